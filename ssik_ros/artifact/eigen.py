@@ -1,5 +1,5 @@
 """
-Eigenvalues by numpy, in place of the kernels' own: the same arguments and the same meaning of the results.
+Eigenvalues by numpy, in place of the kernels' functions: with the same arguments and results.
 
 The kernels' QR steps would be slow in plain Python.
 """
@@ -15,10 +15,11 @@ ROTATIONS = 4
 
 def eigenvalues(real: Any, imaginary: Any, a: Any, n: Any, scratch: Any) -> int:
     """
-    Write the eigenvalues of a matrix and return 0, or 1 when they were not found.
+    Write the eigenvalues of a matrix; return 0, or 1 if they do not converge.
 
     :param real, imaginary: (n,) parts; complex ones come in conjugate pairs.
     :param a: (n n,) matrix, by rows or by columns.
+    :param n: size of the matrix.
     :param scratch: not used.
     """
     try:
@@ -31,12 +32,13 @@ def eigenvalues(real: Any, imaginary: Any, a: Any, n: Any, scratch: Any) -> int:
 
 def eigensystem(real: Any, imaginary: Any, vectors: Any, a: Any, n: Any, scratch: Any) -> int:
     """
-    Write eigenvalues and right eigenvectors of a matrix and return 0, or 1 when they were not found.
+    Write eigenvalues and right eigenvectors of a matrix; return 0, or 1 if they do not converge.
 
     :param real, imaginary: (n,) parts; complex ones come in conjugate pairs.
     :param vectors: (n n,) one vector after the other, its largest entry real; of a pair, the real part and then the
         imaginary one.
     :param a: (n n,) matrix by rows.
+    :param n: size of the matrix.
     :param scratch: not used.
     """
     try:
@@ -52,13 +54,14 @@ def eigensystem(real: Any, imaginary: Any, vectors: Any, a: Any, n: Any, scratch
 
 def generalised_eigenvalues(real: Any, imaginary: Any, beta: Any, a: Any, b: Any, n: Any) -> int:
     """
-    Write the eigenvalues (real + i imaginary) / beta of A v = x B v and return 0, or 1 when they were not found.
+    Write the eigenvalues (real + i imaginary) / beta of A v = x B v; return 0, or 1 if they do not converge.
 
-    numpy has no such routine. The pencil is rotated, A1 = cA + sB and B1 = cB - sA, to where B1 is far from singular;
-    an eigenvalue m of its quotient stands for x = (c m - s) / (s m + c), infinite ones among them.
+    numpy has no such routine. The pencil is rotated, A1 = cA + sB and B1 = cB - sA, so that B1 is far from singular. An
+    eigenvalue m of A1 / B1 gives x = (c m - s) / (s m + c), which may be infinite.
 
     :param real, imaginary, beta: (n,); beta >= 0.
     :param a, b: (n n,) matrices, both by rows or both by columns.
+    :param n: size of the matrices.
     """
     first, second = (part[: n * n].reshape(n, n).T for part in (a, b))
     angles = [(0.5 + k) * math.pi / ROTATIONS for k in range(ROTATIONS)]

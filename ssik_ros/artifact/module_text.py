@@ -96,7 +96,7 @@ def fk(q):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ArtifactSubject:
-    """An arm to write a module for."""
+    """An arm for which a module is written."""
 
     robot: str
     """The robot's name."""
@@ -104,13 +104,13 @@ class ArtifactSubject:
 
     @property
     def chain(self) -> SerialChain:
-        """Return the arm's chain."""
+        """Return the chain of the arm."""
         return self.arm.chain
 
 
 def write_module(subject: ArtifactSubject, validation: str) -> str:
     """
-    Return the module of an arm; the same bytes for the same arm and version.
+    Return the text of the module of an arm; it is the same for the same arm and version.
 
     :param subject: the arm.
     :param validation: how the module was validated, one sentence.
@@ -142,7 +142,7 @@ def write_module(subject: ArtifactSubject, validation: str) -> str:
 
 
 def _collect(ints: NDArray[np.int64]) -> tuple[PortableSources, str]:
-    """Return the sources that a plan needs, and the name of the search."""
+    """Return the sources that a plan needs, and the name of the search function in them."""
     kind, case = int(ints[search.KIND]), int(ints[search.CASE])
     known: dict[Origin, Mapping[str, Known]] = {
         (f'{CLOSED_FORM}.{name}', 'search'): {'ints': tuple(ints.tolist())} for name in SEARCHES
@@ -159,7 +159,7 @@ def _collect(ints: NDArray[np.int64]) -> tuple[PortableSources, str]:
 
 
 def _constants(subject: ArtifactSubject, validation: str) -> list[str]:
-    """Return the statements that define the constants of the arm."""
+    """Return the lines of the module that define the constants of the arm."""
     chain, plan = subject.chain, subject.arm.plan
     facts = describe_plan(plan)
     limits = zip(chain.lower.tolist(), chain.upper.tolist(), strict=True)
@@ -181,7 +181,7 @@ def _constants(subject: ArtifactSubject, validation: str) -> list[str]:
 
 
 def version() -> str:
-    """Return the version of this package."""
+    """Return the version of this package, or a text if it is not installed."""
     try:
         return importlib.metadata.version('ssik_ros')
     except importlib.metadata.PackageNotFoundError:
@@ -189,26 +189,26 @@ def version() -> str:
 
 
 def _limits(lower: float, upper: float) -> str:
-    """Return the limits of a joint, None for a joint without."""
+    """Return the limits of a joint as Python text; ``None`` for a joint without limits."""
     if math.isinf(lower) and math.isinf(upper):
         return 'None'
     return f'({_number(lower)}, {_number(upper)})'
 
 
 def _number(value: float) -> str:
-    """Return a number that Python reads back to the same bits."""
+    """Return a number as Python text that is read back to the same bits."""
     if math.isnan(value):
         return 'np.nan'
     return repr(value) if math.isfinite(value) else ('np.inf' if value > 0.0 else '-np.inf')
 
 
 def _printable(value: object) -> str:
-    """Return a text that is valid inside a docstring, whatever names a description has."""
+    """Return a value as a text that is valid inside a docstring: without backslashes and triple quotes."""
     return str(value).replace('\\', '/').replace('"""', "'''")
 
 
 def _list_text(words: Iterable[str]) -> str:
-    """Return a list over several lines."""
+    """Return words as a Python list over several lines."""
     lines = ['']
     for word in words:
         if len(lines[-1]) + len(word) > WIDTH - 12:

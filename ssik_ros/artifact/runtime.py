@@ -1,7 +1,7 @@
 """
 The functions of every artifact that are not kernels: read arguments, call the search, return solutions.
 
-These functions are copied into artifacts and run there on plain Python and numpy; nothing here may need more.
+These functions are copied into artifacts, where they may need only Python and numpy.
 """
 
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ MODES = {True: ranking.WITHIN_LIMITS, False: ranking.KEEP_ALL, 'wrap': ranking.W
 
 
 class ArtifactPlan(NamedTuple):
-    """How the arm is solved: arrays of the search, number of values of a held joint, and kind of numbers."""
+    """The arrays of the search for an arm, the number of values of a held joint, and the kind of numbers."""
 
     ints: Any
     reals: Any
@@ -39,10 +39,11 @@ def solve_pose(
     """
     Return the joint vectors that reach a pose, each with the Frobenius norm of FK - T, best first.
 
-    :param plan: of the arm.
-    :param find: the search.
+    :param plan: plan of the arm.
+    :param find: the search function.
     :param pose: (4, 4) pose of the end effector in the base.
-    :param q_seed: (n,) solutions are sorted by distance to it, at the windings next to it.
+    :param q_seed: (n,) seed; solutions get the windings nearest to it and are sorted by distance from it. None for no
+        seed.
     :param max_solutions: largest number of solutions; None for all.
     :param respect_limits: False keeps solutions outside the limits; 'wrap' moves joints into them by whole turns if it
         can.
@@ -81,9 +82,9 @@ def run_search(
     """
     Return the number of solutions, -1 for a pose that is not rigid, and the rows of the solutions.
 
-    :param plan: of the arm.
-    :param find: the search.
-    :param capacity: how many solutions can be kept.
+    :param plan: plan of the arm.
+    :param find: the search function.
+    :param capacity: largest number of solutions.
     :param request: values of the held joint, target, reference and options.
     :param uses_views: whether to calculate with Python's numbers instead of numpy's.
     """
@@ -105,7 +106,7 @@ def forward(plan: ArtifactPlan, q: Any) -> Any:
     """
     Return the pose (4, 4) of the end effector in the base.
 
-    :param plan: of the arm.
+    :param plan: plan of the arm.
     :param q: (n,) joint angles [rad].
     :raises ValueError: for a wrong shape or value.
     """
@@ -122,11 +123,12 @@ def forward(plan: ArtifactPlan, q: Any) -> Any:
 
 def held_values(plan: ArtifactPlan, n: int, seed: Any, within_limits: bool, target: Any) -> Any:
     """
-    Return the values of the held joint to try: the seed's, then some that spread over the limits.
+    Return the values of the held joint to try: the value of the seed, then values spread over its range.
 
+    :param plan: plan of the arm.
     :param n: number of joints.
     :param seed: (n,) or None.
-    :param within_limits: whether the limits count.
+    :param within_limits: whether the range ends at the limits.
     :param target: (4, 4), on which the range of a slide depends.
     """
     held = int(plan.ints[search.HELD])
@@ -148,12 +150,13 @@ def held_values(plan: ArtifactPlan, n: int, seed: Any, within_limits: bool, targ
 
 def read_numbers(value: Any, shape: tuple[int, ...], name: str) -> Any:
     """
-    Return an array of finite numbers of its own.
+    Return a new array of finite numbers.
 
     :param value: numbers in any form.
-    :param shape: wanted.
-    :param name: for messages.
-    :raises TypeError, ValueError: when it is something else.
+    :param shape: required shape.
+    :param name: name of the argument, for messages.
+    :raises TypeError: for values that are not real numbers.
+    :raises ValueError: for another shape, or values that are not finite.
     """
     array = np.asarray(value)
     if array.dtype.kind not in 'fiu':
@@ -167,11 +170,12 @@ def read_numbers(value: Any, shape: tuple[int, ...], name: str) -> Any:
 
 def read_count(value: Any, largest: int) -> int:
     """
-    Return a number of solutions.
+    Return the largest number of solutions that the caller wants, at most ``largest``.
 
     :param value: the caller's number; None for the largest.
-    :param largest: that makes sense.
-    :raises TypeError, ValueError: if the value is not a whole number, or is negative.
+    :param largest: largest number that is possible.
+    :raises TypeError: if the value is not a whole number.
+    :raises ValueError: if the value is negative.
     """
     if value is None:
         return largest

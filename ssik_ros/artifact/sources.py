@@ -1,10 +1,10 @@
 """
 Sources of this package's own functions, as text that needs only Python and numpy.
 
-From some functions down, everything that they call and every constant that they read is found in the syntax trees of
-their modules and written under names that cannot meet: ``dot`` of ``vectors`` becomes ``vectors_dot``. Of the
-decorators nothing is left, so that compiled kernels become plain Python. Text is copied, not made from the tree: the
-same sources give the same bytes under every Python.
+Starting from some functions, everything that they call and every constant that they read is collected from the syntax
+trees of their modules, under unique names: ``dot`` of ``vectors`` becomes ``vectors_dot``. Decorators are dropped, so
+that compiled kernels become plain Python. Text is copied, not generated from the tree: the same sources give the same
+bytes under every Python.
 """
 
 import ast
@@ -34,12 +34,12 @@ _BLOCKS = ('def ', 'class ')
 
 
 class SourceNotPortable(SolverError, NotImplementedError):
-    """Raised for a source that needs more than Python and numpy."""
+    """A source needs more than Python and numpy."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Module:
-    """One module of the package."""
+    """One module of the package, parsed."""
 
     name: str
     lines: tuple[bytes, ...]
@@ -49,13 +49,13 @@ class _Module:
 
     @property
     def stem(self) -> str:
-        """Return the last part of the name."""
+        """Return the last part of the module's name."""
         return self.name.rpartition('.')[2]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Scope:
-    """The surroundings of a text: its module, and the names that are local to the function."""
+    """The context of a text: its module, local names of the function, and known values of its parameters."""
 
     module: _Module
     locals: frozenset[str] = frozenset()
@@ -67,7 +67,7 @@ Edit = tuple[int, int, int, int, str]
 
 
 class PortableSources:
-    """Collects definitions with all that they need."""
+    """Collects definitions together with everything that they need, and returns them as one text."""
 
     def __init__(
         self,
@@ -76,11 +76,11 @@ class PortableSources:
         plain: Iterable[str] = (),
     ) -> None:
         """
-        Begin with nothing.
+        Start without definitions.
 
-        :param known: parameters of functions whose values are known; branches that they rule out are left out.
-        :param replaced: what to take instead of a definition.
-        :param plain: modules whose names stay as they are.
+        :param known: known values of parameters, by function; branches that they exclude are left out of the text.
+        :param replaced: for some definitions, the definition to use instead.
+        :param plain: modules whose names stay unchanged.
         """
         self._known = dict(known or {})
         self._replaced = dict(replaced or {})
@@ -93,9 +93,9 @@ class PortableSources:
 
     def add(self, module: str, name: str) -> str:
         """
-        Collect a definition and all that it needs; return its name in the text.
+        Collect a definition and everything that it needs; return its name in the text.
 
-        :param module, name: where it is defined.
+        :param module, name: the module that defines it, and its name there.
         :raises SourceNotPortable: if a needed definition does not have a portable source.
         """
         return self._need(self._load(module), name)
@@ -116,7 +116,7 @@ class PortableSources:
         return '\n\n\n'.join(parts) + '\n'
 
     def _load(self, name: str) -> _Module:
-        """Return a module, read once, after the modules that it imports."""
+        """Return a parsed module; the first call reads it, after the modules that it imports."""
         if name not in self._modules:
             module = _read_module(name)
             self._modules[name] = module
@@ -130,7 +130,7 @@ class PortableSources:
         return self._modules[name]
 
     def _need(self, module: _Module, name: str) -> str:
-        """Return the name of a definition in the text, collecting it at the first time."""
+        """Return the name of a definition in the text; the first call collects it."""
         origin = module.name, name
         if origin in self._replaced:
             target, name = self._replaced[origin]
@@ -151,7 +151,7 @@ class PortableSources:
         return written
 
     def _written(self, module: _Module, name: str) -> str:
-        """Return the name that a definition gets."""
+        """Return the name of a definition in the text: with the module's name before it, unless the module is plain."""
         if module.name in self._plain:
             return name
         bare = name.lstrip('_')
@@ -159,7 +159,7 @@ class PortableSources:
         return f'{stem.upper() if bare.isupper() else stem}_{bare}'
 
     def _render_definition(self, module: _Module, node: Definition) -> str:
-        """Return the text of one definition."""
+        """Return the edited text of one definition, without its decorators."""
         scope = _Scope(module)
         if isinstance(node, ast.FunctionDef):
             _check_decorators(module, node)
@@ -168,7 +168,7 @@ class PortableSources:
         return _move(text, -node.col_offset)
 
     def _function_scope(self, module: _Module, node: ast.FunctionDef) -> _Scope:
-        """Return the scope inside a function."""
+        """Return the scope inside a function; raise SourceNotPortable if a known parameter is assigned to."""
         arguments = {argument.arg for argument in ast.walk(node) if isinstance(argument, ast.arg)}
         stored = {
             name.id
@@ -182,13 +182,13 @@ class PortableSources:
         return _Scope(module, frozenset(arguments | stored), known)
 
     def _render(self, scope: _Scope, nodes: list[ast.AST], line: int, column: int) -> str:
-        """Return the edited text from a place to the end of the last node."""
+        """Return the edited text from a line and column to the end of the last node."""
         edits = [edit for node in nodes for edit in self._edits(scope, node)]
         end_line, end_column = _end(nodes[-1])
         return _apply(scope.module.lines, edits, line, column, end_line, end_column)
 
     def _edits(self, scope: _Scope, node: ast.AST) -> Iterator[Edit]:
-        """Return what to change within a node."""
+        """Yield the edits within a node."""
         if isinstance(node, ast.If):
             yield from self._edit_branch(scope, node)
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -203,7 +203,7 @@ class PortableSources:
                 yield from self._edits(scope, child)
 
     def _edit_body(self, scope: _Scope, node: ast.FunctionDef | ast.ClassDef) -> Iterator[Edit]:
-        """Shorten the docstring, rename a definition of the module, and go on inside."""
+        """Yield the edits of a function or class: shorten its docstring, rename it, and edit its body."""
         if scope.module.definitions.get(node.name) is node:
             keyword = 'def ' if isinstance(node, ast.FunctionDef) else 'class '
             begin = node.col_offset + len(keyword)
@@ -224,7 +224,7 @@ class PortableSources:
     def _edit_attribute(
         self, scope: _Scope, node: ast.Attribute, owner: ast.Name
     ) -> Iterator[Edit]:
-        """Replace ``module.name``."""
+        """Yield the edit of ``module.name`` to its name in the text."""
         target = None if owner.id in scope.locals else scope.module.imports.get(owner.id)
         inner = None if target is None else _as_module(*target)
         if inner is None:
@@ -234,7 +234,7 @@ class PortableSources:
         yield node.lineno, node.col_offset, *_end(node), written
 
     def _edit_name(self, scope: _Scope, node: ast.Name) -> Iterator[Edit]:
-        """Replace a name of the package; note the import of any other."""
+        """Yield the edit of a name of the package; for a name of another module, note its import."""
         module = scope.module
         if node.id in scope.locals:
             return
@@ -249,7 +249,7 @@ class PortableSources:
                 yield node.lineno, node.col_offset, *_end(node), written
 
     def _edit_branch(self, scope: _Scope, node: ast.If) -> Iterator[Edit]:
-        """Remove branches that a known value excludes."""
+        """Yield the edits of an ``if``; if its condition is known, only the branch that runs is kept."""
         verdict = self._evaluate(scope, node.test)
         if verdict is not _UNKNOWN:
             text = self._chosen(scope, node, bool(verdict), node.col_offset)
@@ -270,7 +270,7 @@ class PortableSources:
             yield from self._edits(scope, child)
 
     def _chosen(self, scope: _Scope, node: ast.If, verdict: bool, column: int) -> str:
-        """Return the text of one branch, moved to a column."""
+        """Return the edited text of one branch, indented to a column; ``pass`` for a missing branch."""
         branch = node.body if verdict else node.orelse
         if not branch:
             return 'pass'
@@ -281,12 +281,12 @@ class PortableSources:
         return _move(text, column - first.col_offset)
 
     def _is_elif(self, scope: _Scope, node: ast.If) -> bool:
-        """Tell whether a condition is written ``elif``."""
+        """Return whether an ``if`` is written as ``elif``."""
         line = scope.module.lines[node.lineno - 1]
         return line[node.col_offset :].startswith(b'elif')
 
     def _evaluate(self, scope: _Scope, node: ast.expr) -> object:
-        """Return the value of a condition as far as it is known."""
+        """Return the value of an expression; _UNKNOWN if it depends on unknown values."""
         if isinstance(node, ast.Constant):
             return node.value
         if isinstance(node, ast.Name) and node.id in scope.locals:
@@ -312,7 +312,7 @@ class PortableSources:
 
 
 def _read_module(name: str) -> _Module:
-    """Return one module of the package."""
+    """Read and parse a module of the package; raise SourceNotPortable if it has no source."""
     spec = importlib.util.find_spec(name)
     if spec is None or spec.origin is None:
         raise SourceNotPortable(f'{name} has no source.')
@@ -333,7 +333,7 @@ def _read_module(name: str) -> _Module:
 
 
 def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Return the statements of a module, including the statements of the plain twins."""
+    """Yield the statements of a module, and those below ``if JIT_DISABLED`` instead of that condition."""
     for node in body:
         is_choice = isinstance(node, ast.If) and isinstance(node.test, ast.Name)
         if isinstance(node, ast.If) and is_choice and ast.unparse(node.test) == PLAIN_TWINS:
@@ -343,13 +343,13 @@ def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _targets(node: ast.Assign | ast.AnnAssign) -> list[str]:
-    """Return the names that a statement assigns to."""
+    """Return the names to which a statement assigns."""
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     return [n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)]
 
 
 def _as_module(target: str, attribute: str) -> str | None:
-    """Return the module of the package that an import names, None when it names something else."""
+    """Return the full name of the module of this package that an import names; None for anything else."""
     name = f'{target}.{attribute}' if attribute else target
     if not name.startswith(PACKAGE):
         return None
@@ -368,20 +368,20 @@ def _constant(module: _Module, node: ast.Name | ast.Attribute) -> object:
 
 
 def _check_decorators(module: _Module, node: ast.FunctionDef) -> None:
-    """Raise for a decorator that changes the behaviour of a function."""
+    """Raise SourceNotPortable for a decorator that is not in ``DROPPED_DECORATORS``."""
     for decorator in node.decorator_list:
         if ast.unparse(decorator) not in DROPPED_DECORATORS:
             raise SourceNotPortable(f'{module.name}.{node.name}: @{ast.unparse(decorator)}.')
 
 
 def _import_line(local: str, target: str, attribute: str) -> str:
-    """Return an import statement."""
+    """Return the import statement for a local name."""
     alias = '' if local == (attribute or target) else f' as {local}'
     return f'from {target} import {attribute}{alias}' if attribute else f'import {target}{alias}'
 
 
 def _end(node: ast.AST) -> tuple[int, int]:
-    """Return line and column after the end of a node."""
+    """Return the line and the column after the end of a node."""
     line, column = getattr(node, 'end_lineno', None), getattr(node, 'end_col_offset', None)
     if line is None or column is None:
         raise SourceNotPortable(f'{ast.dump(node)} has no end.')
@@ -396,7 +396,7 @@ def _apply(
     end_line: int,
     end_column: int,
 ) -> str:
-    """Return the text between two places with edits made; they do not overlap."""
+    """Return the text between two places with edits applied; edits must not overlap."""
     parts = []
     for first_line, first, last_line, last, text in sorted(edits):
         parts.append(_slice(lines, line, column, first_line, first))
@@ -415,14 +415,14 @@ def _slice(lines: tuple[bytes, ...], line: int, column: int, end_line: int, end:
 
 
 def _move(text: str, by: int) -> str:
-    """Return a text whose lines after the first one are moved to the right by some columns, or to the left."""
+    """Return a text with the lines after the first one indented by more columns, or by fewer if negative."""
     first, *others = text.split('\n')
     moved = [line[-by:] if by < 0 else ' ' * by + line for line in others]
     return '\n'.join([first, *(line.rstrip() for line in moved)])
 
 
 def _join(texts: Iterable[str]) -> str:
-    """Return definitions one below the other: constants close, functions and classes apart."""
+    """Return definitions one below the other: blank lines around functions and classes, none between constants."""
     joined = ''
     was_block = False
     for text in texts:

@@ -1,4 +1,4 @@
-"""Try an artifact before it is written: its solutions must be exact, and the same as the library's."""
+"""Tests an artifact before it is written: its solutions must be exact, and the same as the library's."""
 
 from collections.abc import Callable, Iterator
 import math
@@ -28,7 +28,7 @@ TRIAL_SEED = 20_250_715
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One pose, made from a posture."""
+    """One random posture, whose pose is to be solved."""
 
     posture: FloatArray
     respect_limits: bool
@@ -36,14 +36,14 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class TrialReport:
-    """Counts of all trials."""
+    """Results of all trials of a module."""
 
     poses: int
     solved: int
     only_with_seed: int
-    """Poses of arms with a held joint that were solved only when its value was offered by a seed."""
+    """Poses of arms with a held joint that were solved only when a seed gave the value of the held joint."""
     worst: float
-    """Largest residual on the loaded chain."""
+    """Largest Frobenius norm of FK - T of a solution, by forward kinematics of the loaded chain."""
     different: int
     """Poses whose solutions differ from the library's."""
     outside: int
@@ -54,7 +54,7 @@ class TrialReport:
 
     @property
     def passed(self) -> bool:
-        """Return whether the module may be written."""
+        """Return whether all trials passed, so that the module may be written."""
         is_right = self.worst <= TRIAL_ERROR and not self.different and not self.outside
         is_right = is_right and not self.raised
         return self.solved == self.poses and is_right
@@ -74,10 +74,10 @@ class TrialReport:
 
 def load_module(text: str, name: str = 'artifact') -> Any:
     """
-    Return a module from its text.
+    Execute the text of a module, and return the module.
 
-    :param text: of the module.
-    :param name: of the module.
+    :param text: text of the module.
+    :param name: name of the module.
     """
     module = ModuleType(name)
     exec(compile(text, f'{name}.py', 'exec'), vars(module))
@@ -86,7 +86,7 @@ def load_module(text: str, name: str = 'artifact') -> Any:
 
 def make_judge(robot: RobotModel, chain: SerialChain) -> Judge:
     """
-    Return the forward kinematics of the loaded chain by pinocchio.
+    Return a function that computes forward kinematics of the loaded chain by pinocchio.
 
     :param robot: the robot.
     :param chain: its chain.
@@ -105,12 +105,12 @@ def make_judge(robot: RobotModel, chain: SerialChain) -> Judge:
 
 def try_module(module: Any, subject: ArtifactSubject, judge: Judge, count: int) -> TrialReport:
     """
-    Return the counts of a module on random poses: ``count`` within the limits, as many in (-pi, pi].
+    Solve random poses with a module and return the results: ``count`` within the limits, as many in (-pi, pi].
 
     :param module: the loaded module.
-    :param subject: the arm that it was made for.
+    :param subject: the arm for which it was made.
     :param judge: forward kinematics of the loaded chain.
-    :param count: how many.
+    :param count: number of poses of each kind.
     """
     tally = _Tally(module, subject, judge)
     trials = list(_make_trials(subject.chain, count))
@@ -123,17 +123,17 @@ def try_module(module: Any, subject: ArtifactSubject, judge: Judge, count: int) 
 
 
 class _Tally:
-    """Counts of the trials so far."""
+    """Results of the trials so far."""
 
     def __init__(self, module: Any, subject: ArtifactSubject, judge: Judge) -> None:
-        """Start all counts at zero."""
+        """Start with zero trials."""
         self.module, self.subject, self.judge = module, subject, judge
         self.solved = self.only_with_seed = self.different = self.outside = 0
         self.worst, self.raised = 0.0, ''
         self.times: list[float] = []
 
     def add(self, trial: Trial) -> None:
-        """Try one pose."""
+        """Solve one pose by the module and by the library, and count the result."""
         target = self.judge(trial.posture)
         seed = None
         found = self._solve(target, seed, trial)
@@ -151,7 +151,7 @@ class _Tally:
             self.worst = max(self.worst, _residual(self.judge(q), target))
 
     def _solve(self, target: FloatArray, seed: FloatArray | None, trial: Trial) -> list[Any]:
-        """Return the solutions of the module, and note the time."""
+        """Return the solutions of the module, and keep the time of the call."""
         start = time.perf_counter()
         found: list[Any] = self.module.solve(
             target, q_seed=seed, respect_limits=trial.respect_limits
@@ -160,7 +160,7 @@ class _Tally:
         return found
 
     def report(self, poses: int) -> TrialReport:
-        """Return the result."""
+        """Return the results; ``poses`` is the number of trials."""
         return TrialReport(
             poses,
             self.solved,
@@ -174,7 +174,7 @@ class _Tally:
 
 
 def _make_trials(chain: SerialChain, count: int) -> Iterator[Trial]:
-    """Yield random postures within the limits, then in (-pi, pi]."""
+    """Yield ``count`` random postures within the limits, then ``count`` in (-pi, pi]."""
     rng = np.random.default_rng(TRIAL_SEED)
     bounded = np.isfinite(chain.lower) & np.isfinite(chain.upper)
     lower = np.where(bounded, chain.lower, -math.pi)
@@ -205,11 +205,11 @@ def _are_same(ours: FloatArray, theirs: FloatArray) -> bool:
 
 
 def _count_outside(chain: SerialChain, vectors: FloatArray) -> int:
-    """Return how many solutions are outside of the limits."""
+    """Return the number of solutions (k, n) that are outside the limits."""
     return int(((vectors < chain.lower) | (vectors > chain.upper)).any(axis=1).sum())
 
 
 def _residual(actual: FloatArray, target: FloatArray) -> float:
-    """Return the Frobenius norm of a difference; infinite if the norm is not finite."""
+    """Return the Frobenius norm of the difference of two poses; infinite if it is not finite."""
     residual = float(np.linalg.norm(actual - target))
     return residual if math.isfinite(residual) else math.inf

@@ -1,7 +1,7 @@
 """
-Views of flat arrays for artifacts, in place of the kernels' views.
+Tables inside flat arrays for artifacts, in place of the kernels' function.
 
-A ``memoryview`` hands out Python's own numbers, with which plain Python calculates twice as fast as with numpy's.
+A ``memoryview`` returns Python's own numbers, with which plain Python calculates twice as fast as with numpy's.
 """
 
 from typing import Any
@@ -9,11 +9,11 @@ from typing import Any
 
 def matrix(array: Any, start: int, rows: int, columns: int) -> Any:
     """
-    Return a table inside a flat array.
+    Return a view of a part of a flat array as a table.
 
     :param array: a numpy array or a memoryview.
-    :param start: place of its first number.
-    :param rows, columns: its shape.
+    :param start: index of the first number.
+    :param rows, columns: shape of the table.
     """
     part = array[start : start + rows * columns]
     if isinstance(part, memoryview):

@@ -1,7 +1,7 @@
 """
 Timed calls of a solver.
 
-Only the call itself is timed. The call of a remote solver, which is a service, has three parts: preparing the message
+Only the call itself is timed. A remote solver, which is a service, is called in three steps: preparing the message
 and reading the response are not timed.
 """
 
@@ -19,28 +19,28 @@ from ssik_ros.value_class import dataclass
 
 
 class RemoteResult(NamedTuple):
-    """The result of a remote solver."""
+    """The result of a remote solver, with texts and times of its server."""
 
     result: IkResult
     note: str = ''
     """The server's text about a failure."""
     server_time_ns: int | None = None
-    """Time within the solver, as the server reports it; None when it does not."""
+    """Time in the solver [ns], as the server reports it; None if the server does not."""
 
 
 @runtime_checkable
 class RemoteSolver(Protocol):
-    """A remote solver: ``solve`` in three steps, of which the second is timed."""
+    """A solver that is a service: ``solve`` in three steps, of which the second one is timed."""
 
     service: str
     """Name of the service, for reports."""
 
     def prepare(self, request: SolveRequest) -> Any:
-        """Return the message of a request."""
+        """Return the message for a request."""
         ...
 
     def call(self, message: Any) -> Any:
-        """Send a message and return the response; bounded in time."""
+        """Send a message and return the response; must end within a bounded time."""
         ...
 
     def read(self, reply: Any) -> RemoteResult:
@@ -50,16 +50,17 @@ class RemoteSolver(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One timed call, not yet checked."""
+    """One timed call, whose result is not checked yet."""
 
     wall_ns: int
     cpu_ns: int
     result: IkResult | None
     vector: FloatArray
-    """(n,) the solver's vector in its own joint order."""
+    """(n,) the first solution, or the best state, in the solver's joint order; empty without a result."""
     note: str
     """Text of an exception, or the server's text about a failure."""
     raised: bool
+    """Whether the solver raised an exception or returned another type."""
     server_time_ns: int | None = None
 
 
@@ -67,11 +68,11 @@ def time_calls(
     solver: IkSolver, requests: Sequence[SolveRequest], progress: Callable[[int], None]
 ) -> list[Call]:
     """
-    Return a call for each request, made with garbage collection off.
+    Call a solver once for each request and return the calls; the garbage collector is off meanwhile.
 
     :param solver: the solver.
     :param requests: the requests.
-    :param progress: told the number of calls after each of them.
+    :param progress: called after each call with the number of calls.
     """
     remote = solver if isinstance(solver, RemoteSolver) else None
     messages = requests if remote is None else [remote.prepare(request) for request in requests]
@@ -85,7 +86,7 @@ def time_calls(
 
 
 def _time_call(solve: Callable[[Any], Any], message: Any, remote: RemoteSolver | None) -> Call:
-    """Return one call with its times and its result, or the exception that it raised."""
+    """Make one call and return it with its times, and its result or the text of the exception that it raised."""
     wall, cpu = time.perf_counter_ns(), time.process_time_ns()
     try:
         reply, wall_ns, cpu_ns = timed_call(solve, message)
@@ -102,12 +103,12 @@ def _time_call(solve: Callable[[Any], Any], message: Any, remote: RemoteSolver |
 
 
 def describe_exception(error: Exception) -> str:
-    """Return the type and the text of an exception."""
+    """Return the type and the text of an exception as text."""
     return f'{type(error).__name__}: {error}'
 
 
 def _read_vector(result: IkResult | None) -> FloatArray:
-    """Return a copy of the joint vector of a result; an empty one if it has none."""
+    """Return a copy of the first solution or best state of a result; empty if it has none."""
     if result is None:
         return np.empty(0)
     try:

@@ -1,9 +1,9 @@
 """
 The requests of a benchmark: the same goals and seeds for every solver, stored in a file.
 
-Per trial, in this order: the goal state, then the seed state, each uniform within the limits in the order
-of the group's joints, from ``numpy.random.default_rng(random_seed)``. A shorter run has the first
-requests of a longer one. The target is the pose of the goal state.
+Each trial draws the goal state, then the seed state. Both are uniform within the limits, in the order of the group's
+joints, from ``numpy.random.default_rng(random_seed)``. A shorter run has the first requests of a longer one. The target
+is the pose of the goal state.
 
 A goals file has one JSON object per line: first the header, then one trial each with ``goal`` and ``seed``
 (joint positions, exact) and ``poses`` (per tip ``x y z qx qy qz qw`` in the base frame, for readers that
@@ -36,13 +36,13 @@ class BenchmarkCases:
     """``m`` requests to a group with ``n`` positions and ``t`` tips."""
 
     goals: FloatArray
-    """(m, n)."""
+    """(m, n) joint vectors whose poses are the targets."""
     seeds: FloatArray
-    """(m, n)."""
+    """(m, n) start of each search."""
     targets: FloatArray
     """(m, t, 4, 4) poses of the tips in the base frame."""
     random_seed: int | None
-    """None for goals that were not generated here."""
+    """Seed of the generator; None for goals that were not generated."""
 
     def __len__(self) -> int:
         """Return the number of requests."""
@@ -52,7 +52,7 @@ class BenchmarkCases:
         """
         Return the first requests.
 
-        :param count: how many.
+        :param count: number of requests.
         """
         return BenchmarkCases(
             self.goals[:count], self.seeds[:count], self.targets[:count], self.random_seed
@@ -60,7 +60,7 @@ class BenchmarkCases:
 
     def from_one_seed(self, seed: FloatArray) -> 'BenchmarkCases':
         """
-        Return the same goals, all with one seed.
+        Return the same goals, with one seed for all of them.
 
         :param seed: (n,) the seed.
         """
@@ -70,12 +70,12 @@ class BenchmarkCases:
 
 def make_cases(oracle: GroupOracle, sample_size: int, random_seed: int) -> BenchmarkCases:
     """
-    Return random requests.
+    Return random requests to a group.
 
     :param oracle: the group and its forward kinematics.
-    :param sample_size: how many.
-    :param random_seed: the generator's seed.
-    :raises InvalidLimits: when a translation of the group has no limits.
+    :param sample_size: number of requests.
+    :param random_seed: seed of the random generator.
+    :raises InvalidLimits: when a sliding joint of the group has no limits.
     """
     rng = np.random.default_rng(random_seed)
     robot, group = oracle.robot, oracle.group
@@ -90,7 +90,7 @@ def _targets(oracle: GroupOracle, goals: FloatArray) -> FloatArray:
 
 def write_goals(cases: BenchmarkCases, oracle: GroupOracle, path: Path) -> None:
     """
-    Write a goals file in place of an older one.
+    Write requests to a goals file; an older file is replaced.
 
     :param cases: the requests.
     :param oracle: the group of the requests.
@@ -157,7 +157,7 @@ def _parse_line(line: str, where: str) -> dict[str, Any]:
 
 
 def _compare_header(header: dict[str, Any], oracle: GroupOracle, path: Path) -> None:
-    """Raise when the file is about other joints or frames."""
+    """Raise ConfigError if the file is for other joints or frames than the group's."""
     group = oracle.group
     expected = {
         'variables': list(group.variable_names),
@@ -173,7 +173,7 @@ def _compare_header(header: dict[str, Any], oracle: GroupOracle, path: Path) -> 
 
 
 def _states(trials: list[dict[str, Any]], key: str, oracle: GroupOracle, path: Path) -> FloatArray:
-    """Return the joint positions (m, n) under a key."""
+    """Return the joint vectors (m, n) under a key of all trials; raise ConfigError for wrong ones."""
     shape = (len(trials), oracle.group.variable_count)
     try:
         states = np.array([trial[key] for trial in trials], dtype=np.float64)
@@ -188,7 +188,7 @@ def _states(trials: list[dict[str, Any]], key: str, oracle: GroupOracle, path: P
 
 
 def _compare_poses(trials: list[dict[str, Any]], cases: BenchmarkCases, path: Path) -> None:
-    """Raise when a stored pose is not the pose of its goal: the robot has changed."""
+    """Raise ConfigError if a stored pose is not the pose of its goal, because the robot has changed."""
     for trial, targets in zip(trials, cases.targets):
         for stored, target in zip(trial.get('poses', ()), targets):
             distance, angle = ReferenceKinematics.pose_errors(pose_of_numbers(*stored), target)

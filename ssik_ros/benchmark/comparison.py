@@ -1,9 +1,9 @@
 """
 A trial of solvers on one group in bounded time: the same requests to all, checked by independent kinematics.
 
-Requests come in rounds, and a round has blocks of one kind that each solver solves without a pause, as in use. The
-random seed determines the sequence of each kind, and the clock its length. Only requests that every solver has solved or
-failed count. Each block begins with a call that is not counted, so that only a warm solver is timed.
+Requests come in rounds. A round has blocks of one kind of request, which each solver solves without a pause, as in use.
+The random seed decides the sequence of each kind, and the clock its length. Only requests that every solver got
+count. Each block begins with a call that is not counted, so that only a warm solver is timed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -40,7 +40,7 @@ BEYOND = (1.15, 1.5)
 
 
 class Kind(str, Enum):
-    """The kind of a request."""
+    """Kinds of requests in a trial."""
 
     ANYWHERE = 'seed anywhere'
     NEAR = 'seed near'
@@ -54,46 +54,47 @@ BLOCKS = {Kind.ANYWHERE: 16, Kind.NEAR: 16, Kind.OUT_OF_REACH: 8, Kind.SEVERAL: 
 
 @dataclass(frozen=True, slots=True)
 class TrialSettings:
-    """The size of a trial."""
+    """Time and size of a trial."""
 
     seconds: float = 10.0
-    """Time for all requests to all solvers, after the solvers are made [s]."""
+    """Time for all requests to all solvers, without the time to make the solvers [s]."""
     timeout: float = 0.05
     """Time for one request [s]."""
     samples: int = 1000
-    """Largest number of requests with a seed anywhere; the other kinds in proportion."""
+    """Largest number of requests of kind ANYWHERE; the other kinds are in proportion."""
     random_seed: int = 12345
 
 
 class TrialRequest(NamedTuple):
-    """One pose to reach."""
+    """One pose for each tip, and a seed."""
 
     targets: FloatArray
     """(t, 4, 4) poses of the tips in the base frame."""
     seed: FloatArray
-    """(n,) in the group's order."""
+    """(n,) in the joint order of the group."""
 
 
 class CheckedResult(NamedTuple):
-    """The checked result of one request."""
+    """The result of one request, checked by independent kinematics."""
 
     verdict: TrialVerdict
     time_us: float
     solutions: int
-    """Solutions that hold."""
+    """Number of correct solutions."""
     seed_distance: float
+    """Norm of the joint distance of the first solution from the seed; NaN without a solution."""
     cause: str
 
 
 @dataclass(slots=True)
 class Entrant:
-    """One solver of a trial."""
+    """One solver of a trial, with its results."""
 
     name: str
     set_up_seconds: float = 0.0
-    """From its name to being ready, compiling included."""
+    """Time to make and warm up the solver, compiling included [s]."""
     refusal: str = ''
-    """Why it takes no part."""
+    """Why it takes no part; empty if it does."""
     results: dict[Kind, list[CheckedResult]] = field(
         default_factory=lambda: {kind: [] for kind in Kind}
     )
@@ -101,7 +102,7 @@ class Entrant:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The outcome of a trial: equally many results of every entrant without a refusal."""
+    """The results of a trial; entrants without a refusal have equally many results of each kind."""
 
     oracle: GroupOracle
     settings: TrialSettings
@@ -116,13 +117,15 @@ class Comparison:
 
 
 class TrialRequests:
-    """The requests to a group, in an order that the random seed decides."""
+    """Generates the requests to a group; the random seed decides them."""
 
     def __init__(self, oracle: GroupOracle, random_seed: int) -> None:
         """
-        Find out how far the group reaches.
+        Estimate the reach of the group from random postures.
 
-        :raises InvalidLimits: when a translation of the group has no limits.
+        :param oracle: the group and its forward kinematics.
+        :param random_seed: seed of the random generators.
+        :raises InvalidLimits: when a sliding joint of the group has no limits.
         """
         self._oracle = oracle
         robot, group = oracle.robot, oracle.group
@@ -143,7 +146,7 @@ class TrialRequests:
         Return the next requests of a kind.
 
         :param kind: the kind.
-        :param count: how many.
+        :param count: number of requests.
         """
         return [self._next(kind) for _ in range(count)]
 
@@ -173,16 +176,16 @@ def compare_solvers(
     tell: Callable[[str], None] = lambda what: None,
 ) -> Comparison:
     """
-    Send solvers as many requests as the time allows.
+    Send the same requests to several solvers for a limited time; return their checked results.
 
     A solver that cannot be made for the group, or raises for a request, takes no part; the others go on.
 
     :param oracle: the group and its independent check.
-    :param names: the solvers.
-    :param settings: the size of the trial.
-    :param clock: measures the time for all requests.
-    :param tell: called with a sentence about each step.
-    :raises InvalidLimits: when a translation of the group has no limits.
+    :param names: names of the solvers.
+    :param settings: time and size of the trial.
+    :param clock: measures the time for all requests [s].
+    :param tell: called with a text about each step.
+    :raises InvalidLimits: when a sliding joint of the group has no limits.
     """
     runners = []
     for name in names:
@@ -206,7 +209,7 @@ def compare_solvers(
 
 
 def _blocks(source: TrialRequests, samples: int) -> Iterator[tuple[Kind, list[TrialRequest]]]:
-    """Return the blocks of all rounds."""
+    """Yield the blocks of all rounds: a kind and its requests."""
     full = BLOCKS[Kind.ANYWHERE]
     for first in range(0, samples, full):
         share = min(samples - first, full) / full
@@ -215,10 +218,10 @@ def _blocks(source: TrialRequests, samples: int) -> Iterator[tuple[Kind, list[Tr
 
 
 class _Runner:
-    """One solver at work."""
+    """One solver that solves the requests of a trial; an error becomes the refusal of its entrant."""
 
     def __init__(self, name: str, oracle: GroupOracle, settings: TrialSettings) -> None:
-        """Make the solver and solve one request of each kind, so that everything is loaded."""
+        """Make and warm up the solver, and solve one request of each kind, so that everything is loaded."""
         self._oracle, self._timeout = oracle, settings.timeout
         self.entrant = Entrant(name)
         start = time.perf_counter()
@@ -238,7 +241,7 @@ class _Runner:
         self.entrant.set_up_seconds = time.perf_counter() - start
 
     def solve(self, kind: Kind, trials: list[TrialRequest], stop: float, clock: Clock) -> None:
-        """Solve requests until the time is up."""
+        """Solve requests until the clock reaches ``stop``, then check and keep the results."""
         done: list[tuple[TrialRequest, tuple[IkResult, float]]] = []
         if kind is not Kind.SEVERAL and clock() < stop:
             # Not counted: the code of the others is still in the caches.
@@ -253,7 +256,7 @@ class _Runner:
         own += [self._check(trial, *outcome) for trial, outcome in done]
 
     def _solve(self, kind: Kind, trial: TrialRequest) -> tuple[IkResult, float] | None:
-        """Return result and time [us]; None, and no part any longer, when the solver raises."""
+        """Return result and time [us]; if the solver raises, return None and refuse the entrant from now on."""
         if self.entrant.refusal:
             return None
         request = SolveRequest(
@@ -276,7 +279,7 @@ class _Runner:
         return result, spent * 1e-3
 
     def _check(self, trial: TrialRequest, result: IkResult, time_us: float) -> CheckedResult:
-        """Check a result by independent kinematics."""
+        """Return a result with the verdict of independent kinematics: the first wrong solution decides."""
         if not result.solved:
             return CheckedResult(TrialVerdict.NO_SOLUTION, time_us, 0, np.nan, result.cause.name)
         oracle, targets = self._oracle, trial.targets
@@ -292,12 +295,12 @@ class _Runner:
 
 
 def _describe(error: Exception) -> str:
-    """Return an exception on one line."""
+    """Return an exception as text on one line."""
     return ' '.join(f'{type(error).__name__}: {error}'.split())
 
 
 def _keep_common(entrants: Sequence[Entrant]) -> None:
-    """Drop results of requests that some entrant did not get, and of far poses that an entrant reached."""
+    """Drop results of requests that not all entrants got, and of poses out of reach that one reached."""
     for kind in Kind:
         count = min((len(entrant.results[kind]) for entrant in entrants), default=0)
         kept = list(range(count))

@@ -48,17 +48,17 @@ class SolverEntry:
 
     @property
     def csv_name(self) -> str:
-        """Return the name of the solver's data file, as ik_benchmarking calls it."""
+        """Return the name of the solver's data file, the same as ik_benchmarking's."""
         label = self.name.replace('/', '_').replace('\\', '_')
         return f'{label}_ik_benchmarking_data.csv'
 
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkConfig:
-    """What to run: one group of one robot, and the solvers to compare on it."""
+    """The contents of a configuration: one group of one robot, and the solvers to compare."""
 
     name: str
-    """The file's name without suffix."""
+    """Name of the file without suffix."""
     moveit_config_pkg: str
     robot_name: str
     planning_group: str
@@ -77,10 +77,10 @@ class BenchmarkConfig:
         self, robot_description_file: str, xacro_args: Mapping[str, str]
     ) -> 'BenchmarkConfig':
         """
-        Return this configuration with another URDF and more arguments for xacro.
+        Return a copy with another URDF and other arguments for xacro.
 
         :param robot_description_file: path of the URDF; empty for the URDF of the package.
-        :param xacro_args: the arguments by name.
+        :param xacro_args: the arguments by name, which replace earlier ones.
         """
         return dataclasses.replace(
             self, robot_description_file=robot_description_file, xacro_args=dict(xacro_args)
@@ -88,9 +88,9 @@ class BenchmarkConfig:
 
     def with_samples(self, sample_size: int) -> 'BenchmarkConfig':
         """
-        Return this configuration with another number of samples.
+        Return a copy with another number of samples.
 
-        :param sample_size: the number; its samples are the first ones of the longer run.
+        :param sample_size: the number; a shorter run has the first samples of a longer one.
         :raises InvalidParameter: when it is smaller than one.
         """
         _SCHEMA.parameter('sample_size').check(sample_size)
@@ -98,9 +98,9 @@ class BenchmarkConfig:
 
     def with_solvers(self, names: Iterable[str]) -> 'BenchmarkConfig':
         """
-        Return this configuration with some of its solvers.
+        Return a copy with only some of its solvers.
 
-        :param names: their labels.
+        :param names: labels of the solvers.
         :raises InvalidParameter: when the configuration has no such solver.
         """
         known = [entry.name for entry in self.ik_solvers]
@@ -121,7 +121,7 @@ class BenchmarkConfig:
 @reads_file(ConfigError)
 def read_benchmark_config(path: str | Path) -> BenchmarkConfig:
     """
-    Return the configuration in a file.
+    Read the configuration in a file.
 
     :param path: a YAML file with the keys of ik_benchmarking, at its root or below one other key.
     :raises DescriptionNotFound: when the file does not exist.
@@ -133,10 +133,10 @@ def read_benchmark_config(path: str | Path) -> BenchmarkConfig:
 
 def parse_benchmark_config(content: Any, name: str, source: str) -> BenchmarkConfig:
     """
-    Return the configuration in the content of a file.
+    Return the configuration in the parsed content of a file.
 
     :param content: the content.
-    :param name: the benchmark's name.
+    :param name: name of the benchmark.
     :param source: the file, for messages.
     :raises ConfigError: as :func:`read_benchmark_config`.
     """
@@ -167,7 +167,7 @@ def parse_benchmark_config(content: Any, name: str, source: str) -> BenchmarkCon
 
 
 def _find_body(content: Any, source: str) -> Mapping[str, Any]:
-    """Return the mapping with the keys, which may be below other keys such as ``ros__parameters``."""
+    """Return the mapping with the keys, which may be below single keys such as ``ros__parameters``."""
     while isinstance(content, Mapping) and len(content) == 1:
         inner = next(iter(content.values()))
         if not isinstance(inner, Mapping):
@@ -182,7 +182,7 @@ def _find_body(content: Any, source: str) -> Mapping[str, Any]:
 
 
 def _entries(content: Any, where: str) -> tuple[SolverEntry, ...]:
-    """Return the solvers, whose labels must differ because they name files."""
+    """Return the solvers; raise ConfigError if two of them would write the same file."""
     if not isinstance(content, list) or not content:
         raise ConfigError(f'{where}: ik_solvers is a list of name and kinematics_file.')
     entries = tuple(_entry(item, where) for item in content)

@@ -10,12 +10,12 @@ from ssik_ros.solvers.kinematics_yaml import GroupKinematics, read_kinematics_ya
 
 def find_robot_files(config: BenchmarkConfig) -> MoveItConfig:
     """
-    Return the robot's files, from the named package or else from the robot's own installed package.
+    Return the robot's files: of the package that the configuration names, or of an installed package of the robot.
 
-    A robot that comes with this package is taken only where the configuration names its package.
+    A robot that is shipped with this package is used only if the configuration names its package.
 
     :param config: the configuration.
-    :raises DescriptionNotFound: when there are none.
+    :raises DescriptionNotFound: when neither package exists.
     """
     return _find_files(config).with_arguments(config.xacro_args)
 
@@ -38,7 +38,7 @@ def _find_files(config: BenchmarkConfig) -> MoveItConfig:
 
 def find_kinematics_folder(config: BenchmarkConfig) -> Path:
     """
-    Return the folder of the kinematics files; their package needs no robot.
+    Return the folder of the kinematics files; its package does not need to describe a robot.
 
     :param config: the configuration.
     :raises DescriptionNotFound: when the package is not found.
@@ -54,7 +54,7 @@ def read_entries(
     config: BenchmarkConfig, folder: Path
 ) -> tuple[tuple[SolverEntry, GroupKinematics], ...]:
     """
-    Return each solver with the group's entry of its kinematics file.
+    Return each solver of a configuration with its parameters for the group.
 
     :param config: the configuration.
     :param folder: the folder of the kinematics files.
@@ -68,7 +68,7 @@ def read_entries(
 
 
 def _read_kinematics(path: Path, group: str) -> GroupKinematics:
-    """Return the entry of a group in a kinematics file."""
+    """Return the entry of a group in a kinematics file; raise an SsikError if the file or the entry is missing."""
     if not path.is_file():
         others = sorted(other.name for other in path.parent.glob('*kinematics*.yaml'))
         raise DescriptionNotFound(

@@ -30,7 +30,7 @@ def timed_call(call: Callable[..., Any], *arguments: Any) -> tuple[Any, int, int
 
 @contextlib.contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Keep the garbage collector from running during a timed call."""
+    """Collect garbage once, and then keep the garbage collector off until the end."""
     was_enabled = gc.isenabled()
     gc.collect()
     gc.disable()
@@ -42,22 +42,22 @@ def no_garbage_collection() -> Iterator[None]:
 
 
 def mean(values: Sequence[float] | FloatArray) -> float | None:
-    """Return the mean; None without values."""
+    """Return the mean of some numbers; None without numbers."""
     return float(np.mean(values)) if len(values) else None
 
 
 def percentile(values: Sequence[float] | FloatArray, percent: float) -> float | None:
     """
-    Return a percentile; None without values.
+    Return a percentile of some numbers; None without numbers.
 
-    :param values: the values.
+    :param values: the numbers.
     :param percent: 0 to 100; 50 is the median.
     """
     return float(np.percentile(values, percent)) if len(values) else None
 
 
 def markdown_row(cells: Iterable[str]) -> str:
-    """Return one row of a Markdown table."""
+    """Return cells as one row of a Markdown table."""
     return '| ' + ' | '.join(cell.replace('|', '\\|') for cell in cells) + ' |'
 
 

@@ -1,4 +1,4 @@
-"""The machine of a measurement: processor, system and versions."""
+"""The machine of a measurement: processor, operating system and versions."""
 
 from collections.abc import Mapping
 import datetime
@@ -18,7 +18,7 @@ _DISTRIBUTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Processor and software of one run."""
+    """Processor, operating system and software versions of one run."""
 
     cpu: str
     cores: int
@@ -26,11 +26,11 @@ class Machine:
     system: str
     versions: Mapping[str, str]
     date: str
-    """UTC, ISO 8601."""
+    """Date and time in UTC, ISO 8601."""
 
 
 def describe_machine() -> Machine:
-    """Return this machine, now."""
+    """Return a description of this machine, with the present date."""
     now = datetime.datetime.now(datetime.timezone.utc)
     return Machine(
         cpu=_cpu_model(),
@@ -44,7 +44,7 @@ def describe_machine() -> Machine:
 
 
 def _cpu_model() -> str:
-    """Return the processor's name."""
+    """Return the name of the processor."""
     cpuinfo = Path('/proc/cpuinfo')
     if cpuinfo.is_file():
         for line in cpuinfo.read_text(encoding='utf-8', errors='replace').splitlines():
@@ -55,7 +55,7 @@ def _cpu_model() -> str:
 
 
 def _versions() -> dict[str, str]:
-    """Return the versions of this package and of each package that matters, from their distributions."""
+    """Return the versions of this package, numpy and pinocchio by name; ``unknown`` if not installed."""
     others = {name: _version(names) for name, names in _DISTRIBUTIONS.items()}
     return {'ssik_ros': __version__, **others}
 

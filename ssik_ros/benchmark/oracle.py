@@ -24,15 +24,15 @@ ERROR_ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Result of the check of one solution."""
+    """Result of the independent check of one solution."""
 
     verdict: TrialVerdict
     """VERIFIED, NOT_FINITE, OUTSIDE_LIMITS or OUTSIDE_TOLERANCE."""
     within_limits: bool
     position_error: float
-    """Largest over the tips [m]; NaN when the vector is not finite."""
+    """Largest position error of a tip [m]; NaN when the vector is not finite."""
     orientation_error: float
-    """Largest over the tips [rad]."""
+    """Largest orientation error of a tip [rad]; NaN when the vector is not finite."""
 
 
 class GroupOracle:
@@ -46,7 +46,7 @@ class GroupOracle:
 
         :param robot: the robot.
         :param group: the group.
-        :param state: (nq) where joints outside the group are; None for their default values.
+        :param state: (nq,) full state, for joints outside the group; None for their default values.
         """
         self.robot = robot
         self.group = group
@@ -60,7 +60,7 @@ class GroupOracle:
         """
         Return the poses (t, 4, 4) of the group's tips in its base frame.
 
-        :param positions: (n,) positions of the group.
+        :param positions: (n,) joint vector of the group.
         """
         state = self._state.copy()
         state[self.group.idx_q] = positions
@@ -69,10 +69,10 @@ class GroupOracle:
 
     def errors(self, positions: FloatArray, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
         """
-        Return the position errors (t,) [m] and orientation errors (t,) [rad] of a solution.
+        Return the position errors (t,) [m] and orientation errors (t,) [rad] of a joint vector.
 
-        :param positions: (n,) the solution.
-        :param targets: (t, 4, 4) poses of the tips.
+        :param positions: (n,) joint vector of the group.
+        :param targets: (t, 4, 4) target poses of the tips in the base frame.
         """
         pairs = zip(self.tip_poses(positions), targets, strict=True)
         errors = np.array([self._reference.pose_errors(pose, target) for pose, target in pairs])
@@ -87,12 +87,12 @@ class GroupOracle:
         position_only: bool = False,
     ) -> Verification:
         """
-        Check a solution against targets, tolerance and limits.
+        Check a solution against targets, tolerance and limits; a violated limit outranks the tolerance.
 
-        :param positions: the solution, of any shape and content.
-        :param targets: (t, 4, 4) poses of the tips.
-        :param tolerance: norm of position and orientation error that counts as reached, per tip.
-        :param position_only: whether orientation is left free.
+        :param positions: the solution; any shape and content is accepted.
+        :param targets: (t, 4, 4) target poses of the tips in the base frame.
+        :param tolerance: largest norm of position [m] and orientation [rad] error of a tip.
+        :param position_only: whether the orientation is free.
         """
         if positions.shape != self.group.lower.shape or not np.isfinite(positions).all():
             return Verification(TrialVerdict.NOT_FINITE, False, np.nan, np.nan)
@@ -108,9 +108,9 @@ class GroupOracle:
 
     def joint_distance(self, positions: FloatArray, seed: FloatArray) -> float:
         """
-        Return the norm of the joint distance; joints without limits are compared modulo 2 pi.
+        Return the norm of the joint differences; joints without limits are compared modulo 2 pi.
 
-        :param positions: (n,) the solution.
+        :param positions: (n,) the solution; another shape gives NaN.
         :param seed: (n,) joint vector to compare with.
         """
         if positions.shape != seed.shape:
@@ -122,7 +122,7 @@ class GroupOracle:
 
     def joint_order(self, solver: IkSolver) -> IntArray:
         """
-        Return the index (n,) in the group of each position of the solver's vectors.
+        Return, for each position of the solver's vectors, its index (n,) in the group.
 
         :param solver: the solver.
         :raises SolverError: when the solver has other joints or frames than the group.

@@ -1,7 +1,7 @@
 """
-Plots of benchmarks: the four of ik_benchmarking's visualiser, and a grid over robots.
+Plots of benchmarks: the four plots of ik_benchmarking, and a grid over robots.
 
-Figures that others published appear only in the grid, hatched and labelled as such.
+Results that others published appear only in the grid, hatched and labelled as published.
 """
 
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ _BOX_PLOTS = {
 
 def found_values(run: SolverRun, quantity: str) -> FloatArray:
     """
-    Return a quantity over the verified solutions of a run.
+    Return a quantity of all verified solutions of a run (k,).
 
     :param run: the run.
     :param quantity: ``solve_time`` [us], ``position_error`` [m] or ``orientation_error`` [rad].
@@ -71,7 +71,7 @@ def found_values(run: SolverRun, quantity: str) -> FloatArray:
 
 
 def _ran(report: BenchmarkReport) -> list[SolverRun]:
-    """Return the solvers that have figures."""
+    """Return the runs of solvers that ran."""
     return [run for run in report.runs if run.status is RunStatus.RAN]
 
 
@@ -81,7 +81,7 @@ def _tick(run: SolverRun) -> str:
 
 
 def _new_figure(size: tuple[float, float]) -> Figure:
-    """Return a figure that needs no display and no global state."""
+    """Return a matplotlib figure that needs no display and no global state."""
     figure = Figure(figsize=size, layout='constrained')
     FigureCanvasAgg(figure)
     return figure
@@ -90,7 +90,7 @@ def _new_figure(size: tuple[float, float]) -> Figure:
 def _plot_boxes(
     report: BenchmarkReport, runs: Sequence[SolverRun], quantity: str, path: Path
 ) -> Path:
-    """Write a box plot over solvers, successes only, without outliers."""
+    """Write a box plot of a quantity over solvers, of verified solutions only; return its path."""
     title, unit = _BOX_PLOTS[quantity]
     figure = _new_figure(_SIZE)
     axes = figure.add_subplot()
@@ -101,7 +101,7 @@ def _plot_boxes(
 
 
 def _plot_success(report: BenchmarkReport, runs: Sequence[SolverRun], path: Path) -> Path:
-    """Write bars of verified solutions with percent labels."""
+    """Write a bar plot of the rates of verified solutions, with percentages; return its path."""
     figure = _new_figure(_SIZE)
     axes = figure.add_subplot()
     rates = [len(found_values(run, 'solve_time')) / len(run.trials) for run in runs]
@@ -113,7 +113,7 @@ def _plot_success(report: BenchmarkReport, runs: Sequence[SolverRun], path: Path
 
 
 def _save_titled(figure: Figure, title: str, report: BenchmarkReport, path: Path) -> Path:
-    """Write a plot over solvers with its title and the title of the benchmark."""
+    """Set the titles of a plot over solvers, and write it; return its path."""
     config = report.config
     samples = counted(config.sample_size, 'sample')
     subtitle = f'{report.robot}, {config.planning_group}, {samples}'
@@ -127,7 +127,7 @@ def _save_titled(figure: Figure, title: str, report: BenchmarkReport, path: Path
 def _draw_boxes(
     axes: Axes, data: Sequence[FloatArray], positions: Sequence[int], colours: Sequence[str]
 ) -> None:
-    """Draw boxes of the quartiles with whiskers at the 1st and 99th percentile."""
+    """Draw boxes from the first to the third quartile, with whiskers at the 1st and 99th percentile."""
     drawn = [i for i, values in enumerate(data) if len(values)]
     if not drawn:
         return
@@ -159,7 +159,7 @@ def _draw_bars(
 
 
 def _finish_axes(axes: Axes, labels: Sequence[str], unit: str) -> None:
-    """Label the solvers and make the values readable."""
+    """Label the solvers and the unit of the values, and draw horizontal lines."""
     axes.set_xticks(range(len(labels)), labels, fontsize=_FONT_SIZE)
     axes.set_xlim(-0.6, len(labels) - 0.4)
     axes.set_ylabel(unit, fontsize=_FONT_SIZE)
@@ -168,7 +168,7 @@ def _finish_axes(axes: Axes, labels: Sequence[str], unit: str) -> None:
 
 
 def _draw_lines(axes: Axes) -> None:
-    """Draw pale lines under the values, and a frame on two sides only."""
+    """Draw pale horizontal lines under the values, and axes only at the left and the bottom."""
     axes.grid(axis='y', alpha=0.35)
     axes.set_axisbelow(True)
     axes.spines[['top', 'right']].set_visible(False)
@@ -178,9 +178,9 @@ def plot_grid(reports: Sequence[BenchmarkReport], path: Path) -> Path | None:
     """
     Write the grid of solve time, position error and success rate over robots.
 
-    :param reports: one outcome per column; those in which nothing ran are left out.
+    :param reports: one report for each column; reports without a solver that ran are left out.
     :param path: the file; an existing one is replaced.
-    :returns: the path, or None when nothing ran.
+    :returns: the path, or None if no solver ran.
     """
     shown = [report for report in reports if report.has_run]
     if not shown:
@@ -205,7 +205,7 @@ def plot_grid(reports: Sequence[BenchmarkReport], path: Path) -> Path | None:
 
 
 def _draw_column(column: Sequence[Axes], report: BenchmarkReport, slots: int) -> None:
-    """Draw the three rows of one robot: published figures first, then measured ones."""
+    """Draw the three cells of one robot: published results at the left, measured ones at the right."""
     runs = _ran(report)
     published = report.published
     places = list(range(len(published), len(published) + len(runs)))
@@ -229,7 +229,7 @@ def _draw_times(
     places: Sequence[int],
     published: Sequence[PublishedFigure],
 ) -> None:
-    """Draw solve times on a logarithmic scale."""
+    """Draw solve times [ms] on a logarithmic scale: published means as bars, measured times as boxes."""
     means = [figure.mean_ms for figure in published]
     _draw_bars(axes, means, list(range(len(published))), (_PALE,), hatch='///')
     _draw_boxes(axes, [found_values(run, 'solve_time') / 1e3 for run in runs], places, _COLOURS)
@@ -247,13 +247,13 @@ def _draw_times(
 
 
 def _whisker_end(run: SolverRun) -> float:
-    """Return the upper end of the whisker of solve times [ms]."""
+    """Return the upper end of the whisker of solve times [ms]; 0 without verified solutions."""
     times = found_values(run, 'solve_time') / 1e3
     return float(np.percentile(times, _WHISKERS[1])) if len(times) else 0.0
 
 
 def _mark_tolerance(axes: Axes, runs: Sequence[SolverRun]) -> None:
-    """Draw the tolerance, and a scale that shows errors far below it."""
+    """Draw a line at each tolerance, on a logarithmic scale that also shows errors far below."""
     axes.set_yscale('log')
     tolerances = sorted({run.tolerance for run in runs})
     if not any(len(found_values(run, 'position_error')) for run in runs):
@@ -277,7 +277,7 @@ def _draw_success(
     places: Sequence[int],
     published: Sequence[PublishedFigure],
 ) -> None:
-    """Draw success rates with percent labels."""
+    """Draw success rates as bars with percentages."""
     claimed = [100.0 * figure.success_rate for figure in published]
     _draw_bars(axes, claimed, list(range(len(published))), (_PALE,), hatch='///')
     rates = [100.0 * len(found_values(run, 'solve_time')) / len(run.trials) for run in runs]
@@ -290,7 +290,7 @@ def _draw_success(
 
 
 def _mark_unpublished(axes: Axes, published: int) -> None:
-    """Mark published solvers without figures."""
+    """Write "no number published" at the place of each published solver."""
     for place in range(published):
         axes.annotate(
             'no number\npublished',
@@ -304,7 +304,7 @@ def _mark_unpublished(axes: Axes, published: int) -> None:
 
 
 def _finish_cell(axes: Axes, labels: Sequence[str], published: int, slots: int) -> None:
-    """Label the solvers; every cell has room for as many as the fullest one."""
+    """Label the solvers of a cell; all cells have room for ``slots`` solvers."""
     axes.set_xticks(range(len(labels)), labels, fontsize=10)
     spare = (slots - len(labels)) / 2.0
     axes.set_xlim(-0.6 - spare, len(labels) - 0.4 + spare)

@@ -1,4 +1,4 @@
-"""Figures that others published, for comparison; they were not measured by this package."""
+"""Benchmark results that others published, for comparison; they were not measured by this package."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ SAME_LIMIT = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class PublishedFigure:
-    """The published performance of one solver on one robot."""
+    """The published time and success rate of one solver on one robot."""
 
     robot: str
     solver: str
@@ -25,7 +25,7 @@ class PublishedFigure:
 
     @property
     def label(self) -> str:
-        """Return the solver's name for tables and plots; says that it is not a measurement."""
+        """Return the solver's name with the remark "published", for tables and plots."""
         return f'{self.solver} (published)'
 
 
@@ -50,7 +50,7 @@ PUBLISHED: tuple[PublishedFigure, ...] = (
 
 def published_for(robot_name: str, group: JointGroup) -> tuple[PublishedFigure, ...]:
     """
-    Return the published figures of a robot; none if a published robot only has the same name.
+    Return the published results of a robot; empty if a published robot only has the same name.
 
     :param robot_name: the robot's name, with or without a prefix such as ``moveit_resources_``.
     :param group: the group that is measured; its joints and limits are compared with the published robot's.
@@ -60,7 +60,7 @@ def published_for(robot_name: str, group: JointGroup) -> tuple[PublishedFigure, 
 
 
 def _is_same_arm(name: str, group: JointGroup) -> bool:
-    """Return whether a group has the joints and limits of a group of the robot that was published."""
+    """Return whether a group of the published robot has as many joints and the same limits as a group."""
     folder = config_directory() / 'robots' / f'{name}{SUFFIX}'
     robot = load_package(find_moveit_config(folder))
     return any(
@@ -72,5 +72,5 @@ def _is_same_arm(name: str, group: JointGroup) -> bool:
 
 
 def _are_same(first: FloatArray, second: FloatArray) -> bool:
-    """Return whether limits are equal but for the digits of a file."""
+    """Return whether limits are equal within ``SAME_LIMIT``."""
     return bool(np.allclose(first, second, rtol=0.0, atol=SAME_LIMIT))

@@ -1,8 +1,8 @@
 """
-Which solver to write in a kinematics.yaml after a trial, and why.
+The solver to write into a kinematics.yaml after a trial, with reasons.
 
-Solvers with a wrong solution are left out. Of the others, those count that reached as many poses as the best one; one
-pose or two in a thousand may be missing. Of these the fastest is recommended, or ``ssik_ros/Auto`` if it takes little
+Solvers with a wrong solution are left out. Of the others, only those count that reached as many poses as the best one,
+except for one or two in a thousand. Of these the fastest is recommended, or ``ssik_ros/Auto`` if it takes little
 more time: it chooses a method for every request.
 """
 
@@ -33,29 +33,29 @@ MANY_MORE = 1.2
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures of one solver for one kind of requests; None without requests."""
+    """Statistics of one solver for one kind of request; means and percentiles are None without requests."""
 
     count: int
     verified: int
     wrong: int
-    """Wrong solutions: the independent check refuses them."""
+    """Number of wrong solutions, which the independent check refuses."""
     mean_us: float | None
     median_us: float | None
     p95_us: float | None
     p99_us: float | None
     typical_us: float | None
-    """Mean without the slowest twentieth."""
+    """Mean time without the slowest twentieth of the calls [us]."""
     solutions: float | None
-    """Mean number of solutions that hold."""
+    """Mean number of correct solutions."""
     seed_distance: float | None
     """Mean over verified results: norm of the joint distance of the first solution."""
     causes: Mapping[str, float]
-    """Share of requests without a solution, by their cause."""
+    """Share of requests without a solution, 0 to 1, by cause."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """One solver, and the reasons in words."""
+    """The recommended solver, and the reasons as sentences."""
 
     solver: str
     reasons: tuple[str, ...]
@@ -63,7 +63,7 @@ class Recommendation:
 
 def figures_of(results: Sequence[CheckedResult]) -> Figures:
     """
-    Return the figures of the results of one kind of requests.
+    Return the statistics of the results of one kind of request.
 
     :param results: the checked results.
     """
@@ -89,7 +89,7 @@ def figures_of(results: Sequence[CheckedResult]) -> Figures:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """The compared figures of a solver."""
+    """A solver with its statistics for each kind of request."""
 
     name: str
     kinds: Mapping[Kind, Figures]
@@ -108,7 +108,7 @@ class _Candidate:
 
     @property
     def time_us(self) -> float:
-        """Return the typical time, both seeds counting alike."""
+        """Return the mean of the typical times for near seeds and for seeds anywhere [us]."""
         times = [self.kinds[kind].typical_us for kind in REACHABLE if self.kinds[kind].count]
         return float(np.mean([time for time in times if time is not None]))
 
@@ -120,9 +120,9 @@ def _candidate(entrant: Entrant) -> _Candidate:
 
 def recommend(comparison: Comparison) -> Recommendation | None:
     """
-    Return what to use; None where no solver reached a pose without a wrong claim.
+    Return the recommended solver with reasons; None if every solver made a wrong claim or reached no pose.
 
-    :param comparison: the outcome of a trial.
+    :param comparison: the results of a trial.
     """
     tried = [_candidate(entrant) for entrant in comparison.running]
     honest = [one for one in tried if not one.wrong and one.verified]
@@ -148,14 +148,14 @@ def recommend(comparison: Comparison) -> Recommendation | None:
 
 
 def _say_reach(chosen: _Candidate, best: int) -> str:
-    """Return the sentence about reached poses."""
+    """Return a sentence about the number of poses that the chosen solver reached."""
     share = percent(chosen.verified / chosen.count)
     more = 'no solver reached more' if chosen.verified == best else f'the best one reached {best}'
     return f'It reached {chosen.verified} of {chosen.count} reachable poses ({share}); {more}.'
 
 
 def _say_time(chosen: _Candidate, able: Sequence[_Candidate]) -> str:
-    """Return the sentence about time."""
+    """Return a sentence about the chosen solver's time, compared with the other ``able`` solvers."""
     took = f'{chosen.time_us:.3g} us a pose'
     if len(able) == 1:
         return f'It takes {took}; no other solver reached as many.'
@@ -168,7 +168,7 @@ def _say_time(chosen: _Candidate, able: Sequence[_Candidate]) -> str:
 
 
 def _say_out_of_reach(chosen: _Candidate) -> list[str]:
-    """Return the sentence about poses out of reach."""
+    """Return a sentence about poses out of reach, as a list; empty without such poses."""
     figures = chosen.kinds[Kind.OUT_OF_REACH]
     if not figures.causes:
         return []
@@ -180,7 +180,7 @@ def _say_out_of_reach(chosen: _Candidate) -> list[str]:
 
 
 def _say_several(chosen: _Candidate, honest: Sequence[_Candidate]) -> list[str]:
-    """Return the sentence about a solver that finds many more solutions, if there is one."""
+    """Return a sentence about a solver that finds many more solutions, as a list; empty without one."""
     own = chosen.kinds[Kind.SEVERAL].solutions
     known = [(one.kinds[Kind.SEVERAL].solutions or 0.0, one) for one in honest]
     most, other = max(known, key=lambda pair: pair[0])
@@ -192,7 +192,7 @@ def _say_several(chosen: _Candidate, honest: Sequence[_Candidate]) -> list[str]:
 
 
 def _say_wrong(one: _Candidate) -> str:
-    """Return the reason why a solver is left out."""
+    """Return a sentence about a solver that is left out because of wrong results."""
     return f'{one.name} is left out: it called {one.wrong} results solved that do not hold.'
 
 
@@ -200,9 +200,9 @@ def kinematics_snippet(group: str, solver: str, timeout: float) -> str:
     """
     Return the lines of a kinematics.yaml for one group.
 
-    :param group: its name.
-    :param solver: the solver.
-    :param timeout: budget of a request that names none [s].
+    :param group: name of the group.
+    :param solver: name of the solver.
+    :param timeout: time budget of a request that gives none [s].
     """
     entry = {'kinematics_solver': solver, 'kinematics_solver_timeout': timeout}
     return str(yaml.safe_dump({group: entry}, sort_keys=False))

@@ -1,4 +1,4 @@
-"""One benchmark's outcome as a table, as JSON and as Markdown."""
+"""The results of one benchmark as a table, as JSON and as Markdown."""
 
 from collections.abc import Callable, Sequence
 import dataclasses
@@ -60,7 +60,7 @@ _SERVER_CELLS: dict[str, tuple[str, Callable[[Any], str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkReport:
-    """The outcome of one benchmark."""
+    """The results of one benchmark."""
 
     config: BenchmarkConfig
     robot: str
@@ -68,7 +68,7 @@ class BenchmarkReport:
     description: str
     """Path of the robot description."""
     goals_source: str
-    """The source of goals and seeds."""
+    """Text about the source of goals and seeds."""
     machine: Machine
     runs: tuple[SolverRun, ...]
     published: tuple[PublishedFigure, ...] = ()
@@ -76,7 +76,7 @@ class BenchmarkReport:
 
     @property
     def summaries(self) -> tuple[tuple[SolverRun, RunSummary], ...]:
-        """Return each run with its figures."""
+        """Return each run with its statistics."""
         return tuple((run, summarise(run)) for run in self.runs)
 
     @property
@@ -97,9 +97,9 @@ class BenchmarkReport:
 
 def make_table(report: BenchmarkReport) -> Table:
     """
-    Return the outcome as a table for the terminal.
+    Return the results as a table for the terminal.
 
-    :param report: the outcome.
+    :param report: the results.
     """
     table = Table(
         title=escape(_title(report)),
@@ -123,7 +123,7 @@ def make_text(report: BenchmarkReport, width: int = 140) -> str:
     """
     Return the table and its notes as plain text.
 
-    :param report: the outcome.
+    :param report: the results.
     :param width: characters in a line of the table.
     """
     text = io.StringIO()
@@ -133,9 +133,9 @@ def make_text(report: BenchmarkReport, width: int = 140) -> str:
 
 def make_markdown(reports: Sequence[BenchmarkReport]) -> str:
     """
-    Return outcomes as a Markdown document.
+    Return the results of several benchmarks as a Markdown document.
 
-    :param reports: the outcomes.
+    :param reports: the results, one for each benchmark.
     """
     return '\n'.join(_markdown_section(report) for report in reports)
 
@@ -162,9 +162,9 @@ def _title(report: BenchmarkReport) -> str:
 
 def describe(report: BenchmarkReport) -> str:
     """
-    Return the notes of the table: requests, machine, meaning of the columns, remarks.
+    Return the notes below the table: requests, machine, meaning of the columns, remarks.
 
-    :param report: the outcome.
+    :param report: the results.
     """
     config, machine = report.config, report.machine
     versions = ', '.join(f'{name} {version}' for name, version in machine.versions.items())
@@ -183,7 +183,7 @@ def describe(report: BenchmarkReport) -> str:
 
 
 def _notes(report: BenchmarkReport) -> list[str]:
-    """Return remarks about solvers, one line each."""
+    """Return remarks about services, failed solvers and wrong claims, one line each."""
     notes = []
     if report.asks_services:
         notes.append(
@@ -231,9 +231,9 @@ def _published_rows(report: BenchmarkReport) -> list[list[str]]:
 
 def make_json(reports: Sequence[BenchmarkReport]) -> str:
     """
-    Return outcomes as a JSON document: a list with one object per benchmark.
+    Return the results of several benchmarks as JSON text: a list with one object for each.
 
-    :param reports: the outcomes.
+    :param reports: the results.
     """
     return json.dumps([_as_mapping(report) for report in reports], indent=2) + '\n'
 

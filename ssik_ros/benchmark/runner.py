@@ -1,8 +1,8 @@
 """
 Runs the solvers of a benchmark one after another on the same requests.
 
-All calls of a solver come first and their checks after them, so that checking does not disturb caches between
-calls; garbage collection is off in between, as ``timeit`` has it.
+All calls of a solver are made before its results are checked, so that checking does not disturb caches between
+calls. Meanwhile garbage collection is off, as in ``timeit``.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +36,7 @@ SolverMaker = Callable[[GroupKinematics, GroupOracle], IkSolver]
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkSession:
-    """A benchmark that is ready to run: every name in its configuration has been found."""
+    """A benchmark that is ready to run: robot, requests and solver parameters are loaded."""
 
     config: BenchmarkConfig
     description: str
@@ -54,8 +54,8 @@ class BenchmarkSession:
         """
         Run every solver and return the report.
 
-        :param progress: called every ``ik_iteration_display_step`` trials.
-        :param makers: by label, functions that make the solver; the others are made in this process.
+        :param progress: called every ``ik_iteration_display_step`` trials with label, trials done and trials in all.
+        :param makers: by label, functions that make the solver; other solvers are made in this process.
         """
         made = makers or {}
         runs = tuple(
@@ -74,9 +74,9 @@ class BenchmarkSession:
 
     def from_live_state(self, state: FloatArray) -> 'BenchmarkSession':
         """
-        Return the same benchmark with every search started at the robot's state.
+        Return a copy in which every search starts at the robot's current state.
 
-        :param state: (nq) the state.
+        :param state: (nq,) full state.
         """
         return dataclasses.replace(
             self,
@@ -94,7 +94,7 @@ class BenchmarkSession:
         """
         Return the run of one solver over all requests.
 
-        A solver of another package, or one that cannot be made, has no trials and a reason.
+        A solver of another package, or one that cannot be made, gets no trials and a reason.
         """
         requested = kinematics.requested_solver or kinematics.solver
         if maker is None and kinematics.is_foreign:
@@ -132,7 +132,7 @@ class BenchmarkSession:
         ]
 
     def _on_call(self, entry: SolverEntry, progress: Progress | None) -> Callable[[int], None]:
-        """Return a function of the number of calls that reports every display step and the end."""
+        """Return a function, called with the number of calls, that reports every display step and the end."""
         step, total = self.config.ik_iteration_display_step, len(self.cases)
 
         def report(done: int) -> None:
@@ -144,7 +144,7 @@ class BenchmarkSession:
     def _check(
         self, calls: Sequence[Call], order: IntArray, tolerance: float, position_only: bool
     ) -> list[TrialRecord]:
-        """Return the record of each call, checked by independent kinematics."""
+        """Return a record for each call, with the verdict of independent kinematics."""
         records = []
         for index, call in enumerate(calls):
             result, vector = call.result, in_group_order(call.vector, order)
@@ -175,7 +175,7 @@ class BenchmarkSession:
 
 
 def _options(kinematics: GroupKinematics) -> Mapping[str, Any]:
-    """Return the options of a solver of this package, defaults included; empty for others."""
+    """Return the options of a solver by name, defaults included; empty for a solver of another package."""
     if kinematics.is_foreign:
         return {}
     return dataclasses.asdict(make_options(solver_spec(kinematics.solver), kinematics.parameters))
@@ -192,7 +192,7 @@ def _make_own_solver(kinematics: GroupKinematics, oracle: GroupOracle) -> IkSolv
 
 
 def _make_solver(kinematics: GroupKinematics, oracle: GroupOracle, maker: SolverMaker) -> IkSolver:
-    """Return the warm solver."""
+    """Make and warm up a solver; an unexpected exception of the warm-up becomes a SolverError."""
     solver = maker(kinematics, oracle)
     try:
         solver.warm_up()

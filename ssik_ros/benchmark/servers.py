@@ -1,4 +1,4 @@
-"""The servers of a configuration that is run through services: one for each solver of this package."""
+"""The servers for a benchmark through services: one for each solver of this package."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,24 +14,24 @@ SERVICE = 'compute_ik'
 
 @dataclass(frozen=True, slots=True)
 class ServerPlan:
-    """One server to start."""
+    """Namespace and parameters of one server to start."""
 
     label: str
-    """The solver's label in the configuration."""
+    """Label of the solver in the configuration."""
     namespace: str
-    """A namespace for this server, below the namespace of the benchmark: a valid name, without slashes."""
+    """Namespace of the server below the benchmark's namespace: a valid name without slashes."""
     parameters: Mapping[str, str]
-    """Values of parameters of ``ik_server``."""
+    """Values of parameters of ``ik_server`` by name."""
 
 
 def plan_servers(config: BenchmarkConfig, *, live_robot: bool = False) -> tuple[ServerPlan, ...]:
     """
-    Return a server for each solver of this package in a configuration.
+    Return a plan for one server for each solver of this package in a configuration; none is started.
 
     :param config: the configuration.
     :param live_robot: whether servers take the robot from topics instead of the configuration's files.
     :raises DescriptionNotFound: when a file does not exist.
-    :raises InvalidOption: when none of the solvers is ours.
+    :raises InvalidOption: when the configuration has no solver of this package.
     """
     folder = find_kinematics_folder(config)
     robot = {} if live_robot else {**_robot_parameters(config), 'groups': config.planning_group}
@@ -53,7 +53,7 @@ def plan_servers(config: BenchmarkConfig, *, live_robot: bool = False) -> tuple[
 
 
 def _robot_parameters(config: BenchmarkConfig) -> dict[str, str]:
-    """Return the robot files that the benchmark checks solutions with."""
+    """Return the parameters that give servers the robot files with which solutions are checked."""
     files = find_robot_files(config)
     return {
         'robot_description_file': _text(files.urdf_path),
@@ -69,7 +69,7 @@ def _text(path: Path | None) -> str:
 
 def namespace_of(label: str) -> str:
     """
-    Return a label as a part of a ROS name.
+    Return a label as a valid part of a ROS name.
 
     :param label: the label.
     """

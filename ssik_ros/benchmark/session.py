@@ -1,4 +1,4 @@
-"""One benchmark from configuration to files: robot, requests, solvers, report."""
+"""One benchmark from its configuration to its files: robot, requests, solvers, report."""
 
 import dataclasses
 import json
@@ -38,19 +38,18 @@ class BenchmarkRobot:
     origin: str
     """Path of the description, or the topic that brought it."""
     state: FloatArray | None = None
-    """(nq) where joints outside the group are; None for their default values."""
+    """(nq,) full state, for joints outside the group; None for their default values."""
 
 
 def prepare_benchmark(
     config: BenchmarkConfig, goals: Path | None = None, about: BenchmarkRobot | None = None
 ) -> BenchmarkSession:
     """
-    Return a benchmark that is ready to run.
+    Load robot, solver parameters and requests; return a benchmark that is ready to run.
 
     :param config: its configuration.
-    :param goals: a goals file instead of random requests.
-    :param about: the robot, and the group that counts instead of the configuration's; None for those that the
-        configuration names.
+    :param goals: a goals file instead of random requests; None for random ones.
+    :param about: robot and group to use instead of the configuration's; None for the configuration's.
     :raises DescriptionNotFound: when the robot, a kinematics file or the goals file does not exist.
     :raises GroupNotFound: when the robot does not have the group.
     :raises UnknownGroup: when a kinematics file does not have the group.
@@ -78,10 +77,10 @@ def prepare_benchmark(
 
 def load_configured_robot(config: BenchmarkConfig) -> BenchmarkRobot:
     """
-    Return the robot that a configuration names.
+    Load the robot and the group that a configuration names.
 
     :param config: the configuration.
-    :raises DescriptionNotFound: when there are no files of it.
+    :raises DescriptionNotFound: when its files do not exist.
     :raises GroupNotFound: when it does not have the group.
     """
     files = find_robot_files(config)
@@ -91,11 +90,11 @@ def load_configured_robot(config: BenchmarkConfig) -> BenchmarkRobot:
 
 def write_results(session: BenchmarkSession, report: BenchmarkReport, folder: Path) -> None:
     """
-    Write the data files, the goals and the summary of a benchmark in place of an earlier run's.
+    Write the data files, the goals and the summary of a benchmark; files of an earlier run are removed.
 
     :param session: the benchmark.
-    :param report: its outcome.
-    :param folder: where to write; made if needed.
+    :param report: its results.
+    :param folder: folder of the files; made if needed.
     """
     folder.mkdir(parents=True, exist_ok=True)
     _remove_earlier_run(folder)
@@ -108,7 +107,7 @@ def write_results(session: BenchmarkSession, report: BenchmarkReport, folder: Pa
 
 
 def _remove_earlier_run(folder: Path) -> None:
-    """Remove data and plots of the run that a summary in the folder is about, and no others."""
+    """Remove the data files and plots of the run whose summary is in the folder; other files stay."""
     try:
         entries = json.loads((folder / SUMMARY_FILE).read_text(encoding='utf-8'))[0]['solvers']
         names = [SolverEntry(entry['name'], '').csv_name for entry in entries]
@@ -120,9 +119,9 @@ def _remove_earlier_run(folder: Path) -> None:
 
 def find_benchmark_config(name: str) -> Path:
     """
-    Return the path of a configuration given by path or by the name of a shipped one.
+    Return the path of a configuration file, or of a shipped configuration.
 
     :param name: a path, or a name such as ``panda``.
-    :raises DescriptionNotFound: when there is neither; with the shipped names.
+    :raises DescriptionNotFound: when neither exists; the text has the shipped names.
     """
     return find_shipped_file('benchmark configuration', name, 'benchmark')

@@ -1,4 +1,4 @@
-"""Statistics of a run, to compare solvers by."""
+"""Statistics of a run, for comparing solvers."""
 
 from collections.abc import Sequence
 
@@ -12,22 +12,22 @@ from ssik_ros.value_class import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """Figures over the trials of one solver; times in microseconds, None without trials."""
+    """Statistics over the trials of one solver; times in microseconds, None without trials."""
 
     samples: int
     found: int
-    """Verified solutions."""
+    """Number of verified solutions."""
     claimed: int
-    """Results that the solver itself calls solved."""
+    """Number of results that the solver itself calls solved."""
     false_claims: int
-    """Claims that the independent check refuses."""
+    """Number of claims that the independent check refuses."""
     exceptions: int
     success_rate: float
-    """found / samples."""
+    """``found / samples``, 0 to 1; 0 without trials."""
     mean_us: float | None
-    """Over all trials, as ik_benchmarking reports it."""
+    """Mean over all trials, as ik_benchmarking reports it."""
     mean_found_us: float | None
-    """Over verified solutions."""
+    """Mean over verified solutions."""
     median_us: float | None
     p95_us: float | None
     p99_us: float | None
@@ -42,20 +42,20 @@ class RunSummary:
     mean_iterations: float | None
     mean_searches: float | None
     mean_seed_distance: float | None
-    """Over verified solutions."""
+    """Mean norm of the joint distance from the seed, over verified solutions."""
     clock_ended: int
-    """Trials that the wall clock ended; 0 means that a rerun gives the same results."""
+    """Number of trials that the wall clock ended; 0 means that a rerun gives the same results."""
     server_mean_us: float | None
-    """Within the solver, as the server reports it; the other times are then round trips. None in process."""
+    """Mean time in the solver, as the server reports it; other times are then round trips. None without a server."""
     server_median_us: float | None
     server_p99_us: float | None
 
 
 def summarise(run: SolverRun) -> RunSummary:
     """
-    Return the figures of a run.
+    Return the statistics of a run.
 
-    :param run: the solver's trials; none when it did not run.
+    :param run: the run of a solver; it has no trials if the solver did not run.
     """
     trials = run.trials
     found = [trial for trial in trials if trial.found_ik]
@@ -91,7 +91,7 @@ def summarise(run: SolverRun) -> RunSummary:
 
 
 def _server_times(trials: Sequence[TrialRecord]) -> FloatArray:
-    """Return the times [us] that a server reported; some responses may have none."""
+    """Return the times (k,) [us] that a server reported; responses without a time are left out."""
     reported = [trial.server_time_ns for trial in trials if trial.server_time_ns is not None]
     return np.array(reported, dtype=np.float64) / 1e3
 

@@ -1,4 +1,4 @@
-"""Measurements: one record per trial, all records of a solver, and their data file."""
+"""Measurements of a benchmark: one record for each trial, the run of a solver, and its data file."""
 
 from collections.abc import Mapping, Sequence
 import csv
@@ -14,11 +14,11 @@ from ssik_ros.value_class import dataclass
 
 
 class TrialVerdict(str, Enum):
-    """The verdict of the independent check of a result."""
+    """Verdict of the independent check of a result."""
 
     VERIFIED = 'verified'
     NO_SOLUTION = 'no solution'
-    """The solver itself reports that it found nothing."""
+    """The solver itself reports that it found no solution."""
     NOT_FINITE = 'not finite'
     """The solver claims success, but the vector has the wrong size or is not finite."""
     OUTSIDE_LIMITS = 'outside limits'
@@ -28,20 +28,20 @@ class TrialVerdict(str, Enum):
 
 
 class RunStatus(str, Enum):
-    """The state of a solver in a benchmark."""
+    """Whether a solver ran in a benchmark."""
 
     RAN = 'ran'
     NOT_INSTALLED = 'not installed'
     """Its kinematics file names a solver that this package does not have."""
     FAILED = 'failed'
-    """It could not be made or warmed up for this group."""
+    """The solver could not be made or warmed up for this group."""
 
 
 class TrialRecord(NamedTuple):
     """One solve, timed and checked."""
 
     trial: int
-    """Counted from one."""
+    """Number of the trial, from 1."""
     solver_claim: bool
     verdict: TrialVerdict
     solve_time_ns: int
@@ -49,18 +49,18 @@ class TrialRecord(NamedTuple):
     position_error: float
     """Largest distance of a tip from its target, by independent FK [m]."""
     orientation_error: float
-    """Largest rotation left at a tip, by independent FK [rad]."""
+    """Largest orientation error of a tip, by independent FK [rad]."""
     within_limits: bool
     cause: str
     iterations: int
     searches: int
     clock_ended: bool
     seed_distance: float
-    """Norm of the joint distance to the seed; joints without limits modulo 2 pi."""
+    """Norm of the joint distance from the seed; joints without limits are compared modulo 2 pi."""
     note: str = ''
     """Text of an exception, or the server's text about a failure."""
     server_time_ns: int | None = None
-    """Time within the solver, if a service reports it."""
+    """Time in the solver [ns], if a service reports it; else None."""
 
     @property
     def found_ik(self) -> bool:
@@ -75,30 +75,30 @@ class TrialRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SolverRun:
-    """Everything that one solver did in one benchmark."""
+    """All trials of one solver in one benchmark, or why it did not run."""
 
     entry: SolverEntry
     status: RunStatus
     requested_solver: str
     """The name in the kinematics file."""
     reason: str = ''
-    """Why it did not run."""
+    """Why it did not run; empty if it ran."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """The solver's options, defaults included."""
     tolerance: float = 0.0
-    """Norm of position and orientation error that counts as reached."""
+    """Largest norm of position [m] and orientation [rad] error of a verified solution."""
     trials: Sequence[TrialRecord] = ()
     service: str = ''
-    """The service; empty for a solver in this process."""
+    """Name of the service; empty for a solver in this process."""
 
     @property
     def name(self) -> str:
-        """Return the solver's label."""
+        """Return the label of the solver."""
         return self.entry.name
 
     @property
     def title(self) -> str:
-        """Return the label, with the name of the solver if the label differs."""
+        """Return the label; if it differs from the requested solver, with the solver's name in brackets."""
         if self.status is not RunStatus.RAN or _plain(self.name) in _plain(self.requested_solver):
             return self.name
         return f'{self.name} ({self.requested_solver})'
@@ -115,9 +115,9 @@ CSV_COLUMNS = tuple(dict.fromkeys((*_OF_IK_BENCHMARKING, *TrialRecord._fields)))
 
 def write_csv(run: SolverRun, path: Path) -> None:
     """
-    Write the data file of a solver in place of an older one.
+    Write the trials of a solver to a data file; an older file is replaced.
 
-    :param run: the solver's trials.
+    :param run: the trials of the solver.
     :param path: the file.
     """
     text = io.StringIO()
@@ -128,7 +128,7 @@ def write_csv(run: SolverRun, path: Path) -> None:
 
 
 def _cell(value: Any) -> str:
-    """Return a value as ik_benchmarking writes it."""
+    """Return a value as text in the form of ik_benchmarking."""
     if value is None:
         return ''
     if isinstance(value, bool):

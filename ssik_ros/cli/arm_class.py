@@ -1,4 +1,4 @@
-"""The class of an arm in the words of the catalogue; the head of the catalogue explains each word."""
+"""The class of an arm, named as in the catalogue, whose head explains each name."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -22,7 +22,7 @@ _WRIST, _SHOULDER = (4, 5, 6), (1, 2, 3)
 
 
 class _Class(NamedTuple):
-    """The conditions of a class on the axes, counted from one."""
+    """Conditions on the axes of a class of arms; joints are counted from 1."""
 
     name: str
     parallel: Sequence[Joints] = ()
@@ -54,7 +54,7 @@ _CLASSES = {
 
 def classify_arm(chain: SerialChain) -> tuple[str, NearMiss | None]:
     """
-    Return the class of a chain for the catalogue, and the class that it almost belongs to.
+    Return the catalogue class of a chain, and the near miss: the first class that the chain almost belongs to, or None.
 
     :param chain: at most seven joints.
     """
@@ -76,14 +76,14 @@ def classify_arm(chain: SerialChain) -> tuple[str, NearMiss | None]:
 
 
 def _misses(geometry: AxisGeometry, wanted: _Class) -> tuple[float, float]:
-    """Return the largest distance of an axis from the point that it should go through, and the largest sine."""
+    """Return the largest distance [m] of an axis from its required common point, and the largest sine of parallels."""
     distances = (_spread(geometry, [joint - 1 for joint in joints]) for joints in wanted.meeting)
     sines = (geometry.sine(a - 1, b - 1) for a, b in wanted.parallel)
     return max(distances, default=0.0), max(sines, default=0.0)
 
 
 def _spread(geometry: AxisGeometry, joints: list[int]) -> float:
-    """Return how far axes pass the point nearest to all of them; infinite where neighbours are parallel."""
+    """Return the largest distance [m] of axes from their best common point; infinite if neighbours are parallel."""
     if any(geometry.sine(a, b) < CLASS_DEVIATION for a, b in pairwise(joints)):
         return math.inf
     meeting = geometry.meeting(joints)

@@ -13,18 +13,18 @@ HIDDEN_DEVIATION = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class AxisRelation:
-    """Some neighbouring axes that are parallel or have a point in common, or nearly."""
+    """Neighbouring axes that are parallel or have a common point, exactly or nearly."""
 
     joints: tuple[int, ...]
     """Numbers of the joints, from one."""
     relation: str
     """``parallel`` or ``meet``."""
     drift: float
-    """Largest sine between parallel axes, largest distance from the common point [m]."""
+    """Largest sine between parallel axes, or largest distance from the common point [m]."""
     is_exact: bool
 
     def describe(self) -> str:
-        """Return one line."""
+        """Return the relation as one line of text."""
         *others, last = map(str, self.joints)
         verb = 'are parallel' if self.relation == PARALLEL else 'meet'
         subject = f'axes {", ".join(others)} and {last} {verb}'
@@ -38,7 +38,7 @@ class AxisRelation:
 
 def find_relations(geometry: AxisGeometry) -> list[AxisRelation]:
     """
-    Return the relations of pairs and triples of neighbouring axes, without pairs within a triple.
+    Return the relations of pairs and triples of neighbouring axes, without pairs that a triple covers.
 
     :param geometry: the axes of a chain.
     """
@@ -54,14 +54,14 @@ def find_relations(geometry: AxisGeometry) -> list[AxisRelation]:
 
 
 def _covers(larger: AxisRelation, smaller: AxisRelation) -> bool:
-    """Tell whether a relation says all that another one says."""
+    """Return whether a relation makes a smaller one redundant: its joints contain the other's, and it is as exact."""
     is_better = larger.is_exact or not smaller.is_exact
     is_part = set(smaller.joints) <= set(larger.joints)
     return larger.relation == smaller.relation and is_part and is_better
 
 
 def _parallel(geometry: AxisGeometry, joints: tuple[int, ...]) -> AxisRelation | None:
-    """Return by how much axes miss being parallel, None when by far."""
+    """Return the relation of parallel axes with the largest sine; None if they are far from parallel."""
     drift = max(geometry.sine(joints[0], joint) for joint in joints[1:])
     if drift >= NEARBY_PARALLEL:
         return None
@@ -69,7 +69,7 @@ def _parallel(geometry: AxisGeometry, joints: tuple[int, ...]) -> AxisRelation |
 
 
 def _meeting(geometry: AxisGeometry, joints: tuple[int, ...]) -> AxisRelation | None:
-    """Return by how much axes miss a common point, None when by far, for neighbours in parallel, and for slides."""
+    """Return the relation of axes with a common point; None if they miss it by far, are parallel, or slide."""
     if geometry.slides.intersection(joints):
         return None
     if any(geometry.sine(a, b) < NEARBY_PARALLEL for a, b in pairwise(joints)):

@@ -1,4 +1,4 @@
-"""Number of branches of an arm on random poses, and time of a solve on this machine."""
+"""Number of branches of an arm at random poses, and time of a solve on this machine."""
 
 import math
 import time
@@ -16,7 +16,7 @@ SAMPLE_SEED = 20_250_801
 
 @dataclass(frozen=True, slots=True)
 class BranchSample:
-    """Figures over random poses within the limits; branches are counted without limits."""
+    """Statistics of solves at random poses within the limits; branches are counted without limits."""
 
     poses: int
     solved: int
@@ -24,16 +24,16 @@ class BranchSample:
     median: float
     most: int
     worst_residual: float
-    """Largest Frobenius norm of FK - T; nan when nothing was solved."""
+    """Largest Frobenius norm of FK - T; NaN if no pose was solved."""
     median_us: float
 
 
 def sample_branches(arm: AnalyticArm, poses: int = POSES) -> BranchSample:
     """
-    Return the figures of an arm.
+    Solve random poses of an arm; return the numbers of branches, the residual and the median time.
 
     :param arm: its closed form.
-    :param poses: how many random poses.
+    :param poses: number of random poses.
     """
     rng = np.random.default_rng(SAMPLE_SEED)
     lower, upper = _bounds(arm.chain)
@@ -60,7 +60,7 @@ def sample_branches(arm: AnalyticArm, poses: int = POSES) -> BranchSample:
 
 
 def _bounds(chain: SerialChain) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sampling bounds: the limits, or one revolution without limits."""
+    """Return the sampling bounds (n,), (n,): the limits, or -pi to pi for joints without limits."""
     bounded = np.isfinite(chain.lower) & np.isfinite(chain.upper)
     lower = np.where(bounded, chain.lower, -math.pi)
     return lower, np.where(bounded, chain.upper, math.pi)

@@ -23,7 +23,7 @@ def _say(text: str) -> None:
 
 def _toolchain(arguments: argparse.Namespace) -> toolchain.Toolchain:
     """
-    Return the programs for the architecture that was chosen.
+    Return the compilers and tools for the architecture of ``--arch``.
 
     :raises InvalidOption: for an unknown architecture, and when a program is missing.
     """
@@ -36,7 +36,7 @@ def _toolchain(arguments: argparse.Namespace) -> toolchain.Toolchain:
 
 def write_library(arguments: argparse.Namespace) -> int:
     """
-    Write a C library for one arm; 1 when the arm has no solver of one chain, and nothing is written then.
+    Write a C library for one arm and return 0; if the arm has no solver of one chain, write nothing and return 1.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when the arm cannot be loaded, a program is missing or the folder cannot be written.
@@ -57,7 +57,7 @@ def write_library(arguments: argparse.Namespace) -> int:
 
 
 def _kernels(tools: toolchain.Toolchain, arm: blocks.Arm, are_shared: bool) -> toolchain.Kernels:
-    """Return the kernels with the constants of the arm; without llvmlite, kernels for all arms."""
+    """Return kernels with the constants of the arm; kernels for all arms if ``are_shared`` or without llvmlite."""
     if are_shared:
         return toolchain.kernels_of_all_arms(tools)
     if freeze.is_possible():
@@ -70,7 +70,7 @@ def _kernels(tools: toolchain.Toolchain, arm: blocks.Arm, are_shared: bool) -> t
 
 def write_generic_library(arguments: argparse.Namespace) -> int:
     """
-    Write the library that reads blocks.
+    Write the C library that reads blocks; return 0.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when a program is missing or the folder cannot be written.
@@ -86,7 +86,7 @@ def _write(
     kernels: toolchain.Kernels,
     arguments: argparse.Namespace,
 ) -> int:
-    """Write a library and run its self-test."""
+    """Write a library into its folder, run the self-test of a library for one arm, and return 0."""
     path = arguments.out or Path(made.name)
     with library.new_folder(path, arguments.force) as folder:
         library.build(made, tools, kernels, _say, folder)
@@ -101,7 +101,7 @@ def _write(
 
 
 def _read_kinematics(arguments: argparse.Namespace, group: JointGroup) -> GroupKinematics | None:
-    """Return the solver and the parameters of a group in the file of ``--kinematics``; None without one."""
+    """Return the solver and parameters of a group in the file of ``--kinematics``; None without file or entry."""
     if arguments.kinematics is None:
         return None
     return read_kinematics_yaml(arguments.kinematics).get(group.name)
@@ -109,7 +109,7 @@ def _read_kinematics(arguments: argparse.Namespace, group: JointGroup) -> GroupK
 
 def write_blocks(arguments: argparse.Namespace) -> int:
     """
-    Write the blocks of an arm or a group, which the generic library reads.
+    Write the blocks of an arm or a group, which the generic library reads; return 0, or 1 if it has no solver.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when the arm cannot be loaded, a parameter is wrong, or the file cannot be written.

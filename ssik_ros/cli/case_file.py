@@ -17,7 +17,7 @@ MOST_CASE_BYTES = 1 << 20
 
 def robot_origin(arguments: argparse.Namespace) -> dict[str, Any]:
     """
-    Return the options that choose the robot, files with their whole paths.
+    Return the given options that choose the robot, by name; files have absolute paths.
 
     :param arguments: the parsed arguments.
     """
@@ -27,10 +27,11 @@ def robot_origin(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def take_case(arguments: argparse.Namespace) -> None:
     """
-    Set the options of ``ssik solve`` from a case file; a solver that is given replaces the solver of the case.
+    Set the arguments of ``ssik solve`` from a case file; a solver that is given replaces the solver of the case.
 
-    :param arguments: the parsed arguments, with the path in ``case``.
-    :raises InvalidOption: when it is not a case, or when the robot or the target is given, too.
+    :param arguments: the parsed arguments, with the path in ``case``; they are changed.
+    :raises InvalidOption: when the file is not a case, or when the robot, target or seed is given too.
+    :raises DescriptionNotFound: when the file cannot be read.
     """
     case = _read(arguments.case)
     fixed = (*ROBOT_OPTIONS, 'group', 'base', 'tip', 'seed')
@@ -52,7 +53,7 @@ def take_case(arguments: argparse.Namespace) -> None:
 
 
 def _take_request(arguments: argparse.Namespace, case: dict[str, Any]) -> None:
-    """Set group, target, seed and solver."""
+    """Set group, target, seed, solver and parameters in the arguments from a case."""
     if case['group'] == f'{case["base"]}-{case["tips"][0]}':
         arguments.base, arguments.tip = case['base'], case['tips'][0]
     else:
@@ -68,7 +69,7 @@ def _take_request(arguments: argparse.Namespace, case: dict[str, Any]) -> None:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Return the case in a file."""
+    """Return the content of a case file; raise an SsikError for an unreadable file or another kind or version."""
     try:
         with path.open('rb') as file:
             case = json.loads(file.read(MOST_CASE_BYTES))

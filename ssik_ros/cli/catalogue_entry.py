@@ -28,13 +28,13 @@ def describe_arm(
     chosen: ChosenGroup, name: str, vendor: str, title: str, source: str
 ) -> CatalogueArm:
     """
-    Return the figures of an arm.
+    Return the catalogue entry of an arm, after a check that the entry moves like the robot.
 
     :param chosen: the arm.
     :param name: its key in the catalogue.
     :param vendor, title, source: texts of the entry.
-    :raises InvalidOption: when the catalogue has no class for it.
-    :raises ModelError: when the figures do not move like the description.
+    :raises InvalidOption: for an arm of more than seven joints.
+    :raises ModelError: when the entry does not move like the description.
     """
     chain = chosen.chain()
     if len(chain.joint_names) > MOST_JOINTS:
@@ -70,7 +70,7 @@ def describe_arm(
 def _describe_joint(
     chosen: ChosenGroup, chain: SerialChain, index: int, frame: FloatArray
 ) -> CatalogueJoint:
-    """Return one joint; the numbers of the description where nothing was multiplied in."""
+    """Return one joint of an entry; angles are copied from the description if they are unchanged."""
     name, kind = chain.joint_names[index], JointKind(chain.kinds[index])
     written = chosen.robot.urdf.joints[name]
     rpy = _vector(rpy_of_matrix(frame[:3, :3]))
@@ -88,13 +88,13 @@ def _describe_joint(
 
 
 def _vector(values: FloatArray | tuple[float, ...]) -> Vector:
-    """Return three numbers, none of them a negative zero."""
+    """Return three numbers as floats, with 0.0 instead of a negative zero."""
     x, y, z = (float(value) + 0.0 for value in values)
     return x, y, z
 
 
 def _compare(arm: CatalogueArm, chain: SerialChain) -> None:
-    """Raise if forward kinematics of entry and description differ."""
+    """Raise ModelError if forward kinematics of the entry and of the chain differ at random postures."""
     other = SerialChain.from_robot(load_robot(make_urdf(arm)), arm.base_link, arm.tip_link)
     rng = np.random.default_rng(POSTURE_SEED)
     lower, upper = np.maximum(chain.lower, -math.pi), np.minimum(chain.upper, math.pi)
@@ -109,7 +109,7 @@ def _compare(arm: CatalogueArm, chain: SerialChain) -> None:
 
 def entry_text(arm: CatalogueArm) -> str:
     """
-    Return the lines of an arm in a catalogue.
+    Return the text of an arm in a catalogue, in YAML.
 
     :param arm: the arm.
     """
@@ -136,7 +136,7 @@ def entry_text(arm: CatalogueArm) -> str:
 
 
 def _joint_text(joint: CatalogueJoint) -> str:
-    """Return one joint."""
+    """Return one joint of an entry as YAML on one line."""
     limits = ''
     if joint.type != 'continuous':
         limits = f', limits: {_list((joint.lower, joint.upper))}'
@@ -147,7 +147,7 @@ def _joint_text(joint: CatalogueJoint) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text as YAML reads it back, in quotes where it needs them."""
+    """Return a text as a YAML scalar, in quotes if it needs them."""
     if _PLAIN_TEXT.fullmatch(text) and text.lower() not in _WORDS_OF_YAML:
         return text
     return "'" + text.replace("'", "''") + "'"
@@ -169,9 +169,9 @@ def _number(value: float) -> str:
 
 def with_entry(text: str, arm: CatalogueArm) -> str:
     """
-    Return a catalogue with an arm at its end, or in the place of the entry of the same name.
+    Return a catalogue with an arm added at the end, or in place of the entry of the same name.
 
-    Everything else, comments among it, stays as it is.
+    All other text, comments included, stays unchanged.
 
     :param text: the catalogue; empty for a new one.
     :param arm: the arm.

@@ -18,9 +18,9 @@ _TIERS = (
 
 def find_closed_form(verb: str, chosen: ChosenGroup) -> AnalyticArm | None:
     """
-    Return the closed form of an arm; without a closed form print the reason and return None.
+    Return the closed form of an arm; if it has none, print the reason and return None.
 
-    :param verb: for the message.
+    :param verb: name of the verb, for the message.
     :param chosen: the arm.
     """
     try:
@@ -35,8 +35,8 @@ def find_closed_form(verb: str, chosen: ChosenGroup) -> AnalyticArm | None:
 
 def describe_tier(facts: SolverFacts) -> str:
     """
-    Return number and meaning of a tier.
+    Return the number of a tier with its meaning in brackets.
 
-    :param facts: of the solver.
+    :param facts: facts about the solver.
     """
     return f'{facts.tier} ({_TIERS[facts.tier]})'

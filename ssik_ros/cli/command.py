@@ -31,7 +31,7 @@ class Verb(NamedTuple):
 
     @property
     def module(self) -> str:
-        """Return the module of the verb."""
+        """Return the full name of the module of the verb."""
         return f'ssik_ros.cli.verb.{self.name.replace("-", "_")}'
 
 
@@ -160,7 +160,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _split_lists(words: Sequence[str]) -> list[str]:
-    """Return the words, with lists of numbers such as ``0.4,0.1,0.5`` or ``[0.4, 0.1]`` taken apart."""
+    """Return the words; a list of numbers such as ``0.4,0.1,0.5`` or ``[0.4, 0.1]`` becomes one word per number."""
     split: list[str] = []
     for word in words:
         parts = [part for part in re.split(r'[,\s\[\]]+', word) if part]
@@ -170,7 +170,7 @@ def _split_lists(words: Sequence[str]) -> list[str]:
 
 
 def _refuse_verb(word: str) -> int:
-    """Say that a verb is unknown, and which one may be meant."""
+    """Print that a verb is unknown, with the nearest one or a replacement; return the exit code."""
     names = [verb.name for verb in VERBS]
     near = difflib.get_close_matches(word, names, n=1)
     if word in ELSEWHERE:
@@ -183,24 +183,24 @@ def _refuse_verb(word: str) -> int:
 
 
 def _chosen_verb(words: Sequence[str]) -> str:
-    """Return the first word that does not begin with a dash, or an empty string."""
+    """Return the first word that does not begin with a dash; empty without such a word."""
     return next((word for word in words if not word.startswith('-')), '')
 
 
 class _RoomForVerbs(argparse.HelpFormatter):
-    """Starts all summaries in the column after the longest verb, whose indentation argparse forgets."""
+    """A help formatter that starts all summaries after the longest verb; argparse ignores the verbs' indentation."""
 
     def __init__(self, prog: str) -> None:
-        """Measure the verbs."""
+        """Set the column of the summaries."""
         super().__init__(prog)
         self._action_max_length = 2 * self._indent_increment + max(len(v.name) for v in VERBS)
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that shows the options of a verb, and names the nearest, for one that it does not know."""
+    """A parser that reports an unknown option with the usage of its verb and the nearest option."""
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Return the arguments; an unknown option is an error, after the usage of its verb."""
+        """Return the parsed arguments; an unknown option prints an error and ends the process."""
         arguments, unknown = self.parse_known_args(args, namespace)
         if unknown:
             parser = getattr(arguments, 'parser_of_verb', self)
@@ -211,7 +211,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _near_option(word: str, parser: argparse.ArgumentParser) -> str:
-    """Return the option of a parser that an unknown word means, or an empty text."""
+    """Return the option of a parser that an unknown word probably means; empty without one."""
     name = word.lstrip('-')
     if name == word:
         return ''
@@ -251,7 +251,7 @@ def make_parser(chosen: str = '') -> argparse.ArgumentParser:
 
 
 def _add_verb(parser: argparse.ArgumentParser, verb: Verb) -> None:
-    """Give the parser of a verb the verb's arguments and examples."""
+    """Add the arguments and examples of a verb to its parser; imports the verb's module."""
     module = importlib.import_module(verb.module)
     parser.epilog = 'examples:\n' + '\n'.join(f'  {line}' for line in module.EXAMPLES)
     # Words such as -1e-3 are numbers, not options; argparse itself knows only -1 and -0.001.
@@ -263,7 +263,7 @@ def _add_verb(parser: argparse.ArgumentParser, verb: Verb) -> None:
 
 
 def _tell_default(action: argparse.Action) -> None:
-    """End the help of an option with its default, where the text does not tell it."""
+    """Add the default to the help of an option, unless its help mentions one."""
     text, value = action.help or '', action.default
     is_told = 'default' in text or value in (None, False, argparse.SUPPRESS, '', [])
     if action.option_strings and not is_told:
@@ -271,14 +271,14 @@ def _tell_default(action: argparse.Action) -> None:
 
 
 class _Version(argparse.Action):
-    """The option that prints the version; only this looks for it, as the search takes 40 ms."""
+    """The option that prints the version; the version is looked up only here, because that takes 40 ms."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, **settings: Any) -> None:
         """Declare an option without a value."""
         super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, **settings)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        """Print the installed version and end."""
+        """Print the installed version and end the process."""
         from importlib import metadata
 
         try:

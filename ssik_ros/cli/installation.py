@@ -1,8 +1,8 @@
 """
-The installation, checked from outside: Python, packages, native library, processor, ROS and MoveIt.
+Checks of the installation from outside: Python, packages, native library, processor, ROS and MoveIt.
 
-This module needs only the standard library, so that it works where the package itself does not load. Each package is
-imported by a process of its own: a package that does not fit the others may end its process.
+This module needs only the standard library, so that it works even if the package itself does not load. Each package is
+imported in a separate process, because a package that does not fit the others may end its process.
 """
 
 from collections.abc import Iterator
@@ -49,13 +49,15 @@ DISTRIBUTIONS = ('humble', 'jazzy', 'kilted', 'lyrical', 'rolling')
 
 
 class Package(NamedTuple):
-    """One required package."""
+    """A required package."""
 
     name: str
     module: str
-    """The module to import."""
+    """Name of the module to import."""
     pip: str
+    """Name of the package for pip."""
     apt: str
+    """Name of the package for apt; ``{}`` is the distribution of ROS."""
 
 
 NEEDED = (
@@ -71,12 +73,12 @@ NUMBA = Package('numba', 'numba', 'numba', 'python3-numba')
 
 
 class Extra(NamedTuple):
-    """Packages that only a part of ssik_ros needs, by the name of the extra of pip."""
+    """Packages that only a part of ssik_ros needs, with the name of the extra for pip."""
 
     name: str
     modules: tuple[str, ...]
     use: str
-    """The part of ssik_ros that needs them."""
+    """Sentence that names the part of ssik_ros that needs them."""
 
 
 EXTRAS = (
@@ -114,19 +116,21 @@ _COMPARE = {'>=': operator.ge, '<': operator.lt}
 
 
 class Probe(NamedTuple):
-    """Report of a process about a module."""
+    """Report of a separate process that imported a module."""
 
     error: str = ''
-    """Why it does not load; empty when it does."""
+    """Why the module does not load; empty if it loads."""
     mend: str = ''
+    """Advice of the module's error; empty without one."""
     version: str = ''
     place: str = ''
+    """File or folder of the module."""
     shown: str = ''
-    """The value of the expression."""
+    """The value of the expression, as text."""
 
 
 def examine_installation() -> list[Finding]:
-    """Return the findings, dependencies first."""
+    """Check the installation and return the findings, dependencies first."""
     wanted = {package.name: (package.module, package.pip, 'None') for package in NEEDED}
     wanted['library'] = (_LIBRARY, 'ssik_ros', f'" ".join(map(str, ({_FIT})))')
     wanted['rclpy'] = ('rclpy.utilities', 'rclpy', 'module.get_rmw_implementation_identifier()')
@@ -146,11 +150,11 @@ def examine_installation() -> list[Finding]:
 
 def probe(module: str, distribution: str = '', expression: str = 'None') -> Probe:
     """
-    Return the report of a fresh Python about a module.
+    Import a module in a new Python process and return the report.
 
-    :param module: its name.
-    :param distribution: of pip, for the version of a module that does not tell it.
-    :param expression: Python expression about ``module``, whose value is reported, too.
+    :param module: name of the module.
+    :param distribution: name for pip, for the version of a module without ``__version__``.
+    :param expression: Python expression about ``module`` whose value is reported too.
     """
     words = [sys.executable, '-c', _PROBE, module, distribution, expression]
     path = os.pathsep.join(dict.fromkeys(entry or os.getcwd() for entry in sys.path))
@@ -177,12 +181,12 @@ def probe(module: str, distribution: str = '', expression: str = 'None') -> Prob
 
 
 def _is_set(variable: str) -> bool:
-    """Return whether a variable of the environment is set to anything but nothing and 0, as the kernels read it."""
+    """Return whether an environment variable has a value other than an empty text and 0, as the kernels read it."""
     return os.environ.get(variable, '') not in ('', '0')
 
 
 def _examine_python() -> Finding:
-    """Return the version of Python."""
+    """Return a finding about the version of Python; a fault if it is too old."""
     shown = f'{platform.python_version()} ({sys.executable})'
     if sys.version_info >= OLDEST_PYTHON:
         return Finding(Level.FINE, 'Python', shown)
@@ -193,7 +197,7 @@ def _examine_python() -> Finding:
 
 
 def _examine_package(package: Package, found: Probe) -> Finding:
-    """Return whether a package loads and has a version that the installed package requires."""
+    """Return a finding about a package: a fault if it does not load, a note if its version is not supported."""
     bounds = _bounds().get(package.pip.lower(), '')
     if found.error:
         return Finding(Level.FAULT, package.name, found.error, _install(package, bounds))
@@ -206,7 +210,7 @@ def _examine_package(package: Package, found: Probe) -> Finding:
 
 
 def _examine_extra(extra: Extra) -> Finding:
-    """Return whether the packages of an extra are installed, without loading them."""
+    """Return a finding about the packages of an extra: a note if one is missing; nothing is imported."""
     where = f'extra {extra.name}'
     missing = [name for name in extra.modules if importlib.util.find_spec(name) is None]
     if missing:
@@ -216,7 +220,7 @@ def _examine_extra(extra: Extra) -> Finding:
 
 
 def _bounds() -> dict[str, str]:
-    """Return the requirements of the installed package: bounds such as ``<3,>=1.26`` by the name of pip."""
+    """Return the version bounds of the requirements, such as ``<3,>=1.26``, by name for pip; empty if not installed."""
     try:
         lines = importlib.metadata.requires('ssik_ros') or []
     except importlib.metadata.PackageNotFoundError:
@@ -226,7 +230,7 @@ def _bounds() -> dict[str, str]:
 
 
 def _is_within(version: str, bounds: str) -> bool:
-    """Return whether a version keeps to bounds; one that cannot be read does."""
+    """Return whether a version is within bounds such as ``<3,>=1.26``; true for an unreadable version."""
     numbers = _numbers(version)
     limits = (re.match(r'(>=|<)(.+)', bound) for bound in bounds.split(','))
     return not numbers or all(
@@ -235,7 +239,7 @@ def _is_within(version: str, bounds: str) -> bool:
 
 
 def _numbers(version: str) -> list[int]:
-    """Return the numbers that a version begins with, without zeros at the end."""
+    """Return the leading numbers of a version, without zeros at the end."""
     begin = re.match(r'\d+(\.\d+)*', version)
     numbers = [int(part) for part in begin[0].split('.')] if begin else []
     while len(numbers) > 1 and numbers[-1] == 0:
@@ -244,7 +248,7 @@ def _numbers(version: str) -> list[int]:
 
 
 def _install(package: Package, bounds: str) -> str:
-    """Return the command that installs a package: by pip in a virtual environment, otherwise by apt."""
+    """Return the command that installs a package: pip in a virtual environment or without apt, else apt."""
     distribution = os.environ.get('ROS_DISTRO', '')
     is_venv = sys.prefix != sys.base_prefix
     alone = ROOT / 'requirements' / 'pinocchio.txt'
@@ -265,7 +269,7 @@ def _has_numpy_1() -> bool:
 
 
 def _examine_processor() -> Finding:
-    """Return the processor, and which machine code suits it."""
+    """Return a finding about the processor and the native library that suits it."""
     machine = describe_machine()
     what = f'{machine.cpu}, {counted(machine.cores, "core")}'
     suited = targets.of_this_machine()
@@ -281,7 +285,7 @@ def _examine_processor() -> Finding:
 
 
 def _examine_variables(probes: dict[str, Probe]) -> Iterator[Finding]:
-    """Yield each variable of the environment that changes the kernels."""
+    """Yield a finding for each environment variable that changes the kernels."""
     if os.environ.get('SSIK_ROS_TARGET'):
         what = f'is set: the library for {os.environ["SSIK_ROS_TARGET"]} is loaded, whatever the processor'
         yield Finding(Level.NOTE, 'SSIK_ROS_TARGET', what, 'unset SSIK_ROS_TARGET')
@@ -295,7 +299,7 @@ def _examine_variables(probes: dict[str, Probe]) -> Iterator[Finding]:
 
 
 def _examine_library(found: Probe) -> Finding:
-    """Return which native library is loaded, and whether it fits the sources."""
+    """Return a finding about the native library: which one is loaded, and whether it fits the sources."""
     is_needed = not _is_set('NUMBA_DISABLE_JIT') and not _is_set('SSIK_ROS_JIT')
     level = Level.FAULT if is_needed else Level.NOTE
     if found.error:
@@ -311,7 +315,7 @@ def _examine_library(found: Probe) -> Finding:
 
 
 def _rebuild(found: Probe) -> str:
-    """Return the command that makes the native library."""
+    """Return the command that builds or reinstalls the native library."""
     if (ROOT / 'tools' / 'build_native.py').is_file():
         return f'make -C {ROOT} setup'
     if not targets.of_this_machine():
@@ -320,7 +324,7 @@ def _rebuild(found: Probe) -> str:
 
 
 def _examine_ros(rclpy: Probe) -> Iterator[Finding]:
-    """Yield whether ROS 2 is installed with all packages that the node needs; all other parts work without ROS 2."""
+    """Yield findings about ROS 2 and the packages that the node needs; all are notes, as other parts need no ROS."""
     distribution = os.environ.get('ROS_DISTRO') or _distribution_of_wheels()
     if rclpy.error:
         what = f'rclpy: {rclpy.error}; only the node needs ROS'
@@ -343,7 +347,7 @@ def _examine_ros(rclpy: Probe) -> Iterator[Finding]:
 
 
 def _distribution_of_wheels() -> str:
-    """Return the distribution of ROS 2 that comes from wheels, or an empty string."""
+    """Return the name and version of the ROS 2 distribution installed from wheels; empty without one."""
     for name in DISTRIBUTIONS:
         try:
             return f'{name} (wheels {importlib.metadata.version(f"ros-{name}-rclpy")})'
@@ -353,7 +357,7 @@ def _distribution_of_wheels() -> str:
 
 
 def _find_ros() -> str:
-    """Return the command that brings ROS into this shell."""
+    """Return the command that makes ROS available in this shell, or the page about its installation."""
     installed = sorted(Path('/opt/ros').glob('*/setup.bash'))
     if installed:
         return f'source {installed[-1]}'
@@ -363,7 +367,7 @@ def _find_ros() -> str:
 
 
 def _install_messages(missing: list[str]) -> str:
-    """Return the command that brings packages of messages."""
+    """Return the command that installs packages of messages."""
     distribution = os.environ.get('ROS_DISTRO', '')
     if not distribution and (ROOT / 'activate').is_file():
         return f'make -C {ROOT} setup && cd {ROOT} && . ./activate'
@@ -372,20 +376,20 @@ def _install_messages(missing: list[str]) -> str:
 
 
 class _Host(NamedTuple):
-    """A program of ROS that loads solvers of this package as plugins."""
+    """A program of ROS that loads solvers of this package by a plugin."""
 
     name: str
     package: str
-    """A package that is there with it."""
+    """A ROS package that is installed with the program."""
     plugin: str
     folder: str
-    """Of the plugin in the repository."""
+    """Folder of the plugin in the repository."""
     use: str
     """Task that needs it."""
     effect: str
     """Effect of a missing plugin."""
     page: str
-    """Where its installation is described."""
+    """Page that describes the installation."""
     installed: str
     """Name of its Debian package, without the distribution."""
 
@@ -405,7 +409,7 @@ _HOSTS = (
 
 
 def _examine_hosts() -> Iterator[Finding]:
-    """Yield whether MoveIt, ros2_control and the plugins for them are here; many robots need none of them."""
+    """Yield findings about MoveIt, ros2_control and the plugins for them; missing ones are notes."""
     distribution = os.environ.get('ROS_DISTRO', '')
     for host in _HOSTS:
         core, plugin = _find_ament(host.package), _find_ament(host.plugin)
@@ -425,7 +429,7 @@ def _examine_hosts() -> Iterator[Finding]:
 
 
 def _find_ament(package: str) -> Path | None:
-    """Return where ROS's index of packages has a package."""
+    """Return the install prefix of a ROS package from the ament index; None if it is not installed."""
     for prefix in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep):
         if prefix and Path(prefix, 'share/ament_index/resource_index/packages', package).is_file():
             return Path(prefix)

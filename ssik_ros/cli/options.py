@@ -1,4 +1,4 @@
-"""Options of the verbs: their declaration in one line each, and ``KEY=VALUE`` words as mappings."""
+"""Options of the verbs: a declaration in one line each, and ``KEY=VALUE`` words as mappings."""
 
 import argparse
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ def add_option(parser: argparse._ActionsContainer, usage: str, text: str, **sett
     :param parser: a parser or a group of its options.
     :param usage: names and value as the help shows them: ``--json``, ``--tip --ee LINK``, ``--seed Q...``.
     :param text: the help.
-    :param settings: more arguments of ``add_argument``.
+    :param settings: more arguments of ``add_argument``; without a value in ``usage``, the option is a switch.
     """
     names = [word for word in usage.split() if word.startswith('-')]
     value = usage.split()[-1]
@@ -31,11 +31,11 @@ def add_option(parser: argparse._ActionsContainer, usage: str, text: str, **sett
 
 def read_pairs(words: Sequence[str], usage: str) -> dict[str, str]:
     """
-    Return the values of a repeated option by name.
+    Return the values of a repeated ``KEY=VALUE`` option by key.
 
     :param words: as given, such as ``epsilon=1e-6``.
-    :param usage: of the option, such as ``--param KEY=VALUE``.
-    :raises InvalidOption: for another form, and for a name that is given twice.
+    :param usage: option and form, such as ``--param KEY=VALUE``.
+    :raises InvalidOption: for another form, and for a key that is given twice.
     """
     option, form = usage.split()
     sign = ':=' if ':=' in form else '='

@@ -24,17 +24,17 @@ def check_output(file: Path) -> None:
     Check a file for the path before the plan is made, which may take long.
 
     :param file: the file.
-    :raises InvalidOption: for an ending that means nothing, and a folder that does not exist.
+    :raises InvalidOption: for an unknown file ending, and for a folder that does not exist.
     """
     _check(file, '--output', (*TABLE, *TRAJECTORY))
 
 
 def check_plot(file: Path, name: str) -> Path:
     """
-    Return the file of the plot.
+    Return the file for the plot; in a folder, it is named after the path.
 
     :param file: the file, or a folder.
-    :param name: of the path.
+    :param name: name of the path.
     :raises InvalidOption: as :func:`check_output`.
     """
     if file.is_dir():
@@ -54,10 +54,11 @@ def _check(file: Path, option: str, endings: tuple[str, ...]) -> None:
 
 def write_path(file: Path, problem: PathProblem, path: ToolPath) -> None:
     """
-    Write joint values; if the plan failed, write the longest piece of a path.
+    Write the joint values of a plan to a file; if the plan failed, those on its longest piece.
 
-    :param file: a CSV with one row per waypoint and corner of free travel, or a YAML with a trajectory_msgs/JointTrajectory.
-    :param problem, path: the plan.
+    :param file: a CSV with one row per waypoint and corner of free travel, or a YAML with a
+        trajectory_msgs/JointTrajectory.
+    :param problem, path: the problem and its plan.
     :raises InvalidOption: for a file that cannot be written.
     """
     write = _write_table if file.suffix.lower() in TABLE else _write_trajectory
@@ -69,7 +70,7 @@ def write_path(file: Path, problem: PathProblem, path: ToolPath) -> None:
 
 
 def _write_table(stream: TextIO, problem: PathProblem, path: ToolPath) -> None:
-    """Write one row per waypoint, and the corners of free travel with the waypoint that it leaves."""
+    """Write one row for each waypoint, followed by the corners of free travel that begins there."""
     writer = csv.writer(stream)
     writer.writerow(['waypoint', *path.joint_names])
     corners = {own.first: own.positions[1:-1].tolist() for own in path.stretches if own.is_travel}
@@ -78,7 +79,7 @@ def _write_table(stream: TextIO, problem: PathProblem, path: ToolPath) -> None:
 
 
 def _write_trajectory(stream: TextIO, problem: PathProblem, path: ToolPath) -> None:
-    """Write a trajectory from rest to rest, as ``ros2 topic pub`` reads it."""
+    """Write a timed trajectory from rest to rest as YAML, which ``ros2 topic pub`` reads."""
     points: list[dict[str, Any]] = []
     if len(path.positions):
         limits = scaled_limits(problem.robot, problem.group, 1.0, 1.0)
@@ -104,10 +105,10 @@ def _point(positions: list[float], velocities: list[float], time: float) -> dict
 
 def plot_path(file: Path, problem: PathProblem, path: ToolPath) -> None:
     """
-    Write the plot of a plan.
+    Write a plot of a plan to a file.
 
     :param file: the file.
-    :param problem, path: the plan.
+    :param problem, path: the problem and its plan.
     :raises InvalidOption: for a file that cannot be written.
     """
     planner = ToolPathPlanner(problem.robot, problem.group, ToolPathRequest(**problem.settings))

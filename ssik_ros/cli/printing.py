@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 def open_console(width: int) -> Console:
     """
-    Return the terminal, or a console of a fixed width for files and pipes.
+    Return a console for the terminal; for files and pipes, one of a fixed width.
 
-    :param width: for files and pipes.
+    :param width: columns in files and pipes.
     """
     # ssik doctor works without rich and imports this module.
     from rich.console import Console
@@ -26,10 +26,10 @@ def open_console(width: int) -> Console:
 @contextlib.contextmanager
 def progress_bar(width: int, *, quiet: bool) -> Iterator[Callable[[float, str], None]]:
     """
-    Yield a function that shows how far a task is: the part that is done, from 0 to 1, the name of the step, and the time left.
+    Yield a function that updates a progress bar with the part done, 0 to 1, and the name of the step.
 
-    :param width: of the console; files and pipes get nothing.
-    :param quiet: whether a terminal gets nothing, too.
+    :param width: columns of the console; in files and pipes the function does nothing.
+    :param quiet: whether the function does nothing on a terminal, too.
     """
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -52,9 +52,9 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], width: in
     """
     Print a table.
 
-    :param columns: their titles.
-    :param rows: their cells.
-    :param width: of the console in files and pipes.
+    :param columns: titles of the columns.
+    :param rows: texts of the cells.
+    :param width: columns of the console in files and pipes.
     """
     from rich.markup import escape
     from rich.table import Table

@@ -24,14 +24,14 @@ FILE_SUFFIXES = ('.urdf', '.xacro', '.xml')
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ChosenGroup:
-    """A robot and some of its joints."""
+    """A robot and its planning group, or the group of a chain without a name."""
 
     robot: RobotModel
     group: JointGroup
 
     @property
     def is_named(self) -> bool:
-        """Return whether the group has its name from a semantic description."""
+        """Return whether the group is a planning group of the SRDF."""
         return self.robot.groups.get(self.group.name) is self.group
 
     def chain(self) -> SerialChain:
@@ -93,7 +93,7 @@ def choose_group(arguments: argparse.Namespace) -> ChosenGroup:
 
 def choose_arm(arguments: argparse.Namespace) -> ChosenGroup:
     """
-    Return the robot and the group with one tip that the options name; without any option the longest chain.
+    Return the robot and the group of one tip that the options name, else its only arm, else its longest chain.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when the robot cannot be loaded, or several chains are possible.
@@ -120,9 +120,9 @@ def load_chosen(arguments: argparse.Namespace) -> RobotModel:
 
 def read_word(arguments: argparse.Namespace) -> None:
     """
-    Take a robot that is not a file as the name of a robot, or as the folder of a MoveIt package.
+    Move a robot argument that is not a file to the option for names of robots or of MoveIt packages.
 
-    :param arguments: the parsed arguments.
+    :param arguments: the parsed arguments, which are changed.
     """
     path = arguments.path
     if path is None or path.is_file():
@@ -134,14 +134,14 @@ def read_word(arguments: argparse.Namespace) -> None:
 
 
 def _named_group(robot: RobotModel, arguments: argparse.Namespace) -> ChosenGroup:
-    """Return the group of ``--group``."""
+    """Return the group of ``--group``; refuse ``--base`` and ``--tip`` with it."""
     if arguments.base is not None or arguments.tip is not None:
         raise InvalidOption('Name the joints by --group, or by --base and --tip; not by both.')
     return ChosenGroup(robot, robot.group(arguments.group))
 
 
 def _group_between(robot: RobotModel, base: str | None, tip: str | None) -> ChosenGroup:
-    """Return the group of the semantic description that is this chain, or a new one."""
+    """Return the group between two links: the SRDF's with the same joints and tips, or a new one."""
     between = robot.group_from_links(*find_ends(robot, base, tip))
     same = (
         group
@@ -154,7 +154,7 @@ def _group_between(robot: RobotModel, base: str | None, tip: str | None) -> Chos
 
 
 def _load(arguments: argparse.Namespace) -> NamedRobot:
-    """Return the robot that the first argument or one of the options names."""
+    """Load the robot that the first argument or one of the options names; refuse several names, and none."""
     read_word(arguments)
     files = [path for path in (arguments.path, arguments.urdf) if path is not None]
     names = [name for name in (arguments.robot, arguments.moveit_config) if name is not None]

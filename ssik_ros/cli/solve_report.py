@@ -1,4 +1,4 @@
-"""The result of a solver with its errors by independent FK, as a table or as JSON."""
+"""The result of a solver with errors by independent forward kinematics, as a table or as JSON."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,14 +24,15 @@ _FOOTER = {
 
 @dataclass(frozen=True, slots=True)
 class SolveReport:
-    """A result, and the data to verify it."""
+    """A result, with the solver, the targets and the forward kinematics that verify it."""
 
     solver: IkSolver
     oracle: TipPoses
+    """Independent forward kinematics of the group."""
     targets: FloatArray
     result: IkResult
     vectors: tuple[FloatArray, ...]
-    """The solutions in the group's joint order, or without one the nearest state seen."""
+    """The solutions in the group's joint order; without a solution, the nearest state of the search."""
     elapsed_ms: float
     reason: str = ''
     """Why this solver was chosen."""
@@ -43,7 +44,7 @@ class SolveReport:
 
 def as_mapping(report: SolveReport) -> dict[str, Any]:
     """
-    Return a report for JSON.
+    Return a report as a mapping for JSON.
 
     :param report: the report.
     """
@@ -70,7 +71,7 @@ def as_mapping(report: SolveReport) -> dict[str, Any]:
 
 
 def _solution(report: SolveReport, q: FloatArray) -> dict[str, Any]:
-    """Return one joint vector with its errors by independent FK and its distance to the limits."""
+    """Return a joint vector (n,) for JSON, with its errors by independent FK and its margin to the limits."""
     distances, angles = report.oracle.errors(q, report.targets)
     margin = _limit_margin(report.group, q)
     return {
@@ -82,7 +83,7 @@ def _solution(report: SolveReport, q: FloatArray) -> dict[str, Any]:
 
 
 def _limit_margin(group: JointGroup, q: FloatArray) -> float:
-    """Return the smallest distance to a joint limit; negative outside [rad or m]."""
+    """Return the smallest distance of a joint vector (n,) to a limit [rad or m]; negative outside."""
     return float(np.minimum(q - group.lower, group.upper - q).min())
 
 
@@ -115,7 +116,7 @@ def print_report(report: SolveReport) -> None:
 
 
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:
-    """Return a row of the table: the name to the left, numbers to the right."""
+    """Return a row of the table as text: the name left-aligned, all other cells right-aligned."""
     numbers = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
     return ' ' + (' ' * _GAP).join((row[0].ljust(widths[0]), *numbers)).rstrip()
 

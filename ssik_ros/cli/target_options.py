@@ -1,7 +1,7 @@
 """
-The options that give a target. :mod:`ssik_ros.cli.targets` reads them.
+The options that give a target pose; :mod:`ssik_ros.cli.targets` reads them.
 
-This module imports no numpy: `ssik call` needs its options only.
+This module imports no numpy: `ssik call` needs only the options.
 """
 
 import argparse
@@ -18,7 +18,7 @@ def add_target_options(
     targets: argparse._ArgumentGroup, *, is_needed: bool
 ) -> argparse._MutuallyExclusiveGroup:
     """
-    Declare the options that give a target, and return the group of options that exclude each other.
+    Add the options that give a target, and return the group of options of which one may be given.
 
     :param targets: group of options.
     :param is_needed: whether one must be given.
@@ -35,7 +35,7 @@ def add_pose_options(
     targets: argparse._ArgumentGroup, frame: str, *, is_needed: bool, after_xyz: str
 ) -> argparse._MutuallyExclusiveGroup:
     """
-    Declare --pose, --xyz and the like, which need no robot; return their group, of which one may be given.
+    Add --pose, --xyz and the like, which need no robot; return their group, of which one may be given.
 
     For the rest see :func:`add_target_options`.
 
@@ -59,7 +59,7 @@ def add_pose_options(
 
 def has_target(arguments: argparse.Namespace) -> bool:
     """
-    Return whether an option of a target is given.
+    Return whether any option of a target is given.
 
     :param arguments: the parsed arguments.
     """
@@ -68,7 +68,7 @@ def has_target(arguments: argparse.Namespace) -> bool:
 
 def is_position_only(arguments: argparse.Namespace) -> bool:
     """
-    Return whether a position is given without an orientation.
+    Return whether ``--xyz`` is given without an orientation.
 
     :param arguments: the parsed arguments.
     """
@@ -77,7 +77,7 @@ def is_position_only(arguments: argparse.Namespace) -> bool:
 
 def has_rotation(arguments: argparse.Namespace) -> bool:
     """
-    Return whether an orientation is given by an option of its own.
+    Return whether ``--quat`` or ``--rpy`` is given.
 
     :param arguments: the parsed arguments.
     """

@@ -1,4 +1,4 @@
-"""Poses and joint positions of the command line."""
+"""Target poses and joint positions from the command line."""
 
 import argparse
 from collections.abc import Sequence
@@ -16,18 +16,19 @@ from ssik_ros.problem.pose_input import pose, read_pose
 
 
 def _refuse_lone_rotation(arguments: argparse.Namespace) -> None:
-    """Raise InvalidOption for an orientation whose position another option gives."""
+    """Raise InvalidOption if ``--quat`` or ``--rpy`` is given without ``--xyz``."""
     if arguments.xyz is None and has_rotation(arguments):
         raise InvalidOption('--quat and --rpy go with --xyz.')
 
 
 def read_targets(arguments: argparse.Namespace, oracle: TipPoses) -> FloatArray:
     """
-    Return the target poses (t, 4, 4).
+    Return the target poses (t, 4, 4) of the tips in the base frame.
 
-    :param arguments: the parsed arguments; one of pose, xyz_rpy and joints is given.
+    :param arguments: the parsed arguments; one of pose, xyz, xyz_rpy and joints is given.
     :param oracle: the group and its forward kinematics.
-    :raises InvalidTarget: when the numbers are no poses of the group's tips.
+    :raises InvalidTarget: when the numbers are not poses of the group's tips.
+    :raises InvalidOption: for joint positions of another number, or an orientation without ``--xyz``.
     """
     if arguments.joints is None:
         return read_poses(arguments, len(oracle.group.tips))
@@ -38,11 +39,11 @@ def read_targets(arguments: argparse.Namespace, oracle: TipPoses) -> FloatArray:
 
 def read_poses(arguments: argparse.Namespace, tips: int) -> FloatArray:
     """
-    Return the target poses (t, 4, 4) of options that need no robot.
+    Return the target poses (t, 4, 4) from options that need no robot.
 
     :param arguments: the parsed arguments; one of pose, xyz_rpy and xyz is given.
     :param tips: number of poses.
-    :raises InvalidTarget: when the numbers are no poses.
+    :raises InvalidTarget: when the numbers are not poses.
     """
     _refuse_lone_rotation(arguments)
     if arguments.pose is not None:
@@ -62,7 +63,7 @@ def read_poses(arguments: argparse.Namespace, tips: int) -> FloatArray:
 
 
 def _poses_of_angles(rows: FloatArray, option: str) -> FloatArray:
-    """Return poses (t, 4, 4) of rows x y z roll pitch yaw; angles that look like degrees get a warning."""
+    """Return the poses (t, 4, 4) of rows (t, 6) x y z roll pitch yaw; warn about angles that look like degrees."""
     largest = float(np.abs(rows[:, 3:]).max())
     if largest > 2.0 * np.pi:
         print(
@@ -83,12 +84,12 @@ def _reshape(numbers: Sequence[float], tips: int, size: int, option: str, what: 
 
 def read_positions(numbers: Sequence[float] | None, group: JointGroup, option: str) -> Any:
     """
-    Return joint positions (n,) of the group, or None when none were given.
+    Return joint positions (n,) of the group; None if the option is not given.
 
-    :param numbers: the values of the option.
+    :param numbers: the values of the option; None without the option.
     :param group: the group.
     :param option: the option's name, for the message.
-    :raises InvalidOption: when there are too many, too few, or some are not finite.
+    :raises InvalidOption: for another number of values, or values that are not finite.
     """
     if numbers is None:
         return None

@@ -1,4 +1,4 @@
-"""Poses of the tips of a group, by forward kinematics in plain numpy that shares no code with the solvers."""
+"""Poses of the tips of a group, by forward kinematics in plain numpy, independent of the solvers."""
 
 import numpy as np
 
@@ -10,11 +10,11 @@ from ssik_ros.model.robot_model import RobotModel
 
 
 class TipPoses:
-    """Forward kinematics of one group of a robot, whose other joints have their default positions."""
+    """Forward kinematics of one group of a robot; joints outside the group have their default positions."""
 
     def __init__(self, robot: RobotModel, group: JointGroup) -> None:
         """
-        Take a group.
+        Keep a robot and a group.
 
         :param robot: the robot.
         :param group: the group.
@@ -26,7 +26,7 @@ class TipPoses:
         """
         Return the poses (t, 4, 4) of the group's tips in its base frame.
 
-        :param positions: (n,) positions of the group.
+        :param positions: (n,) joint vector of the group.
         """
         tree, state = self.robot.tree, self._state.copy()
         state[self.group.idx_q] = positions
@@ -40,10 +40,10 @@ class TipPoses:
 
     def errors(self, positions: FloatArray, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
         """
-        Return the position errors (t,) [m] and orientation errors (t,) [rad] of a solution.
+        Return the position errors (t,) [m] and orientation errors (t,) [rad] of a joint vector.
 
-        :param positions: (n,) the solution.
-        :param targets: (t, 4, 4) poses of the tips.
+        :param positions: (n,) joint vector of the group.
+        :param targets: (t, 4, 4) target poses of the tips in the base frame.
         """
         pairs = zip(self.tip_poses(positions), targets, strict=True)
         errors = np.array([pose_errors(pose, target) for pose, target in pairs])

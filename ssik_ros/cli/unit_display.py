@@ -1,4 +1,4 @@
-"""The progress of a map or a data set, which are made unit by unit."""
+"""Progress of making a map or a data set unit by unit."""
 
 import sys
 import time
@@ -15,11 +15,11 @@ LINE_EVERY = 30.0
 
 
 class UnitDisplay:
-    """How many units are done: a bar on a terminal, a line now and then elsewhere."""
+    """Shows the number of finished units: a bar on a terminal, a line every ``LINE_EVERY`` seconds elsewhere."""
 
     def __init__(self, noun: str = 'cells', *, quiet: bool = False) -> None:
         """
-        Begin with nothing done.
+        Prepare the display; entering the context shows it.
 
         :param noun: word for the parts of a unit.
         :param quiet: whether to show nothing.
@@ -31,7 +31,7 @@ class UnitDisplay:
         self._noun = noun
         self._quiet, self._begun, self._shown = quiet, time.monotonic(), time.monotonic()
         self.last = Progress(0, 0, 0.0, 0)
-        """Work of this run."""
+        """Last progress of this run."""
         self._task = self._bar.add_task('begin', total=1.0)
 
     def __enter__(self) -> 'UnitDisplay':
@@ -47,10 +47,10 @@ class UnitDisplay:
 
     def report(self, progress: Progress, units: int) -> None:
         """
-        Show how far the run is.
+        Show the progress of this run, and keep it in ``last``.
 
-        :param progress: of this run.
-        :param units: how many this run has to do.
+        :param progress: units and parts done by this run.
+        :param units: number of units that this run has to do, above zero.
         """
         self.last = progress
         now = time.monotonic()

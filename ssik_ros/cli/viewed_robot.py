@@ -1,4 +1,4 @@
-"""Contents of ``ssik view``: a planning group, a mechanism or task sets, with objects and recordings."""
+"""Contents that ``ssik view`` shows: a planning group, a mechanism or task sets, with objects and recordings."""
 
 import argparse
 from pathlib import Path
@@ -34,7 +34,7 @@ NAMED_BY_FILE = (
 
 def add_content_options(parser: argparse.ArgumentParser) -> None:
     """
-    Declare the options for everything that is shown with the robot.
+    Add the options for contents that are shown with the robot.
 
     :param parser: the verb's parser.
     """
@@ -53,7 +53,7 @@ def add_content_options(parser: argparse.ArgumentParser) -> None:
 
 def open_session(arguments: argparse.Namespace) -> tuple[PostureSession, Extras]:
     """
-    Return the session of the command line, and the extras that are shown with it.
+    Return the session for the command line, and the playback and reach cloud that are shown with it.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when a file cannot be read, or does not fit the robot.
@@ -79,7 +79,7 @@ def _is_problem(path: Path) -> bool:
 
 
 def _open_problem(arguments: argparse.Namespace) -> tuple[PostureSession, Playback]:
-    """Return the robot and the planned path of a tool-path file."""
+    """Read and plan the tool path of ``--path``; return a session of its robot, and the playback of the path."""
     given = [f'--{name}' for name in NAMED_BY_FILE if getattr(arguments, name.replace('-', '_'))]
     if arguments.path is not None or given:
         what = ', '.join(given) or quote(str(arguments.path))
@@ -96,14 +96,14 @@ def _open_problem(arguments: argparse.Namespace) -> tuple[PostureSession, Playba
 
 
 def _put_boxes(session: Session, problem: PathProblem) -> None:
-    """Put the obstacles of a tool path into the model frame."""
+    """Add the obstacles of a tool path to a session, moved from the base link to the model frame."""
     base = session.tip_pose(problem.group.base_link)
     for item in problem.settings.get('obstacles', ()):
         session.put_obstacle(type(item)(item.name, base @ item.pose, item.shapes))
 
 
 def _open_robot(arguments: argparse.Namespace) -> PostureSession:
-    """Return the session of the robot that the options name."""
+    """Return the session of the robot that the options name: a group, a mechanism or task sets."""
     word = str(arguments.path) if arguments.path is not None else arguments.robot or ''
     is_shipped = word in mechanism_names() and not Path(word).exists()
     if is_shipped or arguments.loops is not None:
@@ -117,7 +117,7 @@ def _open_robot(arguments: argparse.Namespace) -> PostureSession:
 
 
 def _open_mechanism(arguments: argparse.Namespace, shipped: str) -> PostureSession:
-    """Return a mechanism, or its tasks."""
+    """Return the session of a mechanism, shipped or with loops of a file, or of task sets on it."""
     loops_path = arguments.loops
     if shipped:
         urdf, own = mechanism_files(shipped)

@@ -1,4 +1,4 @@
-"""A planning group with its solver, as one call of ``KinematicsBase.initialize`` decides them, and requests to that solver."""
+"""A planning group after ``KinematicsBase.initialize``: robot, solver and tip links, with requests to the solver."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
@@ -25,23 +25,23 @@ RANDOM_SAMPLES = 16
 
 @dataclass(frozen=True)
 class GroupSetup:
-    """A group, its solver, its tips and its redundant joints."""
+    """One planning group with its solver, the tip links of its poses, and its redundant joints."""
 
     robot: RobotModel
     group: JointGroup
     solver: IkSolver
     tip_frames: tuple[str, ...]
     tools: FloatArray | None
-    """(t, 4, 4) poses of the tips in the solver's; None where they are the same."""
+    """(t, 4, 4) poses of the requested tip links in the solver's tip frames; None if they are the same links."""
     redundant: tuple[int, ...] = ()
     discretization: Mapping[int, float] = field(default_factory=dict)
 
     def link_poses(self, names: Sequence[str], q: FloatArray) -> list[FloatArray]:
         """
-        Return the poses (4, 4) of links in the base frame; joints outside the group have their defaults.
+        Return the poses (4, 4) of links in the solver's base frame; joints outside the group have default positions.
 
-        :param names: of links of the robot.
-        :param q: (n,).
+        :param names: names of links of the robot.
+        :param q: (n,) joint vector of the group.
         """
         tree, positions = self.robot.tree, self.robot.default_positions()
         positions[self.group.idx_q] = q
@@ -56,10 +56,10 @@ class GroupSetup:
         **more: Any,
     ) -> IkResult | str:
         """
-        Return the solver's result, or why the request is malformed.
+        Call the solver; return its result, or an error text if the request is malformed or raises an SsikError.
 
-        :param poses: one for each tip.
-        :param seed: (n).
+        :param poses: (t, 4, 4) of the tip links in the base frame, or (4, 4) for one tip.
+        :param seed: (n,).
         :param more: other fields of :class:`SolveRequest`.
         """
         targets = np.asarray(poses, dtype=np.float64)
@@ -83,11 +83,14 @@ class GroupSetup:
         locked: Mapping[str, float | None],
     ) -> list[FloatArray]:
         """
-        Return the solution that the seed leads to, if it may be missing among the branches.
+        Return at most one solution (n,): the end of one search from the seed.
 
-        :param poses: one for each tip.
-        :param seed: (n).
-        :param locked: joints that are held.
+        The list is empty without a solution, for a solver that returns all branches, and for one that knows no
+        branches.
+
+        :param poses: (t, 4, 4), as for :meth:`solve`.
+        :param seed: (n,).
+        :param locked: value of each held joint by name; None holds the joint at its value in the seed.
         """
         if isinstance(self.solver, BranchSolver) or not knowledge_of(self.solver):
             return []
@@ -96,7 +99,7 @@ class GroupSetup:
 
     def locked(self, options: KinematicsQueryOptions) -> dict[str, float | None]:
         """
-        Return the joints that are held at the values of the seed.
+        Return each redundant joint with None, which holds it at its seed value; empty unless the options lock them.
 
         :param options: MoveIt's options.
         """
@@ -108,10 +111,12 @@ class GroupSetup:
         self, seed: FloatArray, method: DiscretizationMethod
     ) -> list[dict[str, float | None]]:
         """
-        Return the values of the redundant joints that are tried, the seed's first.
+        Return all combinations of sampled values of the redundant joints, by name; the values of the seed come first.
 
-        :param seed: (n).
-        :param method: of sampling.
+        The SOME methods sample the first redundant joint only. Random values are the same in every call.
+
+        :param seed: (n,); values outside the limits are moved to the limits.
+        :param method: how values between the limits are chosen: at steps or at random.
         """
         rng = np.random.default_rng(0)
         low, high = self.robot.sampling_bounds(self.group)
@@ -144,12 +149,12 @@ def place_tips(
     tip_frames: Sequence[str],
 ) -> GroupSetup:
     """
-    Return a group whose poses are for given links.
+    Return the setup of a group whose poses are for given links; it has no redundant joints yet.
 
-    :param robot, group, solver: the group and its solver.
-    :param base_frame: link of the poses; empty for the solver's, which it has to be.
-    :param tip_frames: links in the order of the solver's tips, each a tip or rigid with one; empty for these tips.
-    :raises ModelError: for another base, another number of tips, and a link that is not rigid with its tip.
+    :param robot, group, solver: the robot, its planning group, and the solver of the group.
+    :param base_frame: link in which poses are given; only the solver's base is allowed, empty means the same.
+    :param tip_frames: one link for each tip of the solver, that tip or a link fixed to it; empty for the solver's tips.
+    :raises ModelError: for another base, a wrong number of tips, or a link that is not fixed to its tip.
     """
     base = base_frame.removeprefix('/')
     if base not in ('', solver.base_frame):

@@ -53,7 +53,7 @@ STARTS = 1000
 
 
 class KinematicsBase:
-    """A group's kinematics with MoveIt's methods; several threads may call it at once."""
+    """The kinematics of one planning group with MoveIt's methods; several threads may call it at once."""
 
     def __init__(
         self,
@@ -63,10 +63,10 @@ class KinematicsBase:
         position_only: bool = False,
     ) -> None:
         """
-        Choose a solver; :meth:`initialize` makes it.
+        Keep the name and the parameters of a solver; :meth:`initialize` makes it.
 
-        :param solver: a name of the registry.
-        :param parameters: of the solver.
+        :param solver: name of the solver in the registry.
+        :param parameters: parameters of the solver; None for its defaults.
         :param position_only: leave the orientation of poses free (``position_only_ik``).
         """
         self._solver_name = solver
@@ -89,12 +89,13 @@ class KinematicsBase:
         search_discretization: float = DEFAULT_SEARCH_DISCRETIZATION,
     ) -> bool:
         """
-        Make the solver; return whether that worked, else ``reason`` says why not.
+        Make the solver and compile its kernels; return whether that worked. If not, log why and set ``reason``.
 
         :param robot: the robot.
-        :param group_name: one of its groups.
-        :param base_frame: of all poses; empty for the group's, which it has to be.
-        :param tip_frames: links that poses are for, in the order of the group's tips; each a tip or rigid with one.
+        :param group_name: name of one of its planning groups.
+        :param base_frame: link in which all poses are given; only the group's base is allowed, empty means the same.
+        :param tip_frames: links whose poses are given, in the order of the group's tips; each a tip or a link fixed to
+            it.
         :param search_discretization: step of redundant joints [rad or m].
         """
         try:
@@ -111,14 +112,14 @@ class KinematicsBase:
         return True
 
     def _make_solver(self, robot: RobotModel, group: JointGroup) -> IkSolver:
-        """Return the solver that was chosen, for a group."""
+        """Return a new solver for a group, with the name and the parameters given to ``__init__``."""
         return create_solver(
             self._solver_name, robot, group, self._parameters, position_only=self._position_only
         )
 
     def supports_group(self, group: JointGroup) -> tuple[bool, str]:
         """
-        Return whether the solver serves a group, and why not.
+        Return whether the solver can serve a group, and the reason if it cannot.
 
         :param group: of the robot of :meth:`initialize`.
         """
@@ -135,31 +136,31 @@ class KinematicsBase:
         return '' if self._setup is None else self._setup.group.name
 
     def get_base_frame(self) -> str:
-        """Return the link that all poses are in; empty before initialization."""
+        """Return the name of the link in whose frame all poses are given; empty before initialization."""
         return '' if self._setup is None else self._setup.solver.base_frame
 
     def get_tip_frame(self) -> str:
-        """Return the link that poses are for; of several the first, with an error in the log."""
+        """Return the first tip link, empty before initialization; log an error if there are several tips."""
         tips = self.get_tip_frames()
         if len(tips) > 1:
             _LOGGER.error("Group '%s' has several tips: %s.", self.get_group_name(), tips)
         return tips[0] if tips else ''
 
     def get_tip_frames(self) -> tuple[str, ...]:
-        """Return the links that poses are for."""
+        """Return the names of the links whose poses are given; empty before initialization."""
         return () if self._setup is None else self._setup.tip_frames
 
     def get_joint_names(self) -> tuple[str, ...]:
-        """Return the variables of seeds and solutions, in their order."""
+        """Return the names of the joint variables in the order of seeds and solutions; empty before initialization."""
         return () if self._setup is None else self._setup.group.variable_names
 
     def get_link_names(self) -> tuple[str, ...]:
-        """Return the links of the group."""
+        """Return the names of the links of the group; empty before initialization."""
         return () if self._setup is None else self._setup.group.link_names
 
     def get_solver(self) -> IkSolver:
         """
-        Return the solver, whose targets are poses of its own tip frames.
+        Return the solver; its targets are poses of the solver's tip frames, which may differ from the requested links.
 
         :raises ModelError: before initialization.
         """
@@ -168,14 +169,14 @@ class KinematicsBase:
         return self._setup.solver
 
     def has_own_tips(self) -> bool:
-        """Return whether poses are for the tip frames of the solver, not for links rigid with them."""
+        """Return whether poses are for the solver's own tip frames; false for links fixed to them."""
         return self._setup is not None and self._setup.tools is None
 
     # Redundant joints, timeouts
 
     def set_redundant_joints(self, joints: Sequence[int | str]) -> bool:
         """
-        Choose the joints that are redundant; return false, and change nothing, when one does not exist.
+        Choose the redundant joints and set their steps to 0.1; return false, and change nothing, if one does not exist.
 
         :param joints: indices into the joint names, or names.
         """
@@ -189,14 +190,14 @@ class KinematicsBase:
         return True
 
     def get_redundant_joints(self) -> tuple[int, ...]:
-        """Return the indices of the redundant joints."""
+        """Return the indices of the redundant joints in the joint names."""
         return () if self._setup is None else self._setup.redundant
 
     def set_search_discretization(self, step: float | Mapping[int, float]) -> None:
         """
-        Set the step of redundant joints.
+        Replace the steps at which redundant joints are sampled; does nothing before initialization.
 
-        :param step: for all of them, or by index [rad or m].
+        :param step: one step for all redundant joints, or a step by index of the joint [rad or m].
         """
         if self._setup is None:
             return
@@ -207,26 +208,26 @@ class KinematicsBase:
 
     def get_search_discretization(self, joint: int) -> float:
         """
-        Return the step of a joint; 0 if the joint has none.
+        Return the sampling step of a joint [rad or m]; 0 if the joint has none.
 
-        :param joint: its index.
+        :param joint: index in the joint names.
         """
         return 0.0 if self._setup is None else self._setup.discretization.get(joint, 0.0)
 
     def get_supported_discretization_methods(self) -> tuple[DiscretizationMethod, ...]:
-        """Return how values of redundant joints can be chosen."""
+        """Return the ways to sample redundant joints: all of MoveIt's."""
         return tuple(DiscretizationMethod)
 
     def set_default_timeout(self, timeout: float) -> None:
         """
-        Set the budget of searches that have none.
+        Set the time budget of searches whose request gives none.
 
         :param timeout: [s], above zero.
         """
         self._timeout = timeout
 
     def get_default_timeout(self) -> float:
-        """Return the budget of searches that have none [s]."""
+        """Return the time budget of searches whose request gives none [s]."""
         return self._timeout
 
     # Forward kinematics
@@ -235,10 +236,10 @@ class KinematicsBase:
         self, link_names: Sequence[str], joint_angles: Vector
     ) -> list[FloatArray] | None:
         """
-        Return the poses (4, 4) of links in the base frame; None for unknown links or a wrong number of values.
+        Return the poses (4, 4) of links in the base frame; None for unknown links or a bad joint vector.
 
-        :param link_names: names.
-        :param joint_angles: (n).
+        :param link_names: names of links of the robot.
+        :param joint_angles: (n,) finite values of the group's variables.
         """
         setup = self._setup
         if setup is None or not all(name in setup.robot.tree.link_index for name in link_names):
@@ -257,13 +258,13 @@ class KinematicsBase:
         options: KinematicsQueryOptions = DEFAULT_OPTIONS,
     ) -> IkReply:
         """
-        Return the solution next to the seed, in one attempt without other starts.
+        Return the solution nearest to the seed by the sum of the joint differences, as MoveIt measures it.
 
-        Of a solver that knows the branches of a pose it is the nearest one as MoveIt measures it, the first of
-        :meth:`get_position_ik_solutions`; of others the one that the seed leads to.
+        Only a solver that knows the branches of a pose compares solutions. Any other runs one search, which starts at
+        the seed.
 
-        :param pose: (4, 4), or (t, 4, 4) for several tips.
-        :param seed: (n).
+        :param pose: (4, 4) in the base frame, or (t, 4, 4) for several tips.
+        :param seed: (n,).
         :param options: MoveIt's options.
         """
         solver = None if self._setup is None else self._setup.solver
@@ -294,16 +295,18 @@ class KinematicsBase:
         context_state: FloatArray | None = None,
     ) -> IkReply:
         """
-        Search for a solution; every form of MoveIt's method.
+        Search for one solution within a time budget; the arguments cover all forms of MoveIt's ``searchPositionIK``.
 
-        :param poses: (4, 4), or one for each tip in the order of the tip frames.
-        :param seed: (n).
+        :param poses: (4, 4) in the base frame, or one for each tip in the order of the tip frames.
+        :param seed: (n,).
         :param timeout: budget [s]; zero or less means the default.
-        :param consistency_limits: (n) largest distance of each joint from the seed; empty for none.
-        :param solution_callback: tells whether a candidate is valid; the search goes on until one is.
-        :param cost_function: of several solutions the one with the smallest cost is returned.
+        :param consistency_limits: (n,) largest difference of each joint from the seed; None or empty for no limit.
+        :param solution_callback: called with the first pose and a candidate; the search goes on until it returns
+            SUCCESS.
+        :param cost_function: called with the first pose, a solution and the seed; the solution of the smallest cost
+            wins.
         :param options: MoveIt's options.
-        :param context_state: (nq) full state, read for joints outside the group; None for default values.
+        :param context_state: (nq,) full state, read for joints outside the group; None for default values.
         """
         first = np.asarray(poses, dtype=np.float64).reshape(-1, 4, 4)[:1]
         more: dict[str, Any] = {'timeout': timeout if timeout > 0.0 else self._timeout}
@@ -326,7 +329,7 @@ class KinematicsBase:
     def _nearest_step(
         self, pose: FloatArray, seed: Vector, budget: float, options: KinematicsQueryOptions
     ) -> IkReply | None:
-        """Return the step of one cycle, or None if the request asks for something else; see :mod:`.nearest_steps`."""
+        """Return the step of one control cycle towards a pose (4, 4), see :mod:`.nearest_steps`; or None."""
         setup, q = self._setup, np.asarray(seed, dtype=np.float64)
         if setup is None or len(setup.tip_frames) != 1 or setup.locked(options):
             return None
@@ -351,13 +354,13 @@ class KinematicsBase:
         options: KinematicsQueryOptions = DEFAULT_OPTIONS,
     ) -> IkReplies:
         """
-        Return several solutions of one pose for each tip, nearest to the seed first.
+        Return several solutions for the poses of all tips, nearest to the seed first.
 
-        Without discretization these are all branches where the solver knows them, else distinct solutions of a search.
-        With it, the redundant joints are held at values over their limits, at steps or at random.
+        Without discretization these are all branches if the solver knows them, else distinct solutions of a search.
+        With discretization, each solve holds the redundant joints at values within their limits, at steps or at random.
 
-        :param poses: one for each tip.
-        :param seed: (n).
+        :param poses: (t, 4, 4) in the base frame, one for each tip.
+        :param seed: (n,).
         :param options: MoveIt's options.
         """
         setup = self._setup
@@ -403,7 +406,7 @@ class KinematicsBase:
         cost: CostFunction | None = None,
         **more: Any,
     ) -> IkReply:
-        """Return one solution."""
+        """Return the first solution, or the cheapest by ``cost``; ``more`` has fields of :class:`SolveRequest`."""
         setup = self._setup
         if setup is None:
             return no_reply(Cause.UNKNOWN_GROUP, f'Not initialized: {self.reason}.')
@@ -427,13 +430,13 @@ class KinematicsBase:
 
 
 def _sum_of_steps(pose: FloatArray, q: FloatArray, seed: FloatArray) -> float:
-    """Return how far a solution (n) is from a seed (n), as MoveIt measures it: the sum over the joints."""
+    """Return MoveIt's distance of a solution (n,) from a seed (n,): the sum of joint differences; ignore the pose."""
     del pose
     return float(np.abs(q - seed).sum())
 
 
 def _is_nearer(reply: IkReply, other: IkReply, seed: Vector) -> bool:
-    """Return whether a solution is nearer to the seed (n) than another one, as MoveIt measures it."""
+    """Return whether the solution of ``reply`` is nearer to the seed (n,) than the one of ``other``."""
     own = np.asarray(seed, dtype=np.float64)
     first = np.empty(0)
     return _sum_of_steps(first, reply.solution, own) < _sum_of_steps(first, other.solution, own)

@@ -1,9 +1,9 @@
 """
 Steps for programs that ask for a motion in cycles, such as MoveIt Servo.
 
-Servo sends the pose of the next cycle with the current posture as the seed, allows approximate solutions, and gives half
-of the cycle as the budget. A solution on another branch would be a jump, and no solution would be a halt. The step from
-the seed that comes nearest to the pose, within the velocity limits, is neither.
+Servo sends the pose of the next cycle with the current posture as the seed, allows approximate solutions, and gives
+half of the cycle as the budget. A solution on another branch would be a jump, and no solution would be a halt. The step
+from the seed that comes nearest to the pose within the velocity limits avoids both.
 """
 
 import numpy as np
@@ -31,15 +31,16 @@ MOST_KEPT = 16
 
 
 class NearestSteps:
-    """Steps of one group with one tip; several threads may take them at once."""
+    """Computes control-cycle steps of one group with one tip; several threads may call it at once."""
 
     def __init__(
         self, robot: RobotModel, group: JointGroup, base: str, tip: str, position_only: bool
     ) -> None:
         """
-        Prepare the steps.
+        Make the step solver.
 
-        :param base, tip: links of the poses.
+        :param robot, group: the robot and its planning group.
+        :param base, tip: names of the links: poses are of the tip in the base.
         :param position_only: whether the orientation of poses is free.
         """
         self._kinematics = ChainKinematics(robot, group, base, tip)
@@ -54,14 +55,14 @@ class NearestSteps:
 
     def take(self, pose: FloatArray, seed: FloatArray, budget: float) -> Step | None:
         """
-        Return the step of one cycle, or None if the request asks for something else.
+        Return the step of one control cycle; None if the request does not look like one of a control cycle.
 
-        It asks for a step if the budget is short, and if the joints could move the tip as far as the pose is away. The
-        seed has to be within the limits.
+        It looks like one if the budget is at most ``LONGEST_BUDGET``, the seed is within the limits, and the joints can
+        move the tip as far as the pose within a cycle at their velocity limits.
 
         :param pose: (4, 4) of the tip in the base.
         :param seed: (n,) posture at the beginning of the cycle.
-        :param budget: [s].
+        :param budget: half of the cycle [s].
         """
         room = CYCLES * budget * self._velocity
         if not 0.0 < budget <= LONGEST_BUDGET or not (room > 0.0).all():

@@ -49,8 +49,9 @@ class KinematicsQueryOptions:
     """Hold the redundant joints at the values of the seed."""
     return_approximate_solution: bool = False
     """
-    Return the nearest posture where none is within tolerance; it is marked as approximate. For a pose that the joints may
-    reach in one cycle, this is the step from the seed that comes nearest, see
+    If no posture is within tolerance, return the nearest one, marked as approximate.
+
+    If the joints may reach the pose in one cycle, return the step from the seed that comes nearest, see
     :mod:`ssik_ros.moveit.nearest_steps`.
     """
     discretization_method: DiscretizationMethod = DiscretizationMethod.NO_DISCRETIZATION
@@ -64,7 +65,7 @@ class IkReply(NamedTuple):
 
     solved: bool
     solution: FloatArray
-    """(n); empty without a solution."""
+    """(n,) joint vector; empty without a solution."""
     error_code: int
     cause: Cause
     text: str
@@ -75,10 +76,10 @@ class IkReplies(NamedTuple):
     """Several solutions of one pose."""
 
     solutions: list[FloatArray]
-    """(n) each, nearest to the seed first."""
+    """Joint vectors (n,), nearest to the seed first."""
     kinematic_error: KinematicError
     solution_percentage: float
-    """Part of the tried values of redundant joints that have a solution; 1 where none is sampled."""
+    """Part, 0 to 1, of the sampled values of redundant joints that have a solution; 1 if solved without sampling."""
 
     @property
     def solved(self) -> bool:
@@ -94,9 +95,9 @@ CostFunction = Callable[[FloatArray, FloatArray, FloatArray], float]
 
 def error_code_of(result: IkResult) -> int:
     """
-    Return MoveIt's code for a solver's result.
+    Return MoveIt's error code for a result: SUCCESS, TIMED_OUT if the clock ended the search, or NO_IK_SOLUTION.
 
-    :param result: the result.
+    :param result: the solver's result.
     """
     if result.solved:
         return SUCCESS
@@ -116,17 +117,17 @@ def no_reply(cause: Cause, text: str, code: int = NO_IK_SOLUTION) -> IkReply:
     """
     Return a reply without a solution.
 
-    :param cause: of the failure.
-    :param text: about it; empty for the usual text of the cause.
-    :param code: MoveIt's.
+    :param cause: cause of the failure.
+    :param text: about the failure; empty for the usual text of the cause.
+    :param code: MoveIt's error code.
     """
     return IkReply(False, np.empty(0), code, cause, text or CAUSE_TEXT[cause])
 
 
 def no_replies(error: KinematicError) -> IkReplies:
     """
-    Return a reply without solutions.
+    Return a reply of several solutions that has none.
 
-    :param error: MoveIt's.
+    :param error: how the request ended.
     """
     return IkReplies([], error, 0.0)

@@ -1,7 +1,7 @@
 """
 The node ``ik_benchmark``: send the requests of ``ssik bench`` to services, and write the same files.
 
-It is a program that ends: it offers no service, and spins only while it waits. Exit code 0: at least one solver ran;
+The program ends by itself: it offers no service, and spins only while it waits. Exit code 0: at least one solver ran;
 1: nothing could run; 2: a parameter, configuration, robot, group or file is wrong.
 """
 
@@ -68,14 +68,14 @@ class BenchmarkNode(Node):
         """Time [s] and number of requests of the first progress of each service."""
 
     def destroy_node(self) -> None:
-        """Give the log back, and destroy everything that the node made."""
+        """Restore the logging of the process, and destroy the executor and the node."""
         unbridge_logging(self._bridge)
         self._executor.shutdown()
         super().destroy_node()
 
     def run(self) -> int:
         """
-        Run the benchmark and write its files; return the exit code.
+        Run the benchmark, and write its files; return the exit code, ``RAN`` or ``NOTHING_RAN``.
 
         :raises SsikError: when the configuration, the robot, the group or a file is wrong.
         :raises KeyboardInterrupt: when ROS shuts down meanwhile; nothing is written then.
@@ -100,13 +100,13 @@ class BenchmarkNode(Node):
         return config.with_samples(samples) if samples else config
 
     def _choose_services(self, config: BenchmarkConfig) -> Mapping[str, str]:
-        """Return the service for each label."""
+        """Return the name of the service to call, for each label of a solver in the report."""
         if self._settings.services:
             return parse_services(self._settings.services)
         return {self._settings.solver or first_own_solver(config): self._settings.service}
 
     def _prepare(self, config: BenchmarkConfig) -> BenchmarkSession:
-        """Return the benchmark, with the robot of the configuration or the running one."""
+        """Return the benchmark session, for the robot of the configuration or the robot on the topics."""
         settings = self._settings
         if settings.seeds == 'live' and settings.robot != 'topics':
             raise InvalidOption(
@@ -127,7 +127,7 @@ class BenchmarkNode(Node):
         return running.read(config.planning_group, needs_state=settings.seeds == 'live')
 
     def _make_solver(self, service: str, _: GroupKinematics, oracle: GroupOracle) -> IkSolver:
-        """Return the solver that calls a service for the group of the benchmark."""
+        """Return a solver that sends the requests of the benchmark's group to a service."""
         settings = self._settings
         return ServiceSolver(
             self,
@@ -147,7 +147,7 @@ class BenchmarkNode(Node):
         self.get_logger().info(f'{label}: {done} of {total}{left}')
 
     def _write(self, session: BenchmarkSession, report: BenchmarkReport) -> None:
-        """Write the files and log the table."""
+        """Write the result files and plots, and log the table and false claims of solvers."""
         folder = Path(self._settings.output_dir)
         write_results(session, report, folder)
         if self._settings.plots:
@@ -162,7 +162,7 @@ class BenchmarkNode(Node):
 
 def parse_services(text: str) -> dict[str, str]:
     """
-    Return the service for each label.
+    Return the name of the service for each label.
 
     :param text: ``LABEL=SERVICE, LABEL=SERVICE``.
     :raises InvalidOption: for anything else, and for a label that comes twice.
@@ -180,10 +180,10 @@ def parse_services(text: str) -> dict[str, str]:
 
 def first_own_solver(config: BenchmarkConfig) -> str:
     """
-    Return the label of the first solver of a configuration that is ours.
+    Return the label of the first solver of a configuration that belongs to this package.
 
     :param config: the configuration.
-    :raises InvalidOption: when none exists.
+    :raises InvalidOption: if the configuration lists no such solver.
     """
     for entry, kinematics in read_entries(config, find_kinematics_folder(config)):
         if not kinematics.is_foreign:
@@ -195,7 +195,7 @@ def first_own_solver(config: BenchmarkConfig) -> str:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    """Run the benchmark in a ROS context of its own; return the exit code."""
+    """Initialize ROS, run the benchmark, and return the exit code; log errors. The caller shuts ROS down."""
     rclpy.init(args=None if arguments is None else list(arguments))
     try:
         node = BenchmarkNode()
@@ -215,7 +215,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _say_interrupted() -> int:
-    """Say that a signal ended the benchmark, and return the exit code."""
+    """Print that a signal ended the benchmark; return the exit code ``NOTHING_RAN``."""
     print(f'{NAME}: interrupted; nothing was written.', file=sys.stderr)
     return NOTHING_RAN
 

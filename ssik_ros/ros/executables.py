@@ -31,7 +31,7 @@ def joint_state_relay() -> None:
 
 
 def ik_benchmark() -> None:
-    """Run a benchmark of services or solvers."""
+    """Run the node that benchmarks services."""
     _run('ssik_ros.ros.benchmark_node', INTERRUPTED)
 
 
@@ -41,7 +41,7 @@ EXECUTABLES = {
 
 
 def _run(module: str, when_interrupted: int) -> None:
-    """End the process with the exit code of a module's ``main``, or of a signal that comes before it."""
+    """End the process with the exit code of a module's ``main``, or with the other code if a signal comes before it."""
     EARLY_END.arm(when_interrupted)
     # Modules are no garbage: looking for it in them, again and again, takes a tenth of the start.
     gc.disable()

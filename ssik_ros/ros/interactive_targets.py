@@ -58,7 +58,7 @@ MODES = {
 
 
 class InteractiveTargets:
-    """Serves the targets of one group; the posture that follows goes out as markers and as joint states."""
+    """Shows draggable targets of one group in RViz; publishes the solved posture as markers and as joint states."""
 
     def __init__(
         self,
@@ -68,19 +68,19 @@ class InteractiveTargets:
         live: LiveState,
     ) -> None:
         """
-        Offer the topics and the service; there are no markers before :meth:`begin`.
+        Create publishers, service, subscription and thread; there are no markers before :meth:`begin`.
 
         :param node: the node.
         :param group: the group's name.
-        :param served: returns the present server.
-        :param live: where the robot is.
+        :param served: returns the current server; None without a robot.
+        :param live: the current state of the robot.
         """
         self._node, self._group, self._served, self._live = node, group, served, live
         self._session: Session | None = None
         self._number = 0
-        """Of the last update."""
+        """Number of the last update."""
         self._holder: dict[str, tuple[str, float]] = {}
-        """The client that moved each marker last, and when."""
+        """The client that moved each marker last, and the time [s]."""
         one_by_one = MutuallyExclusiveCallbackGroup()
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._updates = node.create_publisher(
@@ -106,7 +106,7 @@ class InteractiveTargets:
         )
 
     def begin(self) -> None:
-        """Begin with the robot that is served now, at its present posture."""
+        """Start a session with the robot that is served now, at its current state; done by the thread."""
         self._mailbox.put(self._begin, 'begin')
 
     def close(self) -> None:
@@ -126,7 +126,7 @@ class InteractiveTargets:
         self._updates.publish(update)
 
     def _current(self) -> Session | None:
-        """Return the session; a new one if the robot or its parameters have changed."""
+        """Return the session; after a change of the robot or its parameters, a new one with the same targets."""
         session = self._session
         if session is not None and session.server is not self._served():
             targets = session.targets
@@ -144,7 +144,7 @@ class InteractiveTargets:
         return response
 
     def _take_feedback(self, feedback: InteractiveMarkerFeedback) -> None:
-        """Follow a dragged marker; of several clients the first one, until it pauses."""
+        """Queue the motion of a dragged marker; ignore other clients until the first one pauses for ``HOLD``."""
         name, session = feedback.marker_name, self._session
         if session is None or name not in session.targets:
             return
@@ -159,7 +159,7 @@ class InteractiveTargets:
         self._mailbox.put(lambda: self._move(name, frame, pose), name)
 
     def _move(self, name: str, frame: str, pose: FloatArray) -> None:
-        """Move a target; a pose that cannot be used leaves it where it was."""
+        """Move a target to a pose (4, 4) in a frame, and solve; an error leaves the target unchanged."""
         session = self._current()
         if session is None:
             return
@@ -167,7 +167,7 @@ class InteractiveTargets:
         session.move_target(name, pose if place is None else place @ pose)
 
     def _show(self) -> None:
-        """Publish the posture, and where the handles are."""
+        """Publish the poses of the handles, and the posture if it is solved."""
         session = self._session
         if session is None:
             return
@@ -188,7 +188,7 @@ class InteractiveTargets:
             self._joints.publish(joints)
 
     def _rest(self) -> None:
-        """Publish branches and causes."""
+        """Compute branches and causes for the present targets, and publish them as markers."""
         session = self._session
         if session is not None:
             session.complete()
@@ -205,7 +205,7 @@ class InteractiveTargets:
         )
 
     def _make_handles(self, session: Session) -> list[InteractiveMarker]:
-        """Return one marker for each target."""
+        """Return one interactive marker for each target, with handles to move and rotate it."""
         lines = bar_lines(session.robot, session.state)
         size = float(np.linalg.norm(np.ptp(lines, axis=0))) if len(lines) else 1.0
         found = []
@@ -221,7 +221,7 @@ class InteractiveTargets:
 
 def _frame_of(session: Session) -> str:
     """
-    Return the frame of all messages: the root link, or the model frame where the root link is elsewhere.
+    Return the frame of all messages: the root link if it is at the model frame, else the model frame.
 
     A robot_state_publisher publishes the frame of the root link; the model frame is often not published.
     """
@@ -230,7 +230,7 @@ def _frame_of(session: Session) -> str:
 
 
 def _make_control(mode: str, axis: str) -> InteractiveMarkerControl:
-    """Return a control along or about an axis of the marker."""
+    """Return a handle of a marker: ``mode`` is ``move`` or ``rotate``, ``axis`` is ``x``, ``y`` or ``z``."""
     control = InteractiveMarkerControl(name=f'{mode}_{axis}', interaction_mode=MODES[mode])
     half = float(np.sqrt(0.5))
     x, y, z = (half * part for part in AXES[axis])

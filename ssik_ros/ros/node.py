@@ -1,10 +1,9 @@
 """
 The node ``ssik_ros``, executable ``ik_server``: MoveIt's kinematics services for one robot.
 
-A thread of its own loads the robot, so that the node serves parameter services and
-signals meanwhile; ``compute_ik``, ``solve_ik`` and ``compute_fk`` appear when everything is warm, ``~/solve_all`` when
-the closed forms are too. The server is exchanged as a whole: a request in progress keeps the robot that it began
-with.
+Another thread loads the robot, so that the node serves parameter services and signals meanwhile; ``compute_ik``,
+``solve_ik`` and ``compute_fk`` appear when everything is warm, ``~/solve_all`` when the closed forms are too. The
+server is exchanged as a whole: a request in progress keeps the robot that it began with.
 """
 
 from collections.abc import Callable, Sequence
@@ -71,7 +70,7 @@ YOUNGEST, OLDEST = 0, 2
 
 
 class IkServer(ProcessNode):
-    """Serves MoveIt's kinematics services."""
+    """The node that serves MoveIt's kinematics services and the services of this package."""
 
     def __init__(self, **options: Any) -> None:
         """
@@ -106,25 +105,25 @@ class IkServer(ProcessNode):
 
     @property
     def threads(self) -> int:
-        """Return how many threads serve requests."""
+        """Return the number of threads that serve requests."""
         return int(self._settings.executor_threads) or MOST_CALLBACKS
 
     def start(self) -> None:
-        """Begin to load the robot, or to wait for it."""
+        """Start to load the robot as soon as its description is complete."""
         self._loader.start()
         self._source.start()
 
     def stop(self) -> bool:
-        """End every search; return whether the loading thread is idle too."""
+        """End every search; return whether the thread that loads robots has ended too."""
         self._cancel[0] = 1
         self._parts.close()
         return self._loader.stop()
 
     def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
         """
-        Set parameters, all or none; the parameter services come here. Names that do not exist are refused.
+        Set parameters, all or none; for an unknown name, return a failure that names it.
 
-        rclpy refuses them too, but does not say which.
+        rclpy refuses unknown names too, but does not say which. The parameter services call this method.
 
         :param parameter_list: the parameters.
         """
@@ -136,7 +135,7 @@ class IkServer(ProcessNode):
         return super().set_parameters_atomically(parameter_list)
 
     def _load(self, description: RobotDescription) -> None:
-        """Load a robot and serve it; faults are logged, and fatal when nothing can mend them."""
+        """Load a robot and serve it; log an error, which ends the node if nothing can repair it."""
         before = self._handlers.served
         # As while modules are imported: the results of loading are kept.
         gc.disable()
@@ -164,7 +163,7 @@ class IkServer(ProcessNode):
             self._loading.end()
 
     def _report(self, text: str, can_mend: bool) -> None:
-        """Log the fault; end the node when it has nothing to serve and nothing to wait for."""
+        """Log an error; end the node if it serves no robot and a later message cannot repair the error."""
         if self._handlers.served is not None:
             _MESSAGES.error('The robot stays as it was. %s', text)
         elif can_mend:
@@ -173,7 +172,7 @@ class IkServer(ProcessNode):
             self.fail(text)
 
     def _serve(self, description: RobotDescription) -> None:
-        """Load a robot, warm its solvers up and serve it from now on."""
+        """Load a robot, warm its solvers up, and serve it instead of the robot before."""
         settings = self._settings
         self._loading.enter(0)
         robot = description.load()
@@ -222,7 +221,7 @@ class IkServer(ProcessNode):
     def _make_server(
         self, robot: RobotModel, groups: Sequence[JointGroup], loops: LoopClosures
     ) -> tuple[RobotServer, dict[str, GroupKinematics]]:
-        """Return the server of a robot in the present scene, and the kinematics of each group."""
+        """Return the server of a robot in the node's scene, and the kinematics by group; declare group parameters."""
         names = [group.name for group in groups]
         self._kinematics.declare(names, robot.groups)
         kinematics = {name: self._kinematics.kinematics(name) for name in names}
@@ -238,7 +237,7 @@ class IkServer(ProcessNode):
         return server, kinematics
 
     def _close_loops(self, server: RobotServer, loops: LoopClosures) -> LoopServer:
-        """Return the server of the robot with its loops closed."""
+        """Return the loop server of a robot; without a loop file, bad ``<constraint>`` elements are only logged."""
         make = functools.partial(
             LoopServer, server.frames, server.states, loops, cancel=self._cancel
         )
@@ -255,7 +254,7 @@ class IkServer(ProcessNode):
         return loop_server
 
     def _announce(self, server: RobotServer, description: RobotDescription) -> None:
-        """Log the robot that is served."""
+        """Log the robot that is served, with its origins and a table of groups."""
         srdf = 'no SRDF' if description.srdf is None else f'SRDF: {description.srdf.origin}'
         _LOGGER.info(
             f'Ready: robot {quote(server.robot.name)} (URDF: {description.urdf.origin}; {srdf}), '
@@ -263,7 +262,7 @@ class IkServer(ProcessNode):
         )
 
     def _offer_all(self) -> None:
-        """Offer the services that need a robot."""
+        """Create the services that need a robot, and the action that plans tool paths."""
         services = [*MOVEIT_SERVICES]
         if HAS_OWN_MESSAGES:
             services += [*GROUP_SERVICES, *LOOP_SERVICES]
@@ -273,7 +272,7 @@ class IkServer(ProcessNode):
         self._parts.offer_tool_paths(lambda: bool(self._cancel[0]), self._callbacks)
 
     def _offer_description(self) -> None:
-        """Offer the service that needs no robot, if the package of its messages is installed."""
+        """Create the service that needs no robot; without ssik_msgs, log a warning instead."""
         if not HAS_OWN_MESSAGES:
             _LOGGER.warning(
                 "The package ssik_msgs is not installed, so this node offers MoveIt's services only, and none below "
@@ -292,13 +291,13 @@ class IkServer(ProcessNode):
         )
 
     def _planning_scene(self) -> PlanningScene:
-        """Return the robot among objects."""
+        """Return the scene of the robot that is served; raise RuntimeError without a robot."""
         if self._handlers.served is None:
             raise RuntimeError(NO_ROBOT)
         return self._handlers.served.server.scene
 
     def _tell_silence(self) -> None:
-        """Log once that no joint states come although requests need them."""
+        """Log a warning once if no joint states come although a request needed them; called by a timer."""
         if not self._live.is_silent:
             self._silence.cancel()
         elif self._live.is_missed:
@@ -310,7 +309,7 @@ class IkServer(ProcessNode):
             )
 
     def _take_parameters(self, parameters: Any) -> None:
-        """Follow the parameters that may change at run time."""
+        """Serve the robot with new values of the parameters that may change at run time."""
         with self._exchange:
             if self._handlers.served is not None:
                 times, timeout = parameters.report_times, parameters.report_timeout
@@ -318,7 +317,7 @@ class IkServer(ProcessNode):
                 self._handlers.serve(served._replace(report_times=times, report_timeout=timeout))
 
     def _change_group(self, kinematics: GroupKinematics) -> None:
-        """Serve a group with other parameters from the next request on."""
+        """Serve a group with another solver or other parameters from the next request on."""
         with self._exchange:
             served = self._handlers.served
             if served is not None and kinematics.group in served.server.groups:
@@ -327,7 +326,7 @@ class IkServer(ProcessNode):
 
 
 class _Loader:
-    """The thread that loads robots; of several that wait, the last one."""
+    """A thread that loads robots one after the other; of several waiting descriptions it loads only the last."""
 
     def __init__(self, load: Callable[[RobotDescription], None]) -> None:
         self._load = load
@@ -337,15 +336,15 @@ class _Loader:
         self._thread = threading.Thread(target=self._run, name='robot loader', daemon=True)
 
     def start(self) -> None:
-        """Begin to load each robot in the queue."""
+        """Start the thread."""
         self._thread.start()
 
     def put(self, description: RobotDescription) -> None:
-        """Load a robot as soon as the one in progress is done."""
+        """Queue a description; it is loaded as soon as the robot in progress is done."""
         self._waiting.put(description)
 
     def stop(self) -> bool:
-        """Load nothing more; return whether the thread has ended."""
+        """Load no more robots; return whether the thread has ended within 0.1 s."""
         self._stopped = True
         self._waiting.put(None)
         if self._thread.ident is not None:
@@ -362,7 +361,7 @@ class _Loader:
 
 
 def searches_at_once() -> int:
-    """Return how many long searches may run at once: one processor is left for the others."""
+    """Return the number of long searches that may run at once: all processors but one, at least 1."""
     return max(1, processors() - 1)
 
 

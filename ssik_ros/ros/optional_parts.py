@@ -1,4 +1,4 @@
-"""Parts of the node with modules of their own: task sets, a reach map, targets to drag, and tool paths."""
+"""Parts of the node with modules of their own: task sets, a reach map, draggable targets, and tool paths."""
 
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -23,14 +23,14 @@ HAS_OWN_MESSAGES = find_spec('ssik_msgs') is not None
 
 
 def _require_messages(parameter: str) -> None:
-    """Refuse a parameter whose services have messages of a package that is missing."""
+    """Raise ConfigError, which names the parameter, if the package ssik_msgs is missing."""
     if not HAS_OWN_MESSAGES:
         raise ConfigError(f'{parameter} needs the package ssik_msgs. Install it.')
 
 
 class OptionalParts:
     """
-    Services and topics that a node offers after the others, most of them only if a parameter asks for them.
+    Services and topics that a node offers in addition, most of them only if a parameter asks for them.
 
     Each part imports tens of modules, for which a node without the part does not wait.
     """
@@ -39,12 +39,12 @@ class OptionalParts:
         self, node: Node, settings: Any, handlers: ServiceHandlers, live: LiveState
     ) -> None:
         """
-        Make the parts that parameters name.
+        Make the parts that parameters ask for.
 
         :param node: the node.
         :param settings: its parameters.
         :param handlers: has the robot that is served.
-        :param live: where the robot is.
+        :param live: the current state of the robot.
         :raises SsikError: when a named file is missing or malformed, or a package is missing.
         """
         self._node, self._settings, self._handlers = node, settings, handlers
@@ -54,7 +54,7 @@ class OptionalParts:
         self._tool_paths: ToolPathAction | None = None
 
     def _make_task_sets(self) -> 'TaskSetsOverRos | None':
-        """Read the task set file, if there is one."""
+        """Read the task set file that a parameter names, and return its services; None without a file."""
         if not self._settings.task_sets_file:
             return None
         _require_messages('task_sets_file')
@@ -63,7 +63,7 @@ class OptionalParts:
         return TaskSetsOverRos(self._settings.task_sets_file)
 
     def _make_targets(self, live: LiveState) -> 'InteractiveTargets | None':
-        """Offer targets to drag in RViz, if a group is named for that."""
+        """Return the draggable targets of the group that a parameter names; None without a group."""
         if not self._settings.interactive_group:
             return None
         from ssik_ros.ros.interactive_targets import InteractiveTargets
@@ -75,7 +75,7 @@ class OptionalParts:
         return InteractiveTargets(self._node, self._settings.interactive_group, served, live)
 
     def _make_reach(self) -> 'ReachOverRos | None':
-        """Offer the reach map that a parameter names, if there is one."""
+        """Return the services of the reach map that a parameter names; None without a map."""
         if not self._settings.reach_map:
             return None
         _require_messages('reach_map')
@@ -85,25 +85,25 @@ class OptionalParts:
 
     @property
     def services(self) -> list[Service]:
-        """Return the services of all parts; they need a robot."""
+        """Return the services of all parts; each needs a robot."""
         parts = (self._task_sets, self._reach)
         return [service for part in parts if part is not None for service in part.services]
 
     def load(self, server: RobotServer) -> dict[str, Any]:
         """
-        Return the fields of :class:`Served` that the parts fill for a robot, warmed up.
+        Make the parts for a robot and warm them up; return them as fields of :class:`Served`.
 
-        :param server: the robot that is served from now on.
+        :param server: the robot that is going to be served.
         """
         parts = {'task_sets': self._task_sets, 'reach': self._reach}
         return {name: part.load(server) for name, part in parts.items() if part is not None}
 
     def offer_tool_paths(self, is_cancelled: Callable[[], bool], group: 'CallbackGroup') -> None:
         """
-        Offer the action that plans tool paths, where the package of its messages is installed.
+        Create the action that plans tool paths; do nothing without ssik_msgs.
 
-        :param is_cancelled: returns whether all searches are to end.
-        :param group: of its callbacks.
+        :param is_cancelled: returns whether all searches have to end.
+        :param group: callback group of the action.
         """
         if not HAS_OWN_MESSAGES:
             return
@@ -116,11 +116,11 @@ class OptionalParts:
         self._tool_paths = ToolPathAction(self._node, self._handlers, limits, is_cancelled, group)
 
     def begin(self) -> None:
-        """Begin the parts that need a robot."""
+        """Start the draggable targets with the robot that is served now."""
         if self._targets is not None:
             self._targets.begin()
 
     def close(self) -> None:
-        """End the parts that run by themselves."""
+        """End the thread of the draggable targets."""
         if self._targets is not None:
             self._targets.close()

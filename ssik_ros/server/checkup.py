@@ -31,19 +31,19 @@ SHORT_TIMEOUT = 1e-3
 
 
 class RobotFiles(NamedTuple):
-    """The files of one robot."""
+    """The files that describe one robot; None for a missing file."""
 
     urdf: Path
     srdf: Path | None = None
     kinematics: Path | None = None
     joint_limits: Path | None = None
     xacro_args: Mapping[str, str] | None = None
-    """Of the URDF and the SRDF, where they are xacro files."""
+    """Arguments of the URDF and the SRDF if these are xacro files."""
 
 
 def examine(files: RobotFiles) -> list[Finding]:
     """
-    Return the findings in the order of the checks.
+    Check the files of one robot; return the findings in the order of the checks.
 
     :param files: the files.
     """
@@ -62,7 +62,7 @@ def examine(files: RobotFiles) -> list[Finding]:
 
 
 def _load(files: RobotFiles, findings: list[Finding]) -> RobotModel | None:
-    """Return the robot; if it does not load, a finding names the file at fault."""
+    """Return the robot, None if a file does not load; append a finding about each file to ``findings``."""
     steps = (
         ('URDF', files.urdf, (files.urdf,), 'mend the line that is named'),
         (
@@ -110,7 +110,7 @@ _LACKING = {
 
 
 def _examine_semantics(robot: RobotModel, files: RobotFiles) -> Iterator[Finding]:
-    """Look at the groups and at the pairs that may touch."""
+    """Yield findings about the groups and the disabled collisions of the SRDF; none without an SRDF."""
     if files.srdf is None:
         return
     where = str(files.srdf)
@@ -127,7 +127,7 @@ def _examine_semantics(robot: RobotModel, files: RobotFiles) -> Iterator[Finding
 
 
 def _examine_geometry(robot: RobotModel) -> Iterator[Finding]:
-    """Look at the collision geometry and at bodies that touch in the default posture."""
+    """Yield findings about the collision geometry, and about two bodies that collide in the default posture."""
     try:
         checker = CollisionChecker(robot)
     except SsikError as error:
@@ -167,7 +167,7 @@ def _examine_geometry(robot: RobotModel) -> Iterator[Finding]:
 def _read_kinematics(
     files: RobotFiles, robot: RobotModel, findings: list[Finding]
 ) -> dict[str, GroupKinematics]:
-    """Return the kinematics of the groups."""
+    """Return the entries of kinematics.yaml by group, none if it is missing or wrong; append to ``findings``."""
     if files.kinematics is None:
         findings.append(
             Finding(Level.NOTE, 'kinematics.yaml', 'there is none', _LACKING['kinematics.yaml'])
@@ -200,7 +200,7 @@ def _read_kinematics(
 
 
 def _examine_states(robot: RobotModel) -> Iterator[Finding]:
-    """Look at the named postures of the SRDF."""
+    """Yield a finding for each named posture of the SRDF that cannot be read or is outside the limits."""
     for state in robot.srdf.states:
         if state.group not in robot.groups:
             continue
@@ -227,7 +227,7 @@ def _examine_states(robot: RobotModel) -> Iterator[Finding]:
 
 
 def _examine_group(robot: RobotModel, server: GroupServer, is_named: bool) -> Iterator[Finding]:
-    """Look at one group: whether its joints move, whether there is a solver, and whether it solves."""
+    """Yield findings about one group: whether joints can move, it has a solver, and random poses are solved."""
     group = server.group
     where = f'group {quote(group.name)}'
     solver = server.solver
@@ -267,7 +267,7 @@ def _examine_group(robot: RobotModel, server: GroupServer, is_named: bool) -> It
 
 
 def _count_solved(robot: RobotModel, group: JointGroup, server: GroupServer) -> int:
-    """Return how many poses of random postures are reached again."""
+    """Return how many of ``TRIALS`` poses of random postures are solved; a solver's error counts as not solved."""
     solver = server.require_solver()
     rng = np.random.default_rng(0)
     chains = [ChainKinematics(robot, group, solver.base_frame, tip) for tip in solver.tip_frames]
@@ -286,9 +286,9 @@ def _count_solved(robot: RobotModel, group: JointGroup, server: GroupServer) -> 
 @contextlib.contextmanager
 def heard(name: str) -> Iterator[Sequence[str]]:
     """
-    Give a list that warnings of a logger go to while this lasts.
+    Yield a list that collects the warnings of a logger; meanwhile its parent loggers do not get them.
 
-    :param name: the logger.
+    :param name: name of the logger.
     """
     lines: list[str] = []
 

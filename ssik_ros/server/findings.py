@@ -15,11 +15,11 @@ class Level(IntEnum):
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at."""
+    """The result of one check: level, place, text and remedy."""
 
     level: Level
     where: str
-    """File, group, joint or package."""
+    """File, group, joint or package that was checked."""
     what: str
     mend: str = ''
-    """What to do about it."""
+    """Advice for the user; empty if nothing is wrong."""

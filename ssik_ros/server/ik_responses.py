@@ -19,10 +19,10 @@ _PERHAPS_CONSTRAINTS = (Cause.LIMITS, Cause.BUDGET, Cause.NOT_FOUND)
 
 def solve_resolved(request: IkRequest, resolved: ResolvedRequest) -> IkResponse:
     """
-    Return the response to any request whose names are looked up.
+    Solve a request whose names are looked up; return its response.
 
     :param request: the request.
-    :param resolved: the same with its names looked up.
+    :param resolved: group, state, goals and checks of the request.
     """
     limits = _narrow_limits(resolved)
     if isinstance(limits, str):
@@ -47,10 +47,10 @@ def respond(
     limits: JointBounds | None = None,
 ) -> IkResponse:
     """
-    Return the response to a request, with notes on possible mistakes in the request.
+    Return the response for a solver's result, with notes on possible mistakes in the request.
 
     :param request: the request.
-    :param resolved: the same with its names looked up.
+    :param resolved: group, state, goals and checks of the request.
     :param result: the result of the solver.
     :param solve_ns: time of the solver [ns].
     :param limits: narrower limits that the solver kept, if any.
@@ -71,7 +71,7 @@ def _describe_failure(
     solve_ns: int,
     limits: JointBounds | None,
 ) -> IkResponse:
-    """Return the response of a search without a solution."""
+    """Return the response without a solution; may solve again to tell whether constraints are the cause."""
     group, state, goals, checks = resolved
     text = result.summary(describe_nearest(group, goals, state, result))
     # A response without a solution never counts as a success.
@@ -88,7 +88,7 @@ def _describe_failure(
 
 
 def _narrow_limits(resolved: ResolvedRequest) -> JointBounds | str | None:
-    """Return the limits that joint constraints leave; why, where they leave no room; None without constraints."""
+    """Return the limits that joint constraints leave; a reason if they leave no room; None without constraints."""
     checks = resolved.checks
     if checks is None or checks.constraints is None:
         return None
@@ -96,7 +96,7 @@ def _narrow_limits(resolved: ResolvedRequest) -> JointBounds | str | None:
 
 
 def _with_notes(request: IkRequest, resolved: ResolvedRequest, response: IkResponse) -> IkResponse:
-    """Return a response whose text also names possible mistakes in the request."""
+    """Return the response; its text also has notes on possible mistakes in the request."""
     group, state = resolved.group, resolved.state
     notes = notes_on_request(group, state)
     if response.result is not None and response.result.cause in NOT_REACHED:
@@ -107,7 +107,7 @@ def _with_notes(request: IkRequest, resolved: ResolvedRequest, response: IkRespo
 def _is_kept_away(
     request: IkRequest, resolved: ResolvedRequest, result: IkResult, spent_ns: int
 ) -> bool:
-    """Return whether a pose that was not reached within the joint constraints is reached without them."""
+    """Solve again without joint constraints, in the time that is left; return whether that succeeds."""
     if result.cause not in _PERHAPS_CONSTRAINTS:
         return False
     group = resolved.group

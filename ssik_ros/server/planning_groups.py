@@ -40,9 +40,9 @@ class GroupFinders(NamedTuple):
 
 class PlanningGroups(dict[str, GroupServer]):
     """
-    The groups of a robot by name.
+    The planning groups of a robot by name.
 
-    They never change: other parameters make other groups, which share everything else with these.
+    A mapping is never changed: :meth:`with_kinematics` makes another one, which shares all other groups.
     """
 
     def __init__(
@@ -78,9 +78,9 @@ class PlanningGroups(dict[str, GroupServer]):
 
     def with_kinematics(self, kinematics: GroupKinematics) -> 'PlanningGroups':
         """
-        Return groups of which one has another solver or other parameters, warmed up.
+        Return a copy of the groups in which one has another solver or other parameters; its solver is warmed up.
 
-        :param kinematics: the group's new kinematics.
+        :param kinematics: the new kinematics of the group that it names.
         """
         name = kinematics.group
         server = self._make_server(self[name].group, kinematics)
@@ -96,10 +96,10 @@ class PlanningGroups(dict[str, GroupServer]):
 
     def find(self, name: str) -> GroupServer:
         """
-        Return a group.
+        Return a group by name.
 
         :param name: its name.
-        :raises RequestRefused: with the names that there are.
+        :raises RequestRefused: for an unknown name, with the names that exist.
         """
         found = self.get(name)
         if found is None:
@@ -111,9 +111,9 @@ class PlanningGroups(dict[str, GroupServer]):
 
     def report(self, name: str) -> RobotReport:
         """
-        Return one group, or all of them.
+        Return a report on one group, or on all of them; an unknown name gets a refusal.
 
-        :param name: its name; empty for all.
+        :param name: name of the group; empty for all.
         """
         if name and name not in self:
             text = f'There is no group {quote(name)}. {describe_choices(name, self)}'

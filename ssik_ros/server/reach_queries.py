@@ -27,13 +27,13 @@ POSES_PER_LOOK = 16
 
 @dataclass(slots=True)
 class ReachRequest:
-    """Say of each of many poses whether the arm reaches it."""
+    """Request whether the arm reaches each of many poses."""
 
     poses: FloatArray
     """(7 m) position [m] and quaternion x, y, z, w of each."""
     frame: str = ''
     exact: bool = False
-    """Whether the solver is asked about each pose."""
+    """Whether the solver decides about each pose, instead of the map."""
 
 
 class ReachResponse(NamedTuple):
@@ -54,11 +54,11 @@ class ReachQueries:
         self, found: ReachMap | str, frames: FrameReader, cancel: NDArray[np.int64] | None = None
     ) -> None:
         """
-        Take a map.
+        Keep a map.
 
         :param found: a map of the robot, or the reason why no map is used.
         :param frames: of the robot.
-        :param cancel: (1) flag that ends all work.
+        :param cancel: (1,) flag that ends all work; None for no flag.
         """
         self._found, self._frames = found, frames
         self._cancel = np.zeros(1, dtype=np.int64) if cancel is None else cancel
@@ -68,10 +68,10 @@ class ReachQueries:
     @refused_as(ReachResponse, InvalidOption, Refusal.BAD_TARGET)
     def query(self, request: ReachRequest, current: FullState) -> ReachResponse:
         """
-        Look poses up.
+        Return whether the arm reaches each pose, by the map or by its solver; a wrong request gets a refusal.
 
         :param request: the poses.
-        :param current: where the robot is, which says where frames are.
+        :param current: state of the robot, which places the frame of the poses.
         """
         if isinstance(self._found, str):
             return ReachResponse(Refusal.FAULT, Cause.NONE, self._found)
@@ -88,7 +88,7 @@ class ReachQueries:
         return ReachResponse(*said, chain.base_link, chain.tip_link, result)
 
     def _read(self, request: ReachRequest, current: FullState) -> FloatArray:
-        """Return the poses (m, 4, 4) of a request in the base link of the map."""
+        """Return the poses (m, 4, 4) of a request in the base link of the map; refuse invalid or too many poses."""
         assert isinstance(self._found, ReachMap)
         poses = read_poses(request.poses)
         if request.exact and len(poses) > MOST_EXACT:
@@ -106,7 +106,7 @@ class ReachQueries:
         return moved
 
     def _solve(self, found: ReachMap, poses: FloatArray) -> ReachResult:
-        """Return the solver's statuses of poses, and look now and then whether the node ends."""
+        """Return the solver's status of each pose (m, 4, 4); raise RequestRefused as soon as the node ends."""
         parts = []
         for start in range(0, max(1, len(poses)), POSES_PER_LOOK):
             if self._cancel[0]:

@@ -26,13 +26,13 @@ class ResolvedRequest(NamedTuple):
 
 
 class RequestResolver:
-    """Looks names of requests up; several threads may call it at once."""
+    """Looks up the names in requests; several threads may call it at once."""
 
     def __init__(self, scene: PlanningScene) -> None:
         """
         Keep the scene.
 
-        :param scene: the robot among objects.
+        :param scene: the robot, its frames, and the objects around it.
         """
         self._scene = scene
         self.model_frames = {scene.robot.model_frame}
@@ -45,9 +45,10 @@ class RequestResolver:
         Return a request with all names looked up, in MoveIt's order of checks.
 
         :param request: the request.
-        :param current: where the robot is.
+        :param current: state of the robot, which places frames and objects.
         :param group: the group of the request.
-        :param state: the state of the request.
+        :param state: the full state of the request.
+        :raises RequestRefused: for unknown names, invalid poses and constraints that cannot be checked.
         """
         found = self.poses(request, current)
         checks = self._scene.make_checks(request, state, current)
@@ -58,10 +59,11 @@ class RequestResolver:
 
     def poses(self, request: IkRequest, current: FullState) -> list[FloatArray]:
         """
-        Return the poses (4, 4) of a request in the model frame.
+        Return the poses (4, 4) of a request in the model frame; log once if a pose has no frame.
 
         :param request: the request.
-        :param current: where the robot is.
+        :param current: state of the robot, which places the frames.
+        :raises RequestRefused: for other numbers of poses and links, unknown frames and invalid poses.
         """
         if not request.poses or len(request.poses) != len(request.links):
             raise Refusal.GOAL_COUNT.error(
@@ -87,7 +89,7 @@ def in_model_frame(link: str, pose: FloatArray, frame: FloatArray | None) -> Flo
 
     :param link: the link that is to be there, for messages.
     :param pose: (4, 4) in its frame.
-    :param frame: (4, 4) pose of its frame in the model frame; None for the model frame itself.
+    :param frame: (4, 4) pose of that frame in the model frame; None for the model frame itself.
     :raises RequestRefused: unless the pose is a finite rigid transform.
     """
     if not is_within_reason(pose):

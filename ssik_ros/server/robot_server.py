@@ -68,8 +68,8 @@ class RobotServer:
     """
     Responds to requests about one robot; several threads may call it at once.
 
-    Each method takes a request and where the robot is, which counts for everything that the request does not name.
-    A request that cannot be solved gets a response with a refusal.
+    Each method takes a request and the current state of the robot, which counts for joints that the request does not
+    name. A request that cannot be solved gets a response with a refusal.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class RobotServer:
         :param robot: the robot.
         :param groups: the groups to serve.
         :param kinematics: solver and parameters by group; other groups have the default solver.
-        :param cancel: (1) flag that ends all searches.
+        :param cancel: (1,) flag that ends all searches.
         :param scene: the robot among objects; None for no objects.
         """
         self.robot = robot
@@ -102,23 +102,23 @@ class RobotServer:
 
     def with_kinematics(self, kinematics: GroupKinematics) -> 'RobotServer':
         """
-        Return a server in which one group has another solver or other parameters, warmed up.
+        Return a copy of the server in which one group has another solver or other parameters, warmed up.
 
-        :param kinematics: the group's new kinematics.
+        :param kinematics: the new kinematics of the group that it names.
         """
         other = copy.copy(self)
         other.groups = self.groups.with_kinematics(kinematics)
         return other
 
     def warm_up(self) -> None:
-        """Set up everything that first requests would otherwise wait for."""
+        """Prepare all solvers and the collision checker, and solve once for each group, before the first request."""
         for group in self.groups.values():
             group.warm_up()
             self._solve_once(group)
         self.scene.collisions.warm_up()
 
     def _solve_once(self, group: GroupServer) -> None:
-        """Solve for the present poses of the tips, so that the first request finds every cache filled."""
+        """Solve for the default poses of the tips, so that the first request finds every cache filled."""
         if group.solver is None:
             return
         state, tips = self.states.default(), list(group.solver.tip_frames)
@@ -127,13 +127,13 @@ class RobotServer:
         self.solve(IkRequest(group.group.name, tips, framed, timeout=WARM_UP_TIMEOUT), state)
 
     def warm_up_branches(self) -> None:
-        """Make the closed forms that requests for every branch need."""
+        """Prepare the closed forms that requests for every branch need."""
         for finders in self.groups.finders.values():
             finders.branches.warm_up()
 
     def solve(self, request: IkRequest, current: FullState) -> IkResponse:
         """
-        Find joint positions with which links are at poses.
+        Find joint positions of a group that put links at poses.
 
         The order of checks is MoveIt's: group, state, number of goals, frames, links.
         """
@@ -176,19 +176,19 @@ class RobotServer:
             return IkResponse(*explain_refusal(error, *BLAMED))
 
     def solve_unchecked(self, request: IkRequest, current: FullState) -> IkResponse:
-        """Solve without collision checks; say so if the request wants them."""
+        """Solve without collision checks; if the request wants checks, the response text says that none were made."""
         if not request.avoid_collisions:
             return self.solve(request, current)
         response = self.solve(replace(request, avoid_collisions=False), current)
         return response._replace(text=f'{response.text} {UNCHECKED}')
 
     def describe(self, group: str, current: FullState) -> RobotReport:
-        """Return one planning group, or all of them for an empty name."""
+        """Return a report on one planning group, or on all of them for an empty name; ``current`` is ignored."""
         return self.groups.report(group)
 
     @refused_as(BranchesResponse, *BLAMED)
     def solve_all(self, request: IkRequest, current: FullState) -> BranchesResponse:
-        """Find every branch of a pose, best first."""
+        """Find every branch of a pose, nearest to the seed first."""
         group = self.groups.find(request.group)
         state = self.states.merge(current, request.state)
         _, _, goals, checks = self._requests.resolve(request, current, group, state)
@@ -208,7 +208,7 @@ class RobotServer:
 
     @refused_as(SelfMotionsResponse, *BLAMED)
     def self_motions(self, request: IkRequest, current: FullState) -> SelfMotionsResponse:
-        """Find all postures of a pose as curves."""
+        """Find all postures that put a link at a pose, as curves, for an arm with one redundant joint."""
         group = self.groups.find(request.group)
         state = self.states.merge(current, request.state)
         (goal,) = self._requests.resolve(request, current, group, state).goals
@@ -229,7 +229,7 @@ class RobotServer:
 
     @refused_as(Explanation, *BLAMED)
     def explain(self, request: IkRequest, current: FullState) -> Explanation:
-        """Find out why a pose has no solution, and find a remedy."""
+        """Solve a request; if a pose has no solution, return the cause, the nearest posture and advice."""
         response = self.solve(request, current)
         if response.refusal is not NO_REFUSAL:
             return Explanation(*response[:3])
@@ -241,7 +241,7 @@ class RobotServer:
 
     @refused_as(StepResponse, *BLAMED)
     def find_step(self, request: StepRequest, current: FullState) -> StepResponse:
-        """Move a group by one control cycle."""
+        """Return the motion of a group in one control cycle towards the pose of a link."""
         group = self.groups.find(request.group)
         state = self.states.merge(current, request.state)
         goals: list[LinkGoal] = []
@@ -253,7 +253,7 @@ class RobotServer:
     @refused_as(PathResponse, *BLAMED)
     def follow_path(self, request: PathRequest, current: FullState) -> PathResponse:
         """
-        Lead a link along straight lines.
+        Return the joint path that leads a link along straight lines through waypoints.
 
         The order of checks is MoveIt's: state, group, frames, step, waypoints.
         """
@@ -287,13 +287,13 @@ class RobotServer:
 
     @refused_as(ToolPathResponse, *BLAMED)
     def plan_tool_path(self, goal: ToolPathGoal, current: FullState) -> ToolPathResponse:
-        """Find the best joint path along a tool path."""
+        """Return the best joint path along a tool path, which is the cheapest one by the objective of the goal."""
         state = self.states.merge(current, goal.state)
         group = self.groups.find(goal.group).group
         return self.groups.finders[group.name].tool_paths.find(goal, state, current)
 
     def _require_speed_link(self, request: PathRequest) -> None:
-        """Refuse a limit on the speed of an unknown link."""
+        """Refuse a speed limit for a link that does not exist."""
         if request.max_speed > 0.0 and request.speed_link not in ('', *self._links):
             text = f'There is no link {quote(request.speed_link)} whose speed could be limited'
             known = self.robot.tree.link_names
@@ -301,19 +301,19 @@ class RobotServer:
 
     @refused_as(StateResponse, *BLAMED)
     def check_state(self, request: StateRequest, current: FullState) -> StateResponse:
-        """Check whether a state is free of collisions and satisfies constraints."""
+        """Return the collisions of a state, and whether each constraint holds."""
         state = self.states.merge(current, request.state)
         group = self.groups.find(request.group).group if request.group else None
         return check_state(self.scene, request, state, current, group)
 
     @refused_as(FkResponse, *BLAMED)
     def compute_fk(self, request: FkRequest, current: FullState) -> FkResponse:
-        """Compute the poses of links; unknown links are left out and named."""
+        """Return the poses of links; the response leaves unknown links out, and its text names them."""
         return compute_fk(self.scene, request, current)
 
 
 def _require_thresholds(request: PathRequest) -> None:
-    """Refuse thresholds that are no numbers of at least zero."""
+    """Refuse thresholds of a path that are negative or NaN."""
     for name in ('jump_threshold', 'prismatic_jump', 'revolute_jump', 'max_speed'):
         value = getattr(request, name)
         if not value >= 0.0:

@@ -11,7 +11,7 @@ HEAD = ('group', 'solver', 'base -> tips', 'joints', 'timeout [s]', 'warm-up [s]
 
 def make_start_table(server: RobotServer) -> str:
     """
-    Return the table as text.
+    Return a table with a line for each group as text: solver, links, joints, time-out, warm-up time and reason.
 
     :param server: a server that has been warmed up.
     """
@@ -34,6 +34,6 @@ def _row(server: GroupServer) -> Sequence[str]:
 
 
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:
-    """Return one line; the last column may be as long as it likes."""
+    """Return the cells of a row padded to widths, as one line; the last cell is not padded."""
     cells = [cell.ljust(width) for cell, width in zip(row, widths)]
     return '  '.join((*cells, row[-1])).rstrip()

@@ -27,7 +27,7 @@ class StateResponse(NamedTuple):
     refusal: Refusal
     cause: Cause
     text: str
-    """Why the state could not be checked; empty where it was."""
+    """Why the state could not be checked; empty if it was checked."""
     contacts: Sequence[Contact] = ()
     verdicts: Sequence[ConstraintVerdict] = ()
     """On each constraint, joints first, then positions, then orientations."""
@@ -50,13 +50,14 @@ def check_state(
     group: JointGroup | None,
 ) -> StateResponse:
     """
-    Check whether a state is free of collisions and satisfies constraints.
+    Return the collisions of a state, and a verdict on each constraint.
 
     :param scene: the robot among objects.
     :param request: the request.
-    :param state: its state.
-    :param current: where the robot is.
-    :param group: the joints whose links count; None for all.
+    :param state: the full state to check.
+    :param current: state of the robot, which places frames.
+    :param group: only collisions of links that its joints move count; None for all.
+    :raises RequestRefused: for constraints or collisions that cannot be checked.
     """
     constraints = scene.make_constraints(request.constraints, current)
     verdicts = () if constraints is None else constraints.judge(state)
@@ -67,11 +68,14 @@ def check_state(
 
 def compute_fk(scene: PlanningScene, request: FkRequest, current: FullState) -> FkResponse:
     """
-    Compute the poses of links; unknown links are left out and named.
+    Return the poses of links, carried objects and subframes; unknown names are left out and named in the text.
+
+    If the frame of the request is unknown, the response has a refusal, and poses in the model frame.
 
     :param scene: the robot among objects.
     :param request: the request.
-    :param current: where the robot is.
+    :param current: state of the robot, for joints that the request does not name.
+    :raises RequestRefused: for an empty list of links, and an invalid state.
     """
     links = request.links
     if not links:
@@ -110,7 +114,7 @@ def compute_fk(scene: PlanningScene, request: FkRequest, current: FullState) -> 
 
 
 def _place(scene: PlanningScene, led: Sequence[LinkGoal], state: FullState) -> list[FloatArray]:
-    """Return the poses (4, 4) of goals in the model frame."""
+    """Return the poses (4, 4) of links or carried objects in the model frame, one for each goal."""
     poses = scene.frames.links_in_root([goal.link for goal in led], state)
     return [
         state.root_pose @ (pose if goal.tool is None else pose @ goal.tool)

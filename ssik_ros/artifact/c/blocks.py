@@ -68,27 +68,28 @@ CHANGING = frozenset(
 
 
 class Form(NamedTuple):
-    """The closed form of an arm, and how much room its arrays need."""
+    """The closed form of an arm with its packed arrays, and the largest number of branches."""
 
     arm: AnalyticArm
     reals: FloatArray
     options: FloatArray
     capacity: int
+    """Largest number of branches."""
 
     @property
     def kind(self) -> int:
-        """Return DIRECT or ELIMINATION."""
+        """Return the method of the closed form: ``image_rules.DIRECT`` or ``image_rules.ELIMINATION``."""
         return (
             image_rules.ELIMINATION if self.arm.plan.ints[search.CUT] >= 0 else image_rules.DIRECT
         )
 
     @property
     def has_arcs(self) -> bool:
-        """Return whether a held joint is sampled on the arcs that are within limits."""
+        """Return whether the values of a held joint are sampled on the arcs that are within limits."""
         return self.arm.requests.has_arcs(BranchRequest())
 
     def widest(self) -> int:
-        """Return the largest number of windings of a joint."""
+        """Return the largest number of windings that a joint has within its limits."""
         chain, turn = self.arm.chain, 2.0 * math.pi
         ranges = [
             high - low
@@ -103,24 +104,25 @@ class Order(NamedTuple):
     """When the closed form of an arm runs."""
 
     is_first: bool = False
-    """Before the search, in the kernel of plain requests."""
+    """Whether the closed form runs before the search, in the kernel of plain requests."""
     is_last: bool = False
-    """After a search without a solution."""
+    """Whether the closed form runs after a search without a solution."""
     is_only: bool = False
-    """Without any search."""
+    """Whether the closed form runs without any search."""
     is_plain: bool = False
-    """True if a kernel of plain requests solves one pose."""
+    """Whether a kernel of plain requests solves one pose."""
     follows_seed: bool = True
-    """True if a solution near the seed is accepted although another solution may be nearer."""
+    """Whether a solution near the seed is accepted although another solution may be nearer."""
 
 
 class Arm(NamedTuple):
-    """A group as the C library takes it: an arm, or several tips of one tree of links."""
+    """A group with its solvers, as the C library takes it: an arm, or several tips of one tree of links."""
 
     robot: RobotModel
     group: JointGroup
     solver: str
     form: Form | None
+    """The closed form; None without one."""
     reason: str
     """Reason for this closed form, or cause of its absence."""
     order: Order
@@ -139,14 +141,14 @@ class Arm(NamedTuple):
 
     @property
     def options(self) -> FloatArray:
-        """Return the packed options of the search."""
+        """Return a copy of the packed options of the search, with the tolerance of the arm."""
         options = self.search.packed.copy()
         tip_tolerances(options, self.problem.nv, len(self.group.tips))[state.NORM] = self.tolerance
         return options
 
     @property
     def track_options(self) -> FloatArray:
-        """Return the packed options of a control loop: Levenberg-Marquardt, whatever the solver."""
+        """Return the packed options of a control loop, which always uses Levenberg-Marquardt."""
         settings = SearchSettings(tolerance=self.tolerance)
         starts = int(self.search.packed[state.MAX_SEARCHES])
         return dataclasses.replace(settings, slimit=starts).pack(self.problem, self.search.start)
@@ -159,12 +161,13 @@ def find_arm(
     kinematics: GroupKinematics | None = None,
 ) -> Arm:
     """
-    Prepare a group.
+    Return a group with the solvers that the C library needs.
 
-    :param samples: values of the held joint that a pose of seven joints is solved for.
+    :param robot, group: the robot and its planning group.
+    :param samples: number of values of the held joint for which a pose of seven joints is solved.
     :param kinematics: the solver with its parameters; None means ``ssik_ros/Auto`` with its defaults.
-    :raises InvalidOption: for too few or too many of them.
-    :raises TopologyMismatch: for a group that no C library is written for.
+    :raises InvalidOption: for too few or too many samples.
+    :raises TopologyMismatch: for a group or a solver without a form in C.
     """
     if not 1 <= samples <= image_rules.MOST_SAMPLES:
         most = image_rules.MOST_SAMPLES
@@ -188,7 +191,7 @@ def find_arm(
 
 
 def _require_own_variables(arm: Arm) -> None:
-    """Raise TopologyMismatch if the problem has other variables than one for each joint of the group."""
+    """Raise TopologyMismatch unless the problem has exactly one variable for each joint of the group."""
     problem, group = arm.problem, arm.group
     if problem.nq != problem.group_size:
         others = sorted(set(problem.joint_of_variable) - set(group.joint_names))
@@ -215,7 +218,7 @@ def _arm_of_search(robot: RobotModel, group: JointGroup, search: SearchSolver, r
 
 
 def _arm_of_auto(robot: RobotModel, group: JointGroup, solver: AutoSolver, samples: int) -> Arm:
-    """Return a group whose solver chooses between the closed form and searches."""
+    """Return a group whose solver ``ssik_ros/Auto`` chooses between the closed form and searches."""
     arm = _arm_of_search(robot, group, solver.search, solver.reason)
     arm = arm._replace(
         solver=solver.name, tolerance=solver.options.target_tolerance, plain=solver.plain
@@ -242,7 +245,7 @@ def _arm_of_closed_form(robot: RobotModel, group: JointGroup, solver: AnalyticSo
 
 
 def _find_form(robot: RobotModel, group: JointGroup, samples: int) -> tuple[Form | None, str]:
-    """Return the closed form with its reason, or None with the cause of its absence."""
+    """Return the closed form and its reason; or None and the cause of its absence."""
     try:
         chain = SerialChain.from_group(robot, group)
         if chain.joint_names != group.joint_names:
@@ -254,7 +257,7 @@ def _find_form(robot: RobotModel, group: JointGroup, samples: int) -> tuple[Form
 
 
 def _make_form(arm: AnalyticArm, metric: int = METRICS['wrap_l2']) -> Form:
-    """Return a closed form with its arrays."""
+    """Return the closed form of an arm, packed; ``metric`` orders its branches."""
     request = BranchRequest(held_values=np.zeros(1), metric=metric)
     prepared = arm.requests.prepare(request)
     capacity = search.BRANCHES_OF_SIX if arm.plan.held < 0 else LARGEST_CAPACITY
@@ -263,13 +266,14 @@ def _make_form(arm: AnalyticArm, metric: int = METRICS['wrap_l2']) -> Form:
 
 def place_tips(robot: RobotModel, group: JointGroup, named: Sequence[str]) -> JointGroup:
     """
-    Return a group with the links that poses are for.
+    Return a group with the links whose poses are given as its tips.
 
     A host such as MoveIt names the last link of every group. A group that branches keeps its tips, unless that link is
-    rigid with its only tip.
+    fixed to its only tip.
 
+    :param robot, group: the robot and its planning group.
     :param named: links, in the order of the tips of the group; empty for these tips.
-    :raises ModelError: for a link that is not rigid with its tip, and for another number of links.
+    :raises ModelError: for a link that is not fixed to its tip, and for another number of links.
     """
     names, known = tuple(name.removeprefix('/') for name in named), group.tips
     if not names:
@@ -294,7 +298,7 @@ def place_tips(robot: RobotModel, group: JointGroup, named: Sequence[str]) -> Jo
 
 
 def _pack_search(arm: Arm) -> IntArray:
-    """Return the block of the search with room for the clock, without its workspace."""
+    """Return the packed search with room for the clock, without its workspace."""
     arrays = SingleArrays(arm.problem, arm.options, arm.search.start)
     whole = arrays.block.view(np.int64)
     ints, reals, options = whole[: plain_request.HEAD].tolist()
@@ -307,9 +311,10 @@ def _pack_search(arm: Arm) -> IntArray:
 
 def pack(arm: Arm, digest: int) -> IntArray:
     """
-    Return the image of an arm.
+    Return the image of an arm, as 64-bit words.
 
-    :param digest: of the kernels that it is for.
+    :param arm: the arm.
+    :param digest: digest of the kernels that will read the image.
     :raises TopologyMismatch: when the arm breaks a rule of images; names the rule.
     """
     form, problem = arm.form, arm.kinematics.problem
@@ -352,7 +357,7 @@ def pack(arm: Arm, digest: int) -> IntArray:
 
 def constants(arm: Arm) -> list[Frozen]:
     """
-    Return the arrays that are the same at every call of the kernels.
+    Return the arguments of kernels that are the same at every call for an arm.
 
     :param arm: the arm.
     """
@@ -373,7 +378,7 @@ def constants(arm: Arm) -> list[Frozen]:
 
 
 def _constants_of(form: Form) -> frozenset[int]:
-    """Return the places of the real numbers of a closed form that no request changes: all but the limits."""
+    """Return the indices of the real numbers of a closed form that no request changes: all except the limits."""
     n = form.arm.plan.size
     limits = {
         at(place, n) + k for place in (plan_places.LOWER, plan_places.UPPER) for k in range(n)
@@ -382,13 +387,13 @@ def _constants_of(form: Form) -> frozenset[int]:
 
 
 def _text(text: str) -> IntArray:
-    """Return a text as words."""
+    """Return a text in UTF-8, ended by at least one zero byte, as words."""
     data = text.encode() + b'\0'
     return np.frombuffer(data + b'\0' * (-len(data) % 8), dtype=np.int64)
 
 
 def _numbers(arm: Arm, name_words: int) -> dict[str, int]:
-    """Return the single numbers of an arm that do not follow from others."""
+    """Return those single numbers of an arm's image that do not follow from others, by name."""
     form, search_ints, fk_ints = arm.form, arm.problem.ints, arm.kinematics.problem.ints
     tips, rows = len(arm.group.tips), search_ints[layout.ROWS]
     hulls = len(arm.problem.reals) - layout.NODE_REALS * search_ints[layout.NODES]
@@ -425,7 +430,7 @@ def _numbers(arm: Arm, name_words: int) -> dict[str, int]:
 
 
 def layout_header() -> str:
-    """Return ``layout.h``: the places in an image and in the kernels' arrays."""
+    """Return the text of ``layout.h``: the places in an image and in the kernels' arrays."""
     lists: dict[str, Iterable[str]] = {
         'S': image_rules.SECTIONS,
         'N': image_rules.NUMBERS,
@@ -467,7 +472,7 @@ def layout_header() -> str:
 
 
 def _kernel_places() -> dict[str, int]:
-    """Return the places of options, counters and numbers in the arrays of kernels, and the codes of a search."""
+    """Return the indices of options, counters and numbers in the arrays of kernels, and the codes of a search."""
     return {
         'PLAN_SLIDES': search.SLIDES,
         **{

@@ -24,16 +24,16 @@ HEAD = 4 + DIGEST_WORDS
 
 
 def _value(text: object, names: dict[str, Any]) -> Any:
-    """Return the value of an expression."""
+    """Return the value of an expression of the rules, in which names have the given values."""
     lists = {name: np.array(values) for name, values in LISTS.items()}
     return eval(str(text), {**lists, 'HUGE_VAL': math.inf, 'INT64_MAX': 2**63 - 1, **names})
 
 
 def complete(given: dict[str, int]) -> dict[str, int]:
     """
-    Return all single numbers.
+    Return all single numbers by name; derived ones are computed from the others.
 
-    :param given: those that do not follow from others; zero where one is missing.
+    :param given: numbers that are not derived; missing ones are 0.
     """
     values: dict[str, int] = {}
     for name, cell in NUMBERS.items():
@@ -44,12 +44,12 @@ def complete(given: dict[str, int]) -> dict[str, int]:
 
 
 def _lower(numbers: dict[str, int]) -> dict[str, int]:
-    """Return the numbers under their names in expressions."""
+    """Return the numbers by their lower-case names, which expressions use."""
     return {name.lower(): value for name, value in numbers.items()}
 
 
 def room_of(numbers: dict[str, int]) -> tuple[int, int, int]:
-    """Return the words of all parts: always, for each winding, and once for any windings."""
+    """Return the words of a solver's memory: in any case, for each winding, and once if there are windings."""
     names = _lower(numbers)
     always, each, once = (
         sum(int(_value(room[k], names)) for room in PARTS.values()) for k in range(3)
@@ -59,11 +59,11 @@ def room_of(numbers: dict[str, int]) -> tuple[int, int, int]:
 
 def join(numbers: dict[str, int], parts: dict[str, IntArray], kernels: int) -> IntArray:
     """
-    Return an image.
+    Return an image made of its sections, after a check of all rules.
 
-    :param numbers: of :func:`complete`.
-    :param parts: the words of each section but NUMBERS.
-    :param kernels: digest of the kernels that it is for.
+    :param numbers: result of :func:`complete`.
+    :param parts: the words of each section except NUMBERS.
+    :param kernels: digest of the kernels that will read the image.
     :raises ModelError: for a section that breaks a rule; names the section and the word.
     """
     sections = {'NUMBERS': np.array(list(numbers.values()), dtype=np.int64), **parts}
@@ -78,7 +78,7 @@ def join(numbers: dict[str, int], parts: dict[str, IntArray], kernels: int) -> I
 
 
 def split(words: IntArray) -> dict[str, IntArray]:
-    """Return the sections of an image, as its table has them."""
+    """Return the sections of an image by name."""
     table = words[HEAD : HEAD + 2 * len(SECTIONS)].reshape(-1, 2).tolist()
     rows = zip(SECTIONS, table, strict=True)
     return {name: words[begin : begin + size] for name, (begin, size) in rows}
@@ -86,8 +86,9 @@ def split(words: IntArray) -> dict[str, IntArray]:
 
 def check(sections: dict[str, IntArray]) -> None:
     """
-    Check all sections.
+    Check that all sections keep their rules.
 
+    :param sections: words of each section by name.
     :raises ModelError: for a section that breaks a rule; names the section and the word.
     """
     numbers: dict[str, int] = {}
@@ -98,13 +99,13 @@ def check(sections: dict[str, IntArray]) -> None:
 
 
 def digest_of(words: IntArray) -> IntArray:
-    """Return SHA-256 of all words of an image but those that hold it."""
+    """Return SHA-256, as 4 words, of all words of an image except the digest."""
     data = words[: HEAD - DIGEST_WORDS].tobytes() + words[HEAD:].tobytes()
     return np.frombuffer(hashlib.sha256(data).digest(), dtype=np.int64)
 
 
 def _check(name: str, rules: list[Table], words: IntArray, numbers: dict[str, int]) -> None:
-    """Raise ModelError if a section breaks a rule."""
+    """Raise ModelError if a section breaks one of its rules; ``numbers`` has the single numbers."""
     at = 0
     for table in rules:
         rows = int(_value(table.rows, numbers))
@@ -138,17 +139,17 @@ def _check(name: str, rules: list[Table], words: IntArray, numbers: dict[str, in
 
 
 def _number(cell: Cell, part: IntArray) -> Any:
-    """Return words as the numbers that they hold."""
+    """Return words as the integers or real numbers that they contain, by the kind of the cell."""
     return part if cell.kind in ('whole', 'bits') else np.ascontiguousarray(part).view(np.float64)
 
 
 def _shown(cell: Cell, word: Any) -> Any:
-    """Return one word as the number that it holds."""
+    """Return one word as the integer or real number that it contains."""
     return _number(cell, np.array([word])).item()
 
 
 def _keeps(cell: Cell, part: IntArray, names: dict[str, Any]) -> Any:
-    """Return which words keep a rule."""
+    """Return a mask of the words that keep the rule of a cell."""
     values, low = _number(cell, part), _value(cell.low, names)
     if cell.kind == 'must':
         return np.broadcast_to(np.asarray(low, dtype=bool), (1, 1)) if np.ndim(low) == 0 else low

@@ -1,4 +1,4 @@
-"""The rules of an image as C: the memory of a solver, and the checks of an image that is not trusted."""
+"""The rules of an image as C code: the layout of a solver's memory, and the checks of an untrusted image."""
 
 import math
 import re
@@ -8,7 +8,7 @@ from ssik_ros.artifact.c.image_rules import Cell, LISTS, NUMBERS, PARTS, SECTION
 
 
 def room_header() -> str:
-    """Return the part of ``layout.h`` that computes where the parts of a solver's memory begin."""
+    """Return the part of ``layout.h`` that computes where each part of a solver's memory begins."""
     lines = []
     for name, values in LISTS.items():
         lines.append(f'static const word {name}[] = {{{", ".join(map(str, values))}}};')
@@ -29,7 +29,7 @@ def room_header() -> str:
 
 
 def _locals(body: str) -> list[str]:
-    """Return definitions of the numbers that some lines of C use."""
+    """Return C definitions of those single numbers that a text in C uses."""
     return [
         f'  const word {name.lower()} = numbers[N_{name}];'
         for name in NUMBERS
@@ -38,7 +38,7 @@ def _locals(body: str) -> list[str]:
 
 
 def sha_constants() -> dict[str, str]:
-    """Return the constants of SHA-256: the first bits of the roots of prime numbers, computed in whole numbers."""
+    """Return the constants of SHA-256 as C lists: first bits of roots of primes, computed in integers."""
     primes = [n for n in range(2, 312) if all(n % k for k in range(2, n))]
     square = [math.isqrt(prime << 64) & 0xFFFFFFFF for prime in primes[:8]]
     cubic = [_cube_root(prime << 96) & 0xFFFFFFFF for prime in primes[:64]]
@@ -49,7 +49,7 @@ def sha_constants() -> dict[str, str]:
 
 
 def _cube_root(value: int) -> int:
-    """Return the whole part of a cube root."""
+    """Return the integer part of the cube root of a number."""
     low, high = 0, 1 << (value.bit_length() // 3 + 1)
     while low < high - 1:
         middle = (low + high) // 2
@@ -58,7 +58,7 @@ def _cube_root(value: int) -> int:
 
 
 def checks_header() -> str:
-    """Return ``checks.h``: whether an image keeps all rules, as C."""
+    """Return the text of ``checks.h``: C functions that check all rules of an image."""
     first = HEAD + 2 * len(SECTIONS)
     sizes = []
     for name, rules in SECTIONS.items():
@@ -102,13 +102,13 @@ def checks_header() -> str:
 
 
 def _loop(table: Table) -> list[str]:
-    """Return the checks of a table."""
+    """Return the C loop that checks the rows of a table."""
     body = [line for cell in table.cells for line in _cell(cell, '    ')]
     return [f'  for (word i = 0; i < {table.rows}; ++i) {{', *body, '  }']
 
 
 def _cell(cell: Cell, indent: str) -> list[str]:
-    """Return the check of a cell, and the definition of its name."""
+    """Return the C lines that check a cell, and define its name if it has one."""
     if cell.kind == 'must':
         return [f'{indent}if (!MUST({cell.low})) return 0;']
     if cell.kind == 'bits':

@@ -50,7 +50,7 @@ FORM_JOINTS = 7
 
 
 class Cell(NamedTuple):
-    """A rule for neighbouring words."""
+    """A rule for ``repeats`` neighbouring words."""
 
     kind: str
     """
@@ -60,13 +60,14 @@ class Cell(NamedTuple):
     low: str
     """Smallest value; for ``bits`` the set of values as the bits of a number; for ``must`` the condition."""
     high: str = ''
+    """Largest value."""
     name: str = ''
-    """Later expressions in the same row use the value under this name."""
+    """Name of the value in later expressions of the same row; empty for none."""
     repeats: int | str = 1
 
 
 class Table(NamedTuple):
-    """Rows of a section that keep the same rules; ``i`` is the number of the row."""
+    """Rows of words in a section that keep the same rules; expressions use ``i`` for the number of the row."""
 
     rows: str
     cells: tuple[Cell, ...]
@@ -78,12 +79,12 @@ def _whole(low: object, high: object = None, name: str = '', count: int | str = 
 
 
 def _real(low: str, high: str, count: int | str = 1, kind: str = 'real') -> Cell:
-    """Return the rule for real numbers from ``low`` to ``high``; NaN breaks it."""
+    """Return the rule for real numbers from ``low`` to ``high``; NaN breaks it, except for kind ``maybe``."""
     return Cell(kind, low, high, '', count)
 
 
 def _counted(low: object, high: object = None, name: str = '') -> Cell:
-    """Return the rule for a whole number that is stored as a real one."""
+    """Return the rule for an integer from ``low`` to ``high`` that is stored as a real number."""
     return Cell('counted', str(low), str(low if high is None else high), name)
 
 
@@ -110,18 +111,18 @@ KINDS[ELIMINATION][6] = 1 << candidates.GENERAL | TURNING
 
 
 def _sizes_of(size: Any, first: int, most: int) -> list[int]:
-    """Return sizes that a function gives for whole numbers from ``first``, zeros before."""
+    """Return ``size(number)`` for numbers from ``first`` to ``most``, after zeros for smaller numbers."""
     return [0] * first + [int(size(number)) for number in range(first, most + 1)]
 
 
 def _arcs(samples: int) -> ArcArrays:
-    """Return the scratch of a search on arcs for seven joints."""
+    """Return the scratch arrays of a search on arcs for seven joints."""
     last = int(held_search.last_scanned(samples))
     return ArcArrays(FORM_JOINTS, samples, last, LARGEST_CAPACITY)
 
 
 def _work_size(joints: int) -> int:
-    """Return the scratch of a closed form."""
+    """Return the size of a closed form's scratch for a number of joints."""
     capacity = LARGEST_CAPACITY if joints == FORM_JOINTS else search.BRANCHES_OF_SIX
     return int(search.work_size(joints, capacity))
 
@@ -144,7 +145,7 @@ class Sum:
 
     def __init__(self, terms: dict[tuple[str, ...], int]) -> None:
         """
-        Keep the terms.
+        Keep the terms whose factor is not zero.
 
         :param terms: the factor of each product, by its names in alphabetical order.
         """
@@ -175,7 +176,7 @@ class Sum:
     __radd__, __rmul__ = __add__, __mul__
 
     def __str__(self) -> str:
-        """Return an expression for Python and C."""
+        """Return the sum as an expression that is valid in Python and C."""
         parts = (
             ' * '.join([str(factor), *names] if factor != 1 or not names else names)
             for names, factor in self._terms.items()
@@ -184,7 +185,7 @@ class Sum:
 
 
 class Places(NamedTuple):
-    """Where the fields of one of the kernels' layouts begin, and where the last of its arrays end."""
+    """Where the fields of a kernel layout begin, and where its arrays end, as expressions."""
 
     fields: dict[str, Sum]
     ints: Sum
@@ -193,12 +194,12 @@ class Places(NamedTuple):
 
 def _places(fields: Any, counts: dict[str, Any], ints: Sum, shorter: str) -> Places:
     """
-    Return the places of one of the tuples of :mod:`ssik_ros.kernels.rows.layout`.
+    Return the places of the fields of one of the tuples of :mod:`ssik_ros.kernels.rows.layout`.
 
     :param fields: the named tuple.
-    :param counts: the counts in the header of a problem.
+    :param counts: expressions for the counts in the header of a problem, by name.
     :param ints: where the first field of integers begins.
-    :param shorter: name of the smaller one of the numbers of rows and of variables.
+    :param shorter: expression for the smaller one of the numbers of rows and of variables.
     """
     header = {getattr(layout, name): Sum.of(value) for name, value in counts.items()}
     scope = {**vars(layout), 'ints': header, 'min': lambda one, other: Sum.of(shorter)}
@@ -213,7 +214,7 @@ def _places(fields: Any, counts: dict[str, Any], ints: Sum, shorter: str) -> Pla
 
 
 class _Problem(NamedTuple):
-    """The packed problem of a chain: of the search, or of forward kinematics."""
+    """Expressions for the packed problem of a chain: of the search, or of forward kinematics."""
 
     nodes: str
     paths: str
@@ -234,7 +235,7 @@ class _Problem(NamedTuple):
 
     @property
     def places(self) -> tuple[Places, Places]:
-        """Return the places of the tables and of the workspace."""
+        """Return the places of the tables, and of the workspace."""
         counts: dict[str, Any] = {
             **dict.fromkeys(('VARIABLES', 'POSITIONS'), 'joints'),
             'NODES': self.nodes,
@@ -246,7 +247,7 @@ class _Problem(NamedTuple):
         return tables, _places(layout.Workspace, counts, Sum.of(0), self.shorter)
 
     def ints(self) -> list[Table]:
-        """Return the rules of the integers."""
+        """Return the rules of the integers of the problem."""
         tables, work = self.places
         variables = 'joints', 'joints'
         rows = self.constraints, self.rows, '0'
@@ -285,7 +286,7 @@ class _Problem(NamedTuple):
         ]
 
     def reals(self) -> list[Table]:
-        """Return the rules of the real numbers."""
+        """Return the rules of the real numbers of the problem."""
         tables, _ = self.places
         first, size = f'({tables.reals})', reach_hull.BLOCK
         are_in_table = (
@@ -330,12 +331,12 @@ _KINEMATICS = _Problem(
 
 
 def _smaller(one: str, other: str) -> str:
-    """Return the expression of the smaller one of two numbers."""
+    """Return an expression for the smaller one of two numbers."""
     return f'{one} - ({other} < {one}) * ({one} - {other})'
 
 
 def _numbers() -> dict[str, Cell]:
-    """Return the rules of the single numbers; an expression uses the numbers before it."""
+    """Return the rules of the single numbers by name; an expression may use the numbers before it."""
     tables, work = _SEARCH.places
     option_count = Sum.of('joints') * (state.JOINT_ROWS + 3) + state.OPTIONS
     option_count += Sum.of('tips') * state.TOLERANCES
@@ -393,7 +394,7 @@ def _numbers() -> dict[str, Cell]:
 
 
 def _plan_place(place: tuple[int, int]) -> str:
-    """Return where a part of the plan of a closed form begins."""
+    """Return an expression for the place where a part of the plan of a closed form begins."""
     return f'{place[0]} * joints + {place[1]}'
 
 
@@ -476,7 +477,7 @@ def _search_options(*, tracks: bool) -> list[Table]:
     """
     Return the rules of the options of a search.
 
-    :param tracks: True for the options of a control loop.
+    :param tracks: true for the options of a control loop.
     """
     switches = 'PLAIN_INVERSE', 'LIMITED', 'SEEDED', 'WEIGHTED', 'GIVES_UP', 'SERIAL'
     cells = {
@@ -540,22 +541,25 @@ SECTIONS = {
 
 
 class Room(NamedTuple):
-    """Words of a part of a solver's memory: always, for each winding that shall fit, and once for any windings."""
+    """Expressions for the words of a part of a solver's memory."""
 
     always: object
+    """Words in any case."""
     each: object = '0'
+    """More words for each winding."""
     once: object = '0'
+    """More words if there are any windings."""
 
 
 def _step_scratch(n: str) -> str:
-    """Return the size of the scratch of one step towards a pose: :func:`steps.optimal_size`, a square polynomial of n."""
+    """Return an expression for :func:`steps.optimal_size`, a square polynomial of ``n`` joints."""
     of_none, of_one, of_two = (steps.optimal_size(POSE_ROWS, joints) for joints in range(3))
     square = (of_two - 2 * of_one + of_none) // 2
     return f'{square} * {n} * {n} + {of_one - of_none - square} * {n} + {of_none}'
 
 
 def _parts() -> dict[str, Room]:
-    """Return the room of each part of a solver's memory, in their order."""
+    """Return the room of each part of a solver's memory, in the order of the parts."""
     n, form = 'form_joints', '(closed_form > 0)'
     eliminates, arcs = f'(closed_form == {ELIMINATION})', 'arcs'
     work, fk_work = _SEARCH.places[1], _KINEMATICS.places[1]

@@ -1,4 +1,4 @@
-"""A C library for one arm, or for the blocks of any arm: its folder, complete or not written at all."""
+"""A C library for one arm, or for the blocks of any arm: writes its folder, completely or not at all."""
 
 from collections.abc import Iterator
 import contextlib
@@ -21,7 +21,7 @@ GENERIC = 'ssik'
 
 
 class ArmLibrary(NamedTuple):
-    """Content of the library of one arm."""
+    """The contents of the C library of one arm."""
 
     name: str
     version: str
@@ -31,7 +31,7 @@ class ArmLibrary(NamedTuple):
     poses: list[recorded.RecordedPose]
 
     def values(self, tools: toolchain.Toolchain) -> dict[str, str]:
-        """Return the values of the templates."""
+        """Return the values of ``@NAME@`` in the templates."""
         n, group, form = len(self.arm.group.joint_names), self.arm.group, self.arm.form
         memory, once, each = memory_of(self.words)
         upper = self.name.upper()
@@ -64,34 +64,34 @@ class ArmLibrary(NamedTuple):
         }
 
     def write_sources(self, folder: Path, values: dict[str, str]) -> None:
-        """Write the sources of this arm for the compiler."""
+        """Write the image and the source of this arm for the compiler into a folder."""
         (folder / 'image.h').write_text(texts.image_header(self.words), encoding='utf-8')
         _write(folder / f'{self.name}.c', 'ik.c', values, self.flags)
 
     def write_share(self, folder: Path, values: dict[str, str]) -> None:
-        """Write examples and the self-test."""
+        """Write the examples and the self-test into a folder."""
         for template in ('example.c', 'example.cpp', 'selftest.c', 'CMakeLists.txt'):
             _write(folder / template, template, values, self.flags)
         header = recorded.recorded_header(self.poses, len(self.arm.group.joint_names))
         (folder / 'recorded.h').write_text(header, encoding='utf-8')
 
     def write_include(self, folder: Path, values: dict[str, str]) -> None:
-        """Write nothing: the arm is part of the library."""
+        """Write nothing: the image is part of the library."""
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Return which lines of the templates are for this library."""
+        """Return the flags of the template lines that are kept for this library."""
         return ('arm',) if self.arm.form is None else ('arm', 'form')
 
 
 class GenericLibrary(NamedTuple):
-    """The library that reads blocks."""
+    """The contents of the C library that reads blocks of any arm."""
 
     version: str
     name: str = GENERIC
 
     def values(self, tools: toolchain.Toolchain) -> dict[str, str]:
-        """Return the values of the templates."""
+        """Return the values of ``@NAME@`` in the templates."""
         title = 'Inverse kinematics of any arm, from its blocks'
         facts = f'| architecture | {tools.architecture} |'
         constants = '\n' + _most_branches(self.name.upper(), LARGEST_CAPACITY)
@@ -104,7 +104,7 @@ class GenericLibrary(NamedTuple):
         return _values(self.name, title, self.version) | values
 
     def write_sources(self, folder: Path, values: dict[str, str]) -> None:
-        """Write the sources of all arms for the compiler."""
+        """Write the checks and the source of the library for the compiler into a folder."""
         (folder / 'checks.h').write_text(image_headers.checks_header(), encoding='utf-8')
         _write(folder / f'{self.name}.c', 'ik.c', values, self.flags)
 
@@ -112,17 +112,17 @@ class GenericLibrary(NamedTuple):
         """Write nothing: an example needs the blocks of an arm."""
 
     def write_include(self, folder: Path, values: dict[str, str]) -> None:
-        """Write the header that finds the blocks of a robot."""
+        """Write the C++ header that looks for the blocks of a robot into a folder."""
         _write(folder / f'{self.name}_blocks.hpp', 'blocks.hpp', values, self.flags)
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Return which lines of the templates are for this library."""
+        """Return the flags of the template lines that are kept for this library."""
         return ('library',)
 
 
 def _values(name: str, title: str, version: str) -> dict[str, str]:
-    """Return the values that all libraries have."""
+    """Return the template values that all libraries have."""
     return {
         'NAME': name,
         'UPPER': name.upper(),
@@ -134,12 +134,12 @@ def _values(name: str, title: str, version: str) -> dict[str, str]:
 
 
 def _most_branches(upper: str, count: int) -> str:
-    """Return the line of the header about the room for branches."""
+    """Return the C header lines that define the largest number of branches."""
     return f'/* No call writes more branches. */\n#define {upper}_MOST_BRANCHES {count}\n'
 
 
 def memory_of(words: IntArray) -> tuple[int, int, int]:
-    """Return the size of a solver, its extra size for any windings, and per winding [bytes], as in the C library."""
+    """Return a solver's memory, more once if there are windings, and more for each winding [bytes]."""
     at = image.HEAD + 2 * len(image_rules.SECTIONS)
     numbers = dict(
         zip(image_rules.NUMBERS, words[at : at + len(image_rules.NUMBERS)].tolist(), strict=True)
@@ -150,7 +150,7 @@ def memory_of(words: IntArray) -> tuple[int, int, int]:
 
 
 def _write(path: Path, template: str, values: dict[str, str], flags: tuple[str, ...]) -> None:
-    """Write a file from a template."""
+    """Write a file from a template, its values and flags."""
     path.write_text(texts.render(template, values, flags), encoding='utf-8')
 
 
@@ -158,11 +158,11 @@ def write_sources(
     library: ArmLibrary | GenericLibrary, tools: toolchain.Toolchain, folder: Path
 ) -> None:
     """
-    Write all that the compiler reads.
+    Write all files that the compiler reads.
 
-    :param library: the content.
-    :param tools: name the architecture.
-    :param folder: gets the files.
+    :param library: the contents.
+    :param tools: the programs; their architecture is named in the files.
+    :param folder: folder of the files.
     """
     values = library.values(tools)
     (folder / 'layout.h').write_text(_layout(), encoding='utf-8')
@@ -178,12 +178,12 @@ def build(
     product: Path,
 ) -> None:
     """
-    Write the folder of a library.
+    Compile a library and write its folder.
 
-    :param library: the content.
-    :param tools: compiler and others.
-    :param kernels: makes their object.
-    :param report: is told of each step.
+    :param library: the contents.
+    :param tools: compiler, archiver and other programs.
+    :param kernels: makes the object file of the kernels.
+    :param report: called with a text about each step.
     :param product: the folder; it must not exist.
     """
     name, values, flags = library.name, library.values(tools), library.flags
@@ -209,18 +209,18 @@ def build(
 
 
 def _layout() -> str:
-    """Return ``layout.h`` with the digest of the kernels."""
+    """Return the text of ``layout.h`` with the digest of the kernels."""
     return f'{layout_header()}#define DIGEST INT64_C({portable.digest()})\n'
 
 
 @contextlib.contextmanager
 def new_folder(path: Path, overwrites: bool) -> Iterator[Path]:
     """
-    Give a folder that takes its place when all went well, and vanishes otherwise.
+    Yield the path of a folder to make; it replaces ``path`` at the end, and is removed after an error.
 
-    :param path: its place.
-    :param overwrites: whether a folder that is there is replaced.
-    :raises InvalidOption: when something else is there, or the folder cannot be written.
+    :param path: final path of the folder.
+    :param overwrites: whether an existing file or folder may be replaced; an empty folder always is.
+    :raises InvalidOption: when the path exists and may not be replaced, or the folder cannot be written.
     """
     if path.exists() and not overwrites and not (path.is_dir() and not any(path.iterdir())):
         raise InvalidOption(f"'{path}' exists already; --force overwrites it.")
@@ -241,11 +241,11 @@ def new_folder(path: Path, overwrites: bool) -> Iterator[Path]:
 
 def self_test(tools: toolchain.Toolchain, product: Path, name: str) -> str | None:
     """
-    Return the output of the self-test; None if this machine cannot run it.
+    Compile and run the self-test of a library; return its output, None if this machine cannot run it.
 
-    :param tools: compiler and others.
+    :param tools: compiler and other programs.
     :param product: folder of the library.
-    :param name: of the library.
+    :param name: name of the library.
     :raises InvalidOption: when the test fails.
     """
     emulator = ['qemu-aarch64', '-L', '/usr/aarch64-linux-gnu'] if tools.is_cross else []
@@ -270,9 +270,9 @@ def self_test(tools: toolchain.Toolchain, product: Path, name: str) -> str | Non
 
 def write_file(path: Path, data: bytes) -> None:
     """
-    Write a file as a whole or not at all.
+    Write a file completely or not at all.
 
-    :param path: its place.
+    :param path: the file; an existing one is replaced.
     :param data: its contents.
     :raises InvalidOption: when it cannot be written.
     """

@@ -1,4 +1,4 @@
-"""Poses with the package's own solutions, for the self-test of a C library."""
+"""Poses with this package's solutions, for the self-test of a C library."""
 
 import math
 from typing import NamedTuple
@@ -18,22 +18,22 @@ START = 14695981039346656037
 
 
 class RecordedPose(NamedTuple):
-    """A pose, a seed, and the package's solutions for them."""
+    """A pose (4, 4) and a seed (n,), with this package's solutions."""
 
     pose: FloatArray
     seed: FloatArray
     branches: FloatArray
     """(k, n) every branch within limits, the nearest to the seed first; empty without a closed form."""
     first: FloatArray
-    """(n,) the first solution found."""
+    """(n,) the solution of the solver of plain requests."""
 
 
 def random_joints(arm: Arm, rng: np.random.Generator) -> FloatArray:
     """
-    Return joint values within limits.
+    Return a random joint vector (n,) within limits; joints without a limit use -pi or pi.
 
     :param arm: the arm.
-    :param rng: where they come from.
+    :param rng: random generator.
     """
     lower, upper = arm.group.lower, arm.group.upper
     low = np.where(np.isfinite(lower), lower, -math.pi)
@@ -44,12 +44,12 @@ def random_joints(arm: Arm, rng: np.random.Generator) -> FloatArray:
 
 def record(arm: Arm, count: int = POSES) -> list[RecordedPose]:
     """
-    Return poses that both methods solve.
+    Return random poses that both the closed form, if there is one, and the plain solver solve.
 
     :param arm: the arm.
-    :param count: how many.
-    :raises InvalidLimits: when hardly a pose is solved.
-    :raises TopologyMismatch: for a group that has no solver of plain requests.
+    :param count: number of poses.
+    :raises InvalidLimits: when fewer than a quarter of the random poses are solved.
+    :raises TopologyMismatch: for a group without a solver of plain requests.
     """
     if arm.plain is None:
         raise TopologyMismatch(
@@ -72,10 +72,11 @@ def record(arm: Arm, count: int = POSES) -> list[RecordedPose]:
 
 def solve_one(arm: Arm, pose: FloatArray, seed: FloatArray) -> RecordedPose | None:
     """
-    Return a pose with the package's solutions; None if the package finds none.
+    Return a pose with this package's solutions; None if one of the methods does not solve it.
 
     :param arm: the arm.
-    :param pose: (4, 4); seed: (n,).
+    :param pose: (4, 4) of the tip in the base.
+    :param seed: (n,).
     """
     assert arm.plain is not None
     first = arm.plain.solve(SolveRequest(targets=pose, seed=seed))
@@ -91,7 +92,7 @@ def solve_one(arm: Arm, pose: FloatArray, seed: FloatArray) -> RecordedPose | No
 
 
 def hash_of(values: FloatArray) -> int:
-    """Return the FNV-1a hash of the bytes of some numbers."""
+    """Return the 64-bit FNV-1a hash of the bytes of some numbers."""
     total = START
     for byte in np.ascontiguousarray(values, dtype='<f8').tobytes():
         total = (total ^ byte) * PRIME & 0xFFFFFFFFFFFFFFFF
@@ -100,9 +101,9 @@ def hash_of(values: FloatArray) -> int:
 
 def recorded_header(poses: list[RecordedPose], n: int) -> str:
     """
-    Return ``recorded.h``.
+    Return the text of ``recorded.h``, with the poses and hashes of their solutions.
 
-    :param poses: of :func:`record`.
+    :param poses: result of :func:`record`.
     :param n: number of joints.
     """
     lines = [

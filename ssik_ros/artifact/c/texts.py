@@ -15,11 +15,11 @@ ABI = {'ABI_MAJOR': '1', 'ABI_MINOR': '2'}
 
 def render(template: str, values: dict[str, str], flags: Iterable[str]) -> str:
     """
-    Return the text of a file.
+    Return a template with its values, and with only the lines for its flags.
 
-    :param template: its name.
-    :param values: of ``@NAME@``.
-    :param flags: whose lines are kept.
+    :param template: name of the template.
+    :param values: values of ``@NAME@``.
+    :param flags: ``@if FLAG@`` lines of these flags are kept.
     """
     text = (TEMPLATES / template).read_text(encoding='utf-8')
     kept: list[str] = []
@@ -34,12 +34,12 @@ def render(template: str, values: dict[str, str], flags: Iterable[str]) -> str:
 
 
 def _cases(texts: Mapping[Cause, str]) -> list[str]:
-    """Return the cases of a C function that returns the text of a cause."""
+    """Return the ``case`` lines of a C function that returns the text of a cause."""
     return [f'    case {cause}: return "{text}";' for cause, text in texts.items()]
 
 
 def cause_texts() -> dict[str, str]:
-    """Return the values of the functions that return the text of a cause."""
+    """Return the template values for the C functions that return the text of a cause."""
     whole = {cause: text + CAUSE_ADVICE.get(cause, '') for cause, text in CAUSE_TEXT.items()}
     steps = [*_cases(STEP_TEXT), f'    default: return "{OTHER_STEP}";']
     return {'CAUSE_TEXTS': '\n'.join(_cases(whole)), 'STEP_TEXTS': '\n'.join(steps)}
@@ -47,9 +47,9 @@ def cause_texts() -> dict[str, str]:
 
 def image_header(image: IntArray) -> str:
     """
-    Return ``image.h``: an image as a constant.
+    Return the text of ``image.h``, with an image as a constant array.
 
-    :param image: of :func:`ssik_ros.artifact.c.blocks.pack`.
+    :param image: result of :func:`ssik_ros.artifact.c.blocks.pack`.
     """
     words = [f'INT64_C({word})' if word > -(2**63) else 'INT64_MIN' for word in image.tolist()]
     lines = (', '.join(words[at : at + 8]) for at in range(0, len(words), 8))
@@ -59,9 +59,9 @@ def image_header(image: IntArray) -> str:
 
 def identifier(name: str) -> str:
     """
-    Return a name that C accepts.
+    Return a name in lower case that is a valid C identifier.
 
-    :param name: of a robot.
+    :param name: name of a robot.
     """
     plain = re.sub(r'[^0-9a-z]+', '_', name.lower()).strip('_') or 'arm'
     return plain if plain[0].isalpha() else f'arm_{plain}'

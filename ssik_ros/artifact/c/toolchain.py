@@ -1,4 +1,4 @@
-"""Compiler, archiver and linker of a target, and the libraries that they make of the sources of a C library."""
+"""Compiler, archiver and linker of an architecture, and the static and shared library that they make."""
 
 from collections.abc import Callable, Sequence
 import os
@@ -27,7 +27,7 @@ OWN_MEMORY = {'memset': 'ssik_ros_clear', 'memcpy': 'ssik_ros_copy', 'memmove': 
 
 
 def of_this_machine() -> str:
-    """Return the architecture whose code this machine runs fastest."""
+    """Return the key of :data:`ARCHITECTURES` whose code this machine runs fastest."""
     own = targets.of_this_machine()
     named = (name for name, target in ARCHITECTURES.items() if target in own[:1])
     return next(named, 'x86-64-v2')
@@ -35,21 +35,21 @@ def of_this_machine() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """The programs for one architecture."""
+    """The compiler and the binutils for one architecture."""
 
     architecture: str
     compiler: tuple[str, ...]
     prefix: str
-    """Of the names of archiver and object copier."""
+    """Prefix of the names of archiver, object copier and other binutils."""
 
     @property
     def target(self) -> str:
-        """Return the kernels' name of the architecture."""
+        """Return the name of the architecture in the names of the kernels' objects."""
         return ARCHITECTURES[self.architecture]
 
     @property
     def is_cross(self) -> bool:
-        """Return whether this machine cannot run the compiler's programs."""
+        """Return whether this machine cannot run programs for the architecture."""
         return not self.target.startswith(os.uname().machine)
 
     def run(self, *words: object, folder: Path) -> str:
@@ -57,7 +57,7 @@ class Toolchain:
         Run a program and return its output.
 
         :param words: the program and its arguments.
-        :param folder: where it runs.
+        :param folder: working folder.
         :raises InvalidOption: if the program fails, with the first line of its error message.
         """
         command = [str(word) for word in words]
@@ -99,13 +99,14 @@ def make_libraries(
     tools: Toolchain, folder: Path, name: str, kernels: Kernels, product: Path
 ) -> None:
     """
-    Compile the sources in a folder, and write a static and a shared library.
+    Compile the source in a folder, and write a static and a shared library.
 
-    :param tools: compiler and others.
-    :param folder: with ``NAME.c`` and its included files.
-    :param name: of the library.
-    :param kernels: makes their object.
+    :param tools: compiler and other programs.
+    :param folder: folder with ``NAME.c`` and its included files; object files are written there too.
+    :param name: name of the library.
+    :param kernels: makes the object file of the kernels.
     :param product: folder of the libraries.
+    :raises InvalidOption: when a program fails.
     """
     copy, cc = f'{tools.prefix}objcopy', tools.compiler
     loops = _understood(tools, folder)
@@ -129,9 +130,9 @@ def make_libraries(
 
 def code_size(tools: Toolchain, archive: Path) -> int:
     """
-    Return the bytes of machine code in a static library.
+    Return the number of bytes of machine code in a static library.
 
-    :param tools: compiler and others.
+    :param tools: compiler and other programs.
     :param archive: the library.
     """
     sections = tools.run(f'{tools.prefix}size', '-A', archive, folder=archive.parent)
@@ -140,7 +141,7 @@ def code_size(tools: Toolchain, archive: Path) -> int:
 
 
 def _understood(tools: Toolchain, folder: Path) -> Sequence[str]:
-    """Return the flags about loops that the compiler knows: clang has one of them."""
+    """Return those flags about loops that the compiler accepts: clang accepts one of them."""
     (folder / 'empty.c').write_text('typedef int nothing;\n', encoding='utf-8')
     try:
         tools.run(*tools.compiler, '-Werror', *OWN_LOOPS, '-c', 'empty.c', folder=folder)
@@ -151,9 +152,10 @@ def _understood(tools: Toolchain, folder: Path) -> Sequence[str]:
 
 def kernels_of_all_arms(tools: Toolchain) -> Kernels:
     """
-    Return a function whose object serves all arms.
+    Return a function that returns the shipped object of the kernels, which serves all arms.
 
-    :raises NativeLibraryError: when the package was built without it.
+    :param tools: the programs; their architecture chooses the object.
+    :raises NativeLibraryError: when the package was built without this object.
     """
     data = portable.read(portable.object_name(tools.target))
     return lambda wanted: data
@@ -163,10 +165,11 @@ def kernels_of_one_arm(
     tools: Toolchain, constants: list[freeze.Frozen], report: Report
 ) -> Kernels:
     """
-    Return a function that makes an object with the constants of an arm.
+    Return a function that compiles an object of the kernels with the constants of an arm.
 
+    :param tools: the programs; their architecture is used.
     :param constants: arguments that are the same at every call.
-    :param report: is told that this takes a while.
+    :param report: called with a text, as compiling takes a while.
     """
 
     def make(wanted: set[str]) -> bytes:

@@ -1,4 +1,4 @@
-"""``ssik add-arm``: the figures of an arm, taken from its URDF, as an entry of a catalogue."""
+"""``ssik add-arm``: add the dimensions of an arm, taken from its URDF, to a catalogue."""
 
 import argparse
 from collections.abc import Mapping
@@ -40,10 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """
-    Add the arm and report it.
+    Add the arm to the catalogue and print its entry; return 0.
 
     :param arguments: the parsed arguments.
-    :raises SsikError: when the arm cannot be loaded or the entry not be written.
+    :raises SsikError: when the arm cannot be loaded or the entry cannot be written.
     """
     chosen = choose_arm(arguments)
     arm = describe_arm(
@@ -78,19 +78,19 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _file_or_robot(arguments: argparse.Namespace) -> str:
-    """Return the source that the options name: a robot, a package or a file."""
+    """Return the name of the robot or package that the options name, or of the file."""
     path = arguments.path or arguments.urdf
     return str(arguments.robot or arguments.moveit_config or path.name)
 
 
 def _read(text: str, path: Path) -> dict[str, CatalogueArm]:
-    """Return the arms of a catalogue."""
+    """Return the arms in the text of a catalogue by name; ``path`` is for messages."""
     return parse_catalogue(parse_yaml(text, str(path)), str(path))
 
 
 def _check(
     now: Mapping[str, CatalogueArm], before: Mapping[str, CatalogueArm], arm: CatalogueArm
 ) -> None:
-    """Raise when a reader of the new text would find anything but the old arms and the new one."""
+    """Raise ModelError unless the new catalogue has exactly the old arms and the new one."""
     if dict(now) != {**before, arm.name: arm}:
         raise ModelError(f"The entry of '{arm.name}' is not read back as it was written.")

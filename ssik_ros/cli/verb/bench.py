@@ -86,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """
-    Run the benchmarks; 0 unless nothing could run.
+    Run the benchmarks and write their results; return 0, or 1 if no solver could run.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when a configuration, robot, group or file is wrong.
@@ -108,14 +108,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print(report: BenchmarkReport) -> None:
-    """Print the outcome; a log file gets the full width."""
+    """Print the table and the text of a report; a log file gets the full width."""
     console = open_console(LOG_WIDTH)
     console.print(make_table(report))
     console.print(describe(report), markup=False, highlight=False, soft_wrap=True)
 
 
 def _prepare(arguments: argparse.Namespace) -> list[BenchmarkSession]:
-    """Return all benchmarks, so that a mistake in the last one shows before the first one runs."""
+    """Return the sessions of all configurations, so that an error in the last one shows before the first one runs."""
     configs = [_configure(name, arguments) for name in arguments.configs]
     names = [config.name for config in configs]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -127,7 +127,7 @@ def _prepare(arguments: argparse.Namespace) -> list[BenchmarkSession]:
 
 
 def _configure(name: str, arguments: argparse.Namespace) -> BenchmarkConfig:
-    """Return a configuration with the changes of the command line."""
+    """Return a configuration by name or file, with the changes of the command line."""
     config = read_benchmark_config(find_benchmark_config(name))
     xacro_args = read_pairs(arguments.xacro_arg, '--xacro-arg NAME:=VALUE')
     if arguments.urdf or xacro_args:
@@ -144,7 +144,7 @@ def _run_session(session: BenchmarkSession) -> BenchmarkReport:
 
 @contextlib.contextmanager
 def _progress(label: str) -> Iterator[Progress | None]:
-    """Show a bar per solver on the terminal; show nothing elsewhere."""
+    """Yield a function that shows one progress bar for each solver; None if stderr is not a terminal."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield None
@@ -165,7 +165,7 @@ def _progress(label: str) -> Iterator[Progress | None]:
 def _folder(
     arguments: argparse.Namespace, sessions: list[BenchmarkSession], report: BenchmarkReport
 ) -> Path:
-    """Return where one benchmark is written: a folder of its own when there are several."""
+    """Return the folder of one benchmark: a subfolder of the output if there are several."""
     output: Path = arguments.output
     return output if len(sessions) == 1 else output / report.config.name
 
@@ -184,7 +184,7 @@ def _write(session: BenchmarkSession, report: BenchmarkReport, folder: Path, plo
 
 
 def _write_together(reports: list[BenchmarkReport], arguments: argparse.Namespace) -> None:
-    """Write the comparison of robots: the grid of plots, and the summaries in one file."""
+    """Write the summaries of all robots in one file, and the grid of plots."""
     if len(reports) > 1:
         write_atomically(arguments.output / 'summary.json', make_json(reports))
         write_atomically(arguments.output / 'summary.md', make_markdown(reports))

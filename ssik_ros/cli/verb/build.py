@@ -64,10 +64,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """
-    Write the files that the options name.
+    Write the module, library or blocks that the options name; return 0, or 1 if the arm has no solver.
 
     :param arguments: the parsed arguments.
-    :raises SsikError: when the arm cannot be loaded or the result not be written.
+    :raises SsikError: when the arm cannot be loaded or the result cannot be written.
     """
     target = arguments.target
     if target not in TARGETS:
@@ -86,10 +86,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def write_python(arguments: argparse.Namespace) -> int:
     """
-    Write the module; 1 when the arm has no closed form or the module fails its trial, and nothing is written then.
+    Write the module and return 0; write nothing and return 1 without a closed form or after a failed trial.
 
     :param arguments: the parsed arguments.
-    :raises SsikError: when the arm cannot be loaded or the file not be written.
+    :raises SsikError: when the arm cannot be loaded or the file cannot be written.
     """
     if arguments.validate_poses < 1:
         raise InvalidOption(
@@ -122,7 +122,7 @@ def write_python(arguments: argparse.Namespace) -> int:
 
 
 def _validation(report: TrialReport) -> str:
-    """Return how a module was validated; the same words for the same arm and version."""
+    """Return a text about the trial of a module; the same words for the same arm and version."""
     half = report.poses // 2
     with_seed = ''
     if report.only_with_seed:
@@ -135,7 +135,7 @@ def _validation(report: TrialReport) -> str:
 
 
 def _print_result(path: Path, report: TrialReport) -> None:
-    """Print the names of the files and the results of the check."""
+    """Print the name of the file and the results of the trial."""
     print(f'validation: {_validation(report)}')
     print(f'worst residual {report.worst:.2g}; {report.median_ms:.3g} ms a solve, median, here')
     print(f'wrote {path} ({path.stat().st_size / 1024:.0f} KiB); it needs numpy only')

@@ -1,4 +1,4 @@
-"""``ssik call``: call a service of ROS 2, where the program ``ros2`` is not installed too."""
+"""``ssik call``: call a service of ROS 2; the program ``ros2`` is not needed."""
 
 import argparse
 from importlib.util import find_spec
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """
-    Call and print the response; 1 if it holds an error code.
+    Call the service and print the response; return 1 if the response has an error code, else 0.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when ROS or the service is missing, or the request is wrong.
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _request_of(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the fields of the request."""
+    """Return the fields of the request, from the YAML or from the options of a pose."""
     values = parse_yaml(arguments.request, 'the request') or {}
     if not isinstance(values, dict):
         raise InvalidOption(f'The request takes fields by name, not {values!r}.')
@@ -91,7 +91,7 @@ def _request_of(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _lines(value: Any, indent: str) -> list[str]:
-    """Return a response as lines of YAML with short numbers; empty fields are left out."""
+    """Return a response as lines of YAML, with short numbers and without empty fields."""
     lines = []
     for name, item in value.items():
         if isinstance(item, dict):
@@ -103,7 +103,7 @@ def _lines(value: Any, indent: str) -> list[str]:
 
 
 def _shortened(value: Any) -> Any:
-    """Return a value whose real numbers have at most four significant digits."""
+    """Return a value in which floats have at most four significant digits."""
     if isinstance(value, float):
         return float(short(value))
     if isinstance(value, list):

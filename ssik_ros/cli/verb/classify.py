@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """
-    Print class, reason and figures; 1 when the arm has no closed form.
+    Print class, reason and statistics of an arm; return 0, or 1 if it has no closed form.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when the arm cannot be loaded.
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _as_mapping(
     chosen: ChosenGroup, arm: AnalyticArm, relations: list[AxisRelation], sample: BranchSample
 ) -> dict[str, Any]:
-    """Return the report for JSON."""
+    """Return the report as a mapping for JSON."""
     plan, facts = arm.plan, describe_plan(arm.plan)
     return {
         'robot': chosen.robot.name,
@@ -93,7 +93,7 @@ def _as_mapping(
 
 
 def _joints(chain: SerialChain) -> list[dict[str, Any]]:
-    """Return name, type and limits of every joint."""
+    """Return a mapping with name, type and limits for every joint; None for no limit."""
     return [
         {
             'name': name,
@@ -114,7 +114,7 @@ def _joints(chain: SerialChain) -> list[dict[str, Any]]:
 def _print_report(
     chosen: ChosenGroup, arm: AnalyticArm, relations: list[AxisRelation], sample: BranchSample
 ) -> None:
-    """Print the report."""
+    """Print the report as text and a table of the joints."""
     plan, chain, facts = arm.plan, arm.chain, describe_plan(arm.plan)
     values = (
         ''

@@ -1,4 +1,4 @@
-"""``ssik completion``: print the script that completes verbs, options and robots in bash, zsh and fish."""
+"""``ssik completion``: print the script that completes verbs, options and robots in bash, zsh or fish."""
 
 import argparse
 from typing import Any
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """
-    Print the completions of a shell.
+    Print the completion script for a shell; return 0.
 
     :param arguments: the parsed arguments.
     """
@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _options_of(verb: str) -> list[str]:
-    """Return the long options of a verb."""
+    """Return the long options of a verb, with their dashes."""
     verbs: Any = make_parser(verb)._subparsers
     own = verbs._group_actions[0].choices[verb]
     names = [name for action in own._actions for name in action.option_strings]
@@ -83,7 +83,7 @@ def _options_of(verb: str) -> list[str]:
 
 
 def _fish(options: dict[str, list[str]], robots: str) -> list[str]:
-    """Return the lines of fish."""
+    """Return the lines of the completion script for fish."""
     lines = [
         f'complete -c ssik -n __fish_use_subcommand -f -a {verb.name} -d "{verb.summary}"'
         for verb in VERBS

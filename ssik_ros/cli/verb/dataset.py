@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """
-    Make or finish a data set and print how many samples have which cause.
+    Make or finish a data set, and print the number of new samples for each cause; return 0.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when the robot, an option or the folder is wrong.
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _shares(words: list[str] | None) -> tuple[float, ...]:
-    """Return the share of each stratum."""
+    """Return the share of each stratum, in the order of ``STRATA``; equal shares without words."""
     if not words:
         return EQUAL_SHARES
     given: dict[str, float] = {}

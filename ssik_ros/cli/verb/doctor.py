@@ -55,10 +55,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """
-    Print the findings; 1 if one is a fault.
+    Print the findings of a check; return 1 if one is a fault, else 0.
 
     :param arguments: the parsed arguments.
-    :raises InvalidOption: when files are given without a robot.
+    :raises InvalidOption: when files are given without a robot, or two robots.
     """
     if arguments.named is not None:
         if arguments.robot is not None:
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _examine_robot(arguments: argparse.Namespace, given: Mapping[str, Any]) -> list[Finding]:
-    """Return the findings about the files of a robot; these imports need the kernels."""
+    """Return the findings about the files of a robot; ``given`` has files by option. The imports need the kernels."""
     from ssik_ros.model.description_files import find_moveit_config
     from ssik_ros.server.checkup import examine, heard, RobotFiles
 
@@ -114,7 +114,7 @@ def _examine_robot(arguments: argparse.Namespace, given: Mapping[str, Any]) -> l
 
 
 def _print_lines(findings: list[Finding]) -> None:
-    """Print findings with only the standard library: rich may be missing."""
+    """Print findings as lines, with only the standard library, because rich may be missing."""
     width = max(len(finding.where) for finding in findings)
     for finding in findings:
         print(f'{_WORDS[finding.level]:5}  {finding.where:{width}}  {finding.what}')
@@ -124,13 +124,13 @@ def _print_lines(findings: list[Finding]) -> None:
 
 
 def _print_table(findings: list[Finding]) -> None:
-    """Print findings as a table."""
+    """Print findings as a table, and their number by level."""
     rows = [(_WORDS[f.level], f.where, f.what, f.mend) for f in findings]
     print_table(('', 'where', 'what', 'what to do'), rows, _WIDTH)
     print(_count(findings))
 
 
 def _count(findings: list[Finding]) -> str:
-    """Return how many findings there are of each level."""
+    """Return the number of findings of each level as text."""
     counts = {word: sum(f.level == level for f in findings) for level, word in _WORDS.items()}
     return ', '.join(f'{count} {word}' for word, count in counts.items())

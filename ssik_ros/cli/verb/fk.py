@@ -1,4 +1,4 @@
-"""``ssik fk``: joint positions in, the pose of each tip out."""
+"""``ssik fk``: print the pose of each tip at joint positions."""
 
 import argparse
 from collections.abc import Iterable
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """
-    Print the pose of each tip in the base frame.
+    Print the pose of each tip in the base frame; return 0.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when the robot cannot be loaded, or the positions do not fit it.
@@ -71,5 +71,5 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _text(values: Iterable[float]) -> str:
-    """Return numbers as the options of `ssik solve` take them."""
+    """Return numbers as text, in the form that the options of `ssik solve` take."""
     return ' '.join(map(short, values))

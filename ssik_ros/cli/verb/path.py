@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _PlannedPath:
-    """A problem and its plan."""
+    """A path problem and its plan."""
 
     problem: PathProblem
     path: ToolPath
@@ -63,7 +63,7 @@ class _PlannedPath:
 
 def run(arguments: argparse.Namespace) -> int:
     """
-    Plan and print; return 0 for a path, 1 without a path.
+    Plan a joint path, print it and write its files; return 0 for a path, 1 without a path.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when the file, the robot or a setting is wrong.
@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _read_problem(arguments: argparse.Namespace) -> PathProblem:
-    """Return the problem of a YAML file, or of a robot and a file of waypoints."""
+    """Return the problem in a YAML file, or one made of a robot and a file of waypoints."""
     if arguments.file is None:
         arguments.path, arguments.file = None, arguments.path
     if arguments.file is None:
@@ -108,7 +108,7 @@ def _read_problem(arguments: argparse.Namespace) -> PathProblem:
 
 
 def _plan(problem: PathProblem, arguments: argparse.Namespace) -> ToolPath:
-    """Return the plan, with a progress bar on a terminal."""
+    """Return the plan of a problem; show a progress bar on a terminal."""
     settings = {
         **problem.settings,
         'timeout': arguments.timeout,
@@ -122,7 +122,7 @@ def _plan(problem: PathProblem, arguments: argparse.Namespace) -> ToolPath:
 
 def as_mapping(path: ToolPath) -> dict[str, Any]:
     """
-    Return a plan for JSON; numbers that are not finite are null.
+    Return a plan as a mapping for JSON; an infinite cost is null.
 
     :param path: the plan.
     """
@@ -143,7 +143,7 @@ def as_mapping(path: ToolPath) -> dict[str, Any]:
 
 
 def _stretch(own: Stretch) -> dict[str, Any]:
-    """Return a pass, or free travel with its corners, for JSON."""
+    """Return a stretch of a plan, which is a pass or free travel, as a mapping for JSON."""
     return {
         'travel': own.is_travel,
         'first': own.first,
@@ -154,7 +154,7 @@ def _stretch(own: Stretch) -> dict[str, Any]:
 
 
 def _print(planned: _PlannedPath) -> None:
-    """Print a table of the joints and the result in sentences."""
+    """Print the result in sentences, and a table of the joints."""
     problem, path = planned.problem, planned.path
     count = len(problem.waypoints)
     if path.valid:
@@ -180,7 +180,7 @@ def _print(planned: _PlannedPath) -> None:
 
 
 def _rows(planned: _PlannedPath) -> list[tuple[str, ...]]:
-    """Return a row of cells for each joint."""
+    """Return the cells of the table, a row for each joint."""
     problem, q = planned.problem, planned.path.positions
     chain = SerialChain.from_group(problem.robot, problem.group)
     rows = []

@@ -1,4 +1,4 @@
-"""``ssik place``: where to put the base of an arm for a list of tasks."""
+"""``ssik place``: find positions of an arm's base for a list of tasks."""
 
 import argparse
 import json
@@ -40,26 +40,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Choice:
-    """Robots, and the best places for them."""
+    """One choice of robots, and the best places for their bases."""
 
     arms: tuple[PlacedArm, ...]
     result: PlaceResult
 
     @property
     def names(self) -> str:
-        """Return the names of the robots."""
+        """Return the names of the robots, joined by "and"."""
         return ' and '.join(arm.robot.name for arm in self.arms)
 
     @property
     def rank(self) -> tuple[float, float]:
-        """Return weight and value of the best placement."""
+        """Return the weight and the value of the best placement, by which choices are sorted."""
         best = self.result.placements[0]
         return best.weight, -1.0 if math.isnan(best.value) else best.value
 
 
 def run(arguments: argparse.Namespace) -> int:
     """
-    Look for places and print the best; 0 when one reaches all tasks, 1 when none does.
+    Find places and print the best; return 0 if one reaches all tasks, else 1.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when the file, a robot or a setting is wrong.
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def as_mapping(arms: tuple[PlacedArm, ...], result: PlaceResult) -> dict[str, Any]:
     """
-    Return a result for JSON; numbers that are not finite are null.
+    Return a result as a mapping for JSON; numbers that are not finite are null.
 
     :param arms: the robots.
     :param result: their places.
@@ -97,7 +97,7 @@ def as_mapping(arms: tuple[PlacedArm, ...], result: PlaceResult) -> dict[str, An
 
 
 def _placement_mapping(placement: Placement) -> dict[str, Any]:
-    """Return a placement for JSON: angles of bases in degrees, joint values in rad or m."""
+    """Return a placement as a mapping for JSON: angles of bases in degrees, joint values in rad or m."""
     return {
         'bases': [dict(zip(COORDINATES, row, strict=True)) for row in _in_degrees(placement)],
         'weight': placement.weight,
@@ -116,7 +116,7 @@ def _placement_mapping(placement: Placement) -> dict[str, Any]:
 
 
 def _in_degrees(placement: Placement) -> list[list[float]]:
-    """Return the coordinates of each base [m, degrees]."""
+    """Return the coordinates (x, y, z, roll, pitch, yaw) of each base [m, degrees]."""
     rows = placement.coordinates.copy()
     rows[:, 3:] = np.degrees(rows[:, 3:])
     in_degrees: list[list[float]] = rows.tolist()
@@ -124,7 +124,7 @@ def _in_degrees(placement: Placement) -> list[list[float]]:
 
 
 def _print(cell: WorkCell, choices: list[_Choice]) -> None:
-    """Print the robots, the places of the best ones, and why tasks fail."""
+    """Print a table of the robots, the places of the best choice, and why tasks fail there."""
     best, count = choices[0], len(cell.tasks.poses)
     if len(choices) > 1:
         rows = [
@@ -151,7 +151,7 @@ def _print(cell: WorkCell, choices: list[_Choice]) -> None:
 
 
 def _print_reasons(result: PlaceResult) -> None:
-    """Print why tasks fail at the best place, and which fail everywhere."""
+    """Print why tasks fail at the best place, and which tasks fail at every place."""
     failed = [
         (number, task)
         for number, task in enumerate(result.placements[0].tasks)

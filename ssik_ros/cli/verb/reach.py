@@ -106,6 +106,8 @@ def run(arguments: argparse.Namespace) -> int:
     """
     Make or finish a map and print its contents; return 0 if a cell is reachable, else 1.
 
+    With ``--estimate``, print the expected size and time, and return 0.
+
     :param arguments: the parsed arguments.
     :raises SsikError: when the robot, an option or the map is wrong.
     """
@@ -152,7 +154,7 @@ def _plan(arguments: argparse.Namespace, chosen: ChosenGroup) -> MapPlan:
 def _scene(
     arguments: argparse.Namespace, chosen: ChosenGroup, words: tuple[str, ...]
 ) -> ChainScene | None:
-    """Return the shapes that postures must not touch; None where collisions do not matter."""
+    """Return the collision shapes that postures must avoid; None without collision checks. Prints notes."""
     files = arguments.obstacles or ()
     if not files and not arguments.collisions and 'clearance' not in words:
         return None
@@ -164,7 +166,7 @@ def _scene(
 
 
 def _seconds(plan: MapPlan) -> float:
-    """Return the processor time of a cell, from some units of the map [s]."""
+    """Measure and return the processor time of one cell [s], on about ``SAMPLE`` cells of the map."""
     arm = make_arm(plan.chain, settings_of(plan), plan.scene)
     generator, units = np.random.default_rng(0), plan.cells.unit_count
     decided, begun = 0, time.process_time()
@@ -180,7 +182,7 @@ def _seconds(plan: MapPlan) -> float:
 
 
 def _write(arguments: argparse.Namespace) -> None:
-    """Write the pictures and files of a map that are wanted."""
+    """Write the pictures and files of the map that the options name."""
     writers = (
         (arguments.plots, write_plots),
         (arguments.html, write_page),
@@ -195,7 +197,7 @@ def _write(arguments: argparse.Namespace) -> None:
 def _print_json(
     arguments: argparse.Namespace, counts: NDArray[np.int64], compared: MapComparison | None
 ) -> None:
-    """Print the contents of the map as JSON, with the comparison."""
+    """Print the number of cells by status, and the comparison if any, as JSON."""
     content: dict[str, Any] = {'map': str(arguments.output), 'cells': int(counts.sum())}
     content |= {status.name.lower(): int(counts[status]) for status in STATUSES}
     if compared is not None:
@@ -204,7 +206,7 @@ def _print_json(
 
 
 def _print_comparison(path: Path, other: ReachMap, compared: MapComparison) -> None:
-    """Print how many cells each of two maps reaches."""
+    """Print a table of the cells that both maps, one of them, or neither reaches."""
     if not other.is_finished:
         print(
             f"ssik reach: '{other.path}' is not finished; cells that it does not have yet are left out.",
@@ -226,7 +228,7 @@ def _print_comparison(path: Path, other: ReachMap, compared: MapComparison) -> N
 def _print(
     arguments: argparse.Namespace, plan: MapPlan, counts: NDArray[np.int64], last: Progress
 ) -> None:
-    """Print the contents of the map."""
+    """Print the map's cells by status as a table, and the work of this run."""
     total = int(counts.sum())
     print(
         f"'{arguments.output}': {plan.robot} from {plan.chain.base_link} to {plan.chain.tip_link}."

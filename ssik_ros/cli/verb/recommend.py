@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """
-    Print figures, recommendation and snippet; 1 when nothing can be recommended.
+    Try the solvers, print statistics and a recommendation; return 0, or 1 if no solver can be recommended.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when robot, group or an option is wrong.
@@ -89,12 +89,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _full_name(name: str) -> str:
-    """Return the name of a solver as the registry knows it; the table leaves the package out of ours."""
+    """Return the name of a solver in the registry; a name without a package is one of ``ssik_ros``."""
     return name if '/' in name or name in list_solvers() else OWN + name
 
 
 def _read_settings(arguments: argparse.Namespace) -> TrialSettings:
-    """Return the checked settings of the trial."""
+    """Return the settings of the trial; raise InvalidOption for values out of range."""
     for name in ('seconds', 'timeout'):
         value = getattr(arguments, name)
         if not (math.isfinite(value) and value > 0.0):
@@ -109,7 +109,7 @@ def _read_settings(arguments: argparse.Namespace) -> TrialSettings:
 
 
 def _tell(what: str) -> None:
-    """Print progress on a terminal; a spinner would run during the requests and slow them down."""
+    """Print a step of progress on a terminal. A spinner would slow down the requests."""
     if sys.stderr.isatty():
         print(f'{what} ...', file=sys.stderr)
 
@@ -117,7 +117,7 @@ def _tell(what: str) -> None:
 def _as_mapping(
     chosen: ChosenGroup, comparison: Comparison, advice: Recommendation | None
 ) -> dict[str, Any]:
-    """Return the report for JSON."""
+    """Return the report as a mapping for JSON."""
     group, settings = chosen.group, comparison.settings
     return {
         'robot': chosen.robot.name,
@@ -142,7 +142,7 @@ def _as_mapping(
 
 
 def _solver(entrant: Entrant) -> dict[str, Any]:
-    """Return the row of one solver."""
+    """Return the statistics of one solver as a mapping for JSON."""
     figures = {
         kind.value: dataclasses.asdict(figures_of(results))
         for kind, results in entrant.results.items()
@@ -158,7 +158,7 @@ def _solver(entrant: Entrant) -> dict[str, Any]:
 def _print_report(
     chosen: ChosenGroup, comparison: Comparison, advice: Recommendation | None
 ) -> None:
-    """Print the report."""
+    """Print the table, the causes of failures, and the recommendation with its lines for kinematics.yaml."""
     console, group = open_console(WIDTH), chosen.group
 
     def say(text: str) -> None:
@@ -190,7 +190,7 @@ def _print_report(
 
 
 def _no_advice(comparison: Comparison) -> str:
-    """Return why nothing is recommended."""
+    """Return a sentence about why no solver is recommended."""
     if not comparison.running:
         return 'No solver takes these joints.'
     count = len(comparison.running[0].results[Kind.ANYWHERE])
@@ -200,7 +200,7 @@ def _no_advice(comparison: Comparison) -> str:
 
 
 def _table(comparison: Comparison, advice: Recommendation | None) -> Table:
-    """Return the figures: a section for each solver, a row for each kind of request."""
+    """Return the table of statistics: a section for each solver, a row for each kind of request."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column('times in us', no_wrap=True)
     titles = ('poses', 'ok %', *_COLUMNS, f'of {MOST_SOLUTIONS}', 'away')
@@ -221,7 +221,7 @@ def _table(comparison: Comparison, advice: Recommendation | None) -> Table:
 
 
 def _cells(kind: Kind, figures: Figures, solutions: str) -> tuple[str, ...]:
-    """Return the cells of one row."""
+    """Return the texts of the cells of one row, without its title."""
     share = '' if kind is Kind.OUT_OF_REACH else '-'
     if share and figures.count:
         share = percent(figures.verified / figures.count).removesuffix(' %')
@@ -235,7 +235,7 @@ def _cells(kind: Kind, figures: Figures, solutions: str) -> tuple[str, ...]:
 
 
 def _causes(entrant: Entrant) -> str:
-    """Return the causes of the poses that it did not reach, and how many of them were wrong."""
+    """Return the causes of unsolved poses and the number of wrong results, as text; empty without any."""
     parts = []
     for kind in ROWS:
         figures = figures_of(entrant.results[kind])

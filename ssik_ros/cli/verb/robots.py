@@ -1,4 +1,4 @@
-"""``ssik robots``: the shipped robots."""
+"""``ssik robots``: list the shipped robots."""
 
 import argparse
 import json
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """
-    Print every shipped robot with its groups.
+    Print every shipped robot with its groups; return 0.
 
     :param arguments: the parsed arguments.
     """
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _describe(name: str) -> dict[str, Any]:
-    """Return a robot's name, files and groups."""
+    """Return the name, URDF path and groups of a shipped robot as a mapping for JSON."""
     files = find_moveit_config(name)
     robot = load_robot(files.urdf_path, files.srdf_path, files.joint_limits_path)
     groups = [
@@ -63,7 +63,7 @@ def _describe(name: str) -> dict[str, Any]:
 
 
 def _describe_arm(name: str) -> dict[str, Any]:
-    """Return an arm of the catalogue as a robot of one group."""
+    """Return an arm of the catalogue in the same form, with its class as the group."""
     arm = arm_data(name)
     group = {
         'name': arm.expected_class,

@@ -1,4 +1,4 @@
-"""``ssik solve``: one pose in, verified joint values out."""
+"""``ssik solve``: solve for one pose and print verified joint values."""
 
 import argparse
 import json
@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """
-    Solve and print; return 0 for a solution, 1 without a solution.
+    Solve and print the result; return 0 for a solution, 1 without a solution.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when robot, group, target, solver or a parameter is wrong.
@@ -99,7 +99,7 @@ def _solve(
     seed: FloatArray | None,
     arguments: argparse.Namespace,
 ) -> SolveReport:
-    """Return the report of a solve, after the warm-up."""
+    """Warm up the solver, solve once, and return the report with the time of the solve."""
     order = joint_order(oracle.group, solver)
     solver.warm_up()
     request = SolveRequest(
@@ -123,7 +123,7 @@ def _solve(
 def _make_solver(
     arguments: argparse.Namespace, kinematics: GroupKinematics, chosen: ChosenGroup
 ) -> IkSolver:
-    """Return the solver of the kinematics file, changed by the command line."""
+    """Return the solver of the kinematics file, with the changes of the command line."""
     spec = solver_spec(arguments.solver or kinematics.solver)
     words = read_pairs(arguments.param, '--param KEY=VALUE')
     given = {key: parse_yaml(text, f'--param {key}') for key, text in words.items()}

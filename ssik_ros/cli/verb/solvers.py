@@ -1,4 +1,4 @@
-"""``ssik solvers``: every solver with its parameters."""
+"""``ssik solvers``: list the solvers with their parameters."""
 
 import argparse
 import json
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """
-    Print solvers with parameters, defaults, ranges and aliases.
+    Print solvers with parameters, defaults, ranges and aliases; return 0.
 
     :param arguments: the parsed arguments.
     :raises UnknownSolver: when a name is given that is not registered.
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _describe_or_explain(name: str) -> dict[str, Any]:
-    """Return a solver's description; one that fails to load is listed with the reason."""
+    """Return the description of a solver for JSON; if it fails to load, the reason as its description."""
     try:
         return _describe(solver_spec(name))
     except SsikError as error:
@@ -75,7 +75,7 @@ def _parameter(spec: SolverSpec, parameter: Parameter) -> dict[str, Any]:
 
 
 def _print(console: Console, solver: dict[str, Any]) -> None:
-    """Print one solver as a heading and a table."""
+    """Print one solver as a heading and a table of its parameters."""
     names = ', '.join([solver['name'], *(f'alias {name}' for name in solver.get('aliases', ()))])
     console.print(names, style='bold', markup=False)
     console.print(solver['description'], markup=False)

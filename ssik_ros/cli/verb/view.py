@@ -1,4 +1,4 @@
-"""``ssik view``: a robot in the browser, whose target you drag."""
+"""``ssik view``: show a robot in the browser and drag its target."""
 
 import argparse
 from importlib.util import find_spec
@@ -87,7 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """
-    Draw pictures, or serve the page until Ctrl+C; 1 when a picture shows no solution.
+    Write a picture, or serve the page until Ctrl+C; return 1 if a picture shows no solution, else 0.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when the robot cannot be loaded, viser or ROS is missing, or the port is taken.
@@ -121,7 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _describe(session: PostureSession, has_target: bool) -> str:
-    """Return the legend of a picture: why the target fails, and which bodies are red."""
+    """Return the legend of a picture: the outcome of the target, and the colliding bodies; empty without either."""
     lines = [session.outcome.text] if has_target else []
     pairs = ', '.join(f'{c.first} and {c.second}' for c in session.contacts)
     if pairs:
@@ -132,7 +132,7 @@ def _describe(session: PostureSession, has_target: bool) -> str:
 def _read_targets(
     arguments: argparse.Namespace, session: PostureSession
 ) -> dict[str, FloatArray] | None:
-    """Return the target of each tip in the model frame, if the options name one."""
+    """Return the target pose (4, 4) of each tip in the model frame; None if no option gives a target."""
     if not has_target(arguments):
         return None
     if not isinstance(session, Session):
@@ -143,7 +143,7 @@ def _read_targets(
 
 
 def _serve(page: Page, arguments: argparse.Namespace) -> int:
-    """Serve the page until Ctrl+C."""
+    """Serve the page until Ctrl+C, close it, and return 0."""
     announce_addresses(page)
     print('Press Ctrl+C to end.', flush=True)
     if arguments.open:
@@ -158,7 +158,7 @@ def _serve(page: Page, arguments: argparse.Namespace) -> int:
 
 
 def _attach(arguments: argparse.Namespace) -> int:
-    """Become the node that shows a running robot: signals and the terminal are then its own."""
+    """Replace this process by the node ``ik_view`` that shows a running robot; does not return."""
     given = [f'--{option}' for option, name in _NOT_FOR_ROS.items() if getattr(arguments, name)]
     if given:
         raise InvalidOption(f'--ros begins where the robot is; leave out {", ".join(given)}.')
@@ -175,7 +175,7 @@ def _attach(arguments: argparse.Namespace) -> int:
 
 
 def _node_parameters(arguments: argparse.Namespace) -> dict[str, str | int | bool]:
-    """Return the parameters of the node that the options stand for."""
+    """Return the node's parameters for the options; options that are not given are left out."""
     read_word(arguments)
     names = ('path', 'urdf', 'robot', 'moveit_config')
     if sum(getattr(arguments, name) is not None for name in names) > 1:

@@ -1,4 +1,4 @@
-"""Joint values as messages for whoever moves the joints."""
+"""Joint values as messages for controllers and other nodes that move the joints."""
 
 from array import array
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ from ssik_ros.server.paths.path_requests import TimedPath
 
 def make_joint_state(names: Sequence[str], positions: FloatArray, stamp: Time) -> JointState:
     """
-    Return positions as a joint state.
+    Return positions as a JointState message.
 
     :param names: of joints with one value.
-    :param positions: (n) [rad or m].
-    :param stamp: of the message.
+    :param positions: (n,) [rad or m].
+    :param stamp: time stamp of the message.
     """
     message = JointState(name=list(names), position=array('d', positions.tobytes()))
     message.header.stamp = stamp
@@ -28,11 +28,11 @@ def make_trajectory(
     names: Sequence[str], positions: FloatArray, seconds: float
 ) -> JointTrajectory:
     """
-    Return a trajectory of one point, to be begun when it arrives: its stamp is zero.
+    Return a trajectory of one point; its stamp is zero, so that the motion begins on arrival.
 
     :param names: of joints with one value.
-    :param positions: (n) [rad or m].
-    :param seconds: until the joints are there.
+    :param positions: (n,) [rad or m].
+    :param seconds: duration of the motion [s].
     """
     point = JointTrajectoryPoint(positions=array('d', positions.tobytes()))
     point.time_from_start = make_duration(seconds)
@@ -41,10 +41,10 @@ def make_trajectory(
 
 def make_timed_trajectory(names: Sequence[str], path: TimedPath) -> JointTrajectory:
     """
-    Return a path as a trajectory with times and velocities, to be begun when it arrives.
+    Return a path as a trajectory with times and velocities; its stamp is zero, so that the motion begins on arrival.
 
     :param names: of joints with one value, one for each column.
-    :param path: the path.
+    :param path: positions, velocities and times.
     """
     rows = zip(path.positions, path.velocities, path.times.tolist(), strict=True)
     points = [
@@ -60,7 +60,7 @@ def make_timed_trajectory(names: Sequence[str], path: TimedPath) -> JointTraject
 
 def make_duration(seconds: float) -> Duration:
     """
-    Return a time as a message.
+    Return a time as a Duration message.
 
     :param seconds: the time [s].
     """

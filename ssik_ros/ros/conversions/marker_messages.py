@@ -25,22 +25,22 @@ _TYPES = {
 
 def write_markers(drawn: Iterable[Marker], frame: str, stamp: Time) -> MarkerArray:
     """
-    Return the message of some markers; it replaces markers with the same names and numbers.
+    Return the message of markers for RViz; each replaces a marker with the same name and number.
 
-    :param drawn: the markers; one without points is taken away.
-    :param frame: name of the frame that their points are in.
-    :param stamp: of all of them.
+    :param drawn: the markers; one without points deletes the marker that RViz shows.
+    :param frame: name of the frame of their points.
+    :param stamp: time stamp of all of them.
     """
     return MarkerArray(markers=[_write_marker(marker, frame, stamp) for marker in drawn])
 
 
 def write_overlays(overlays: Iterable[Overlay], world_frame: str, stamp: Time) -> MarkerArray:
     """
-    Return the message of all present overlays.
+    Return the message of the markers of overlays; RViz moves them with their frames.
 
-    :param overlays: each in the frame of its base, and moving with it.
-    :param world_frame: name of the frame of those without a base.
-    :param stamp: of all of them.
+    :param overlays: each in the frame of its base.
+    :param world_frame: name of the frame of overlays without a base.
+    :param stamp: time stamp of all of them.
     """
     message = MarkerArray()
     for overlay in overlays:
@@ -66,7 +66,7 @@ def _write_marker(marker: Marker, frame: str, stamp: Time) -> MarkerMessage:
 
 
 def _write_shape(message: MarkerMessage, marker: Marker) -> None:
-    """Write size and place; RViz wants zeros where a shape has no such dimension."""
+    """Write the size and the points or pose of a marker into a message; dimensions that RViz ignores stay zero."""
     scale, size = message.scale, marker.size
     if marker.shape == 'text':
         scale.z, message.text = size, marker.text

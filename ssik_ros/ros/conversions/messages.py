@@ -56,7 +56,7 @@ NOTHING_ELSE_CARRIED, POSE = CarriedGiven(forgets=True), (4, 4)
 
 def read_state(message: RobotState) -> StateGiven:
     """
-    Return the joints and poses of a robot state; sizes and names are not checked here.
+    Return the joints, poses and carried objects of a robot state; sizes and names are not checked here.
 
     :param message: the state; with is_diff=false and joints, it replaces all carried objects too.
     """
@@ -79,7 +79,7 @@ def read_state(message: RobotState) -> StateGiven:
 
 def read_seconds(message: Duration) -> float:
     """
-    Return a duration [s].
+    Return the duration in a message, in seconds [s].
 
     :param message: the duration.
     """
@@ -142,7 +142,7 @@ def write_ik_response(
     message: GetPositionIK.Response, response: IkResponse, served: Any, request: Any
 ) -> None:
     """
-    Fill the response of ``compute_ik`` with the solution; its code is written elsewhere.
+    Fill the solution of a ``compute_ik`` response, if there is one; the caller writes the error code.
 
     :param message: the message to fill.
     :param response: the response.
@@ -215,11 +215,11 @@ def _read_orientation_constraint(message: OrientationConstraint) -> OrientationC
 
 
 class StateWriter:
-    """Writes full states of one robot into messages, as MoveIt does."""
+    """Writes full states of one robot into RobotState messages, as MoveIt does."""
 
     def __init__(self, robot: RobotModel) -> None:
         """
-        Lay out the message.
+        Prepare the joint names, the header and the transforms that messages share.
 
         :param robot: the robot.
         """
@@ -247,7 +247,9 @@ class StateWriter:
 
     def write(self, message: RobotState, state: FullState) -> None:
         """
-        Fill a robot state: every joint with one variable in model order, then those with several.
+        Fill a robot state: joints with one variable in model order, then the virtual joint and joints with several.
+
+        Messages share the header and may share the multi-DOF part, so a receiver must not change these.
 
         :param message: the message to fill.
         :param state: the state.
@@ -273,7 +275,7 @@ class StateWriter:
         multi.transforms = transforms
 
     def _transform(self, joint: int, kind: JointKind, state: FullState) -> Any:
-        """Return the transform of a joint with several variables."""
+        """Return the Transform message of a joint with several variables in a state."""
         start = int(self._tree.idx_q[joint])
         values = state.positions[start : start + POSITION_SIZE[kind]]
         return write_transform(joint_motion(kind, self._tree.axes[joint], values))

@@ -1,4 +1,4 @@
-"""Collision objects as messages, and as the objects of requests and of the world."""
+"""Collision object messages as the objects of requests and of the world."""
 
 from collections.abc import Iterator, Sequence
 import itertools
@@ -23,7 +23,7 @@ KINDS = {
 
 def read_vertices(message: Mesh) -> FloatArray:
     """
-    Return the vertices (v, 3) of a mesh [m].
+    Return the vertices (v, 3) of a mesh [m]; the triangles are not read.
 
     :param message: the mesh.
     """
@@ -32,7 +32,7 @@ def read_vertices(message: Mesh) -> FloatArray:
 
 def read_object(message: CollisionObject) -> WorldObject:
     """
-    Return an object, its pose in the frame of the message; sizes are not checked here.
+    Return the object of a message, its pose in the frame of the header; sizes are not checked here.
 
     :param message: the object.
     """
@@ -65,7 +65,7 @@ def read_object(message: CollisionObject) -> WorldObject:
 
 def read_attached(message: AttachedCollisionObject) -> ObjectGiven:
     """
-    Return an object that is carried, or no longer.
+    Return an object to be attached, or to be detached if the operation of the message is REMOVE.
 
     :param message: the object and the link.
     """
@@ -84,5 +84,5 @@ def _read_solid(message: SolidPrimitive, pose: Pose) -> ObjectShape:
 
 
 def padded(poses: Sequence[Pose]) -> Iterator[Pose]:
-    """Return poses, and identity for shapes that have none."""
+    """Yield the poses, then identity poses without end, for shapes without a pose."""
     return itertools.chain(poses, itertools.repeat(Pose()))

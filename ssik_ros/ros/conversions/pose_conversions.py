@@ -8,9 +8,9 @@ from ssik_ros.server.requests.poses import numbers_of_pose, pose_of_numbers
 
 def read_pose(message: Pose) -> FloatArray:
     """
-    Return the pose (4, 4) of a message.
+    Return the pose (4, 4) of a message; not finite for a zero quaternion.
 
-    :param message: position [m] and quaternion of any length but zero.
+    :param message: position [m], and quaternion of any length above zero.
     """
     p, q = message.position, message.orientation
     return pose_of_numbers(p.x, p.y, p.z, q.x, q.y, q.z, q.w)
@@ -29,9 +29,9 @@ def write_pose(message: Pose, pose: FloatArray) -> None:
 
 def read_transform(message: Transform) -> FloatArray:
     """
-    Return the pose (4, 4) of a transform.
+    Return the pose (4, 4) of a transform; not finite for a zero quaternion.
 
-    :param message: translation [m] and quaternion of any length but zero.
+    :param message: translation [m], and quaternion of any length above zero.
     """
     p, q = message.translation, message.rotation
     return pose_of_numbers(p.x, p.y, p.z, q.x, q.y, q.z, q.w)
@@ -39,7 +39,7 @@ def read_transform(message: Transform) -> FloatArray:
 
 def write_transform(pose: FloatArray) -> Transform:
     """
-    Return the message of a pose.
+    Return a pose as a Transform message.
 
     :param pose: (4, 4).
     """

@@ -14,11 +14,13 @@ NAMESPACE = 'reach'
 
 def write_cloud(cloud: DexterityCloud, frame: str, stamp: Time) -> PointCloud2:
     """
-    Return the positions of a map as a point cloud of 32-bit floats: x, y, z, dexterity, the measure of the colours, and rgb.
+    Return the positions of a reach map as a point cloud: x, y, z, dexterity, the coloured measure if any, and rgb.
+
+    Each field is a 32-bit float.
 
     :param cloud: the positions.
-    :param frame: name of the base link that they are in.
-    :param stamp: of the message.
+    :param frame: name of the base link, whose frame the positions are in.
+    :param stamp: time stamp of the message.
     """
     own = {} if cloud.values is None else {cloud.measure: cloud.values}
     fields = ('x', 'y', 'z', 'dexterity', *own, 'rgb')
@@ -42,10 +44,10 @@ def write_cloud(cloud: DexterityCloud, frame: str, stamp: Time) -> PointCloud2:
 
 def write_cubes(cloud: DexterityCloud, size: float, frame: str, stamp: Time) -> MarkerArray:
     """
-    Return the positions of a map as one list of coloured cubes; it replaces the list of another map.
+    Return the positions of a reach map as one list of coloured cubes; it replaces the cubes of another map.
 
-    :param cloud: the positions.
-    :param size: of a cube [m].
+    :param cloud: the positions; without any, RViz deletes the cubes.
+    :param size: edge of a cube [m].
     :param frame, stamp: as for :func:`write_cloud`.
     """
     message = MarkerMessage(ns=NAMESPACE, id=0, type=MarkerMessage.CUBE_LIST)

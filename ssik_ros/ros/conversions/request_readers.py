@@ -1,4 +1,4 @@
-"""Requests from messages of this package's services: each field from the field of the same meaning."""
+"""Functions that read requests from service messages of this package: each field from the field of the same meaning."""
 
 from collections.abc import Callable, Mapping
 import inspect
@@ -40,11 +40,11 @@ _CONVERTED: Mapping[str, tuple[str, Part]] = {
 
 def request_reader(kind: type, message: type, **own: Part) -> Callable[[Any], Any]:
     """
-    Return a function that reads a message as a request; names and numbers are not checked here.
+    Return a function that makes a request from a message; names and numbers are not checked here.
 
     :param kind: the type of the request; fields that the message does not have keep their defaults.
     :param message: the type of the message.
-    :param own: functions of the message for fields of the request that are read in another way.
+    :param own: for some fields of the request, the function that reads the field from the whole message.
     """
     parts = dict(own)
     for name in inspect.signature(kind).parameters:
@@ -59,7 +59,7 @@ def request_reader(kind: type, message: type, **own: Part) -> Callable[[Any], An
 
 
 def _part(source: str, convert: Part | None) -> Part:
-    """Return a function that reads one field of a message."""
+    """Return a function that reads one field of a message, and converts it if ``convert`` is given."""
     if convert is None:
         return attrgetter(source)
     return lambda message: convert(getattr(message, source))

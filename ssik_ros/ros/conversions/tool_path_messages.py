@@ -49,7 +49,7 @@ def read_goal(message: PlanToolPath.Goal) -> ToolPathGoal:
 
 
 def _read_poses(messages: list[Pose]) -> FloatArray:
-    """Return the numbers (7 m) of poses."""
+    """Return the position and quaternion of each pose as flat numbers (7 m,)."""
     rows = [
         (p.x, p.y, p.z, q.x, q.y, q.z, q.w)
         for p, q in ((pose.position, pose.orientation) for pose in messages)
@@ -62,7 +62,7 @@ def _read_values(message: JointState) -> NamedValues:
 
 
 def _read_settings(message: PlanToolPath.Goal) -> dict[str, Any]:
-    """Return the fields of a plan's settings that are not left at their defaults."""
+    """Return the settings of a plan from a goal; numbers that are zero keep their defaults and are left out."""
     if message.objective not in OBJECTIVES:
         known = ', '.join(f'{number} ({own.name})' for number, own in OBJECTIVES.items())
         text = f'There is no objective {message.objective}; known: {known}.'
@@ -84,7 +84,7 @@ def _read_settings(message: PlanToolPath.Goal) -> dict[str, Any]:
 
 
 def _read_penalties(message: PenaltiesMessage) -> PathPenalties:
-    """Return penalties; zones of zero are the default ones."""
+    """Return the penalties of a goal; zones that are zero keep their defaults."""
     fields = {name: getattr(message, name) for name in PathPenalties.__dataclass_fields__}
     return PathPenalties(
         **{name: value for name, value in fields.items() if value or name not in ZONES}
@@ -92,7 +92,7 @@ def _read_penalties(message: PenaltiesMessage) -> PathPenalties:
 
 
 def _read_tolerances(messages: list[ToleranceMessage]) -> PathTolerance | list[PathTolerance]:
-    """Return the tolerance of all waypoints, or of each; equal ones are one object, which is checked once."""
+    """Return one tolerance for all waypoints, or a list with one for each; equal ones are the same object."""
     known: dict[bytes, PathTolerance] = {}
     found = []
     for message in messages:
@@ -128,10 +128,10 @@ def _read_range(values: Any) -> tuple[float, float]:
 
 def write_feedback(progress: PathProgress, seconds: float) -> PlanToolPath.Feedback:
     """
-    Return how far a plan is as a message.
+    Return the progress of a plan as a feedback message.
 
-    :param progress: how far.
-    :param seconds: since the goal was accepted.
+    :param progress: phase, part done, waypoint and best cost.
+    :param seconds: time since the goal was accepted [s].
     """
     return PlanToolPath.Feedback(
         phase=progress.phase,
@@ -143,13 +143,13 @@ def write_feedback(progress: PathProgress, seconds: float) -> PlanToolPath.Feedb
 
 
 def empty_result() -> PlanToolPath.Result:
-    """Return the result of a goal without a path."""
+    """Return the result message of a goal without a path: infinite cost, failed waypoint -1."""
     return PlanToolPath.Result(cost=math.inf, failed_waypoint=-1)
 
 
 def write_result(message: PlanToolPath.Result, response: ToolPathResponse, frame: str) -> None:
     """
-    Fill a result; its code is written elsewhere.
+    Fill a result message; the caller writes the error code.
 
     :param message: the message to fill.
     :param response: the result of the plan.

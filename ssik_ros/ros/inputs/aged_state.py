@@ -1,4 +1,4 @@
-"""Where the robot is, and how long ago each joint said so."""
+"""Joint states with the age of each joint's value."""
 
 from collections.abc import Iterable, Sequence
 import math
@@ -11,7 +11,7 @@ from ssik_ros.ros.inputs.live_state import LiveState, MOST_OLDER
 
 
 class AgedState(LiveState):
-    """Listens to ``joint_states``; ages are by this machine's monotonic clock."""
+    """A :class:`LiveState` that keeps when each joint was reported, by the monotonic clock of this machine."""
 
     def __init__(self, node: Node) -> None:
         """
@@ -24,7 +24,7 @@ class AgedState(LiveState):
         super().__init__(node)
 
     def _note(self, names: tuple[str, ...], positions: Sequence[float]) -> None:
-        """Keep when each joint was last given a usable value."""
+        """Keep the present time for each joint with a finite value; the oldest entries go above ``MOST_OLDER``."""
         now = time.monotonic()
         with self._times_lock:
             for name, position in zip(names, positions, strict=True):
@@ -43,10 +43,10 @@ class AgedState(LiveState):
 
     def too_old(self, names: Iterable[str], max_age: float) -> list[str]:
         """
-        Return the joints that were not reported lately.
+        Return the joints without a value, or with one older than an age.
 
-        :param names: of joints.
-        :param max_age: largest age of a recent value [s].
+        :param names: names of joints.
+        :param max_age: largest age [s].
         """
         oldest = time.monotonic() - max_age
         with self._times_lock:

@@ -1,8 +1,8 @@
 """
-Topics that the robot's descriptions and joint states come from, also where the node has a namespace.
+Topics for descriptions and joint states of the robot; a node in a namespace also listens outside of it.
 
-A node in a namespace often runs with a robot that publishes without one. Each input is heard on its relative
-name where that has a publisher, else on the absolute name.
+A node in a namespace often runs with a robot that publishes without one. Each input is taken from its relative
+name if that has a publisher, else from the absolute name.
 """
 
 from collections import deque
@@ -26,10 +26,10 @@ MOST_HELD = 64
 
 class InputTopic:
     """
-    Hears one input on its relative name, or on its absolute name while the relative one has no publisher.
+    One input, taken from its relative name, or from its absolute name while the relative one has no publisher.
 
-    A parameter ``<input>_topic`` of the node or a remapping decides for good. The first message on the relative name
-    does too: whoever publishes there later is not confused with another robot.
+    A parameter ``<input>_topic`` of the node or a remapping leaves only one name. The first message on the relative
+    name does too, so that messages of another robot never mix with its messages.
     """
 
     def __init__(
@@ -44,33 +44,33 @@ class InputTopic:
         forget: Callable[[], None] = lambda: None,
     ) -> None:
         """
-        Subscribe.
+        Subscribe to the relative name, and to the absolute name unless a parameter or a remapping chooses the name.
 
         :param node: the node.
         :param kind: type of the messages.
         :param topic: the relative name.
-        :param take: called with each message that counts.
+        :param take: called with each message that is not ignored.
         :param qos: quality of service.
         :param callback_group: lets one callback run at a time.
-        :param forget: called when messages come from another name than those before.
+        :param forget: called when messages begin to come from the other name.
         """
         self._node, self._topic = node, topic
         self._take, self._forget = take, forget
         given = _given_name(node, topic)
         self.relative = node.resolve_topic_name(given or topic)
-        """The name that counts first."""
+        """The relative name, expanded."""
         self.absolute = f'/{topic}'
-        """The absolute name; the same where only one name is heard."""
+        """The absolute name; the same as the relative one if only that is subscribed to."""
         is_chosen = bool(given) or self.relative != node.resolve_topic_name(
             topic, only_expand=True
         )
         if is_chosen:
             self.absolute = self.relative
         self.name = self.relative
-        """Where messages come from."""
+        """The name whose messages are taken at present."""
         self._held: deque[Any] = deque(maxlen=MOST_HELD)
         self._second: Any = None
-        """The subscription to the absolute name, while it may count."""
+        """The subscription to the absolute name; None without it."""
         self._grace: Any = None
         # The absolute name comes second: the relative one is discovered no later.
         node.create_subscription(
@@ -84,11 +84,11 @@ class InputTopic:
 
     @property
     def names(self) -> str:
-        """Return the names that are heard, in words."""
+        """Return the subscribed topic names, joined by "or"."""
         return self.relative if self._second is None else f'{self.relative} or {self.absolute}'
 
     def _hear_relative(self, message: Any) -> None:
-        """Take a message; from now on nothing else counts."""
+        """Take a message on the relative name; the first one ends the subscription to the absolute name."""
         if self._second is not None:
             self._stop_grace()
             self._held.clear()
@@ -98,7 +98,7 @@ class InputTopic:
         self._take(message)
 
     def _hear_absolute(self, message: Any) -> None:
-        """Take a message of the absolute name, unless somebody publishes on the relative one."""
+        """Take a message of the absolute name; ignore it if the relative name is published, keep it in ``GRACE``."""
         if self._second is None or self._is_published():
             return
         if self._grace is not None:
@@ -114,7 +114,7 @@ class InputTopic:
             _LOGGER.info('The input %s now comes from %s.%s', self._topic, name, reason)
 
     def _end_grace(self) -> None:
-        """Take the message that came on the absolute name meanwhile."""
+        """Take the messages of the absolute name that came in ``GRACE``, unless the relative name is published."""
         self._stop_grace()
         held = list(self._held)
         self._held.clear()
@@ -128,12 +128,12 @@ class InputTopic:
             self._grace = None
 
     def _is_published(self) -> bool:
-        """Return whether another node publishes on the relative name."""
+        """Return whether a publisher of another node exists on the relative name."""
         mine = sum(publisher.topic_name == self.relative for publisher in self._node.publishers)
         return bool(self._node.count_publishers(self.relative) > mine)
 
 
 def _given_name(node: Node, topic: str) -> str:
-    """Return the name that the node's parameter gives; empty for none."""
+    """Return the value of the node's parameter ``<topic>_topic``; empty if it is not declared or not set."""
     parameter = f'{topic}_topic'
     return str(node.get_parameter(parameter).value) if node.has_parameter(parameter) else ''

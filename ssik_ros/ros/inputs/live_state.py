@@ -1,4 +1,4 @@
-"""Where the robot is: the latest joint states, merged when a request needs them."""
+"""The state of the robot from the latest joint states, which are merged when a request needs them."""
 
 from collections.abc import Sequence
 import logging
@@ -31,21 +31,22 @@ MOST_NAMED = 3
 
 
 class _MergedState(NamedTuple):
-    """The state after so many messages, for one robot."""
+    """The state of one robot after a number of messages."""
 
     reader: StateReader
     messages: int
+    """Number of messages that the state contains."""
     state: FullState
     is_heard: bool
     """Whether a message named a joint of the robot."""
     refused: frozenset[str]
-    """Joints that were given values that cannot be used, and none before."""
+    """Joints for which messages had only unusable values."""
     has_defaults: bool
     """Whether some joints may have default positions because usable messages are missing."""
 
 
 class LiveState:
-    """Listens to ``joint_states``; joints that are not reported have their default values."""
+    """The latest joint states of a topic as a full state; joints that are not reported have default values."""
 
     def __init__(self, node: Node) -> None:
         """
@@ -55,14 +56,14 @@ class LiveState:
         """
         self._latest: dict[tuple[str, ...], Sequence[float]] = {}
         self._older: dict[str, float] = {}
-        """Values of lists of names that made room for others."""
+        """Values of joints whose lists of names are no longer kept."""
         self._new: list[tuple[str, ...]] = []
-        """Lists of names that came since the state was last put together."""
+        """Lists of names that came after the state was last computed."""
         self._lock = threading.Lock()
         self._count = 0
         self._known: _MergedState | None = None
         self.is_missed = False
-        """Whether a request named no joint although no message had come."""
+        """Whether a request named no joint before any message of the robot had come."""
         # Best effort hears reliable publishers too.
         self._input = InputTopic(
             node,
@@ -76,17 +77,17 @@ class LiveState:
 
     @property
     def topics(self) -> str:
-        """Return the names of the topics that are heard, in words."""
+        """Return the names of the topics that joint states may come from, joined by "or"."""
         return self._input.names
 
     @property
     def is_silent(self) -> bool:
-        """Return whether no message has come."""
+        """Return whether no usable message is kept."""
         return not self._latest and not self._older
 
     def take(self, message: JointState) -> None:
         """
-        Keep a message; reading it is left to whoever needs the state.
+        Keep a message; the state is computed when a request needs it. Unusable messages are logged and ignored.
 
         :param message: names and positions of some joints.
         """
@@ -105,10 +106,10 @@ class LiveState:
             self._count += 1
 
     def _note(self, names: tuple[str, ...], positions: Sequence[float]) -> None:
-        """Use a message for other purposes, too; values that cannot be used are NaN."""
+        """Do nothing; subclasses may use each message. Unusable positions are NaN."""
 
     def _has_right_sizes(self, names: tuple[str, ...], positions: Sequence[float]) -> bool:
-        """Return whether a message can be read; log why not."""
+        """Return whether a message has one position for each name and not too many characters; log a warning if not."""
         if len(names) != len(positions):
             # Drivers may report only velocities or efforts; the last positions stay valid then.
             if len(positions):
@@ -133,7 +134,7 @@ class LiveState:
         return True
 
     def _leave_out(self, names: tuple[str, ...], positions: Sequence[float]) -> list[float]:
-        """Return positions with NaN for unusable values; log the first such joint."""
+        """Return positions with NaN for unusable values; log a warning about the first such joint."""
         usable = [
             value if abs(value) <= LARGEST_REQUEST_VALUE else math.nan for value in positions
         ]
@@ -149,7 +150,7 @@ class LiveState:
         return usable
 
     def _make_room(self, names: tuple[str, ...]) -> None:
-        """Take a new list of names in; the values of the oldest list stay, its names go one by one."""
+        """Note a new list of names; above ``PUBLISHERS`` lists, the oldest one goes and only its values are kept."""
         self._new = [*self._new[1 - PUBLISHERS :], names]
         if len(self._latest) <= PUBLISHERS:
             return
@@ -164,7 +165,7 @@ class LiveState:
                     self._older[name] = value
 
     def forget(self) -> None:
-        """Forget all values: the next ones belong to another robot."""
+        """Drop all values, because the next messages are of another robot."""
         with self._lock:
             self._latest.clear()
             self._older.clear()
@@ -172,23 +173,25 @@ class LiveState:
             self._count += 1
 
     def reported(self) -> set[str]:
-        """Return the names of all joints that were reported."""
+        """Return the names of all joints in the messages that are kept."""
         with self._lock:
             return {*self._older, *(name for names in self._latest for name in names)}
 
     def current(self, reader: StateReader) -> FullState:
         """
-        Return where the robot is.
+        Return the current full state of a robot.
 
-        :param reader: reads states of the robot of the request.
+        :param reader: makes states of this robot.
         """
         return self.find(reader).state
 
     def assumption(self, reader: StateReader, given: StateGiven) -> str:
         """
-        Return the assumption of a response about the robot's posture; empty if joint states are known.
+        Return a sentence about joints for which a response assumes default positions; empty without such joints.
 
-        :param reader: reads states of the robot of the request.
+        Set ``is_missed`` if the request names no joint and no message of this robot has come.
+
+        :param reader: makes states of the robot of the request.
         :param given: the part of the state that the request names.
         """
         known = self.find(reader)
@@ -215,9 +218,9 @@ class LiveState:
 
     def find(self, reader: StateReader) -> _MergedState:
         """
-        Return where the robot is, and whether a message said so.
+        Return the current full state of a robot, and whether messages support it; kept until the next message.
 
-        :param reader: reads states of the robot.
+        :param reader: makes states of the robot.
         """
         # Without the lock: the count is a single number, and an old one is a moment old.
         known = self._known
@@ -242,7 +245,7 @@ class LiveState:
         return known
 
     def _tell_unknown(self, reader: StateReader, names: tuple[str, ...]) -> None:
-        """Log names that are not of the robot: a message of another one, or a misspelt joint."""
+        """Log a warning about names that are not joints of the robot."""
         unknown = [name for name in names if not reader.reads(name)]
         if unknown:
             _LOGGER.warning(
@@ -254,7 +257,7 @@ class LiveState:
 
 
 def _refused(messages: Sequence[tuple[tuple[str, ...], Sequence[float]]]) -> frozenset[str]:
-    """Return the joints that have no usable value although messages name them."""
+    """Return the joints that messages name, but without any usable value."""
     if not any(any(map(math.isnan, values)) for _, values in messages):
         return frozenset()
     pairs = [pair for names, values in messages for pair in zip(names, values, strict=True)]
@@ -263,7 +266,7 @@ def _refused(messages: Sequence[tuple[tuple[str, ...], Sequence[float]]]) -> fro
 
 
 def _keep_known(positions: Sequence[float], before: Sequence[float]) -> Sequence[float]:
-    """Return positions; earlier ones (of the same joints, or none) replace values that are not finite."""
+    """Return positions in which values that are not finite are replaced by the earlier ones, if there are any."""
     if not before or all(map(math.isfinite, positions)):
         return positions
     return [new if math.isfinite(new) else old for new, old in zip(positions, before, strict=True)]

@@ -1,8 +1,8 @@
 """
-Where a node's robot comes from: a parameter, a file, a MoveIt configuration package, or a topic.
+The source of a node's robot: a parameter, a file, a MoveIt configuration package, or a topic.
 
-URDF and SRDF are looked for one by one, in that order; a description that is found nowhere else is waited for on its
-topic, and may be replaced there at any time. A topic brings text: only parameters name files.
+URDF and SRDF are searched one by one, in that order. The node waits for the topic only if a description has no other
+source, and takes new descriptions from it at any time. Only parameters name files; a topic brings text.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -48,17 +48,17 @@ _NOT_GIVEN = {
 
 @dataclass(frozen=True, slots=True)
 class DescriptionText:
-    """One description and where it was found."""
+    """One description of a robot and its origin."""
 
     source: TextSource
-    """Path or text."""
+    """Path of the file, or the text."""
     origin: str
     """``parameter NAME``, ``topic NAME`` or a path."""
 
 
 @dataclass(frozen=True, slots=True)
 class RobotDescription:
-    """Everything that makes a robot."""
+    """The descriptions that are needed to load a robot: URDF, SRDF, limits and xacro arguments."""
 
     urdf: DescriptionText
     srdf: DescriptionText | None
@@ -66,11 +66,11 @@ class RobotDescription:
     """Mapping or path; None without limits."""
     xacro_args: Mapping[str, str] | None
     max_joints: int | None = None
-    """Most joints of a robot that is loaded; None for no bound."""
+    """Largest number of joints of the robot; None for any."""
 
     def load(self) -> RobotModel:
         """
-        Return the robot.
+        Load the robot and return it.
 
         :raises SsikError: when a description is malformed or missing.
         """
@@ -78,7 +78,7 @@ class RobotDescription:
         return self._load(srdf)
 
     def loads_without_srdf(self) -> bool:
-        """Return whether an SRDF can remove all faults."""
+        """Return whether the robot loads if the SRDF is left out; any error means that it does not."""
         try:
             self._load(None)
         except Exception:
@@ -92,28 +92,28 @@ class RobotDescription:
 
 def source_parameters(settings: Any, names: Iterable[str], **own: Any) -> SimpleNamespace:
     """
-    Return the parameters of a :class:`RobotSource` for a node that does not have all of them.
+    Return the parameters for a :class:`RobotSource`, for a node that does not have all of them.
 
     :param settings: the node's parameters.
-    :param names: those that count; all others are not given.
-    :param own: values that the node itself chooses.
+    :param names: parameters to copy from ``settings``; all others are empty.
+    :param own: values that the node itself sets.
     """
     chosen = {name: getattr(settings, name) for name in names}
     return SimpleNamespace(**{**_NOT_GIVEN, **chosen, **own})
 
 
 class RobotSource:
-    """Finds the robot of a node, and hands out each new one."""
+    """Finds the descriptions of a node's robot, and calls a function with each complete set."""
 
     def __init__(
         self, node: Node, parameters: Any, deliver: Callable[[RobotDescription], None]
     ) -> None:
         """
-        Look at parameters and files; :meth:`start` begins to deliver.
+        Read the parameters and look for files; :meth:`start` begins to deliver.
 
         :param node: the node.
         :param parameters: the node's parameters.
-        :param deliver: called with each complete description; where no topic is needed, by :meth:`start`.
+        :param deliver: called with each complete description; by :meth:`start` itself if no topic is needed.
         :raises SsikError: when a named file or package does not exist.
         """
         self._node = node
@@ -127,7 +127,7 @@ class RobotSource:
         self._hears_robots = self._urdf is None
         self._inputs: dict[str, InputTopic] = {}
         self._unfit_srdf = ''
-        """Name of the robot that the latest SRDF is for, where that is another one."""
+        """Name of the robot in the latest SRDF if it is another robot; else empty."""
         self._timer: Any = None
         """Runs while a robot waits for its SRDF; one for all robots, for rclpy keeps a part of every timer."""
         self._callbacks = MutuallyExclusiveCallbackGroup()
@@ -135,9 +135,9 @@ class RobotSource:
     @property
     def kinematics_path(self) -> Path | None:
         """
-        Return the path of the kinematics.yaml, None without a file.
+        Return the path of the kinematics.yaml that a parameter or the package names; None without one.
 
-        :raises DescriptionNotFound: when the named one does not exist.
+        :raises DescriptionNotFound: when the file that the parameter names does not exist.
         """
         named = str(self._parameters.kinematics_file)
         own = None if self._files is None else self._files.kinematics_path
@@ -150,16 +150,16 @@ class RobotSource:
 
     def may_mend(self, description: RobotDescription) -> bool:
         """
-        Return whether a topic can still bring a part that an incomplete robot lacks.
+        Return whether a later message on a topic may repair a description that does not load.
 
-        :param description: the robot.
+        :param description: the description.
         """
         if self._hears_robots:
             return True
         return bool(self._inputs) and description.loads_without_srdf()
 
     def start(self) -> None:
-        """Deliver the descriptions that are there, and listen to the topics of the others."""
+        """Deliver the description if it is complete; else subscribe to the topics of missing parts."""
         if self._hears_robots:
             self._listen(URDF_TOPIC, 'robot description', self._take_urdf)
         if self._srdf is None and not self._parameters.tip_link:
@@ -178,14 +178,14 @@ class RobotSource:
 
     def topics(self, topic: str) -> str:
         """
-        Return the names that an input is heard on, in words.
+        Return the names that an input is taken from, joined by "or".
 
         :param topic: one that :meth:`start` has subscribed to.
         """
         return self._inputs[topic].names
 
     def _listen(self, topic: str, what: str, take: Callable[[DescriptionText], None]) -> None:
-        """Subscribe to a latched topic; other texts than XML are logged and ignored."""
+        """Subscribe to a latched topic, and call ``take`` with each text; log and ignore texts that are not XML."""
 
         def hear(message: String) -> None:
             origin = f'topic {self._inputs[topic].name}'
@@ -199,7 +199,7 @@ class RobotSource:
         )
 
     def _take_urdf(self, urdf: DescriptionText) -> None:
-        """Take a robot; an SRDF of another robot is then waited for anew."""
+        """Take a new URDF, and drop an SRDF of another robot that came on a topic; an unchanged URDF is ignored."""
         if self._urdf is not None and self._urdf.source == urdf.source:
             return
         self._urdf = urdf
@@ -211,14 +211,14 @@ class RobotSource:
         self._go_on()
 
     def _take_srdf(self, srdf: DescriptionText) -> None:
-        """Take a semantic description."""
+        """Take a new SRDF and deliver the robot; an unchanged SRDF is ignored."""
         if self._srdf is not None and self._srdf.source == srdf.source:
             return
         self._srdf, self._unfit_srdf = srdf, ''
         self._go_on()
 
     def _go_on(self) -> None:
-        """Deliver a complete robot; wait a while for an SRDF."""
+        """Deliver a robot with its SRDF; if the SRDF is missing, start the timer that ends the wait for it."""
         if self._timer is not None:
             self._timer.cancel()
         if self._urdf is None:
@@ -229,7 +229,7 @@ class RobotSource:
         self._hand_out(self._urdf)
 
     def _give_up(self) -> None:
-        """Go on without an SRDF."""
+        """End the wait for an SRDF: log a warning, and deliver the robot without one."""
         if self._timer.is_canceled():
             # An SRDF has come since this call was put on the executor's list.
             return
@@ -254,7 +254,7 @@ class RobotSource:
         self._deliver(RobotDescription(urdf, self._srdf, self._limits, self._xacro_args, most))
 
     def _given_urdf(self) -> DescriptionText | None:
-        """Return the URDF of a parameter, a file or a package."""
+        """Return the URDF of a parameter, a file or a package; None if it has to come on a topic."""
         parameters = self._parameters
         if parameters.robot_description:
             return DescriptionText(parameters.robot_description, 'parameter robot_description')
@@ -263,7 +263,7 @@ class RobotSource:
         return None if self._files is None else _file(self._files.urdf_path)
 
     def _given_srdf(self) -> DescriptionText | None:
-        """Return the SRDF of a parameter, a file or a package."""
+        """Return the SRDF of a parameter, a file or a package; None if it may come on a topic."""
         parameters = self._parameters
         if parameters.robot_description_semantic:
             return DescriptionText(
@@ -274,7 +274,7 @@ class RobotSource:
         return None if self._files is None else _file(self._files.srdf_path)
 
     def _find_limits(self) -> Any:
-        """Return joint limits: parameters as MoveIt's launch files pass them, a file, the package's."""
+        """Return joint limits: the mapping of parameters, else the path of a file, else of the package's; or None."""
         nested = nested_overrides(self._node, LIMITS_PREFIX)
         if nested:
             return nested
@@ -283,13 +283,13 @@ class RobotSource:
         return None if self._files is None else self._files.joint_limits_path
 
     def _find_xacro_args(self) -> Mapping[str, str] | None:
-        """Return the arguments for xacro: arguments of the parameter replace arguments of the package."""
+        """Return the arguments for xacro, None without any; values of the parameter replace values of the package."""
         own = {} if self._files is None else self._files.xacro_args
         return {**own, **parse_xacro_args(self._parameters.xacro_args)} or None
 
 
 def _find_files(parameters: Any) -> MoveItConfig | None:
-    """Return the files of the MoveIt configuration package, if one is named."""
+    """Return the files of the MoveIt configuration package; None if no package is named."""
     if not parameters.moveit_config_package:
         if parameters.robot_name:
             raise InvalidParameter(
@@ -309,13 +309,13 @@ def _find_files(parameters: Any) -> MoveItConfig | None:
 
 
 def _file(path: str | Path) -> DescriptionText:
-    """Return a description in a file, which has to exist."""
+    """Return the description in a file; raise DescriptionNotFound if it does not exist."""
     found = _require_file(path)
     return DescriptionText(found, str(found))
 
 
 def _require_file(path: str | Path) -> Path:
-    """Return the path of a file, which has to exist; ``~`` is the home folder."""
+    """Return the path of a file, ``~`` expanded; raise DescriptionNotFound if it does not exist."""
     expanded = Path(path).expanduser()
     if not expanded.is_file():
         raise DescriptionNotFound(f'There is no file {quote(path)}.', path=str(path))
@@ -324,7 +324,7 @@ def _require_file(path: str | Path) -> Path:
 
 def nested_overrides(node: Node, prefix: str) -> dict[str, Any]:
     """
-    Return the values given to a node below a prefix as nested mappings.
+    Return the parameter values given to a node below a prefix, as nested mappings.
 
     :param node: the node.
     :param prefix: the first part of the names, with its dot.

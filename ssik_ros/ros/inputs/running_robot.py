@@ -29,15 +29,15 @@ FOR_SOURCE = ('joint_limits_file', 'semantic_timeout', 'max_robot_joints', 'tip_
 
 
 class RobotNotRunning(SolverError):
-    """The topics of a running robot did not bring all messages in time."""
+    """Raised if a robot's description or joint states do not come on their topics in time."""
 
 
 class RunningRobot:
-    """Reads descriptions and joint states; ends its subscriptions."""
+    """Reads a robot's descriptions and joint states from topics, and ends its subscriptions."""
 
     def __init__(self, node: Node, executor: Executor, settings: Any) -> None:
         """
-        Keep what to look for.
+        Keep the node and its parameters.
 
         :param node: the node that subscribes for a while.
         :param executor: an executor that the node belongs to and that no other thread spins.
@@ -47,11 +47,11 @@ class RunningRobot:
 
     def read(self, group: str, needs_state: bool) -> BenchmarkRobot:
         """
-        Return the robot and where its joints are.
+        Return the running robot, a group and the state of its joints; spins the executor while it waits.
 
         :param group: the group; if the robot has groups and not this one, its first arm instead.
         :param needs_state: whether all joints of the group have to be reported.
-        :raises RobotNotRunning: when nothing comes in time.
+        :raises RobotNotRunning: when a message does not come in time.
         :raises SsikError: when a description is wrong or does not have the group.
         :raises KeyboardInterrupt: when ROS shuts down meanwhile.
         """
@@ -87,7 +87,7 @@ class RunningRobot:
     def _wait_for_state(
         self, live: LiveState, robot: RobotModel, group: JointGroup, is_needed: bool
     ) -> FloatArray:
-        """Return where all joints are (nq): those that are not reported at their default values."""
+        """Return the full state (nq,) after joint states have come; joints not reported have default values."""
         settings = self._settings
         wait = settings.service_timeout if is_needed else settings.semantic_timeout
         if not self._spin_until(lambda: live.reported().issuperset(group.joint_names), wait):
@@ -101,7 +101,7 @@ class RunningRobot:
         return live.current(StateReader(robot)).positions
 
     def _spin_until(self, is_done: Callable[[], bool], wait: float) -> bool:
-        """Run callbacks until something holds; return whether it does."""
+        """Run callbacks until ``is_done`` returns true, at most ``wait`` [s]; return its last value."""
         deadline = time.monotonic() + wait
         while not is_done() and time.monotonic() < deadline:
             try:
@@ -114,7 +114,7 @@ class RunningRobot:
 
 
 def _existing_group(robot: RobotModel, wanted: str) -> str:
-    """Return the wanted group; if the robot does not have it, the first group with a single tip."""
+    """Return the wanted group; if the robot lacks it, log a warning and return the first group of a single tip."""
     if not robot.groups or wanted in robot.groups:
         return wanted
     arms = (

@@ -1,4 +1,4 @@
-"""Frames of others, from the topics ``/tf`` and ``/tf_static``, without tf2_ros."""
+"""Frames of other nodes, from the topics ``/tf`` and ``/tf_static``, without tf2_ros."""
 
 from collections.abc import Collection
 import logging
@@ -25,11 +25,11 @@ MISSING = 'Transforms are not known: the package tf2_msgs is not installed.'
 
 
 class TransformListener:
-    """Keeps the latest transforms; several threads may call it at once."""
+    """Keeps the latest published transforms; several threads may call it at once."""
 
     def __init__(self, node: Node) -> None:
         """
-        Subscribe, where there are messages for it.
+        Subscribe to the transforms; do nothing if the package tf2_msgs is missing.
 
         :param node: the node.
         """
@@ -46,7 +46,7 @@ class TransformListener:
 
     def take(self, message: 'TFMessage') -> None:
         """
-        Keep the transforms of a message.
+        Keep the transforms of a message; log and ignore invalid ones.
 
         :param message: poses of frames in their parents.
         """
@@ -63,16 +63,16 @@ class TransformListener:
                     )
 
     def names(self) -> set[str]:
-        """Return the names of all frames that were heard of."""
+        """Return the names of all frames in the published transforms."""
         with self._lock:
             return self._tree.names()
 
     def find(self, name: str, known: Collection[str]) -> PlacedFrame | str:
         """
-        Return where a frame is relative to one of some others, or why this is unknown.
+        Return the pose of a frame in the nearest of some frames, or the reason why it is unknown.
 
         :param name: the frame.
-        :param known: frames whose places are known.
+        :param known: names of frames with known poses.
         """
         if TFMessage is None:
             return MISSING

@@ -1,8 +1,8 @@
 """
-Code that generate_parameter_library generated when this package was built, where it still fits its file.
+Use of code that generate_parameter_library generated when this package was built, if it still fits its file.
 
-The generated code declares and validates. Following changes is left to our listener: the generated one changes its
-values before the other callbacks of a node have agreed, and copies them in a way that threads disturb.
+The generated code declares and validates. Changes are followed by the listener of this package: the generated one
+changes its values before the other callbacks of a node have agreed, and copies them in a way that is not thread-safe.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ GENERATED_PACKAGE = 'ssik_ros.ros.generated'
 
 def find_generated(file_name: str, schema: ParameterSchema, text: str) -> Any:
     """
-    Return the class that was generated from exactly this text, or None.
+    Return the class that was generated from exactly this text; None without such a class.
 
     :param file_name: the name of the parameter file, such as ``my_parameters.yaml``.
     :param schema: the parameters in it.
@@ -43,7 +43,7 @@ def find_generated(file_name: str, schema: ParameterSchema, text: str) -> Any:
 
 
 class _GeneratedListener(ParamListener):
-    """Our listener with declarations and validation by generated code."""
+    """This package's listener, with declarations and validation by generated code."""
 
     generated: Any
 
@@ -51,13 +51,13 @@ class _GeneratedListener(ParamListener):
         """
         Declare all parameters that the node lacks, then read and check all values.
 
-        :raises ParameterUninitializedException: and others, as the constructor.
+        :raises ParameterUninitializedException: and other errors, as the constructor.
         """
         self.generated.ParamListener.declare_params(self)
 
     def _refusal(self, own: Iterable[RosParameter]) -> str:
-        """Return why generated code refuses one of the values, or an empty string."""
-        # It takes values over while it checks them: a copy of this object does that in our place.
+        """Return why generated code refuses one of the values; empty if it accepts all."""
+        # Generated code stores the values that it checks: it gets a copy of this object.
         judge = copy.copy(self)
         judge.clear_user_callback()
         result = self.generated.ParamListener.update(judge, own)
@@ -66,7 +66,7 @@ class _GeneratedListener(ParamListener):
 
 def adapt_generated(generated: Any, schema: ParameterSchema) -> type:
     """
-    Return a class like the generated one, whose listener follows changes as ours does.
+    Return a class with the generated ``Params``, and a listener that follows changes as this package's does.
 
     :param generated: the generated class.
     :param schema: the parameters, read from the same file.

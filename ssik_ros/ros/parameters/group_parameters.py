@@ -1,5 +1,5 @@
 """
-Parameters of groups: a kinematics.yaml, replaced by a node's own values, declared and followed.
+Parameters of planning groups: from a kinematics.yaml and from the node's own values, declared and followed.
 
 Each group's parameters are below ``robot_description_kinematics.<group>.``, as MoveIt names them.
 """
@@ -31,16 +31,16 @@ RUN_TIME = 'set at run time'
 
 
 class GroupParameters:
-    """The kinematics of a node's groups, as files and parameters give them."""
+    """The kinematics of a node's groups, from a file and from parameters."""
 
     def __init__(
         self, node: Node, path: Path | None, changed: Callable[[GroupKinematics], None]
     ) -> None:
         """
-        Keep where to look.
+        Keep the file and the parameters given to the node.
 
         :param node: the node that declares the parameters.
-        :param path: a kinematics.yaml.
+        :param path: a kinematics.yaml; None without a file.
         :param changed: called with the kinematics of a group after its parameters were changed at run time.
         """
         self._node = node
@@ -52,10 +52,10 @@ class GroupParameters:
 
     def declare(self, groups: Iterable[str], of_robot: Iterable[str] = ()) -> None:
         """
-        Read the kinematics of the groups that are new, and declare their parameters.
+        Read the kinematics of groups that are not declared yet, and declare their parameters.
 
         :param groups: the groups of the robot that are served.
-        :param of_robot: groups of the robot that are not served; entries for any others are warned of.
+        :param of_robot: groups of the robot that are not served; entries of any other group cause a warning.
         :raises ConfigError: when the file or a value is wrong.
         """
         new = [name for name in groups if name not in self._groups]
@@ -69,14 +69,14 @@ class GroupParameters:
 
     def kinematics(self, group: str) -> GroupKinematics:
         """
-        Return the kinematics of a group as they are now.
+        Return the present kinematics of a group.
 
-        :param group: a group that was declared.
+        :param group: name of a group that was declared.
         """
         return self._groups[group].kinematics
 
     def _entries(self) -> LocatedMapping:
-        """Return the entries of every group: entries of the node replace entries of the file."""
+        """Return the entries of every group; entries of the node replace entries of the file."""
         merged = LocatedMapping()
         if self._path is not None:
             content = read_content(self._path)
@@ -89,7 +89,7 @@ class GroupParameters:
 
 
 def _drop_replaced(own: dict[str, Any], entries: Mapping[str, Any]) -> None:
-    """Remove entries of a file that a node's entries give under another name of the same parameter."""
+    """Remove from ``own`` each entry for a parameter that ``entries`` set too, under the same or another name."""
     name = str(entries.get('kinematics_solver', own.get('kinematics_solver') or ''))
     aliases = solver_spec(name if is_known(name) else DEFAULT_SOLVER).parameter_aliases
     given = {aliases.get(key, key) for key in entries}
@@ -100,7 +100,7 @@ def _drop_replaced(own: dict[str, Any], entries: Mapping[str, Any]) -> None:
 def _copy_entries(
     merged: LocatedMapping, group: str, entries: Mapping[str, Any], place: str
 ) -> None:
-    """Put the entries of a group over those that are there already."""
+    """Write the entries of a group, and the places they come from, into ``merged``; replace present ones."""
     own = merged.setdefault(group, LocatedMapping())
     merged.places[group] = place
     places = getattr(entries, 'places', {})
@@ -111,7 +111,7 @@ def _copy_entries(
 
 def _node_entries(node: Node) -> dict[str, LocatedMapping]:
     """
-    Return the parameters given to a node for each group, under dotted names.
+    Return the parameters given to a node for each group, by dotted names without prefix and group.
 
     :raises InvalidParameter: for a value that belongs to no key.
     """
@@ -134,7 +134,7 @@ def _node_entries(node: Node) -> dict[str, LocatedMapping]:
 
 
 class _DeclaredGroup:
-    """One group whose parameters are declared on the node."""
+    """The kinematics of one group whose parameters are declared on the node."""
 
     def __init__(
         self, node: Node, kinematics: GroupKinematics, changed: Callable[[GroupKinematics], None]
@@ -154,7 +154,7 @@ class _DeclaredGroup:
         self._take(None)
 
     def _listen(self, resource: str, values: Mapping[str, Any]) -> Any:
-        """Declare the parameters of one file with resolved values, and follow their changes."""
+        """Declare the parameters of one file with resolved values, and follow their changes; return the listener."""
         overrides = parameter_overrides(self._node)
         for key, value in values.items():
             name = self._prefix + key
@@ -166,12 +166,12 @@ class _DeclaredGroup:
         return listener
 
     def _common_values(self) -> dict[str, Any]:
-        """Return the values of the keys that every solver has."""
+        """Return the values of the keys that every solver has, by key."""
         fields = {key: getattr(self.kinematics, field) for key, field in KINEMATICS_FIELDS.items()}
         return {**fields, 'kinematics_solver': self.kinematics.requested_solver}
 
     def _take(self, _params: Any) -> None:
-        """Hand on the kinematics after a change; while parameters are being declared, leave it for later."""
+        """Call ``changed`` with new kinematics if a value changed; do nothing until all parameters are declared."""
         if not self._listeners:
             return
         fields = {
@@ -193,8 +193,8 @@ class _DeclaredGroup:
         """
         Return the value of a parameter after the change in progress.
 
-        The node has all values of an atomic change before the first listener hears of it; the two listeners hear of
-        it one after the other, and half a change must not be served.
+        The node has all values of an atomic change before the first of the two listeners is called, so that half a
+        change is never served.
         """
         if hasattr(self._node, 'add_post_set_parameters_callback'):
             return self._node.get_parameter(self._prefix + key).value
@@ -203,7 +203,7 @@ class _DeclaredGroup:
         return operator.attrgetter(key)(owner.get_params())
 
     def _changed_sources(self, values: Mapping[str, Any]) -> dict[str, str]:
-        """Return the new origin of every value that is another than before."""
+        """Return the new origin, by name, of every value that differs from the present kinematics."""
         before = self.kinematics
         known = {field: getattr(before, field) for field in KINEMATICS_FIELDS.values()}
         known |= self._schema.complete(before.parameters)

@@ -1,8 +1,8 @@
 """
 Integers for double parameters: ``target_tolerance: 1`` means 1.0, in files and at run time.
 
-rclpy keeps the type that was written. It refuses an integer for a parameter that was declared as a double, before
-any callback that validates is called; so integers are converted before rclpy sees them.
+rclpy keeps the type in which a value was written. It refuses an integer for a parameter that was declared as a double,
+before any callback that validates is called; so integers are converted before rclpy sees them.
 """
 
 from collections.abc import Iterable
@@ -23,9 +23,9 @@ _DECLARED_AS = {False: Parameter.Type.DOUBLE, True: Parameter.Type.DOUBLE_ARRAY}
 
 def promote(parameter: Parameter, declared: Parameter.Type) -> Parameter:
     """
-    Return the parameter as a double where integers stand for doubles, else as it is.
+    Return the parameter as a double if an integer was given for a double, else unchanged.
 
-    :param parameter: name, type and value as they were written.
+    :param parameter: name, type and value as given.
     :param declared: the type that the parameter is declared with.
     """
     if _PROMOTED.get(parameter.type_) is not declared:
@@ -36,15 +36,15 @@ def promote(parameter: Parameter, declared: Parameter.Type) -> Parameter:
 
 
 class _Promotion:
-    """The pre-set callback of one node; it must not refer to the node, which is its key below."""
+    """The pre-set callback of one node. It must not refer to the node, which is its key in ``_PROMOTIONS``."""
 
     def __init__(self) -> None:
-        """Promote nothing yet."""
+        """Start without declared parameters."""
         self.declared: dict[str, Parameter.Type] = {}
 
     def __call__(self, parameters: Iterable[Parameter]) -> list[Parameter]:
         """
-        Return the parameters with integers promoted where doubles are declared.
+        Return the parameters, with integers converted to doubles if doubles are declared.
 
         :param parameters: the parameters to set.
         """
@@ -60,7 +60,7 @@ sets all parameters that they return, so with two of them the unconverted intege
 
 def parameter_overrides(node: Node) -> dict[str, Any]:
     """
-    Return the values that files and the command line give to parameters not declared yet; changes count.
+    Return the node's own mapping of values from files and the command line, by name; changes to it take effect.
 
     :param node: the node.
     """
@@ -71,7 +71,7 @@ def parameter_overrides(node: Node) -> dict[str, Any]:
 
 def accept_integers(node: Node, prefix: str, schema: ParameterSchema) -> None:
     """
-    Let integers stand for the double parameters of a schema: in overrides, and in later changes.
+    Accept integers for the double parameters of a schema: in overrides, which are converted, and in later changes.
 
     rclpy of Humble has no pre-set callbacks: there, only overrides are converted.
 
@@ -92,7 +92,7 @@ def accept_integers(node: Node, prefix: str, schema: ParameterSchema) -> None:
 
 
 def _promotion(node: Node) -> _Promotion:
-    """Return the node's callback, made and registered when it has none yet."""
+    """Return the pre-set callback of a node; the first call makes and registers it."""
     if node not in _PROMOTIONS:
         _PROMOTIONS[node] = _Promotion()
         node.add_pre_set_parameters_callback(_PROMOTIONS[node])

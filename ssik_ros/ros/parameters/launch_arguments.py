@@ -32,7 +32,7 @@ class LaunchArgument(NamedTuple):
 
     @property
     def declaration(self) -> dict[str, Any]:
-        """Return the arguments of ``DeclareLaunchArgument`` apart from the name."""
+        """Return the keyword arguments of ``DeclareLaunchArgument``, without the name."""
         fields: dict[str, Any] = {'default_value': self.default, 'description': self.description}
         return {**fields, 'choices': list(self.choices)} if self.choices else fields
 
@@ -63,12 +63,12 @@ RESPAWN = LaunchArgument(
 
 def require_packages(launch_file: str, packages: Mapping[str, str]) -> None:
     """
-    Refuse to start anything where a package is missing: launch would leave the nodes it has started running.
+    Raise an error, before anything starts, if a package is missing: launch would leave started nodes running.
 
     :param launch_file: path of the launch file.
-    :param packages: the packages whose nodes are to be started, with the argument that leaves them out; empty if
-        the argument does not exist.
-    :raises ValueError: for packages that are not installed; says how to get or leave out each.
+    :param packages: for each package whose nodes are to be started, the launch argument that leaves them out; empty
+        without such an argument.
+    :raises ValueError: for packages that are not installed; the text says how to install or leave out each.
     """
     missing = [name for name in packages if find_package(name) is None]
     if not missing:
@@ -84,10 +84,10 @@ def require_packages(launch_file: str, packages: Mapping[str, str]) -> None:
 
 def node_arguments(node: str, names: Sequence[str] = ()) -> tuple[LaunchArgument, ...]:
     """
-    Return the launch arguments that a node's parameters make, with their defaults and descriptions.
+    Return one launch argument for each parameter of a node, with its default and description.
 
     :param node: name of the executable.
-    :param names: of the parameters, in the order of the launch file; empty for all.
+    :param names: names of the parameters, in the order of the launch file; empty for all.
     """
     schema = load_schema(f'ssik_ros.ros:{node}_parameters.yaml')
     parameters = {parameter.name: parameter for parameter in schema.parameters}
@@ -110,15 +110,15 @@ def require_known_arguments(
     words: Sequence[str], launch_file: str, arguments: Iterable[LaunchArgument]
 ) -> None:
     """
-    Refuse a misspelt argument of ``ros2 launch``, which launch itself passes over without a word.
+    Raise an error for a misspelt argument of ``ros2 launch``, which launch itself ignores.
 
-    Arguments of a launch file that includes this one are its own matter. A name that is close to none of ours may be
-    meant for a substitution in a parameter file.
+    Names that are not close to an argument are accepted: a launch file that includes this one, or a substitution in a
+    parameter file, may use them.
 
     :param words: the command line.
     :param launch_file: path of the launch file.
-    :param arguments: those that the launch file has.
-    :raises ValueError: for a name close to one of ours.
+    :param arguments: the arguments of the launch file.
+    :raises ValueError: for a name close to one of these arguments.
     """
     name = Path(launch_file).name
     places = [index for index, word in enumerate(words) if Path(word).name == name]

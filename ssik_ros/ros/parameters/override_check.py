@@ -1,4 +1,4 @@
-"""Values given to a node under names that it does not have: a misspelling is an error, the rest is named once."""
+"""Checks parameter names given to a node: a misspelt name is an error, other unknown names are logged once."""
 
 from collections.abc import Iterable
 import logging
@@ -23,10 +23,10 @@ OF_MOVEIT = (
 
 def check_overrides(node: Node, prefixes: Iterable[str]) -> None:
     """
-    Refuse misspelt parameters, and warn of those that no node reads.
+    Raise an error for a misspelt parameter, and log a warning about other parameters that are not used.
 
     :param node: a node that has declared its own parameters.
-    :param prefixes: first parts of names that somebody else reads.
+    :param prefixes: first parts of names that other code reads.
     :raises InvalidParameter: for a name close to one that exists.
     """
     read = {*OF_RCLPY, *(prefix.rstrip('.') for prefix in prefixes)}

@@ -1,4 +1,4 @@
-"""How a parameter of a schema is declared in ROS: its type, and its descriptor with description and range."""
+"""ROS types and descriptors of the parameters of a schema."""
 
 from collections.abc import Callable, Sequence
 import sys
@@ -28,7 +28,7 @@ _ENDS: dict[str, Callable[[Sequence[Any], Any], tuple[Any, Any]]] = {
 
 def ros_type(parameter: Parameter) -> RosParameter.Type:
     """
-    Return the type that a parameter is declared with.
+    Return the ROS type with which a parameter is declared.
 
     :param parameter: any parameter but one of type ``none``, which is not declared.
     """
@@ -38,7 +38,7 @@ def ros_type(parameter: Parameter) -> RosParameter.Type:
 
 def make_descriptor(parameter: Parameter) -> ParameterDescriptor:
     """
-    Return the descriptor with description, read-only mark, constraints and the range of the validators.
+    Return the ROS descriptor: description, read-only mark, constraints, and the range of the validators.
 
     :param parameter: the parameter.
     """
@@ -60,7 +60,7 @@ def make_descriptor(parameter: Parameter) -> ParameterDescriptor:
 
 
 def _limits(parameter: Parameter) -> tuple[Any, Any] | None:
-    """Return the ends of the range that validators leave, or None where they leave everything."""
+    """Return the lower and upper end that validators allow, both or one; None without such validators."""
     scalar = parameter.type.scalar
     if scalar not in _OPEN:
         return None

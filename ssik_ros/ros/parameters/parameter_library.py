@@ -1,8 +1,8 @@
 """
 Parameter files as classes for nodes: ``load_parameters('package:file.yaml').ParamListener(node)``.
 
-Code that generate_parameter_library generated from exactly this file declares and validates where there is any,
-our own code elsewhere; the classes and their behaviour are the same (docs/adr/0005-parameter-library.md).
+Declarations and validation are done by code that generate_parameter_library generated from exactly this file, or else
+by code of this package; the classes and their behaviour are the same (docs/adr/0005-parameter-library.md).
 """
 
 import functools
@@ -17,7 +17,7 @@ from ssik_ros.solvers.options.parameter_file import load_schema, read_resource
 @functools.cache
 def load_parameters(resource: str) -> Any:
     """
-    Return the class of a parameter file, with ``Params`` and ``ParamListener``.
+    Return the class of a parameter file, with the classes ``Params`` and ``ParamListener``; one for each file.
 
     :param resource: ``package:relative/path`` of a file in generate_parameter_library syntax.
     :raises ConfigError: when the file is missing or malformed.

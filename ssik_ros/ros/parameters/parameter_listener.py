@@ -1,8 +1,8 @@
 """
 Parameters of a node by a schema: the two classes that generate_parameter_library makes from a file.
 
-Declared with type, default, description and range; checked when they are set; handed out as a copy with
-nested structs. A change counts after every callback of the node has agreed to it, and then as a whole.
+Parameters are declared with type, default, description and range, checked when they are set, and read as a copy with
+nested structs. A change takes effect as a whole, after every callback of the node has agreed to it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -45,21 +45,21 @@ class Params:
     schema: ParameterSchema
 
     def __init__(self) -> None:
-        """Hold the defaults."""
+        """Set all attributes to the defaults."""
         self.stamp_ = Time()
         for parameter in declared_parameters(self.schema):
             _assign(self, parameter.name, _plain(parameter.default))
 
 
 def _plain(value: Any) -> Any:
-    """Return a default as ROS has it: lists instead of tuples, None for a required one."""
+    """Return a default in ROS types: a list instead of a tuple, None for a required parameter."""
     if value is REQUIRED:
         return None
     return list(value) if isinstance(value, tuple) else value
 
 
 def _assign(params: Any, name: str, value: Any) -> None:
-    """Set an attribute of nested structs by its dotted name."""
+    """Set an attribute by its dotted name; missing nested structs are made."""
     *structs, leaf = name.split('.')
     for struct in structs:
         params = vars(params).setdefault(struct, _Struct())
@@ -95,7 +95,7 @@ class ParamListener:
         follow_changes(node, self._check, self._adopt)
 
     def get_params(self) -> Any:
-        """Return a copy of the present values."""
+        """Return a copy of the present values, as ``Params``."""
         # Published values are replaced and never written to, so this needs no lock. A Time cannot be
         # copied and does not change: the copy shares it.
         params = self.params_
@@ -111,14 +111,14 @@ class ParamListener:
 
     def set_user_callback(self, callback: UserCallback) -> None:
         """
-        Have a function called with a copy of the values after each change.
+        Set the function that is called with a copy of all values after each change.
 
-        :param callback: replaces the one before.
+        :param callback: replaces the callback before.
         """
         self.user_callback = callback
 
     def clear_user_callback(self) -> None:
-        """Have no function called after changes."""
+        """Remove the function that is called after changes."""
         self.user_callback = None
 
     def refresh_dynamic_parameters(self) -> None:
@@ -145,7 +145,7 @@ class ParamListener:
 
     def set_params_from_dict(self, param_dict: Mapping[str, Any]) -> SetParametersResult:
         """
-        Change values here without setting the node's parameters; all of them or none.
+        Change values in this listener without setting the node's parameters; all of them or none.
 
         :param param_dict: values by full name, prefix included; nested or dotted.
         """
@@ -153,7 +153,7 @@ class ParamListener:
 
     def update(self, parameters: Iterable[RosParameter]) -> SetParametersResult:
         """
-        Change values here without setting the node's parameters; all of them or none.
+        Change values in this listener without setting the node's parameters; all of them or none.
 
         :param parameters: parameters by their full names; parameters of other listeners are skipped.
         """
@@ -165,7 +165,7 @@ class ParamListener:
 
     def update_internal_params(self, updated_params: Params) -> None:
         """
-        Publish values that were checked.
+        Replace the present values, without a check.
 
         :param updated_params: must not be written to afterwards.
         """
@@ -175,7 +175,7 @@ class ParamListener:
         """
         Declare all parameters that the node lacks, then read and check all values.
 
-        :raises ParameterUninitializedException: and others, as the constructor.
+        :raises ParameterUninitializedException: and other errors, as the constructor.
         """
         for name, parameter in self._declared.items():
             if not self.node_.has_parameter(name):
@@ -195,7 +195,7 @@ class ParamListener:
         self.update_internal_params(updated)
 
     def _own(self, parameters: Iterable[RosParameter]) -> list[RosParameter]:
-        """Return the parameters that this listener declared, integers promoted."""
+        """Return those parameters that this listener declared, with integers converted to doubles as declared."""
         return [
             promote(given, ros_type(self._declared[given.name]))
             for given in parameters
@@ -203,25 +203,25 @@ class ParamListener:
         ]
 
     def _check(self, parameters: Iterable[RosParameter]) -> SetParametersResult:
-        """Return whether the values are allowed; changes nothing, for others may still refuse them."""
+        """Return whether the values are allowed; nothing is changed, as other callbacks may still refuse them."""
         own = self._own(parameters)
         wrong = (_wrong_type(self._declared[given.name], given) for given in own)
         reason = next(filter(None, wrong), '') or self._refusal(own)
         return SetParametersResult(successful=not reason, reason=reason)
 
     def _refusal(self, own: Iterable[RosParameter]) -> str:
-        """Return why one of the values, which have the right types, is refused, or an empty string."""
+        """Return why one of the values, which have the right types, is refused; empty if all are accepted."""
         reasons = (_out_of_range(self._declared[given.name], given) for given in own)
         return next(filter(None, reasons), '')
 
     def _adopt(self, parameters: Iterable[RosParameter]) -> None:
-        """Take over values that the node has accepted; values of other listeners do not make ours old."""
+        """Take over values that the node has accepted; without a parameter of this listener, do nothing."""
         own = self._own(parameters)
         if own:
             self._change_to(own)
 
     def _change_to(self, own: Iterable[RosParameter]) -> None:
-        """Publish the present values with these in their place, stamp them, tell the user."""
+        """Replace these values, set the stamp to now, and call the user's callback."""
         with self._change:
             updated = self.get_params()
             for given in own:
@@ -242,11 +242,11 @@ def follow_changes(
     adopt: Callable[[Iterable[RosParameter]], None],
 ) -> None:
     """
-    Have changes checked before they are made, and taken over after they were made.
+    Call ``check`` before parameters of a node change, and ``adopt`` after they have changed.
 
     :param node: the node whose parameters are set.
-    :param check: says whether values are allowed.
-    :param adopt: takes over values once every callback of the node has agreed.
+    :param check: returns whether values are allowed.
+    :param adopt: takes over values that every callback of the node has accepted.
     """
     if hasattr(node, 'add_post_set_parameters_callback'):
         node.add_on_set_parameters_callback(check)
@@ -264,7 +264,7 @@ def follow_changes(
 
 
 def _declare(node: Node, name: str, parameter: Parameter) -> None:
-    """Declare one parameter, required ones only by their type."""
+    """Declare one parameter with its default; one without default is declared by its type only."""
     default, kind = _plain(parameter.default), ros_type(parameter)
     by_type = default is None or default == []
     node.declare_parameter(name, kind if by_type else default, make_descriptor(parameter))
@@ -274,7 +274,7 @@ def _declare(node: Node, name: str, parameter: Parameter) -> None:
 
 
 def _wrong_type(parameter: Parameter, given: RosParameter) -> str:
-    """Return why a value's type is refused, or an empty string."""
+    """Return why the type of a value is refused; empty if it is right."""
     expected = ros_type(parameter)
     if given.type_ is expected:
         return ''
@@ -282,21 +282,21 @@ def _wrong_type(parameter: Parameter, given: RosParameter) -> str:
 
 
 def _out_of_range(parameter: Parameter, given: RosParameter) -> str:
-    """Return the message of the first validator that refuses a value, or an empty string."""
+    """Return the text of the first validator that refuses a value; empty if all accept it."""
     value = _value(given)
     reasons = (validator.reason(given.name, value) for validator in parameter.validators)
     return next(filter(None, reasons), '')
 
 
 def _value(given: RosParameter) -> Any:
-    """Return a value with arrays as lists; through a service, rclpy gives ``array.array``."""
+    """Return the value of a parameter, arrays as lists; through a service, rclpy gives ``array.array``."""
     is_array = given.value is not None and not isinstance(given.value, bool | int | float | str)
     return list(given.value) if is_array else given.value
 
 
 def make_parameter_class(schema: ParameterSchema) -> type:
     """
-    Return the class that generate_parameter_library would make: named after the root, with two classes.
+    Return the class that generate_parameter_library would make: it has the root's name, and two classes in it.
 
     :param schema: the parameters.
     """

@@ -23,22 +23,25 @@ LONGEST_REASON = 300
 
 
 class CallSummary(NamedTuple):
-    """Record of one service."""
+    """Statistics of the calls of one service since the start."""
 
     calls: int
     successes: int
-    """Responses with SUCCESS, which are verified."""
+    """Responses with SUCCESS, which are verified, and all responses of services without codes."""
     deadline_misses: int
     """Responses whose search the clock ended before a solution, or before all of them."""
     quantiles: tuple[float, float, float]
-    """p50, p95, p99 of the time from the arrival of a request to its response within the node [s], of the last calls."""
+    """p50, p95 and p99 of the time in the node from the arrival of a request to its response [s], of the last calls."""
     overrun: tuple[float, float]
-    """p50 and p99 of the time from the deadline to the response within the node [s], of the last deadline misses; negative
-    where searches ended before, to leave time for other responses."""
+    """
+    p50 and p99 of the time in the node from the deadline to the response [s], for the last deadline misses.
+
+    Negative if searches ended before the deadline, to leave time for other responses.
+    """
     overruns_beyond_goal: int
     """Deadline misses, since the start, whose response came more than :data:`OVERRUN_GOAL` after the deadline."""
     reasons: tuple[str, ...]
-    """Of the last failures, newest first."""
+    """Texts of the last failures, newest first."""
 
 
 Call = tuple[float, MoveItErrorCodes | None, Cause, float | None]
@@ -47,20 +50,20 @@ Call = tuple[float, MoveItErrorCodes | None, Cause, float | None]
 
 
 class CallRecords:
-    """Records of one service; may be used by several threads at once."""
+    """Collects the calls of one service; several threads may use it at once."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Start without calls."""
         self._lock = threading.Lock()
         self.calls: deque[Call] = deque()
-        """Calls that are not counted yet; counting takes longer than noting, and a response would wait for it."""
+        """Calls to be counted later: a response does not wait for the statistics."""
         self._times: deque[float] = deque(maxlen=KEPT)
         self._overruns: deque[float] = deque(maxlen=KEPT)
         self._reasons: deque[str] = deque(maxlen=REASONS)
         self._calls = self._successes = self._late = self._beyond_goal = 0
 
     def count(self) -> None:
-        """Count the calls that are noted."""
+        """Move the calls in ``calls`` into the statistics."""
         with self._lock:
             self._count()
 
@@ -82,7 +85,7 @@ class CallRecords:
             self._reasons.appendleft(text[:LONGEST_REASON])
 
     def summary(self) -> CallSummary:
-        """Return all records."""
+        """Return the statistics of all calls until now."""
         with self._lock:
             self._count()
             times, overruns = list(self._times), list(self._overruns)

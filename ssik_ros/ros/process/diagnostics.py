@@ -21,23 +21,24 @@ MISSING = 'The package diagnostic_msgs is not installed: nothing is published on
 
 
 class Status(NamedTuple):
-    """The state of one part of a node."""
+    """The status of one part of a node, as /diagnostics has it."""
 
     name: str
     is_well: bool
+    """Whether the level is OK, not WARN."""
     text: str
     values: Mapping[str, str]
 
 
 class Diagnostics(ABC):
-    """Publishes statuses."""
+    """Publishes statuses on /diagnostics at a fixed period."""
 
     def __init__(self, node: Node, period: float, hardware: str = '') -> None:
         """
-        Begin to publish, where there are messages for it.
+        Create the publisher and a timer; without diagnostic_msgs, log a warning instead.
 
         :param node: the node.
-        :param period: between messages [s]; 0: never.
+        :param period: time between messages [s]; 0 for none.
         :param hardware: the robot's name; empty without a robot.
         """
         self._node = node
@@ -72,22 +73,22 @@ class Diagnostics(ABC):
 
 
 class ServiceDiagnostics(Diagnostics):
-    """Publishes the records of the services."""
+    """Publishes the call statistics of a node's services on /diagnostics."""
 
     def __init__(self, node: Node, period: float, records: Mapping[str, CallRecords]) -> None:
         """
-        Begin to publish; see :class:`Diagnostics`.
+        Keep the records, and publish as :class:`Diagnostics`.
 
         :param node: the node.
-        :param period: between messages [s]; 0: never.
-        :param records: by service, growing as services are offered.
+        :param period: time between messages [s]; 0 for none.
+        :param records: records by service; services that are added later are published too.
         """
         self._records = records
         self._before: dict[str, int] = {}
         super().__init__(node, period)
 
     def statuses(self) -> Iterator[Status]:
-        """Yield one status for each service."""
+        """Yield one status for each service; WARN without a robot, and after new deadline misses."""
         for name, records in sorted(self._records.items()):
             summary = records.summary()
             late = summary.deadline_misses - self._before.get(name, 0)

@@ -1,9 +1,9 @@
 """
-How SIGINT and SIGTERM end an executable of this package, from its first moment on.
+Handlers of SIGINT and SIGTERM for the executables of this package, from the first moment on.
 
-Importing ROS and the solvers takes a second or more. This module imports neither, so its handlers are there before:
-until the node runs, a signal ends the process at once. Then it interrupts the main thread, which ends the node. No
-handlers are set after ``rclpy.init``: that would remove the handlers of a benchmark, in which rclpy has its own.
+Importing ROS and the solvers takes a second or more. This module imports neither, so that its handlers are set before:
+until the node runs, a signal ends the process at once. After that, it interrupts the main thread, which ends the node.
+No handlers are set after ``rclpy.init``: that would remove the handlers of a benchmark, in which rclpy has its own.
 """
 
 from collections.abc import Callable
@@ -19,17 +19,17 @@ Handler = Callable[[int, FrameType | None], object]
 
 
 class EarlyEnd:
-    """Ends a process on a signal: at once until the node runs, and after a while if the node does not end."""
+    """Handles SIGINT and SIGTERM: ends the process at once, until the node installs another handler."""
 
     def __init__(self) -> None:
-        """Leave all signals as they are."""
+        """Leave all signals unchanged."""
         self._handler: Handler | None = None
 
     def arm(self, exit_code: int) -> None:
         """
-        End the process on signals from now on.
+        Install the handlers: from now on, a signal ends the process.
 
-        :param exit_code: its exit code.
+        :param exit_code: exit code of the process.
         """
         self._handler = lambda number, frame: os._exit(exit_code)
         for number in SIGNALS:
@@ -37,7 +37,7 @@ class EarlyEnd:
 
     def hand_over(self, handler: Handler) -> None:
         """
-        Call another handler from now on, where the process was armed.
+        Call another handler on signals from now on; do nothing if :meth:`arm` was not called.
 
         :param handler: the handler.
         """
@@ -50,7 +50,7 @@ class EarlyEnd:
 
 
 def ignore_signals() -> None:
-    """Ignore further signals: Ctrl-C below a launch file arrives twice, from the terminal and from launch."""
+    """Ignore further signals: Ctrl-C under a launch file arrives twice, from the terminal and from launch."""
     for number in SIGNALS:
         # Not SIG_IGN: Python reports a signal that is already waiting for its handler then.
         signal.signal(number, lambda number, frame: None)
@@ -58,9 +58,9 @@ def ignore_signals() -> None:
 
 def interrupt_once(number: int, frame: FrameType | None) -> None:
     """
-    Raise the exception that Ctrl-C raises, and ignore further signals while the program puts things in order.
+    Raise KeyboardInterrupt and ignore further signals, so that the program can clean up.
 
-    :param number, frame: as handlers get them.
+    :param number, frame: arguments of a signal handler; not read.
     :raises KeyboardInterrupt: always.
     """
     del number, frame
@@ -70,9 +70,9 @@ def interrupt_once(number: int, frame: FrameType | None) -> None:
 
 def end_process(exit_code: int) -> None:
     """
-    End the process without the end of the interpreter, in which a second signal would kill it.
+    Flush the output and end the process without the interpreter's shutdown, in which a second signal would kill it.
 
-    :param exit_code: its exit code.
+    :param exit_code: exit code of the process.
     """
     for stream in (sys.stdout, sys.stderr):
         try:

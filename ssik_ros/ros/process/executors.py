@@ -47,23 +47,23 @@ TAKEN_AT_ONCE = 32
 
 
 class Turn(NamedTuple):
-    """The turn of a request: information for its handler, in addition to the request itself."""
+    """Times of a request that its handler needs, in addition to the request itself."""
 
     arrived: float
-    """When the request was taken from the middleware, by ``time.monotonic`` [s]."""
+    """Time at which the request was taken from the middleware, by ``time.monotonic`` [s]."""
     budget: float = math.inf
-    """Time from then to the deadline [s]."""
+    """Time from the arrival to the deadline [s]."""
     is_late: bool = False
-    """Whether the request is late: see :class:`RequestQueue`."""
+    """Whether the request is late, see :class:`RequestQueue`."""
     reserve: float = 0.0
-    """How long before its deadline the request has to end, because the responses of other requests need time too [s]."""
+    """How long before its deadline the request has to end, to leave time for the responses to other requests [s]."""
 
 
 class _Present(threading.local):
-    """Present work of a thread."""
+    """The request that each thread handles at present."""
 
     turn: Turn | None = None
-    """Of the request that the thread handles; None outside of an :class:`InlineExecutor`."""
+    """Turn of the request that the thread handles; None outside of an :class:`InlineExecutor`."""
 
 
 PRESENT = _Present()
@@ -76,9 +76,9 @@ class _Taken(NamedTuple):
     request: Any
     header: Any
     arrived: float
-    """By ``time.monotonic`` [s]."""
+    """Time of arrival, by ``time.monotonic`` [s]."""
     budget: float = math.inf
-    """Time from then to the deadline [s]."""
+    """Time from the arrival to the deadline [s]."""
 
 
 class InlineExecutor(SingleThreadedExecutor):
@@ -104,11 +104,11 @@ class InlineExecutor(SingleThreadedExecutor):
         context: Context | None = None,
     ) -> None:
         """
-        Start no thread yet.
+        Prepare the executor; :meth:`spin` starts the threads.
 
         :param threads: how many callbacks may run at once; threads are made when they are needed.
         :param report: called with the exception of a callback, or of reading a message; the executor goes on.
-        :param context: as for any executor.
+        :param context: ROS context; None for the default one.
         """
         super().__init__(context=context)
         self._limit = threads
@@ -117,9 +117,9 @@ class InlineExecutor(SingleThreadedExecutor):
         self._callbacks = 0
         """Number of the latest callback."""
         self._running = 0
-        """Number of the callback that the leading thread runs; 0 when it waits."""
+        """Number of the callback that the leading thread runs; 0 while the thread waits."""
         self._is_led = False
-        """Whether a thread leads, or could not be relieved; false while all are at long callbacks."""
+        """Whether a thread leads; false while all threads run long callbacks."""
         self._threads: set[threading.Thread] = set()
         self._active = threading.Event()
         self._ended = threading.Event()
@@ -133,11 +133,11 @@ class InlineExecutor(SingleThreadedExecutor):
         self._handled = 0
         """Number of requests that are being handled."""
         self._has_looked = False
-        """Whether everything else had its chance since the last request of the queue."""
+        """Whether other entities were looked at after the last request of the queue."""
         self.context.on_shutdown(self._end)
 
     def spin(self) -> None:
-        """Run callbacks until the context or the executor is shut down."""
+        """Start the threads, and wait until the context or the executor is shut down."""
         with self._change:
             if not self._threads and not self._ended.is_set():
                 self._is_led = True
@@ -149,7 +149,7 @@ class InlineExecutor(SingleThreadedExecutor):
 
     def add_node(self, node: Node) -> bool:
         """
-        Run the callbacks of a node too; return whether it is a new one.
+        Run the callbacks of a node too; return whether the node is new.
 
         :param node: the node.
         """
@@ -158,7 +158,7 @@ class InlineExecutor(SingleThreadedExecutor):
 
     def remove_node(self, node: Node) -> None:
         """
-        Run the callbacks of a node no more.
+        Stop running the callbacks of a node.
 
         :param node: the node.
         """
@@ -166,16 +166,16 @@ class InlineExecutor(SingleThreadedExecutor):
         self.wake()
 
     def wake(self) -> None:
-        """Look at the nodes anew; they call this when they made or destroyed something."""
+        """Read the entities of all nodes anew; nodes call this after they made or destroyed one."""
         self._has_changed = True
         super().wake()
 
     def shutdown(self, timeout_sec: float | None = None, **options: Any) -> bool:
         """
-        Begin no further callback; return whether those in progress have ended.
+        Start no further callback; return whether all callbacks in progress have ended.
 
         :param timeout_sec: how long to wait for them [s]; None for as long as it takes.
-        :param options: as for any executor.
+        :param options: other arguments of ``Executor.shutdown``.
         """
         self._end()
         self.wake()
@@ -191,7 +191,7 @@ class InlineExecutor(SingleThreadedExecutor):
         return super().shutdown(0.0, **options) and have_ended
 
     def _end(self) -> None:
-        """Let every thread end as soon as it has no callback to run."""
+        """Tell every thread to end as soon as it has no callback to run."""
         self._ended.set()
         self._active.set()
 
@@ -202,7 +202,7 @@ class InlineExecutor(SingleThreadedExecutor):
         thread.start()
 
     def _lead(self) -> None:
-        """Lead until relieved; a callback in progress then is the last of this thread."""
+        """Wait and run callbacks until another thread leads, then end; start a new leader if no thread leads."""
         while self._lead_once():
             pass
         with self._change:
@@ -213,7 +213,7 @@ class InlineExecutor(SingleThreadedExecutor):
                 self._add_thread(self._lead)
 
     def _lead_once(self) -> bool:
-        """Wait, run one callback, and return whether this thread still leads."""
+        """Wait, run one callback, and return whether this thread still leads; report an exception."""
         try:
             task = self._next()
         except (ShutdownException, ExternalShutdownException, ConditionReachedException):
@@ -226,11 +226,11 @@ class InlineExecutor(SingleThreadedExecutor):
         return self._run(task)
 
     def _is_over(self) -> bool:
-        """Return whether no further callback is to begin."""
+        """Return whether no further callback may start."""
         return self._ended.is_set() or not self.context.ok()
 
     def _give_up(self) -> bool:
-        """End everything; return that this thread leads no more."""
+        """End the executor and drop waiting requests; return False, as this thread leads no longer."""
         self._end()
         self._drop_wait_set()
         self._requests.clear()
@@ -243,7 +243,7 @@ class InlineExecutor(SingleThreadedExecutor):
             self._wait_set = None
 
     def _next(self) -> Callable[[], Any]:
-        """Return the next thing to run, as soon as there is one."""
+        """Wait for the next callback, and return a function that runs it; raise ShutdownException at the end."""
         while not self._is_over():
             if self._tasks:
                 task = self._waiting_task()
@@ -272,7 +272,7 @@ class InlineExecutor(SingleThreadedExecutor):
         raise ShutdownException()
 
     def _sort(self, found: list[Ready]) -> None:
-        """Take the requests of services that are ready; everything else is run before the next request."""
+        """Queue the requests of ready services; keep all other ready entities, which run before the next request."""
         early = []
         for ready in found:
             if _is_taken_early(ready):
@@ -283,7 +283,7 @@ class InlineExecutor(SingleThreadedExecutor):
             self._take_requests(service)
 
     def _take_requests(self, service: Any) -> None:
-        """Let the requests of a service wait for their turn, as far as there is room."""
+        """Move requests of a service from the middleware to the queue, as long as the queue has room."""
         budget_of = getattr(service.callback, 'budget', None)
         with self._taking:
             for _ in range(min(TAKEN_AT_ONCE, self._requests.room)):
@@ -296,7 +296,7 @@ class InlineExecutor(SingleThreadedExecutor):
                 self._requests.put(taken, arrived, budget)
 
     def _present_wait_set(self) -> ReusedWaitSet | None:
-        """Return the wait set; None if rclpy waits."""
+        """Return the wait set, made anew after a change of the nodes; None if rclpy has to wait itself."""
         if self._reuses and (self._has_changed or self._wait_set is None):
             self._drop_wait_set()
             self._has_changed = False
@@ -308,14 +308,14 @@ class InlineExecutor(SingleThreadedExecutor):
         return self._wait_set
 
     def _waiting_task(self) -> Callable[[], Any] | None:
-        """Return a task that no thread runs; forget those that are done."""
+        """Return a task that no thread runs, None without one; drop tasks that are done."""
         with self._tasks_lock:
             self._tasks[:] = [entry for entry in self._tasks if not entry[0].done()]
             waiting = (task for task, _, _ in self._tasks if not task.executing())
             return next(waiting, None)
 
     def _taker(self, ready: Ready) -> Callable[[], Any] | None:
-        """Return a function that takes and runs a ready entity; None when its group is busy."""
+        """Return a function that takes and runs a ready entity; None if its group is busy or it is no longer ready."""
         kind, entity, node = ready
         if not entity.callback_group.can_execute(entity):
             if kind == 'guard_condition':
@@ -338,20 +338,20 @@ class InlineExecutor(SingleThreadedExecutor):
         return task
 
     def _respond(self, service: Any) -> None:
-        """Take a request and send the response, without the coroutines that rclpy makes for each."""
+        """Take one request of a service and send its response, without the coroutines of rclpy."""
         group = service.callback_group
         if not group.beginning_execution(service):
             return
         try:
             request, header = _take(service)
-            # Somebody else may have taken it.
+            # Another process or thread may have taken the request.
             if header is not None:
                 self._respond_to(_Taken(service, request, header, time.monotonic()))
         finally:
             group.ending_execution(service)
 
     def _respond_to(self, taken: _Taken, *, is_late: bool = False) -> None:
-        """Handle a request and send the response."""
+        """Call the handler of a taken request and send the response, even if the handler raises."""
         service, request, header, arrived, budget = taken
         others = len(self._requests) + self._handled
         self._count(1)
@@ -371,12 +371,12 @@ class InlineExecutor(SingleThreadedExecutor):
                     self._requests.note_response(time.monotonic() - begin)
 
     def _count(self, more: int) -> None:
-        """Count requests that are being handled."""
+        """Add to the number of requests that are being handled."""
         with self._change:
             self._handled += more
 
     def _run(self, task: Callable[[], Any]) -> bool:
-        """Run a callback; return whether this thread still leads afterwards."""
+        """Run a callback and report its exception; return whether this thread still leads afterwards."""
         with self._change:
             self._callbacks += 1
             number = self._running = self._callbacks
@@ -396,12 +396,12 @@ class InlineExecutor(SingleThreadedExecutor):
             if still_leads:
                 self._running = 0
         if not still_leads and self._guard is not None:
-            # Whoever waits now has left out the group of this callback, which is free again.
+            # The thread that waits now has left out the group of this callback, which is free again.
             self._guard.trigger()
         return still_leads
 
     def _watch(self) -> None:
-        """Give the lead to another thread whenever a callback takes long."""
+        """Let another thread lead whenever a callback takes long, and respond to late requests, until the end."""
         hasty = 0
         while not self._is_over():
             self._active.wait()
@@ -417,7 +417,7 @@ class InlineExecutor(SingleThreadedExecutor):
         self._end()
 
     def _take_for_nobody(self) -> None:
-        """Take requests while no thread leads, so that their arrival is known."""
+        """Queue the requests of services while no thread leads, so that their time of arrival is known."""
         wait_set = self._wait_set
         for ready in () if wait_set is None else wait_set.services:
             if _is_taken_early(ready):
@@ -427,7 +427,7 @@ class InlineExecutor(SingleThreadedExecutor):
                     self._report(error)
 
     def _respond_to_late(self) -> None:
-        """Respond to the requests whose deadlines have passed while the leading thread is at a callback."""
+        """Respond to requests whose deadlines passed while the leading thread runs a callback; report exceptions."""
         while (taken := self._requests.take_late(time.monotonic())) is not None:
             try:
                 self._respond_to(taken, is_late=True)
@@ -436,7 +436,7 @@ class InlineExecutor(SingleThreadedExecutor):
 
     def _relieve(self, seen: int) -> bool:
         """
-        Return whether the leading thread is still at a callback, which it then finishes without being watched.
+        Return whether the leading thread still runs a callback; if so, another thread leads if the limit allows.
 
         :param seen: number of the callback.
         """
@@ -455,7 +455,7 @@ class InlineExecutor(SingleThreadedExecutor):
 
 
 def _is_taken_early(ready: Ready) -> bool:
-    """Return whether requests of something that is ready may wait in the queue: several of them may run at once."""
+    """Return whether requests of a ready entity may wait in the queue: a service in a reentrant group."""
     kind, entity, _ = ready
     return (
         kind == 'service'
@@ -465,7 +465,7 @@ def _is_taken_early(ready: Ready) -> bool:
 
 
 def _take(service: Any) -> tuple[Any, Any]:
-    """Return a request and its header; None for both if none waits or the service was destroyed."""
+    """Return the next request of a service and its header; None for both without a request or a service."""
     try:
         with service.handle:
             request, header = service.handle.service_take_request(service.srv_type.Request)

@@ -14,16 +14,16 @@ REPORT_EVERY = 5.0
 
 
 class LoadingReport:
-    """Says every few seconds which stage the loading is in, how long it has taken, and which stages are left."""
+    """Logs the stage of loading a robot, its duration and the stages that are left, whenever it is told to."""
 
     def __init__(
         self, log: Callable[[str], object], clock: Callable[[], float] = time.monotonic
     ) -> None:
         """
-        Begin with nothing to say.
+        Start without a robot that loads.
 
-        :param log: takes a line.
-        :param clock: monotonic time [s].
+        :param log: called with each line.
+        :param clock: returns monotonic time [s].
         """
         self._log, self._clock = log, clock
         self._begun = 0.0
@@ -31,7 +31,7 @@ class LoadingReport:
 
     def enter(self, stage: int) -> None:
         """
-        Note that a stage begins; the first one begins a robot.
+        Set the present stage; the first stage also starts the clock.
 
         :param stage: index into ``STAGES``.
         """
@@ -40,11 +40,11 @@ class LoadingReport:
         self._stage = stage
 
     def end(self) -> None:
-        """Note that nothing is being loaded any more."""
+        """Note that no robot is being loaded; nothing is logged after that."""
         self._stage = None
 
     def tell(self) -> None:
-        """Log where the loading is, if anything is being loaded; called every ``REPORT_EVERY`` seconds."""
+        """Log the present stage, if a robot is being loaded; called every ``REPORT_EVERY`` seconds."""
         stage = self._stage
         if stage is None:
             return

@@ -1,4 +1,4 @@
-"""Hands the package's log to a node's logger, so that it appears in the console and in /rosout."""
+"""A handler that writes the log of the package to a node's logger, so that it appears in the console and in /rosout."""
 
 from collections.abc import Callable
 import contextlib
@@ -16,9 +16,9 @@ Write = Callable[[int, str, str, str, int], object]
 
 def writer_of(logger: RcutilsLogger) -> Write:
     """
-    Return a function that writes to a node's logger with the place in the source that a record names.
+    Return a function that writes a line to a node's logger, with the place in the source that a record names.
 
-    The methods of the logger look for their caller instead: they find the bridge, and read the paths of all modules.
+    The methods of the logger search for their caller instead: they find the bridge, and read the paths of all modules.
 
     :param logger: the logger.
     """
@@ -38,9 +38,9 @@ class LogBridge(logging.Handler):
 
     def __init__(self, write: Write) -> None:
         """
-        Take the node's logger.
+        Keep the function that writes.
 
-        :param write: of :func:`writer_of`.
+        :param write: result of :func:`writer_of`.
         """
         super().__init__()
         self._write = write
@@ -48,7 +48,7 @@ class LogBridge(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """
-        Write one record; the node's logger has its own idea of levels.
+        Write one record, unless it repeats too soon; the node's logger decides which levels it shows.
 
         :param record: the record.
         """
@@ -61,11 +61,11 @@ class LogBridge(logging.Handler):
             self.handleError(record)
 
     def flush(self) -> None:
-        """Write how many lines were left out, of causes that have been silent since."""
+        """Write the number of lines left out, for causes that have not been logged again."""
         self._write_overdue(all_of_them=False)
 
     def close(self) -> None:
-        """Write how many lines were left out: nothing else follows."""
+        """Write the numbers of all lines left out, and close the handler."""
         self._write_overdue(all_of_them=True)
         super().close()
 
@@ -85,14 +85,14 @@ def _severity_of(level: int) -> int:
 
 def bridge_logging(write: Write) -> LogBridge:
     """
-    Let a node's logger have everything that the package logs, and return the handler.
+    Send the log of the package to a node's logger, and nowhere else; return the handler.
 
-    :param write: of :func:`writer_of`.
+    :param write: result of :func:`writer_of`.
     """
     package = logging.getLogger(_PACKAGE)
     bridge = LogBridge(write)
     package.addHandler(bridge)
-    # Which levels are shown is for the node's logger to say, which may change its mind.
+    # The node's logger decides which levels are shown, and its level may change.
     package.setLevel(logging.DEBUG)
     package.propagate = False
     return bridge
@@ -100,9 +100,9 @@ def bridge_logging(write: Write) -> LogBridge:
 
 def unbridge_logging(bridge: LogBridge) -> None:
     """
-    Undo :func:`bridge_logging`.
+    Close a handler and remove it; after the last one, the package logs as before.
 
-    :param bridge: the handler.
+    :param bridge: the handler that :func:`bridge_logging` returned.
     """
     package = logging.getLogger(_PACKAGE)
     package.removeHandler(bridge)

@@ -1,4 +1,4 @@
-"""Log each fault once in a while, however many requests and messages bring it about."""
+"""Limits the log to one line of each cause in a period, however many requests and messages cause it."""
 
 from collections.abc import Callable
 import logging
@@ -27,9 +27,10 @@ Cause = tuple[object, ...]
 
 
 class _Passed(NamedTuple):
-    """When a cause had its last line, and the lines left out since."""
+    """The last line of a cause, and the number of lines left out after it."""
 
     at: float
+    """Time of that line [s]."""
     left_out: int
     level: int
     text: str
@@ -37,20 +38,20 @@ class _Passed(NamedTuple):
 
 class LogThrottle:
     """
-    Lets one line of each cause pass in a while and counts the others.
+    Lets one line of each cause pass in a period, and counts the others.
 
-    A cause is a fault with its text: three wrong objects are three lines. Requests and messages can make up new texts
-    without end, so of those a place in the source logs a bounded number.
+    A cause is a place in the source with a text: three wrong objects are three lines. Requests and messages can make up
+    new texts without end, so each place in the source may log only ``MOST_TEXTS`` of them in a period.
     """
 
     def __init__(
         self, period: float = LOG_INTERVAL, now: Callable[[], float] = time.monotonic
     ) -> None:
         """
-        Remember nothing yet.
+        Start without lines.
 
-        :param period: between two lines of one cause [s].
-        :param now: a clock [s].
+        :param period: time between two lines of one cause [s].
+        :param now: returns monotonic time [s].
         """
         self._period = period
         self._now = now
@@ -58,10 +59,10 @@ class LogThrottle:
 
     def admit(self, record: logging.LogRecord, text: str) -> str:
         """
-        Return the text to write; empty when it is left out.
+        Return the text to write, with the number of lines left out before; empty if the line is left out.
 
         :param record: the record.
-        :param text: its text.
+        :param text: its formatted text.
         """
         now = self._now()
         cause = self._cause_of(record, now)
@@ -76,9 +77,9 @@ class LogThrottle:
 
     def overdue(self, all_of_them: bool = False) -> list[tuple[int, str]]:
         """
-        Return level and text of causes whose lines have been left out and that were not logged since.
+        Return (level, text) for causes with lines left out, and reset their counts.
 
-        :param all_of_them: also those whose time is not over, because nothing else will follow.
+        :param all_of_them: also causes whose period is not over, because nothing else will follow.
         """
         now, lines = self._now(), []
         for cause, last in list(self._passed.items()):
@@ -88,7 +89,7 @@ class LogThrottle:
         return lines
 
     def _cause_of(self, record: logging.LogRecord, now: float) -> Cause:
-        """Return the common part of lines that count as one."""
+        """Return the key by which lines count as the same cause."""
         kind = record.exc_info[0] if record.exc_info else None
         place = (record.name, record.levelno, record.pathname, record.lineno, kind)
         cause: Cause = (place, record.getMessage())
@@ -104,7 +105,7 @@ class LogThrottle:
         return last is not None and now - last.at < self._period
 
     def _forget(self, now: float) -> None:
-        """Make room: causes that were silent go first, then all that left nothing out."""
+        """Make room: drop silent causes first, then all without lines left out, then all."""
         kept = {c: p for c, p in self._passed.items() if p.left_out or now - p.at < self._period}
         if len(kept) >= MOST_CAUSES:
             kept = {c: p for c, p in kept.items() if p.left_out}

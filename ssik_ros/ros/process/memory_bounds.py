@@ -1,9 +1,9 @@
 """
 Bounds of the memory that a node keeps after large messages.
 
-A message of a megabyte keeps memory in two places. glibc gives each thread a heap of its own, and keeps blocks of up
-to 32 MB in it once one of that size was freed. Fast DDS keeps a buffer for every place of a queue, as large as the largest
-message that it ever held. Settings of the user in the environment are left as they are.
+A message of a megabyte keeps memory in two places. glibc gives each thread its own heap, and after a block of up to 32
+MB was freed, it keeps blocks of that size there. Fast DDS keeps a buffer for every place of a queue, as large as the
+largest message that it ever held. Settings of the user in the environment are left as they are.
 """
 
 import ctypes
@@ -32,13 +32,17 @@ OWN_PROFILES = 'DEFAULT_FASTDDS_PROFILES.xml', 'DEFAULT_FASTRTPS_PROFILES.xml'
 
 
 def bound_memory() -> None:
-    """Set the bounds; before ROS begins, as Fast DDS reads its profile then."""
+    """Set the bounds of heaps and queues; call it before ``rclpy.init``, because Fast DDS reads its profile then."""
     bound_heaps()
     bound_queues()
 
 
 def bound_heaps() -> bool:
-    """Let freed memory go back to the system; return whether the C library was told."""
+    """
+    Make the C library return freed memory to the system; return whether it accepted the settings.
+
+    The settings of a user in the environment are kept; the result is false then.
+    """
     if 'GLIBC_TUNABLES' in os.environ or any(name.startswith('MALLOC_') for name in os.environ):
         return False
     # Other C libraries have no such function, or ignore it.
@@ -55,7 +59,11 @@ def bound_heaps() -> bool:
 
 
 def bound_queues() -> bool:
-    """Let Fast DDS give buffers of messages back; return whether it will be told."""
+    """
+    Make Fast DDS free the buffers of large messages, by environment variables; return whether they were set.
+
+    They are not set if the user has a profile, or if the profile of this package is missing.
+    """
     if any(name in os.environ for name in (*PROFILE_VARIABLES, USE_PROFILE)):
         return False
     if any(Path(name).is_file() for name in OWN_PROFILES):

@@ -1,4 +1,4 @@
-"""How the process of a node begins, runs and ends; every end is quiet and has a bounded duration."""
+"""Start, run and end of a node's process; the end is quiet and has a bounded duration."""
 
 from collections.abc import Callable, Sequence
 import contextlib
@@ -38,11 +38,11 @@ SWITCH_INTERVAL = 0.0005
 
 
 class ProcessNode(Node):
-    """A node that a process runs until a signal or a fatal error."""
+    """A node that has a process of its own, until a signal or a fatal error."""
 
     def __init__(self, name: str, **options: Any) -> None:
         """
-        Bridge the log of the package to the log of the node.
+        Create the node, and write the log of the package to its logger.
 
         :param name: of the node.
         :param options: arguments of ``rclpy.node.Node``.
@@ -56,19 +56,19 @@ class ProcessNode(Node):
 
     @property
     def threads(self) -> int:
-        """Return how many callbacks may run at once."""
+        """Return the number of callbacks that may run at once."""
         return 2
 
     def start(self) -> None:
-        """Begin to work; the process spins the node afterwards."""
+        """Do nothing; subclasses start their work here, before the process spins the node."""
 
     def stop(self) -> bool:
-        """Begin nothing more; return whether no thread of the node works any longer."""
+        """Return true; subclasses end their work here, and return whether no thread of theirs runs any longer."""
         return True
 
     def fail(self, reason: object) -> None:
         """
-        Log a fatal error, and end the process with exit code 1.
+        Log a fatal error, and shut ROS down; the process ends with exit code 1.
 
         :param reason: the error.
         """
@@ -77,7 +77,7 @@ class ProcessNode(Node):
         self.context.try_shutdown()
 
     def destroy_node(self) -> None:
-        """Give the log back, and destroy everything that the node made."""
+        """Restore the logging of the package, and destroy the node."""
         unbridge_logging(self._bridge)
         super().destroy_node()
 
@@ -89,8 +89,10 @@ def run_node(name: str, make: Callable[[], ProcessNode], arguments: Sequence[str
     """
     Run a node until SIGINT, SIGTERM or a fatal error; return the exit code of the process.
 
-    :param name: of the logger that reports a refusal.
-    :param make: makes the node after ROS has begun; it may refuse its parameters.
+    If a thread still works at the end, the process ends in this function.
+
+    :param name: of the logger that reports an error in ``make``.
+    :param make: makes the node after ``rclpy.init``; it may raise an error for wrong parameters.
     :param arguments: arguments of ROS; None means the arguments of the process.
     """
     # Also where a program of a user calls the main function of a node.
@@ -123,7 +125,7 @@ def run_node(name: str, make: Callable[[], ProcessNode], arguments: Sequence[str
 
 def make_executor(threads: int) -> Executor:
     """
-    Return an executor that goes on after messages that cannot be read; it logs them.
+    Return an executor that logs messages that cannot be read, and goes on.
 
     :param threads: how many callbacks may run at once.
     """
@@ -131,7 +133,7 @@ def make_executor(threads: int) -> Executor:
 
 
 def _report_dropped(error: Exception) -> None:
-    """Log an exception outside of our handlers: text that is not UTF-8, for instance."""
+    """Log an exception from reading a message, such as text that is not UTF-8."""
     _MESSAGES.error('A message was dropped: %s: %s', type(error).__name__, error)
 
 
@@ -139,7 +141,7 @@ def _begin(
     name: str, make: Callable[[], MadeNode], arguments: Sequence[str] | None
 ) -> MadeNode | None:
     """
-    Begin ROS, then make the node; return None after a refusal, which is logged.
+    Initialize ROS and make the node; log an error, shut ROS down and return None if that fails.
 
     The signal handlers of rclpy would end the context in the middle of a log line or of a call; a signal is to end
     the executor only.
@@ -162,7 +164,7 @@ def _begin(
 
 
 def _end_soon(exit_code: int) -> None:
-    """End the process a while from now, whatever still holds it up."""
+    """Start a timer that ends the process with an exit code after ``LAST_RESORT`` [s]."""
     timer = threading.Timer(LAST_RESORT, os._exit, (exit_code,))
     timer.daemon = True
     timer.start()

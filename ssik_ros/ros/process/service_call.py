@@ -16,11 +16,11 @@ NUMBERS = {'float': float, 'double': float, 'boolean': bool, 'string': str}
 
 def call_service(name: str, values: Mapping[str, Any], timeout: float) -> dict[str, Any]:
     """
-    Return the response of a service as plain values.
+    Call a service once and return its response as plain values; initializes ROS before, and shuts ROS down after.
 
-    :param name: of the service, with or without its namespace.
-    :param values: fields of the request; the others keep their defaults.
-    :param timeout: for the service to appear, and for its response [s].
+    :param name: name of the service, or the last part of it.
+    :param values: fields of the request by name; other fields keep their defaults.
+    :param timeout: largest time for the service to appear, and for its response [s].
     :raises SolverError: when no such service appears, several do, or no response comes in time.
     :raises InvalidOption: for fields that the request does not have, and wrong values.
     """
@@ -46,7 +46,7 @@ def call_service(name: str, values: Mapping[str, Any], timeout: float) -> dict[s
 
 
 def _find(node: Any, name: str, timeout: float) -> tuple[str, str]:
-    """Return full name and type of a service, as soon as there is one."""
+    """Wait for a service whose name ends with ``name``; return its full name and type, or raise SolverError."""
     tail, deadline = f'/{name.lstrip("/")}', time.monotonic() + timeout
     while True:
         services = dict(node.get_service_names_and_types())
@@ -68,14 +68,14 @@ def _find(node: Any, name: str, timeout: float) -> tuple[str, str]:
 
 
 def _load(kind: str) -> Any:
-    """Return the class of a type such as ``moveit_msgs/srv/GetPositionIK``."""
+    """Import and return the class of a type such as ``moveit_msgs/srv/GetPositionIK``."""
     package, *folder, name = kind.split('/')
     module = '.'.join((package, *(folder or ['msg'])))
     return getattr(importlib.import_module(module), name)
 
 
 def _fill(message: Any, values: Any, where: str) -> None:
-    """Write plain values into a message."""
+    """Write plain values into a message by field name; raise InvalidOption, naming ``where``, for wrong ones."""
     if not isinstance(values, Mapping):
         raise InvalidOption(f'{where} takes fields by name, not {values!r}.')
     fields = message.get_fields_and_field_types()
@@ -86,7 +86,7 @@ def _fill(message: Any, values: Any, where: str) -> None:
 
 
 def _value(kind: str, value: Any, where: str) -> Any:
-    """Return a plain value as the type of a field."""
+    """Return a plain value as the type ``kind`` of a field; raise InvalidOption for a value that does not fit."""
     element = kind.removeprefix('sequence<').split('>')[0].split('[')[0].split(',')[0]
     if element != kind:
         if not isinstance(value, list | tuple):
@@ -103,7 +103,7 @@ def _value(kind: str, value: Any, where: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return a message as mappings, lists and numbers."""
+    """Return a message as dictionaries, lists, texts and numbers."""
     if hasattr(value, 'get_fields_and_field_types'):
         return {name: _plain(getattr(value, name)) for name in value.get_fields_and_field_types()}
     if isinstance(value, str | bool | int | float):

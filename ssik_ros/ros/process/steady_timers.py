@@ -1,4 +1,4 @@
-"""Timers that run on the clock of the machine, also where ROS time is simulated."""
+"""Timers that run on the clock of the machine, even if ROS time is simulated."""
 
 from collections.abc import Callable
 
@@ -12,12 +12,12 @@ def make_steady_timer(
     node: Node, period: float, call: Callable[[], object], group: CallbackGroup | None = None
 ) -> Timer:
     """
-    Return a timer of a node.
+    Return a timer of a node that runs on the steady clock.
 
     :param node: the node.
-    :param period: between two calls [s].
+    :param period: time between two calls [s].
     :param call: the function to call.
-    :param group: the callback group; None for one of its own.
+    :param group: the callback group; None makes a new, mutually exclusive one.
     """
     own = MutuallyExclusiveCallbackGroup() if group is None else group
     return node.create_timer(

@@ -1,9 +1,9 @@
 """
-The entities that an executor waits for, put together once for many waits.
+A wait set of rclpy that is built once and used for many waits.
 
-rclpy puts its wait set together anew for each wait, twice for each response: with the twenty services and topics of the
-node that takes longer than the response itself. Here that is done when nodes say that something changed; between two
-waits only the handles are handed over again.
+rclpy builds its wait set anew for each wait, twice for each response: with the twenty services and topics of the
+node this takes longer than the response itself. Here it is built after nodes change; between two waits only the
+handles are added again.
 """
 
 from collections.abc import Callable, Iterable
@@ -24,23 +24,23 @@ KINDS = ('timer', 'subscription', 'guard_condition', 'client', 'service')
 
 
 class Ready(NamedTuple):
-    """Something that can be taken and run."""
+    """An entity that is ready to be taken and run."""
 
     kind: str
-    """Of :data:`KINDS`, or 'waitable'."""
+    """One of :data:`KINDS`, or 'waitable'."""
     entity: Any
     node: Node
 
 
 class _Armed(NamedTuple):
-    """Entities of one callback group."""
+    """The entities of one callback group."""
 
     group: CallbackGroup
     entries: list[tuple[Any, Callable[[Any], Any], Any]]
-    """Each entity, and the function that hands it to the wait set when it is called with the third."""
+    """(entity, function, handle): the function adds the handle of the entity to the wait set."""
 
     def arm(self) -> None:
-        """Hand over those that may run now."""
+        """Add the entities that the group allows to run now to the wait set."""
         if isinstance(self.group, MutuallyExclusiveCallbackGroup):
             # The group decides alike for all of its entities.
             if not self.group.can_execute(self.entries[0][0]):
@@ -55,15 +55,15 @@ class _Armed(NamedTuple):
 
 
 class ReusedWaitSet:
-    """One wait set of rclpy for many waits on the entities that some nodes have now; one thread at a time uses it."""
+    """A wait set of rclpy for repeated waits on the entities that nodes have when it is made; used by one thread."""
 
     def __init__(self, nodes: Iterable[Node], guards: Iterable[Any], context: Context) -> None:
         """
-        Gather all entities; those destroyed meanwhile live on until :meth:`close`.
+        Gather all entities of the nodes; their handles are kept alive until :meth:`close`.
 
         :param nodes: the nodes.
-        :param guards: guard conditions that end a wait, and nothing else.
-        :param context: of all of them.
+        :param guards: guard conditions that end a wait without being returned.
+        :param context: ROS context of all of them.
         """
         self._held = contextlib.ExitStack()
         self._entities: dict[str, dict[int, Ready]] = {kind: {} for kind in KINDS}
@@ -108,7 +108,7 @@ class ReusedWaitSet:
                 self._entities[kind][entity.handle.pointer] = Ready(kind, entity, node)
 
     def _hold(self, handle: Any) -> bool:
-        """Keep a handle from being destroyed; return whether it still is one."""
+        """Keep a handle alive until :meth:`close`; return false if it is already destroyed."""
         try:
             self._held.enter_context(handle)
         except rclpy_implementation.InvalidHandle:
@@ -116,7 +116,7 @@ class ReusedWaitSet:
         return True
 
     def _by_group(self) -> list[_Armed]:
-        """Return the entities that are handed over before each wait."""
+        """Return the entities by callback group, with the functions that add them to the wait set."""
         groups: dict[int, _Armed] = {}
         for kind, found in self._entities.items():
             add = getattr(self._set, f'add_{kind}')
@@ -139,14 +139,14 @@ class ReusedWaitSet:
 
     @property
     def services(self) -> list[Ready]:
-        """Return the services, ready or not."""
+        """Return all services, ready or not."""
         return list(self._entities['service'].values())
 
     def wait(self, *, blocks: bool = True) -> list[Ready]:
         """
-        Return ready entities as soon as there are some, or a guard ended the wait; :meth:`rest` has the others.
+        Wait; return the ready entities except waitables, which :meth:`rest` returns. After a guard there may be none.
 
-        :param blocks: false: return at once, perhaps nothing.
+        :param blocks: false to return at once, perhaps without an entity.
         """
         self._set.clear_entities()
         self._handed.clear()
@@ -164,14 +164,14 @@ class ReusedWaitSet:
 
     def rest(self) -> list[Ready]:
         """
-        Return the waitables that the last wait has found ready; once.
+        Return the waitables that were ready in the last wait; a second call returns none.
 
-        They are many, seldom ready, and looked at one by one: no response waits for that.
+        They are many, seldom ready, and checked one by one, so that no response waits for this.
         """
         ready = [waiting for waiting in self._handed if waiting.entity.is_ready(self._set)]
         self._handed.clear()
         return ready
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release all handles."""
         self._held.close()

@@ -1,4 +1,4 @@
-"""``~/solve_goals`` and ``~/complete_state``: goals on any links of a robot with loops, and all joints from some."""
+"""``~/solve_goals`` and ``~/complete_state``: goals on links of a robot with loops, and all joints from given ones."""
 
 from array import array
 from typing import Any
@@ -45,14 +45,14 @@ def _write_completion(
 def _write_chains(
     message: SolveGoals.Response | CompleteState.Response, response: LoopResponse, served: Served
 ) -> None:
-    """Fill the fields that both messages have."""
+    """Fill the state and the chain reports, which both responses have."""
     if response.state is not None:
         served.writer.write(message.state, response.state)
     message.chains = [_write_chain(chain) for chain in response.chains]
 
 
 def _write_chain(chain: ChainResult) -> ChainReport:
-    """Return the message about one chain."""
+    """Return the report message for one chain."""
     errors = chain.closure_errors
     return ChainReport(
         status=int(chain.status),

@@ -63,7 +63,7 @@ def _read_validity(message: GetStateValidity.Request) -> StateRequest:
 def _write_validity(
     message: GetStateValidity.Response, response: StateResponse, served: Served, request: Any
 ) -> None:
-    """Fill a message; it has no place for a text, which goes into the log."""
+    """Fill a response; it has no field for a text, so the reason of a state that cannot be checked is logged."""
     if response.text:
         _LOGGER.warning(
             'check_state_validity: reported invalid, the state could not be checked: %s',
@@ -78,7 +78,7 @@ def _write_validity(
 
 
 def _write_contact(contact: Contact, served: Served) -> ContactInformation:
-    """Return the message of a contact."""
+    """Return the message of a contact, with its position and normal in the model frame."""
     message = ContactInformation(
         contact_body_1=contact.first,
         contact_body_2=contact.second,
@@ -95,7 +95,7 @@ def _write_contact(contact: Contact, served: Served) -> ContactInformation:
 
 
 def _read_path(request: GetCartesianPath.Request) -> PathRequest:
-    """Return the request of a message."""
+    """Return the request in a message."""
     return PathRequest(
         group=request.group_name,
         waypoints=[read_pose(pose) for pose in request.waypoints],
@@ -129,7 +129,7 @@ def _write_path(
 def _write_trajectory(
     message: RobotTrajectory, response: PathResponse, group_name: str, served: Served
 ) -> None:
-    """Fill a trajectory: joints with one variable with their speeds, and the others apart."""
+    """Fill a trajectory: joints with one variable, with velocities, and joints with several as transforms."""
     assert response.path is not None and response.start is not None
     server = served.server
     group = server.groups[group_name]
@@ -156,7 +156,7 @@ def _write_trajectory(
 
 
 def _transforms(served: Served, state: FullState, names: Sequence[str]) -> list[Transform]:
-    """Return the transforms of joints with several variables."""
+    """Return the transform messages of joints with several variables in a state."""
     written = RobotState()
     served.writer.write(written, state)
     multi = written.multi_dof_joint_state

@@ -106,7 +106,7 @@ def _write_self_motions(
 
 
 def _write_end(end: CurveEnd) -> EndMessage:
-    """Return the message of one end of a curve."""
+    """Return the message of an end of a curve."""
     return EndMessage(
         kind=getattr(EndMessage, end.kind.name),
         joint=end.joint,
@@ -116,7 +116,7 @@ def _write_end(end: CurveEnd) -> EndMessage:
 
 
 def _write_branch(branch: Branch) -> IkBranch:
-    """Return the message of one posture."""
+    """Return the message of one posture of a branch."""
     return IkBranch(
         positions=array('d', branch.positions.tobytes()),
         position_error=branch.position_error,
@@ -181,7 +181,7 @@ def _write_description(
 
 
 def _describe_group(server: GroupServer) -> GroupMessage:
-    """Return the message about one group."""
+    """Return the message about one planning group, its solver and parameters."""
     group, kinematics, solver = server.group, server.kinematics, server.solver
     return GroupMessage(
         name=group.name,
@@ -201,7 +201,7 @@ def _describe_group(server: GroupServer) -> GroupMessage:
 
 
 def _parameters(server: GroupServer) -> list[SolverParameter]:
-    """Return the keys of every group, then the solver's own parameters, as they are in force."""
+    """Return the present parameters of a group as messages: the common keys, then the solver's own."""
     kinematics = server.kinematics
     values = {key: (getattr(kinematics, f), f) for key, f in KINEMATICS_FIELDS.items()}
     own = solver_schema(solver_spec(kinematics.solver)).complete(kinematics.parameters)
@@ -215,7 +215,7 @@ def _parameters(server: GroupServer) -> list[SolverParameter]:
 
 
 def _scalar(value: Any) -> str:
-    """Return a value as YAML writes it on one line."""
+    """Return a value as text on one line, as YAML writes it."""
     plain = list(value) if isinstance(value, tuple) else value
     text: str = yaml.safe_dump(plain, default_flow_style=True, width=1_000_000)
     return text.removesuffix('\n').removesuffix('\n...')

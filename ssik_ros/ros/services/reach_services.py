@@ -1,4 +1,4 @@
-"""``~/reach_query`` and ``~/reach_cloud``: a reach map of the robot, asked about poses and drawn by RViz."""
+"""``~/reach_query`` and ``~/reach_cloud``: a reach map of the robot, which answers requests and is drawn by RViz."""
 
 from array import array
 import logging
@@ -54,16 +54,16 @@ SERVICES = (
 
 
 class ReachOverRos:
-    """The map of a node: opened when a robot is loaded, drawn once."""
+    """The reach map of a node: opened for each robot that is loaded, and published as a point cloud."""
 
     services = SERVICES
 
     def __init__(self, node: Node, path: str, measure: str) -> None:
         """
-        Offer the topic.
+        Create the publisher of the cloud; the map is opened later.
 
         :param node: the node.
-        :param path: of the map, from a parameter.
+        :param path: folder of the map.
         :param measure: the quantity that colours the points.
         """
         self._node, self._path, self._measure = node, path, measure
@@ -73,9 +73,9 @@ class ReachOverRos:
 
     def load(self, server: RobotServer) -> ReachQueries:
         """
-        Return the handler of requests; without a map of this robot it says why.
+        Open the map and publish it; return the handler of requests, which responds with the error if that fails.
 
-        :param server: the robot that is served from now on.
+        :param server: the robot that is going to be served.
         """
         try:
             found = open_map(self._path, server.frames)
@@ -87,13 +87,13 @@ class ReachOverRos:
         return ReachQueries(found, server.frames, server.cancel)
 
     def _clear(self, frame: str) -> None:
-        """Take away the cloud of an earlier robot."""
+        """Publish an empty cloud in place of the cloud of an earlier robot."""
         if self._is_drawn:
             self._publisher.publish(PointCloud2(header=Header(frame_id=frame)))
             self._is_drawn = False
 
     def _draw(self, found: ReachMap) -> None:
-        """Publish the positions of a map."""
+        """Publish the positions of a map as a point cloud; log an error if they cannot be read."""
         frame = found.chain.base_link
         try:
             cloud, stride = cloud_to_show(found, self._measure)

@@ -23,18 +23,18 @@ DEPTH = 1000
 
 
 class SceneTopics:
-    """Keeps the world as messages say; a faulty message is logged, and changes nothing."""
+    """Changes the objects of a world by messages; an invalid message is logged and changes nothing."""
 
     def __init__(
         self, node: Node, world: SceneWorld, scene: Callable[[], PlanningScene], live: LiveState
     ) -> None:
         """
-        Subscribe.
+        Subscribe to the topics of objects and attached objects.
 
         :param node: the node.
-        :param world: the world to keep.
+        :param world: the world to change.
         :param scene: returns the robot among objects; raises RuntimeError before a robot is served.
-        :param live: where the robot is when a message arrives.
+        :param live: the state of the robot when a message arrives.
         """
         self._world, self._scene, self._live = world, scene, live
         # One after the other, in the order in which they were sent.
@@ -49,9 +49,9 @@ class SceneTopics:
 
     def take_object(self, message: CollisionObject) -> None:
         """
-        Add, change or remove an object of the world, as the message says.
+        Add, extend, move or remove an object of the world; log an error.
 
-        :param message: the object.
+        :param message: the object and the operation.
         """
         try:
             self._change(message)
@@ -60,7 +60,7 @@ class SceneTopics:
 
     def take_attached(self, message: AttachedCollisionObject) -> None:
         """
-        Let a link carry an object, or let it go.
+        Attach an object to a link, or detach it: a detached object stays in the world; log an error.
 
         :param message: the object and the link.
         """
@@ -95,7 +95,7 @@ class SceneTopics:
             return
         dropped = self._world.detach(given.object.name)
         if dropped is not None:
-            # As in MoveIt it stays where the link let it go.
+            # As in MoveIt, the object stays in the world at its present pose.
             item, place = dropped.object, scene.frames.in_model_frame(dropped.link, current)
             pose = item.pose if place is None else place @ item.pose
             self._world.add(dataclasses.replace(item, pose=pose))

@@ -1,7 +1,7 @@
 """
-One handler for every service: each service is a row with its message type, and how to read, solve and write.
+One handler for every service: each service is a row with its message type, and functions that read, solve and write.
 
-The handler finds the robot and where it is, records the call, and writes every error as a response with a code.
+The handler gets the state of the robot, records the call, and writes every error as a response with a code.
 """
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ WITHOUT_STATE = frozenset(
 
 
 class Served(NamedTuple):
-    """A robot that is served: exchanged as a whole when the robot or a parameter changes."""
+    """The robot that a node serves; replaced as a whole when the robot or a parameter changes."""
 
     server: RobotServer
     writer: StateWriter
@@ -51,17 +51,17 @@ class Served(NamedTuple):
     reach: Any = None
     """:class:`ssik_ros.server.reach_queries.ReachQueries`, if a map is named."""
     origins: tuple[str, str] = ('', '')
-    """Where URDF and SRDF came from."""
+    """Origins of URDF and SRDF, such as ``topic /robot_description``."""
     report_times: bool = False
-    """Whether texts end with the time within the solver."""
+    """Whether response texts end with the time in the solver."""
     report_timeout: bool = False
-    """Whether a search that the clock ended has a code of its own."""
+    """Whether a search that the clock ended gets the code TIMED_OUT."""
     now: Callable[[], Any] | None = None
-    """Returns the time stamp of responses."""
+    """Returns the present time as a stamp message; None leaves stamps zero."""
 
 
 class _Refused(NamedTuple):
-    """The result of a request that is not solved: it cannot be read, or its time was over before its turn."""
+    """The result of a request that is not solved, because it is unreadable or its deadline passed in the queue."""
 
     refusal: Refusal
     cause: Cause
@@ -76,13 +76,13 @@ class Service(NamedTuple):
     """Type of the messages."""
     name: str
     method: str
-    """Method of the solving part of :class:`Served`; called with a request and where the robot is."""
+    """Method of ``part`` that solves; called with a request and the current state of the robot."""
     read: Callable[[Any], Any]
-    """Returns the request in a message; may refuse it."""
+    """Returns the request in a message; may raise RequestRefused."""
     write: Callable[[Any, Any, Served, Any], None]
-    """Fills a response message from a response, the server, and the request message; codes are written elsewhere."""
+    """Called with the response message to fill, a response, the robot and the request message; does not write codes."""
     part: str = 'server'
-    """Field of :class:`Served` that solves."""
+    """Field of :class:`Served` that has the method."""
     unknown_link: int = MoveItErrorCodes.NO_IK_SOLUTION
     """Code of a request for an unknown link."""
     is_timed: bool = False
@@ -97,10 +97,10 @@ class ServiceHandlers:
 
     def __init__(self, node: Node, live: LiveState) -> None:
         """
-        Serve nothing yet.
+        Prepare without a robot and without services.
 
         :param node: the node; its clock stamps responses.
-        :param live: where the robot is.
+        :param live: the current state of the robot.
         """
         self._node, self._live = node, live
         self.served: Served | None = None
@@ -109,7 +109,7 @@ class ServiceHandlers:
 
     def serve(self, served: Served) -> None:
         """
-        Serve a robot from the next request on.
+        Serve a robot from the next request on, instead of the one before.
 
         :param served: the robot.
         """
@@ -117,7 +117,9 @@ class ServiceHandlers:
 
     def handler(self, service: Service) -> Callable[[Any, Any], Any]:
         """
-        Return the handler of a service.
+        Return the function that handles a service, and add a record for its calls.
+
+        The function never raises: it fills the response message with the result, or with the reason of a failure.
 
         :param service: its row.
         """
@@ -181,7 +183,7 @@ class ServiceHandlers:
         return handle
 
     def _add_assumption(self, service: Service, served: Served, request: Any, text: str) -> str:
-        """Return a text with the assumption about where the robot is; log it for responses without a text."""
+        """Return the text with the assumption about the robot's state; also log it without a text field."""
         given = getattr(request, 'state', None)
         assumption = '' if given is None else self._live.assumption(served.server.states, given)
         if assumption and not hasattr(service.kind.Response(), 'error_code'):
@@ -191,16 +193,16 @@ class ServiceHandlers:
 
 def read_budget(timeout: Any) -> float:
     """
-    Return the time in a message [s]; inf for zero or less.
+    Return the time budget in a message [s]; inf for zero or less.
 
-    :param timeout: a duration.
+    :param timeout: a Duration message.
     """
     seconds = read_seconds(timeout)
     return seconds if seconds > 0.0 else math.inf
 
 
 def _late(budget: float, waited: float) -> _Refused:
-    """Return the result of a request whose time was over before its turn [s]."""
+    """Return the result of a request that waited for its turn [s] longer than its budget [s]."""
     text = (
         f'No solution: {CAUSE_TEXT[DEADLINE]}{CAUSE_ADVICE[DEADLINE]}. The request waited {waited:.3g} s behind others, '
         f'and had {budget:.3g} s.'
@@ -209,19 +211,19 @@ def _late(budget: float, waited: float) -> _Refused:
 
 
 def _was_late(result: Any) -> bool:
-    """Return whether the clock ended a request without a solution."""
+    """Return whether the clock ended a request before it was solved."""
     cause = result.cause
     return bool(cause != NO_CAUSE and (cause == DEADLINE or getattr(result, 'clock_ended', False)))
 
 
 def _fault(response: Any, error: Exception) -> Any:
-    """Return a response about a fault of the code, and log it."""
+    """Log an exception, and return a response with its text and the code FAILURE."""
     _LOGGER.exception('Internal fault during a request')
     return _refuse(response, f'{type(error).__name__}: {shorten(error)}')
 
 
 def _refuse(response: Any, text: str) -> Any:
-    """Return a response that says why the request failed, if the message has a field for a text."""
+    """Return the response with the code FAILURE and a text, as far as its message has fields for them."""
     if hasattr(response, 'error_code'):
         write_code(response.error_code, int(MoveItErrorCodes.FAILURE), text)
     elif hasattr(response, 'message'):

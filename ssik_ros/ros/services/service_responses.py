@@ -1,7 +1,7 @@
 """
-Read responses of ``compute_ik`` from any server.
+Reads responses of ``compute_ik`` from any server.
 
-The text of a server of this package says why it failed and how much it tried. Of other servers only the code is known.
+Texts of servers of this package give the cause and the effort of a search. Other servers give only a code.
 """
 
 import re
@@ -35,7 +35,7 @@ def read_response(
     response: GetPositionIK.Response, joint_names: tuple[str, ...], tip_count: int
 ) -> RemoteResult:
     """
-    Return the result in a response, not yet checked.
+    Return the result in a response; its solution is not verified.
 
     :param response: the response.
     :param joint_names: the joints of the result, in its order.
@@ -63,7 +63,7 @@ def read_response(
 
 def missing_response(text: str) -> RemoteResult:
     """
-    Return the result of a response that did not come.
+    Return the result for a response that did not come: a failure with the cause DEADLINE.
 
     :param text: the reason of the failure.
     """
@@ -73,10 +73,10 @@ def missing_response(text: str) -> RemoteResult:
 
 def cause_of(code: int, own_text: str) -> Cause:
     """
-    Return why a server found nothing.
+    Return the cause of a failure from the text, or else from the code; BUDGET for other codes.
 
-    :param code: its error code.
-    :param own_text: the text of a server of this package; empty for others.
+    :param code: the error code of the response.
+    :param own_text: the text of a server of this package; empty for other servers.
     """
     for cause, text in CAUSE_TEXT.items():
         if f'No solution: {text}' in own_text:
@@ -85,7 +85,7 @@ def cause_of(code: int, own_text: str) -> Cause:
 
 
 def _pick(state: Any, joint_names: tuple[str, ...]) -> FloatArray:
-    """Return the positions (n,) of joints by name; NaN for those that the state leaves out."""
+    """Return the positions (n,) of joints by name; NaN for joints that the state does not have."""
     positions = dict(zip(state.name, state.position))
     return np.array([positions.get(name, np.nan) for name in joint_names], dtype=np.float64)
 
@@ -93,7 +93,7 @@ def _pick(state: Any, joint_names: tuple[str, ...]) -> FloatArray:
 def _make_result(
     status: IkStatus, cause: Cause, solution: FloatArray | None, tips: int, text: str
 ) -> IkResult:
-    """Return a result; errors are not known here, and a failure has no state."""
+    """Return a result with unknown errors, which are NaN; iterations and searches are read from the text."""
     solutions = np.empty((0, 0)) if solution is None else solution[None]
     return IkResult(
         status=status,

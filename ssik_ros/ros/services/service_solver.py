@@ -54,7 +54,7 @@ _UNSAYABLE = (
 
 
 class ServiceSolver:
-    """Calls a service for one group; serves one thread."""
+    """A solver of one group that calls a service for each request; serves one thread."""
 
     name = 'service'
 
@@ -70,7 +70,7 @@ class ServiceSolver:
         sends_seed: bool = True,
     ) -> None:
         """
-        Make the client; :meth:`warm_up` waits for the server.
+        Create the client; :meth:`warm_up` waits for the server.
 
         :param node: the node of the client; the fewer other entities it has, the shorter is a round trip.
         :param executor: an executor that the node belongs to and that no other thread spins.
@@ -78,8 +78,8 @@ class ServiceSolver:
         :param group: the group; every joint of it has one variable.
         :param service_timeout: time to wait for the server [s].
         :param response_timeout: time to wait for a response, beyond the budget of the request [s].
-        :param sends_seed: whether requests name a seed; without, the server starts where the robot is.
-        :raises SolverError: for a group whose solutions are no joint states.
+        :param sends_seed: whether requests contain a seed; without one, the server starts at the robot's current state.
+        :raises SolverError: for a group with a joint of several variables.
         """
         if group.variable_names != group.joint_names:
             raise SolverError(
@@ -103,9 +103,9 @@ class ServiceSolver:
 
     def solve(self, request: SolveRequest) -> IkResult:
         """
-        Return the server's result; a missing response is a failure by the deadline.
+        Call the service and return its result; a missing response is a failure with the cause DEADLINE.
 
-        :param request: the request; only the fields of MoveIt's message count.
+        :param request: the request; only fields that MoveIt's message has may be set.
         :raises InvalidOption: for a request that the message cannot carry.
         :raises KeyboardInterrupt: when ROS shuts down meanwhile.
         """
@@ -113,7 +113,7 @@ class ServiceSolver:
 
     def prepare(self, request: SolveRequest) -> GetPositionIK.Request:
         """
-        Return the message of a request.
+        Return the message for a request.
 
         :param request: the request.
         :raises InvalidOption: for a request that the message cannot carry.
@@ -134,7 +134,7 @@ class ServiceSolver:
 
     def call(self, message: GetPositionIK.Request) -> GetPositionIK.Response | str:
         """
-        Return the response to a message, or the reason of a failure.
+        Send a message and return the response, or the reason of a failure as text; too many failures end all calls.
 
         :param message: the message; its timeout and ``response_timeout`` bound the wait.
         :raises KeyboardInterrupt: when ROS shuts down meanwhile.
@@ -162,7 +162,7 @@ class ServiceSolver:
 
     def warm_up(self) -> None:
         """
-        Wait for the server, and call it until client and server know each other.
+        Wait for the server, and call it until client and server have discovered each other.
 
         :raises SolverError: when the server does not come, does not respond or does not know the group.
         :raises KeyboardInterrupt: when ROS shuts down meanwhile.
@@ -205,12 +205,12 @@ class ServiceSolver:
                 )
 
     def _is_server_loading(self) -> bool:
-        """Return whether a node of this package is there; it offers its own description before it has a robot."""
+        """Return whether a node of this package exists: it offers ``~/describe`` before it has a robot."""
         offered = self._node.get_service_names_and_types()
         return any(DESCRIBE_TYPE in types for _, types in offered)
 
     def _call(self, message: GetPositionIK.Request, timeout: float) -> Any:
-        """Return the response, or None when it does not come within a time [s]."""
+        """Send a message and return the response; None if it does not come within ``timeout`` [s]."""
         future = self._client.call_async(message)
         with contextlib.suppress(ExternalShutdownException):
             self._executor.spin_until_future_complete(future, timeout)
@@ -225,7 +225,7 @@ class ServiceSolver:
             raise KeyboardInterrupt
 
     def _write_targets(self, request: Any, targets: FloatArray) -> None:
-        """Fill in poses and links: the single fields for one tip, the vector for several."""
+        """Write poses (t, 4, 4) and links into a message: the single fields for one tip, the vector for several."""
         if len(targets) == 1:
             request.ik_link_name = self.tip_frames[0]
             self._write_pose(request.pose_stamped, targets[0])
@@ -242,7 +242,7 @@ class ServiceSolver:
 
 
 def _refuse_unsayable(request: SolveRequest) -> None:
-    """Raise for a request that MoveIt's message has no field for."""
+    """Raise InvalidOption if a field of the request is set that MoveIt's message does not have."""
     said = [name for name in _UNSAYABLE if getattr(request, name) is not None]
     said += [name for name in ('locked', 'wants_nearest') if getattr(request, name)]
     if request.max_solutions != 1:

@@ -1,4 +1,4 @@
-"""MoveIt's error codes of responses: the one place that knows them."""
+"""MoveIt's error codes of responses; no other module chooses them."""
 
 from typing import Any
 
@@ -33,15 +33,15 @@ _OF_REFUSAL = {
 
 def code_of_cause(cause: Cause, report_timeout: bool = False) -> int:
     """
-    Return the code of a pose that was searched for.
+    Return MoveIt's error code for a pose after its search.
 
-    :param cause: why it has no solution; NONE where it has one.
-    :param report_timeout: whether a search that the clock ended is told apart.
+    :param cause: why it has no solution; NONE for a solved pose.
+    :param report_timeout: whether a search that the clock ended gets the code TIMED_OUT.
     """
     if cause == Cause.NONE:
         return _SUCCESS
     if cause == Cause.BAD_STATE:
-        # The solver may find so too, of numbers that no name tells.
+        # The solver may find this fault too.
         return int(MoveItErrorCodes.INVALID_ROBOT_STATE)
     if cause == Cause.DEADLINE and report_timeout:
         return int(MoveItErrorCodes.TIMED_OUT)
@@ -54,11 +54,11 @@ def code_of(
     report_timeout: bool = False,
 ) -> int:
     """
-    Return the code of a response.
+    Return MoveIt's error code for a response.
 
-    :param response: with ``solved``, ``refusal`` and ``cause``.
+    :param response: with ``refusal`` and ``cause``; without ``solved``, it counts as solved if it has no cause.
     :param unknown_link: code of a request for an unknown link.
-    :param report_timeout: whether a search that the clock ended has a code of its own.
+    :param report_timeout: whether a search that the clock ended gets the code TIMED_OUT.
     """
     refusal, cause = response.refusal, response.cause
     if refusal is Refusal.NONE:
@@ -74,7 +74,7 @@ def code_of(
 
 def write_code(message: MoveItErrorCodes, code: int, text: str) -> None:
     """
-    Fill an error code with its number and, where the message has the fields, its reason.
+    Fill an error code message with its number and, if the message has the fields, its text and source.
 
     :param message: the message to fill.
     :param code: the number.

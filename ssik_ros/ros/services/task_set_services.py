@@ -53,7 +53,7 @@ def _write_lead(
 
 
 def _read_options(message: FindConfigs.Request) -> dict[str, Any]:
-    """Return the options of a search; zeros and empty lists stand for the defaults."""
+    """Return the options of a search; a number that is zero or a list that is empty keeps the default."""
     options = {
         'max_dist': message.max_dist,
         'p_metric': list(message.p_metric),
@@ -86,7 +86,7 @@ SERVICES = tuple(
 
 
 class TaskSetsOverRos:
-    """The task sets of a file."""
+    """The content of a task set file, and the services for it."""
 
     services = SERVICES
 
@@ -103,7 +103,8 @@ class TaskSetsOverRos:
         """
         Return the task sets of a robot, warmed up.
 
-        :param server: the robot that is served from now on.
+        :param server: the robot that is going to be served.
+        :raises ConfigError: for names that the robot does not have.
         """
         task_sets = TaskSets(server.scene, self._content)
         task_sets.warm_up()

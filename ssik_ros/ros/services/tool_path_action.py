@@ -1,4 +1,4 @@
-"""The action ``~/plan_tool_path``: tool paths as goals that can be cancelled and tell how far they are."""
+"""The action ``~/plan_tool_path``: plans tool paths for goals, which can be cancelled and get feedback."""
 
 from collections.abc import Callable
 import threading
@@ -41,30 +41,30 @@ class GoalLimits(NamedTuple):
     """Limits of goals, from the node's parameters."""
 
     goals: int
-    """Goals at once."""
+    """Largest number of goals that are planned at once."""
     waypoints: int
-    """Waypoints of one goal."""
+    """Largest number of waypoints of one goal."""
     timeout: float
-    """Budget of a goal that names none [s]."""
+    """Budget of a goal that gives no budget [s]."""
 
 
 class _Goal(NamedTuple):
-    """A goal on its way to the handler."""
+    """A goal with its callbacks, as the service handler gets it."""
 
     request: PlanToolPath.Goal
     watch: PlanWatch
     has_place: bool
-    """Whether the node may work on it."""
+    """Whether the node may plan it, as fewer than ``GoalLimits.goals`` are planned."""
 
 
 class _Exchange:
-    """Entries of the action in the table of services."""
+    """Stands for the message type of the action in the table of services."""
 
     Response = staticmethod(empty_result)
 
 
 class ToolPathAction:
-    """Serves the action; goals that have no place, or ask too much, end at once with the reason."""
+    """Serves the action; a goal beyond the limits ends at once with the reason."""
 
     def __init__(
         self,
@@ -75,13 +75,13 @@ class ToolPathAction:
         group: CallbackGroup,
     ) -> None:
         """
-        Offer the action.
+        Create the action server.
 
         :param node: the node.
-        :param handlers: of its services.
+        :param handlers: handlers of its services, which also handle goals.
         :param limits: the limits of goals.
-        :param is_stopped: tells whether the node ends.
-        :param group: of its callbacks.
+        :param is_stopped: returns whether the node ends.
+        :param group: callback group of the action.
         """
         self._limits, self._is_stopped = limits, is_stopped
         self._places = threading.BoundedSemaphore(limits.goals)
@@ -99,7 +99,7 @@ class ToolPathAction:
         )
 
     def _execute(self, goal: Any) -> PlanToolPath.Result:
-        """Work on one goal in a thread of its own, so that the goal ends at once when it is cancelled."""
+        """Plan one goal in another thread, so that it ends at once when it is cancelled; return its result."""
         results: list[PlanToolPath.Result] = []
         # A goal that has ended forgets that it was cancelled, and its plan may not have looked yet.
         cancelled = threading.Event()
@@ -121,14 +121,14 @@ class ToolPathAction:
         try:
             end()
         except rclpy_implementation.RCLError:
-            # A cancellation came between the look at it and this: an aborted goal may be cancelled.
+            # The goal was cancelled after the check above: an aborted goal may be cancelled.
             goal.canceled()
         return result
 
     def _work(
         self, goal: Any, cancelled: threading.Event, results: list[PlanToolPath.Result]
     ) -> None:
-        """Respond to one goal."""
+        """Wait for a place, plan one goal, and append its result to ``results``."""
         start = time.monotonic()
 
         def is_cancelled() -> bool:
@@ -146,7 +146,11 @@ class ToolPathAction:
                 self._places.release()
 
     def _take_place(self) -> bool:
-        """Take a place, perhaps the place of a goal that ends; few goals wait, since each one takes a thread from the services."""
+        """
+        Wait up to ``HANDOVER`` [s] for a place, and return whether the goal got one.
+
+        Only as many goals wait as there are places, since each waiting goal takes a thread from the services.
+        """
         if not self._waiting.acquire(blocking=False):
             return False
         try:
@@ -155,7 +159,7 @@ class ToolPathAction:
             self._waiting.release()
 
     def _read(self, goal: _Goal) -> ToolPathGoal:
-        """Return the goal of a message."""
+        """Return the goal in a message; raise RequestRefused without a place or for too many waypoints."""
         limits, count = self._limits, len(goal.request.waypoints)
         if not goal.has_place:
             text = f'The node plans {counted(limits.goals, "tool path")} at once (parameter tool_path_goals).'

@@ -1,8 +1,8 @@
 """
-The node ``joint_state_relay``: passive joints of a robot with loops, so that RViz shows it whole.
+The node ``joint_state_relay``: adds the passive joints of a robot with loops, so that RViz shows the whole robot.
 
 It subscribes to the joints with motors on ``active_joint_states``, closes the loops, and publishes all joints on
-``joint_states`` and the markers of the mechanism on ``~/markers``. It is a node of its own because it runs at the rate
+``joint_states`` and the markers of the mechanism on ``~/markers``. It is a separate node because it runs at the rate
 of the drivers and keeps one assembly mode, independent of the requests to the server.
 """
 
@@ -40,11 +40,11 @@ _LOGGER = logging.getLogger('ssik_ros.relay')
 
 
 class JointStateRelay(ProcessNode):
-    """Publishes the joints of a robot with loops whenever its active joints are reported."""
+    """Publishes all joints of a robot with loops whenever its active joints are reported."""
 
     def __init__(self, **options: Any) -> None:
         """
-        Declare parameters and look for the robot.
+        Declare parameters and look for the files of the robot; :meth:`start` loads it.
 
         :param options: arguments of ``rclpy.node.Node``.
         :raises SsikError: when a parameter is wrong or a named file does not exist.
@@ -68,11 +68,11 @@ class JointStateRelay(ProcessNode):
         self._source = RobotSource(self, parameters, self._load)
 
     def start(self) -> None:
-        """Load the robot, or begin to wait for it."""
+        """Load the robot, or wait for its description."""
         self._source.start()
 
     def _load(self, description: RobotDescription) -> None:
-        """Take a robot; log its errors, which are fatal if no topic can deliver another one."""
+        """Load a robot and follow its joints; log an error, which is fatal if no topic can deliver another robot."""
         try:
             self._follow(description)
         except SsikError as error:
@@ -101,7 +101,7 @@ class JointStateRelay(ProcessNode):
         )
 
     def _take(self, message: JointState) -> None:
-        """Complete a report and publish it; a state with open loops is not published."""
+        """Complete reported joints and publish all; if the loops cannot be closed, log why and publish nothing."""
         if self._passive is None:
             return
         found = self._passive.follow(message.name, message.position)
@@ -117,7 +117,7 @@ class JointStateRelay(ProcessNode):
         self._draw(message)
 
     def _draw(self, message: JointState) -> None:
-        """Publish the markers of the mechanism if there is a subscriber, at most once per period."""
+        """Publish the markers of the mechanism for subscribers, at most once per ``marker_period``."""
         period, now = self._settings.marker_period, time.monotonic()
         if not period or now - self._last_markers < period or self._passive is None:
             return

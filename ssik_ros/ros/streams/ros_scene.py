@@ -1,8 +1,9 @@
 """
 The scene of IK environments over ROS 2.
 
-Structure comes from ``robot_description``, values from ``joint_states``, poses of other frames from tf; joint values go back
-as messages. The user owns the node and has to spin it while the scene is in use; every method may be called from another thread.
+Structure comes from ``robot_description``, values from ``joint_states``, poses of other frames from tf; joint values
+are published as messages. The user owns the node and has to spin it while the scene is in use; every method may be
+called from another thread.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -59,11 +60,11 @@ PREFIX = 'ik/'
 
 
 class SceneNotReady(SolverError):
-    """The topics have not delivered all that the scene needs yet."""
+    """The topics have not yet delivered everything that the scene needs."""
 
 
 class RosScene:
-    """A robot that runs somewhere, as the scene of IK environments."""
+    """A running robot, as the scene of IK environments."""
 
     def __init__(
         self,
@@ -78,17 +79,18 @@ class RosScene:
         seconds: float = 0.1,
     ) -> None:
         """
-        Begin to listen.
+        Subscribe to the robot's topics and create the publishers.
 
         :param node: subscribes and publishes.
-        :param robot: the robot; None for the one on the topic ``robot_description``, the first that comes.
-        :param max_age: joint values that were reported longer ago, or never, are refused [s]; None takes all that there
-            is, and the robot's default for joints without a report.
-        :param passive: names of joints that solves are not to move.
-        :param driven: joints that a controller moves: their values go to it as a trajectory of one point.
-        :param joint_topic: where the values of all other joints are published.
-        :param trajectory_topic: of the controller.
-        :param seconds: that the controller has for the way [s].
+        :param robot: the robot; None for the first one that comes on the topic ``robot_description``.
+        :param max_age: largest age of joint values [s]; older or missing values are refused. None accepts values of any
+            age, and the robot's default for joints without a report.
+        :param passive: names of joints that solves must not move.
+        :param driven: joints that a controller moves: their values are published as a trajectory of one point.
+        :param joint_topic: topic on which the values of all other joints are published.
+        :param trajectory_topic: topic of the controller.
+        :param seconds: duration of the motion of the controller [s].
+        :raises JointNotFound: for a driven joint that ``robot`` does not have.
         """
         self._node = node
         self._max_age = max_age
@@ -117,7 +119,7 @@ class RosScene:
         )
 
     def _take_description(self, message: String) -> None:
-        """Take the first robot that can be read; environments made of it cannot change to another one."""
+        """Take the first robot description that loads; later ones are ignored, since environments keep their robot."""
         with self._lock:
             if self._scene is not None:
                 return
@@ -161,7 +163,7 @@ class RosScene:
             return f'Not reported within {self._max_age:g} s: {list_names(late)}.'
 
     def _now(self) -> RobotScene:
-        """Return the robot where it is."""
+        """Return the scene at the current state of the robot; raise SceneNotReady without robot or recent values."""
         text = self.missing()
         if text:
             raise SceneNotReady(text)
@@ -173,7 +175,7 @@ class RosScene:
         return self._scene
 
     def structure(self) -> Sequence[SceneItem]:
-        """Return links and joints, and all frames of tf that lead to a link; parents first."""
+        """Return links and joints, and all frames of tf that lead to a link; parents first. May raise SceneNotReady."""
         with self._lock:
             scene = self._now()
             for name in sorted(self._transforms.names()):
@@ -182,12 +184,19 @@ class RosScene:
             return scene.structure()
 
     def joint_positions(self) -> Positions:
-        """Return the values of all joints by name."""
+        """Return the current values of all joints by name; may raise SceneNotReady."""
         with self._lock:
             return self._now().joint_positions()
 
     def pose(self, frame: str, relative_to: str | None = None) -> FloatArray:
-        """Return the pose (4, 4) of a frame, relative to another one or to the root link."""
+        """
+        Return the pose (4, 4) of a frame relative to another one, or to the root link.
+
+        :param frame: a link, a joint, or a frame of tf.
+        :param relative_to: the other frame; None for the root link.
+        :raises FrameNotFound: for an unknown frame.
+        :raises SceneNotReady: without a robot, or without recent joint values.
+        """
         with self._lock:
             scene = self._now()
             for name in (frame, relative_to):
@@ -203,7 +212,7 @@ class RosScene:
         return name in self._links or name in self._names
 
     def _place(self, scene: RobotScene, name: str) -> str:
-        """Put a frame of tf where it is now; return why that cannot be done."""
+        """Add a frame of tf to the scene at its current pose; return why that is impossible, or an empty text."""
         placed = self._transforms.find(name, self._links)
         if not isinstance(placed, PlacedFrame):
             return placed
@@ -212,9 +221,11 @@ class RosScene:
 
     def apply(self, positions: Positions) -> None:
         """
-        Publish joint values: driven joints for their controller, the others as states.
+        Publish joint values: driven joints as a trajectory for their controller, others as a joint state.
 
-        :param positions: by name; joints that follow others are left to those who publish their leaders.
+        :param positions: values by name; followers of other joints need none.
+        :raises SceneNotReady: without a robot.
+        :raises JointNotFound: for a joint that the robot does not have.
         """
         with self._lock:
             if self._scene is None:
@@ -231,7 +242,7 @@ class RosScene:
             self._states.publish(make_joint_state(list(others), values, stamp))
 
     def _variables(self, positions: Positions) -> dict[str, float]:
-        """Return values by the names that joint states have: one for each number of a joint."""
+        """Return joint values by the names in joint states: one name for each number of a joint."""
         return {
             name: float(number)
             for part, value in positions.items()
@@ -242,8 +253,8 @@ class RosScene:
         """
         Publish the frames of an environment that no other node publishes on /tf, relative to the root link.
 
-        :param environment: made from this scene; its dummies that did not come from here are published.
-        :param prefix: of their names.
+        :param environment: made from this scene; dummies that are not frames of the scene are published.
+        :param prefix: put before their names.
         :raises SceneNotReady: if tf2_msgs is not installed, or without a robot.
         """
         if self._frames is None:

@@ -11,22 +11,22 @@ NAMES = ('p50', 'p95', 'p99', 'max')
 
 
 class StreamDiagnostics(Diagnostics):
-    """Publishes reports."""
+    """Publishes the statistics of a stream on /diagnostics."""
 
     def __init__(self, node: Node, period: float, hardware: str, records: StreamRecords) -> None:
         """
-        Begin to publish; see :class:`Diagnostics`.
+        Keep the records, and publish as :class:`Diagnostics`.
 
         :param node: the node.
-        :param period: between reports [s]; 0: never.
+        :param period: time between reports [s]; 0 for none.
         :param hardware: the robot's name.
-        :param records: of the stream.
+        :param records: records of the stream; each report resets them.
         """
         self._records = records
         super().__init__(node, period, hardware)
 
     def statuses(self) -> list[Status]:
-        """Return the statistics since the last report as one status."""
+        """Return the statistics since the last report as one status, and reset them."""
         report = self._records.report()
         is_well = not report.missed and set(report.statuses) <= {'OK'}
         values = {

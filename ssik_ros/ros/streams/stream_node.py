@@ -1,8 +1,8 @@
 """
 The node ``ik_stream``: task sets that follow target poses from topics, with a joint command in every cycle.
 
-It is a process of its own, so that no search of another client delays its cycles. Its clock is the machine's monotonic one,
-independent of ROS time.
+It is a separate process, so that no search of another client delays its cycles. Its clock is the machine's monotonic
+one, independent of ROS time.
 """
 
 from collections.abc import Sequence
@@ -66,11 +66,11 @@ COMMANDS = 10
 
 
 class StreamNode(ProcessNode):
-    """Follows targets."""
+    """Follows the targets of task sets, and publishes a joint command in every cycle."""
 
     def __init__(self, **options: Any) -> None:
         """
-        Declare parameters, read the task set file and look for the robot; :meth:`start` begins to load it.
+        Declare parameters, read the task set file and look for the files of the robot; :meth:`start` loads it.
 
         :param options: arguments of ``rclpy.node.Node``.
         :raises SsikError: when a parameter or the file is wrong, or a named file does not exist.
@@ -90,11 +90,11 @@ class StreamNode(ProcessNode):
         self._logged: tuple[TrackStatus, str] | None = None
 
     def start(self) -> None:
-        """Load the robot, or wait for it."""
+        """Load the robot, or wait for its description."""
         self._source.start()
 
     def _load(self, description: RobotDescription) -> None:
-        """Load the robot and start the stream; an error ends the node unless the topic can bring another robot."""
+        """Load the first robot and start the stream; an error ends the node unless a topic can bring another robot."""
         if self._stream is not None:
             _LOGGER.warning('Another robot came; the stream stays with the one it began with.')
             return
@@ -158,7 +158,7 @@ class StreamNode(ProcessNode):
         )
 
     def _take(self, name: str, message: PoseStamped) -> None:
-        """Take a target."""
+        """Give the pose in a message to the stream, as the newest target of this name."""
         now = time.monotonic()
         assert self._stream is not None
         stamp = message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
@@ -166,14 +166,14 @@ class StreamNode(ProcessNode):
         self._stream.take(name, pose, stamp, now)
 
     def _state(self) -> FullState | None:
-        """Return the state of the robot; None if a joint that moves was not reported lately."""
+        """Return the state of the robot; None if a commanded joint was not reported within ``max_state_age``."""
         limit = self._settings.max_state_age
         if limit > 0.0 and self._live.too_old(self._names, limit):
             return None
         return self._live.current(self._planning_scene.states)
 
     def _step(self) -> None:
-        """Publish the command and the status of one cycle."""
+        """Compute one cycle, and publish its command and status."""
         assert self._stream is not None
         begun = time.monotonic()
         step = self._stream.step(begun, self._state())
@@ -193,7 +193,7 @@ class StreamNode(ProcessNode):
         self._log_change(step)
 
     def _log_change(self, step: StreamStep) -> None:
-        """Log that the status or its cause is another one now."""
+        """Log a cycle if its status or cause differs from the cycle before."""
         status = step.status, step.cause.name
         if status != self._logged:
             self._logged = status
@@ -203,9 +203,9 @@ class StreamNode(ProcessNode):
 
 def describe_step(step: StreamStep) -> str:
     """
-    Return the log line of a cycle: its status, its cause if there is one, and the reason.
+    Return the log line of a cycle: its status, then its cause and the reason if it has them.
 
-    :param step: of the stream.
+    :param step: result of the cycle.
     """
     words = [step.status.name]
     if step.cause is not StreamCause.NONE:
@@ -214,7 +214,7 @@ def describe_step(step: StreamStep) -> str:
 
 
 def _write_status(step: StreamStep, stamp: Any, cycle: int, latency: float) -> StreamStatus:
-    """Return the message about one cycle."""
+    """Return the status message of one cycle; ``latency`` is in seconds."""
     message = StreamStatus(
         stamp=stamp,
         status=int(step.status),

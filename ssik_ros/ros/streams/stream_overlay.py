@@ -1,4 +1,4 @@
-"""The overlay of a stream, on ``~/debug_overlay``."""
+"""Markers of the tasks of a stream, on ``~/debug_overlay``."""
 
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
@@ -15,7 +15,7 @@ except ImportError:
 
 
 class StreamOverlay:
-    """Publishes a picture of the tasks of a stream, if somebody subscribed."""
+    """Publishes markers of the tasks of a stream while the topic has a subscriber."""
 
     def __init__(
         self,
@@ -26,13 +26,13 @@ class StreamOverlay:
         callbacks: MutuallyExclusiveCallbackGroup,
     ) -> None:
         """
-        Begin to publish, where there are messages for it.
+        Create the publisher and a timer; do nothing if visualization_msgs is missing.
 
         :param node: the node.
         :param stream: the stream.
-        :param rate: messages in a second [Hz]; 0: none.
+        :param rate: messages in a second [Hz]; 0 for none.
         :param world_frame: name of the frame that the environment calls world.
-        :param callbacks: in which the stream is stepped: its environment serves one thread.
+        :param callbacks: callback group in which the stream is stepped, because its environment serves one thread.
         """
         if rate <= 0.0 or MarkerArray is None:
             return
@@ -52,7 +52,7 @@ class StreamOverlay:
         node.create_timer(1.0 / rate, self.publish, callback_group=callbacks)
 
     def publish(self) -> None:
-        """Publish the markers as they are now."""
+        """Publish the markers of the present state, if there is a subscriber."""
         if self._publisher.get_subscription_count():
             stamp = self._node.get_clock().now().to_msg()
             self._publisher.publish(write_overlays(self._overlays, self._world_frame, stamp))

@@ -1,9 +1,9 @@
 """
-Goals for the receiver that the user named: a topic, or an action.
+Sends goals to the receiver that the user named: a topic, or an action.
 
-The receiver decides the message: by the type of its subscriptions, or of its action. Nothing is sent without
-:meth:`GoalSender.send`. Where the joints are comes from the caller, who has checked it: fresh, and within all limits. Postures along
-the way wait for a robot that does not follow, and end if it does not come.
+The type of the subscriptions or of the action decides which message is sent. Nothing is sent without
+:meth:`GoalSender.send`. The caller gives the current posture, which has to be recent and within all limits. On a topic
+of joint states, postures along the way wait for a robot that lags, and end if it does not follow.
 """
 
 from collections.abc import Sequence
@@ -54,27 +54,29 @@ BETWEEN_STOPS = 0.1
 
 
 class Motion(NamedTuple):
-    """Goal for the joints."""
+    """A straight motion of the joints to a goal, with its duration."""
 
     names: Sequence[str]
     start: FloatArray
-    """(n) where they are [rad or m]."""
+    """(n,) present joint vector [rad or m]."""
     goal: FloatArray
+    """(n,) joint vector at the end [rad or m]."""
     seconds: float
+    """Duration [s]."""
     velocity: FloatArray
-    """(n) velocity limits, finite [rad/s or m/s]."""
+    """(n,) velocity limits, finite [rad/s or m/s]."""
 
     def at(self, part: float) -> FloatArray:
         """
-        Return the posture on the straight way.
+        Return the posture (n,) at a part of the straight motion.
 
-        :param part: from 0 to 1.
+        :param part: from 0, the start, to 1, the goal.
         """
         return self.start + part * (self.goal - self.start)
 
 
 class _Channel(Protocol):
-    """One way to send."""
+    """A sender of goals to one kind of receiver."""
 
     problem: str
     status: str
@@ -89,11 +91,11 @@ class _Channel(Protocol):
 
 
 class GoalSender:
-    """Sends goals; two threads may call it."""
+    """Sends goals to one topic or action; two threads may call it."""
 
     def __init__(self, node: Node, name: str) -> None:
         """
-        Send nothing.
+        Look for the receiver; nothing is sent yet.
 
         :param node: the node.
         :param name: of the topic or the action.
@@ -107,21 +109,21 @@ class GoalSender:
 
     @property
     def problem(self) -> str:
-        """Return why nothing can be sent; empty if goals can."""
+        """Return why no goal can be sent; empty if goals can be sent."""
         return self._problem or (self._channel.problem if self._channel else '')
 
     @property
     def status(self) -> str:
-        """Return the state of the last goal as text; empty for none."""
+        """Return the state of the last goal as text; empty before the first goal."""
         return self._channel.status if self._channel else ''
 
     def look(self) -> None:
-        """Find who receives now; called once in a while."""
+        """Look for the receiver, and update ``problem``; called regularly."""
         # Another thread may read it meanwhile, and sends if it is empty.
         self._problem = self._look()
 
     def _look(self) -> str:
-        """Open a channel to who receives now; return the reason of a failure, or an empty text."""
+        """Open the channel for the present receiver; return why that is impossible, or an empty text."""
         kinds = self._kinds()
         if any(own.topic_name == self.name for own in self._node.subscriptions):
             return f'{self.name} tells where the robot is: name a topic that moves it.'
@@ -130,7 +132,7 @@ class GoalSender:
         return self._open(*kinds) if kinds else f'Nobody receives {self.name}.'
 
     def _kinds(self) -> set[str]:
-        """Return the types of those who receive."""
+        """Return the message or action types of the present receivers."""
         node, name = self._node, self.name
         kinds = {end.topic_type for end in node.get_subscriptions_info_by_topic(name)}
         services = dict(node.get_service_names_and_types())
@@ -139,7 +141,7 @@ class GoalSender:
         return kinds
 
     def _open(self, kind: str) -> str:
-        """Make the channel of a type, where one of the same type stays; return why not, or an empty text."""
+        """Open a channel for a type, unless it is open; return why that is impossible, or an empty text."""
         if kind == self._kind:
             return ''
         if kind not in _CHANNELS:
@@ -157,7 +159,7 @@ class GoalSender:
         Send a goal; it replaces an earlier one.
 
         :param motion: the goal.
-        :raises SolverError: when nobody receives it, and for a goal too soon after another one.
+        :raises SolverError: without a receiver, and for a goal too soon after another one.
         """
         if self.problem or self._channel is None:
             raise SolverError(f'Nothing is sent. {self.problem}')
@@ -171,20 +173,20 @@ class GoalSender:
 
     def step(self, here: FloatArray | None, reason: str = '') -> None:
         """
-        Go on with the goal; called often.
+        Continue sending the goal; called often.
 
-        :param here: (n) where the joints are, checked; None if that is not known.
-        :param reason: why it is not known.
+        :param here: (n,) present joint vector, checked; None if it is unknown.
+        :param reason: why it is unknown.
         """
         if self._channel is not None:
             self._channel.step(here, reason)
 
     def stop(self, here: FloatArray | None, reason: str = '') -> None:
         """
-        Take the goal back, as far as the receiver can.
+        Cancel the goal, or tell the receiver to hold the present posture.
 
         :param here, reason: as for :meth:`step`.
-        :raises SolverError: when the receiver can only be told where to hold, and that is not known.
+        :raises SolverError: if a posture to hold has to be sent, and the present one is unknown.
         """
         now = time.monotonic()
         if self._channel is None or now - self._stopped < BETWEEN_STOPS:
@@ -194,7 +196,7 @@ class GoalSender:
 
 
 class _TrajectoryTopic:
-    """Sends a trajectory of one point."""
+    """Sends a goal as a trajectory of one point on a topic."""
 
     problem = ''
 
@@ -210,10 +212,10 @@ class _TrajectoryTopic:
         self.status = f'Sent: {motion.seconds:.1f} s. A topic does not say what becomes of it.'
 
     def step(self, here: FloatArray | None, reason: str = '') -> None:
-        """Leave it to the receiver."""
+        """Do nothing: the receiver moves the joints."""
 
     def stop(self, here: FloatArray | None, reason: str = '') -> None:
-        """Send where the joints are."""
+        """Send the present posture as a goal; raise SolverError if it is unknown."""
         if not self._names:
             return
         if here is None:
@@ -228,7 +230,7 @@ class _TrajectoryTopic:
 
 
 class _Way:
-    """A motion that is being sent: gives the next posture, and waits while the robot lags."""
+    """A motion that is sent posture by posture: returns the next one, and waits while the robot lags."""
 
     def __init__(self, motion: Motion) -> None:
         self.motion = motion
@@ -237,11 +239,11 @@ class _Way:
 
     @property
     def is_done(self) -> bool:
-        """Return whether the last posture was given out."""
+        """Return whether the last posture was returned."""
         return self._part == 1.0
 
     def next(self, here: FloatArray) -> FloatArray | None:
-        """Return the next posture; None while it is too far from the joints (n)."""
+        """Return the next posture (n,); None while it is too far from the present joint vector ``here`` (n,)."""
         now, motion = time.monotonic(), self.motion
         part = self._part + min(now - self._time, LONGEST_PLAYED_TIME) / motion.seconds
         self._time = now
@@ -252,18 +254,18 @@ class _Way:
         return posture
 
     def has_waited(self) -> bool:
-        """Return whether the robot has not followed for too long."""
+        """Return whether no posture was returned for ``STANDSTILL_TIME``."""
         return time.monotonic() - self._moved > STANDSTILL_TIME
 
     def describe_lag(self, here: FloatArray) -> str:
-        """Return which joint is farthest from its command, and how far."""
+        """Return a sentence about the joint that lags most, relative to its velocity limit."""
         lags = np.abs(self.motion.at(self._part) - here)
         k = int((lags / self.motion.velocity).argmax())
         return f'{quote(self.motion.names[k])} is {lags[k]:.3g} from where it was sent.'
 
 
 class _StateTopic:
-    """Sends postures along the straight way, since a single one says nothing about the speed."""
+    """Sends a goal as postures along the straight motion on a topic of joint states."""
 
     problem = ''
 
@@ -271,7 +273,7 @@ class _StateTopic:
         self.status = ''
         self._node = node
         self._way: _Way | None = None
-        """Motion under way."""
+        """Motion that is being sent; None without one."""
         self._publisher = node.create_publisher(JointState, name, QoSProfile(depth=DEPTH))
 
     def send(self, motion: Motion) -> None:
@@ -300,7 +302,7 @@ class _StateTopic:
         self._publisher.publish(make_joint_state(motion.names, posture, stamp))
 
     def stop(self, here: FloatArray | None, reason: str = '') -> None:
-        """Send where the joints are, if that is known; the postures end in any case."""
+        """End the motion, and send the present posture if it is known."""
         way, self._way = self._way, None
         if way is None:
             return
@@ -315,7 +317,7 @@ class _StateTopic:
 
 
 class _SentGoal:
-    """A goal of an action."""
+    """A goal sent to an action, with its deadline."""
 
     def __init__(self, deadline: float) -> None:
         self.deadline = deadline
@@ -323,14 +325,14 @@ class _SentGoal:
         self.is_dropped = False
 
     def drop(self) -> None:
-        """Cancel the goal now, or as soon as it is accepted."""
+        """Cancel the goal, or mark it to be cancelled as soon as it is accepted."""
         self.is_dropped = True
         if self.handle is not None:
             self.handle.cancel_goal_async()
 
 
 class _Action:
-    """Sends goals of FollowJointTrajectory."""
+    """Sends a goal to an action FollowJointTrajectory."""
 
     def __init__(self, node: Node, name: str) -> None:
         self.status = ''
@@ -342,7 +344,7 @@ class _Action:
 
     @property
     def problem(self) -> str:
-        """Return whether the action is not there."""
+        """Return a sentence if the action has no server; empty otherwise."""
         return '' if self._client.server_is_ready() else f'The action {self._name} is not there.'
 
     def send(self, motion: Motion) -> None:

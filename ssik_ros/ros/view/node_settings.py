@@ -1,4 +1,4 @@
-"""Robot and solvers of a running node, from its parameters, read once."""
+"""The descriptions and solver parameters of a running node, read once."""
 
 from collections.abc import Iterable
 import threading
@@ -31,29 +31,29 @@ TEXTS = (URDF_TOPIC, SRDF_TOPIC, 'base_link', 'tip_link', 'group')
 
 
 class NodeSettings(NamedTuple):
-    """Parameters of a node."""
+    """Parameters of another node; empty texts for those that it does not have."""
 
     node: str = ''
-    """Its full name; empty for none."""
+    """Full name of the node; empty if no node was read."""
     urdf: str = ''
     srdf: str = ''
     base_link: str = ''
     tip_link: str = ''
     group: str = ''
-    """With the links before: the group of a robot without SRDF."""
+    """Name of the group from ``base_link`` to ``tip_link``, for a robot without SRDF."""
     kinematics: LocatedMapping = LocatedMapping()
     """Entries of each planning group, under dotted names."""
 
 
 def read_settings(node: Node, name: str) -> NodeSettings:
     """
-    Return the settings of another node; called outside of the thread that spins.
+    Return the parameters of another node; blocks, so call it outside of the thread that spins.
 
-    Descriptions count as text only: no other node names files of this machine.
+    Descriptions are returned only as text: another node cannot name files of this machine.
 
     :param node: the node that asks.
-    :param name: the other node; empty for the default one, if it is there.
-    :raises SolverError: when a node that was named is not there, or does not respond in time.
+    :param name: the other node; empty for the default one, whose absence gives empty settings.
+    :raises SolverError: when a named node does not exist, or a node does not respond in time.
     """
     wanted = node.resolve_service_name(name or DEFAULT_NODE)
     group = ReentrantCallbackGroup()
@@ -83,7 +83,7 @@ def read_settings(node: Node, name: str) -> NodeSettings:
 
 
 def _names_of_groups(listing: Client, node: str) -> list[str]:
-    """Return the names of the parameters of all planning groups, as soon as there are any."""
+    """Wait for parameters of planning groups, and return their names; empty after ``LOADING_TIME``."""
     request = ListParameters.Request(prefixes=[PREFIX.rstrip('.')])
     deadline = time.monotonic() + LOADING_TIME
     while True:
@@ -94,7 +94,7 @@ def _names_of_groups(listing: Client, node: str) -> list[str]:
 
 
 def _text_of(getting: Client, name: str, node: str) -> str:
-    """Return the text of a parameter; empty without one, or if a description is not XML."""
+    """Return a text parameter of the node; empty without one, or if a description is not XML."""
     # Some versions of rclpy return nothing at all if one of several names is unknown.
     values = _call(getting, GetParameters.Request(names=[name]), node).values
     value = parameter_value_to_python(values[0]) if values else None
@@ -107,7 +107,7 @@ def _text_of(getting: Client, name: str, node: str) -> str:
 
 
 def _by_group(found: Iterable[tuple[str, Any]], node: str) -> LocatedMapping:
-    """Return the values below the prefix, by planning group."""
+    """Return the values below the prefix by planning group and key, with their places."""
     groups = LocatedMapping()
     for name, value in found:
         group, _, key = name.removeprefix(PREFIX).partition('.')
@@ -120,7 +120,7 @@ def _by_group(found: Iterable[tuple[str, Any]], node: str) -> LocatedMapping:
 
 
 def _call(client: Client, request: Any, node: str) -> Any:
-    """Return the response to a request."""
+    """Send a request to a service of a node and return the response; raise SolverError after ``PATIENCE``."""
     done = threading.Event()
     future = client.call_async(request)
     future.add_done_callback(lambda _: done.set())

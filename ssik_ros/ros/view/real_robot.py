@@ -1,4 +1,4 @@
-"""The robot that is running: where joint states and tf say that it is, and the goals that go to it."""
+"""The running robot: its state from joint states and tf, and goals that are sent to it."""
 
 from collections.abc import Sequence
 
@@ -30,7 +30,7 @@ MOST_NAMED = 3
 
 
 class RunningGroup:
-    """One group of the robot that is running; the part that a panel of the page needs."""
+    """One group of the running robot, as the robot panel of the page uses it."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class RunningGroup:
         sender: GoalSender | None = None,
     ) -> None:
         """
-        Begin to listen to tf.
+        Subscribe to tf if the root link is not at the model frame.
 
         :param node: the node.
         :param robot: the robot.
@@ -56,25 +56,25 @@ class RunningGroup:
         self._reader = StateReader(robot)
         self._max_age, self._sender = max_age, sender
         self._moves = robot.model_frame != robot.tree.root_link
-        """Whether tf says where the root link is."""
+        """Whether the pose of the root link comes from tf."""
         self._transforms = TransformListener(node) if self._moves else None
         self._refusal = ''
-        """Why nothing may be sent any more."""
+        """Why all goals are refused; empty if they are not."""
 
     @property
     def receiver(self) -> str:
-        """Return the name of the receiver; empty for none."""
+        """Return the name of the receiver; empty if no receiver was named."""
         return self._sender.name if self._sender else ''
 
     def problem(self) -> str:
-        """Return why nothing can be sent; empty if goals can."""
+        """Return why no goal can be sent; empty if goals can be sent."""
         if self._refusal:
             return self._refusal
         return self._sender.problem if self._sender else 'No receiver is named.'
 
     def refuse(self, reason: str) -> None:
         """
-        Stop the motion under way, and send nothing from now on.
+        Stop the present motion, and refuse all goals from now on.
 
         :param reason: a sentence for the page.
         """
@@ -83,21 +83,21 @@ class RunningGroup:
         self._refusal = reason
 
     def status(self) -> str:
-        """Return the state of the last goal as text; empty for none."""
+        """Return the state of the last goal as text; empty before the first goal."""
         return self._sender.status if self._sender else ''
 
     def look(self) -> None:
-        """Find who receives goals now."""
+        """Look for the receiver of goals; called regularly."""
         if self._sender is not None:
             self._sender.look()
 
     def step(self) -> None:
-        """Go on with a goal that is on its way."""
+        """Continue sending a goal; called often."""
         if self._sender is not None:
             self._sender.step(*self._checked())
 
     def where(self) -> Whereabouts:
-        """Return where the robot is."""
+        """Return the current state, whether it is recent, and a text about its problem or assumption."""
         found = self._live.find(self._reader)
         if not found.is_heard:
             text = f'No joint states of this robot have come on {self._live.topics}.'
@@ -111,18 +111,18 @@ class RunningGroup:
         return Whereabouts(state, True, note)
 
     def _root_pose(self) -> tuple[FloatArray, str]:
-        """Return the pose (4, 4) of the root link in the model frame, and the assumption about it."""
+        """Return the pose (4, 4) of the root link in the model frame; if it is unknown, identity and a text."""
         if self._transforms is None:
             return np.eye(4), ''
         frame, root = self._robot.model_frame, self._robot.tree.root_link
         found = self._transforms.find(root, (frame,))
         if isinstance(found, str):
-            # As the services assume too: many arms have a fixed base, and nobody publishes its pose.
+            # The services assume the same: many arms have a fixed base, whose pose is not published.
             return np.eye(4), f'Shown with {quote(root)} at {quote(frame)}. {found}'
         return found.pose, ''
 
     def _checked(self) -> tuple[FloatArray | None, str]:
-        """Return where the joints (n) of the group are, within their limits; None and the reason if that is not known."""
+        """Return the current joint vector (n,) within limits; or None and why it is unknown or outside."""
         there, group = self.where(), self._group
         if there.state is None or not there.is_fresh:
             return None, there.text
@@ -145,10 +145,10 @@ class RunningGroup:
 
     def send(self, goal: FloatArray, seconds: float) -> str:
         """
-        Send a goal; return a note about it, or an empty text.
+        Send a goal; return a sentence if it takes longer than wanted, else an empty text.
 
-        :param goal: (n) posture of the group [rad or m].
-        :param seconds: wanted duration; longer if a joint would be too fast.
+        :param goal: (n,) joint vector of the group [rad or m].
+        :param seconds: wanted duration [s]; longer if a joint would be too fast.
         :raises SolverError: when nothing can be sent.
         """
         group, names = self._group, self._group.variable_names
@@ -175,24 +175,24 @@ class RunningGroup:
         return f'It takes {needed:.1f} s: {quote(joint)} is not to be faster than {SPEED:.0%} of its limit.'
 
     def _velocity(self) -> FloatArray:
-        """Return the velocities (n) that a goal may need [rad/s or m/s]."""
+        """Return the velocities (n,) that a goal may use [rad/s or m/s]."""
         limits: FloatArray = self._robot.tree.velocity[self._group.idx_q]
         return SPEED * np.where((limits > 0.0) & np.isfinite(limits), limits, NO_FIGURE)
 
     def stop(self) -> None:
-        """Take the goal back, as far as the receiver can."""
+        """Cancel the goal, or tell the receiver to hold the present posture; see :meth:`GoalSender.stop`."""
         if self._sender is not None:
             self._sender.stop(*self._checked())
 
 
 def _least_time(names: Sequence[str], way: FloatArray, velocity: FloatArray) -> tuple[float, str]:
-    """Return how long a way (n) takes at least [s], and the joint that takes it."""
+    """Return the shortest duration of a joint motion ``way`` (n,) at velocities (n,) [s], and its slowest joint."""
     times = np.abs(way) / velocity
     place = int(times.argmax())
     return float(times[place]), names[place]
 
 
 def _some(names: Sequence[str]) -> str:
-    """Return some names, and how many more there are."""
+    """Return the first names, and the number of the others, as text."""
     more = len(names) - MOST_NAMED
     return list_names(names[:MOST_NAMED]) + (f' and {more} more' if more > 0 else '')

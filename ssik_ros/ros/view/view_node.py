@@ -1,9 +1,9 @@
 """
 The node ``ik_view``: the page in the browser, attached to a running robot and to a running node.
 
-Solutions come from the solver of the running node, with the node's parameters, but in this process. Responses are the same:
-they follow from the request, the parameters and the version. A drag asks 60 times a second, and a page also tries other
-solvers and released limits; none of that is to take time from the clients of the running node.
+Solutions come from the solver of the running node, with the node's parameters, but in this process. Responses are the
+same: they follow from the request, the parameters and the version. A drag sends 60 requests a second, and a page also
+tries other solvers and released limits; the clients of the running node must not wait for them.
 """
 
 from collections.abc import Sequence
@@ -52,11 +52,11 @@ LOOK_TIME = 1.0
 
 
 class ViewNode(ProcessNode):
-    """Shows one group of a running robot."""
+    """Shows one group of a running robot on a page in the browser."""
 
     def __init__(self, **options: Any) -> None:
         """
-        Declare parameters and listen to joint states; :meth:`start` begins to look for the robot.
+        Declare parameters and subscribe to joint states; :meth:`start` looks for the robot.
 
         :param options: arguments of ``rclpy.node.Node``.
         :raises SsikError: when a parameter is wrong or viser is not installed.
@@ -84,15 +84,15 @@ class ViewNode(ProcessNode):
 
     @property
     def threads(self) -> int:
-        """Return how many callbacks may run at once: one may load the robot."""
+        """Return the number of callbacks that may run at once; one may load the robot."""
         return 4
 
     def start(self) -> None:
-        """Look for the robot, in a thread that may wait."""
+        """Start the thread that looks for the robot and opens the page."""
         threading.Thread(target=self._look_for_robot, name='robot search', daemon=True).start()
 
     def stop(self) -> bool:
-        """Close the page."""
+        """Close the page; return true."""
         self._is_ending = True
         page, self._page = self._page, None
         if page is not None:
@@ -101,9 +101,9 @@ class ViewNode(ProcessNode):
 
     def fail(self, reason: object) -> None:
         """
-        Log a fatal error, and end the process with exit code 1.
+        Log a fatal error, and shut ROS down; the process ends with exit code 1. Do nothing while the node ends.
 
-        :param reason: the error; while the node ends, errors of the search for the robot do not count.
+        :param reason: the error.
         """
         if not self._is_ending:
             super().fail(reason)
@@ -121,7 +121,7 @@ class ViewNode(ProcessNode):
                 self.fail(error)
 
     def _load(self, description: RobotDescription) -> None:
-        """Show a robot; a fault is fatal only if no topic can bring another robot."""
+        """Show the first robot; an error is fatal only if no topic can bring another robot. Later robots stop goals."""
         if self._page is not None:
             _LOGGER.warning('Another robot came. To see it, start the view again.')
             self._compare(str(description.urdf.source))
@@ -136,14 +136,14 @@ class ViewNode(ProcessNode):
                 self._report(description, f'{type(error).__name__}: {shorten(error)}')
 
     def _hear_robot(self, message: String) -> None:
-        """Compare a description with the description of the shown robot, which may come from a file or a node."""
+        """Keep the description on the topic; once a robot is shown, compare it with the shown one."""
         if self._real is not None and self._urdf:
             self._compare(message.data)
         else:
             self._urdf = message.data
 
     def _compare(self, urdf: str) -> None:
-        """Send nothing any more once there is another robot than the one that is shown."""
+        """Refuse all goals from now on if a description differs from the shown robot's."""
         if self._real is not None and urdf != self._urdf:
             self._real.refuse(
                 'Another robot description came, perhaps of another robot. Start the view again to send goals.'
@@ -156,7 +156,7 @@ class ViewNode(ProcessNode):
             self.fail(text)
 
     def _show(self, description: RobotDescription) -> None:
-        """Open the page."""
+        """Load the robot, open the page, and start the timers that refresh it."""
         settings = self._settings
         robot = description.load()
         group = self._choose(robot)
@@ -176,7 +176,7 @@ class ViewNode(ProcessNode):
         self._announce(page, description, session)
 
     def _choose(self, robot: RobotModel) -> JointGroup:
-        """Return the group of the parameters; of several the first with one tip."""
+        """Return the group that parameters name, else the first one of a single tip; warn if there are several."""
         settings, wanted = self._settings, self._settings.group
         if not wanted and len(robot.groups) > 1:
             single = [name for name, group in robot.groups.items() if len(group.tips) == 1]
@@ -199,7 +199,7 @@ class ViewNode(ProcessNode):
         return group
 
     def _kinematics(self, group: JointGroup) -> GroupKinematics | None:
-        """Return the solver and the parameters that the running node has for a group."""
+        """Return the running node's solver and parameters of a group; None, which means defaults, with a warning."""
         asked = self._asked
         if not asked.node:
             return None
@@ -222,7 +222,7 @@ class ViewNode(ProcessNode):
 
     def _refresh_by_timers(self, panel: RobotPanel, real: RunningGroup) -> None:
         def draw() -> None:
-            # Not any more while the node ends.
+            # While the node ends, the page is gone.
             if self._page is not None:
                 real.step()
                 panel.refresh()
@@ -231,7 +231,7 @@ class ViewNode(ProcessNode):
             make_steady_timer(self, period, call)
 
     def _announce(self, page: Page, description: RobotDescription, session: Session) -> None:
-        """Name the robot and the address. The address holds the token: it goes to the terminal, and to no log or topic."""
+        """Log the robot, and print the address, which holds a token and must not be in a log or topic."""
         _LOGGER.info(
             f'Ready: robot {quote(session.robot.name)} (URDF: {description.urdf.origin}), group '
             f'{quote(session.group.name)}, solver {session.kinematics.solver}'

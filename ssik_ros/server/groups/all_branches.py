@@ -62,7 +62,7 @@ class GroupClosedForm:
 
     def __init__(self, server: GroupServer) -> None:
         """
-        Take a group.
+        Keep a group; the closed form is made by the first :meth:`find`.
 
         :param server: the group.
         """
@@ -71,7 +71,7 @@ class GroupClosedForm:
         self._found: tuple[AnalyticSolver | None, str] | None = None
 
     def find(self) -> tuple[AnalyticSolver | None, str]:
-        """Return the solver, or None and the reason why the chain has no closed form."""
+        """Return the closed-form solver, made in the first call; or None and why the chain has no closed form."""
         with self._lock:
             if self._found is None:
                 self._found = find_closed_form(self._make)
@@ -84,7 +84,7 @@ class GroupClosedForm:
 
 
 class _Gate:
-    """Checks that each branch has to pass, while there is time."""
+    """Checks of candidate states that refuse every state after a deadline or a cancel, and count refusals."""
 
     def __init__(self, accepts: StateCheck, seconds: float, cancel: NDArray[np.int64]) -> None:
         self._accepts, self._cancel = accepts, cancel
@@ -93,7 +93,7 @@ class _Gate:
         self.unchecked = 0
 
     def __call__(self, state: FullState) -> bool:
-        """Return whether a full state may be handed out."""
+        """Return whether a full state passes the checks; false also for a state that came too late."""
         if self._cancel[0] or time.monotonic() > self._deadline:
             self.unchecked += 1
             return False
@@ -103,14 +103,14 @@ class _Gate:
 
 
 class _Outcome(NamedTuple):
-    """Branches of one solver."""
+    """The branches that one solver returned, and the request that it got."""
 
     solver: IkSolver
     reason: str
     solve_request: SolveRequest
     found: BranchSet
     spent: int
-    """Time within the solver [ns]."""
+    """Time in the solver [ns]."""
 
 
 class BranchFinder:
@@ -118,10 +118,10 @@ class BranchFinder:
 
     def __init__(self, server: GroupServer, closed_form: GroupClosedForm | None = None) -> None:
         """
-        Take a group.
+        Keep a group.
 
         :param server: the group with its own solver.
-        :param closed_form: of the same group, made already.
+        :param closed_form: closed form of the same group, to be shared; None makes it when a request needs it.
         """
         self.server = server
         self._closed_form = closed_form or GroupClosedForm(server)
@@ -130,7 +130,7 @@ class BranchFinder:
 
     def with_server(self, server: GroupServer) -> 'BranchFinder':
         """
-        Return a finder for the same group with another solver.
+        Return a finder for the same group with another solver; it shares the closed form.
 
         :param server: the group with its new solver.
         """
@@ -157,12 +157,12 @@ class BranchFinder:
         accepts: StateCheck | None,
     ) -> BranchesResponse:
         """
-        Return every branch, nearest to the seed first.
+        Return every branch of the goals within the limits, nearest to the seed first.
 
         :param goals, state, accepts: as for :meth:`GroupServer.solve`.
-        :param options: the rest of the request.
+        :param options: largest number of postures, windings and tolerance.
         :param timeout: wall-clock budget for searches and checks [s]; zero or less means the group's own.
-        :raises RequestRefused: for a group without solver or links that are no tips of it.
+        :raises RequestRefused: for a group without solver, or links that are not tips of it.
         """
         server = self.server
         attempts = self._choose(server.require_solver())
@@ -206,7 +206,7 @@ class BranchFinder:
         return self._respond(solver, found, branches, report)
 
     def _choose(self, own: IkSolver) -> list[tuple[IkSolver, str]]:
-        """Return the solvers to call, in the order of the policy, each with its reason."""
+        """Return (solver, reason) pairs in the order in which they are tried; ``own`` is the group's solver."""
         if isinstance(own, BranchSolver):
             return [(own, str(getattr(own, 'reason', '')))]
         if self.server.kinematics.position_only:
@@ -223,7 +223,7 @@ class BranchFinder:
         return [solvers[method] for method in choose(knowledge_of(closed_form), Wanted.SEVERAL)]
 
     def _solve(self, solver: IkSolver, solve_request: SolveRequest) -> BranchSet:
-        """Return the branches that a solver knows, or finds."""
+        """Return a branch solver's branches, else distinct solutions of a search; changes the request's budget."""
         if isinstance(solver, BranchSolver):
             return solver.solve_all(solve_request)
         solve_request.max_solutions, solve_request.max_searches = SEARCHED_SOLUTIONS, SEARCHES
@@ -256,7 +256,7 @@ class BranchFinder:
         postures: Postures,
         options: BranchOptions,
     ) -> list[Branch]:
-        """Return the postures that hold at exactly their numbers."""
+        """Return the postures whose measured errors are within the solver's claims and the tolerance."""
         kinematics = self._kinematics(solver, goals)
         targets = np.reshape(solve_request.targets, (-1, 4, 4))
         seed = np.asarray(solve_request.seed)
@@ -289,7 +289,7 @@ class BranchFinder:
         return branches
 
     def _holds(self, errors: FloatArray, claimed: FloatArray, options: BranchOptions) -> bool:
-        """Return whether errors (t, 2) are as the solver claims (2 t), and within the tolerance."""
+        """Return whether measured errors (t, 2) are at most the claimed ones (2 t,), and within the tolerance."""
         used = errors[:, :1] if self.server.kinematics.position_only else errors
         claims = claimed.reshape(-1, 2)[:, : used.shape[1]]
         if not (used <= claims + CLAIMED_ERROR_SLACK).all():
@@ -300,7 +300,7 @@ class BranchFinder:
         )
 
     def _kinematics(self, solver: IkSolver, goals: Sequence[LinkGoal]) -> list[LedLink]:
-        """Return, for each tip, forward kinematics of the frame that is to be at its target."""
+        """Return, for each tip, forward kinematics of the link or carried object that goes to its target."""
         led = [self.led_link(solver, LinkGoal(tip, NO_POSES)) for tip in solver.tip_frames]
         for goal in goals:
             led[self.server.tip_of(solver, goal.link)] = self.led_link(solver, goal)
@@ -308,10 +308,10 @@ class BranchFinder:
 
     def led_link(self, solver: IkSolver, goal: LinkGoal) -> LedLink:
         """
-        Return forward kinematics, in a solver's base, of the frame that is to be at a goal.
+        Return forward kinematics, in a solver's base frame, of the link or carried object that a goal places.
 
         :param solver: of this group.
-        :param goal: its pose does not count.
+        :param goal: the link and its tool; the pose is ignored.
         :raises RequestRefused: for a link that is not a tip of the solver.
         """
         tip = self.server.tip_of(solver, goal.link)
@@ -319,7 +319,11 @@ class BranchFinder:
         return LedLink(self.link_kinematics(solver.base_frame, link), goal.tool)
 
     def complete_solver(self) -> IkSolver | None:
-        """Return the solver that knows every posture of the group; None without such a solver."""
+        """
+        Return the solver that finds every posture of the group; None without such a solver.
+
+        :raises RequestRefused: for a group without solver.
+        """
         for solver, _ in self._choose(self.server.require_solver()):
             if isinstance(solver, BranchSolver) and solver.is_complete:
                 return solver
@@ -327,7 +331,7 @@ class BranchFinder:
 
     def link_kinematics(self, base: str, link: str) -> ChainKinematics:
         """
-        Return forward kinematics of a link; remembered for the next time.
+        Return forward kinematics of a link in the frame of a base link; kept for later calls.
 
         :param base, link: names of links.
         """
@@ -340,7 +344,7 @@ class BranchFinder:
     def _respond(
         self, solver: IkSolver, found: BranchSet, branches: list[Branch], report: BranchReport
     ) -> BranchesResponse:
-        """Return the response with its sentence."""
+        """Return the response: branches and report, or the cause of the failure, with a text."""
         names = self.server.group.variable_names
         if branches:
             left_out = report.dropped_by_max or report.dropped_by_clock
@@ -374,7 +378,7 @@ def _describe(branches: Sequence[Branch], report: BranchReport) -> str:
 
 def errors_between(pose: FloatArray, target: FloatArray) -> tuple[float, float]:
     """
-    Return distance [m] and angle [rad] between two poses.
+    Return the distance [m] and the angle [rad] between two poses.
 
     :param pose, target: (4, 4).
     """

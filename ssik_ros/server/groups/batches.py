@@ -33,7 +33,7 @@ class BatchRequest:
 
     group: str
     poses: FloatArray
-    """(7 m) position [m] and quaternion x, y, z, w of each."""
+    """(7 m,) position [m] and quaternion x, y, z, w of each pose."""
     frame: str = ''
     link: str = ''
     """Empty for the only tip."""
@@ -43,7 +43,7 @@ class BatchRequest:
     avoid_collisions: bool = False
     constraints: ConstraintsGiven = NO_CONSTRAINTS
     timeout: float = 0.0
-    """For all poses together [s]; zero or less means the group's own for each."""
+    """Budget for all poses together [s]; zero or less means the group's budget for each pose."""
 
 
 class BatchResponse(NamedTuple):
@@ -57,13 +57,13 @@ class BatchResponse(NamedTuple):
     positions: FloatArray = np.empty((0, 0))
     """(m, n), NaN for poses without a solution [rad or m]."""
     causes: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
-    """(m) of :class:`Cause`."""
+    """(m,) numbers of :class:`Cause`; NONE for a solved pose."""
     errors: FloatArray = np.empty((0, 2))
     """(m, 2) position error [m] and orientation error [rad]; NaN for poses without a solution."""
 
     @property
     def solved(self) -> bool:
-        """Return whether each pose has an outcome of its own."""
+        """Return whether the request was accepted; each pose then has an outcome in ``causes``."""
         return self.refusal is Refusal.NONE
 
     @property
@@ -74,10 +74,10 @@ class BatchResponse(NamedTuple):
 
 def read_poses(numbers: FloatArray) -> FloatArray:
     """
-    Return the poses (m, 4, 4) of positions and quaternions of any length; NaN where they are none.
+    Return the poses (m, 4, 4) of flat numbers; quaternions may have any length, an invalid pose becomes NaN.
 
-    :param numbers: (7 m).
-    :raises RequestRefused: for another number of numbers, or too many.
+    :param numbers: (7 m,) position [m] and quaternion x, y, z, w of each pose.
+    :raises RequestRefused: if the length is not a multiple of 7, or for too many poses.
     """
     flat = np.asarray(numbers, dtype=np.float64)
     if len(flat) % 7 or len(flat) > 7 * MOST_POSES:
@@ -114,14 +114,14 @@ def solve_batch(
     checks: CandidateChecks | None,
 ) -> BatchResponse:
     """
-    Solve each pose by itself.
+    Solve the poses one after the other within one deadline; return a row for each.
 
     :param server: the group.
-    :param request: the rest of the request.
-    :param goal: the frame that is to be at the poses; its own pose does not count.
+    :param request: the budget, and whether a solution is the next seed.
+    :param goal: the link or carried object that is to be at the poses; its own pose is ignored.
     :param poses: (m, 4, 4) in the model frame.
     :param state: seed, and joints outside the group.
-    :param checks: checks that candidates have to pass.
+    :param checks: checks that candidates have to pass; None without checks.
     :raises RequestRefused: for a group without solver or a link that is not a tip of it.
     """
     solver = server.require_solver()

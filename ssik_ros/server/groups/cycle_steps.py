@@ -42,22 +42,22 @@ class StepRequest:
 
     group: str
     links: Sequence[str]
-    """One; empty for the only tip."""
+    """Name of one link; empty for the only tip."""
     poses: Sequence[FramedPose]
-    """One."""
+    """The pose that the link approaches: one."""
     previous: Sequence[FramedPose] = ()
     """The pose of the cycle before, if the pose moves; empty if it rests."""
     state: StateGiven = NOTHING_GIVEN
     velocities: Sequence[float] = ()
-    """Of the joints that ``state`` names, at the beginning of the cycle; empty for an arm at rest."""
+    """Velocities of the joints that ``state`` names, at the beginning of the cycle; empty for an arm at rest."""
     period: float = 0.0
-    """[s]."""
+    """Length of the cycle [s]."""
     velocity_scale: float = 0.0
     """Part of the velocity limits; outside (0, 1] all of them, as in MoveIt."""
     accelerations: Sequence[float] = ()
-    """Largest ones: one number, or one for each joint; empty: the values of joint_limits.yaml."""
+    """Acceleration limits: one number, or one for each joint; empty: the values of joint_limits.yaml."""
     posture: Sequence[float] = ()
-    """To go to as far as the pose leaves a choice; empty for none."""
+    """Joint vector (n,) that the step approaches as far as the pose leaves a choice; empty for none."""
 
 
 class StepResponse(NamedTuple):
@@ -65,7 +65,7 @@ class StepResponse(NamedTuple):
 
     refusal: Refusal
     cause: Cause
-    """NONE for every step, also if it does not reach the pose."""
+    """NONE for every step, even if it does not reach the pose."""
     text: str
     joint_names: tuple[str, ...] = ()
     step: Step | None = None
@@ -76,7 +76,7 @@ class StepFinder:
 
     def __init__(self, server: GroupServer) -> None:
         """
-        Take a group.
+        Keep a group.
 
         :param server: the group.
         """
@@ -88,12 +88,13 @@ class StepFinder:
         self, request: StepRequest, goals: Sequence[LinkGoal], state: FullState
     ) -> StepResponse:
         """
-        Return the step of one cycle.
+        Return the step of one control cycle from a state towards the pose of a link.
 
         :param request: the request.
         :param goals: the pose in the model frame and, if the pose moves, the pose of the cycle before.
         :param state: joints at the beginning of the cycle.
-        :raises RequestRefused: for numbers without a meaning, and for groups that take no steps.
+        :raises RequestRefused: for invalid numbers, a state outside the limits, and groups with loops or without
+            solver.
         """
         server = self._server
         steps = self._solver_for(goals[0])
@@ -117,7 +118,7 @@ class StepFinder:
         return StepResponse(Refusal.NONE, Cause.NONE, step.text, server.group.variable_names, step)
 
     def _solver_for(self, goal: LinkGoal) -> StepSolver:
-        """Return the solver of steps of a link; made at its first request."""
+        """Return the step solver for the link of a goal, made at its first request; refuse groups with loops."""
         server = self._server
         solver = server.require_solver()
         if isinstance(solver, ClosedChainSolver):
@@ -139,7 +140,7 @@ class StepFinder:
         return self._solvers[key]
 
     def _target(self, steps: StepSolver, goal: LinkGoal, state: FullState) -> FloatArray:
-        """Return the pose of each tip in the base; tips without a goal stay where they are."""
+        """Return the target (t, 4, 4) of each tip in the base; tips without a goal keep their poses."""
         server = self._server
         asked = server.make_request(steps.solver, [goal], state, timeout=0.0)
         if asked.tool_offsets is None:
@@ -154,7 +155,7 @@ class StepFinder:
         return tips
 
     def _limits(self, state: FullState) -> tuple[FloatArray, FloatArray]:
-        """Return the position limits; refuse a state that is outside by more than rounding."""
+        """Return the lower and upper limits (n,); refuse a state that is outside by more than rounding."""
         server = self._server
         rows = zip(
             server.group.variable_names,
@@ -172,7 +173,7 @@ class StepFinder:
         return server.group.lower, server.group.upper
 
     def _velocity(self, request: StepRequest) -> FloatArray | None:
-        """Return the velocities of the group at the beginning (n,); None for an arm at rest."""
+        """Return the velocities (n,) at the beginning, 0 for joints not named; None for an arm at rest."""
         given = request.velocities
         if not len(given):
             return None
@@ -188,7 +189,7 @@ class StepFinder:
         return velocity
 
     def _bounds_of(self, request: StepRequest) -> Bounds:
-        """Return the motion that one cycle allows; the last ones are kept."""
+        """Return the period, velocity and acceleration limits of a request; the last ones are kept."""
         key = request.period, request.velocity_scale, *request.accelerations
         found = self._bounds.get(key)
         if found is None:

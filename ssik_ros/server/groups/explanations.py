@@ -37,13 +37,13 @@ WITHOUT_LIMITS = SearchSettings(joint_limits=False, tolerance=1e-6, ilimit=200, 
 
 
 class BindingLimit(NamedTuple):
-    """A limit that keeps a posture from coming nearer."""
+    """A joint limit that keeps the link from coming nearer to a pose."""
 
     joint: str
     limit: float
-    """[rad or m]."""
+    """Value of the limit [rad or m]."""
     excess: float
-    """By how much it would have to give way [rad or m]."""
+    """How far beyond the limit the joint would have to go [rad or m]."""
     is_angle: bool
 
 
@@ -57,11 +57,11 @@ class Explanation(NamedTuple):
     clock_ended: bool = False
     joint_names: tuple[str, ...] = ()
     nearest: FloatArray | None = None
-    """(n) the nearest posture within limits; None where nothing was searched."""
+    """(n,) the nearest posture within limits; None if no search ran."""
     distance: float = math.nan
-    """Of the link from the pose [m]."""
+    """Distance of the link at the nearest posture from the pose [m]."""
     angle: float = math.nan
-    """[rad]."""
+    """Angle of the link at the nearest posture from the pose [rad]."""
     limits: tuple[BindingLimit, ...] = ()
     colliding: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
@@ -76,13 +76,15 @@ def explain_pose(
     timeout: float,
 ) -> Explanation:
     """
-    Return the explanation of a response.
+    Return why a pose has no solution, with the nearest posture, limits in the way, and advice.
+
+    If the response has no solution, the nearest posture is searched without collision checks and constraints.
 
     :param finder: of the group.
     :param goal: the pose in the model frame, and its link.
     :param state: seed, and joints outside the group.
-    :param response: the response of the solver.
-    :param timeout: of the search for the nearest posture [s].
+    :param response: the response of the solver; a solved one gets no advice.
+    :param timeout: budget of the search for the nearest posture [s].
     """
     server = finder.server
     solver = server.require_solver()
@@ -121,7 +123,7 @@ def explain_pose(
 def _binding_limits(
     server: GroupServer, goal: LinkGoal, q: FloatArray, state: FullState
 ) -> tuple[BindingLimit, ...]:
-    """Return the limits that a descent from a posture (n,) to a pose in the model frame crosses."""
+    """Return the limits that a descent without limits crosses on its way from a posture (n,) to the goal; else none."""
     tree, group = server.robot.tree, server.group
     kinds = [JointKind(tree.kinds[joint]) for joint in group.joint_indices]
     single = (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC)
@@ -148,7 +150,7 @@ def _binding_limits(
 
 
 def _advise(server: GroupServer, known: Explanation, is_free: bool) -> list[str]:
-    """Return the remedies, one sentence each."""
+    """Return the remedies, one sentence each; ``is_free``: the pose is reached without checks and constraints."""
     cause = known.cause
     if known.solved:
         return []

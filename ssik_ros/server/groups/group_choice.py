@@ -19,8 +19,8 @@ def choose_groups(
     :param robot: the robot.
     :param names: groups of the semantic description; none means all of them.
     :param base: base of the only group without a semantic description; empty means the root link.
-    :param tip: its tip; empty means the last link where the robot has one branch.
-    :param name: its name.
+    :param tip: tip of that group; empty means the last link, if the robot has one branch.
+    :param name: name of that group.
     :raises GroupNotFound: when a named group does not exist.
     :raises ModelError: when the tip is not clear, or nothing moves between base and tip.
     """
@@ -41,7 +41,7 @@ def find_only_tip(robot: RobotModel) -> str:
     """
     Return the last link of a robot that has one branch of moving joints.
 
-    Of several links that hang rigidly on the last joint, the first: any of them may have a goal.
+    If several links are fixed to the last joint, the first one is returned: each of them may have a goal.
 
     :param robot: the robot.
     :raises ModelError: when there are several branches, with their ends.

@@ -31,15 +31,16 @@ JointBounds = tuple[FloatArray, FloatArray]
 
 
 class _TipLink(NamedTuple):
-    """A link as a tool at one of the solver's tips."""
+    """The tip to which a link is fixed, and the pose of the link there."""
 
     tip: int
+    """Index of the tip in the solver's tip frames."""
     offset: FloatArray | None
     """(4, 4) pose of the link in the tip frame; None for the tip itself."""
 
 
 def _offset_of(goal: LinkGoal, link: _TipLink) -> FloatArray | None:
-    """Return the pose (4, 4) in the tip frame of the frame that is to be at a goal; None for the tip itself."""
+    """Return the pose (4, 4), in the tip frame, of the link or carried object of a goal; None for the tip itself."""
     if goal.tool is None:
         return link.offset
     return goal.tool if link.offset is None else link.offset @ goal.tool
@@ -57,13 +58,13 @@ class GroupServer:
         untold: FloatArray | None = None,
     ) -> None:
         """
-        Make the solver; a group without one stays and says why.
+        Make the solver; if this fails, set ``solver`` to None and ``reason`` to the error text.
 
         :param frames: the frames of the robot.
         :param group: the group.
-        :param kinematics: its solver and parameters.
-        :param cancel: (1) flag that ends every search.
-        :param untold: positions of states of which nobody has told anything, see :class:`StateReader`.
+        :param kinematics: name and parameters of its solver.
+        :param cancel: (1,) flag that ends every search.
+        :param untold: the positions array of states without any reported joint, see :class:`StateReader`.
         """
         self.cancel = cancel
         self._untold, self._default_seed = untold, default_seed(frames.robot, group)
@@ -113,11 +114,11 @@ class GroupServer:
 
     @property
     def tier(self) -> str:
-        """Return the kind of the solver, such as ``iterative``; empty where it does not say."""
+        """Return the kind of the solver, such as ``iterative``; empty if the solver names none."""
         return str(getattr(self.solver, 'tier', ''))
 
     def warm_up(self) -> None:
-        """Set up everything that the first request would otherwise wait for."""
+        """Prepare the solver for the first request, and set ``warm_up_seconds``; nothing without a solver."""
         if self.solver is None:
             return
         start = time.perf_counter()
@@ -137,13 +138,13 @@ class GroupServer:
         """
         Return the solver's result and the time within the solver [ns].
 
-        :param goals: poses in the model frame; one for each of one or several tips.
+        :param goals: poses in the model frame, at most one for each tip; other tips keep their poses.
         :param state: seed, joints outside the group, and pose of the root link.
         :param timeout: wall-clock budget [s]; zero or less means the group's own.
-        :param accepts: the check that a candidate's full state has to pass.
-        :param limits: narrower limits for this request.
+        :param accepts: the check that a candidate's full state has to pass; None to accept all.
+        :param limits: narrower limits for this request; None for the group's.
         :param wants_nearest: look for the nearest posture also where the poses are proved to be out of reach.
-        :raises RequestRefused: for a group without solver or links that are no tips of it.
+        :raises RequestRefused: for a group without solver or links that are not tips of it.
         """
         solver = self.require_solver()
         request = self.make_request(
@@ -170,11 +171,11 @@ class GroupServer:
         limits: JointBounds | None = None,
     ) -> SolveRequest:
         """
-        Return goals as a request to a solver of this group.
+        Return the request to a solver for goals of this group.
 
         :param solver: the group's own, or another one of the group.
         :param goals, state, timeout, accepts, limits: as for :meth:`solve`.
-        :raises RequestRefused: for links that are no tips of the solver.
+        :raises RequestRefused: for links that are not tips of the solver.
         """
         link, pose, tool = goals[0]
         request = self.request_one(solver, link, pose, state, timeout)
@@ -193,7 +194,7 @@ class GroupServer:
         self, solver: IkSolver, link: str, pose: FloatArray, state: FullState, timeout: float
     ) -> SolveRequest:
         """
-        Return one pose of one link as a request to a solver.
+        Return the request to a solver for one pose of one link.
 
         :param solver: the group's own, or another one of the group.
         :param link: empty for the tip.
@@ -220,10 +221,10 @@ class GroupServer:
 
     def with_group(self, state: FullState, q: FloatArray) -> FullState:
         """
-        Return a state with the group's variables replaced and all followers set.
+        Return a copy of a state with the group's variables replaced and all followers set.
 
         :param state: the state.
-        :param q: (n) the group's variables.
+        :param q: (n,) the group's variables.
         """
         positions = state.positions.copy()
         positions[self.places] = q
@@ -246,7 +247,7 @@ class GroupServer:
     def _targets(
         self, solver: IkSolver, goals: Sequence[LinkGoal], state: FullState
     ) -> tuple[FloatArray, FloatArray | None]:
-        """Return the targets (t, 4, 4) of all tips, and the tools (t, 4, 4) if there are any."""
+        """Return the targets (t, 4, 4) of all tips in the base frame, and their tool offsets (t, 4, 4) or None."""
         links = [self._tip_link(solver, goal.link) for goal in goals]
         self._require_distinct(solver, goals, links)
         base_model = self.frames.model_in_link(solver.base_frame, state)
@@ -267,7 +268,7 @@ class GroupServer:
     def _require_distinct(
         self, solver: IkSolver, goals: Sequence[LinkGoal], links: Sequence[_TipLink]
     ) -> None:
-        """Refuse two poses for one tip."""
+        """Raise RequestRefused if two goals are for the same tip."""
         taken: dict[int, str] = {}
         for goal, link in zip(goals, links, strict=True):
             if link.tip in taken:
@@ -279,13 +280,13 @@ class GroupServer:
             taken[link.tip] = goal.link
 
     def _present_poses(self, solver: IkSolver, state: FullState) -> FloatArray:
-        """Return the poses (t, 4, 4) of all tips in the base frame: unnamed tips stay where they are."""
+        """Return the poses (t, 4, 4) that all tips have in a state, in the base frame of the solver."""
         base_root = self.frames.model_in_link(solver.base_frame, state) @ state.root_pose
         poses = self.frames.links_in_root(list(solver.tip_frames), state)
         return np.array([base_root @ pose for pose in poses])
 
     def _tip_link(self, solver: IkSolver, link: str) -> _TipLink:
-        """Return how a link hangs on a tip; remembered for the next time."""
+        """Return the tip to which a link is fixed, with the offset; kept for later calls."""
         key = (solver.tip_frames, link)
         found = self._links.get(key)
         if found is None:
@@ -295,7 +296,7 @@ class GroupServer:
 
     def tip_of(self, solver: IkSolver, link: str) -> int:
         """
-        Return the index of the tip that a link hangs on.
+        Return the index of the tip that a link is, or to which it is fixed.
 
         :param solver: of this group.
         :param link: empty for the only tip.

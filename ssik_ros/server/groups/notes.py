@@ -20,7 +20,7 @@ MILLIMETRE_FACTOR = 100.0
 
 def notes_on_request(server: GroupServer, state: FullState) -> list[str]:
     """
-    Return the changes of a request before it was solved, one sentence each.
+    Return notes, one sentence each: on a seed outside its limits, and on followers that contradict their leaders.
 
     :param server: the group.
     :param state: seed, and joints outside the group.
@@ -57,7 +57,7 @@ def notes_on_failure(
 
     :param server: the group.
     :param goals: in the model frame.
-    :param poses: the same poses as in the request.
+    :param poses: the same poses in the frames of the request.
     :param state: seed, and joints outside the group.
     :param result: the solver's result.
     """
@@ -92,7 +92,7 @@ def notes_on_failure(
 
 def _excess(server: GroupServer, goal: LinkGoal, state: FullState) -> tuple[float, float]:
     """
-    Return how far a goal is beyond the reach of the group, and that reach [m]; zeros where it has no bound.
+    Return how far a goal is beyond the reach of a group, negative within it, and the reach [m]; zeros without a bound.
 
     The reach is the sum of the lengths, slides stretched, between the goal and the first joint that moves.
     """
@@ -124,7 +124,7 @@ def describe_nearest(
     server: GroupServer, goals: Sequence[LinkGoal], state: FullState, result: IkResult
 ) -> str:
     """
-    Return how far the nearest state of a failed search is from the only goal, in words; empty where nothing is known.
+    Return how far the nearest state of a failed search is from the only goal, in words; else empty.
 
     :param server: the group.
     :param goals: in the model frame.
@@ -143,7 +143,7 @@ def describe_nearest(
 
 def describe_error(distance: float, angle: float) -> str:
     """
-    Return how far a pose is from another, in words of SI.
+    Return a position error and an orientation error as text with units.
 
     :param distance: [m].
     :param angle: [rad].
@@ -154,7 +154,7 @@ def describe_error(distance: float, angle: float) -> str:
 def _errors_at(
     server: GroupServer, goals: Sequence[LinkGoal], state: FullState
 ) -> list[tuple[float, float]]:
-    """Return distance [m] and angle [rad] of each link from its pose in a state."""
+    """Return, for each goal, the distance [m] and the angle [rad] of its link in a state from its pose."""
     found = server.frames.links_in_root(
         [goal.link or server.require_solver().tip_frames[0] for goal in goals], state
     )
@@ -166,7 +166,7 @@ def _errors_at(
 
 
 def _describe_tips(server: GroupServer, goals: Sequence[LinkGoal], nearest: FullState) -> str:
-    """Return how far each of several links is from its pose in a state."""
+    """Return a sentence about how far the link of each goal is from its pose in the nearest state."""
     errors = _errors_at(server, goals, nearest)
     parts = [
         f'{quote(goal.link)} {describe_error(distance, angle)}'

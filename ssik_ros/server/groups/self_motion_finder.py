@@ -30,7 +30,7 @@ MOST_KEPT = 16
 
 
 class SelfMotionsResponse(NamedTuple):
-    """Curves of postures, or why there are none."""
+    """All self-motions of a pose as curves of postures, or the reason of a failure."""
 
     refusal: Refusal
     cause: Cause
@@ -46,9 +46,9 @@ class SelfMotionFinder:
 
     def __init__(self, finder: BranchFinder) -> None:
         """
-        Take a group.
+        Keep the branch finder of a group.
 
-        :param finder: finder of its links.
+        :param finder: branch finder of the group.
         """
         self._finder = finder
         self._tracers: dict[bytes, SelfMotionTracer] = {}
@@ -57,12 +57,12 @@ class SelfMotionFinder:
         self, goal: LinkGoal, state: FullState, options: SelfMotionOptions
     ) -> SelfMotionsResponse:
         """
-        Return the curves of a pose within the limits.
+        Return the self-motions of a pose: all curves of postures within the limits, with samples.
 
         :param goal: the pose in the model frame, and its link.
         :param state: joints outside the group.
-        :param options: the other fields of the request.
-        :raises RequestRefused: for options without a meaning, and arms without one redundant joint or a closed form.
+        :param options: free axis, resolution and spacing of the request.
+        :raises RequestRefused: for invalid options, and arms without one redundant joint or a closed form.
         """
         server = self._finder.server
         solver = server.require_solver()
@@ -88,7 +88,7 @@ class SelfMotionFinder:
         return SelfMotionsResponse(Refusal.NONE, Cause.NONE, text, names, motions, postures)
 
     def _tracer(self, pose: FloatArray, options: SelfMotionOptions) -> SelfMotionTracer:
-        """Return the finder of the curves of a link that is at a pose (4, 4) if joints have their default values."""
+        """Return the curve tracer of a link and a free axis, kept for later; ``pose`` (4, 4) is the link's default."""
         server = self._finder.server
         axis = _read_axis(options.free_axis)
         key = pose.tobytes() + np.array(axis or ()).tobytes()
@@ -110,7 +110,7 @@ class SelfMotionFinder:
 
 
 def _read_axis(given: tuple[float, float, float]) -> tuple[float, float, float] | None:
-    """Return a free axis as a unit vector, None for zero; refuse vectors that are not directions."""
+    """Return a free axis as a unit vector, None for zero; refuse a vector that is not a direction."""
     try:
         return read_axis(given) if any(given) else None
     except InvalidOption as error:
@@ -126,7 +126,7 @@ def _read_positive(name: str, value: float) -> float | None:
 
 
 def _sample(motions: SelfMotions, spacing: float) -> tuple[tuple[FloatArray, FloatArray], ...]:
-    """Return arc lengths and postures of each curve; refuse more than a response may hold."""
+    """Return arc lengths (m,) and postures (m, n) of each curve; refuse more than ``LARGEST_RESPONSE`` postures."""
     counts = [math.ceil(min(curve.length / spacing, 1e9)) + 1 for curve in motions]
     if sum(counts) > LARGEST_RESPONSE:
         raise Refusal.BAD_OPTION.error(

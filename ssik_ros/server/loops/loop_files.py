@@ -9,10 +9,10 @@ from ssik_ros.model.robot_model import RobotModel
 
 def read_loops_of(path: str, robot: RobotModel) -> LoopClosures:
     """
-    Read the loops of a robot from a file, and check their names.
+    Return the loop closures in a file, after a check of their joint names; no closures without a file.
 
-    :param path: of a ``loop_closures.yaml``, ``~`` is the home folder; empty for none.
-    :param robot: whose joints it may name.
+    :param path: of a ``loop_closures.yaml``, ``~`` is the home folder; empty for no file.
+    :param robot: the robot whose joints the file may name.
     :raises DescriptionNotFound: when the file does not exist.
     :raises ConfigError: if the file is malformed or names joints that the robot does not have.
     """

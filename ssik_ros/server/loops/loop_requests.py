@@ -28,11 +28,11 @@ class PoseGoal(NamedTuple):
     """A full or partial target pose of a frame on a link."""
 
     name: str
-    """Empty: the name of the link."""
+    """Name in the response; empty for the name of the link."""
     link: str
     pose: FramedPose
     offset: FloatArray
-    """(4, 4) of the frame in the link."""
+    """(4, 4) pose of the frame in the link."""
     free: Sequence[str] = ()
     """Names of degrees of freedom that are ignored."""
     world_axes: bool = False
@@ -78,7 +78,7 @@ class LoopResponse(NamedTuple):
     """A state and the results of its chains, or the reason why the request was refused."""
 
     state: FullState | None
-    """If the solve failed, the best state that was found; None for a refused request."""
+    """The solved state; if the solve failed, the state of the smallest error; None for a refused request."""
     chains: tuple[ChainResult, ...]
     clamped: tuple[str, ...]
     """Given joints that are at a limit because their given positions are outside."""
@@ -89,7 +89,7 @@ class LoopResponse(NamedTuple):
 
     @property
     def cause(self) -> Cause:
-        """Return the reason of a failure."""
+        """Return NONE if solved, BUDGET if a chain ran out of time, and ``failure`` otherwise."""
         if self.solved:
             return Cause.NONE
         ended = any(chain.status == SOLVE_STATUS.TIMEOUT for chain in self.chains)
@@ -104,7 +104,7 @@ class LoopResponse(NamedTuple):
 
 def describe(chains: Sequence[ChainResult], clamped: Sequence[str]) -> str:
     """
-    Return one sentence about success, or one for each chain that did not converge.
+    Return one sentence if all chains converged, else one about each that did not and one about clamped joints.
 
     :param chains: the chains of the response.
     :param clamped: given joints outside their limits.

@@ -69,13 +69,13 @@ class LoopServer:
         cancel: NDArray[np.int64] | None = None,
     ) -> None:
         """
-        Close the loops of a robot; one without any is a tree whose links can have goals.
+        Make the mechanism of a robot; without loops it is a tree whose links can have goals.
 
         :param frames: the frames of the robot.
         :param states: reads its states; it has the defaults of joints without a reported position.
-        :param loops: the content of a ``loop_closures.yaml``.
+        :param loops: the content of a ``loop_closures.yaml``; None without a file.
         :param use_constraints: whether the ``<constraint>`` elements of the URDF close loops.
-        :param cancel: (1) flag that ends all solves.
+        :param cancel: (1,) flag that ends all solves.
         :raises SsikError: when a loop is not well-defined.
         """
         self.robot = frames.robot
@@ -92,7 +92,7 @@ class LoopServer:
         self._give_back(first)
 
     def warm_up(self) -> None:
-        """Set up everything that the first requests would otherwise wait for."""
+        """Solve one request of each kind, so that the first requests do not wait for set-up."""
         root = self.robot.tree.root_link
         here = FramedPose('', np.eye(4))
         request = GoalsRequest([PoseGoal('', root, here, np.eye(4))], free_root=True)
@@ -102,7 +102,7 @@ class LoopServer:
     @refused_as(_refused, BLAMED, Refusal.BAD_STATE)
     def solve_goals(self, request: GoalsRequest, current: FullState) -> LoopResponse:
         """
-        Move the robot to goals with all loops closed; a wrong request has a refusal as its response.
+        Find joint positions that reach all goals with all loops closed; a wrong request gets a refusal.
 
         :param request: the request.
         :param current: the state of the robot, for joints that the request does not name.
@@ -129,7 +129,7 @@ class LoopServer:
     @refused_as(_not_completed, BLAMED, Refusal.BAD_STATE)
     def complete(self, request: CompletionRequest, current: FullState) -> LoopResponse:
         """
-        Find all joints from some; a wrong request has a refusal as its response.
+        Find the positions of all joints from some of them by closing the loops; a wrong request gets a refusal.
 
         :param request: the request.
         :param current: the state of the robot, for joints that the request does not name.
@@ -149,7 +149,7 @@ class LoopServer:
         return LoopResponse(found, chains, done.clamped, Refusal.NONE, text, Cause.LOOP)
 
     def _given(self, request: CompletionRequest) -> dict[str, float]:
-        """Return the given positions by name; without any, all joints are free to close the loops."""
+        """Return the given positions by joint name; without names they are of the active joints."""
         names, positions = request.names, request.positions
         if len(positions) and not len(names):
             names = self.active_joints
@@ -164,7 +164,7 @@ class LoopServer:
     def _named(
         self, results: Iterable[ChainResult], goal_names: Mapping[str, str]
     ) -> tuple[ChainResult, ...]:
-        """Return results with only the robot's joints, and with the names of the request's goals."""
+        """Return results with only the robot's joints; goals get their names in the request."""
         known = self.robot.tree.joint_index
         return tuple(
             result.with_names(
@@ -175,7 +175,7 @@ class LoopServer:
         )
 
     def _mark(self, goal: PoseGoal) -> MarkedLink:
-        """Return the part of a goal that decides the structure of the mechanism."""
+        """Return the part of a goal that decides the mechanism; refuse unknown names and goals that fix nothing."""
         if goal.link not in self.robot.tree.link_index:
             text = f'Robot {quote(self.robot.name)} has no link {quote(goal.link)}'
             raise unknown(Refusal.UNKNOWN_LINK, text, goal.link, self.robot.tree.link_names)
@@ -193,7 +193,7 @@ class LoopServer:
         return MarkedLink(goal.link, goal.offset.tobytes(), fixed, goal.world_axes)
 
     def _target(self, goal: PoseGoal, current: FullState) -> FloatArray:
-        """Return the pose (4, 4) of a goal in the model frame."""
+        """Return the pose (4, 4) of a goal in the model frame; refuse an invalid pose."""
         pose = goal.pose.pose
         require_pose(f'The pose for link {quote(goal.link)}', pose)
         frame = self.frames.in_model_frame(goal.pose.frame, current)
@@ -201,7 +201,7 @@ class LoopServer:
 
     @contextlib.contextmanager
     def _borrowed(self, marked: Marked) -> Iterator[PosedRobot]:
-        """Lend a mechanism with goals on some links to one request; keep it for later requests."""
+        """Yield a mechanism with goals on some links that no other request uses; keep it for later requests."""
         try:
             posed = self._idle[marked].pop()
         except LookupError:
@@ -226,7 +226,7 @@ class LoopServer:
 
 
 def _options(request: GoalsRequest) -> ClosedChainOptions:
-    """Return the options of a solve."""
+    """Return the solver options of a request; refuse a tolerance that is negative or not finite."""
     tolerances = request.translation_tolerance, request.rotation_tolerance
     for value in tolerances:
         if not 0.0 <= value < np.inf:

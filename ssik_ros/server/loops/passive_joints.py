@@ -23,14 +23,15 @@ class Followed(NamedTuple):
 
 
 class PassiveJoints:
-    """Completes the states of one robot, one after the other; to be used by one thread."""
+    """Completes the states of one robot from reported joints, one after the other; to be used by one thread."""
 
     def __init__(self, robot: UrdfRobot, limit_tolerance: float = 0.0) -> None:
         """
-        Begin at the robot's initial state.
+        Keep a robot in its initial state, whose assembly mode is kept too.
 
-        :param robot: this object moves it from now on.
-        :param limit_tolerance: how far outside its limits a reported joint may be [rad or m]: it counts as at the limit.
+        :param robot: mechanism with loops; this object moves it from now on.
+        :param limit_tolerance: largest distance of a reported joint outside its limits that counts as at the limit [rad
+            or m].
         """
         self.robot = robot
         self._tolerance = limit_tolerance
@@ -49,7 +50,7 @@ class PassiveJoints:
         return names - moved | frozenset(robot.active_joints)
 
     def warm_up(self) -> None:
-        """Set up everything, and close the loops of the initial state."""
+        """Close the loops of the initial state, so that the first report does not wait for set-up."""
         done = self.robot.complete_state()
         if done.converged:
             self._good = self.robot.positions
@@ -63,11 +64,11 @@ class PassiveJoints:
 
     def follow(self, names: Sequence[str], positions: Sequence[float]) -> Followed:
         """
-        Return all joint positions for all reports until now.
+        Add a report to all reports until now; return all joint positions, or the reason why they are unknown.
 
         Joints of other robots, passive joints and values that are not finite are ignored.
 
-        :param names, positions: a report [rad or m].
+        :param names, positions: joints of the report, and their positions [rad or m].
         """
         if len(names) != len(positions):
             return Followed((), (), 'A report has other numbers of names and positions.')
@@ -99,7 +100,7 @@ class PassiveJoints:
         return Followed(*robot.to_joint_state(), problem)
 
     def _describe_problem(self, done: CompletedState) -> str:
-        """Return the problem of a completed state; a leading exclamation mark means that the state is unusable."""
+        """Return the problem of a completed state, empty without one; a leading ``!`` means an unusable state."""
         open_chains = [result for result in done.results if not result.converged]
         beyond = [
             name
@@ -123,5 +124,5 @@ class PassiveJoints:
         return ''
 
     def _go_back(self) -> None:
-        """Put the robot into the last state in which the loops were closed."""
+        """Move the robot back to the last state in which the loops were closed."""
         self.robot.from_joint_state(self.robot.variable_names, self._good)

@@ -23,16 +23,17 @@ class MarkedLink(NamedTuple):
 
     link: str
     offset: bytes
-    """Of the (4, 4) numbers of the frame on the link."""
+    """Bytes of the pose (4, 4) of the goal's frame in the link."""
     fixed: tuple[DOF, ...]
+    """Degrees of freedom that the goal fixes."""
     world_axes: bool
 
 
 def goal_key(number: int) -> str:
     """
-    Return the name of a goal in results, which no loop can have.
+    Return the key of a goal in chain results; it begins with a zero character, as no loop's name does.
 
-    :param number: of the goal.
+    :param number: place of the goal in the request.
     """
     return f'\0{number}'
 
@@ -42,7 +43,7 @@ class PosedRobot:
 
     def __init__(self, robot: UrdfRobot, marked: tuple[MarkedLink, ...]) -> None:
         """
-        Put goals on the links.
+        Put goals on links of a mechanism.
 
         :param robot: with a free root; this object owns it from now on.
         :param marked: the links, and the degrees of freedom that the goals fix.
@@ -53,7 +54,7 @@ class PosedRobot:
         self._solver = Solver(robot.root)
 
     def _add_goal(self, mark: MarkedLink, number: int) -> Goal:
-        """Put a rigid frame on a link and make a goal for it, named by its number in the request."""
+        """Add a goal for a frame that is fixed to a link, under its key by number; return the goal."""
         goal, mount = add_goal(self.robot.links[mark.link], goal_key(number), mark.fixed)
         mount.set_matrix(np.frombuffer(mark.offset).reshape(4, 4))
         if mark.world_axes:
@@ -62,7 +63,7 @@ class PosedRobot:
 
     def place(self, state: FullState) -> None:
         """
-        Put the robot into a state; positions outside the limits go to them.
+        Move the robot into a state; positions outside the limits are set to the limits.
 
         :param state: the state.
         """
@@ -73,9 +74,9 @@ class PosedRobot:
 
     def release(self, locked_joints: Collection[str], *, free_root: bool) -> None:
         """
-        Lock joints, and let all others move.
+        Lock some joints and the root if wanted, and unlock all other joints.
 
-        :param locked_joints: their names.
+        :param locked_joints: names of the joints to lock.
         :param free_root: whether the root may move.
         :raises RequestRefused: for unknown names.
         """
@@ -90,11 +91,11 @@ class PosedRobot:
 
     def solve(self, options: ClosedChainOptions, cancel: NDArray[np.int64]) -> list[ChainResult]:
         """
-        Solve all chains from the present state.
+        Solve all chains from the present state, and leave the joints in the solved state.
 
-        :param options: of the solve.
-        :param cancel: (1) flag that ends it.
-        :returns: one result per chain; the joints keep the state that they belong to.
+        :param options: tolerances, iterations, time and restarts.
+        :param cancel: (1,) flag that ends the solve.
+        :returns: one result for each chain.
         """
         mechanism = self._solver.mechanism
         storage = mechanism.storage
@@ -102,5 +103,5 @@ class PosedRobot:
 
     @property
     def state(self) -> FullState:
-        """Return all joints and the pose of the root link."""
+        """Return the present positions of all joints and the pose of the root link."""
         return FullState(self.robot.positions, np.array(self.robot.root.matrix_world))

@@ -1,4 +1,4 @@
-"""Joint paths of one group along lines: the group's solvers, its link and its checks put to the search."""
+"""Joint paths of one group along straight lines: gives the group's solvers, link and checks to the path search."""
 
 from collections.abc import Callable, Sequence
 import itertools
@@ -51,7 +51,7 @@ EVERY = 256
 
 
 class _Step(NamedTuple):
-    """One sample: where on which line it is."""
+    """One step to the next sample: index of the line, and where the step begins and ends on it, as parts 0 to 1."""
 
     waypoint: int
     begin: float
@@ -59,7 +59,7 @@ class _Step(NamedTuple):
 
 
 class PathFollower:
-    """Follows one request's lines with one group."""
+    """Computes the joint path of one path request with one group."""
 
     def __init__(
         self,
@@ -70,13 +70,13 @@ class PathFollower:
         checks: CandidateChecks | None,
     ) -> None:
         """
-        Choose the solver.
+        Choose the solver: the one that finds every posture of a pose if there is one, else the group's own.
 
         :param finder: of the group.
         :param request: the request.
-        :param led: the frame that follows the lines; its pose does not count.
-        :param start: where the path begins.
-        :param checks: checks that postures have to pass.
+        :param led: the link or carried object that follows the lines; its pose is ignored.
+        :param start: state in which the path begins.
+        :param checks: checks that postures have to pass; None without checks.
         :raises RequestRefused: for a group without solver or a link that is not a tip of it.
         """
         server = finder.server
@@ -96,11 +96,12 @@ class PathFollower:
         self, waypoints: Sequence[FloatArray], planning: LinePlanning | None = None
     ) -> PathResponse:
         """
-        Return how far the lines are followed.
+        Return the timed joint path from the start through the waypoints, as far as it can be followed.
 
         :param waypoints: (4, 4) of the link in the model frame, at least one.
-        :param planning: settings of the planner, which runs if the search from sample to sample ends early; None for no planner.
-        :raises RequestRefused: for more samples than anybody wants.
+        :param planning: settings of the planner, which runs if the search from sample to sample ends early; None for no
+            planner.
+        :raises RequestRefused: for more than ``MOST_SAMPLES`` samples, or a path longer than ``LONGEST``.
         """
         request = self._request
         q = self._start.positions[self._server.group.idx_q]
@@ -126,7 +127,7 @@ class PathFollower:
         return response._replace(text=f'{response.text}{note}'.rstrip())
 
     def _cut(self, found: Found) -> Found:
-        """Return a path up to its first step that is too long compared with the others."""
+        """Return a path up to its first step above ``jump_threshold`` times the mean of the other steps."""
         threshold = self._request.jump_threshold
         kept = cut_at_jump(np.array(found.points), threshold)
         if kept == len(found.points):
@@ -136,7 +137,7 @@ class PathFollower:
         return Found(points, samples, samples[-1], 0.0, Cause.CONSISTENCY, text)
 
     def _may_plan(self, planning: LinePlanning) -> bool:
-        """Return whether the planner may know more: of an arm with one redundant joint."""
+        """Return whether the planner may run: it has time, and the arm has one tip and one redundant joint."""
         group = self._server.group
         return (
             planning.timeout > 0.0
@@ -149,7 +150,7 @@ class PathFollower:
     def _line_request(
         self, q: FloatArray, poses: FloatArray, planning: LinePlanning
     ) -> LineRequest:
-        """Return the request for the planner."""
+        """Return the planner's request for a start (n,) and poses (m, 4, 4) in the model frame."""
         server, request, start = self._server, self._request, self._start
         base = server.frames.model_in_link(server.group.base_link, start)
         constraints = None if self._checks is None else self._checks.constraints
@@ -172,7 +173,7 @@ class PathFollower:
         )
 
     def _respond(self, found: Found, steps: Sequence[_Step], waypoints: int) -> PathResponse:
-        """Return the response with its times and its sentence."""
+        """Return the response: timed path, followed fraction and text; refuse a path that takes too long."""
         group = self._server.group
         scales = self._request.velocity_scale, self._request.acceleration_scale
         limits = scaled_limits(self._server.robot, group, *scales)
@@ -200,7 +201,7 @@ class PathFollower:
         )
 
     def _least_times(self, points: FloatArray) -> FloatArray | None:
-        """Return the times (k - 1) that a link of limited speed takes, if there is one."""
+        """Return the shortest times (k - 1,) [s] of the steps at ``max_speed``; None without a speed limit."""
         speed = self._request.max_speed
         if speed <= 0.0:
             return None
@@ -208,7 +209,7 @@ class PathFollower:
         return np.asarray(np.linalg.norm(np.diff(places, axis=0), axis=1) / speed)
 
     def _limited_place(self, q: FloatArray) -> FloatArray:
-        """Return the place (3) whose speed is limited, at a posture (n)."""
+        """Return the position (3,) [m] of the link whose speed is limited, at a posture (n,), in a fixed frame."""
         server, link = self._server, self._request.speed_link
         if not link:
             place: FloatArray = self._chain.pose(q, self._start.positions)[:3, 3]
@@ -239,7 +240,7 @@ class PathFollower:
         )
 
     def _largest_steps(self, request: PathRequest) -> FloatArray:
-        """Return the largest step (n) of each variable."""
+        """Return the largest allowed step (n,) of each variable [rad or m], inf for any."""
         tree = self._server.robot.tree
         sliding = {
             int(tree.idx_q[j]) for j, kind in enumerate(tree.kinds) if kind == JointKind.PRISMATIC
@@ -251,7 +252,7 @@ class PathFollower:
         return np.array([bound if bound > 0.0 else math.inf for bound in bounds])
 
     def _make_middle(self) -> Callable[[FloatArray, FloatArray], FloatArray]:
-        """Return how to compute the posture halfway between two; quaternions stay unit ones."""
+        """Return a function of two postures (n,) that returns the one halfway; quaternions stay unit ones."""
         tree, group = self._server.robot.tree, self._server.group
         quaternions, start = [], 0
         for joint in group.joint_indices.tolist():
@@ -276,7 +277,7 @@ class PathFollower:
         return position, 0.0 if self._position_only else angle
 
     def _find(self, target: FloatArray, near: FloatArray) -> SamplePostures:
-        """Return every posture at a pose, or the one that a search from a posture finds."""
+        """Return every posture at a pose (4, 4) in the model frame, or the result of one search from ``near`` (n,)."""
         request = self._server.make_request(
             self._solver,
             [self._led._replace(pose=target)],
@@ -297,7 +298,7 @@ class PathFollower:
 
 
 def _divide(lines: Sequence[Line], max_step: float) -> list[_Step]:
-    """Return the samples of lines."""
+    """Return the steps of lines, each at most ``max_step`` [m] long; refuse more than ``MOST_SAMPLES``."""
     counts = [line.count_steps(max_step) for line in lines]
     if sum(counts) > MOST_SAMPLES:
         raise Refusal.BAD_STEP.error(

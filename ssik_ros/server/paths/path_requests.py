@@ -23,18 +23,18 @@ class PathRequest:
     waypoints: Sequence[FloatArray]
     """(4, 4) each."""
     frame: str = ''
-    """Of the waypoints; the link itself: each is relative to the pose before."""
+    """Frame of the waypoints; the name of the link means that each waypoint is relative to the pose before."""
     link: str = ''
     """Empty for the only tip."""
     max_step: float = 0.01
-    """Largest distance between neighbouring samples [m]; 3.5 times as many radians."""
+    """Largest distance between neighbouring samples [m]; the largest angle [rad] is 3.5 times this number."""
     state: StateGiven = NOTHING_GIVEN
     jump_threshold: float = 0.0
-    """Largest step as a multiple of the mean of the other steps, each the sum over its joints; 0: any."""
+    """Largest step as a multiple of the mean of the other steps, each the sum over its joints; 0 for any."""
     prismatic_jump: float = 0.0
-    """Largest step of a sliding joint [m]; 0: any."""
+    """Largest step of a sliding joint [m]; 0 for any."""
     revolute_jump: float = 0.0
-    """Largest step of a revolute joint [rad]; 0: any."""
+    """Largest step of a revolute joint [rad]; 0 for any."""
     avoid_collisions: bool = False
     constraints: ConstraintsGiven = NO_CONSTRAINTS
     velocity_scale: float = 1.0
@@ -43,7 +43,7 @@ class PathRequest:
     speed_link: str = ''
     """The link whose speed is limited; empty for the link of the path."""
     max_speed: float = 0.0
-    """Of this link [m/s]; 0: any."""
+    """Speed limit of this link [m/s]; 0 for any."""
 
 
 class TimedPath(NamedTuple):
@@ -58,20 +58,20 @@ class TimedPath(NamedTuple):
 
 
 class PathResponse(NamedTuple):
-    """How far the path could be followed, and why no further."""
+    """The path as far as it could be followed, and why no further."""
 
     refusal: Refusal
     cause: Cause
     text: str
     start: FullState | None = None
-    """None where the request was refused before a state was known."""
+    """State in which the path begins; None if the request was refused before a state was known."""
     path: TimedPath | None = None
     fraction: float = 0.0
     """Followed waypoints, the last one in part, over all of them."""
     failed_waypoint: int = -1
-    """Index of the first waypoint that was not reached, -1 for none."""
+    """Index of the first waypoint that was not reached; -1 if all were reached."""
 
     @property
     def solved(self) -> bool:
-        """Return whether the request was followed, however far: MoveIt calls that a success."""
+        """Return whether the request was accepted, however far the path goes: MoveIt calls that a success."""
         return self.refusal is Refusal.NONE

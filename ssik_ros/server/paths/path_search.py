@@ -45,12 +45,12 @@ class SamplePostures(NamedTuple):
     q: FloatArray
     """(k, n)."""
     cause: Cause
-    """Reason of a failure."""
+    """Why there are no postures."""
 
 
 @dataclass(slots=True)
 class PathModel:
-    """Properties of the arm for the search."""
+    """Functions and limits of an arm that the path search needs."""
 
     find: Callable[[FloatArray, FloatArray], SamplePostures]
     """Postures that reach a pose (4, 4), in the windings next to a posture (n)."""
@@ -72,7 +72,7 @@ class PathModel:
 
 @dataclass(slots=True, eq=False)
 class _PathNode:
-    """A posture at a sample, and the cheapest way to it."""
+    """A posture at a sample, with the cheapest sequence of postures that leads to it."""
 
     q: FloatArray
     cost: float
@@ -82,10 +82,10 @@ class _PathNode:
 
 
 class Found(NamedTuple):
-    """A sequence of postures."""
+    """A sequence of postures along samples, and why it ends."""
 
     points: list[FloatArray]
-    """(n) each, the start first."""
+    """Postures (n,), the start first."""
     samples: list[int]
     """How many samples are reached at each point."""
     reached: int
@@ -101,10 +101,10 @@ class PathSearch:
 
     def __init__(self, model: PathModel, pose_at: Callable[[int, float], FloatArray]) -> None:
         """
-        Take the arm and the way.
+        Keep the model of the arm and the poses of the samples.
 
         :param model: the arm.
-        :param pose_at: the pose (4, 4) at a part (0, 1] of the step to a sample.
+        :param pose_at: returns the pose (4, 4) at a part (0, 1] of the step to a sample.
         """
         self._model = model
         self._pose_at = pose_at
@@ -113,11 +113,11 @@ class PathSearch:
 
     def run(self, start: FloatArray, count: int, is_cancelled: Callable[[], bool]) -> Found:
         """
-        Return the smoothest sequence.
+        Return the smoothest sequence of postures along all samples, or one that goes furthest.
 
-        :param start: (n) posture at the beginning of the first step.
-        :param count: samples.
-        :param is_cancelled: polled at each sample.
+        :param start: (n,) posture at the beginning of the first step.
+        :param count: number of samples.
+        :param is_cancelled: polled at each sample; true ends the search.
         """
         layer = [_PathNode(start, 0.0)]
         for sample in range(count):
@@ -135,10 +135,10 @@ class PathSearch:
 
     def join(self, rows: FloatArray, cause: Cause) -> Found:
         """
-        Return how far given postures follow the way; between neighbours that do not join others are inserted.
+        Return the sequence of given postures as far as neighbours join; if needed, postures are inserted between them.
 
         :param rows: (k, n) the start, and a posture for each of the first samples.
-        :param cause: why there are no more.
+        :param cause: why there are no postures for the later samples.
         """
         nodes = [_PathNode(rows[0], 0.0)]
         for sample, q in enumerate(rows[1:]):
@@ -155,7 +155,7 @@ class PathSearch:
     def _result(
         self, layer: list[_PathNode], reached: int, part: float, cause: Cause, text: str
     ) -> Found:
-        """Return the cheapest sequence to a layer."""
+        """Return the cheapest sequence to a posture of a layer, and why it ends."""
         node: _PathNode | None = min(layer, key=lambda n: n.cost)
         points: list[FloatArray] = []
         samples: list[int] = []
@@ -170,7 +170,7 @@ class PathSearch:
     def _next_layer(
         self, layer: list[_PathNode], sample: int
     ) -> tuple[list[_PathNode], Cause, str]:
-        """Return the postures of a sample that join, or why there are none."""
+        """Return the postures of a sample that join the layer, cheapest first; if none, with cause and text."""
         target = self._pose_at(sample, 1.0)
         choices = self._choices(layer, target)
         if isinstance(choices, Cause):
@@ -199,7 +199,7 @@ class PathSearch:
     def _choices(
         self, layer: list[_PathNode], target: FloatArray
     ) -> dict[bytes, tuple[FloatArray, list[tuple[float, _PathNode]]]] | Cause:
-        """Return postures at a pose, each with costs and parents whose windings it is near."""
+        """Return postures at a pose, each with (cost, parent) pairs for its winding; or the cause if there are none."""
         model = self._model
         found: dict[bytes, tuple[FloatArray, list[tuple[float, _PathNode]]]] = {}
         postures = model.find(target, layer[0].q)
@@ -216,7 +216,7 @@ class PathSearch:
         return found or cause
 
     def _joins(self, a: FloatArray, b: FloatArray, sample: int, begin: float, end: float) -> bool:
-        """Return whether two postures at parts of a step may follow each other."""
+        """Return whether the step from ``a`` (n,) to ``b`` (n,), at parts of a step, is short and on the line."""
         if (np.abs(b - a) > self._model.largest_steps).any():
             return False
         return self._is_on_line(a, b, sample, begin, end)
@@ -224,7 +224,7 @@ class PathSearch:
     def _is_on_line(
         self, a: FloatArray, b: FloatArray, sample: int, begin: float, end: float
     ) -> bool:
-        """Return whether the link is halfway along the line when the joints are halfway."""
+        """Return whether the posture halfway between two puts the link near the middle of their line."""
         halfway = self._pose_at(sample, 0.5 * (begin + end))
         position, angle = self._model.errors(self._model.middle(a, b), halfway)
         return position <= LARGEST_DEVIATION[0] and angle <= LARGEST_DEVIATION[1]
@@ -232,7 +232,7 @@ class PathSearch:
     def _halved(
         self, pairs: Sequence[tuple[float, _PathNode, FloatArray]], sample: int
     ) -> list[_PathNode]:
-        """Return the first of some pairs that join when the step between them is halved often enough."""
+        """Return a list of one node: the first pair that joins after its step is halved; empty without such a pair."""
         for cost, parent, q in pairs[:PAIRS_HALVED]:
             self._left = POSTURES_HALVED
             between = self._halve(parent.q, q, sample, 0.0, 1.0)
@@ -243,7 +243,7 @@ class PathSearch:
     def _halve(
         self, a: FloatArray, b: FloatArray, sample: int, begin: float, end: float
     ) -> list[FloatArray] | None:
-        """Return postures between two that join one after the other; None without such postures."""
+        """Return the postures to insert between two so that neighbours join; None if they cannot be joined."""
         if self._joins(a, b, sample, begin, end):
             return []
         if end - begin < SHORTEST_PART or self._left <= 0:
@@ -260,7 +260,7 @@ class PathSearch:
         return None if second is None else [*first, middle, *second]
 
     def _nearest(self, target: FloatArray, q: FloatArray) -> FloatArray | None:
-        """Return the accepted posture at a pose that is nearest to another one."""
+        """Return the accepted posture (n,) at a pose (4, 4) that is nearest to ``q`` (n,); None without one."""
         postures = self._model.find(target, q).q
         if not len(postures):
             return None
@@ -272,7 +272,7 @@ class PathSearch:
         return None
 
     def _advance(self, node: _PathNode, sample: int) -> tuple[_PathNode, float]:
-        """Return how far a step can be followed that leads nowhere, as a node and a part of the step."""
+        """Follow a step that cannot be completed; return the last node and the followed part of the step, 0 to 1."""
         low, high, q = 0.0, 1.0, node.q
         between: list[FloatArray] = []
         while high - low > SHORTEST_PART:
@@ -290,10 +290,11 @@ class PathSearch:
 
 def cut_at_jump(points: FloatArray, threshold: float) -> int:
     """
-    Return how many points stay where a step is too long compared with the others; all where none is.
+    Return the number of points before the first step that is too long; all points if no step is.
 
     :param points: (k, n).
-    :param threshold: largest step as a multiple of the mean of the other steps, each the sum over its joints.
+    :param threshold: largest step as a multiple of the mean of the other steps, each the sum over its joints; 0 for
+        any.
     """
     steps = np.abs(np.diff(points, axis=0)).sum(axis=1)
     if threshold <= 0.0 or len(steps) < 2 or not math.isfinite(threshold):

@@ -31,9 +31,9 @@ SAME_JOINT_POINT = 1e-12
 
 def row_times(points: FloatArray, path: TimedPath) -> FloatArray:
     """
-    Return when a path is at each of the points that it was made of, those that repeat included (k,) [s].
+    Return the times (k,) [s] at which a path is at the points given to :func:`time_path`, repeated points included.
 
-    :param points: (k, n) as they were given to :func:`time_path`.
+    :param points: (k, n) as they were given to that function.
     :param path: the result of that function.
     """
     moves = (np.abs(np.diff(points, axis=0)) > SAME_JOINT_POINT).any(axis=1)
@@ -51,12 +51,14 @@ def time_path(
     least_times: FloatArray | None = None,
 ) -> TimedPath:
     """
-    Return the path with times.
+    Return a joint path with times and velocities, at rest at both ends; repeated points are left out.
 
-    :param points: (k, n) at least one point.
-    :param velocity: (n) limits, inf for none.
-    :param acceleration: (n) limits.
-    :param least_times: (k - 1) times that the lines take at least, in addition to the limits [s].
+    A path of one step gets a point in its middle.
+
+    :param points: (k, n) at least one point [rad or m].
+    :param velocity: (n,) limits, inf for none.
+    :param acceleration: (n,) limits.
+    :param least_times: (k - 1,) shortest times of the steps, in addition to the limits [s]; None for no such times.
     """
     steps = np.diff(points, axis=0)
     moves = (np.abs(steps) > SAME_JOINT_POINT).any(axis=1)
@@ -80,7 +82,7 @@ def time_path(
 
 
 def _speeds(lengths: FloatArray, slopes: FloatArray, acceleration: FloatArray) -> FloatArray:
-    """Return u (k,) at the points, zero at both ends."""
+    """Return the speed (k,) at each point, as a part of the speed at the velocity limits; zero at both ends."""
     half = 0.5 * acceleration
     with np.errstate(divide='ignore'):
         gains = (half / np.abs(slopes)).min(axis=1)

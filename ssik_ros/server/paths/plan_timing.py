@@ -26,9 +26,9 @@ class TimedPlan(NamedTuple):
     """A planned path with times."""
 
     path: TimedPath
-    """With the corners of free travel, and points near them."""
+    """The path with the corners of free travel, and points near them."""
     waypoint_times: FloatArray
-    """(k,) when each row of the plan is reached [s]."""
+    """(k,) time at which each row of the plan is reached [s]."""
 
 
 class _Points(NamedTuple):
@@ -37,9 +37,9 @@ class _Points(NamedTuple):
     q: FloatArray
     """(p, n) joined by straight motions."""
     rows: IntArray
-    """(k,) the point of each row of the plan."""
+    """(k,) index of the point of each row of the plan."""
     parts: FloatArray
-    """(p - 1,) each line as a part of the step of the plan that it belongs to."""
+    """(p - 1,) length of each line, as a part of the step of the plan to which it belongs."""
 
 
 def time_plan(
@@ -53,8 +53,8 @@ def time_plan(
     Return a planned path, or its longest piece, with times; postures that repeat are left out.
 
     :param plan: the plan, with one row at least.
-    :param group: the group that it is for.
-    :param limits: of velocity and acceleration (n) of the variables of the group.
+    :param group: the planning group of the plan.
+    :param limits: velocity limits (n,) and acceleration limits (n,) of the variables of the group.
     :param poses: (m, 4, 4) all waypoints.
     :param settings: settings of the plan that differ from the defaults.
     """
@@ -73,7 +73,7 @@ def time_plan(
 def _least_times(
     plan: ToolPath, travels: IntArray, poses: FloatArray, speed: float | None
 ) -> FloatArray | None:
-    """Return the times (k - 1) that the steps take at the tool speed; None for any speed."""
+    """Return the times (k - 1,) [s] of the steps at the tool speed, 0 for free travel; None without a speed."""
     if speed is None:
         return None
     times = step_times(poses[plan.first_waypoint :][: len(plan.positions)], speed)
@@ -83,7 +83,7 @@ def _least_times(
 
 
 def _points(plan: ToolPath, travels: IntArray) -> _Points:
-    """Return the rows of a plan, the corners of the travel (t,) that follow some of them, and points near these."""
+    """Return the rows of a plan, the corners of free travel after some rows (t,), and points near these corners."""
     q = plan.positions
     ways = {own.first: own.positions for own in plan.stretches if own.is_travel}
     counts = np.ones(len(q) - 1, dtype=int)
@@ -101,7 +101,7 @@ def _points(plan: ToolPath, travels: IntArray) -> _Points:
 
 
 def _near_corners(way: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return points (p, n) on a way, close together near its corners, and the lines (p - 1,) as parts of the way."""
+    """Return points (p, n) on a polyline (r, n), close together near corners, and each line as a part of the whole."""
     points, lengths = [way[:1]], []
     for start, end in itertools.pairwise(way):
         length = float(np.abs(end - start).max())

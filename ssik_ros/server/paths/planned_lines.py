@@ -30,10 +30,10 @@ LARGEST_PLANNED_TURN, LARGEST_SLIDE = 0.35, 0.1
 
 
 class LinePlanning(NamedTuple):
-    """Settings of a planner."""
+    """Settings of the planner that finds a longer path."""
 
     around: Callable[[], Surroundings]
-    """Returns the objects around the robot."""
+    """Function that returns the objects around the robot."""
     padding: float
     """Bodies nearer than this to each other collide [m]."""
     timeout: float
@@ -41,46 +41,46 @@ class LinePlanning(NamedTuple):
 
 
 class PlannedLine(NamedTuple):
-    """Postures along samples."""
+    """Postures along samples, as the planner found them."""
 
     rows: FloatArray
     """(k, n) the start, and a posture for each of the samples that are reached."""
     cause: Cause
-    """Why there are no more; NONE if all samples are reached."""
+    """Why the later samples are not reached; NONE if all samples are reached."""
     text: str
     """The planner's sentence about it, and whether the clock ended its search."""
 
 
 @dataclass(slots=True, eq=False)
 class LineRequest:
-    """Request for the planner."""
+    """Request for a joint path along sampled poses."""
 
     robot: RobotModel
     group: JointGroup
     poses: FloatArray
     """(m, 4, 4) of the link in the base frame of the group; the first one is the start."""
     start: FloatArray
-    """(n)."""
+    """(n,) posture at the first pose."""
     state: FloatArray
-    """(nq) full state, for joints outside the group."""
+    """(nq,) full state, for joints outside the group."""
     tool: FloatArray | None
     """(4, 4) pose of the link in the tip frame; None for the tip."""
     timeout: float
     """Budget [s]."""
     is_cancelled: Callable[[], bool]
     obstacles: Sequence[WorldObject] | None = None
-    """In the base frame of the group; None for no checks of collisions."""
+    """Objects, with poses in the base frame of the group; None if collisions do not matter."""
     carried: Sequence[CarriedObject] = ()
     padding: float = 0.0
     accepts: Callable[[FloatArray], bool] | None = None
-    """Tells of a posture (n) whether it keeps the constraints; None without constraints."""
+    """Function that tells whether a posture (n,) keeps the constraints; None without constraints."""
 
 
 def place_in_link(items: Sequence[WorldObject], base: FloatArray) -> list[WorldObject]:
     """
-    Return objects of the model frame as a link sees them.
+    Return copies of objects with their poses in a link instead of the model frame.
 
-    :param items: the objects.
+    :param items: the objects, with poses in the model frame.
     :param base: (4, 4) pose of the model frame in the link.
     """
     return [dataclasses.replace(item, pose=base @ item.pose) for item in items]
@@ -96,7 +96,7 @@ def load_planner() -> None:
 
 def plan_line(asked: LineRequest) -> PlannedLine:
     """
-    Return postures along samples.
+    Return planned postures along samples, up to the first sample that no path reaches; an SsikError becomes the text.
 
     :param asked: the samples.
     """
@@ -115,7 +115,7 @@ def plan_line(asked: LineRequest) -> PlannedLine:
 
 
 def _plan(asked: LineRequest, poses: FloatArray) -> ToolPath:
-    """Return the best path along some samples."""
+    """Return the planner's best joint path along poses (m, 4, 4), the first ones of the request."""
     # Tens of modules that most requests do without.
     from ssik_ros.paths.planner import plan_tool_path
 

@@ -25,22 +25,22 @@ RADIANS_PER_METRE = 3.5
 
 
 class Line(NamedTuple):
-    """The way from one pose to the next."""
+    """The straight motion from one pose to the next."""
 
     start: FloatArray
     """(4, 4)."""
     end: FloatArray
     """(4, 4)."""
     axis: FloatArray
-    """(3) of the rotation, in the start's own axes."""
+    """(3,) unit axis of the rotation, in the axes of the start pose."""
     angle: float
-    """[rad]."""
+    """Angle of the rotation [rad]."""
 
     def at(self, part: float) -> FloatArray:
         """
-        Return the pose (4, 4) at a part of the way.
+        Return the pose (4, 4) at a part of the line.
 
-        :param part: from 0 to 1.
+        :param part: from 0, the start, to 1, the end.
         """
         if part >= 1.0:
             return self.end
@@ -51,9 +51,9 @@ class Line(NamedTuple):
 
     def count_steps(self, max_step: float) -> float:
         """
-        Return into how many steps the way is divided; a float, for it may be beyond every integer.
+        Return the number of steps of a line, at least 1; a float, because it may exceed every integer.
 
-        :param max_step: [m], above zero.
+        :param max_step: largest distance of a step [m], above zero; its largest angle [rad] is 3.5 times this number.
         """
         distance = math.dist(self.start[:3, 3].tolist(), self.end[:3, 3].tolist())
         moves, rotations = distance / max_step, self.angle / (RADIANS_PER_METRE * max_step)
@@ -62,7 +62,7 @@ class Line(NamedTuple):
 
 def make_line(start: FloatArray, end: FloatArray) -> Line:
     """
-    Return the way between two poses.
+    Return the line between two poses.
 
     :param start, end: (4, 4).
     """

@@ -43,7 +43,7 @@ class ToolPathFinder:
 
     def __init__(self, scene: PlanningScene, group: JointGroup) -> None:
         """
-        Take a group.
+        Keep the scene and a group.
 
         :param scene: the robot among objects.
         :param group: the group.
@@ -52,10 +52,10 @@ class ToolPathFinder:
 
     def find(self, goal: ToolPathGoal, state: FullState, current: FullState) -> ToolPathResponse:
         """
-        Return the best joint path, or the reason of a failure.
+        Return the best joint path, or a refusal for any error; does not raise SsikError.
 
         :param goal: the goal.
-        :param state: the state that the goal is about.
+        :param state: full state with the start values of the goal, for joints outside the group.
         :param current: state of the robot, which places frames and objects.
         """
         # Tens of modules that a node without such goals does not wait for.
@@ -91,7 +91,7 @@ class ToolPathFinder:
     def _request(
         self, goal: ToolPathGoal, state: FullState, current: FullState
     ) -> ToolPathRequest:
-        """Return the settings of the plan."""
+        """Return the request to the planner for a goal."""
         return ToolPathRequest(
             **goal.settings,
             **self._obstacles(goal, state, current),
@@ -107,7 +107,7 @@ class ToolPathFinder:
         )
 
     def _locked(self, goal: ToolPathGoal, state: FullState) -> dict[str, float]:
-        """Return the values of locked joints."""
+        """Return the value of each locked joint in the state; refuse joints outside the group."""
         tree, places = self._scene.robot.tree, {}
         for name in goal.locked:
             if name not in self._group.joint_names:
@@ -119,7 +119,7 @@ class ToolPathFinder:
         return places
 
     def _tool(self, goal: ToolPathGoal, state: FullState, current: FullState) -> FloatArray | None:
-        """Return the pose (4, 4) in the tip frame of the frame that follows the path; None for the tip."""
+        """Return the pose (4, 4) in the tip frame of the link or object that follows the path; None for the tip."""
         tips = [tip for tip in self._group.tips if tip != goal.workpiece]
         if goal.workpiece and goal.workpiece not in self._group.tips:
             text = f'The workpiece {quote(goal.workpiece)} is no tip of the group {quote(self._group.name)}'
@@ -133,7 +133,7 @@ class ToolPathFinder:
     def _obstacles(
         self, goal: ToolPathGoal, state: FullState, current: FullState
     ) -> dict[str, Any]:
-        """Return obstacles, carried objects and the least distance."""
+        """Return the planner's fields ``obstacles``, ``carried`` and ``clearance``; empty without checks."""
         if not goal.avoid_collisions:
             if goal.clearance:
                 text = 'clearance needs avoid_collisions: nothing is checked without.'
@@ -150,7 +150,7 @@ class ToolPathFinder:
         }
 
     def _respond(self, goal: ToolPathGoal, plan: ToolPath, poses: FloatArray) -> ToolPathResponse:
-        """Return the response with times."""
+        """Return the response to a plan, with a timed path if it has postures; refuse one that takes too long."""
         text = plan.reason
         if plan.valid:
             text = f'A joint path through all {counted(len(poses), "waypoint")}; cost {plan.cost:.6g}.'
@@ -169,7 +169,7 @@ class ToolPathFinder:
 
 
 def _by_name(what: str, given: NamedValues) -> dict[str, float] | None:
-    """Return joint values by name; None for a posture that is free."""
+    """Return joint values by name, None without names; refuse other numbers of values and values not finite."""
     if len(given.names) != len(given.positions):
         text = f'The {what} posture has {counted(len(given.names), "name")} for '
         raise RequestRefused(

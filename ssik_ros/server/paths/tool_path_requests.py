@@ -14,7 +14,7 @@ from ssik_ros.value_class import dataclass
 
 
 class PlanWatch(NamedTuple):
-    """How a plan is ended, and who hears how far it is."""
+    """Callbacks of a plan: one tells whether it is cancelled, one receives its progress."""
 
     is_cancelled: Callable[[], bool]
     report: Callable[[PathProgress], None]
@@ -41,25 +41,28 @@ class ToolPathGoal:
     waypoints: FloatArray
     """(7 m) position [m] and quaternion x, y, z, w of each."""
     frame: str = ''
-    """Of the waypoints; empty for the frame of the workpiece or, without a workpiece, the model frame."""
+    """Frame of the waypoints; empty for the frame of the workpiece or, without a workpiece, the model frame."""
     link: str = ''
     """Empty for the tip of the group."""
     workpiece: str = ''
     """Second tip of the group, in whose frame the waypoints are; empty for none."""
     state: StateGiven = NOTHING_GIVEN
     start: NamedValues = FREE_POSTURE
+    """Posture at the first waypoint, by joint; without names it is free."""
     end: NamedValues = FREE_POSTURE
+    """Posture at the last waypoint, by joint; without names it is free."""
     locked: Sequence[str] = ()
-    """Joints of the group that stay where the state has them."""
+    """Joints of the group that keep their values in the state."""
     avoid_collisions: bool = False
     clearance: float = 0.0
+    """Least distance between bodies [m]; needs ``avoid_collisions``."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of :class:`ssik_ros.paths.requests.ToolPathRequest`."""
     velocity_scale: float = 1.0
     """Part of the velocity limits that the times use; outside (0, 1] it is 1."""
     acceleration_scale: float = 1.0
     timeout: float = 0.0
-    """Wall-clock budget [s]; zero or less for none."""
+    """Wall-clock budget [s]; zero or less for no limit."""
     watch: PlanWatch = UNWATCHED
 
 
@@ -70,13 +73,13 @@ class ToolPathResponse(NamedTuple):
     cause: Cause
     text: str
     plan: ToolPath | None = None
-    """None where the goal was refused."""
+    """The plan; None if the goal was refused."""
     path: TimedPath | None = None
     """The path, or its longest piece, with times; postures that repeat are left out."""
     waypoint_times: FloatArray | None = None
-    """(m,) when the path is at each waypoint of the piece [s]."""
+    """(m,) time at which the path is at each waypoint of the piece [s]."""
 
     @property
     def solved(self) -> bool:
-        """Return whether there is a path."""
+        """Return whether there is a path through all waypoints."""
         return self.plan is not None and self.plan.valid

@@ -37,14 +37,14 @@ class OrientationConstraintGiven(NamedTuple):
     frame: str
     """Of the orientation: empty for the model frame."""
     pose: FloatArray
-    """(4, 4) whose rotation is meant."""
+    """(4, 4) pose of which only the rotation is used."""
     tolerances: tuple[float, float, float]
     """Largest deviation about x, y, z, to either side [rad]."""
     is_vector: bool = False
     """Whether the three numbers are a rotation vector rather than angles about x, then y, then z."""
     weight: float = 1.0
     kind: int = 0
-    """The parameterization as it came, for messages."""
+    """The number of the parameterization in the message, for error texts."""
 
 
 class ConstraintsGiven(NamedTuple):
@@ -54,11 +54,11 @@ class ConstraintsGiven(NamedTuple):
     positions: Sequence[PositionConstraintGiven] = ()
     orientations: Sequence[OrientationConstraintGiven] = ()
     others: Sequence[str] = ()
-    """Kinds of constraints that came and are not understood."""
+    """Kinds of constraints in the message that are not understood."""
 
     @property
     def are_none(self) -> bool:
-        """Return whether all constraints are missing."""
+        """Return whether the request has no constraints."""
         return not any(self)
 
 

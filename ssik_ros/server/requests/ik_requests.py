@@ -34,7 +34,7 @@ class FullState(NamedTuple):
 
 
 class ObjectGiven(NamedTuple):
-    """An object that a request says is carried, or no longer."""
+    """An object that a request attaches to a link or detaches."""
 
     object: WorldObject
     """Its pose is in ``frame``; without shapes the object of this name in the world is meant."""
@@ -43,7 +43,7 @@ class ObjectGiven(NamedTuple):
     link: str
     touch_links: frozenset[str] = frozenset()
     is_gone: bool = False
-    """Whether it is carried no more."""
+    """Whether the object is detached."""
 
 
 class CarriedGiven(NamedTuple):
@@ -89,7 +89,7 @@ class LinkGoal(NamedTuple):
     pose: FloatArray
     """(4, 4) pose of the link, or of the object that it carries, in the model frame."""
     tool: FloatArray | None = None
-    """(4, 4) pose in the link of the carried object that is meant; None for the link itself."""
+    """(4, 4) pose in the link of the carried object that the goal is for; None for the link itself."""
 
 
 LARGEST_RESPONSE = 10_000
@@ -101,27 +101,27 @@ class BranchOptions(NamedTuple):
     """Fields of a request for every branch, in addition to :class:`IkRequest`."""
 
     max_solutions: int = 0
-    """Zero, or more than ``LARGEST_RESPONSE``: so many."""
+    """Largest number of postures in the response; zero, or a larger number, means ``LARGEST_RESPONSE``."""
     enumerate_windings: bool = False
-    """Whether each branch comes once for every winding of its joints."""
+    """Whether each branch is returned once for every winding of its joints within the limits."""
     tolerance: float = 0.0
-    """Norm over position [m] and orientation [rad] error; zero means the solver's own."""
+    """Largest norm of position [m] and orientation [rad] error; zero means the solver's tolerance."""
 
 
 class SelfMotionOptions(NamedTuple):
     """Fields of a request for self-motions, in addition to :class:`IkRequest`."""
 
     free_axis: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """Axis of the link about which it may spin, in its own frame; zero for none."""
+    """Axis in the frame of the link about which the link may rotate freely; zero for no such axis."""
     resolution: float = 0.0
-    """No curve is missed on which the held joint moves by more than this [rad or m]; zero for the arm's own."""
+    """Every curve on which the held joint moves by more than this is found [rad or m]; zero for the arm's default."""
     spacing: float = 0.0
-    """Distance of two postures of a curve at most [rad]; zero for 0.1."""
+    """Largest distance of neighbouring postures on a curve [rad]; zero for 0.1."""
 
 
 @dataclass(slots=True)
 class IkRequest:
-    """Find joint positions of a group with which links are at poses."""
+    """Request for joint positions of a group that put links at poses."""
 
     group: str
     links: Sequence[str]
@@ -129,7 +129,7 @@ class IkRequest:
     poses: Sequence[FramedPose]
     state: StateGiven = NOTHING_GIVEN
     timeout: float = 0.0
-    """Wall-clock budget [s]; zero or less means the group's own."""
+    """Wall-clock budget [s]; zero or less means the budget of the group."""
     avoid_collisions: bool = False
     constraints: ConstraintsGiven = NO_CONSTRAINTS
     branches: BranchOptions = BranchOptions()
@@ -197,16 +197,16 @@ class Branch(NamedTuple):
     distance: float
     """Root of the sum of squares of the differences from the seed; joints without limits modulo 2 pi."""
     limit_margin: float
-    """Smallest distance of a variable to a limit of its own [rad or m]; inf without limits."""
+    """Smallest distance of any variable from its limits [rad or m]; inf without limits."""
     label: str
     branch: int
-    """Postures of one number differ in their windings; from 0 on in the order of the response."""
+    """Number of the branch, from 0 in the order of the response; postures of one branch differ only in windings."""
     windings: Sequence[int]
     """Winding of each variable: how often 2 pi was added to its angle within (-pi, pi]; empty if the request did not enumerate windings."""
 
 
 class BranchReport(NamedTuple):
-    """How branches were found, and why the others were dropped: the fields of ssik_msgs/BranchDiagnostic."""
+    """How branches were computed, and how many were dropped and why: the fields of ssik_msgs/BranchDiagnostic."""
 
     solver: str = ''
     tier: str = ''

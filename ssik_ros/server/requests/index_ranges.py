@@ -9,9 +9,9 @@ Places = slice | NDArray[np.int64]
 
 def index_range(indices: NDArray[np.int64]) -> Places:
     """
-    Return the same places as a slice if each follows the one before, otherwise as they are.
+    Return indices as a slice if each is one more than the one before, else unchanged.
 
-    :param indices: (n) places, none negative.
+    :param indices: (n,) indices of a vector, none negative.
     """
     if not len(indices):
         return slice(0, 0)

@@ -14,11 +14,11 @@ def scaled_limits(
     robot: RobotModel, group: JointGroup, velocity_scale: float, acceleration_scale: float
 ) -> tuple[FloatArray, FloatArray]:
     """
-    Return velocity limits, inf for none, and acceleration limits (n) of the variables of a group.
+    Return velocity limits (n,), inf for none, and acceleration limits (n,) of the variables of a group.
 
     :param robot: the robot.
     :param group: the group.
-    :param velocity_scale, acceleration_scale: parts of the limits; outside (0, 1] all of them, as in MoveIt.
+    :param velocity_scale, acceleration_scale: parts of the limits to use; outside (0, 1] all of them, as in MoveIt.
     """
     velocity: FloatArray = robot.tree.velocity[group.idx_q] * _scale(velocity_scale)
     known = robot.accelerations

@@ -16,22 +16,22 @@ from ssik_ros.solvers.closed_form.windings import enumerate_windings
 
 
 class Postures(NamedTuple):
-    """Rows to hand out, best first."""
+    """Postures of a response, best first."""
 
     q: FloatArray
     """(k, n)."""
     rows: NDArray[np.int64]
-    """(k,) the branch of each."""
+    """(k,) index of the branch of each posture."""
     total: int
-    """How many there are in all."""
+    """Number of postures before the largest number of a response cuts them."""
 
 
 class PostureOrder:
-    """Properties of one group's joints that order its postures; ``n`` variables, ``k`` postures."""
+    """Orders the postures of one group by distances, limits and windings; ``n`` variables, ``k`` postures."""
 
     def __init__(self, robot: RobotModel, group: JointGroup) -> None:
         """
-        Find the variables that are angles.
+        Note which variables of a group are angles.
 
         :param robot: the robot.
         :param group: one of its groups.
@@ -64,11 +64,11 @@ class PostureOrder:
 
     def first_of_each(self, q: FloatArray, order: list[int], apart: float) -> list[int]:
         """
-        Return the rows, in an order, that are not near to an earlier one in every joint.
+        Return the rows, in an order, that differ from each earlier kept row by more than ``apart`` in some joint.
 
         :param q: (k, n).
-        :param order: rows.
-        :param apart: postures nearer than this count as near [rad or m].
+        :param order: indices of rows.
+        :param apart: largest difference of near postures in each joint [rad or m].
         """
         keep: list[int] = []
         for row in order:
@@ -77,13 +77,13 @@ class PostureOrder:
         return keep
 
     def _differences(self, q: FloatArray, other: FloatArray) -> FloatArray:
-        """Return how far variables (k, n) are from others (n); joints without limits modulo 2 pi."""
+        """Return the absolute differences (k, n) of variables (k, n) from (n,); joints without limits modulo 2 pi."""
         difference = q - other
         return np.abs(np.where(self._is_free, wrap_angles(difference), difference))
 
     def distances(self, q: FloatArray, seed: FloatArray) -> FloatArray:
         """
-        Return (k,) the root of the sum of squares of the differences from a seed.
+        Return the distance (k,) of each posture from a seed: the root of the sum of squared differences.
 
         :param q: (k, n).
         :param seed: (n,).
@@ -92,11 +92,11 @@ class PostureOrder:
 
     def arrange(self, q: FloatArray, seed: FloatArray, options: BranchOptions) -> Postures:
         """
-        Return the postures to return, best first, with all windings if the request enumerates them.
+        Return the postures of a response, nearest to the seed first; in all windings if the request enumerates them.
 
         :param q: (k, n) one posture of each branch, within limits.
         :param seed: (n,).
-        :param options: how many, and whether with windings.
+        :param options: largest number of postures, and whether to enumerate windings.
         """
         most = min(options.max_solutions or LARGEST_RESPONSE, LARGEST_RESPONSE)
         order = np.argsort(self.distances(q, seed), kind='stable')
@@ -111,7 +111,7 @@ class PostureOrder:
 
     def margins(self, q: FloatArray) -> FloatArray:
         """
-        Return (k,) the smallest distance of a variable to a limit; negative outside, inf without limits.
+        Return the smallest distance (k,) of any variable to its limits; negative outside, inf without limits.
 
         :param q: (k, n).
         """

@@ -10,7 +10,7 @@ from ssik_ros.results import Cause
 
 
 class Refusal(IntEnum):
-    """Fault of a request; surfaces translate it into their own codes."""
+    """Kind of fault of a request; each interface translates it into its own codes."""
 
     NONE = 0
     UNKNOWN_GROUP = 1
@@ -69,14 +69,14 @@ Blamed = type[SsikError] | tuple[type[SsikError], ...]
 
 
 class RequestRefused(RequestError):
-    """A request that is refused; ``refusal`` says why."""
+    """The error that refuses a request; ``refusal`` is the kind of fault."""
 
     def __init__(self, refusal: Refusal, message: str) -> None:
         """
-        Keep the kind and the sentence.
+        Keep the kind of fault and the text.
 
-        :param refusal: the fault.
-        :param message: the sentence, with the name that is wrong and those that are right.
+        :param refusal: the kind of fault.
+        :param message: the text, with the wrong name and the names that exist.
         """
         super().__init__(message, refusal=refusal)
         self.refusal = refusal
@@ -84,10 +84,10 @@ class RequestRefused(RequestError):
 
 def unknown(refusal: Refusal, message: str, name: str, known: Iterable[str]) -> RequestRefused:
     """
-    Return the error for a name that does not exist: it ends with the nearest name and the known ones.
+    Return the error for a name that does not exist; its text ends with the nearest name and the known ones.
 
-    :param refusal: the fault.
-    :param message: the same in words, without the full stop.
+    :param refusal: the kind of fault.
+    :param message: the fault in words, without the full stop.
     :param name: the name as the user wrote it.
     :param known: the names that exist.
     """
@@ -98,10 +98,11 @@ def explain_refusal(
     error: SsikError, kind: Blamed, refusal: Refusal
 ) -> tuple[Refusal, Cause, str]:
     """
-    Return refusal, cause and text of a request that ended with an error.
+    Return the refusal, cause and text for an error that ended a request.
 
-    :param error: the error; all errors that the request did not cause are faults.
-    :param kind, refusal: errors of this kind are this refusal.
+    :param error: the error; a :class:`RequestRefused` has its own refusal.
+    :param kind: other errors of these types are faults of the request.
+    :param refusal: the refusal for errors of these types; for all other types it is ``FAULT``.
     """
     found = refusal if isinstance(error, kind) else Refusal.FAULT
     if isinstance(error, RequestRefused):
@@ -117,9 +118,9 @@ def refused_as(
     respond: Callable[..., Response], kind: Blamed, refusal: Refusal
 ) -> Callable[[Method[Response]], Method[Response]]:
     """
-    Return a decorator that makes a method respond to a refused request instead of raising.
+    Return a decorator: if the method raises an SsikError, it returns a response with the refusal instead.
 
-    :param respond: makes the response of refusal, cause and text.
+    :param respond: makes the response from refusal, cause and text.
     :param kind, refusal: as for :func:`explain_refusal`.
     """
 

@@ -32,25 +32,25 @@ class RegionPart(NamedTuple):
     """One solid of a region."""
 
     kind: int
-    """Of :class:`Solid`; any number may come in."""
+    """Number of a :class:`Solid`; a message may have any number."""
     dimensions: Sequence[float]
-    """As ``DIMENSIONS`` says; empty for a hull."""
+    """The numbers that ``DIMENSIONS`` lists [m]; empty for a hull."""
     pose: FloatArray
     """(4, 4) in the frame of the region; the axis of cylinders and cones is z, and their middle is the origin."""
     vertices: FloatArray | None = None
-    """(v, 3) whose convex hull is meant, for a hull [m]."""
+    """(v, 3) vertices of a mesh; the solid is their convex hull [m]. None for other solids."""
 
 
 class Region:
-    """A union of solids, checked once and used often."""
+    """A union of solids that tells whether a point is inside."""
 
     def __init__(self, parts: Sequence[RegionPart], noun: str) -> None:
         """
-        Take the solids.
+        Check the solids and prepare their tests.
 
         :param parts: at least one.
-        :param noun: whose region it is, for messages.
-        :raises RequestRefused: for no solid, an unknown kind, or numbers that make none.
+        :param noun: the owner of the region, for messages.
+        :raises RequestRefused: without a solid, for an unknown kind, or for numbers that are not a solid.
         """
         if not parts:
             raise Refusal.CONSTRAINTS.error(
@@ -70,7 +70,7 @@ class Region:
 
 
 def _make_test(part: RegionPart, noun: str) -> tuple[FloatArray, Callable[[FloatArray], bool]]:
-    """Return the pose (4, 4) of a solid, and whether a point (3) in its own frame is inside."""
+    """Return the pose (4, 4) of a solid, and a test whether a point (3,) in its frame is inside; refuse bad ones."""
     if not np.isfinite(part.pose).all():
         raise Refusal.CONSTRAINTS.error(
             f'{noun} has a solid whose pose is no finite rigid transform.'
@@ -117,14 +117,14 @@ def _solid(kind: Solid, sizes: Sequence[float]) -> Callable[[FloatArray], bool]:
 
 
 def load_hulls() -> Any:
-    """Return the library of convex hulls; importing it takes longer than a robot, and only meshes need it."""
+    """Import and return scipy.spatial; the import is slow, and only meshes need it."""
     import scipy.spatial
 
     return scipy.spatial
 
 
 def _hull(vertices: FloatArray | None, noun: str) -> Callable[[FloatArray], bool]:
-    """Return whether a point (3) is within the convex hull of vertices."""
+    """Return a test whether a point (3,) [m] is in the convex hull of vertices (v, 3); refuse hulls without volume."""
     hulls = load_hulls()
     try:
         if vertices is None or not is_within_reason(vertices):

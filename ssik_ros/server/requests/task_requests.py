@@ -26,7 +26,7 @@ NO_ROWS: FloatArray = np.empty((0, 0))
 
 
 class TargetGiven(NamedTuple):
-    """Where a frame of the task set file is to be."""
+    """A pose for a frame of the task set file."""
 
     name: str
     pose: FramedPose
@@ -34,16 +34,16 @@ class TargetGiven(NamedTuple):
 
 @dataclass(slots=True)
 class TaskSetsRequest:
-    """Move joints so that tips meet their targets."""
+    """Move joints so that the tips of task sets meet their targets."""
 
     task_sets: Sequence[str] = ()
-    """The first has the highest priority; none for all of the file."""
+    """Names, the one of the highest priority first; empty for all task sets of the file."""
     targets: Sequence[TargetGiven] = ()
     state: StateGiven = NOTHING_GIVEN
     priority: str = ''
-    """Empty for the file's."""
+    """How priorities are kept; empty for the setting of the file."""
     max_iterations: int = 0
-    """Zero for tasks of the first task set."""
+    """Zero for the number of the first task set."""
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class CheckedRequest:
     task_set: str = ''
     """Empty for the only one of the file."""
     joints: Sequence[str] = ()
-    """Whose values a configuration has; none for those that the task set moves."""
+    """Joints whose values make a configuration; empty for the joints that the task set moves."""
     targets: Sequence[TargetGiven] = ()
     state: StateGiven = NOTHING_GIVEN
     avoid_collisions: bool = False
@@ -65,28 +65,28 @@ class ConfigsRequest(CheckedRequest):
     """Find configurations in which all tips of a task set meet their targets."""
 
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Of :class:`ssik_ros.tasks.configuration_search.SearchOptions`, those that are not the default."""
+    """Fields of :class:`ssik_ros.tasks.configuration_search.SearchOptions` that differ from their defaults."""
 
 
 @dataclass(slots=True)
 class LedPathRequest(CheckedRequest):
-    """Lead a tip straight to its target, or through poses."""
+    """Lead a tip straight to its target, or through waypoints."""
 
     tip: str = ''
-    """Empty for the frame of the task set's first task."""
+    """Empty for the tip of the task set's first task."""
     points: int = 0
-    """Of a straight path, the start included."""
+    """Number of points of a straight path, the start included."""
     waypoints: Sequence[FramedPose] = ()
-    """Instead of a straight path."""
+    """Poses through which the tip is led, instead of a straight path."""
     max_joint_step: float = 0.0
-    """Zero for none [rad or m]."""
+    """Largest step of a joint [rad or m]; zero for no limit."""
     tolerance: float = 0.0
-    """Zero for the default, -1 for the precision of the tasks [m, rad]."""
+    """Largest error [m, rad]; zero for the default, -1 for the precision of the tasks."""
     partial: bool = False
 
 
 class TaskLeft(NamedTuple):
-    """Remaining error of a tip."""
+    """Remaining position error [m] and orientation error [rad] of a tip, and whether both are within the precision."""
 
     task_set: str
     tip: str
@@ -110,11 +110,11 @@ class TaskSetsResponse(NamedTuple):
     angular: float = 0.0
     tasks: Sequence[TaskLeft] = ()
     limit_hits: Mapping[str, float] = {}
-    """By how much joints would have gone beyond their limits."""
+    """For each joint at a limit, how far it would have gone beyond [rad or m]."""
 
 
 class ConfigsResponse(NamedTuple):
-    """Configurations, the nearest to the start first."""
+    """Configurations in which all tips meet their targets, nearest to the start first."""
 
     refusal: Refusal
     cause: Cause
@@ -127,7 +127,7 @@ class ConfigsResponse(NamedTuple):
 
 
 class LedPathResponse(NamedTuple):
-    """A path, or how far it went."""
+    """A joint path, as far as it could be followed."""
 
     refusal: Refusal
     cause: Cause
@@ -137,4 +137,4 @@ class LedPathResponse(NamedTuple):
     """(k, n)."""
     fraction: float = 0.0
     failed_index: int = -1
-    """-1 for none."""
+    """Index of the first point that was not reached; -1 for none."""

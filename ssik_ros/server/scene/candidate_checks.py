@@ -12,14 +12,14 @@ PairFinder = Callable[[FullState], Sequence[str] | None]
 
 
 class CandidateChecks:
-    """The checks of one request; remembers why the last candidates were refused."""
+    """The checks of one request, called with candidates; keeps why the last candidates were refused."""
 
     def __init__(self, constraints: ConstraintCheck | None, colliding: PairFinder | None) -> None:
         """
-        Take the checks.
+        Keep the checks.
 
-        :param constraints: constraints of the request, if it has any.
-        :param colliding: finds colliding bodies, if collisions are to be avoided.
+        :param constraints: constraints of the request; None for no constraints.
+        :param colliding: finds two colliding bodies in a state; None if collisions do not matter.
         """
         self.constraints = constraints
         self._colliding = colliding
@@ -28,7 +28,7 @@ class CandidateChecks:
         self._complaint = ''
 
     def __call__(self, state: FullState) -> bool:
-        """Return whether a full state may be handed out."""
+        """Return whether a full state keeps the constraints and is free of collisions; keep the reason if not."""
         if self.constraints is not None:
             complaint = self.constraints.complaint(state)
             if complaint:
@@ -41,13 +41,13 @@ class CandidateChecks:
 
     @property
     def cause(self) -> Cause:
-        """Return why candidates were refused: collisions if one kept all constraints, else constraints."""
+        """Return COLLISION if a candidate that kept all constraints collided, CONSTRAINTS if all broke constraints."""
         if self._complaint and self.pair is None:
             return Cause.CONSTRAINTS
         return Cause.COLLISION
 
     def describe(self) -> str:
-        """Return a sentence part about the candidates that were refused."""
+        """Return why candidates were refused, as a part of a sentence."""
         if self._complaint and self.pair is None:
             return f'no candidate keeps the constraints; of the last one, {self._complaint}'
         which = (

@@ -44,20 +44,20 @@ GIMBAL = 1e-7
 
 
 class ConstraintVerdict(NamedTuple):
-    """Result of one constraint in one state."""
+    """Whether one constraint holds in one state."""
 
     holds: bool
     distance: float
-    """As MoveIt reports it: weighted distance from the middle [rad or m]."""
+    """Weighted distance from the middle of the constraint, as MoveIt reports it [rad or m]."""
     text: str
-    """The part that is violated, and by how much; empty if the constraint holds."""
+    """How the constraint is violated, and by how much; empty if it holds."""
 
 
 _Test = Callable[[FullState], ConstraintVerdict]
 
 
 class ConstraintCheck:
-    """The constraints of one request about one robot, names resolved."""
+    """The constraints of one request about one robot, with all names looked up."""
 
     def __init__(
         self,
@@ -66,13 +66,13 @@ class ConstraintCheck:
         place_frame: Callable[[str], FloatArray | None],
     ) -> None:
         """
-        Resolve every name.
+        Look up every name, and make a test of each constraint.
 
         :param frames: the robot's frames.
         :param wishes: the constraints.
         :param place_frame: returns the pose (4, 4) of a frame that is not a link in the model frame, None for the model
             frame itself; raises :class:`RequestRefused` for an unknown one.
-        :raises RequestRefused: for fields that are not understood, by name.
+        :raises RequestRefused: for unknown names, invalid numbers and unknown kinds of constraints.
         """
         if wishes.others:
             raise Refusal.CONSTRAINTS.error(
@@ -91,7 +91,7 @@ class ConstraintCheck:
 
     def judge(self, state: FullState) -> list[ConstraintVerdict]:
         """
-        Return a verdict on each constraint, in the order of the lists.
+        Return a verdict on each constraint, joints first, then positions, then orientations.
 
         :param state: the full state.
         """
@@ -99,7 +99,7 @@ class ConstraintCheck:
 
     def complaint(self, state: FullState) -> str:
         """
-        Return the fault of the first constraint that does not hold; empty if all hold.
+        Return how the first violated constraint is violated; empty if all hold.
 
         :param state: the full state.
         """
@@ -111,10 +111,10 @@ class ConstraintCheck:
 
     def narrow(self, group: JointGroup, state: FullState) -> tuple[FloatArray, FloatArray] | str:
         """
-        Return limits (n,), (n,) of a group in which its joint constraints hold; why, where they leave no room.
+        Return lower and upper limits (n,) of a group within its joint constraints; a text if they leave no room.
 
-        Of a joint with several windings the one nearest to the seed counts. A joint that nothing in the
-        group moves has to keep its constraint where it is.
+        A continuous joint gets the winding of its constraint that is nearest to the seed. A joint that the group does
+        not move has to keep its constraint in the given state.
 
         :param group: the group.
         :param state: seed, and joints outside the group.
@@ -238,7 +238,7 @@ class ConstraintCheck:
         return test
 
     def _link_in_frame(self, link: str, frame: str) -> Callable[[FullState], FloatArray]:
-        """Return how to compute the pose (4, 4) of a link in a frame; links as frames move with the state."""
+        """Return a function that computes the pose (4, 4) of a link in a frame, which may be a link, from a state."""
         reader = self._frames
         if frame in self._robot.tree.link_index and frame != self._robot.model_frame:
             return lambda state: (
@@ -259,12 +259,12 @@ class ConstraintCheck:
 
 
 def _weight(weight: float) -> float:
-    """Return a weight; values that are not positive numbers count as one, as in MoveIt."""
+    """Return a weight; 1 if it is not positive and finite, as in MoveIt."""
     return weight if 0.0 < weight < math.inf else 1.0
 
 
 def _rotation_vector(pose: FloatArray) -> list[tuple[float, float, float]]:
-    """Return the rotation vector of a pose (4, 4) [rad]."""
+    """Return a list of one rotation vector (x, y, z) of a pose (4, 4) [rad]."""
     *_, x, y, z, w = numbers_of_pose(pose)
     length = math.hypot(x, y, z)
     if length == 0.0:
@@ -274,7 +274,7 @@ def _rotation_vector(pose: FloatArray) -> list[tuple[float, float, float]]:
 
 
 def _angles_of(pose: FloatArray) -> list[tuple[float, float, float]]:
-    """Return the angles about x, y, z of a pose (4, 4) [rad]; two choices where they are not unique."""
+    """Return the angles (a, b, c) of Rx(a) Ry(b) Rz(c) of a pose (4, 4) [rad]; two choices if cos b = 0."""
     r = pose[:3, :3]
     cosine = math.hypot(r[0, 0], r[0, 1])
     b = math.atan2(r[0, 2], cosine)

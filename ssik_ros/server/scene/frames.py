@@ -1,4 +1,4 @@
-"""Poses of named frames: every link of the robot and the model frame by itself, others by whoever knows them."""
+"""Poses of named frames: links of the robot and the model frame are computed, other frames come from a callback."""
 
 from collections.abc import Callable
 
@@ -18,14 +18,14 @@ Elsewhere = Callable[[str], PlacedFrame | str]
 
 
 class FrameReader:
-    """Frames of one robot; several threads may call it at once."""
+    """Computes poses of the frames of one robot; several threads may call it at once."""
 
     def __init__(self, robot: RobotModel, elsewhere: Elsewhere | None = None) -> None:
         """
         Keep the poses of links that no joint moves.
 
         :param robot: the robot.
-        :param elsewhere: knows frames that are no links.
+        :param elsewhere: returns the pose of a frame that is not a link, or why it is unknown; None for no such frames.
         """
         self.robot = robot
         self._elsewhere = elsewhere
@@ -40,7 +40,7 @@ class FrameReader:
         self.at_model_frame = frozenset(
             name for name, pose in self._fixed.items() if np.array_equal(pose, AT_MODEL_FRAME)
         )
-        """Links at the root link, which no joint moves."""
+        """Names of links that no joint moves and whose pose is the root link's."""
 
     def link_in_root(self, link: str, state: FullState) -> FloatArray:
         """
@@ -48,7 +48,7 @@ class FrameReader:
 
         :param link: the link's name.
         :param state: the posture.
-        :raises FrameNotFound: with the nearest name.
+        :raises FrameNotFound: for an unknown link, with the nearest name.
         """
         if link in self._fixed:
             return self._fixed[link]
@@ -60,7 +60,7 @@ class FrameReader:
 
         :param links: names of links.
         :param state: the posture.
-        :raises FrameNotFound: with the nearest name.
+        :raises FrameNotFound: for an unknown link, with the nearest name.
         """
         tree = self.robot.tree
         indices = [tree.link(link) for link in links]
@@ -69,11 +69,11 @@ class FrameReader:
 
     def in_model_frame(self, frame: str, state: FullState) -> FloatArray | None:
         """
-        Return the pose (4, 4) of a frame in the model frame; None where both are one.
+        Return the pose (4, 4) of a frame in the model frame; None if the frame is the model frame or has its pose.
 
-        :param frame: empty, the model frame, or a link; with a leading slash, as ROS 1 had it, where no frame of
-            that name is known.
-        :param state: the posture of the robot that is there.
+        :param frame: empty, the model frame, a link, or a frame of the callback. If the name is unknown and has a
+            leading slash, as in ROS 1, it is looked up without the slash.
+        :param state: state of the robot, which places its links.
         :raises RequestRefused: for an unknown frame, with the nearest name.
         """
         if not frame or frame == self._model_frame:
@@ -98,10 +98,10 @@ class FrameReader:
 
     def model_in_link(self, link: str, state: FullState) -> FloatArray:
         """
-        Return the pose (4, 4) of the model frame in a link; ``AT_MODEL_FRAME`` itself where both are one.
+        Return the pose (4, 4) of the model frame in a link; the object ``AT_MODEL_FRAME`` if both are the same.
 
         :param link: the link's name.
-        :param state: the posture.
+        :param state: the posture, and the pose of the root link.
         """
         if link in self._fixed and state.root_pose is AT_MODEL_FRAME:
             return AT_MODEL_FRAME if link in self.at_model_frame else self._model_in_fixed[link]

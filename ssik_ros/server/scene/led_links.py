@@ -1,4 +1,4 @@
-"""Where a link, or an object that it carries, is for joint positions of a group."""
+"""Forward kinematics of a link, or of an object that it carries, for joint vectors of a group."""
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import describe_choices, quote
@@ -9,11 +9,11 @@ from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 
 
 class LedLink:
-    """Kinematics of the led frame: the tip of a chain, or a frame that is rigid with it."""
+    """Forward kinematics of the led frame: a link, or a frame that is fixed to it."""
 
     def __init__(self, chain: ChainKinematics, tool: FloatArray | None = None) -> None:
         """
-        Take the chain.
+        Keep the chain and the tool.
 
         :param chain: from the base to the link.
         :param tool: (4, 4) pose of the led frame in the link; None for the link itself.
@@ -22,7 +22,7 @@ class LedLink:
 
     def pose(self, q: FloatArray, state: FloatArray | None = None) -> FloatArray:
         """
-        Return the pose (4, 4) in the base.
+        Return the pose (4, 4) of the led frame in the base of the chain.
 
         :param q: (n,) joint vector of the group [rad or m].
         :param state: (nq,) full state, read for joints outside the group; None means default values.
@@ -33,12 +33,12 @@ class LedLink:
 
 def tool_at_tip(robot: RobotModel, tip: str, led: LinkGoal) -> FloatArray | None:
     """
-    Return the pose (4, 4) in a tip frame of the led frame; None for the tip itself.
+    Return the pose (4, 4), in a tip frame, of a link or of the object that it carries; None for the tip itself.
 
     :param robot: the robot.
-    :param tip: the tip link.
-    :param led: a link, or the object that it carries; an empty link is the tip.
-    :raises RequestRefused: for a link that is not rigidly attached to the tip.
+    :param tip: name of the tip link.
+    :param led: the link, and the pose of a carried object in it; an empty link is the tip.
+    :raises RequestRefused: for a link that is not fixed to the tip.
     """
     link = led.link or tip
     if link == tip:

@@ -51,11 +51,11 @@ class PlanningScene:
         initial: Mapping[str, float] | None = None,
     ) -> None:
         """
-        Index the robot's states and frames.
+        Make the readers of states and frames, and the collision checks.
 
         :param robot: the robot.
         :param world: the objects around; None without objects.
-        :param transforms: finds frames that are neither links nor objects.
+        :param transforms: finds frames that are neither links nor objects; None for no such frames.
         :param padding: bodies nearer than this to each other collide [m].
         :param initial: positions of variables without a reported position; other variables have their defaults.
         """
@@ -68,7 +68,7 @@ class PlanningScene:
         self.collisions = RobotCollisions(robot, padding)
 
     def _find_frame(self, name: str) -> PlacedFrame | str:
-        """Return the pose of a frame that is not a link, or why it is unknown."""
+        """Return the pose of an object, subframe or published frame, or the reason why it is unknown."""
         placed = self.world.now().find_frame(name)
         if placed is not None:
             return placed
@@ -83,9 +83,9 @@ class PlanningScene:
         self, link: str, around: Callable[[], Surroundings], pose: FloatArray = AT_MODEL_FRAME
     ) -> LinkGoal:
         """
-        Return the goal of a link, of a carried object, or of a subframe of a carried object.
+        Return the goal for a pose of a link, of a carried object, or of a subframe of a carried object.
 
-        :param link: the name.
+        :param link: name of the link, object or subframe; an unknown name is kept as the link.
         :param around: returns the objects around the robot.
         :param pose: (4, 4) in the model frame.
         """
@@ -99,11 +99,11 @@ class PlanningScene:
         self, given: StateGiven, state: FullState, current: FullState
     ) -> Callable[[], Surroundings]:
         """
-        Return a function that puts the surroundings together at its first call.
+        Return a function that returns the objects around the robot; they are collected at its first call.
 
-        :param given: the state that a request names.
-        :param state: the state that the request is about.
-        :param current: where the robot is.
+        :param given: the state that a request names, with its carried objects.
+        :param state: the full state of the request.
+        :param current: state of the robot, which places frames.
         """
         return functools.cache(lambda: self.surroundings(given.carried, state, current))
 
@@ -111,12 +111,12 @@ class PlanningScene:
         self, request: SceneRequest, state: FullState, current: FullState
     ) -> CandidateChecks | None:
         """
-        Return the checks of candidates; None if the request has none.
+        Return the checks of constraints and collisions for candidates; None if the request has neither.
 
         :param request: the request.
-        :param state: the state that the request is about.
-        :param current: where the robot is.
-        :raises RequestRefused: for parts that cannot be checked.
+        :param state: the full state of the request.
+        :param current: state of the robot, which places frames.
+        :raises RequestRefused: for constraints or collisions that cannot be checked.
         """
         if request.constraints is NO_CONSTRAINTS and not request.avoid_collisions:
             return None
@@ -130,11 +130,11 @@ class PlanningScene:
         self, given: ConstraintsGiven, current: FullState
     ) -> ConstraintCheck | None:
         """
-        Return the check of constraints, if there are any.
+        Return the check of constraints; None if there are no constraints.
 
         :param given: the constraints.
-        :param current: where the robot is.
-        :raises RequestRefused: for fields that are not understood.
+        :param current: state of the robot, which places frames that are not links.
+        :raises RequestRefused: for unknown names and invalid fields.
         """
         if given is NO_CONSTRAINTS or given.are_none:
             return None
@@ -146,12 +146,12 @@ class PlanningScene:
         self, given: CarriedGiven, state: FullState, current: FullState
     ) -> Surroundings:
         """
-        Return the objects around the robot, with those that a request says are carried.
+        Return the objects around the robot; the request may attach and detach some of them.
 
         :param given: carried objects of the request.
-        :param state: the state that the request is about.
-        :param current: where the robot is.
-        :raises RequestRefused: for objects that are none, and unknown links and frames.
+        :param state: the full state of the request.
+        :param current: state of the robot, which places frames.
+        :raises RequestRefused: for invalid objects, and unknown links and frames.
         """
         around = self.world.now()
         if given.forgets and around.carried:
@@ -173,12 +173,12 @@ class PlanningScene:
         self, given: ObjectGiven, around: Surroundings, state: FullState, current: FullState
     ) -> CarriedObject:
         """
-        Return an object as the link has it that carries it.
+        Return an attached object with its pose in the link that carries it.
 
-        :param given: the object.
-        :param around: the world that holds objects without shapes.
-        :param state: the state in which it is carried.
-        :param current: where the robot is.
+        :param given: the object; without shapes it is taken from the world by its name.
+        :param around: the objects of the world.
+        :param state: the state in which it is attached.
+        :param current: state of the robot, which places frames.
         :raises RequestRefused: for a malformed object, and for an unknown link or frame.
         """
         if given.link not in self.robot.tree.link_index:

@@ -1,4 +1,4 @@
-"""Collisions of one robot: made once, shared by all threads."""
+"""Collision checks of one robot; the checker is made once and shared by all threads."""
 
 import contextlib
 import logging
@@ -18,11 +18,11 @@ _LOGGER = logging.getLogger('ssik_ros.server')
 
 
 class RobotCollisions:
-    """The collision checker of a robot, made when the server warms up, or else when a request needs it."""
+    """Checks states of a robot for collisions; the checker is made in the warm-up, or else at the first check."""
 
     def __init__(self, robot: RobotModel, padding: float = 0.0) -> None:
         """
-        Make nothing yet.
+        Keep the robot; the geometry is read later.
 
         :param robot: the robot.
         :param padding: bodies nearer than this to each other collide [m].
@@ -34,13 +34,13 @@ class RobotCollisions:
         self._last: tuple[Surroundings, CollisionScene] | None = None
 
     def warm_up(self) -> None:
-        """Read the geometry; responses to requests for a check name its faults."""
+        """Read the collision geometry; an error is ignored here, and returned to requests that need a check."""
         with contextlib.suppress(RequestRefused):
             self._require_checker()
 
     def finder(self, around: Surroundings) -> PairFinder:
         """
-        Return a function that finds the bodies that collide in a state.
+        Return a function that returns the names of two bodies that collide in a full state, or None.
 
         :param around: objects in the world and carried ones.
         :raises RequestRefused: as :meth:`scene`.
@@ -57,11 +57,11 @@ class RobotCollisions:
         self, around: Surroundings, state: FullState, group: JointGroup | None
     ) -> list[Contact]:
         """
-        Return one contact for each two bodies that collide.
+        Return one contact for each pair of bodies that collide in a state.
 
         :param around: objects in the world and carried ones.
-        :param state: where the robot is.
-        :param group: only links that its joints move count; None for all.
+        :param state: the full state.
+        :param group: only pairs with a link that its joints move count; None for all.
         :raises RequestRefused: as :meth:`scene`.
         """
         scene = self.scene(around)
@@ -75,11 +75,10 @@ class RobotCollisions:
 
     def scene(self, around: Surroundings) -> CollisionScene:
         """
-        Return the robot among objects.
+        Return the collision scene of the robot among objects; the scene of the last objects is kept.
 
         :param around: objects in the world and carried ones.
-        :raises RequestRefused: when the library, the geometry or a part of it is missing, so that a result
-            would not be free of collisions but unchecked.
+        :raises RequestRefused: if the library, the geometry or a part of it is missing: a result would be unchecked.
         """
         checker = self._require_checker()
         if not checker.available:
@@ -100,7 +99,7 @@ class RobotCollisions:
         return last[1]
 
     def _moved_by(self, group: JointGroup) -> set[int]:
-        """Return the joints that the joints of a group move, themselves and followers included."""
+        """Return the indices of all joints that move with a group: its joints, their followers and descendants."""
         tree = self._robot.tree
         moved = set(group.joint_indices.tolist())
         moved |= {j for j, leader in enumerate(tree.leaders.tolist()) if leader in moved}
@@ -110,7 +109,7 @@ class RobotCollisions:
         return moved
 
     def _require_checker(self) -> CollisionChecker:
-        """Return the checker, made by the first who needs it, after a report of missing geometry."""
+        """Return the checker; the first call makes it and logs missing geometry. Refuse if the library is missing."""
         with self._lock:
             if self._checker is None:
                 try:

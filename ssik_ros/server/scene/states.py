@@ -37,24 +37,26 @@ QUATERNION_LENGTHS = (1e-150, 1e150)
 
 
 class _Places(NamedTuple):
-    """Where the values of one list of names go."""
+    """The position variables that a list of joint names sets."""
 
     given: Places
     """Indices into the list; followers and unknown names left out."""
     targets: Places
     """Position variable of each of ``given``."""
     has_given: bool
+    """Whether ``given`` has any index."""
     driven: tuple[tuple[int, int, float, float], ...]
     """(index into the list, leader's variable, multiplier, offset) of followers whose leader is not given."""
     following: tuple[tuple[int, int], ...]
-    """(index into the list, own variable) of followers given with their leaders."""
+    """(index into the list, own variable) of followers whose leaders are given too."""
     unknown: tuple[str, ...]
+    """Names that are not variables of the robot."""
     moves_leaders: bool
-    """Whether followers have to be set anew."""
+    """Whether a leader moves, so that all followers have to be set."""
 
 
 class StateReader:
-    """Reads states of one robot; several threads may call it at once."""
+    """Makes full states of one robot from joint names and values; several threads may call it at once."""
 
     def __init__(self, robot: RobotModel, initial: Mapping[str, float] | None = None) -> None:
         """
@@ -62,7 +64,7 @@ class StateReader:
 
         :param robot: the robot.
         :param initial: values of variables that are not reported, instead of their default values.
-        :raises RequestRefused: when the robot has no such variable.
+        :raises RequestRefused: for a name in ``initial`` that is not a variable of the robot.
         """
         self.robot = robot
         tree = robot.tree
@@ -86,14 +88,15 @@ class StateReader:
         self._start = self.merge(at_default, StateGiven(list(start), list(start.values())))
 
     def default(self) -> FullState:
-        """Return the posture to begin with, with the root link at the model frame."""
+        """Return the initial full state, with the root link at the model frame."""
         return self._start
 
     def merge(self, current: FullState, given: StateGiven) -> FullState:
         """
-        Return the current state with the given values in it.
+        Return the current state with the values of a request, as a new state if there are any.
 
-        A follower given without its leader moves the leader; given with it, the leader wins.
+        A follower given without its leader moves the leader; given with it, the leader wins and the follower is noted
+        in ``contradicted``.
 
         :param current: the values of everything that is not named.
         :param given: values of a request by name.
@@ -126,7 +129,7 @@ class StateReader:
 
     def unnamed(self, given: StateGiven) -> list[str]:
         """
-        Return the joints that a request leaves where the robot is, without followers.
+        Return the names of joints whose values a request does not give, without followers.
 
         :param given: values of a request by name.
         """
@@ -143,9 +146,9 @@ class StateReader:
 
     def reads(self, name: str) -> bool:
         """
-        Return whether a name is one of the robot's variables.
+        Return whether a name is one of the robot's position variables.
 
-        :param name: of a joint, or of a variable of one.
+        :param name: of a joint, or of a variable as ``joint/x``.
         """
         return name in self._variables
 
@@ -153,11 +156,11 @@ class StateReader:
         self, current: FullState, names: Sequence[str], positions: Sequence[float]
     ) -> FullState:
         """
-        Return the current state with live values in it; names of other robots are left out.
+        Return the current state with the values of a joint state message; names of other robots are ignored.
 
         :param current: the state so far.
-        :param names, positions: a joint state message; values that are not finite or absurdly large are left out,
-            and all of them where a quaternion would be zero.
+        :param names, positions: a joint state message. Values that are not finite or too large are ignored. The whole
+            message is ignored if lengths differ or a quaternion would be zero.
         """
         if len(names) != len(positions):
             return current
@@ -180,7 +183,7 @@ class StateReader:
         return current._replace(positions=written)
 
     def _wrong_joints(self, given: StateGiven, places: _Places) -> RequestRefused:
-        """Return the refusal of joints with missing, unknown or absurd values."""
+        """Return the error for a request with missing, unknown or invalid joint values."""
         if len(given.names) != len(given.positions):
             return Refusal.BAD_STATE.error(
                 f'robot_state names {counted(len(given.names), "joint")} and gives '
@@ -195,7 +198,7 @@ class StateReader:
         )
 
     def _require_rotations(self, positions: FloatArray) -> None:
-        """Refuse a quaternion that cannot be normalised."""
+        """Refuse full positions (nq,) with a quaternion that cannot be normalised."""
         wrong = self._no_rotation(positions)
         if wrong:
             raise Refusal.BAD_STATE.error(
@@ -203,7 +206,7 @@ class StateReader:
             )
 
     def _no_rotation(self, positions: FloatArray) -> str:
-        """Return the first joint whose quaternion cannot be normalised; empty for none."""
+        """Return the name of the first joint whose quaternion cannot be normalised; empty if all can."""
         for name, start in self._quaternions:
             length = math.hypot(*positions[start : start + 4])
             if not QUATERNION_LENGTHS[0] < length < QUATERNION_LENGTHS[1]:
@@ -211,7 +214,7 @@ class StateReader:
         return ''
 
     def _unknown(self, names: Sequence[str]) -> RequestRefused:
-        """Return the refusal of names that are no variables."""
+        """Return the error for names that are not position variables."""
         several = [name for name in names if name in self.robot.tree.joint_index]
         if several:
             return Refusal.BAD_STATE.error(
@@ -231,14 +234,14 @@ class StateReader:
         )
 
     def _write(self, positions: FloatArray, places: _Places, values: FloatArray) -> FloatArray:
-        """Return new positions with the values at their places."""
+        """Return a copy of positions (nq,) with the values of a list of names set, followers included."""
         written = positions.copy()
         written[places.targets] = values[places.given]
         self._set_mimic(written, places, values)
         return written
 
     def _set_mimic(self, positions: FloatArray, places: _Places, values: FloatArray) -> None:
-        """Set leaders by the followers whose leader is not given, then all followers by their leaders."""
+        """Set leaders by the followers whose leader is not given, then all followers; changes ``positions``."""
         for index, leader, multiplier, offset in places.driven:
             positions[leader] = (values[index] - offset) / multiplier
         if places.moves_leaders:
@@ -288,7 +291,7 @@ class StateReader:
     def _drive(
         self, name: str, index: int, given: dict[str, int]
     ) -> list[tuple[int, int, float, float]]:
-        """Return how a follower's value sets its leader; nothing when the leader is given too."""
+        """Return how a follower's value sets its leader, as ``_Places.driven``; empty if the leader is given too."""
         tree = self.robot.tree
         joint = self._followers[name]
         leader = int(tree.leaders[joint])
@@ -298,7 +301,7 @@ class StateReader:
         return [(index, int(tree.idx_q[leader]), multiplier, float(tree.offsets[joint]))]
 
     def _merge_multi_dof(self, state: FullState, given: StateGiven) -> FullState:
-        """Return the state with the poses of joints that have several variables."""
+        """Return the state with the given poses of joints with several variables and of the virtual joint."""
         if len(given.multi_dof_names) != len(given.multi_dof_poses):
             raise Refusal.BAD_STATE.error(
                 f'robot_state names {len(given.multi_dof_names)} multi-DOF joints and gives '
@@ -329,7 +332,7 @@ class StateReader:
 
 
 def _contradictions(given: StateGiven, places: _Places, positions: FloatArray) -> tuple[str, ...]:
-    """Return the followers that a request gives other values than their leaders do."""
+    """Return the names of followers whose given values differ from their leaders' by more than ``FOLLOWING``."""
     return tuple(
         given.names[index]
         for index, place in places.following
@@ -344,7 +347,7 @@ def _flat(pose: FloatArray) -> FloatArray:
 
 
 def _joint_values(kind: JointKind, name: str, pose: FloatArray) -> list[float]:
-    """Return the position variables of a joint with several, from its transform (4, 4)."""
+    """Return the position variables of a joint with several variables, from its pose (4, 4); refuse other joints."""
     x, y, z, *quaternion = numbers_of_pose(pose)
     if kind == JointKind.FLOATING:
         return [x, y, z, *quaternion]

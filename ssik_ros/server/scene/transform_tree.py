@@ -1,4 +1,4 @@
-"""Frames that hang on each other, as transforms are published: the way from one to the nearest that is known."""
+"""Published transforms between frames, searched for the pose of a frame in the nearest known frame."""
 
 from collections import deque
 from collections.abc import Collection
@@ -19,13 +19,13 @@ class TransformTree:
     """The latest pose of each frame in its parent; serves one thread."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Start without transforms."""
         self._parents: dict[str, tuple[str, FloatArray]] = {}
         self._children: dict[str, set[str]] = {}
 
     def put(self, parent: str, child: str, pose: FloatArray) -> str:
         """
-        Keep a transform, or return why it is left out.
+        Keep a transform and return an empty text; or ignore it and return the reason.
 
         :param parent, child: names; a leading slash is removed.
         :param pose: (4, 4) of the child in the parent.
@@ -50,15 +50,15 @@ class TransformTree:
         return ''
 
     def names(self) -> set[str]:
-        """Return the names of all frames that were heard of."""
+        """Return the names of all frames in the transforms."""
         return {*self._parents, *self._children}
 
     def find(self, name: str, known: Collection[str]) -> PlacedFrame | str:
         """
-        Return the pose of a frame in the nearest frame that is known, or the reason of a failure.
+        Return the pose of a frame in the nearest known frame of the tree, or why it is not connected to any.
 
         :param name: the frame.
-        :param known: names.
+        :param known: names of known frames.
         """
         if name not in self._parents and name not in self._children:
             heard = self.names()
@@ -78,7 +78,7 @@ class TransformTree:
         return 'Its transforms lead to no frame of the robot.'
 
     def _neighbours(self, name: str) -> list[tuple[str, FloatArray]]:
-        """Return the frames next to one, each with its pose (4, 4) in it."""
+        """Return the parent and the children of a frame, each with its pose (4, 4) in the frame."""
         near = [(child, self._parents[child][1]) for child in sorted(self._children.get(name, ()))]
         if name in self._parents:
             parent, pose = self._parents[name]

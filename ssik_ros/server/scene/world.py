@@ -21,7 +21,7 @@ LONGEST_NAME = 1_000
 
 
 class PlacedFrame(NamedTuple):
-    """A frame that is not a link, with its pose."""
+    """The pose of a frame that is not a link."""
 
     base: str
     """A link, or empty for the model frame."""
@@ -30,14 +30,14 @@ class PlacedFrame(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """All objects at one moment; equal snapshots are one and the same."""
+    """All objects at one moment; without a change, the world returns the same object again."""
 
     standing: tuple[WorldObject, ...] = ()
     carried: tuple[CarriedObject, ...] = ()
 
     def find_frame(self, name: str) -> PlacedFrame | None:
         """
-        Return where an object or a subframe (``object/subframe``) is; None if the name is unknown.
+        Return the pose of an object or of a subframe (``object/subframe``); None if the name is unknown.
 
         :param name: of the frame.
         """
@@ -52,7 +52,7 @@ class Surroundings(NamedTuple):
 
     def carry(self, more: Iterable[CarriedObject]) -> 'Surroundings':
         """
-        Return the surroundings with more carried objects, each instead of any other object of its name.
+        Return surroundings with more carried objects, which replace all other objects of the same names.
 
         :param more: objects.
         """
@@ -65,7 +65,7 @@ class Surroundings(NamedTuple):
 
     def standing_named(self, name: str) -> WorldObject | None:
         """
-        Return an object of the world; None if the name is unknown.
+        Return the object of this name in the world, ignoring carried objects; None for an unknown name.
 
         :param name: its name.
         """
@@ -76,22 +76,23 @@ NOTHING_AROUND = Surroundings()
 
 
 class SceneWorld:
-    """The objects of one node; may be changed and read by several threads at once."""
+    """The current objects of one node; several threads may change and read them at once."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Start without objects."""
         self._lock = threading.Lock()
         self._now = NOTHING_AROUND
 
     def now(self) -> Surroundings:
-        """Return all objects."""
+        """Return a snapshot of all objects."""
         return self._now
 
     def add(self, item: WorldObject) -> None:
         """
-        Put an object there, instead of any other of its name.
+        Add an object to the world; it replaces an object of the same name.
 
-        :raises ModelError: for shapes that are none, or none at all.
+        :param item: the object, with its pose in the model frame.
+        :raises ModelError: for invalid or missing shapes, or too many objects.
         """
         _check(item)
         with self._lock:
@@ -99,10 +100,10 @@ class SceneWorld:
 
     def append(self, item: WorldObject) -> None:
         """
-        Give an object more shapes; one that does not exist is put there.
+        Add shapes and subframes to the object of the same name; without such an object, add the object.
 
-        :param item: the new shapes, and where they are.
-        :raises ModelError: for shapes that are none, or none at all.
+        :param item: the new shapes and subframes, in an object frame at ``item.pose`` in the model frame.
+        :raises ModelError: for invalid or missing shapes, or too many objects.
         """
         _check(item)
         with self._lock:
@@ -122,8 +123,9 @@ class SceneWorld:
 
     def move(self, name: str, pose: FloatArray) -> None:
         """
-        Put an object somewhere else.
+        Set the pose of an object of the world.
 
+        :param name: its name.
         :param pose: (4, 4) in the model frame.
         :raises ModelError: when the object does not exist, or the pose is not finite.
         """
@@ -135,8 +137,9 @@ class SceneWorld:
 
     def remove(self, name: str) -> None:
         """
-        Take an object away; an empty name means all of them.
+        Remove an object from the world.
 
+        :param name: its name; empty for all objects that are not carried.
         :raises ModelError: when the object does not exist.
         """
         with self._lock:
@@ -147,9 +150,10 @@ class SceneWorld:
 
     def attach(self, carried: CarriedObject) -> None:
         """
-        Let a link carry an object, which leaves the world.
+        Attach an object to a link, and remove objects of its name from the world.
 
-        :raises ModelError: for shapes that are none, or none at all.
+        :param carried: the object, its link and its touch links.
+        :raises ModelError: for invalid or missing shapes, or too many objects.
         """
         _check(carried.object)
         with self._lock:
@@ -157,10 +161,10 @@ class SceneWorld:
 
     def detach(self, name: str) -> CarriedObject | None:
         """
-        Let an object go; it is gone, unless the caller puts it into the world.
+        Remove a carried object; it does not return to the world.
 
-        :param name: its name, or empty for all of them.
-        :returns: the object, if it is one that was carried.
+        :param name: its name, or empty for all carried objects.
+        :returns: the removed object; None for an unknown or empty name.
         """
         with self._lock:
             gone = [c for c in self._now.carried if c.object.name == name]
@@ -180,7 +184,7 @@ class SceneWorld:
         self._exchange(self._now._replace(standing=(*others, item)), item)
 
     def _exchange(self, now: Surroundings, item: WorldObject) -> None:
-        """Take new surroundings, unless an object makes them too large."""
+        """Make new surroundings the current ones; raise ModelError, naming ``item``, if they are too large."""
         items = [*now.standing, *(entry.object for entry in now.carried)]
         parts = sum(len(entry.touch_links) for entry in now.carried)
         parts += sum(len(each.shapes) + len(each.subframes) for each in items)
@@ -197,9 +201,10 @@ class SceneWorld:
 
 def check_objects(carried: Sequence[CarriedObject]) -> None:
     """
-    Refuse objects that are none.
+    Raise an error if an object is invalid.
 
-    :raises ModelError: for shapes that are none, or none at all.
+    :param carried: the objects.
+    :raises ModelError: for an invalid name, pose or shape, or an object without shapes.
     """
     for entry in carried:
         _check(entry.object)
@@ -224,7 +229,7 @@ def _check(item: WorldObject) -> None:
 
 
 def _check_size(shape: ObjectShape, what: str) -> None:
-    """Refuse numbers whose squares leave the range of numbers."""
+    """Raise ModelError for a shape with numbers that are not finite or too large."""
     corners = () if shape.vertices is None else shape.vertices
     if not (is_within_reason(shape.sizes) and is_within_reason(corners)):
         raise ModelError(f'{what} has a shape that reaches {TOO_FAR}.', object=what)

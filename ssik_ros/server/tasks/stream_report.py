@@ -18,23 +18,23 @@ class StreamReport(NamedTuple):
 
     cycles: int
     statuses: dict[str, int]
-    """Cycles by status, and by cause of cycles that have one."""
+    """Number of cycles for each status, and for each cause."""
     missed: int
-    """Cycles without a new target after the first target."""
+    """Cycles after the first target that had no new target."""
     late: int
-    """Cycles that began late."""
+    """Cycles that began more than ``LATE`` periods after the one before."""
     latencies: tuple[float, float, float, float]
-    """p50, p95, p99 and largest time from the arrival of a target to its command [s]; NaN for none."""
+    """p50, p95, p99 and largest time from the arrival of a target to its command [s]; NaN without commands."""
 
 
 class StreamRecords:
-    """Collects cycles; serves one thread."""
+    """Collects the results of cycles; serves one thread."""
 
     def __init__(self, period: float) -> None:
         """
-        Start empty.
+        Start without cycles.
 
-        :param period: of the cycles [s].
+        :param period: length of a cycle [s].
         """
         self._period = period
         self._before: float | None = None
@@ -47,10 +47,10 @@ class StreamRecords:
 
     def take(self, step: StreamStep, begun: float, ended: float) -> float:
         """
-        Record a cycle; return the latency of its target, zero where it was not new [s].
+        Record a cycle; return the latency [s] of its target, zero without a new target or a command.
 
         :param step: result of the cycle.
-        :param begun, ended: when [s].
+        :param begun, ended: times at which the cycle began and ended [s].
         """
         self._cycles += 1
         self._counts[step.status.name] += 1

@@ -59,48 +59,50 @@ class StreamCause(IntEnum):
 
 
 class Arrived(NamedTuple):
-    """A target as it came."""
+    """A target as received."""
 
     pose: FramedPose
     stamp: int
     """Stamp of the sender [ns]; zero for none."""
     at: float
-    """When it came [s]."""
+    """Time of its arrival [s]."""
     number: int
-    """Counted over all targets, from 1."""
+    """Number of the target among all targets, from 1."""
 
 
 class StreamStep(NamedTuple):
-    """One cycle."""
+    """The result of one cycle: the command, or why the robot is held."""
 
     status: TrackStatus
     cause: StreamCause
     text: str
     positions: FloatArray | None
-    """(nq) of the robot: the command, or the last one where the status is HELD; None where there was none."""
+    """(nq,) full state: the command, or the last command if the status is HELD; None without any command."""
     newest: Arrived | None
-    """The newest target that the command takes into account."""
+    """The newest target at the cycle; None before the first target."""
     is_new: bool
-    """Whether this target arrived since the cycle before."""
+    """Whether this target arrived after the cycle before."""
     linear: float = math.nan
+    """Remaining position error [m]."""
     angular: float = math.nan
+    """Remaining orientation error [rad]."""
 
 
 @dataclass(frozen=True)
 class StreamSettings:
-    """How a stream runs."""
+    """Period and limits of a stream."""
 
     period: float
-    """Of a cycle [s]."""
+    """Length of a cycle [s]."""
     max_age: float
-    """A target that is older counts as stale [s]."""
+    """Age above which a target is stale [s]."""
     speed_scale: float = 1.0
     """Part of the velocity limits that joints may use."""
     max_lag: float = math.inf
-    """A motion goes on only while each joint would reach its command within this time at its velocity limit [s]."""
+    """Largest time that any joint may need to reach its command at its velocity limit [s]; beyond, the stream holds."""
 
     def __post_init__(self) -> None:
-        """Refuse numbers without a meaning."""
+        """Raise InvalidOption for numbers that are not positive."""
         if not self.max_lag > 0.0:
             raise InvalidOption(f'max_lag must be > 0, not {self.max_lag}.')
         for name in ('period', 'max_age', 'speed_scale'):
@@ -109,7 +111,7 @@ class StreamSettings:
 
 
 class TaskSetStream:
-    """Follows targets with some task sets; serves one thread."""
+    """Computes commands with which task sets follow targets; serves one thread."""
 
     def __init__(
         self,
@@ -119,12 +121,12 @@ class TaskSetStream:
         settings: StreamSettings,
     ) -> None:
         """
-        Wait for targets.
+        Prepare the task sets without targets.
 
         :param scene: knows states and frames.
         :param task_sets: the file and the robot.
-        :param names: of the task sets, the first with the highest priority; none for all.
-        :param settings: how it runs.
+        :param names: names of the task sets, the one of the highest priority first; empty for all.
+        :param settings: period and limits.
         :raises RequestRefused: for task sets that do not exist.
         """
         self._scene = scene
@@ -166,18 +168,18 @@ class TaskSetStream:
         self._positions: FloatArray | None = None
         self._held_since: float | None = None
         self.begins = True
-        """Whether the next motion begins where the robot is, and not at the last command."""
+        """Whether the next motion begins at the robot's current state, not at the last command."""
         self.disordered = 0
-        """Targets left out because their stamps were older than the stamp of the one before."""
+        """Number of ignored targets with an older stamp than the target before."""
 
     def take(self, name: str, pose: FramedPose, stamp: int, now: float) -> None:
         """
-        Take a target; the newest one counts.
+        Receive a target; it replaces the one of the same name, unless its stamp is older.
 
         :param name: one of ``targets``.
-        :param pose: where it is.
+        :param pose: the target pose.
         :param stamp: of the sender [ns]; zero for none.
-        :param now: [s].
+        :param now: time of arrival [s].
         """
         before = self._latest.get(name)
         is_running = before is not None and now - before.at <= self.settings.max_age
@@ -189,10 +191,10 @@ class TaskSetStream:
 
     def step(self, now: float, current: FullState | None) -> StreamStep:
         """
-        Return the command of one cycle.
+        Return the command of one cycle; its status is HELD if a target, the state or the motion is not usable.
 
-        :param now: [s].
-        :param current: where the robot is; None where unknown.
+        :param now: time of the cycle [s].
+        :param current: state of the robot; None if it is unknown.
         """
         newest = max(self._latest.values(), key=lambda item: item.number, default=None)
         is_new = newest is not None and newest.number > self._known
@@ -217,7 +219,7 @@ class TaskSetStream:
         return StreamStep(TrackStatus.HELD, cause, text, self._positions, None, False)
 
     def _follow(self, now: float, current: FullState | None) -> StreamStep:
-        """Return the command for the targets that there are."""
+        """Return the command towards the current targets, and keep it as the last command; or hold."""
         if not self._latest and not self._follows:
             return self._hold(StreamCause.NO_TARGET, 'No target has come yet.')
         stale = self._why_stale(now)
@@ -253,15 +255,17 @@ class TaskSetStream:
         )
 
     def _measure(self) -> SolveResult:
-        """Return the remaining errors at the present state."""
+        """Return the remaining errors at the joint values of the environment."""
         return self.world.solve(self.task_sets, max_iterations=0)
 
     def _approach(self, before: FloatArray) -> tuple[SolveResult, bool]:
         """
-        Take a step that brings the tips nearer, or none; return the remaining errors, and whether the step was shortened.
+        Take a step that reduces the error, or none; return the remaining errors and whether the step was shortened.
 
         If a target cannot be met, a solve may end anywhere, and the arm would wander from cycle to cycle. The step is
         therefore repeated with growing damping, towards the gradient, until it reduces the error.
+
+        :param before: joint values before the cycle, like ``Environment.q``.
         """
         world = self.world
         end = world.values.copy()
@@ -282,7 +286,7 @@ class TaskSetStream:
         return result, False
 
     def _damped_copy(self, damping: float) -> Environment:
-        """Return a copy of the environment whose task sets take careful steps."""
+        """Return a copy of the environment whose task sets take damped steps with at least this damping."""
         twin = self.world.copy()
         for task_set in self.task_sets:
             own = twin.task_sets[task_set.name]
@@ -290,7 +294,7 @@ class TaskSetStream:
         return twin
 
     def _why_stale(self, now: float) -> str:
-        """Return which target is too old; nothing when none is."""
+        """Return a sentence about the first target that is too old; empty if none is."""
         for name, arrived in self._latest.items():
             age = now - arrived.at
             if age > self.settings.max_age:
@@ -298,7 +302,7 @@ class TaskSetStream:
         return ''
 
     def _why_behind(self, current: FullState) -> str:
-        """Return which joint is too far from its last command; nothing when none is."""
+        """Return a sentence about the joint that is too far from its last command; empty if all are near."""
         if self._positions is None:
             return ''
         way = np.abs(self._positions[self.places] - current.positions[self.places])
@@ -314,7 +318,7 @@ class TaskSetStream:
         )
 
     def _place(self, current: FullState, begins: bool) -> None:
-        """Place the targets; frames defined at a tip are placed when a motion starts."""
+        """Place the targets in the environment; frames defined at a tip are placed only when a motion begins."""
         left_out = {*self._unused, *self._latest}
         if not begins:
             left_out |= {frame.name for frame in self._content.frames if frame.at is not None}
@@ -330,11 +334,11 @@ class TaskSetStream:
             )
 
     def _in_root(self, what: str, pose: FramedPose, current: FullState) -> FloatArray:
-        """Return a pose (4, 4) in the root link."""
+        """Return a pose (4, 4) in the root link; ``what`` names the pose in error messages."""
         return in_root(self._scene, what, pose, current, current)
 
     def _slow_down(self, before: FloatArray) -> bool:
-        """Shorten the motion of a cycle to the velocity limits; return whether it was too long."""
+        """Shorten the motion from ``before`` to the velocity limits of one cycle; return whether it was too long."""
         way = self._worlds.way(before, self.world.values)
         moving = way != 0.0
         # A joint whose velocity limit is zero may not move at all.
@@ -347,7 +351,7 @@ class TaskSetStream:
 
 
 def _cost(result: SolveResult) -> list[float]:
-    """Return the remaining error of each task, weighted and squared, in the order of the task sets."""
+    """Return the remaining error of each task set in order: the sum over its tasks, weighted and squared."""
     costs = []
     for task, linear, angular in result.per_task:
         for_linear, for_angular, overall = task.weights
@@ -362,7 +366,7 @@ def _cost(result: SolveResult) -> list[float]:
 def _judge(
     result: SolveResult, is_slowed: bool, hits: Sequence[str]
 ) -> tuple[TrackStatus, StreamCause, str]:
-    """Return status, cause and text of a command."""
+    """Return status, cause and text of a command; ``hits`` names joints at their limits."""
     if result.success:
         return TrackStatus.OK, StreamCause.NONE, ''
     text = f'{result.describe()}.'

@@ -1,8 +1,8 @@
 """
 A pool of environments of one robot with the task sets of one file.
 
-An environment serves one thread. A request borrows one; idle ones are kept. Each loan starts in the state that the file
-defines, so that a response depends on its request only.
+An environment serves one thread. A request borrows an environment; idle ones are kept. Each loan starts in the state
+that the file defines, so that a response depends on its request only.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ class TaskSetWorlds:
 
     def __init__(self, robot: RobotModel, content: TaskSetFile) -> None:
         """
-        Build the first one.
+        Build the template, of which all environments are copies.
 
         :param robot: the robot.
         :param content: the file.
@@ -54,9 +54,9 @@ class TaskSetWorlds:
     @contextmanager
     def lent(self, positions: FloatArray) -> Iterator[Environment]:
         """
-        Lend an environment with its joints at a full state and its frames where the file defines them.
+        Lend an environment with its joints at a full state and its frames at the poses of the file.
 
-        :param positions: (nq) of the robot; values beyond limits are moved to them.
+        :param positions: (nq,) full state of the robot; values outside limits are set to the limits.
         """
         with self._lock:
             world = self._idle.pop() if self._idle else self.template.copy()
@@ -70,18 +70,18 @@ class TaskSetWorlds:
 
     def write(self, world: Environment, positions: FloatArray) -> None:
         """
-        Put the joints of an environment where a full state has them.
+        Set the joints of an environment to a full state.
 
         :param world: made from the template.
-        :param positions: (nq) of the robot; values beyond limits are moved to them.
+        :param positions: (nq,) full state of the robot; values outside limits are set to the limits.
         """
         world.q = positions[self._places]
 
     def way(self, before: FloatArray, after: FloatArray) -> FloatArray:
         """
-        Return the difference of joint values, for cyclic joints within half a winding.
+        Return ``after - before``; the differences of cyclic joints are wrapped to half a turn.
 
-        :param before, after: like ``Environment.q``.
+        :param before, after: joint values, like ``Environment.q``.
         """
         way = after - before
         way[self._cyclic] = wrap_angles(way[self._cyclic])
@@ -89,10 +89,10 @@ class TaskSetWorlds:
 
     def moved_inside(self, positions: FloatArray, world: Environment) -> list[str]:
         """
-        Return the joints whose values were outside their limits.
+        Return the names of joints whose given values were outside their limits.
 
-        :param positions: (nq) as they were given.
-        :param world: lent for them.
+        :param positions: (nq,) full state as given.
+        :param world: environment lent for this state.
         """
         change = self.way(positions[self._places], world.values)
         names = []
@@ -105,10 +105,10 @@ class TaskSetWorlds:
 
     def full_positions(self, positions: FloatArray, values: FloatArray) -> FloatArray:
         """
-        Return a full state (nq) with the values of an environment; cyclic joints keep their windings.
+        Return a full state (nq,) with the joint values of an environment; cyclic joints keep their windings.
 
-        :param positions: (nq) where the joints were before.
-        :param values: like ``Environment.q``.
+        :param positions: (nq,) full state before.
+        :param values: joint values, like ``Environment.q``.
         """
         before = positions[self._places]
         out = positions.copy()
@@ -120,7 +120,7 @@ class TaskSetWorlds:
 
     def places(self, joints: Sequence[IkJoint]) -> IntArray:
         """
-        Return the positions of some joints' values in a full state.
+        Return the indices, in a full state, of the values of some joints.
 
         :param joints: of any of the environments.
         """
@@ -128,7 +128,7 @@ class TaskSetWorlds:
 
     def variable_names(self, joints: Sequence[IkJoint]) -> list[str]:
         """
-        Return the names of the numbers of some joints, as the robot's states have them.
+        Return the names of the position variables of some joints, as the robot's states have them.
 
         :param joints: of any of the environments.
         """
@@ -136,7 +136,7 @@ class TaskSetWorlds:
 
 
 def _places_of_values(robot: RobotModel, world: Environment) -> IntArray:
-    """Return the position of each value of an environment in a full state of the robot."""
+    """Return the index in a full state of the robot of each joint value of an environment."""
     places = np.zeros(len(world.values), dtype=np.int64)
     for part, (at, size) in places_of_joints(robot.tree).items():
         first = world.joint(part).place_in_values

@@ -55,7 +55,7 @@ class TaskSets:
 
     def __init__(self, scene: PlanningScene, content: TaskSetFile) -> None:
         """
-        Bring file and robot together.
+        Build the environments of the robot with the task sets of the file.
 
         :param scene: the robot among objects.
         :param content: the file.
@@ -81,7 +81,7 @@ class TaskSets:
     @refused_as(TaskSetsResponse, RequestError, Refusal.BAD_OPTION)
     def handle(self, request: TaskSetsRequest, current: FullState) -> TaskSetsResponse:
         """
-        Return joint values that meet targets.
+        Return joint positions with which the tips of task sets meet targets, or come nearest.
 
         :param request: task sets, targets and state by name.
         :param current: state of the robot, for joints that the request does not name.
@@ -125,7 +125,7 @@ class TaskSets:
     @refused_as(ConfigsResponse, RequestError, Refusal.BAD_OPTION)
     def find_configs(self, request: ConfigsRequest, current: FullState) -> ConfigsResponse:
         """
-        Return configurations that meet targets.
+        Return configurations in which all tips of one task set meet their targets, nearest to the start first.
 
         :param request, current: as for :meth:`handle`.
         """
@@ -165,7 +165,7 @@ class TaskSets:
     @refused_as(LedPathResponse, RequestError, Refusal.BAD_OPTION)
     def lead(self, request: LedPathRequest, current: FullState) -> LedPathResponse:
         """
-        Return a path of a tip.
+        Return a joint path that leads a tip straight to its target, or through waypoints.
 
         :param request, current: as for :meth:`handle`.
         """
@@ -208,11 +208,11 @@ class TaskSets:
 
     def find_task_sets(self, names: Sequence[str], only: bool = False) -> list[str]:
         """
-        Return names of task sets that exist, each once; all for none.
+        Return the names of task sets after a check; without names, all task sets of the file.
 
         :param names: of task sets.
-        :param only: whether none may be named only where the file has one task set.
-        :raises RequestRefused: for an unknown name, and one that comes twice.
+        :param only: whether to refuse missing names if the file has several task sets.
+        :raises RequestRefused: for an unknown name, a name given twice, and missing names as above.
         """
         known = list(self.worlds.template.task_sets)
         for name in names:
@@ -266,7 +266,7 @@ class TaskSets:
         state: FullState,
         checks: CandidateChecks | None,
     ) -> '_Validation | None':
-        """Return a function that judges configurations; None if all are accepted."""
+        """Return a function that checks configurations, None without checks; refuse if a moved joint is not chosen."""
         if checks is None:
             return None
         missing = [joint.name for joint in task_set.joints if joint not in joints]
@@ -279,7 +279,7 @@ class TaskSets:
 
 
 class _Validation:
-    """Judges configurations of some joints, all others staying where they are."""
+    """Checks configurations of some joints, with all other joints in a given state; counts refusals."""
 
     def __init__(
         self,
@@ -289,13 +289,13 @@ class _Validation:
         state: FullState,
         checks: CandidateChecks,
     ) -> None:
-        """Keep the parts of a full state."""
+        """Keep the state and the checks."""
         self._worlds, self._world, self._state, self._checks = worlds, world, state, checks
         self._places = value_places(joints)
         self.refused = 0
 
     def __call__(self, row: FloatArray) -> bool:
-        """Return whether a configuration may be handed out."""
+        """Return whether a configuration (k,) of the chosen joints passes the checks."""
         values = self._world.values.copy()
         values[self._places] = row
         self._world.follow(values)
@@ -310,13 +310,13 @@ def in_root(
     scene: PlanningScene, noun: str, framed: FramedPose, state: FullState, current: FullState
 ) -> FloatArray:
     """
-    Return a pose (4, 4) in the root link, which is the world of the environments.
+    Return a pose (4, 4) in the root link, which is the world frame of the environments.
 
     :param scene: knows the frames.
     :param noun: the name of the pose in messages.
-    :param framed: the pose.
+    :param framed: the pose, with the name of its frame.
     :param state: state with the pose of the root link.
-    :param current: where the robot is.
+    :param current: state of the robot, which places the frame.
     :raises RequestRefused: for an unknown frame, and an invalid pose.
     """
     frame = scene.frames.in_model_frame(framed.frame, current)
@@ -327,7 +327,7 @@ def in_root(
 
 
 def _find_joints(world: Environment, task_set: TaskSet, names: Sequence[str]) -> list[IkJoint]:
-    """Return joints by name; without names, the joints of a task set."""
+    """Return joints by name, or all of a task set without names; refuse unknown names and names given twice."""
     for name in names:
         if name not in world.joint_names:
             text = f'The robot has no joint {quote(name)}'
@@ -338,7 +338,7 @@ def _find_joints(world: Environment, task_set: TaskSet, names: Sequence[str]) ->
 
 
 def _find_tip(task_set: TaskSet, name: str) -> str:
-    """Return the name of a tip of a task set that has a target."""
+    """Return the name of a tip that has a target, the first enabled one for an empty name; refuse other names."""
     tips = {e.tip.name: e.tip.target for e in task_set.tasks if e.enabled}
     chosen = name or next(iter(tips), '')
     if chosen not in tips:
@@ -352,7 +352,7 @@ def _find_tip(task_set: TaskSet, name: str) -> str:
 
 
 def _require_path(request: LedPathRequest) -> None:
-    """Refuse numbers of a path that have no meaning."""
+    """Refuse a path request with contradictory or invalid numbers."""
     text = ''
     if request.waypoints and request.points:
         text = 'A path has either points or waypoints.'
@@ -369,7 +369,7 @@ def _require_path(request: LedPathRequest) -> None:
 
 
 def _tasks_left(result: SolveResult) -> list[TaskLeft]:
-    """Return the remaining error of each task."""
+    """Return the remaining errors of each task, and whether they are within its precision."""
     return [
         TaskLeft(
             task.task_set.name,
@@ -386,7 +386,7 @@ def _tasks_left(result: SolveResult) -> list[TaskLeft]:
 def _why_none(
     checks: CandidateChecks | None, validate: _Validation | None, clock_ended: bool
 ) -> tuple[Cause, str]:
-    """Return cause and sentence for a search that found no configuration."""
+    """Return the cause and a sentence for a search without any configuration."""
     if checks is not None and validate is not None and validate.refused:
         return checks.cause, f'No configuration: {checks.describe()}.'
     if clock_ended:
@@ -395,7 +395,7 @@ def _why_none(
 
 
 def _why_ended(path: PathResult, checks: CandidateChecks | None) -> tuple[Cause, str]:
-    """Return why a path ends where it ends."""
+    """Return the cause and a sentence about the end of a path; cause NONE if it is complete."""
     if path.ok:
         return Cause.NONE, f'{counted(len(path.configs), "point")}.'
     text = f'The path ends before point {path.failed_index}: {path.reason}'
