@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 import itertools
+import logging
 from pathlib import Path
 import shutil
 import subprocess
@@ -15,6 +16,8 @@ from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.view.obstacles import OBSTACLE, obstacle_surface
 from ssik_ros.view.pictures import RobotPictures, save_animation, save_picture
 from ssik_ros.view.posture_session import PostureSession
+
+_LOGGER = logging.getLogger('ssik_ros.view')
 
 RATE = 20.0
 """Pictures in a second of a film."""
@@ -64,7 +67,12 @@ def _pictures_of(session: PostureSession, states: Sequence[FullState]) -> RobotP
         (obstacle_surface(item).moved(to_root @ item.pose), OBSTACLE) for item in session.obstacles
     ]
     positions = [state.positions for state in states]
-    return RobotPictures(session.robot, positions, scenery=scenery)
+    pictures = RobotPictures(session.robot, positions, scenery=scenery)
+    for warning in pictures.solids.warnings:
+        _LOGGER.warning('%s', warning)
+    if pictures.solids.note:
+        _LOGGER.info('%s', pictures.solids.note)
+    return pictures
 
 
 def draw(
