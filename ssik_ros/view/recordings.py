@@ -1,6 +1,6 @@
 """Pictures and films of a session, without a window and without a browser."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import itertools
 import logging
 from pathlib import Path
@@ -101,13 +101,20 @@ def draw(
     )
 
 
-def record(session: PostureSession, targets: Targets, path: Path, seconds: float = 3.0) -> None:
+def record(
+    session: PostureSession,
+    targets: Targets,
+    path: Path,
+    report: Callable[[float, str], None] = lambda part, text: None,
+    seconds: float = 3.0,
+) -> None:
     """
     Film how the posture follows its targets on straight lines to other ones.
 
     :param session: at the start; at the end afterwards.
     :param targets: where the targets go.
     :param path: a .gif, or an .mp4 where ffmpeg is installed.
+    :param report: gets the part that is done, from 0 to 1, and the name of the step.
     :param seconds: how long that takes.
     :raises InvalidOption: for another kind of file.
     """
@@ -120,9 +127,11 @@ def record(session: PostureSession, targets: Targets, path: Path, seconds: float
         session.complete()
         states.append((session.state, dict(session.targets), session.outcome, session.contacts))
     pictures = _pictures_of(session, [state[0] for state in states])
-    images = []
+    images: list[NDArray[np.uint8]] = []
     for session.state, session.targets, session.outcome, session.contacts in states:
+        report(len(images) / len(states), f'picture {len(images) + 1} of {len(states)}')
         images.append(draw(session, pictures))
+    report(1.0, 'writing the film')
     save_film(path, images)
 
 
