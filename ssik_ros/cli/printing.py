@@ -61,12 +61,12 @@ def progress_bar(width: int, *, quiet: bool) -> Iterator[Callable[[float, str], 
 @contextlib.contextmanager
 def waiting(what: str) -> Iterator[Callable[[str], None]]:
     """
-    Show what a command waits for and how long, if the wait takes more than 2 s; yield a function that changes the text.
+    Show the step and its time if a command waits for more than 2 s; yield a function that changes the text.
 
     A terminal shows one line, which vanishes in the end. Elsewhere a line is printed every 30 s. Nothing should be printed
     to the standard output during the wait.
 
-    :param what: the work, such as "Loading the robot".
+    :param what: the step, such as "Loading the robot".
     """
     done, texts = threading.Event(), [what]
     thread = threading.Thread(target=_show_wait, args=(done, texts), name='wait', daemon=True)

@@ -1,4 +1,4 @@
-"""A wait of a command shows what it waits for and how long, on the standard error only."""
+"""A long step of a command is shown with its time, on the standard error only."""
 
 import contextlib
 import io

@@ -79,7 +79,7 @@ class Endpoints:
         return record
 
     def take(self, node):
-        """Note what a node has now."""
+        """Note the endpoints of a node."""
         for way, ends in (('out', node.publishers), ('in', node.subscriptions)):
             for end in ends:
                 if end.topic_name not in OF_RCLPY:
