@@ -69,6 +69,11 @@ def test_a_small_file_is_read_at_once_and_needs_no_cache(tmp_path, monkeypatch):
     assert len(surface.corners) == len(corners) and not cache_folder().exists()
 
 
+def test_a_small_file_of_a_huge_mesh_is_left_out(tmp_path):
+    (fault,) = read_meshes([write_stl(tmp_path / 'huge.stl', np.full((2, 3, 3), 1e30))])
+    assert 'huge.stl' in fault and 'larger than 1e+06 m' in fault
+
+
 @pytest.mark.parametrize(
     ('name', 'content'),
     [
@@ -104,6 +109,12 @@ def test_a_file_that_ends_the_reader_is_named_and_the_next_ones_are_read(tmp_pat
     assert seen == [['good', 'bad', 'last'], ['last']]
     assert 'bad.stl' in bad and 'more than 20 s' in bad
     assert len(good.corners) == len(last.corners)
+
+
+def test_a_file_that_takes_too_long_ends_the_reader_and_no_more(tmp_path, monkeypatch):
+    monkeypatch.setattr(mesh_files, 'MESH_SECONDS', 1e-4)
+    (fault,) = read_meshes([heavy(tmp_path)])
+    assert 'ball.stl' in fault and 'more than 0.0001 s' in fault
 
 
 def test_all_meshes_together_have_a_time_limit(tmp_path, monkeypatch):

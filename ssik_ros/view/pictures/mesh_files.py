@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, quote
 from ssik_ros.model.collision.checks import import_coal
 from ssik_ros.model.collision.geometry import mesh_file_fault, read_stl, read_triangles
@@ -86,13 +87,17 @@ def _read_here(mesh: MeshFile, most: int) -> Surface | str | None:
     corners = read_stl(mesh.path)
     if corners is None:
         return None
-    return _surface(corners.reshape(-1, 3) * mesh.scale, most)
+    return _surface(mesh.path.name, corners.reshape(-1, 3) * mesh.scale, most)
 
 
-def _surface(corners: np.ndarray, most: int) -> Surface | str:
-    """Return the surface of triangles with corners (3k, 3), with few triangles, or its fault."""
-    if not len(corners) or not (np.abs(corners) < LARGEST).all():
-        return 'it has no triangles, or coordinates that are not finite.'
+def _surface(name: str, corners: FloatArray, most: int) -> Surface | str:
+    """Return the surface of triangles with corners (3k, 3), with few triangles, or why the mesh is left out."""
+    if not len(corners):
+        return f'the mesh {quote(name)} is left out: it has no triangles.'
+    if not (np.abs(corners) < LARGEST).all():
+        return (
+            f'the mesh {quote(name)} is left out: it is larger than {LARGEST:g} m, or not finite.'
+        )
     raw = corners.reshape(-1, 3, 3)
     if len(raw) > most:
         return simplify(Surface(raw, np.zeros((0, 3, 3))), most)
@@ -174,7 +179,9 @@ def _read_apart(
                 rest = f'is left out: the meshes of the robot take more than {ALL_SECONDS:.0f} s.'
                 found[mesh] = f'the mesh {name} {rest}'
             else:
-                why = f'takes more than {MESH_SECONDS:.0f} s or {MOST_MEMORY >> 30} GiB, or is damaged'
+                why = (
+                    f'takes more than {MESH_SECONDS:g} s or {MOST_MEMORY >> 30} GiB, or is damaged'
+                )
                 found[mesh] = f'the mesh {name} is left out: it {why}.'
                 break
         left = [mesh for mesh in left if mesh not in found]
@@ -189,6 +196,7 @@ def _run_reader(
     order = {
         'folder': str(folder),
         'most': most,
+        'seconds': MESH_SECONDS,
         'jobs': [(str(path), scale, key) for path, scale, key in jobs],
     }
     command = (sys.executable, '-m', __name__)
@@ -246,7 +254,7 @@ def _read_all() -> None:
     said = os.fdopen(os.dup(1), 'w', encoding='utf-8')
     os.dup2(2, 1)
     for path, scale, key in order['jobs']:
-        signal.setitimer(signal.ITIMER_REAL, MESH_SECONDS)
+        signal.setitimer(signal.ITIMER_REAL, order['seconds'])
         fault = _read_one(
             MeshFile(Path(path), scale), order['most'], Path(order['folder']), key, coal
         )
@@ -262,11 +270,11 @@ def _read_one(mesh: MeshFile, most: int, folder: Path, key: str, coal: object) -
         read = read_triangles(mesh.path, np.array(mesh.scale), coal)
         if isinstance(read, str):
             return read
-        surface = _surface(read[0][read[1].reshape(-1)], most)
+        surface = _surface(mesh.path.name, read[0][read[1].reshape(-1)], most)
     except (MemoryError, IndexError, ValueError, OSError, RuntimeError) as error:
         return f'the mesh {name} cannot be read and is left out: {type(error).__name__}.'
     if isinstance(surface, str):
-        return f'the mesh {name} is left out: {surface}'
+        return surface
     packed = np.stack((surface.corners, surface.normals), axis=1).astype(np.float32)
     # A file appears whole or not at all: processes may start at once, and one may end in the middle.
     with tempfile.NamedTemporaryFile(dir=folder, suffix='.part', delete=False) as file:
