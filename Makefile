@@ -93,7 +93,8 @@ benchmarks: bench  ## Run make bench and write docs/benchmarks/results.md from i
 bench-check: setup  ## Compare the hot kernels with those of the last release (CHECK_ARGS=...)
 	. ./activate && python bench/check.py $(CHECK_ARGS)
 
-pictures: setup  ## Draw the pictures of README and docs into docs/images
+pictures: setup  ## Draw the pictures of README and docs into docs/images, arms with their makers' meshes
+	.venv/bin/python -m pip install --quiet --progress-bar off -r requirements/robots.txt
 	. ./activate && python tools/make_pictures.py $(PICTURES)
 
 docs: setup $(DOCS_READY)  ## Build the site of docs/ into build/docs/html; a warning is an error

@@ -136,6 +136,8 @@ setup(
         'test': ['pytest', 'hypothesis'],
         'view': ['viser>=1.1,<2'],
         'xacro': ['xacro>=2.0'],
+        # Descriptions with meshes: the view draws shipped arms with them.
+        'robots': ['example-robot-data>=4.4'],
         # The same bounds as requirements/reach.txt. zarr 3 needs Python 3.11.
         'reach': [
             'dask>=2024.12',

@@ -70,7 +70,7 @@ def start_nodes(context):
         name: ParameterValue(LaunchConfiguration(name), value_type=str)
         for name in ('moveit_config_package', 'interactive_group')
     }
-    view = str(config_directory() / 'rviz/drag_target.rviz')
+    view = str(config_directory() / 'rviz/ssik_ros.rviz')
     return [
         Node(
             package='ssik_ros',

@@ -25,7 +25,8 @@ prints the same for the installed version.
 
 The exit code is 0 if the verb did its work, 1 if there is no result (no solution, no closed form), 2 for a wrong request and 130
 after an interrupt. Results go to the standard output, warnings and errors to the standard error. `ssik --verbose ...` logs the
-decisions of the command.
+decisions of the command. If a step takes more than 2 s, a terminal shows the step and its time on the standard error; files and
+pipes get a line every 30 s.
 """
 
 

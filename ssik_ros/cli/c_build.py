@@ -1,6 +1,8 @@
 """``ssik build`` for C: a library of one arm, the blocks of an arm, and the library that reads blocks."""
 
 import argparse
+from collections.abc import Callable, Iterator
+import contextlib
 from pathlib import Path
 import sys
 
@@ -9,6 +11,7 @@ import numpy as np
 from ssik_ros import __version__
 from ssik_ros.artifact.c import blocks, library, recorded, texts, toolchain
 from ssik_ros.cli.command import NO
+from ssik_ros.cli.printing import waiting
 from ssik_ros.cli.robot_choice import choose_arm
 from ssik_ros.errors import describe_choices, InvalidLimits, InvalidOption, TopologyMismatch
 from ssik_ros.kernels.native import freeze, portable
@@ -19,6 +22,23 @@ from ssik_ros.solvers.kinematics_yaml import GroupKinematics, read_kinematics_ya
 def _say(text: str) -> None:
     """Print a line of progress."""
     print(f'ssik build: {text}', flush=True)
+
+
+@contextlib.contextmanager
+def _saying(what: str) -> Iterator[Callable[[str], None]]:
+    """Yield a function that takes lines of progress: a terminal shows the newest with the time; all are printed in the end."""
+    lines: list[str] = []
+    try:
+        with waiting(what) as tell:
+
+            def say(text: str) -> None:
+                lines.append(text)
+                tell(text)
+
+            yield say
+    finally:
+        for line in lines:
+            _say(line)
 
 
 def _toolchain(arguments: argparse.Namespace) -> toolchain.Toolchain:
@@ -47,7 +67,8 @@ def write_library(arguments: argparse.Namespace) -> int:
     try:
         arm = blocks.find_arm(chosen.robot, chosen.group, arguments.redundancy_samples)
         _say(f'{name}: {chosen.group.base_link} to {chosen.group.tip}; {arm.reason}')
-        poses = recorded.record(arm)
+        with waiting('Solving poses for the self-test'):
+            poses = recorded.record(arm)
     except (TopologyMismatch, InvalidLimits) as error:
         print(f'ssik build: {error}', file=sys.stderr)
         return NO
@@ -61,7 +82,8 @@ def _kernels(tools: toolchain.Toolchain, arm: blocks.Arm, are_shared: bool) -> t
     if are_shared:
         return toolchain.kernels_of_all_arms(tools)
     if freeze.is_possible():
-        return toolchain.kernels_of_one_arm(tools, blocks.constants(arm), _say)
+        with _saying('Compiling the kernels') as say:
+            return toolchain.kernels_of_one_arm(tools, blocks.constants(arm), say)
     _say(
         f'llvmlite is missing or too old: pip install "{freeze.EXTRA}" makes the library smaller and faster'
     )
@@ -89,9 +111,11 @@ def _write(
     """Write a library into its folder, run the self-test of a library for one arm, and return 0."""
     path = arguments.out or Path(made.name)
     with library.new_folder(path, arguments.force) as folder:
-        library.build(made, tools, kernels, _say, folder)
+        with _saying('Compiling the library') as say:
+            library.build(made, tools, kernels, say, folder)
         if isinstance(made, library.ArmLibrary):
-            said = library.self_test(tools, folder, made.name)
+            with waiting('Running the self-test'):
+                said = library.self_test(tools, folder, made.name)
             _say(
                 f'self-test: {said or f"not run, this machine does not run {tools.architecture}"}'
             )

@@ -1,13 +1,23 @@
-"""Tables of the verbs, on a terminal and in files."""
+"""Tables and progress of the verbs, on a terminal and in files."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 import contextlib
+import sys
+import threading
+import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+PATIENCE = 2.0
+"""Time before a terminal shows a wait [s]."""
+REFRESH = 1.0
+"""Time between two updates of the line [s]."""
+LINE_EVERY = 30.0
+"""Time between two lines of progress in files and pipes [s]."""
 
 
 def open_console(width: int) -> Console:
@@ -46,6 +56,56 @@ def progress_bar(width: int, *, quiet: bool) -> Iterator[Callable[[float, str], 
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task('', total=1.0)
         yield lambda part, text: progress.update(task, completed=part, description=text)
+
+
+@contextlib.contextmanager
+def waiting(what: str) -> Iterator[Callable[[str], None]]:
+    """
+    Show the step and its time if a command waits for more than 2 s; yield a function that changes the text.
+
+    A terminal shows one line, which vanishes in the end. Elsewhere a line is printed every 30 s. Nothing should be printed
+    to the standard output during the wait.
+
+    :param what: the step, such as "Loading the robot".
+    """
+    done, texts = threading.Event(), [what]
+    thread = threading.Thread(target=_show_wait, args=(done, texts), name='wait', daemon=True)
+    thread.start()
+    try:
+        yield lambda text: texts.__setitem__(0, text)
+    finally:
+        done.set()
+        thread.join()
+
+
+def _show_wait(done: threading.Event, texts: Sequence[str]) -> None:
+    """Show the first text and the time, until the work is done."""
+    begun = time.monotonic()
+    is_terminal = sys.stderr.isatty()
+    if done.wait(PATIENCE if is_terminal else LINE_EVERY):
+        return
+
+    def line() -> str:
+        return f'{texts[0]}: {time.monotonic() - begun:.0f} s'
+
+    if not is_terminal:
+        while True:
+            print(line(), file=sys.stderr, flush=True)
+            if done.wait(LINE_EVERY):
+                return
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(
+        Text(line()),
+        console=Console(stderr=True),
+        auto_refresh=False,
+        transient=True,
+        redirect_stdout=False,
+    ) as live:
+        while not done.wait(REFRESH):
+            live.update(Text(line()), refresh=True)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], width: int) -> None:

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from ssik_ros.cli.options import add_option, read_pairs
+from ssik_ros.cli.printing import waiting
 from ssik_ros.errors import InvalidOption
 from ssik_ros.manipulator.named_robot import (
     load_named,
@@ -154,7 +155,13 @@ def _group_between(robot: RobotModel, base: str | None, tip: str | None) -> Chos
 
 
 def _load(arguments: argparse.Namespace) -> NamedRobot:
-    """Load the robot that the first argument or one of the options names; refuse several names, and none."""
+    """Return the robot that the first argument or one of the options names."""
+    with waiting('Loading the robot'):
+        return _load_named(arguments)
+
+
+def _load_named(arguments: argparse.Namespace) -> NamedRobot:
+    """Return the robot; a xacro file and a large package take seconds."""
     read_word(arguments)
     files = [path for path in (arguments.path, arguments.urdf) if path is not None]
     names = [name for name in (arguments.robot, arguments.moveit_config) if name is not None]

@@ -5,13 +5,11 @@ import time
 
 from rich.progress import BarColumn, Progress as Bar, TextColumn
 
-from ssik_ros.cli.printing import open_console
+from ssik_ros.cli.printing import LINE_EVERY, open_console
 from ssik_ros.reach.engine import Progress
 from ssik_ros.reach.mapping import in_words
 
 WIDTH = 100
-LINE_EVERY = 30.0
-"""Time between two lines of progress in files and pipes [s]."""
 
 
 class UnitDisplay:

@@ -7,6 +7,7 @@ MoveItConfigsBuilder; then the shipped robots follow.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+import functools
 import logging
 import os
 from pathlib import Path
@@ -46,6 +47,10 @@ PARTS = ('macro', 'ros2_control', 'gazebo', 'control')
 """Words in the names of xacro files that do not describe robots."""
 DEPENDENCY = re.compile(r'<(?:exec_|run_)?depend\b[^>]*>\s*([\w-]+)\s*<')
 """A package that is needed when another one runs, in a package.xml."""
+PACKAGE_NAME = re.compile(r'<name>\s*([\w-]+)\s*</name>')
+"""The name of the package in a package.xml."""
+MOST_ENTRIES = 50_000
+"""Files of a folder of data packages that are looked at."""
 LARGEST_MANIFEST = 100_000
 """Characters of a package.xml that are read."""
 
@@ -95,6 +100,56 @@ def find_package(name: str) -> Path | None:
         return None
     folders = (share / name for share in share_directories())
     return next((folder for folder in folders if folder.is_dir()), None)
+
+
+def data_folders() -> Iterator[Path]:
+    """
+    Return the folders of packages without ROS that may hold descriptions and meshes.
+
+    These are the share folders of wheels made by cmeel, such as example-robot-data, and the cache of robot_descriptions.
+    """
+    for entry in dict.fromkeys(sys.path):
+        yield Path(entry) / 'cmeel.prefix' / 'share'
+    cache = os.environ.get('ROBOT_DESCRIPTIONS_CACHE') or '~/.cache/robot_descriptions'
+    yield Path(cache).expanduser()
+
+
+def find_files(folder: Path, suffix: str, most: int = MOST_ENTRIES) -> Iterator[Path]:
+    """
+    Return the files of a folder and its subfolders whose names end in a suffix, in alphabetical order.
+
+    :param folder: may be missing.
+    :param suffix: end of the names.
+    :param most: files that are looked at; the rest of a larger folder is left out.
+    """
+    count = 0
+    for parent, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith('.'))
+        count += len(files)
+        if count > most:
+            return
+        yield from (Path(parent, name) for name in sorted(files) if name.endswith(suffix))
+
+
+@functools.cache
+def _data_package(folder: Path, name: str) -> Path | None:
+    """Return the folder of a package below a data folder: by its folder's name, else by its package.xml."""
+    if existing_file(folder / name / 'package.xml') is not None:
+        return folder / name
+    for manifest in find_files(folder, 'package.xml'):
+        if manifest.name == 'package.xml' and name in (
+            manifest.parent.name,
+            _manifest_name(manifest),
+        ):
+            return manifest.parent
+    return None
+
+
+def _manifest_name(manifest: Path) -> str:
+    """Return the name of the package in a package.xml, empty without one."""
+    with manifest.open(encoding='utf-8', errors='replace') as file:
+        found = PACKAGE_NAME.search(file.read(LARGEST_MANIFEST))
+    return found[1] if found else ''
 
 
 def config_directory() -> Path:
@@ -464,7 +519,8 @@ def resolve_package_uri(uri: str, beside: Path | None = None) -> Path | None:
     """
     Return the file that a ``package://`` or ``file://`` location names, or None if it is missing.
 
-    A ``package://`` location cannot leave the package: ``..`` in it names nothing.
+    A ``package://`` location cannot leave the package: ``..`` in it names nothing. A package that neither ROS nor the
+    folders around the URDF have is searched in :func:`data_folders`.
 
     :param uri: the location as a URDF writes it.
     :param beside: folder of the URDF, if it is a file. A package that is not installed is searched around this folder.
@@ -479,6 +535,9 @@ def resolve_package_uri(uri: str, beside: Path | None = None) -> Path | None:
     folder = find_package(package)
     if folder is None and beside is not None:
         folder = _package_around(package, beside.resolve())
+    if folder is None and package not in ('', '.', '..'):
+        packages = (_data_package(data, package) for data in data_folders())
+        folder = next(filter(None, packages), None)
     return existing_file(folder / relative) if folder is not None else None
 
 

@@ -48,6 +48,26 @@ def load_robot(
     :raises ModelError: when a description is malformed, by name and line.
     :raises DescriptionNotFound: when a file does not exist.
     """
+    robot = read_robot(urdf, srdf, joint_limits, xacro_args, max_joints)
+    _log(robot)
+    return robot
+
+
+@reads_file(ModelError)
+def read_robot(
+    urdf: TextSource,
+    srdf: TextSource | None = None,
+    joint_limits: LimitsSource | None = None,
+    xacro_args: Mapping[str, object] | None = None,
+    max_joints: int | None = None,
+) -> RobotModel:
+    """
+    Return the robot as :func:`load_robot` does, without a log line.
+
+    :param urdf, srdf, joint_limits, xacro_args, max_joints: as for :func:`load_robot`.
+    :raises ModelError: when a description is malformed, by name and line.
+    :raises DescriptionNotFound: when a file does not exist.
+    """
     if max_joints is not None:
         read_count('max_joints', max_joints)
     source = read_source(urdf, 'robot description', xacro_args)
@@ -66,7 +86,7 @@ def load_robot(
     content, where = _read_limits(joint_limits, warnings)
     entries, faults = find_entries(content, where)
     limits, limit_warnings = compute_limits(description, entries, followers, where)
-    robot = RobotModel(
+    return RobotModel(
         name=description.name,
         tree=build_tree(description, limits, followers),
         urdf=description,
@@ -80,8 +100,6 @@ def load_robot(
             if math.isfinite(bound.acceleration)
         },
     )
-    _log(robot)
-    return robot
 
 
 def load_package(files: MoveItConfig) -> RobotModel:

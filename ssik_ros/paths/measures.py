@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.paths.planner import ToolPathPlanner
 from ssik_ros.paths.requests import ToolPath
 
@@ -22,6 +23,8 @@ class PathMeasures(NamedTuple):
     lower: FloatArray
     """(n,) limits; infinite for joints without limits."""
     upper: FloatArray
+    units: tuple[str, ...]
+    """(n,) ``rad`` or ``m``."""
     margins: FloatArray
     """(k, n) distance from the nearer limit, as a part of the joint's range; infinite for joints without limits."""
     singular: FloatArray
@@ -52,6 +55,7 @@ def measure_path(planner: ToolPathPlanner, path: ToolPath) -> PathMeasures:
         positions=q,
         lower=own.lower,
         upper=own.upper,
+        units=tuple('m' if kind == JointKind.PRISMATIC else 'rad' for kind in own.kinds),
         margins=np.where(np.isfinite(own.upper - own.lower), margins, np.inf),
         singular=planner.costs.smallest_values(q),
         clearance=clearance,

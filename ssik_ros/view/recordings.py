@@ -1,7 +1,8 @@
 """Pictures and films of a session, without a window and without a browser."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import itertools
+import logging
 from pathlib import Path
 import shutil
 import subprocess
@@ -15,6 +16,8 @@ from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.view.obstacles import OBSTACLE, obstacle_surface
 from ssik_ros.view.pictures import RobotPictures, save_animation, save_picture
 from ssik_ros.view.posture_session import PostureSession
+
+_LOGGER = logging.getLogger('ssik_ros.view')
 
 RATE = 20.0
 """Pictures in a second of a film."""
@@ -64,7 +67,12 @@ def _pictures_of(session: PostureSession, states: Sequence[FullState]) -> RobotP
         (obstacle_surface(item).moved(to_root @ item.pose), OBSTACLE) for item in session.obstacles
     ]
     positions = [state.positions for state in states]
-    return RobotPictures(session.robot, positions, scenery=scenery)
+    pictures = RobotPictures(session.robot, positions, scenery=scenery)
+    for warning in pictures.solids.warnings:
+        _LOGGER.warning('%s', warning)
+    if pictures.solids.note:
+        _LOGGER.info('%s', pictures.solids.note)
+    return pictures
 
 
 def draw(
@@ -93,13 +101,20 @@ def draw(
     )
 
 
-def record(session: PostureSession, targets: Targets, path: Path, seconds: float = 3.0) -> None:
+def record(
+    session: PostureSession,
+    targets: Targets,
+    path: Path,
+    report: Callable[[float, str], None] = lambda part, text: None,
+    seconds: float = 3.0,
+) -> None:
     """
     Film how the posture follows its targets on straight lines to other ones.
 
     :param session: at the start; at the end afterwards.
     :param targets: where the targets go.
     :param path: a .gif, or an .mp4 where ffmpeg is installed.
+    :param report: gets the part that is done, from 0 to 1, and the name of the step.
     :param seconds: how long that takes.
     :raises InvalidOption: for another kind of file.
     """
@@ -112,9 +127,11 @@ def record(session: PostureSession, targets: Targets, path: Path, seconds: float
         session.complete()
         states.append((session.state, dict(session.targets), session.outcome, session.contacts))
     pictures = _pictures_of(session, [state[0] for state in states])
-    images = []
+    images: list[NDArray[np.uint8]] = []
     for session.state, session.targets, session.outcome, session.contacts in states:
+        report(len(images) / len(states), f'picture {len(images) + 1} of {len(states)}')
         images.append(draw(session, pictures))
+    report(1.0, 'writing the film')
     save_film(path, images)
 
 

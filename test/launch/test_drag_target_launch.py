@@ -53,16 +53,11 @@ def test_nothing_is_started_where_a_package_is_missing(
 
 
 def test_rviz_listens_to_the_topics_of_the_node():
-    content = read_yaml(config_directory() / 'rviz/drag_target.rviz')
-    displays = {
-        d['Class'].rpartition('/')[2]: d for d in content['Visualization Manager']['Displays']
-    }
-    assert (
-        displays['InteractiveMarkers']['Interactive Markers Namespace']
-        == '/ssik_ros/interactive_target'
-    )
-    topic = displays['MarkerArray']['Topic']
+    content = read_yaml(config_directory() / 'rviz/ssik_ros.rviz')
+    displays = {d['Name']: d for d in content['Visualization Manager']['Displays']}
+    assert displays['Target']['Interactive Markers Namespace'] == '/ssik_ros/interactive_target'
+    topic = displays['Posture, branches and cause']['Topic']
     assert (
         topic['Value'] == '/ssik_ros/markers' and topic['Durability Policy'] == 'Transient Local'
     )
-    assert displays['RobotModel']['Description Topic']['Value'] == '/robot_description'
+    assert displays['Robot']['Description Topic']['Value'] == '/robot_description'

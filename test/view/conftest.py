@@ -1,4 +1,4 @@
-"""Fixtures for tests of the view: searches that end by their own counts, not by the clock."""
+"""Fixtures for tests of the view: searches that end by their own counts, and a cache of meshes for the tests."""
 
 import math
 
@@ -11,3 +11,9 @@ def unhurried(monkeypatch):
     monkeypatch.setattr('ssik_ros.view.session.DRAG_TIMEOUT', math.inf)
     monkeypatch.setattr('ssik_ros.view.session.SEARCH_BUDGET', math.inf)
     monkeypatch.setattr('ssik_ros.view.loop_session.DRAG_TIMEOUT', math.inf)
+
+
+@pytest.fixture(autouse=True)
+def own_mesh_cache(monkeypatch, tmp_path_factory):
+    """Keep the meshes of the tests out of the user's folder."""
+    monkeypatch.setenv('SSIK_ROS_CACHE_DIR', str(tmp_path_factory.getbasetemp() / 'cache'))

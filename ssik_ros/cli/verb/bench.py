@@ -35,7 +35,7 @@ from ssik_ros.benchmark.session import (
     write_results,
 )
 from ssik_ros.cli.options import add_option, read_pairs
-from ssik_ros.cli.printing import open_console
+from ssik_ros.cli.printing import open_console, waiting
 from ssik_ros.errors import ConfigError, InvalidOption
 
 EXAMPLES = (
@@ -173,7 +173,8 @@ def _folder(
 def _write(session: BenchmarkSession, report: BenchmarkReport, folder: Path, plots: bool) -> None:
     write_results(session, report, folder)
     if plots:
-        plot_report(report, folder)
+        with waiting('Drawing the plots'):
+            plot_report(report, folder)
     for run_, summary in report.summaries:
         if summary.false_claims:
             print(
@@ -189,4 +190,5 @@ def _write_together(reports: list[BenchmarkReport], arguments: argparse.Namespac
         write_atomically(arguments.output / 'summary.json', make_json(reports))
         write_atomically(arguments.output / 'summary.md', make_markdown(reports))
     if not arguments.no_plots:
-        plot_grid(reports, arguments.output / GRID_FILE)
+        with waiting('Drawing the plots'):
+            plot_grid(reports, arguments.output / GRID_FILE)

@@ -15,6 +15,7 @@ from ssik_ros.cli.c_build import write_blocks, write_generic_library, write_libr
 from ssik_ros.cli.closed_form import describe_tier, find_closed_form
 from ssik_ros.cli.command import NO
 from ssik_ros.cli.options import add_option
+from ssik_ros.cli.printing import waiting
 from ssik_ros.cli.robot_choice import add_robot_options, choose_arm
 from ssik_ros.errors import describe_choices, InvalidOption, quote
 from ssik_ros.manipulator.closed_form_solve import describe_plan
@@ -112,7 +113,8 @@ def write_python(arguments: argparse.Namespace) -> int:
         print(f'ssik build: this class of arms cannot be built: {error}', file=sys.stderr)
         return NO
     judge = make_judge(chosen.robot, arm.chain)
-    report = try_module(module, subject, judge, arguments.validate_poses)
+    with waiting(f'Solving {arguments.validate_poses} poses'):
+        report = try_module(module, subject, judge, arguments.validate_poses)
     if not report.passed:
         print(f'ssik build: FAILED, nothing is written: {report.faults}.', file=sys.stderr)
         return NO

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from ssik_ros.cli.options import add_option
+from ssik_ros.cli.printing import waiting
 from ssik_ros.cli.target_options import add_pose_options, has_target, is_position_only
 from ssik_ros.errors import InvalidOption, short, SolverError
 from ssik_ros.strict_yaml import parse_yaml
@@ -55,7 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
         )
     from ssik_ros.ros.process.service_call import call_service
 
-    response = call_service(arguments.service, values, arguments.timeout)
+    with waiting(f'Waiting for {arguments.service}'):
+        response = call_service(arguments.service, values, arguments.timeout)
     if arguments.json:
         print(json.dumps(response, indent=2))
     else:

@@ -10,7 +10,7 @@ from ssik_ros.cli.branch_sample import BranchSample, sample_branches
 from ssik_ros.cli.closed_form import describe_tier, find_closed_form
 from ssik_ros.cli.command import NO
 from ssik_ros.cli.options import add_option
-from ssik_ros.cli.printing import print_table
+from ssik_ros.cli.printing import print_table, waiting
 from ssik_ros.cli.robot_choice import add_robot_options, choose_arm, ChosenGroup
 from ssik_ros.errors import counted, short
 from ssik_ros.manipulator.closed_form_solve import describe_plan
@@ -50,7 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arm is None:
         return NO
     relations = find_relations(AxisGeometry.of_chain(arm.chain))
-    sample = sample_branches(arm)
+    with waiting('Solving random poses'):
+        sample = sample_branches(arm)
     if arguments.json:
         print(json.dumps(_as_mapping(chosen, arm, relations, sample), indent=2))
     else:

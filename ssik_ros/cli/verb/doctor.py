@@ -8,7 +8,7 @@ from typing import Any
 
 from ssik_ros.cli.installation import examine_installation
 from ssik_ros.cli.options import add_option, read_pairs
-from ssik_ros.cli.printing import print_table
+from ssik_ros.cli.printing import print_table, waiting
 from ssik_ros.errors import InvalidOption
 from ssik_ros.server.findings import Finding, Level
 
@@ -67,14 +67,16 @@ def run(arguments: argparse.Namespace) -> int:
     names = [option.removeprefix('--').replace('-', '_') for option in _FILES]
     given = {name: path for name in names if (path := getattr(arguments, name)) is not None}
     if arguments.robot is not None:
-        findings = _examine_robot(arguments, given)
+        with waiting('Comparing the files of the robot'):
+            findings = _examine_robot(arguments, given)
     elif given or arguments.urdf or arguments.robot_name or arguments.xacro_arg:
         raise InvalidOption(
             '--urdf, --srdf, --kinematics, --joint-limits, --robot-name and --xacro-arg belong to a robot; '
             'name it.'
         )
     else:
-        findings = examine_installation()
+        with waiting('Checking the installation'):
+            findings = examine_installation()
     if arguments.json:
         rows = [{**f._asdict(), 'level': _WORDS[f.level]} for f in findings]
         print(json.dumps(rows, indent=2))

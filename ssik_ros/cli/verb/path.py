@@ -9,7 +9,7 @@ import numpy as np
 
 from ssik_ros.cli.options import add_option
 from ssik_ros.cli.path_output import check_output, check_plot, plot_path, write_path
-from ssik_ros.cli.printing import print_table, progress_bar
+from ssik_ros.cli.printing import print_table, progress_bar, waiting
 from ssik_ros.cli.robot_choice import add_robot_options, choose_group
 from ssik_ros.errors import counted, InvalidOption, short
 from ssik_ros.model.kinematic_tree import JointKind
@@ -78,7 +78,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output is not None:
         write_path(arguments.output, problem, planned.path)
     if plot is not None:
-        plot_path(plot, problem, planned.path)
+        with waiting('Drawing the plot'):
+            plot_path(plot, problem, planned.path)
     if arguments.json:
         print(json.dumps(as_mapping(planned.path), indent=2))
     else:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.cli.options import add_option
-from ssik_ros.cli.printing import print_table
+from ssik_ros.cli.printing import print_table, waiting
 from ssik_ros.cli.robot_choice import add_robot_options, choose_group, ChosenGroup
 from ssik_ros.cli.unit_display import UnitDisplay
 from ssik_ros.errors import counted, InvalidOption, percent, short
@@ -126,8 +126,12 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     with UnitDisplay(quiet=arguments.json) as display:
         counts = make_map(plan, arguments.output, workers, display.report)
-    _write(arguments)
-    compared = None if other is None else ReachMap.open(arguments.output).compare(other)
+    with waiting('Writing pictures and files'):
+        _write(arguments)
+    compared = None
+    if other is not None:
+        with waiting('Comparing the maps'):
+            compared = ReachMap.open(arguments.output).compare(other)
     if arguments.json:
         _print_json(arguments, counts, compared)
     else:

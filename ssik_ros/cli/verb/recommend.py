@@ -4,7 +4,6 @@ import argparse
 import dataclasses
 import json
 import math
-import sys
 from typing import Any
 
 from rich import box
@@ -30,7 +29,7 @@ from ssik_ros.benchmark.recommendation import (
 )
 from ssik_ros.cli.command import NO
 from ssik_ros.cli.options import add_option
-from ssik_ros.cli.printing import open_console
+from ssik_ros.cli.printing import open_console, waiting
 from ssik_ros.cli.robot_choice import add_robot_options, choose_group, ChosenGroup
 from ssik_ros.errors import InvalidOption, percent, short
 from ssik_ros.solvers.registry import list_solvers, solver_spec
@@ -79,7 +78,8 @@ def run(arguments: argparse.Namespace) -> int:
     names = list(dict.fromkeys(solver_spec(_full_name(n)).name for n in arguments.solver))
     chosen = choose_group(arguments)
     oracle = GroupOracle(chosen.robot, chosen.group)
-    comparison = compare_solvers(oracle, names or list_solvers(), settings, tell=_tell)
+    with waiting('Comparing solvers') as tell:
+        comparison = compare_solvers(oracle, names or list_solvers(), settings, tell=tell)
     advice = recommend(comparison)
     if arguments.json:
         print(json.dumps(_as_mapping(chosen, comparison, advice), indent=2))
@@ -106,12 +106,6 @@ def _read_settings(arguments: argparse.Namespace) -> TrialSettings:
     return TrialSettings(
         arguments.seconds, arguments.timeout, arguments.samples, arguments.random_seed
     )
-
-
-def _tell(what: str) -> None:
-    """Print a step of progress on a terminal. A spinner would slow down the requests."""
-    if sys.stderr.isatty():
-        print(f'{what} ...', file=sys.stderr)
 
 
 def _as_mapping(

@@ -7,6 +7,7 @@ import time
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.cli.options import add_option, read_pairs
+from ssik_ros.cli.printing import waiting
 from ssik_ros.cli.robot_choice import add_robot_options, choose_group, ChosenGroup
 from ssik_ros.cli.solve_report import as_mapping, print_report, SolveReport
 from ssik_ros.cli.target_options import add_target_options, is_position_only
@@ -84,7 +85,8 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.timeout = kinematics.timeout
     solver = _make_solver(arguments, kinematics, chosen)
     seed = read_positions(arguments.seed, group, '--seed')
-    report = _solve(solver, oracle, targets, seed, arguments)
+    with waiting('Solving'):
+        report = _solve(solver, oracle, targets, seed, arguments)
     if arguments.json:
         print(json.dumps(as_mapping(report), indent=2))
     else:

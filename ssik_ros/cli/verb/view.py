@@ -10,6 +10,7 @@ import threading
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.cli.options import add_option
+from ssik_ros.cli.printing import progress_bar, waiting
 from ssik_ros.cli.robot_choice import add_robot_options, read_word
 from ssik_ros.cli.target_options import add_target_options, has_target
 from ssik_ros.cli.targets import read_targets
@@ -21,6 +22,8 @@ from ssik_ros.view.browser.page import announce_addresses, Page
 from ssik_ros.view.posture_session import PostureSession
 from ssik_ros.view.recordings import record, take_snapshot
 from ssik_ros.view.session import Session
+
+_WIDTH = 100
 
 EXAMPLES = (
     'ssik view panda',
@@ -105,19 +108,21 @@ def run(arguments: argparse.Namespace) -> int:
             raise InvalidOption(
                 '--record films the way to a target: give --pose, --xyz-rpy or --joints.'
             )
-        record(session, targets, arguments.record)
+        with progress_bar(_WIDTH, quiet=False) as show:
+            record(session, targets, arguments.record, show)
         return 0 if session.outcome.solved else 1
     if targets is not None:
         session.targets = targets
         session.solve()
     if arguments.snapshot is not None:
-        take_snapshot(session, arguments.snapshot)
+        with waiting('Drawing the picture'):
+            take_snapshot(session, arguments.snapshot)
         if lines := _describe(session, targets is not None):
             print(lines)
         return 0 if session.outcome.solved else 1
-    return _serve(
-        Page(session, host=arguments.host, port=arguments.port, extras=extras), arguments
-    )
+    with waiting('Reading meshes and opening the page'):
+        page = Page(session, host=arguments.host, port=arguments.port, extras=extras)
+    return _serve(page, arguments)
 
 
 def _describe(session: PostureSession, has_target: bool) -> str:

@@ -143,7 +143,7 @@ def read_mesh(path: Path, scale: FloatArray, coal: Any) -> Any:
     :param scale: (3,) factors of its coordinates.
     :param coal: the collision library.
     """
-    fault = _mesh_file_fault(path)
+    fault = mesh_file_fault(path)
     if fault:
         return fault
     state = path.stat()
@@ -165,7 +165,7 @@ def read_triangles(path: Path, scale: FloatArray, coal: Any) -> tuple[FloatArray
     :param scale: (3,) factors of its coordinates.
     :param coal: the collision library, which reads all but binary STL files.
     """
-    corners = _read_stl(path)
+    corners = read_stl(path)
     if corners is not None:
         return corners.reshape(-1, 3) * scale, np.arange(corners.size // 3).reshape(-1, 3)
     mesh = read_mesh(path, scale, coal)
@@ -176,9 +176,13 @@ def read_triangles(path: Path, scale: FloatArray, coal: Any) -> tuple[FloatArray
     return np.array(mesh.vertices(), dtype=np.float64), triangles
 
 
-def _read_stl(path: Path) -> FloatArray | None:
-    """Return the corners (k, 3, 3) of the triangles in a binary STL file; None for any other or invalid file."""
-    if path.suffix.lower() != '.stl' or _mesh_file_fault(path):
+def read_stl(path: Path) -> FloatArray | None:
+    """
+    Return the corners (k, 3, 3) of a binary STL file, None for all that is not plainly one.
+
+    :param path: an existing file.
+    """
+    if path.suffix.lower() != '.stl' or mesh_file_fault(path):
         return None
     try:
         content = path.read_bytes()
@@ -191,8 +195,12 @@ def _read_stl(path: Path) -> FloatArray | None:
     return corners.astype(np.float64) if np.isfinite(corners).all() else None
 
 
-def _mesh_file_fault(path: Path) -> str:
-    """Return why a mesh file is not opened; empty if it may be."""
+def mesh_file_fault(path: Path) -> str:
+    """
+    Return why a mesh file is not opened; empty if it may be.
+
+    :param path: an existing file.
+    """
     name = quote(path.name)
     if path.suffix.lower() not in MESH_SUFFIXES:
         return f'the mesh {name} is left out: its name ends in none of {" ".join(MESH_SUFFIXES)}.'

@@ -170,7 +170,7 @@ class Page:
         solids = RobotSolids(session.robot, segments=SEGMENTS)
         for warning in solids.warnings:
             _LOGGER.warning('%s', warning)
-        self._solids = solids
+        self._solids, self.shape_note = solids, solids.note
         bounds = self.robot_bounds()
         self.scene, self.gui = scene, self._viser.gui
         self.size = max(float(np.linalg.norm(bounds[1] - bounds[0])), 1e-3)
@@ -471,15 +471,17 @@ def check_address(host: str, port: int) -> None:
 
 def describe_access(page: Page) -> str:
     """
-    Return what to open, and who can.
+    Return what to open, who can, and how to get meshes if the robot is drawn without them.
 
     :param page: the page.
     """
+    note = f'\n{page.shape_note}' if page.shape_note else ''
     if page.host in LOCAL:
-        return f'{page.url}\nOnly this machine can open it. The address is good for one browser.'
+        access = 'Only this machine can open it. The address is good for one browser.'
+        return f'{page.url}\n{access}{note}'
     return (
         f'{page.url}\nListening at {quote(page.host)}: every machine that reaches this address can open it. '
-        'The address is good for one browser. The connection is not encrypted.'
+        f'The address is good for one browser. The connection is not encrypted.{note}'
     )
 
 

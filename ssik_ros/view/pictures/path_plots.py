@@ -1,6 +1,7 @@
-"""Plots of a planned tool path: joints within their limits, margins, the least singular value, and clearance."""
+"""Plots of a planned tool path: an axis for each joint with its limits, then margins, the least singular value, and clearance."""
 
-import math
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 import textwrap
 from typing import Any
@@ -13,7 +14,13 @@ from ssik_ros.paths.requests import ToolPath
 
 SUFFIXES = ('.png', '.svg', '.pdf')
 _WIDTH, _HEIGHT = 9.0, 2.1
+_JOINT, _OTHER = 0.5, 0.8
+"""Height of the axis of a joint, and of another quantity, as a part of :data:`_HEIGHT`."""
+_ROOM = 0.08
+"""Room beyond the limits in the axis of a joint, as a part of their distance."""
 _TITLE = 100
+_NAME = 24
+"""Longest name of a joint on its axis [characters]."""
 _FAILED, _BOUND = '#c02020', '#808080'
 
 
@@ -29,10 +36,12 @@ def draw_path(name: str, count: int, path: ToolPath, measures: PathMeasures) -> 
     # Matplotlib takes long to import and only plots need it.
     from matplotlib.figure import Figure
 
-    draw = [_draw_joints, _draw_margins, _draw_singular]
+    joints = [partial(_draw_joint, column=column) for column in range(len(path.joint_names))]
+    others = [_draw_margins, _draw_singular]
     if measures.clearance is not None:
-        draw.append(_draw_clearance)
-    heights = [2.0] + [1.0] * (len(draw) - 1)
+        others.append(_draw_clearance)
+    draw: list[Callable[..., None]] = [*joints, *others]
+    heights = [_JOINT] * len(joints) + [_OTHER] * len(others)
     figure = Figure(figsize=(_WIDTH, _HEIGHT * sum(heights)), layout='constrained')
     axes = figure.subplots(len(draw), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
     for own, part in zip(draw, axes, strict=True):
@@ -78,20 +87,23 @@ def _title(name: str, count: int, path: ToolPath) -> str:
     return '\n'.join(textwrap.wrap(f'{name}: {path.reason}', _TITLE))
 
 
-def _draw_joints(part: Any, path: ToolPath, measures: PathMeasures) -> None:
-    """Draw each joint as a part of its range, from -1 to 1; a joint without limits in turns."""
-    middle, half = 0.5 * (measures.lower + measures.upper), 0.5 * (measures.upper - measures.lower)
-    for column, name in enumerate(path.joint_names):
-        values = measures.positions[:, column]
-        is_bounded = math.isfinite(half[column])
-        shown = (values - middle[column]) / half[column] if is_bounded else values / (2 * math.pi)
-        label = name if is_bounded else f'{name} [turns]'
-        part.plot(measures.waypoints, shown, '-' if is_bounded else ':', label=label)
-    for limit in (-1.0, 1.0):
+def _draw_joint(part: Any, path: ToolPath, measures: PathMeasures, column: int) -> None:
+    """Draw the positions of one joint and its limits."""
+    part.plot(measures.waypoints, measures.positions[:, column], color='#4c78a8')
+    limits = np.array((measures.lower[column], measures.upper[column]))
+    for limit in limits[np.isfinite(limits)]:
         part.axhline(limit, color=_BOUND, linewidth=1.5)
-    part.set_ylabel('joints')
-    part.set_yticks([-1.0, -0.5, 0.0, 0.5, 1.0], ['lower limit', '', 'middle', '', 'upper limit'])
-    part.legend(fontsize=7, loc='center left', bbox_to_anchor=(1.0, 0.5))
+    if np.isfinite(limits).all():
+        room = _ROOM * max(float(limits[1] - limits[0]), 1e-6)
+        part.set_ylim(limits[0] - room, limits[1] + room)
+    name = path.joint_names[column]
+    name = name if len(name) <= _NAME else f'{name[: _NAME - 3]}...'
+    # Matplotlib sets text between two dollar signs as a formula.
+    name = name.replace('$', r'\$')
+    part.set_ylabel(
+        f'{name}\n[{measures.units[column]}]', rotation=0, ha='right', va='center', fontsize=8
+    )
+    part.tick_params(axis='y', labelsize=7)
 
 
 def _draw_margins(part: Any, path: ToolPath, measures: PathMeasures) -> None:

@@ -1,7 +1,8 @@
 """
 The surfaces of a robot: its visual elements, or its collision elements where a link has no visual one.
 
-If nothing of a robot can be drawn, or a mesh is missing, round bars between the joints stand for it.
+An arm with simple shapes only gets the meshes of its maker where a package of descriptions has them. If nothing of a
+robot can be drawn, or a mesh is missing, round bars between the joints stand for it.
 """
 
 from collections.abc import Collection, Iterator
@@ -13,18 +14,23 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.geometry.rotations import invert_pose
-from ssik_ros.model.collision.checks import import_coal
-from ssik_ros.model.collision.geometry import find_mesh, mesh_scale, origin_pose, read_triangles
+from ssik_ros.model.collision.geometry import find_mesh, mesh_scale, origin_pose
 from ssik_ros.model.forward_kinematics import compute_link_poses
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.urdf.xml_document import XmlElement
 from ssik_ros.view.pictures.bars import bar_ends
+from ssik_ros.view.pictures.maker_shapes import (
+    find_maker_parts,
+    is_borrower,
+    missing_note,
+    VisualPart,
+)
+from ssik_ros.view.pictures.mesh_files import MeshFile, read_meshes
 from ssik_ros.view.pictures.renderer import Colour
 from ssik_ros.view.pictures.solids import (
     join,
     make_box,
     make_cylinder,
-    make_mesh,
     make_sphere,
     make_tube,
     SEGMENTS,
@@ -49,13 +55,17 @@ class RobotSolids:
         """
         Read the shapes of the URDF; each mesh that cannot be read gives a warning.
 
+        If meshes exist that the robot does not have here, :attr:`note` says in one line how to get them.
+
         :param robot: the robot.
         :param elements: elements of the URDF to draw. Missing visual elements are replaced, missing collision elements
             are not.
         :param segments: number of flat pieces around a sphere or a cylinder; even.
         """
         self.robot, self._segments, self._elements = robot, segments, elements
-        self._meshes: dict[tuple[str | None, str | None], Surface | str] = {}
+        self.note = ''
+        self._drawn = self._choose_parts()
+        self._meshes = self._read_files()
         self._read()
 
     def coarser(self, segments: int) -> 'RobotSolids':
@@ -69,19 +79,59 @@ class RobotSolids:
         other._read()
         return other
 
-    def _read(self) -> None:
-        """Read the parts of all links."""
+    def _choose_parts(self) -> list[VisualPart]:
+        """Return the elements that are drawn: from the URDF, or from the maker's URDF where it has meshes."""
         robot = self.robot
-        self.warnings: list[str] = []
-        document = robot.urdf.document
-        self._materials = {m.get('name'): m for m in document.find_all('material')}
-        links = {element.get('name'): element for element in document.find_all('link')}
-        self._parts = [
-            (robot.tree.link(name), *part)
+        links = {element.get('name'): element for element in robot.urdf.document.find_all('link')}
+        own = [
+            VisualPart(robot.tree.link(name), element, origin_pose(element), robot)
             for name in robot.tree.link_names
             if name in links
-            for part in self._parts_of(links[name])
+            for element in self._elements_of(links[name])
         ]
+        if self._elements == 'collision' or not is_borrower(robot):
+            return own
+        better = find_maker_parts(robot)
+        if not better:
+            self.note = missing_note(robot)
+        covered = {int(robot.tree.link_joints[part.link]) for part in better}
+        kept = [part for part in own if int(robot.tree.link_joints[part.link]) not in covered]
+        return sorted([*better, *kept], key=lambda part: part.link)
+
+    def _elements_of(self, link: XmlElement) -> list[XmlElement]:
+        """Return the elements of a link that are drawn."""
+        elements = list(link.find_all('collision'))
+        if self._elements == 'visual':
+            elements = list(link.find_all('visual')) or elements
+        return elements
+
+    def _read_files(self) -> dict[int, Surface | str]:
+        """Return the surface of each mesh by the identity of its element, or why it cannot be drawn."""
+        found: dict[int, Surface | str] = {}
+        files: dict[int, MeshFile] = {}
+        for part in self._drawn:
+            described = _geometry_of(part.element)
+            if described is None or described.tag != 'mesh':
+                continue
+            path = find_mesh(described, part.owner)
+            if isinstance(path, str):
+                found[id(described)] = path
+            else:
+                x, y, z = mesh_scale(described).tolist()
+                files[id(described)] = MeshFile(path, (x, y, z))
+        wanted = list(dict.fromkeys(files.values()))
+        surfaces = dict(zip(wanted, read_meshes(wanted), strict=True))
+        return found | {key: surfaces[file] for key, file in files.items()}
+
+    def _read(self) -> None:
+        """Make the solids of all parts."""
+        robot = self.robot
+        self.warnings: list[str] = []
+        self._parts: list[tuple[int, Surface, FloatArray, Colour]] = []
+        for part in self._drawn:
+            solid = self._read_solid(part)
+            if solid is not None:
+                self._parts.append((part.link, solid, part.pose, _colour_of(part)))
         if self._elements == 'visual' and (not self._parts or self.warnings):
             self._parts += self._bars({int(robot.tree.link_joints[p[0]]) for p in self._parts})
 
@@ -147,21 +197,9 @@ class RobotSolids:
         boxes = boxes or [np.zeros((2, 3))]
         return np.stack((np.min(boxes, axis=(0, 1)), np.max(boxes, axis=(0, 1))))
 
-    def _parts_of(self, link: XmlElement) -> list[tuple[Surface, FloatArray, Colour]]:
-        """Return the solids of a link with their poses (4, 4) in its frame and their colours."""
-        elements = list(link.find_all('collision'))
-        if self._elements == 'visual':
-            elements = list(link.find_all('visual')) or elements
-        parts = []
-        for element in elements:
-            solid = self._read_solid(element)
-            if solid is not None:
-                parts.append((solid, origin_pose(element), self._colour_of(element)))
-        return parts
-
-    def _read_solid(self, element: XmlElement) -> Surface | None:
-        holder = element.find('geometry')
-        described = next(iter(holder.children), None) if holder is not None else None
+    def _read_solid(self, part: VisualPart) -> Surface | None:
+        """Return the solid of an element, or None, with a warning for a mesh."""
+        described = _geometry_of(part.element)
         if described is None:
             return None
         if described.tag == 'box':
@@ -171,36 +209,28 @@ class RobotSolids:
         if described.tag in ('cylinder', 'capsule'):
             radius, length = described.number('radius'), described.number('length')
             return make_cylinder(radius, length, segments=self._segments)
-        return self._read_mesh(described)
-
-    def _read_mesh(self, described: XmlElement) -> Surface | None:
-        if described.tag != 'mesh':
-            return None
-        name = described.get('filename'), described.get('scale')
-        if name not in self._meshes:
-            self._meshes[name] = _load(described, self.robot)
-        mesh = self._meshes[name]
+        mesh = self._meshes.get(id(described))
         if isinstance(mesh, str):
             self.warnings.append(mesh)
             return None
         return mesh
 
-    def _colour_of(self, element: XmlElement) -> Colour:
-        """Return the colour of a visual element's material, here or at the top of the URDF."""
-        material = element.find('material')
-        if material is not None and material.find('color') is None:
-            material = self._materials.get(material.get('name'))
-        colour = None if material is None else material.find('color')
-        if colour is None:
-            return PLAIN
-        red, green, blue, *_ = colour.vector('rgba', (*PLAIN, 1.0))
-        return (red, green, blue)
+
+def _geometry_of(element: XmlElement) -> XmlElement | None:
+    """Return the shape of a visual or collision element, None without one."""
+    holder = element.find('geometry')
+    return None if holder is None else next(iter(holder.children), None)
 
 
-def _load(described: XmlElement, robot: RobotModel) -> Surface | str:
-    """Return the surface of a mesh, or why it cannot be read."""
-    path = find_mesh(described, robot)
-    if isinstance(path, str):
-        return path
-    mesh = read_triangles(path, mesh_scale(described), import_coal())
-    return mesh if isinstance(mesh, str) else make_mesh(*mesh)
+def _colour_of(part: VisualPart) -> Colour:
+    """Return the colour of an element's material, here or at the top of its URDF."""
+    material = part.element.find('material')
+    if material is not None and material.find('color') is None:
+        name = material.get('name')
+        tops = part.owner.urdf.document.find_all('material')
+        material = {top.get('name'): top for top in tops}.get(name)
+    colour = None if material is None else material.find('color')
+    if colour is None:
+        return PLAIN
+    red, green, blue, *_ = colour.vector('rgba', (*PLAIN, 1.0))
+    return (red, green, blue)
