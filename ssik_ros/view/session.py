@@ -86,6 +86,8 @@ class Session(PostureSession):
         """A solver that gets the same requests, for comparison; empty without one."""
         self.rival_outcome: SolveOutcome | None = None
         self._rival_server: RobotServer | None = None
+        self.waypoints: list[FloatArray] = []
+        """(4, 4) recorded poses of the target in the model frame."""
         self.curves: Sequence[SelfMotion] = ()
         """The self-motions of a pose that an arm with a redundant joint reaches; found by :meth:`complete`."""
         self.curve_postures: Sequence[tuple[FloatArray, FloatArray]] = ()

@@ -9,15 +9,17 @@ import sys
 import threading
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.cli.options import add_option
+from ssik_ros.cli.options import add_option, add_solver_options
 from ssik_ros.cli.robot_choice import add_robot_options, read_word
 from ssik_ros.cli.target_options import add_target_options, has_target
 from ssik_ros.cli.targets import read_targets
 from ssik_ros.cli.tip_poses import TipPoses
 from ssik_ros.cli.viewed_robot import add_content_options, open_session
 from ssik_ros.errors import InvalidOption, SolverError
+from ssik_ros.solvers.registry import DEFAULT_SOLVER
 from ssik_ros.view.browser.guard import import_extra
 from ssik_ros.view.browser.page import announce_addresses, Page
+from ssik_ros.view.browser.panels import Extras
 from ssik_ros.view.posture_session import PostureSession
 from ssik_ros.view.recordings import record, take_snapshot
 from ssik_ros.view.session import Session
@@ -48,6 +50,11 @@ _NOT_FOR_ROS = {
     'tasks': 'tasks',
     'obstacles': 'obstacles',
     'path': 'joint_path',
+    'solver': 'solver',
+    'param': 'param',
+    'seed': 'seed',
+    'ignore-collisions': 'ignore_collisions',
+    'windings': 'windings',
 }
 """Options that a running robot leaves no room for, with the names of their values."""
 
@@ -62,6 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_content_options(parser)
     targets = parser.add_argument_group('target to begin with (one of)')
     add_target_options(targets, is_needed=False)
+    add_solver_options(parser.add_argument_group('solver'), DEFAULT_SOLVER)
     pictures = parser.add_argument_group(
         'pictures, without a page (one of)'
     ).add_mutually_exclusive_group()
@@ -98,8 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise InvalidOption('--node and --send-to belong to a running robot: add --ros.')
     if (arguments.snapshot or arguments.record) and (arguments.reach or arguments.open):
         raise InvalidOption('--reach and --open belong to a page: pictures show neither.')
-    session, extras = open_session(arguments)
-    targets = _read_targets(arguments, session)
+    session, extras, targets = begin(arguments)
     if arguments.record is not None:
         if targets is None:
             raise InvalidOption(
@@ -107,9 +114,6 @@ def run(arguments: argparse.Namespace) -> int:
             )
         record(session, targets, arguments.record)
         return 0 if session.outcome.solved else 1
-    if targets is not None:
-        session.targets = targets
-        session.solve()
     if arguments.snapshot is not None:
         take_snapshot(session, arguments.snapshot)
         if lines := _describe(session, targets is not None):
@@ -118,6 +122,23 @@ def run(arguments: argparse.Namespace) -> int:
     return _serve(
         Page(session, host=arguments.host, port=arguments.port, extras=extras), arguments
     )
+
+
+def begin(
+    arguments: argparse.Namespace,
+) -> tuple[PostureSession, Extras, dict[str, FloatArray] | None]:
+    """
+    Return the session of the command line, its extras, and its targets, which a session that is filmed is not at yet.
+
+    :param arguments: the parsed arguments.
+    :raises SsikError: as :func:`open_session`, and for a target that is not one of the session.
+    """
+    session, extras = open_session(arguments)
+    targets = _read_targets(arguments, session)
+    if targets is not None and arguments.record is None:
+        session.targets = targets
+        session.solve()
+    return session, extras, targets
 
 
 def _describe(session: PostureSession, has_target: bool) -> str:

@@ -12,11 +12,12 @@ import time
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption, quote
 from ssik_ros.view.browser.controls import fits
-from ssik_ros.view.browser.guard import Admission, Guard, import_extra
+from ssik_ros.view.browser.guard import Admission, Guard, import_extra, LARGEST_PICTURE
 from ssik_ros.view.browser.link_meshes import (
     GhostMeshes,
     link_poses,
@@ -58,6 +59,8 @@ PAUSE = 0.25
 """Ghosts are shown when a handle that is held has not moved for so long: to draw them takes a browser without a graphics card long [s]."""
 HEAD_START = 0.002
 """Delay from the panels' values to the scene [s]: a browser shows values at once if no scene comes with them."""
+PICTURE_TIMEOUT = 20.0
+"""Longest wait for a picture of a browser [s]."""
 LOCAL = ('127.0.0.1', 'localhost', '::1')
 
 
@@ -312,6 +315,28 @@ class Page:
         session = self.session
         if isinstance(session, Session) and index < len(session.branches):
             session.take(session.branches[index])
+
+    def take_picture(self, client: Any, most: int = LARGEST_PICTURE) -> NDArray[np.uint8]:
+        """
+        Return the scene (height, width, 4) as a browser shows it, once all events are handled; not for the session's thread.
+
+        :param client: viser's client.
+        :param most: largest edge of the picture [pixels].
+        :raises InvalidOption: when the browser sends no picture.
+        """
+        self.mailbox.wait_idle(PICTURE_TIMEOUT)
+        edges = np.array((client.camera.image_height, client.camera.image_width))
+        height, width = np.maximum(edges * min(1.0, most / max(edges)), 1.0).astype(int).tolist()
+        self.guard.awaited_pictures += 1
+        try:
+            image = client.get_render(
+                height, width, transport_format='png', timeout=PICTURE_TIMEOUT
+            )
+        except (RuntimeError, TimeoutError, OSError, ValueError) as error:
+            raise InvalidOption(f'The browser sent no picture: {error}') from error
+        finally:
+            self.guard.awaited_pictures -= 1
+        return np.asarray(image, np.uint8)
 
     def show_bodies(self, is_shown: bool) -> None:
         """
