@@ -20,6 +20,7 @@ from ssik_ros.solvers.registry import DEFAULT_SOLVER
 from ssik_ros.view.browser.guard import import_extra
 from ssik_ros.view.browser.page import announce_addresses, Page
 from ssik_ros.view.browser.panels import Extras
+from ssik_ros.view.browser.static_scene import save_html
 from ssik_ros.view.posture_session import PostureSession
 from ssik_ros.view.recordings import record, take_snapshot
 from ssik_ros.view.session import Session
@@ -35,6 +36,7 @@ EXAMPLES = (
     'ssik view --ros --send-to /arm_controller/follow_joint_trajectory',
     'ssik view ur5e --xyz-rpy 0.4 0.2 0.3 3.14 0 0 --snapshot ur5e.png',
     'ssik view ur5e --xyz-rpy 0.4 0.2 0.3 3.14 0 0 --record ur5e.gif',
+    'ssik view ur5e --html ur5e.html',
 )
 
 
@@ -45,6 +47,7 @@ _NOT_FOR_ROS = {
     'joints': 'joints',
     'snapshot': 'snapshot',
     'record': 'record',
+    'html': 'html',
     'loops': 'loops',
     'goal': 'goal',
     'tasks': 'tasks',
@@ -77,6 +80,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(pictures, '--snapshot PNG', text, type=Path)
     text = 'film the way from the first posture to the target'
     add_option(pictures, '--record GIF', text, type=Path)
+    text = 'write the robot, or the path of --path, as one HTML file that needs no server'
+    add_option(pictures, '--html FILE', text, type=Path)
     page = parser.add_argument_group('page')
     add_option(page, '--port N', 'port of the page (default: 8080)', type=int, default=8080)
     text = 'address to listen at (default: 127.0.0.1, which only this machine reaches)'
@@ -104,7 +109,9 @@ def run(arguments: argparse.Namespace) -> int:
         return _attach(arguments)
     if arguments.node is not None or arguments.send_to is not None:
         raise InvalidOption('--node and --send-to belong to a running robot: add --ros.')
-    if (arguments.snapshot or arguments.record) and (arguments.reach or arguments.open):
+    if (arguments.snapshot or arguments.record or arguments.html) and (
+        arguments.reach or arguments.open
+    ):
         raise InvalidOption('--reach and --open belong to a page: pictures show neither.')
     session, extras, targets = begin(arguments)
     if arguments.record is not None:
@@ -118,6 +125,9 @@ def run(arguments: argparse.Namespace) -> int:
         take_snapshot(session, arguments.snapshot)
         if lines := _describe(session, targets is not None):
             print(lines)
+        return 0 if session.outcome.solved else 1
+    if arguments.html is not None:
+        save_html(session, arguments.html, extras.playback)
         return 0 if session.outcome.solved else 1
     return _serve(
         Page(session, host=arguments.host, port=arguments.port, extras=extras), arguments
