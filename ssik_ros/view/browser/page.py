@@ -270,6 +270,17 @@ class Page:
         if isinstance(session, Session) and index < len(session.branches):
             session.take(session.branches[index])
 
+    def highlight(self, rank: int) -> None:
+        """
+        Show one ghost clearly, at once: the session is not asked.
+
+        :param rank: of its branch, from 1 on; 0 for none.
+        """
+        if self._ghosts is not None:
+            with self._viser.atomic():
+                self._ghosts.highlight(rank - 1)
+            self._viser.flush()
+
     def take_picture(self, client: Any, most: int = LARGEST_PICTURE) -> NDArray[np.uint8]:
         """
         Return the scene (height, width, 4) as a browser shows it, once all events are handled; not for the session's thread.

@@ -65,6 +65,9 @@ class Host(Protocol):
 
     def take(self, index: int) -> None: ...
 
+    def highlight(self, rank: int) -> None:
+        """Show one ghost clearly; 0 for none."""
+
     def take_picture(self, client: Any, most: int = LARGEST_PICTURE) -> NDArray[np.uint8]:
         """Return the scene (height, width, 4) as a browser shows it."""
 

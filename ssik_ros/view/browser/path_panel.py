@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+import math
 from pathlib import Path
 import tempfile
 import threading
@@ -83,8 +84,8 @@ class PathPanel:
             control.visible = path is not None
         if path is None:
             return
-        duration = max(path.duration, 1e-3)
-        self._slider.max, self._slider.step = duration, duration / 1000.0
+        # The page writes the end below the slider: milliseconds are enough.
+        self._slider.max = max(math.ceil(1e3 * path.duration), 1) / 1e3
         self._say('')
         for number, points in enumerate(path.tip_lines(page.session)):
             segments = np.stack((points[:-1], points[1:]), axis=1).astype(np.float32)

@@ -8,6 +8,7 @@ from ssik_ros.view.browser.camera_panel import CameraPanel
 from ssik_ros.view.browser.copy_panel import CopyPanel
 from ssik_ros.view.browser.curve_panel import CurvePanel
 from ssik_ros.view.browser.joint_panel import JointPanel
+from ssik_ros.view.browser.measure_panel import MeasurePanel
 from ssik_ros.view.browser.mechanism_panels import LoopPanel, TaskPanel
 from ssik_ros.view.browser.obstacle_panel import ObstaclePanel
 from ssik_ros.view.browser.panels import (
@@ -58,6 +59,7 @@ def list_tabs(page: Host) -> dict[str, Sequence[MakePanel]]:
     }
     tabs |= _own_tabs(session)
     tabs['Obstacles'] = [ObstaclePanel]
+    tabs['Measures'] = [MeasurePanel]
     if isinstance(session, Session) and len(session.tips) == 1:
         tabs['Path'] = [WaypointPanel, PathPanel]
     elif page.extras.playback is not None:
