@@ -63,10 +63,11 @@ def test_the_nearest_pair_has_the_distance_of_its_points_and_leaves_far_objects_
 
 def test_a_ball_near_the_elbow_is_the_nearest_and_overlaps_count_as_negative():
     session = session_of('ur5e', 'ur_manipulator')
-    elbow = session.tip_pose('forearm_link')[:3, 3]
+    above = session.tip_pose('forearm_link')[:3, 3].copy()
+    above[2] += 0.13
     for radius, sign in ((0.02, 1.0), (0.3, -1.0)):
         pose = np.eye(4)
-        pose[:3, 3] = elbow + (0.0, 0.0, 0.13)
+        pose[:3, 3] = above
         session.put_obstacle(make_solid('ball', 'sphere', [radius], pose))
         pair = session.nearest_pair()
         assert 'ball' in {pair.first, pair.second} and sign * pair.distance > 0.0

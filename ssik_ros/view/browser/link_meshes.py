@@ -22,7 +22,7 @@ GHOST_TRIANGLES = 3000
 GHOST_OPACITY = 0.15
 """Ghosts are faint, so that the robot is seen first."""
 HIGHLIGHTED = 5.0
-"""Opacity of the highlighted ghost, divided by that of the others."""
+"""Opacity of the highlighted ghost, divided by the opacity of the other ghosts."""
 DIGITS = 6
 """Corners that agree in so many digits are one vertex."""
 Pose = tuple[tuple[float, float, float, float], tuple[float, float, float]]
