@@ -74,3 +74,17 @@ def test_a_ball_near_the_elbow_is_the_nearest_and_overlaps_count_as_negative():
         if sign > 0.0:
             ends = pair.points if pair.second == 'ball' else pair.points[::-1]
             assert np.isclose(np.linalg.norm(ends[1] - pose[:3, 3]), radius, atol=1e-4)
+
+
+def test_no_pair_is_nearer_than_the_nearest():
+    session, rng = session_of('ur5e', 'ur_manipulator'), np.random.default_rng(8)
+    for number in range(6):
+        pose = np.eye(4)
+        pose[:3, 3] = rng.uniform(-0.6, 0.6, 3)
+        session.put_obstacle(make_solid(f'ball {number}', 'sphere', [0.05], pose))
+    world = session.server.scene.world.now()
+    scene = session.server.scene.collisions.scene(world)
+    for _ in range(20):
+        session.set_joints(session.random_joints())
+        every = scene.distances(session.state.positions, np.full(len(scene.pairs), np.inf))
+        assert session.nearest_pair().distance == every.min()

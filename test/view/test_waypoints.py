@@ -100,6 +100,24 @@ def test_obstacles_count_if_the_session_avoids_them():
         plan_waypoints(problem, list(waypoints_in_base(session)))
 
 
+def test_waypoints_and_obstacles_are_given_in_the_base_link_of_the_group():
+    robot = session_of('ur5e', 'ur_manipulator').robot
+    session = Session(robot, robot.group_from_links('shoulder_link', 'tool0'))
+    ball = session.targets['tool0'].copy()
+    ball[2, 3] += 0.5
+    session.put_obstacle(make_solid('ball', 'sphere', [0.1], ball))
+    session.avoids_collisions = True
+    for _ in range(2):
+        record_waypoint(session)
+    base = session.tip_pose('shoulder_link')
+    assert np.abs(base - np.eye(4)).max() > 0.1
+    assert np.allclose(base @ waypoints_in_base(session)[0], session.targets['tool0'])
+    problem = make_problem(session)
+    (item,) = problem.settings['obstacles']
+    assert np.allclose(base @ problem.waypoints[0], session.targets['tool0'])
+    assert np.allclose(base @ item.pose, ball)
+
+
 def test_a_failed_plan_names_the_waypoints_before_and_after():
     session = ur5e((0.0, 0.1, 0.0))
     far = session.targets['tool0'].copy()

@@ -60,7 +60,9 @@ class MeasurePanel:
         own = None
         if self._wants_ellipsoid and isinstance(session, Session):
             own = session.velocity_ellipsoid()
-        self._ball.visible = self._weakest.visible = own is not None
+        for shape in (self._ball, self._weakest):
+            if shape.visible != (own is not None):
+                shape.visible = own is not None
         text = '' if own is None else describe_ellipsoid(own)
         if self._ellipsoid_text.content != text:
             self._ellipsoid_text.content = text
@@ -74,7 +76,8 @@ class MeasurePanel:
 
     def show_details(self, session: PostureSession) -> None:
         pair = session.nearest_pair() if self._wants_pair else None
-        self._pair.visible = pair is not None
+        if self._pair.visible != (pair is not None):
+            self._pair.visible = pair is not None
         if pair is not None:
             self._pair.points = pair.points[None].astype(np.float32)
         self._pair_text.content = plain(describe_pair(pair)) if self._wants_pair else ''
