@@ -73,6 +73,7 @@ html_theme = 'furo'
 html_title = 'ssik_ros'
 html_favicon = '_static/favicon.svg'
 html_static_path = ['_static']
+html_extra_path = [str(site_sources.write_scenes(ROOT / 'build/docs/extra'))]
 html_css_files = ['site.css']
 html_js_files = ['fold.js']
 html_search_scorer = str(ROOT / 'docs/search_scorer.js')

@@ -30,6 +30,8 @@ from site_pages import has_white_ground, LARGE, WHITE_GROUND
 
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / 'build' / 'docs' / 'html'
+SCENES = 'scenes/'
+"""Folder of robots that pages show in a frame; these files are not pages to read."""
 WINDOWS = (('dark', 390), ('dark', 1400), ('light', 1400))
 """Colour scheme and width of the windows."""
 LONGEST = 8000
@@ -200,7 +202,8 @@ def page_names(site: Path) -> list[str]:
 
     :param site: its folder.
     """
-    return sorted(str(path.relative_to(site)) for path in site.rglob('*.html'))
+    names = sorted(str(path.relative_to(site)) for path in site.rglob('*.html'))
+    return [name for name in names if not name.startswith(SCENES)]
 
 
 def check(site: Path, pictures: Path | None = None) -> Iterator[str]:

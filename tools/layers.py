@@ -99,7 +99,7 @@ TABLE = (
     Row(
         (8, 3),
         'manipulator',
-        ('manipulator', 'arm_sources', 'arm_tasks'),
+        ('manipulator', 'arm_display', 'arm_path', 'arm_sources', 'arm_tasks'),
         'the arm that users of ssik and of the toolbox call, with planner and viewer',
     ),
     Row((5, 0), 'manipulator', ALL, 'settings, solutions and solves of an arm'),

@@ -19,6 +19,7 @@ from ssik_ros.cli.command import make_parser
 from ssik_ros.cli.viewed_robot import open_session
 from ssik_ros.view.browser.page import Page
 from ssik_ros.view.browser.robot_panel import RobotPanel, Whereabouts
+from ssik_ros.view.waypoints import make_problem, plan_waypoints, record_waypoint
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / 'test/view'), str(ROOT / 'tools')]
@@ -71,6 +72,20 @@ def shoot_branches(browser: Any) -> None:
     """Show the branches of a UR5e."""
     shot = Shot(browser, (1000, 620), 'ur5e')
     shot.save('view_branches', ('button', ZOOM), ('tab', 'Branches'))
+
+
+def shoot_path(browser: Any) -> None:
+    """Show a planned path through three waypoints of a UR5e."""
+    shot = Shot(browser, (1000, 700), 'ur5e')
+    session = shot.session
+    for shift in ((0.0, 0.0, 0.0), (0.0, 0.25, 0.0), (-0.1, 0.0, -0.3)):
+        shot.move('tool0', *shift)
+        shot.do(lambda: record_waypoint(session))
+    playback = plan_waypoints(make_problem(session))
+    shot.page.extras = shot.page.extras._replace(playback=playback)
+    shot.page.shows_ghosts = False
+    shot.do(lambda: playback.show(session, playback.duration))
+    shot.save('view_path', ('button', ZOOM), ('tab', 'Path'))
 
 
 def shoot_why_not(browser: Any) -> None:
@@ -161,6 +176,7 @@ def shoot_robot(browser: Any) -> None:
 
 PICTURES: dict[str, Callable[[Any], None]] = {
     'branches': shoot_branches,
+    'path': shoot_path,
     'why_not': shoot_why_not,
     'obstacles': shoot_obstacles,
     'mechanism': shoot_mechanism,

@@ -7,6 +7,7 @@ Inputs of the site from outside ``docs/``: examples with titles, links to files,
 import ast
 from collections.abc import Mapping
 from importlib.util import find_spec
+import math
 import os
 from pathlib import Path
 import re
@@ -117,6 +118,27 @@ def copy_examples(source: Path, target: Path) -> Path:
         if not file.is_file() or file.read_text(encoding='utf-8') != text:
             file.write_text(text, encoding='utf-8')
     return target
+
+
+def write_scenes(folder: Path) -> Path:
+    """
+    Write robots that pages show in a frame, and return the folder whose content belongs at the root of the site.
+
+    :param folder: where the scenes are written.
+    """
+    from ssik_ros import Manipulator, pose
+    from ssik_ros.cli.command import main
+    from ssik_ros.manipulator.named_robot import load_named
+
+    scenes = folder / 'scenes'
+    scenes.mkdir(parents=True, exist_ok=True)
+    if main(['view', 'ur5e', '--html', str(scenes / 'ur5e.html')]):
+        raise RuntimeError('The scene of a UR5e was not written.')
+    robot = load_named('panda').robot
+    arm = Manipulator(robot, robot.group('panda_arm'))
+    line = [pose((0.45, 0.01 * k, 0.4), rpy=(math.pi, 0.0, 0.0)) for k in range(-20, 26)]
+    arm.plan(line).show(picture=scenes / 'panda_path.html')
+    return folder
 
 
 def runnable_examples() -> str:

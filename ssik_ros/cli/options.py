@@ -29,6 +29,20 @@ def add_option(parser: argparse._ActionsContainer, usage: str, text: str, **sett
     parser.add_argument(*names, help=text, **settings)
 
 
+def add_solver_options(group: argparse._ActionsContainer, default: str) -> None:
+    """
+    Declare the options that choose a solver, its parameters and its seed.
+
+    :param group: a group of options.
+    :param default: name of the default solver, for the help.
+    """
+    add_option(group, '--solver NAME', f'the solver (default: {default})')
+    text = 'a parameter of the solver (see `ssik solvers`); may be repeated'
+    add_option(group, '--param KEY=VALUE', text, action='append')
+    text = 'joint positions to start from (default: ready or home of the SRDF, else the middle of the limits)'
+    add_option(group, '--seed Q...', text, type=float)
+
+
 def read_pairs(words: Sequence[str], usage: str) -> dict[str, str]:
     """
     Return the values of a repeated ``KEY=VALUE`` option by key.

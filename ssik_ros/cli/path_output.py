@@ -1,16 +1,17 @@
 """The files that ``ssik path`` writes: joint values as CSV, a trajectory with times as YAML, and a plot."""
 
-import csv
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
-import yaml
+import numpy as np
 
 from ssik_ros.errors import InvalidOption
 from ssik_ros.paths.measures import measure_path
 from ssik_ros.paths.path_file import PathProblem
 from ssik_ros.paths.planner import ToolPathPlanner
 from ssik_ros.paths.requests import ToolPath, ToolPathRequest
+from ssik_ros.server.paths.path_requests import TimedPath
+from ssik_ros.server.paths.path_text import write_table, write_trajectory
 from ssik_ros.server.paths.plan_timing import time_plan
 from ssik_ros.server.requests.motion_limits import scaled_limits
 from ssik_ros.view.pictures.path_plots import draw_path, save_path_plot, SUFFIXES
@@ -71,36 +72,25 @@ def write_path(file: Path, problem: PathProblem, path: ToolPath) -> None:
 
 def _write_table(stream: TextIO, problem: PathProblem, path: ToolPath) -> None:
     """Write one row for each waypoint, followed by the corners of free travel that begins there."""
-    writer = csv.writer(stream)
-    writer.writerow(['waypoint', *path.joint_names])
     corners = {own.first: own.positions[1:-1].tolist() for own in path.stretches if own.is_travel}
-    for waypoint, q in enumerate(path.positions.tolist(), path.first_waypoint):
-        writer.writerows([waypoint, *row] for row in (q, *corners.get(waypoint, ())))
+    rows = (
+        [waypoint, *row]
+        for waypoint, q in enumerate(path.positions.tolist(), path.first_waypoint)
+        for row in (q, *corners.get(waypoint, ()))
+    )
+    write_table(stream, 'waypoint', path.joint_names, rows)
 
 
 def _write_trajectory(stream: TextIO, problem: PathProblem, path: ToolPath) -> None:
     """Write a timed trajectory from rest to rest as YAML, which ``ros2 topic pub`` reads."""
-    points: list[dict[str, Any]] = []
+    timed = TimedPath(path.positions, np.zeros(0), path.positions)
     if len(path.positions):
         limits = scaled_limits(problem.robot, problem.group, 1.0, 1.0)
         timed = time_plan(path, problem.group, limits, problem.waypoints, problem.settings).path
-        rows = (timed.positions.tolist(), timed.velocities.tolist(), timed.times.tolist())
-        points = [_point(q, v, time) for q, v, time in zip(*rows, strict=True)]
-    message = {
-        'header': {'stamp': {'sec': 0, 'nanosec': 0}, 'frame_id': problem.robot.model_frame},
-        'joint_names': list(path.joint_names),
-        'points': points,
-    }
-    yaml.safe_dump(message, stream, sort_keys=False, default_flow_style=None, width=1_000_000)
-
-
-def _point(positions: list[float], velocities: list[float], time: float) -> dict[str, Any]:
-    seconds, nanoseconds = divmod(round(time * 1e9), 10**9)
-    return {
-        'positions': positions,
-        'velocities': velocities,
-        'time_from_start': {'sec': seconds, 'nanosec': nanoseconds},
-    }
+    frame = problem.robot.model_frame
+    write_trajectory(
+        stream, frame, path.joint_names, timed.positions, timed.times, timed.velocities
+    )
 
 
 def plot_path(file: Path, problem: PathProblem, path: ToolPath) -> None:

@@ -4,8 +4,10 @@ import argparse
 from pathlib import Path
 
 from ssik_ros.cli.case_file import robot_origin
-from ssik_ros.cli.options import add_option
+from ssik_ros.cli.options import add_option, read_pairs
 from ssik_ros.cli.robot_choice import choose_group, load_chosen
+from ssik_ros.cli.target_options import is_position_only
+from ssik_ros.cli.targets import read_positions
 from ssik_ros.errors import InvalidOption, quote
 from ssik_ros.mechanisms.loop_closures import LoopClosures, read_loop_closures
 from ssik_ros.mechanisms.shipped_mechanisms import mechanism_files, mechanism_names
@@ -14,20 +16,22 @@ from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.paths.path_file import PathProblem, read_problem
 from ssik_ros.paths.planner import plan_tool_path
 from ssik_ros.reach.reach_map import ReachMap
+from ssik_ros.solvers.kinematics_yaml import GroupKinematics
+from ssik_ros.strict_yaml import parse_yaml
 from ssik_ros.tasks.files.task_set_file import find_task_set_file, read_task_set_file
 from ssik_ros.view.browser.panels import Extras
 from ssik_ros.view.loop_session import LoopSession
-from ssik_ros.view.obstacles import read_obstacles
+from ssik_ros.view.obstacles import read_obstacle_option
 from ssik_ros.view.playback import JointPath, Playback, read_joint_path
 from ssik_ros.view.posture_session import PostureSession
 from ssik_ros.view.reach_cloud import ReachCloud
-from ssik_ros.view.session import Session
+from ssik_ros.view.session import make_kinematics, Session
 from ssik_ros.view.task_session import TaskSession
 
 PROBLEM_SUFFIXES = ('.yaml', '.yml')
 NAMED_BY_FILE = (
     *('urdf', 'srdf', 'xacro-arg', 'robot', 'moveit-config', 'group', 'base', 'tip'),
-    *('loops', 'goal', 'tasks'),
+    *('loops', 'goal', 'tasks', 'solver', 'param', 'seed'),
 )
 """Options for which the file of a tool path leaves no room."""
 
@@ -44,8 +48,10 @@ def add_content_options(parser: argparse.ArgumentParser) -> None:
     text = 'a link of a mechanism that gets a target (default: those that close its loops); may be repeated'
     add_option(group, '--goal LINK', text, action='append')
     add_option(group, '--tasks FILE', 'task sets, by file or by the name of shipped ones')
-    text = 'a YAML of obstacles, or a mesh file; may be repeated'
-    add_option(group, '--obstacles FILE', text, action='append', type=Path)
+    text = 'a YAML of obstacles, its text in braces, or a mesh file; may be repeated'
+    add_option(group, '--obstacles FILE', text, action='append')
+    add_option(group, '--ignore-collisions', 'let the solver ignore the obstacles')
+    add_option(group, '--windings', 'list whole turns of joints as branches of their own')
     text = 'a joint path to be played: trajectory.csv, or the YAML of a tool path, which is planned first'
     add_option(group, '--path FILE', text, type=Path, dest='joint_path')
     add_option(group, '--reach MAP', 'a reach map of this robot, as a cloud', type=Path)
@@ -64,14 +70,30 @@ def open_session(arguments: argparse.Namespace) -> tuple[PostureSession, Extras]
         session, playback = _open_robot(arguments), None
         if arguments.joint_path is not None:
             playback = Playback(session.robot, read_joint_path(arguments.joint_path))
-    for path in arguments.obstacles:
-        for item in read_obstacles(path):
+    for text in arguments.obstacles:
+        for item in read_obstacle_option(text):
             session.put_obstacle(item)
-    session.avoids_collisions = session.can_avoid and bool(session.obstacles)
+    is_needed = bool(session.obstacles) and not arguments.ignore_collisions
+    session.avoids_collisions = session.can_avoid and is_needed
+    if isinstance(session, Session):
+        session.wants_windings = arguments.windings
+    else:
+        _refuse_solver(arguments)
     cloud = None
     if arguments.reach is not None:
         cloud = ReachCloud(ReachMap.open(arguments.reach), session)
     return session, Extras(playback, cloud)
+
+
+def _refuse_solver(arguments: argparse.Namespace) -> None:
+    """Refuse options that only planning groups have."""
+    given = [
+        f'--{name}' for name in ('solver', 'param', 'seed', 'windings') if getattr(arguments, name)
+    ]
+    if given:
+        raise InvalidOption(
+            f'Mechanisms and tasks have a solver of their own: leave out {", ".join(given)}.'
+        )
 
 
 def _is_problem(path: Path) -> bool:
@@ -112,8 +134,21 @@ def _open_robot(arguments: argparse.Namespace) -> PostureSession:
         raise InvalidOption('--goal is for mechanisms: name one, or its loops with --loops.')
     if arguments.tasks is not None:
         return _open_tasks(arguments, load_chosen(arguments), LoopClosures())
-    chosen = choose_group(arguments)
-    return Session(chosen.robot, chosen.group, origin=robot_origin(arguments))
+    return _open_group(arguments)
+
+
+def _open_group(arguments: argparse.Namespace) -> Session:
+    """Return the session of a planning group, with the solver, its parameters and the seed that the options name."""
+    chosen, origin = choose_group(arguments), robot_origin(arguments)
+    words = read_pairs(arguments.param, '--param KEY=VALUE')
+    given = {key: parse_yaml(text, f'--param {key}') for key, text in words.items()}
+    plain = GroupKinematics(chosen.group.name, position_only=is_position_only(arguments))
+    kinematics = make_kinematics(plain, arguments.solver or plain.solver, given)
+    session = Session(chosen.robot, chosen.group, kinematics, origin=origin)
+    seed = read_positions(arguments.seed, chosen.group, '--seed')
+    if seed is not None:
+        session.set_joints(seed)
+    return session
 
 
 def _open_mechanism(arguments: argparse.Namespace, shipped: str) -> PostureSession:

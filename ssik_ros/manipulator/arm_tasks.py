@@ -1,8 +1,9 @@
 """Paths and pictures of an arm: calls that bring the planner and the viewer along, each at its first use."""
 
+from collections.abc import Mapping
+import dataclasses
+from functools import partial
 from pathlib import Path
-import sys
-import tempfile
 from typing import Any, TYPE_CHECKING
 
 import numpy as np
@@ -14,21 +15,9 @@ from ssik_ros.manipulator.arm_geometry import ArmGeometry
 from ssik_ros.problem.pose_input import read_poses
 
 if TYPE_CHECKING:
+    from ssik_ros.manipulator.arm_path import ArmPath
     from ssik_ros.manipulator.arm_scene import ArmScene
-    from ssik_ros.paths.requests import ToolPath
     from ssik_ros.view.session import Session
-
-
-class ArmPicture:
-    """A picture of an arm that notebooks show; ``png`` holds the bytes of the file."""
-
-    def __init__(self, png: bytes) -> None:
-        """Take the bytes of a PNG file."""
-        self.png = png
-
-    def _repr_png_(self) -> bytes:
-        """Return the picture for a notebook."""
-        return self.png
 
 
 class ArmTasks(ArmGeometry):
@@ -36,9 +25,9 @@ class ArmTasks(ArmGeometry):
 
     def plan(
         self, poses: ArrayLike, scene: 'ArmScene | None' = None, **settings: Any
-    ) -> 'ToolPath':
+    ) -> 'ArmPath':
         """
-        Return the best joint path through poses, see :func:`ssik_ros.paths.planner.plan_tool_path`.
+        Return the best joint path through poses, see :func:`ssik_ros.paths.planner.plan_tool_path`; ``show()`` plays it.
 
         :param poses: (m, 4, 4) poses of the end effector in the base, or a list of poses in any form.
         :param scene: objects that the path keeps clear of, from :meth:`scene`; None checks no collisions.
@@ -46,6 +35,7 @@ class ArmTasks(ArmGeometry):
             ``spin_axis``, ``clearance`` and ``timeout``.
         :raises SsikError: for an arm without a closed form, and for invalid settings.
         """
+        from ssik_ros.manipulator.arm_path import ArmPath
         from ssik_ros.paths.planner import plan_tool_path
 
         if scene is not None:
@@ -54,7 +44,10 @@ class ArmTasks(ArmGeometry):
             if not hasattr(scene, 'objects'):
                 refuse('scene', scene, 'a scene, as arm.scene(boxes=...) returns it')
             settings['obstacles'] = scene.objects
-        return plan_tool_path(self.robot, self.group, read_poses(poses), **settings)
+        path = plan_tool_path(self.robot, self.group, read_poses(poses), **settings)
+        found = {own.name: getattr(path, own.name) for own in dataclasses.fields(path)}
+        session = partial(self._session, None, scene, settings.get('locked'))
+        return ArmPath(**found, open_session=session)
 
     @names_keywords
     def show(
@@ -70,42 +63,33 @@ class ArmTasks(ArmGeometry):
 
         :param q: (dof,) joint vector [rad or m]; None means :attr:`neutral`.
         :param scene: objects around the arm, from :meth:`scene`.
-        :param picture: a PNG or JPEG file to draw instead of a page.
+        :param picture: a PNG, JPEG or HTML file to write instead of opening a page.
         :param port: port of the page.
-        :returns: the path of the picture; in a notebook an :class:`ArmPicture`; else the page, which lives as long as the
-            program or until its ``close()``.
+        :returns: the path of the picture; in a notebook a scene that can be turned, or a picture without viser;
+            else the page, which lives as long as the program or until its ``close()``.
         :raises SolverError: when viser is missing; ``pip install 'ssik_ros[view]'`` brings it.
         """
-        session = self._session(self.neutral if q is None else q, scene)
-        if picture is not None:
-            return _draw(session, Path(picture))
-        if 'ipykernel' in sys.modules:
-            with tempfile.TemporaryDirectory() as folder:
-                return ArmPicture(_draw(session, Path(folder) / 'arm.png').read_bytes())
-        from ssik_ros.view.browser.page import describe_access, Page
+        from ssik_ros.manipulator.arm_display import show_session
 
-        page = Page(session, port=port)
-        print(describe_access(page), flush=True)
-        page.open_in_browser()
-        return page
+        return show_session(self._session(q, scene), picture, port)
 
-    def _session(self, q: ArrayLike, scene: 'ArmScene | None') -> 'Session':
-        """Return a viewer session that shows the arm at a joint vector, among objects."""
+    def _session(
+        self,
+        q: ArrayLike | None,
+        scene: 'ArmScene | None' = None,
+        locked: Mapping[str, float] | None = None,
+    ) -> 'Session':
+        """Return a viewer session that shows the arm at a posture, among objects, with other joints as they are locked."""
         from ssik_ros.view.session import Session
 
-        rows = self._rows('show', q)
+        rows = self._rows('show', self.neutral if q is None else q)
         if rows.ndim != 1:
             raise InvalidOption(f'show draws one posture, not {len(rows)}.')
         session = Session(self.robot, self.group)
         for item in () if scene is None else scene.in_model:
             session.put_obstacle(item)
-        session.show_state(session.state_with(np.array(rows)))
+        state = session.state_with(np.array(rows))
+        for name, value in (locked or {}).items():
+            state.positions[self.robot.variable_names.index(name)] = value
+        session.show_state(state._replace(positions=self.robot.with_mimic(state.positions)))
         return session
-
-
-def _draw(session: 'Session', path: Path) -> Path:
-    """Draw a session into a file, and return its path."""
-    from ssik_ros.view.recordings import take_snapshot
-
-    take_snapshot(session, path)
-    return path

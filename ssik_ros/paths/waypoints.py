@@ -1,4 +1,4 @@
-"""The waypoints of a tool path: checks, rounded corners, and the time from one to the next."""
+"""The waypoints of a tool path: checks, straight lines, rounded corners, and the time from one to the next."""
 
 import math
 
@@ -9,9 +9,12 @@ from ssik_ros.arguments import read_float
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import InvalidOption, InvalidTarget
 from ssik_ros.problem.pose_input import read_poses
+from ssik_ros.tasks import pose_formats
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 MOST_WAYPOINTS = 100_000
+LINE_STEP, LINE_TURN = 0.01, 0.05
+"""Largest distance [m] and rotation [rad] between waypoints on a straight line."""
 CORNER_ANGLE = 1e-3
 """Change of direction above which a waypoint is a corner [rad]."""
 TURN_SPEED = 1.0
@@ -51,6 +54,46 @@ def wrong_poses(poses: FloatArray) -> IntArray:
         wrong |= np.abs(poses[:, 3] - [0.0, 0.0, 0.0, 1.0]).max(axis=1) > DEFAULT_TOLERANCES.rigid
         wrong |= np.linalg.det(poses[:, :3, :3]) < 0.0
     return np.flatnonzero(wrong)
+
+
+def straight_lines(
+    poses: ArrayLike, step: float = LINE_STEP, turn: float = LINE_TURN
+) -> FloatArray:
+    """
+    Return waypoints (k, 4, 4) on straight lines between poses; the rotation from one pose to the next is about one axis.
+
+    :param poses: (m, 4, 4), or a list of poses in any form; at least two.
+    :param step: largest distance of neighbouring waypoints [m].
+    :param turn: largest rotation between them [rad].
+    :raises InvalidTarget: for matrices that are not poses, and for too many waypoints.
+    :raises InvalidOption: for a step or a turn that is not positive.
+    """
+    corners = check_waypoints(poses)
+    for name, value in (('step', step), ('turn', turn)):
+        if not 0.0 < read_float(name, value) < math.inf:
+            raise InvalidOption(f'{name} is a positive number, not {value!r}.')
+    rows = [np.append(pose[:3, :3].ravel(), pose[:3, 3]) for pose in corners]
+    lengths, angles = _gaps(corners)
+    counts = np.maximum(1, np.ceil(np.maximum(lengths / step, angles / turn) - 1e-9))
+    if counts.sum() >= MOST_WAYPOINTS:
+        raise InvalidTarget(
+            f'These lines need {counts.sum() + 1:.0f} waypoints, and a tool path has at most {MOST_WAYPOINTS}: take longer steps.'
+        )
+    placed = [corners[0]]
+    for first, last, count in zip(rows, rows[1:], counts.astype(int).tolist(), strict=False):
+        parts = np.arange(1, count + 1) / count
+        placed += [
+            pose_formats.to_matrix(pose_formats.interpolate(first, last, own))
+            for own in parts.tolist()
+        ]
+    return np.array(placed)
+
+
+def _gaps(poses: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the distances (m - 1,) [m] and the rotations (m - 1,) [rad] from each pose to the next."""
+    lengths = np.linalg.norm(np.diff(poses[:, :3, 3], axis=0), axis=1)
+    chords = np.linalg.norm(np.diff(poses[:, :3, :3], axis=0), axis=(1, 2))
+    return lengths, 2.0 * np.arcsin(np.clip(chords / math.sqrt(8.0), 0.0, 1.0))
 
 
 def round_corners(poses: FloatArray, most: float) -> FloatArray:
@@ -107,7 +150,5 @@ def step_times(poses: FloatArray, speed: float) -> FloatArray:
     """
     if not 0.0 < speed < math.inf:
         raise InvalidOption(f'tool_speed is a positive number [m/s], not {speed!r}.')
-    ways = np.linalg.norm(np.diff(poses[:, :3, 3], axis=0), axis=1)
-    chords = np.linalg.norm(np.diff(poses[:, :3, :3], axis=0), axis=(1, 2))
-    angles = 2.0 * np.arcsin(np.clip(chords / math.sqrt(8.0), 0.0, 1.0))
-    return np.asarray(np.maximum(np.maximum(ways / speed, angles / TURN_SPEED), SHORTEST_TIME))
+    lengths, angles = _gaps(poses)
+    return np.asarray(np.maximum(np.maximum(lengths / speed, angles / TURN_SPEED), SHORTEST_TIME))

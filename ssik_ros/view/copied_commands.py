@@ -1,4 +1,4 @@
-"""The shown request as text that runs elsewhere: Python, ``ssik solve`` and ``ros2 service call``."""
+"""The shown request and the recorded waypoints as text that runs elsewhere: Python, ``ssik`` and ``ros2 service call``."""
 
 from collections.abc import Callable, Mapping, Sequence
 import json
@@ -12,11 +12,14 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption, quote
 from ssik_ros.server.requests.poses import numbers_of_pose
 from ssik_ros.solvers.registry import DEFAULT_SOLVER
+from ssik_ros.view.obstacles import describe_obstacles, only_solid
 from ssik_ros.view.relaxations import Relaxations
 from ssik_ros.view.session import Session
+from ssik_ros.view.waypoints import waypoints_in_base
 
 DIGITS = 9
 """Digits after the point: fewer would move postures at the edge of the reach out of it."""
+SOLIDS = 'ObjectShape, SolidKind, WorldObject'
 WIDTH = 1_000_000
 """Most columns of YAML, which has to be one line."""
 SERVICE = 'ros2 service call /compute_ik moveit_msgs/srv/GetPositionIK'
@@ -32,15 +35,15 @@ def write_solve(session: Session) -> str:
     """
     _refuse_relaxed(session)
     words = ['ssik', 'solve', *_robot_words(_origin(session)), *_group_words(session)]
-    numbers = [x for tip in session.tips for x in _target_numbers(session, tip)]
-    words += ['--pose', *map(_text, numbers), '--seed', *map(_text, session.joints)]
-    kinematics = session.kinematics
+    # Without an orientation the target is only a position.
+    kinematics, count = session.kinematics, 3 if session.kinematics.position_only else 7
+    numbers = [x for tip in session.tips for x in _target_numbers(session, tip)[:count]]
+    words += ['--xyz' if count == 3 else '--pose', *map(_text, numbers)]
+    words += ['--seed', *map(_text, session.joints)]
     if kinematics.solver != DEFAULT_SOLVER:
         words += ['--solver', kinematics.solver]
     for name, value in kinematics.parameters.items():
         words += ['--param', f'{name}={json.dumps(_plain(value))}']
-    if kinematics.position_only:
-        words.append('--position-only')
     return shlex.join(words)
 
 
@@ -53,22 +56,61 @@ def write_python(session: Session) -> str:
         command line.
     """
     _refuse_relaxed(session)
-    tip = _only_tip(session)
-    line, robot = _load_line(_origin(session))
-    x, y, z, *quaternion = map(_text, _target_numbers(session, tip))
-    group = f'robot.group({session.group.name!r})'
-    if session.group.name not in session.robot.groups:
-        group = f'robot.group_from_links({session.group.base_link!r}, {tip!r})'
+    start, load = _arm_lines(session)
+    target = _pose_text(_target_numbers(session, _only_tip(session)))
     lines = (
-        'from ssik_ros import Manipulator, pose',
-        *(line, '', robot),
-        f'arm = Manipulator(robot, {group})',
-        f'target = pose([{x}, {y}, {z}], quat=[{", ".join(quaternion)}])  # x y z [m], x y z w',
+        *(*start, '', *load),
+        f'target = {target}  # x y z [m], x y z w',
         f'seed = [{", ".join(map(_text, session.joints))}]',
         'for solution in arm.solve(target, q_seed=seed):',
         '    print(solution.q)',
     )
     return '\n'.join(lines)
+
+
+def write_path_python(session: Session) -> str:
+    """
+    Return a Python program that plans the joint path through the recorded waypoints, and prints it.
+
+    :param session: the session; nothing may be relaxed in it.
+    :raises InvalidOption: as :func:`write_python`, for fewer than two waypoints, and for obstacles that are meshes.
+    """
+    _refuse_relaxed(session)
+    _only_tip(session)
+    start, load = _arm_lines(session)
+    start += ['from ssik_ros.paths.waypoints import straight_lines']
+    poses = [f'    {_pose_text(numbers_of_pose(own))},' for own in waypoints_in_base(session)]
+    # Without the argument nothing is checked; an empty list checks the robot with itself.
+    avoids = session.avoids_collisions
+    if avoids:
+        load += [f'obstacles = {_obstacles_text(session)}']
+    if avoids and session.obstacles:
+        start += ['import numpy as np', f'from ssik_ros.model.collision.objects import {SOLIDS}']
+    lines = (
+        *(*sorted(start, key=lambda line: (line[0] != 'i', line)), '', *load),
+        *('waypoints = [  # x y z [m], x y z w', *poses, ']'),
+        f'path = arm.plan(straight_lines(waypoints){", obstacles=obstacles" * avoids})',
+        'print(path.reason or path.joint_names)',
+        *('for q in path.positions:', '    print(q)'),
+    )
+    return '\n'.join(lines)
+
+
+def write_view(session: Session) -> str:
+    """
+    Return the command line of ``ssik view`` that shows the robot, the posture, the targets and the options again.
+
+    :param session: the session; nothing may be relaxed in it.
+    :raises InvalidOption: as :func:`write_solve`, and for obstacles that are meshes.
+    """
+    words = ['ssik', 'view', *shlex.split(write_solve(session))[2:]]
+    if session.obstacles:
+        words += ['--obstacles', _yaml_line({'obstacles': describe_obstacles(session.obstacles)})]
+    if session.obstacles and not session.avoids_collisions:
+        words.append('--ignore-collisions')
+    if session.wants_windings:
+        words.append('--windings')
+    return shlex.join(words)
 
 
 def write_service_call(session: Session) -> str:
@@ -92,14 +134,14 @@ def write_service_call(session: Session) -> str:
         'robot_state': {'joint_state': posture},
         'pose_stamped': {'header': header, 'pose': {'position': place, 'orientation': turn}},
     }
-    text = yaml.safe_dump({'ik_request': request}, default_flow_style=True, width=WIDTH)
-    return f'{SERVICE} {shlex.quote(text.strip())}'
+    return f'{SERVICE} {shlex.quote(_yaml_line({"ik_request": request}))}'
 
 
 COMMANDS: dict[str, Callable[[Session], str]] = {
     'Python': write_python,
     'ssik solve': write_solve,
     'ros2 service call': write_service_call,
+    'ssik view': write_view,
 }
 """How a request becomes text, by the name of the form."""
 
@@ -107,6 +149,42 @@ COMMANDS: dict[str, Callable[[Session], str]] = {
 def _refuse_relaxed(session: Session) -> None:
     if session.relaxations != Relaxations():
         raise InvalidOption('A command is of the robot as it is: take back what you released.')
+
+
+def _yaml_line(content: Mapping[str, Any]) -> str:
+    text = yaml.safe_dump(content, default_flow_style=True, width=WIDTH, sort_keys=False)
+    return str(text).strip()
+
+
+def _arm_lines(session: Session) -> tuple[list[str], list[str]]:
+    """Return the imports and the lines of Python that load the robot and make the arm."""
+    line, robot = _load_line(_origin(session))
+    group = f'robot.group({session.group.name!r})'
+    if session.group.name not in session.robot.groups:
+        group = f'robot.group_from_links({session.group.base_link!r}, {session.tips[0]!r})'
+    start = ['from ssik_ros import Manipulator, pose', line]
+    if line.startswith('from ssik_ros import '):
+        start = [f'{line.replace("import ", "import Manipulator, ")}, pose']
+    return start, [robot, f'arm = Manipulator(robot, {group})']
+
+
+def _pose_text(numbers: Sequence[float]) -> str:
+    """Return x y z qx qy qz qw as Python."""
+    x, y, z, *quaternion = map(_text, numbers)
+    return f'pose([{x}, {y}, {z}], quat=[{", ".join(quaternion)}])'
+
+
+def _obstacles_text(session: Session) -> str:
+    """Return the obstacles of a session, as the base link of its group sees them, as a list in Python."""
+    base = session.server.frames.model_in_link(session.group.base_link, session.state)
+    lines = []
+    for item in session.obstacles:
+        shape = only_solid(item)
+        kind, sizes = f'SolidKind.{shape.kind.name}', ', '.join(map(_text, shape.sizes))
+        text = f'ObjectShape({kind}, [{sizes}], np.eye(4))'
+        place = _pose_text(numbers_of_pose(base @ item.pose @ shape.pose))
+        lines.append(f'    WorldObject({item.name!r}, {place}, ({text},)),')
+    return '\n'.join(['[', *lines, ']']) if lines else '[]'
 
 
 def _origin(session: Session) -> Mapping[str, Any]:

@@ -1,5 +1,6 @@
-"""Obstacles of a viewer: read from files of the command line, made from numbers of a page, and drawn as surfaces."""
+"""Obstacles of a viewer: read from files, made from numbers of a page, written as text, and drawn as surfaces."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import ConfigError, InvalidOption, quote, reads_file
-from ssik_ros.kernels.geometry.rotations import matrix_of_rpy, pose_matrix
+from ssik_ros.kernels.geometry.rotations import matrix_of_rpy, pose_matrix, rpy_of_matrix
 from ssik_ros.model.collision.checks import import_coal
 from ssik_ros.model.collision.geometry import MESH_SUFFIXES
 from ssik_ros.model.collision.objects import (
@@ -17,7 +18,7 @@ from ssik_ros.model.collision.objects import (
     SolidKind,
     WorldObject,
 )
-from ssik_ros.strict_yaml import EntryReader, location, read_yaml, refuse
+from ssik_ros.strict_yaml import EntryReader, location, parse_yaml, read_yaml, refuse
 from ssik_ros.view.pictures.renderer import Colour
 from ssik_ros.view.pictures.solids import (
     join,
@@ -35,6 +36,8 @@ LARGEST_OBSTACLE = 10.0
 """Largest size of an obstacle that a page adds [m]."""
 MOST_OBSTACLES = 32
 """Most obstacles of a page."""
+DIGITS = 9
+"""Digits after the point of obstacles as text."""
 ORIGIN = np.eye(4)
 OBSTACLE: Colour = (0.62, 0.55, 0.45)
 """Colour of obstacles."""
@@ -58,6 +61,58 @@ def make_solid(name: str, kind: str, sizes: list[float], pose: FloatArray) -> Wo
     shape = ObjectShape(KINDS[kind], sizes, ORIGIN)
     check_shape(shape, f'Obstacle {quote(name)}')
     return WorldObject(name, pose, (shape,))
+
+
+def only_solid(item: WorldObject) -> ObjectShape:
+    """
+    Return the only shape of an obstacle, if it is one of :data:`KINDS`.
+
+    :param item: the obstacle.
+    :raises InvalidOption: for a mesh, and for an obstacle of several shapes.
+    """
+    if len(item.shapes) != 1 or item.shapes[0].kind not in KINDS.values():
+        raise InvalidOption(
+            f'Obstacle {quote(item.name)} is not a box, a sphere or a cylinder, so it cannot be copied as text: remove it, '
+            'or give its file to --obstacles.'
+        )
+    return item.shapes[0]
+
+
+def describe_obstacles(items: Iterable[WorldObject]) -> dict[str, dict[str, Any]]:
+    """
+    Return obstacles as the mapping that :func:`parse_obstacles` reads.
+
+    :param items: the obstacles.
+    :raises InvalidOption: as :func:`only_solid`.
+    """
+    names = {kind: name for name, kind in KINDS.items()}
+    found = {}
+    for item in items:
+        shape = only_solid(item)
+        pose, sizes = item.pose @ shape.pose, _rounded(shape.sizes)
+        found[item.name] = {
+            names[shape.kind]: sizes if len(sizes) > 1 else sizes[0],
+            'xyz': _rounded(pose[:3, 3]),
+            'rpy': _rounded(rpy_of_matrix(pose[:3, :3])),
+        }
+    return found
+
+
+def _rounded(numbers: Any) -> list[float]:
+    rounded: list[float] = (np.round(numbers, DIGITS) + 0.0).tolist()
+    return rounded
+
+
+def read_obstacle_option(text: str) -> list[WorldObject]:
+    """
+    Return the obstacles of ``--obstacles``: a file, or the content of one.
+
+    :param text: path of the file, or YAML in braces.
+    :raises SsikError: as :func:`read_obstacles`.
+    """
+    if text.lstrip().startswith('{'):
+        return parse_obstacles(parse_yaml(text, '--obstacles'), '--obstacles')
+    return read_obstacles(Path(text))
 
 
 @reads_file(ConfigError)

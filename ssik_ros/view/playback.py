@@ -1,5 +1,6 @@
-"""Joint paths to be played: read from files, put on a robot, and looked at by time."""
+"""Joint paths to be played: read from files, put on a robot, looked at by time, and written as text."""
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from ssik_ros.errors import InvalidOption, list_names, quote
 from ssik_ros.model.number_tables import read_table
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.results import Cause
+from ssik_ros.server.paths.path_text import write_table, write_trajectory
 from ssik_ros.server.paths.path_timing import time_path
 from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.server.requests.motion_limits import DEFAULT_ACCELERATION
@@ -33,6 +35,8 @@ class JointPath:
     """(m, n) positions of the named variables [rad or m]."""
     times: FloatArray | None = None
     """(m) ascending [s]; None for as fast as the joints may."""
+    velocities: FloatArray | None = None
+    """(m, n) at the times [rad/s or m/s]; None where unknown."""
 
 
 def read_joint_path(path: Path) -> JointPath:
@@ -68,13 +72,13 @@ class Playback:
                 f'The path names {list_names(unknown) or "no joints"}; robot {quote(robot.name)} has '
                 f'{list_names(robot.variable_names)}.'
             )
-        self.robot = robot
+        self.robot, self.names = robot, path.names
         self.places: IntArray = find_places(robot, path.names)
-        self.rows, times = path.rows, path.times
+        self.rows, times, self.velocities = path.rows, path.times, path.velocities
         if times is None:
             velocity = robot.tree.velocity[self.places]
             timed = time_path(path.rows, velocity, np.full(len(velocity), DEFAULT_ACCELERATION))
-            self.rows, times = timed.positions, timed.times
+            self.rows, times, self.velocities = timed.positions, timed.times, timed.velocities
         self.times: FloatArray = times - times[0]
 
     @property
@@ -126,3 +130,27 @@ class Playback:
             np.array([session.tip_pose(tip, state)[:3, 3] for state in states])
             for tip in session.tips
         ]
+
+
+def write_csv(playback: Playback) -> str:
+    """
+    Return a joint path as CSV, which ``ssik view --path`` reads: a column of seconds, and one for each joint.
+
+    :param playback: the path.
+    """
+    stream = io.StringIO(newline='')
+    rows = np.column_stack((playback.times, playback.rows)).tolist()
+    write_table(stream, TIMES[0], playback.names, rows)
+    return stream.getvalue()
+
+
+def write_joint_trajectory(playback: Playback) -> str:
+    """
+    Return a joint path as trajectory_msgs/JointTrajectory in YAML, which ``ros2 topic pub`` reads.
+
+    :param playback: the path.
+    """
+    stream = io.StringIO()
+    frame, own = playback.robot.model_frame, playback
+    write_trajectory(stream, frame, own.names, own.rows, own.times, own.velocities)
+    return stream.getvalue()

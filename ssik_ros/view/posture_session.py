@@ -14,12 +14,12 @@ import numpy as np
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import InvalidTarget, quote
 from ssik_ros.model.collision.objects import WorldObject
-from ssik_ros.model.collision.scene import Contact
+from ssik_ros.model.collision.scene import Contact, NearestPair
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.results import Cause
 from ssik_ros.server.groups.explanations import Explanation
 from ssik_ros.server.requests.ik_requests import Branch, FullState, StateRequest
-from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 from ssik_ros.server.robot_server import RobotServer
 
 MOST_UNDONE = 100
@@ -247,6 +247,14 @@ class PostureSession(ABC):
         response = self.server.check_state(StateRequest(), self.state)
         self.contacts = tuple(response.contacts)
         self.unchecked = response.text if response.refusal is not Refusal.NONE else ''
+
+    def nearest_pair(self) -> NearestPair | None:
+        """Return the two bodies that are nearest to each other in the shown posture; None if nothing is checked."""
+        scene = self.server.scene
+        try:
+            return scene.collisions.nearest_pair(scene.world.now(), self.state)
+        except RequestRefused:
+            return None
 
     def _show(self, state: FullState) -> None:
         self.state = self._solved = state

@@ -29,6 +29,7 @@ from ssik_ros.solvers.self_motions.curve import SelfMotion
 from ssik_ros.view.first_posture import find_first_state
 from ssik_ros.view.posture_session import BEGIN, BY_HAND, PostureSession, SolveOutcome
 from ssik_ros.view.relaxations import Relaxations, same_group
+from ssik_ros.view.velocity_ellipsoid import make_ellipsoid, VelocityEllipsoid
 
 DRAG_TIMEOUT = 0.05
 """Budget of a request while a target is dragged [s]."""
@@ -86,6 +87,8 @@ class Session(PostureSession):
         """A solver that gets the same requests, for comparison; empty without one."""
         self.rival_outcome: SolveOutcome | None = None
         self._rival_server: RobotServer | None = None
+        self.waypoints: list[FloatArray] = []
+        """(4, 4) recorded poses of the target in the model frame."""
         self.curves: Sequence[SelfMotion] = ()
         """The self-motions of a pose that an arm with a redundant joint reaches; found by :meth:`complete`."""
         self.curve_postures: Sequence[tuple[FloatArray, FloatArray]] = ()
@@ -252,6 +255,14 @@ class Session(PostureSession):
         if self._chain is None:
             return float('nan')
         return float(manipulability_of(self._chain.jacobian(q)))
+
+    def velocity_ellipsoid(self) -> VelocityEllipsoid | None:
+        """Return the velocities of the tip in the shown posture; None for several tips."""
+        if self._chain is None:
+            return None
+        base = self.tip_pose(self.group.base_link)[:3, :3]
+        jacobian = base @ self._chain.jacobian(self.joints)[:3]
+        return make_ellipsoid(jacobian, self.tip_pose(self.tips[0])[:3, 3])
 
     def _explain(self) -> None:
         """Show the nearest posture, and keep why it is not at the target."""

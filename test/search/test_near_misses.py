@@ -55,7 +55,7 @@ def test_reachable_poses_have_exact_solutions(name, solver):
 @pytest.mark.parametrize('beyond', [0.2, 0.8])
 def test_a_pose_just_out_of_reach_is_solved_within_the_tolerance(solver, beyond):
     """A straight Panda cannot go further along its own direction; the tolerance still lets the pose be solved."""
-    arm, solve = make('panda', solver)
+    _, solve = make('panda', solver)
     oracle = load('panda')[1]
     straight = np.array([0.0, 0.6, 0.0, -0.0698, 0.0, 0.7, 0.0])
     target = oracle.pose(straight)

@@ -11,11 +11,19 @@ import pytest
 import yaml
 
 from ssik_ros.cli.command import main
-from ssik_ros.cli.verb.view import add_arguments
+from ssik_ros.cli.verb.view import add_arguments, begin
 from ssik_ros.cli.viewed_robot import open_session
 from ssik_ros.errors import InvalidOption
+from ssik_ros.model.collision.objects import ObjectShape, SolidKind, WorldObject
 from ssik_ros.model.description_files import find_moveit_config
-from ssik_ros.view.copied_commands import write_python, write_service_call, write_solve
+from ssik_ros.view.copied_commands import (
+    write_path_python,
+    write_python,
+    write_service_call,
+    write_solve,
+    write_view,
+)
+from ssik_ros.view.obstacles import make_solid
 from ssik_ros.view.relaxations import Relaxations
 from ssik_ros.view.session import Session
 
@@ -49,6 +57,15 @@ def run(text):
     with contextlib.redirect_stdout(out):
         exec(compile(text, 'copied', 'exec'), {})
     return out.getvalue()
+
+
+def reopen(command):
+    """Return the session that a copied ``ssik view`` shows."""
+    program, verb, *words = shlex.split(command)
+    assert (program, verb) == ('ssik', 'view')
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    return begin(parser.parse_args(words))[0]
 
 
 def is_reached(session, q):
@@ -117,7 +134,87 @@ def test_xacro_arguments_come_along():
     assert line in write_python(session).splitlines()
 
 
-@pytest.mark.parametrize('write', [write_solve, write_python, write_service_call])
+def test_the_view_opens_again_with_posture_target_and_options(session):
+    (tip,) = session.tips
+    session.wants_windings = True
+    pose = session.targets[tip].copy()
+    pose[:3, 3] += (0.0, 2.0, -0.3)
+    for item in (
+        make_solid("Bob's {table}", 'box', [0.4, 0.5, 0.05], pose),
+        make_solid('1', 'sphere', [0.1], pose @ pose),
+        make_solid('post', 'cylinder', [0.8, 0.03], np.linalg.inv(pose)),
+    ):
+        session.put_obstacle(item)
+    again = reopen(write_view(session))
+    assert again.group.name == session.group.name and again.outcome.solved
+    assert np.abs(again.joints - session.joints).max() < 1e-5
+    assert np.abs(again.targets[tip] - session.targets[tip]).max() < 1e-7
+    assert again.wants_windings and not again.avoids_collisions
+    assert [item.name for item in again.obstacles] == [item.name for item in session.obstacles]
+    for one, other in zip(again.obstacles, session.obstacles):
+        assert np.abs(one.pose - other.pose).max() < 1e-7
+        assert list(one.shapes[0].sizes) == list(other.shapes[0].sizes)
+        assert one.shapes[0].kind is other.shapes[0].kind
+    session.avoids_collisions = True
+    assert reopen(write_view(session)).avoids_collisions
+
+
+def test_the_view_opens_again_with_its_solver_and_with_a_target_without_orientation():
+    words = ('--solver', 'ssik_ros/LevenbergMarquardt', '--param', 'ilimit=55', '--xyz', '0.4')
+    session = session_of('panda', *words, '0.1', '0.5')
+    assert session.kinematics.position_only
+    again = reopen(write_view(session))
+    assert again.kinematics == session.kinematics
+    assert np.abs(again.joints - session.joints).max() < 1e-5
+    assert main(shlex.split(write_solve(session))[1:]) == 0
+
+
+def record(session, *shifts):
+    (tip,) = session.tips
+    for shift in ((0.0, 0.0, 0.0), *shifts):
+        pose = session.targets[tip].copy()
+        pose[:3, 3] += shift
+        session.waypoints.append(pose)
+
+
+@pytest.mark.parametrize('avoids', [False, True])
+def test_the_program_of_a_path_runs_and_goes_through_the_waypoints(session, avoids):
+    record(session, (0.0, 0.02, 0.0), (0.0, 0.02, -0.03))
+    far = np.eye(4)
+    far[:3, 3] = 3.0
+    session.put_obstacle(make_solid('table', 'box', [0.1, 0.2, 0.3], far))
+    session.avoids_collisions = avoids
+    text = write_path_python(session)
+    assert ('WorldObject(' in text) is avoids
+    space = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(compile(text, 'copied', 'exec'), space)
+    path = space['path']
+    assert path.valid and len(path.positions) > 5
+    (tip,) = session.tips
+    for row, pose in ((0, session.waypoints[0]), (-1, session.waypoints[2])):
+        reached = session.tip_pose(tip, session.state_with(path.positions[row]))
+        assert np.abs(reached - pose).max() < 1e-5
+
+
+def test_obstacles_that_are_meshes_are_refused():
+    session = session_of('panda')
+    record(session, (0.0, 0.02, 0.0))
+    corners = np.array(((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1.0)))
+    faces = np.array(((0, 1, 2), (0, 1, 3), (0, 2, 3), (1, 2, 3)))
+    shape = ObjectShape(SolidKind.MESH, (), np.eye(4), corners, faces)
+    far = np.eye(4)
+    far[:3, 3] = 3.0
+    session.put_obstacle(WorldObject('part', far, (shape,)))
+    session.avoids_collisions = True
+    for write in (write_view, write_path_python):
+        with pytest.raises(InvalidOption, match="'part' is not a box"):
+            write(session)
+
+
+@pytest.mark.parametrize(
+    'write', [write_solve, write_python, write_service_call, write_view, write_path_python]
+)
 def test_a_request_with_something_released_is_refused(write):
     session = session_of('panda')
     session.relax(Relaxations(orientation=True))

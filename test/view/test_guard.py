@@ -11,7 +11,15 @@ from made_pages import CAMERA
 import msgspec
 from websockets.datastructures import Headers
 
-from ssik_ros.view.browser.guard import Admission, Guard, is_allowed, MOST_SESSIONS
+from ssik_ros.view.browser.guard import (
+    Admission,
+    Guard,
+    is_allowed,
+    LARGEST_PICTURE,
+    MOST_SESSIONS,
+    PICTURE,
+    PNG,
+)
 from ssik_ros.view.browser.page_script import add_script, SCRIPT
 
 ADMISSION = Admission({'robot.lab'})
@@ -144,3 +152,25 @@ def test_the_script_comes_first_in_a_page_and_nowhere_else():
     assert gzip.decompress(add_script(gzip.compress(page), is_packed=True)) == whole
     for body, is_packed in ((b'no page', False), (gzip.compress(b'no page'), True)):
         assert add_script(body, is_packed) == body
+
+
+def picture_of(width, height, start=PNG):
+    edges = width.to_bytes(4, 'big') + height.to_bytes(4, 'big')
+    return {'type': PICTURE, 'payload': start + edges + bytes(20), 'render_uuid': 'a'}
+
+
+def test_a_picture_passes_only_while_one_is_awaited_and_only_as_a_small_png():
+    guard = Guard(Admission())
+    good = msgspec.msgpack.encode(picture_of(800, 600))
+    assert not guard.passes(good)
+    guard.awaited_pictures += 1
+    assert guard.passes(good)
+    for wrong in (
+        picture_of(LARGEST_PICTURE + 1, 600),
+        picture_of(800, 1 << 31),
+        picture_of(0, 600),
+        picture_of(800, 600, b'GIF89a' + bytes(10)),
+        {**picture_of(800, 600), 'payload': 'text'},
+        {**picture_of(800, 600), 'payload': PNG},
+    ):
+        assert not guard.passes(msgspec.msgpack.encode(wrong))

@@ -276,7 +276,7 @@ def test_a_taken_port_is_an_error_that_names_the_option(page):
     ],
 )
 def test_what_cannot_be_listened_at_is_refused_at_once(host, port, what):
-    from ssik_ros.view.browser.page import check_address
+    from ssik_ros.view.browser.private_server import check_address
 
     with pytest.raises(InvalidOption, match=what):
         check_address(host, port)

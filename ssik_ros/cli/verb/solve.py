@@ -6,7 +6,7 @@ from pathlib import Path
 import time
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.cli.options import add_option, read_pairs
+from ssik_ros.cli.options import add_option, add_solver_options, read_pairs
 from ssik_ros.cli.printing import waiting
 from ssik_ros.cli.robot_choice import add_robot_options, choose_group, ChosenGroup
 from ssik_ros.cli.solve_report import as_mapping, print_report, SolveReport
@@ -48,14 +48,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(target, '--case FILE', text, type=Path)
     parser.set_defaults(position_only=False)
     solver = parser.add_argument_group('solver')
-    add_option(solver, '--solver NAME', f'the solver (default: {DEFAULT_SOLVER})')
-    text = 'a parameter of the solver (see `ssik solvers`); may be repeated'
-    add_option(solver, '--param KEY=VALUE', text, action='append')
+    add_solver_options(solver, DEFAULT_SOLVER)
     add_option(
         solver, '--kinematics FILE', 'kinematics.yaml with solver and parameters', type=Path
     )
-    text = 'joint positions to start from (default: ready or home of the SRDF, else the middle of the limits)'
-    add_option(solver, '--seed Q...', text, type=float)
     add_option(solver, '--timeout S', 'wall-clock budget [s]', type=float)
     most = solver.add_mutually_exclusive_group()
     add_option(most, '--max-solutions N', 'most solutions to return', type=int, default=1)

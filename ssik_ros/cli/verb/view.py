@@ -9,7 +9,7 @@ import sys
 import threading
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.cli.options import add_option
+from ssik_ros.cli.options import add_option, add_solver_options
 from ssik_ros.cli.printing import progress_bar, waiting
 from ssik_ros.cli.robot_choice import add_robot_options, read_word
 from ssik_ros.cli.target_options import add_target_options, has_target
@@ -17,8 +17,11 @@ from ssik_ros.cli.targets import read_targets
 from ssik_ros.cli.tip_poses import TipPoses
 from ssik_ros.cli.viewed_robot import add_content_options, open_session
 from ssik_ros.errors import InvalidOption, SolverError
+from ssik_ros.solvers.registry import DEFAULT_SOLVER
 from ssik_ros.view.browser.guard import import_extra
 from ssik_ros.view.browser.page import announce_addresses, Page
+from ssik_ros.view.browser.panels import Extras
+from ssik_ros.view.browser.static_scene import save_html
 from ssik_ros.view.posture_session import PostureSession
 from ssik_ros.view.recordings import record, take_snapshot
 from ssik_ros.view.session import Session
@@ -36,6 +39,7 @@ EXAMPLES = (
     'ssik view --ros --send-to /arm_controller/follow_joint_trajectory',
     'ssik view ur5e --xyz-rpy 0.4 0.2 0.3 3.14 0 0 --snapshot ur5e.png',
     'ssik view ur5e --xyz-rpy 0.4 0.2 0.3 3.14 0 0 --record ur5e.gif',
+    'ssik view ur5e --html ur5e.html',
 )
 
 
@@ -46,11 +50,17 @@ _NOT_FOR_ROS = {
     'joints': 'joints',
     'snapshot': 'snapshot',
     'record': 'record',
+    'html': 'html',
     'loops': 'loops',
     'goal': 'goal',
     'tasks': 'tasks',
     'obstacles': 'obstacles',
     'path': 'joint_path',
+    'solver': 'solver',
+    'param': 'param',
+    'seed': 'seed',
+    'ignore-collisions': 'ignore_collisions',
+    'windings': 'windings',
 }
 """Options that a running robot leaves no room for, with the names of their values."""
 
@@ -65,6 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_content_options(parser)
     targets = parser.add_argument_group('target to begin with (one of)')
     add_target_options(targets, is_needed=False)
+    add_solver_options(parser.add_argument_group('solver'), DEFAULT_SOLVER)
     pictures = parser.add_argument_group(
         'pictures, without a page (one of)'
     ).add_mutually_exclusive_group()
@@ -72,6 +83,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(pictures, '--snapshot PNG', text, type=Path)
     text = 'film the way from the first posture to the target'
     add_option(pictures, '--record GIF', text, type=Path)
+    text = 'write the robot, or the path of --path, as one HTML file that needs no server'
+    add_option(pictures, '--html FILE', text, type=Path)
     page = parser.add_argument_group('page')
     add_option(page, '--port N', 'port of the page (default: 8080)', type=int, default=8080)
     text = 'address to listen at (default: 127.0.0.1, which only this machine reaches)'
@@ -99,10 +112,11 @@ def run(arguments: argparse.Namespace) -> int:
         return _attach(arguments)
     if arguments.node is not None or arguments.send_to is not None:
         raise InvalidOption('--node and --send-to belong to a running robot: add --ros.')
-    if (arguments.snapshot or arguments.record) and (arguments.reach or arguments.open):
+    if (arguments.snapshot or arguments.record or arguments.html) and (
+        arguments.reach or arguments.open
+    ):
         raise InvalidOption('--reach and --open belong to a page: pictures show neither.')
-    session, extras = open_session(arguments)
-    targets = _read_targets(arguments, session)
+    session, extras, targets = begin(arguments)
     if arguments.record is not None:
         if targets is None:
             raise InvalidOption(
@@ -111,18 +125,35 @@ def run(arguments: argparse.Namespace) -> int:
         with progress_bar(_WIDTH, quiet=False) as show:
             record(session, targets, arguments.record, show)
         return 0 if session.outcome.solved else 1
-    if targets is not None:
-        session.targets = targets
-        session.solve()
     if arguments.snapshot is not None:
         with waiting('Drawing the picture'):
             take_snapshot(session, arguments.snapshot)
         if lines := _describe(session, targets is not None):
             print(lines)
         return 0 if session.outcome.solved else 1
+    if arguments.html is not None:
+        save_html(session, arguments.html, extras.playback)
+        return 0 if session.outcome.solved else 1
     with waiting('Reading meshes and opening the page'):
         page = Page(session, host=arguments.host, port=arguments.port, extras=extras)
     return _serve(page, arguments)
+
+
+def begin(
+    arguments: argparse.Namespace,
+) -> tuple[PostureSession, Extras, dict[str, FloatArray] | None]:
+    """
+    Return the session of the command line, its extras, and its targets, which a session that is filmed is not at yet.
+
+    :param arguments: the parsed arguments.
+    :raises SsikError: as :func:`open_session`, and for a target that is not one of the session.
+    """
+    session, extras = open_session(arguments)
+    targets = _read_targets(arguments, session)
+    if targets is not None and arguments.record is None:
+        session.targets = targets
+        session.solve()
+    return session, extras, targets
 
 
 def _describe(session: PostureSession, has_target: bool) -> str:

@@ -296,7 +296,7 @@ def is_put_aside(ints, options, counters, work):
 
 @kernel
 def take_near_miss(ints, reals, options, counters, work):
-    """Make the best near miss the state, and measure it; return False if there is none, or a solution already."""
+    """Make the best near miss the state, and measure it; return False without one, or after a solution."""
     if counters[state.NEAR_MISSES] <= 0 or counters[state.COUNT] > 0:
         return False
     counters[state.NEAR_MISSES] = state.ALL_COUNT

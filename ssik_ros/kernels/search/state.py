@@ -49,7 +49,7 @@ NEAR_MISSES = 14
 STATE_SIZE = 15
 
 ALL_COUNT = -1
-"""A near miss is a solution at once: there is no better one, or enough starts have looked for it."""
+"""A near miss is a solution at once: a better one does not exist, or enough starts have looked for it."""
 
 # Scalars of the workspace.
 BEST_ERROR = 0

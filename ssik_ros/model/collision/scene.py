@@ -49,6 +49,17 @@ class Contact(NamedTuple):
     """Penetration depth [m]."""
 
 
+class NearestPair(NamedTuple):
+    """The two bodies that are nearest to each other."""
+
+    first: str
+    second: str
+    distance: float
+    """Between them, negative if they overlap [m]."""
+    points: FloatArray
+    """(2, 3) the nearest point of each, in the model frame [m]."""
+
+
 class PlacedLinks(NamedTuple):
     """The shapes of the links of a robot in one posture."""
 
@@ -202,14 +213,36 @@ class CollisionScene:
 
         :param positions: (nq) full state.
         """
-        poses, least = self._shape_poses(positions, None), np.inf
+        nearest = self.nearest_pair(positions)
+        return np.inf if nearest is None else nearest.distance
+
+    def nearest_pair(
+        self, positions: FloatArray, root_pose: FloatArray | None = None
+    ) -> NearestPair | None:
+        """
+        Return the pair of bodies with the least distance; None without pairs.
+
+        :param positions, root_pose: as for :meth:`colliding_pair`.
+        """
+        poses = self._shape_poses(positions, root_pose)
         bounds = self._sphere_distances(poses)
         placed = [self._transform(pose) for pose in poses]
+        found, least = None, np.inf
         for pair in np.argsort(bounds, kind='stable'):
             if bounds[pair] >= least:
                 break
-            least = min(least, self._distance(pair, placed))
-        return float(least)
+            result = self._coal.DistanceResult()
+            distance = self._distance(pair, placed, result)
+            if distance < least:
+                least, found = distance, (pair, result)
+        if found is None:
+            return None
+        first, second = (self.shapes[int(k)].shape.link for k in self.pairs[found[0]])
+        ends = (found[1].getNearestPoint1(), found[1].getNearestPoint2())
+        points = np.array([np.asarray(end).ravel() for end in ends])
+        if root_pose is not None:
+            points = points @ root_pose[:3, :3].T + root_pose[:3, 3]
+        return NearestPair(first, second, float(least), points)
 
     def moving_pairs(self, some: FloatArray, other: FloatArray) -> list[tuple[int, int]]:
         """
@@ -232,8 +265,10 @@ class CollisionScene:
         apart = np.linalg.norm(centers[a] - centers[b], axis=1)
         return np.asarray(apart - self._radii[a] - self._radii[b])
 
-    def _distance(self, pair: np.integer[Any], placed: list[Any]) -> float:
-        """Return the distance of a pair of shapes, as coal computes it [m]."""
+    def _distance(
+        self, pair: np.integer[Any], placed: list[Any], result: Any | None = None
+    ) -> float:
+        """Return the distance of a pair of shapes by the library [m]; a result gets the nearest points."""
         a, b = (int(index) for index in self.pairs[pair])
         return float(
             self._coal.distance(
@@ -242,7 +277,7 @@ class CollisionScene:
                 self.shapes[b].shape.geometry,
                 placed[b],
                 self._coal.DistanceRequest(),
-                self._coal.DistanceResult(),
+                self._coal.DistanceResult() if result is None else result,
             )
         )
 

@@ -6,7 +6,7 @@ import threading
 
 from ssik_ros.errors import quote, SolverError
 from ssik_ros.model.collision.checks import CollisionChecker
-from ssik_ros.model.collision.scene import CollisionScene, Contact
+from ssik_ros.model.collision.scene import CollisionScene, Contact, NearestPair
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.server.requests.ik_requests import FullState
@@ -72,6 +72,18 @@ class RobotCollisions:
                 state.root_pose,
                 lambda entry: moved is None or entry.shape.carrier in moved,
             )
+
+    def nearest_pair(self, around: Surroundings, state: FullState) -> NearestPair | None:
+        """
+        Return the two bodies that are nearest to each other; None if no pair is checked.
+
+        :param around: objects in the world and carried ones.
+        :param state: where the robot is.
+        :raises RequestRefused: as :meth:`scene`.
+        """
+        scene = self.scene(around)
+        with self._lock:
+            return scene.nearest_pair(state.positions, state.root_pose)
 
     def scene(self, around: Surroundings) -> CollisionScene:
         """

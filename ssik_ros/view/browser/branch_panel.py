@@ -19,7 +19,7 @@ TAKE = 'take '
 
 
 class BranchPanel:
-    """All branches of the pose; a click on a row or a button takes one."""
+    """All branches of the pose; the mouse over a row shows its ghost, and a click on a row or a button takes the branch."""
 
     def __init__(self, gui: Any, page: Host) -> None:
         """
@@ -36,13 +36,15 @@ class BranchPanel:
         self._order = gui.add_dropdown('sort by', tuple(KEYS))
         on_change(self._order, lambda order: page.post(lambda: None))
         self._table = gui.add_html('')
+        # The script of the page sets this control, which nobody sees, to the row under the mouse.
+        self._hovered = gui.add_text('row under the mouse', '', visible=False)
+        on_change(self._hovered, lambda row: page.highlight(rank_of(str(row))))
         ranks = tuple(f'{TAKE}{rank + 1}' for rank in range(page.session.most_branches))
         self._all = ranks
         self._buttons = gui.add_button_group('branch', ranks, visible=False)
 
         async def take(event: Any) -> None:
-            rank = int(str(event.target.value).removeprefix(TAKE))
-            page.post(partial(page.take, rank - 1))
+            page.post(partial(page.take, rank_of(str(event.target.value)) - 1))
 
         self._buttons.on_click(take)
         self._text = gui.add_markdown('')
@@ -63,15 +65,27 @@ class BranchPanel:
             self._buttons.options = self._all[:count]
         rows = list_branches(session, str(self._order.value)) if session.outcome.solved else []
         unit = shared_unit(self._is_angle, self._page.angle_unit)
-        self._table.content = draw_table(rows, unit) if rows else ''
+        control = self._hovered._impl.uuid
+        self._table.content = draw_table(rows, unit, control) if rows else ''
 
 
-def draw_table(rows: Sequence[BranchRow], unit: str) -> str:
+def rank_of(text: str) -> int:
+    """
+    Return the rank in the text of a button; 0 for any other text.
+
+    :param text: as a page sends it.
+    """
+    rank = text.removeprefix(TAKE)
+    return int(rank) if rank.isascii() and rank.isdigit() and len(rank) < 4 else 0
+
+
+def draw_table(rows: Sequence[BranchRow], unit: str, control: str = '') -> str:
     """
     Return a table of branches as HTML.
 
     :param rows: the branches, in their order.
     :param unit: of distances: ``rad``, ``deg``, ``m`` or ``rad or m``.
+    :param control: identity of the control that the script of the page sets to the row under the mouse.
     """
     titles = ('', 'branch', f'distance [{unit}]', f'to limit [{unit}]', 'manipul&shy;ability')
     head = ''.join(
@@ -79,7 +93,7 @@ def draw_table(rows: Sequence[BranchRow], unit: str) -> str:
     )
     style = 'width:100%;font-size:12px;padding:0 0.6em;border-collapse:collapse'
     body = ''.join(_draw_row(row, unit) for row in rows)
-    return f'<table style="{style}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    return f'<table data-hover="{control}" style="{style}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def _draw_row(row: BranchRow, unit: str) -> str:

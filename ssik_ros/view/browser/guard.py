@@ -25,8 +25,12 @@ import urllib.parse
 from ssik_ros.errors import SolverError
 from ssik_ros.view.browser.page_script import add_script
 
-LARGEST_MESSAGE = 1 << 20
-"""Bytes of a message from a page."""
+LARGEST_MESSAGE = 1 << 22
+"""Bytes of a message from a page; pictures are the largest ones."""
+LARGEST_PICTURE = 1920
+"""Edge of a picture that a page sends [pixels]."""
+PNG = b'\x89PNG\r\n\x1a\n\0\0\0\rIHDR'
+"""Beginning of a PNG; width and height follow, in four bytes each."""
 LONGEST_TEXT = 8192
 LARGEST_PAGE_COORDINATE = 1e4
 """Largest coordinate in a message [m]."""
@@ -189,11 +193,20 @@ def _is_optional_text(value: Any) -> bool:
     return value is None or _is_text(value)
 
 
+def _is_picture(value: Any) -> bool:
+    """Return whether bytes are a PNG of a bounded size: a decoder needs memory for each pixel."""
+    if not isinstance(value, bytes) or not value.startswith(PNG):
+        return False
+    edges = (int.from_bytes(value[k : k + 4]) for k in (len(PNG), len(PNG) + 4))
+    return all(0 < edge <= LARGEST_PICTURE for edge in edges)
+
+
 def _is_positive(value: Any) -> bool:
     return _is_number(value) and value > 0
 
 
 THREE, FOUR = _are_numbers(3), _are_numbers(4)
+PICTURE = 'GetRenderResponseMessage'
 MESSAGES: dict[str, dict[str, Callable[[Any], bool]]] = {
     'GuiUpdateMessage': {'uuid': _is_text, 'updates': _is_update},
     'TransformControlsUpdateMessage': {
@@ -214,6 +227,7 @@ MESSAGES: dict[str, dict[str, Callable[[Any], bool]]] = {
         'owner': _is_text,
     },
     'CommandTriggerMessage': {'uuid': _is_text},
+    PICTURE: {'payload': _is_picture, 'render_uuid': _is_text},
     'ViewerCameraMessage': {
         'wxyz': FOUR,
         'position': THREE,
@@ -262,6 +276,8 @@ class Guard:
         """Whether a control, by its identity, may have a new value."""
         self.dropped = 0
         """Messages that were not passed on."""
+        self.awaited_pictures = 0
+        """Pictures that a browser was asked for; others are not passed on."""
         self._sockets = import_extra('websockets.asyncio.server')
         self._decode = import_extra('msgspec.msgpack').decode
         self._was_used = False
@@ -321,6 +337,8 @@ class Guard:
             fields = self._decode(data)
             if not is_allowed(fields):
                 return False
+            if fields['type'] == PICTURE:
+                return self.awaited_pictures > 0
             is_update = fields['type'] == 'GuiUpdateMessage'
             return not is_update or self.accepts(fields['uuid'], fields['updates']['value'])
         except (ValueError, RecursionError):

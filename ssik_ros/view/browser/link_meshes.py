@@ -21,6 +21,8 @@ GHOST_TRIANGLES = 3000
 """Of a ghost, about."""
 GHOST_OPACITY = 0.15
 """Ghosts are faint, so that the robot is seen first."""
+HIGHLIGHTED = 5.0
+"""Opacity of the highlighted ghost, divided by the opacity of the other ghosts."""
 DIGITS = 6
 """Corners that agree in so many digits are one vertex."""
 Pose = tuple[tuple[float, float, float, float], tuple[float, float, float]]
@@ -177,6 +179,7 @@ class GhostMeshes:
                 batched_scales=np.zeros(self._count),
                 batched_colors=inks,
                 opacity=GHOST_OPACITY,
+                batched_opacities=np.ones(self._count, dtype=np.float32),
                 lod='off',
                 cast_shadow=False,
                 receive_shadow=False,
@@ -205,6 +208,16 @@ class GhostMeshes:
                 mesh.batched_scales = sizes.astype(np.float32)
                 mesh.visible = bool(shown)
         self._drawn = len(shown)
+
+    def highlight(self, index: int) -> None:
+        """
+        Show one ghost clearly.
+
+        :param index: of the ghost; -1 for none.
+        """
+        strengths = np.where(np.arange(self._count) == index, HIGHLIGHTED, 1.0)
+        for mesh in self.meshes.values():
+            mesh.batched_opacities = strengths.astype(np.float32)
 
 
 def _coarse_links(solids: RobotSolids) -> dict[str, Surface]:

@@ -1,22 +1,18 @@
 """The page that a browser shows: the robot, a handle at each target, ghosts of other branches, and panels."""
 
 from collections.abc import Hashable, Sequence
-import contextlib
-import errno
 from functools import partial
-import io
-import itertools
 import logging
-import socket
 import time
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption, quote
 from ssik_ros.view.browser.controls import fits
-from ssik_ros.view.browser.guard import Admission, Guard, import_extra
+from ssik_ros.view.browser.guard import Admission, Guard, LARGEST_PICTURE
 from ssik_ros.view.browser.link_meshes import (
     GhostMeshes,
     link_poses,
@@ -27,6 +23,8 @@ from ssik_ros.view.browser.link_meshes import (
 )
 from ssik_ros.view.browser.panels import Extras
 from ssik_ros.view.browser.private_opening import PrivateOpening
+from ssik_ros.view.browser.private_server import LOCAL, open_server
+from ssik_ros.view.browser.scenery import bounds_of, set_scenery, size_of, VIEW
 from ssik_ros.view.browser.tabs import make_panels
 from ssik_ros.view.limit_room import UNITS
 from ssik_ros.view.mailbox import Event, Mailbox
@@ -43,14 +41,8 @@ COLLIDING: Colour = (0.9, 0.15, 0.15)
 MISSING = (242, 115, 25)
 TARGET_HANDLE = 0.22
 """Size of the handle of a target, as a share of the robot's size [1]."""
-VIEW = np.array((0.79, -0.79, 0.47))
-"""Where the camera is, as seen from the middle of the robot and divided by its size."""
-FIRST_DISTANCE = 0.8
-"""Distance of the first camera of a wide screen, as a share of :data:`VIEW` [1]."""
 LOWERED = 0.6
 """How much lower the camera of a narrow screen is, divided by the robot's size: the panels cover the lower half."""
-SKY, GROUND = (255, 255, 255), (190, 190, 200)
-"""Colours of the light from above and from below."""
 HEAD = 0.04
 """Length of the head of the arrow to a target that is not reached, as a part of the robot's size."""
 HIDDEN = np.zeros((1, 2, 3))
@@ -59,7 +51,8 @@ GHOST_DELAY = 0.25
 draw them [s]."""
 HEAD_START = 0.002
 """Delay from the panels' values to the scene [s]: a browser shows values at once if no scene comes with them."""
-LOCAL = ('127.0.0.1', 'localhost', '::1')
+PICTURE_TIMEOUT = 20.0
+"""Longest wait for a picture of a browser [s]."""
 
 
 class Page:
@@ -90,7 +83,7 @@ class Page:
         named = () if host in LOCAL else (host,)
         self.guard = Guard(admission or Admission(named))
         self.host = host
-        self._viser = self._open(host, port)
+        self._viser = open_server(self.guard, host, port)
         self.port = int(self._viser.get_port())
         self._gesture: Hashable = None
         self._opening: PrivateOpening | None = None
@@ -100,24 +93,6 @@ class Page:
         self.guard.accepts = self._accepts
         self.mailbox = Mailbox(self._show, self._rest, self._report, pause=self._pause)
         self.post(lambda: None)
-
-    def _open(self, host: str, port: int) -> Any:
-        """Return viser's server, which asks the guard about each request."""
-        viser = import_extra('viser')
-        check_address(host, port)
-
-        class PrivateServer(viser.ViserServer):  # type: ignore[misc,name-defined]
-            """A server that nobody can make public."""
-
-            def request_share_url(self, verbose: bool = True) -> None:
-                return None
-
-        with self.guard.installed(), contextlib.redirect_stdout(io.StringIO()):
-            server = PrivateServer(host=host, port=port, verbose=False)
-        server.get_event_loop().set_exception_handler(
-            lambda loop, context: _LOGGER.debug('Page: %s', context.get('message'))
-        )
-        return server
 
     @property
     def url(self) -> str:
@@ -173,7 +148,7 @@ class Page:
         self._solids, self.shape_note = solids, solids.note
         bounds = self.robot_bounds()
         self.scene, self.gui = scene, self._viser.gui
-        self.size = max(float(np.linalg.norm(bounds[1] - bounds[0])), 1e-3)
+        self.size = size_of(bounds)
         self._look(bounds)
         self._robot = RobotMeshes(scene, solids, '/robot')
         colours = [GHOSTS[i % len(GHOSTS)] for i in range(session.most_branches)]
@@ -197,12 +172,7 @@ class Page:
 
     def robot_bounds(self) -> FloatArray:
         """Return the corners (2, 3) of the box around the robot in its shown posture [m]."""
-        bounds = self._solids.bounds(self.session.state.positions)
-        # A base that has moved may be turned, so all corners of the box count.
-        corners = np.array(list(itertools.product(*bounds.T)))
-        root = self.session.state.root_pose
-        moved = corners @ root[:3, :3].T + root[:3, 3]
-        return np.array((moved.min(axis=0), moved.max(axis=0)))
+        return bounds_of(self._solids, self.session.state)
 
     def _accepts(self, control: str, value: object) -> bool:
         """Return whether one of the controls may have a value."""
@@ -211,15 +181,9 @@ class Page:
         return handle is not None and fits(handle, value)
 
     def _look(self, bounds: FloatArray) -> None:
-        """Set floor and camera for a robot within bounds (2, 3)."""
+        """Set floor, lights and camera for a robot within bounds (2, 3)."""
+        set_scenery(self._viser, bounds, self.size)
         middle = bounds.mean(axis=0)
-        self._viser.scene.add_grid(
-            '/floor', 4.0 * self.size, 4.0 * self.size, position=(0.0, 0.0, float(bounds[0, 2]))
-        )
-        self._light()
-        camera = self._viser.initial_camera
-        camera.position = tuple(middle + FIRST_DISTANCE * self.size * VIEW)
-        camera.look_at = tuple(middle)
 
         async def step_back(client: Any) -> None:
             aspect = float(client.camera.aspect)
@@ -231,13 +195,6 @@ class Page:
         self._viser.on_client_connect(step_back)
         self.use_theme(False)
         self._viser.gui.main_panel.dock_right()
-
-    def _light(self) -> None:
-        """Choose lights that a browser without a graphics card draws fast: no shadows, and no reflections of a room."""
-        scene = self._viser.scene
-        scene.configure_default_lights(cast_shadow=False)
-        scene.configure_environment_map(None)
-        scene.add_light_hemisphere('/sky', sky_color=SKY, ground_color=GROUND, intensity=1.7)
 
     def use_theme(self, is_dark: bool) -> None:
         """
@@ -313,6 +270,39 @@ class Page:
         session = self.session
         if isinstance(session, Session) and index < len(session.branches):
             session.take(session.branches[index])
+
+    def highlight(self, rank: int) -> None:
+        """
+        Show one ghost clearly, at once: the session is not asked.
+
+        :param rank: of its branch, from 1 on; 0 for none.
+        """
+        if self._ghosts is not None:
+            with self._viser.atomic():
+                self._ghosts.highlight(rank - 1)
+            self._viser.flush()
+
+    def take_picture(self, client: Any, most: int = LARGEST_PICTURE) -> NDArray[np.uint8]:
+        """
+        Return the scene (height, width, 4) as a browser shows it, once all events are handled; not for the session's thread.
+
+        :param client: viser's client.
+        :param most: largest edge of the picture [pixels].
+        :raises InvalidOption: when the browser sends no picture.
+        """
+        self.mailbox.wait_idle(PICTURE_TIMEOUT)
+        edges = np.array((client.camera.image_height, client.camera.image_width))
+        height, width = np.maximum(edges * min(1.0, most / max(edges)), 1.0).astype(int).tolist()
+        self.guard.awaited_pictures += 1
+        try:
+            image = client.get_render(
+                height, width, transport_format='png', timeout=PICTURE_TIMEOUT
+            )
+        except (RuntimeError, TimeoutError, OSError, ValueError) as error:
+            raise InvalidOption(f'The browser sent no picture: {error}') from error
+        finally:
+            self.guard.awaited_pictures -= 1
+        return np.asarray(image, np.uint8)
 
     def show_bodies(self, is_shown: bool) -> None:
         """
@@ -443,30 +433,6 @@ def place_labels(here: FloatArray, ghosts: Sequence[FloatArray]) -> list[FloatAr
             apart = np.minimum(apart, np.linalg.norm(there - taken, axis=1))
         places.append(there[int(apart.argmax())])
     return places
-
-
-def check_address(host: str, port: int) -> None:
-    """
-    Raise InvalidOption if the address or port is not usable: viser would take another port, or wait forever.
-
-    :param host: address of this machine.
-    :param port: 0 for any free one.
-    :raises InvalidOption: with the option that is wrong.
-    """
-    if not 0 <= port < 1 << 16:
-        raise InvalidOption(f'--port takes a number from 0 to {(1 << 16) - 1}, not {port}.')
-    try:
-        family = socket.AF_INET6 if ':' in host else socket.AF_INET
-        socket.create_server((host, port), family=family).close()
-    except (OSError, UnicodeError) as error:
-        if getattr(error, 'errno', None) == errno.EADDRINUSE:
-            raise InvalidOption(
-                f'Port {port} is taken; choose another one with --port.'
-            ) from error
-        reason = getattr(error, 'strerror', None) or error
-        raise InvalidOption(
-            f'--host takes an address of this machine, not {quote(host)}: {reason}.'
-        ) from error
 
 
 def describe_access(page: Page) -> str:

@@ -4,7 +4,8 @@ A script that a page runs before viser's own.
 It exchanges the token of the address for the key of a session, and gives the key to the websocket. The key stays in the
 storage of the tab, which belongs to one origin, port included. Without a graphics card it turns off effects that are
 slow to draw. A click on a row of the table of branches presses the button that takes the
-branch, and buttons marked ``data-copy`` copy the text after them.
+branch, the row under the mouse is told to the control that the table names, and buttons marked ``data-copy`` copy the
+text after them.
 """
 
 import functools
@@ -31,8 +32,10 @@ SCRIPT = b"""<script>(() => {
     sessionStorage.setItem(stored, key);
     const server = location.origin.replace(/^http/, 'ws') + '/?key=' + key;
     const post = Worker.prototype.postMessage;
+    let socket;
     Worker.prototype.postMessage = function (message, ...more) {
         const isAddress = message?.type === 'set_server';
+        if (isAddress) socket = this;
         return post.call(this, isAddress ? {...message, server} : message, ...more);
     };
     const make = HTMLCanvasElement.prototype.getContext;
@@ -50,6 +53,15 @@ SCRIPT = b"""<script>(() => {
         if (isDrawn && (isSlow ??= look())) options = {...options, antialias: false};
         return make.call(this, kind, options);
     };
+    let under = '', uuid;
+    document.addEventListener('mouseover', event => {
+        const row = event.target.closest?.('tr[data-take]');
+        const value = row?.dataset.take ?? '';
+        if (value === under || !socket) return;
+        uuid = row?.closest('table').dataset.hover ?? uuid;
+        under = value;
+        post.call(socket, {type: 'send', message: {type: 'GuiUpdateMessage', uuid, updates: {value}}});
+    });
     document.addEventListener('click', event => {
         const name = event.target.closest?.('tr[data-take]')?.dataset.take;
         const buttons = name ? document.querySelectorAll('button') : [];

@@ -5,9 +5,11 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.view.browser.controls import on_change, on_press
+from ssik_ros.view.browser.guard import LARGEST_PICTURE
 from ssik_ros.view.playback import Playback
 from ssik_ros.view.pose_text import FORMS, read_numbers, read_pose, write_numbers, WRITERS
 from ssik_ros.view.posture_session import PostureSession
@@ -62,6 +64,12 @@ class Host(Protocol):
     ) -> None: ...
 
     def take(self, index: int) -> None: ...
+
+    def highlight(self, rank: int) -> None:
+        """Show one ghost clearly; 0 for none."""
+
+    def take_picture(self, client: Any, most: int = LARGEST_PICTURE) -> NDArray[np.uint8]:
+        """Return the scene (height, width, 4) as a browser shows it."""
 
     def show_bodies(self, is_shown: bool) -> None: ...
 

@@ -1,53 +1,150 @@
-"""A joint path with a scrubber: play, pause, and a slider over the time."""
+"""A joint path with a scrubber: play, pause, a slider over the time, and files to save."""
 
+from collections.abc import Callable
 from functools import partial
+import math
+from pathlib import Path
+import tempfile
 import threading
 import time
 from typing import Any
 
 import numpy as np
 
+from ssik_ros.errors import InvalidOption
+from ssik_ros.view.browser.background_job import BackgroundJob
 from ssik_ros.view.browser.controls import on_change, on_press
 from ssik_ros.view.browser.link_meshes import page_colour
 from ssik_ros.view.browser.panels import Host
+from ssik_ros.view.browser.scene_pictures import on_white
+from ssik_ros.view.copied_commands import write_path_python
+from ssik_ros.view.pictures.robot_pictures import save_animation
+from ssik_ros.view.playback import Playback, write_csv, write_joint_trajectory
 from ssik_ros.view.posture_session import PostureSession
 
 FRAME_INTERVAL = 0.04
 """Time between two postures while a path plays [s]."""
 SPEEDS = {'1/4': 0.25, '1': 1.0, '4': 4.0}
 LINE = page_colour((0.1, 0.55, 0.75))
+WRITERS: dict[str, tuple[str, Callable[[Any, Playback], str]]] = {
+    'CSV': ('path.csv', lambda session, path: write_csv(path)),
+    'JointTrajectory (YAML)': (
+        'trajectory.yaml',
+        lambda session, path: write_joint_trajectory(path),
+    ),
+    'Python': ('path.py', lambda session, path: write_path_python(session)),
+}
+"""Name of the file and its content, by the name of the form."""
+FILM_FORM, FILM = 'film (GIF)', 'path.gif'
+FILM_RATE, FILM_WIDTH, MOST_PICTURES = 10.0, 480, 60
+"""Pictures in a second of a film, their width [pixels], and the most of a film."""
 
 
 class PathPanel:
-    """Plays the path of a page."""
+    """Plays the path of a page, and saves it; hidden until there is one."""
 
     def __init__(self, gui: Any, page: Host) -> None:
         """
-        Make the controls, and draw the line of each tip.
+        Make the controls.
 
         :param gui: viser's controls.
-        :param page: has a path.
+        :param page: its extras have the path, now or later.
         """
-        assert page.extras.playback is not None
-        self._page, self._path = page, page.extras.playback
-        duration = max(self._path.duration, 1e-3)
-        self._slider = gui.add_slider('time [s]', 0.0, duration, duration / 1000.0, 0.0)
-        self._button = gui.add_button('Play')
-        self._speed = gui.add_dropdown('speed', tuple(SPEEDS), initial_value='1')
-        gui.add_markdown(f'{len(self._path.rows)} points, {duration:.2f} s.')
+        self._page = page
+        self._path: Playback | None = None
+        self._lines: list[Any] = []
+        self._slider = gui.add_slider('time [s]', 0.0, 1.0, 1e-3, 0.0, visible=False)
+        self._button = gui.add_button('Play', visible=False)
+        self._speed = gui.add_dropdown('speed', tuple(SPEEDS), initial_value='1', visible=False)
+        self._text = gui.add_markdown('Add waypoints, and plan a path through them.')
+        self._form = gui.add_dropdown('save as', (*WRITERS, FILM_FORM), visible=False)
+        save = gui.add_button('Save the path', visible=False)
         on_change(self._slider, self._scrub)
         on_press(self._button, self._press)
-        for number, points in enumerate(self._path.tip_lines(page.session)):
-            page.scene.add_line_segments(
-                f'/path/{number}',
-                np.stack((points[:-1], points[1:]), axis=1).astype(np.float32),
-                LINE,
-                thickness=0.005 * page.size,
-            )
+
+        async def on_save(event: Any) -> None:
+            page.post(partial(self._save, event.client))
+
+        save.on_click(on_save)
+        self._controls = (self._slider, self._button, self._speed, self._form, save)
+        self._job = BackgroundJob(page, self._say)
         self._now = 0.0
         self._shown: object = None
         self._run: object = None
         """Identity of the present playback, so that an earlier one ends when Play is pressed again."""
+
+    def _take(self, path: Playback | None) -> None:
+        """Set the controls to a path, and draw the line of each tip."""
+        page, self._path, self._now = self._page, path, 0.0
+        page.is_playing = False
+        for line in self._lines:
+            line.remove()
+        self._lines = []
+        for control in self._controls:
+            control.visible = path is not None
+        if path is None:
+            return
+        # The page writes the end below the slider: milliseconds are enough.
+        self._slider.max = max(math.ceil(1e3 * path.duration), 1) / 1e3
+        self._say('')
+        for number, points in enumerate(path.tip_lines(page.session)):
+            segments = np.stack((points[:-1], points[1:]), axis=1).astype(np.float32)
+            thickness = 0.005 * page.size
+            line = page.scene.add_line_segments(
+                f'/path/{number}', segments, LINE, thickness=thickness
+            )
+            self._lines.append(line)
+
+    def _say(self, text: str) -> None:
+        """Show a text about a job; without one, the size of the path."""
+        if self._path is not None:
+            size = f'{len(self._path.rows)} points, {self._path.duration:.2f} s.'
+            self._text.content = text or size
+
+    def _save(self, client: Any) -> None:
+        """Give the path to the browser as a file, in the thread of the session."""
+        path, form = self._path, str(self._form.value)
+        if client is None or path is None:
+            return
+        if form == FILM_FORM:
+            self._film(client)
+            return
+        name, write = WRITERS[form]
+        text = write(self._page.session, path)
+        client.send_file_download(name, text.encode(), save_immediately=True)
+
+    def _film(self, client: Any) -> None:
+        """Play the path slowly, take pictures in the browser that asks, and give it the film; a second press ends that."""
+        if self._job.is_running:
+            self._job.stop()
+            return
+
+        def work(job: BackgroundJob) -> Callable[[], None]:
+            data = self._take_pictures(client, job)
+            return partial(client.send_file_download, FILM, data, save_immediately=True)
+
+        self._page.is_playing = True
+        self._shown = None
+        self._job.start(work)
+
+    def _take_pictures(self, client: Any, job: BackgroundJob) -> bytes:
+        """Return a film of the path as the bytes of a GIF."""
+        path, page, images = self._path, self._page, []
+        duration = 0.0 if path is None else path.duration
+        count = min(MOST_PICTURES, max(2, round(FILM_RATE * duration)))
+        for number, seconds in enumerate(np.linspace(0.0, duration, count).tolist(), 1):
+            page.post(partial(self._go, seconds), 'path', gesture='path')
+            images.append(on_white(page.take_picture(client, FILM_WIDTH)))
+            if path is not self._path or not page.is_playing:
+                raise InvalidOption('The film ended early: somebody moved the robot.')
+            if job.is_cancelled:
+                break
+            job.say(f'Filming, {number} of {count} pictures. Press again to stop.')
+        page.is_playing = False
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, FILM)
+            save_animation(file, images, (count - 1) / max(duration, 0.1))
+            return file.read_bytes()
 
     def _scrub(self, value: float) -> None:
         self._page.is_playing = False
@@ -55,6 +152,8 @@ class PathPanel:
 
     def _go(self, seconds: float) -> None:
         """Show the robot at a time; called in the thread of the session."""
+        if self._path is None:
+            return
         self._now = min(max(seconds, 0.0), self._path.duration)
         self._path.show(self._page.session, self._now)
         self._shown = self._page.session.outcome
@@ -70,21 +169,27 @@ class PathPanel:
 
     def _play(self, run: object) -> None:
         """Post one posture after the other until the end, a press, or another event that moves the robot."""
-        begun = 0.0 if self._now >= self._path.duration else self._now
+        path = self._path
+        if path is None:
+            self._page.is_playing = False
+            return
+        begun = 0.0 if self._now >= path.duration else self._now
         speed, start = SPEEDS[str(self._speed.value)], time.monotonic()
         self._page.post(lambda: self._go(begun), 'path', gesture='path')
-        while self._page.is_playing and begun < self._path.duration:
+        while self._page.is_playing and begun < path.duration:
             time.sleep(FRAME_INTERVAL)
-            if run is not self._run:
+            if run is not self._run or path is not self._path:
                 return
             seconds = begun + speed * (time.monotonic() - start)
             self._page.post(partial(self._go, seconds), 'path', gesture='path')
-            if seconds >= self._path.duration:
+            if seconds >= path.duration:
                 break
         self._page.is_playing = False
         self._page.post(lambda: None, 'path end')
 
     def show(self, session: PostureSession) -> None:
+        if self._page.extras.playback is not self._path:
+            self._take(self._page.extras.playback)
         if (
             self._page.is_playing
             and self._shown is not None

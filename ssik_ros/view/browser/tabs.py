@@ -8,6 +8,7 @@ from ssik_ros.view.browser.camera_panel import CameraPanel
 from ssik_ros.view.browser.copy_panel import CopyPanel
 from ssik_ros.view.browser.curve_panel import CurvePanel
 from ssik_ros.view.browser.joint_panel import JointPanel
+from ssik_ros.view.browser.measure_panel import MeasurePanel
 from ssik_ros.view.browser.mechanism_panels import LoopPanel, TaskPanel
 from ssik_ros.view.browser.obstacle_panel import ObstaclePanel
 from ssik_ros.view.browser.panels import (
@@ -19,7 +20,9 @@ from ssik_ros.view.browser.panels import (
 from ssik_ros.view.browser.path_panel import PathPanel
 from ssik_ros.view.browser.reach_panel import ReachPanel
 from ssik_ros.view.browser.reason_panel import ReasonPanel
+from ssik_ros.view.browser.scene_pictures import PicturePanel
 from ssik_ros.view.browser.solver_panel import SolverPanel
+from ssik_ros.view.browser.waypoint_panel import WaypointPanel
 from ssik_ros.view.loop_session import LoopSession
 from ssik_ros.view.posture_session import PostureSession
 from ssik_ros.view.session import REDUNDANT, Session
@@ -50,10 +53,16 @@ def list_tabs(page: Host) -> dict[str, Sequence[MakePanel]]:
     :param page: the page.
     """
     session = page.session
-    tabs: dict[str, Sequence[MakePanel]] = {'Target': [TargetPanel], 'Joints': [JointPanel]}
+    tabs: dict[str, Sequence[MakePanel]] = {
+        'Target': [TargetPanel, PicturePanel],
+        'Joints': [JointPanel],
+    }
     tabs |= _own_tabs(session)
     tabs['Obstacles'] = [ObstaclePanel]
-    if page.extras.playback is not None:
+    tabs['Measures'] = [MeasurePanel]
+    if isinstance(session, Session) and len(session.tips) == 1:
+        tabs['Path'] = [WaypointPanel, PathPanel]
+    elif page.extras.playback is not None:
         tabs['Path'] = [PathPanel]
     if page.extras.cloud is not None:
         tabs['Reach'] = [ReachPanel]

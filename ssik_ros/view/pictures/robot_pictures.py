@@ -1,6 +1,7 @@
 """Pictures and animations of a robot in several states, as arrays and as files."""
 
 from collections.abc import Collection, Sequence
+import io
 import itertools
 from pathlib import Path
 
@@ -111,6 +112,17 @@ def save_picture(path: str | Path, image: NDArray[np.uint8]) -> None:
     :param image: (height, width, 3) bytes, or (height, width, 4) for a format with transparency.
     """
     Image.fromarray(image).save(path)
+
+
+def write_png(image: NDArray[np.uint8]) -> bytes:
+    """
+    Return a picture as the bytes of a PNG file.
+
+    :param image: (height, width, 3) bytes, or (height, width, 4) with transparency.
+    """
+    stream = io.BytesIO()
+    Image.fromarray(image).save(stream, 'PNG')
+    return stream.getvalue()
 
 
 def save_animation(path: str | Path, images: Sequence[NDArray[np.uint8]], rate: float) -> None:

@@ -1,0 +1,41 @@
+"""The joint path of an arm, which shows itself."""
+
+from collections.abc import Callable
+import dataclasses
+from pathlib import Path
+from typing import Any, TYPE_CHECKING
+
+from ssik_ros.arguments import names_keywords
+from ssik_ros.errors import InvalidOption, tells_near_names
+from ssik_ros.paths.requests import ToolPath
+from ssik_ros.value_class import dataclass
+
+if TYPE_CHECKING:
+    from ssik_ros.view.session import Session
+
+
+@tells_near_names
+@dataclass(frozen=True, eq=False)
+class ArmPath(ToolPath):
+    """The joint path of an arm, which shows itself."""
+
+    open_session: 'Callable[[], Session] | None' = dataclasses.field(default=None, repr=False)
+    """Returns a session of the viewer in which the path is shown."""
+
+    @names_keywords
+    def show(self, *, picture: str | Path | None = None, port: int = 8080) -> Any:
+        """
+        Play the path in the browser, in a notebook, or as a file; of a failed plan, play the longest piece.
+
+        :param picture: an HTML file to write instead of opening a page.
+        :param port: port of the page.
+        :returns: the path of the file; in a notebook a scene that can be turned; else the page, which lives as long as the
+            program or until its ``close()``.
+        :raises InvalidOption: if no joint path was found.
+        :raises SolverError: when viser is missing; ``pip install 'ssik_ros[view]'`` brings it.
+        """
+        from ssik_ros.manipulator.arm_display import show_path
+
+        if self.open_session is None or not len(self.positions):
+            raise InvalidOption(f'There is no joint path to show. {self.reason}'.rstrip())
+        return show_path(self.open_session(), self, picture, port)

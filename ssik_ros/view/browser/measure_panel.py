@@ -1,0 +1,109 @@
+"""Measures of the posture, drawn: the manipulability ellipsoid of the tip, and the nearest pair of bodies."""
+
+from typing import Any
+
+import numpy as np
+
+from ssik_ros.model.collision.scene import NearestPair
+from ssik_ros.view.browser.controls import on_change
+from ssik_ros.view.browser.link_meshes import page_colour, page_pose
+from ssik_ros.view.browser.panels import Host, plain
+from ssik_ros.view.limit_room import short
+from ssik_ros.view.posture_session import PostureSession
+from ssik_ros.view.session import Session
+from ssik_ros.view.velocity_ellipsoid import VelocityEllipsoid
+
+SCALE = 0.25
+"""Length of a radius of 1 m/s for 1 rad/s [m]."""
+FLATTEST = 1e-3
+"""Least radius that is drawn, as a part of the largest one."""
+NEARLY_FLAT = 0.05
+"""Ratio of the radii below which a posture is called nearly singular."""
+COLOUR, WARNING = page_colour((0.3, 0.55, 0.85)), page_colour((0.95, 0.55, 0.15))
+NOTHING = np.zeros((1, 2, 3), dtype=np.float32)
+
+
+class MeasurePanel:
+    """Draws the ellipsoid and the nearest pair, each if it is wanted."""
+
+    def __init__(self, gui: Any, page: Host) -> None:
+        """
+        Make the controls and the shapes, hidden.
+
+        :param gui: viser's controls.
+        :param page: the page.
+        """
+        self._page = page
+        has_ellipsoid = isinstance(page.session, Session) and len(page.session.tips) == 1
+        self._wants_ellipsoid = self._wants_pair = False
+        box = gui.add_checkbox('manipulability ellipsoid', False, visible=has_ellipsoid)
+        self._ellipsoid_text = gui.add_markdown('')
+        on_change(box, lambda value: page.post(lambda: self._want(value, self._wants_pair)))
+        box = gui.add_checkbox('nearest pair of bodies', False)
+        self._pair_text = gui.add_markdown('')
+        on_change(box, lambda value: page.post(lambda: self._want(self._wants_ellipsoid, value)))
+        scene, size = page.scene, page.size
+        self._ball = scene.add_icosphere(
+            '/ellipsoid', 1.0, COLOUR, opacity=0.35, cast_shadow=False, visible=False
+        )
+        self._weakest = scene.add_line_segments(
+            '/weakest', NOTHING, WARNING, thickness=0.006 * size, visible=False
+        )
+        self._pair = scene.add_line_segments(
+            '/nearest_pair', NOTHING, WARNING, thickness=0.008 * size, visible=False
+        )
+
+    def _want(self, ellipsoid: bool, pair: bool) -> None:
+        self._wants_ellipsoid, self._wants_pair = ellipsoid, pair
+
+    def show(self, session: PostureSession) -> None:
+        own = None
+        if self._wants_ellipsoid and isinstance(session, Session):
+            own = session.velocity_ellipsoid()
+        for shape in (self._ball, self._weakest):
+            if shape.visible != (own is not None):
+                shape.visible = own is not None
+        text = '' if own is None else describe_ellipsoid(own)
+        if self._ellipsoid_text.content != text:
+            self._ellipsoid_text.content = text
+        if own is None:
+            return
+        self._ball.wxyz, self._ball.position = page_pose(own.pose)
+        radii = SCALE * np.maximum(own.radii, FLATTEST * own.radii[0])
+        self._ball.scale = tuple(float(radius) for radius in radii)
+        place, half = own.pose[:3, 3], SCALE * own.radii[0] * own.weakest
+        self._weakest.points = np.array([[place - half, place + half]], dtype=np.float32)
+
+    def show_details(self, session: PostureSession) -> None:
+        pair = session.nearest_pair() if self._wants_pair else None
+        if self._pair.visible != (pair is not None):
+            self._pair.visible = pair is not None
+        if pair is not None:
+            self._pair.points = pair.points[None].astype(np.float32)
+        self._pair_text.content = plain(describe_pair(pair)) if self._wants_pair else ''
+
+
+def describe_ellipsoid(own: VelocityEllipsoid) -> str:
+    """
+    Return in which direction the tip moves least, as Markdown.
+
+    :param own: the ellipsoid.
+    """
+    x, y, z = own.weakest
+    least, most = (plain(short(float(own.radii[k]))) for k in (2, 0))
+    kind = '**Nearly singular.** ' if own.ratio < NEARLY_FLAT else ''
+    text = f'The tip moves least along the orange line, {plain(f"({x:.2f}, {y:.2f}, {z:.2f})")}: '
+    return f'{kind}{text}{least} of at most {most} m/s, for joints at 1 rad/s.'
+
+
+def describe_pair(pair: NearestPair | None) -> str:
+    """
+    Return the nearest pair as text.
+
+    :param pair: the pair; None if nothing is checked.
+    """
+    if pair is None:
+        return 'No pair of bodies is checked: the robot has no collision shapes.'
+    apart = f'{1e3 * abs(pair.distance):.0f} mm'
+    how = 'overlap by' if pair.distance < 0.0 else 'are apart by'
+    return f'{pair.first} and {pair.second} {how} {apart}.'

@@ -1,0 +1,57 @@
+"""Pictures of the scene, drawn by the browser that asks for them."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssik_ros.view.browser.background_job import BackgroundJob
+from ssik_ros.view.browser.panels import Host
+from ssik_ros.view.pictures.robot_pictures import write_png
+from ssik_ros.view.posture_session import PostureSession
+
+FILE = 'robot.png'
+
+
+class PicturePanel:
+    """A button that saves the scene as its browser shows it."""
+
+    def __init__(self, gui: Any, page: Host) -> None:
+        """
+        Make the button.
+
+        :param gui: viser's controls.
+        :param page: the page.
+        """
+        self._page = page
+        self._job = BackgroundJob(page, lambda text: None)
+        hint = 'the scene without its ground, as a PNG'
+        button = gui.add_button('Save a picture', hint=hint)
+
+        async def on_click(event: Any) -> None:
+            if event.client is not None and not self._job.is_running:
+                self._job.start(partial(self._take, event.client))
+
+        button.on_click(on_click)
+
+    def _take(self, client: Any, job: BackgroundJob) -> Callable[[], None]:
+        """Return an event that gives the picture to the browser."""
+        data = write_png(self._page.take_picture(client))
+        return partial(client.send_file_download, FILE, data, save_immediately=True)
+
+    def show(self, session: PostureSession) -> None:
+        """Wait until somebody presses the button."""
+
+    show_details = show
+
+
+def on_white(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """
+    Return a picture (height, width, 3) on a white ground.
+
+    :param image: (height, width, 4) with a transparent ground.
+    """
+    alpha = image[:, :, 3:] / 255.0
+    return np.asarray(np.rint(image[:, :, :3] * alpha + 255.0 * (1.0 - alpha)), np.uint8)

@@ -1,0 +1,152 @@
+"""A scene as one HTML file that needs neither a server nor a network: a robot to turn, and a path to play."""
+
+import contextlib
+import html
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ssik_ros.errors import InvalidOption, SolverError
+from ssik_ros.view.browser.guard import Admission, Guard, import_extra
+from ssik_ros.view.browser.link_meshes import (
+    GhostMeshes,
+    indexed,
+    page_colour,
+    page_pose,
+    RobotMeshes,
+    SEGMENTS,
+)
+from ssik_ros.view.browser.private_server import open_server
+from ssik_ros.view.browser.scenery import bounds_of, set_scenery, size_of
+from ssik_ros.view.obstacles import OBSTACLE, obstacle_surface
+from ssik_ros.view.pictures.robot_pictures import GHOSTS
+from ssik_ros.view.pictures.robot_solids import RobotSolids
+from ssik_ros.view.playback import Playback
+from ssik_ros.view.posture_session import PostureSession
+from ssik_ros.view.recordings import check_suffix
+
+RATE = 20.0
+"""Postures in a second of a path."""
+MOST_POSTURES = 600
+AXIS_LENGTH = 0.1
+"""Length of the axes at a target, as a part of the robot's size."""
+LINE = page_colour((0.1, 0.55, 0.75))
+SUFFIXES = ('.html', '.htm')
+PLAIN = '={darkMode:false}'
+FOLLOWS = "={darkMode:matchMedia('(prefers-color-scheme: dark)').matches}"
+HEIGHT = 420
+"""Of a scene in a notebook [pixels]."""
+
+
+def make_html(session: PostureSession, playback: Playback | None = None) -> str:
+    """
+    Return a session as an HTML page: the robot, its branches as ghosts, targets and obstacles.
+
+    :param session: the session.
+    :param playback: a path that the page plays, instead of the branches.
+    :raises SolverError: when viser is not installed.
+    """
+    import_extra('viser')
+    if playback is None:
+        session.complete()
+    with contextlib.redirect_stdout(io.StringIO()):
+        server = open_server(Guard(Admission()), '127.0.0.1', 0)
+        try:
+            return _record(server, session, playback)
+        finally:
+            server.stop()
+
+
+def _record(server: Any, session: PostureSession, playback: Playback | None) -> str:
+    """Return the page of a scene that a server holds."""
+    solids = RobotSolids(session.robot, segments=SEGMENTS)
+    bounds = bounds_of(solids, session.state)
+    size = size_of(bounds)
+    set_scenery(server, bounds, size)
+    robot = RobotMeshes(server.scene, solids, '/robot')
+    robot.place(session.state)
+    _add_obstacles(server.scene, session)
+    if playback is None:
+        _add_targets(server.scene, session, size)
+        states = [session.state_with(branch.positions) for branch in session.branches]
+        if states:
+            GhostMeshes(server.scene, solids, GHOSTS).place(states)
+        recording = server.get_scene_serializer()
+    else:
+        recording = _play(server, robot, session, playback, size)
+    page: str = recording.as_html()
+    if PLAIN not in page:
+        raise SolverError('This version of viser writes pages of another form.')
+    return page.replace(PLAIN, FOLLOWS, 1)
+
+
+def _add_targets(scene: Any, session: PostureSession, size: float) -> None:
+    """Add axes at the targets."""
+    for number, pose in enumerate(session.targets.values()):
+        wxyz, position = page_pose(pose)
+        lengths = {'axes_length': AXIS_LENGTH * size, 'axes_radius': 0.05 * AXIS_LENGTH * size}
+        scene.add_frame(f'/targets/{number}', wxyz=wxyz, position=position, **lengths)
+
+
+def _add_obstacles(scene: Any, session: PostureSession) -> None:
+    """Add the obstacles."""
+    for number, item in enumerate(session.obstacles):
+        vertices, triangles = indexed(obstacle_surface(item))
+        wxyz, position = page_pose(item.pose)
+        scene.add_mesh_simple(
+            f'/obstacles/{number}',
+            vertices,
+            triangles,
+            color=page_colour(OBSTACLE),
+            side='double',
+            wxyz=wxyz,
+            position=position,
+        )
+
+
+def _play(
+    server: Any, robot: RobotMeshes, session: PostureSession, playback: Playback, size: float
+) -> Any:
+    """Return the recording of a path; the session stays where it is."""
+    for number, points in enumerate(playback.tip_lines(session)):
+        segments = np.stack((points[:-1], points[1:]), axis=1).astype(np.float32)
+        server.scene.add_line_segments(f'/path/{number}', segments, LINE, thickness=0.005 * size)
+    count = min(MOST_POSTURES, max(2, round(RATE * playback.duration)))
+    times = np.linspace(0.0, playback.duration, count)
+    robot.place(playback.state_at(0.0, session.state))
+    recording = server.get_scene_serializer()
+    for pause, time in zip(np.diff(times), times[1:], strict=True):
+        recording.insert_sleep(float(pause))
+        robot.place(playback.state_at(float(time), session.state))
+    return recording
+
+
+def save_html(session: PostureSession, path: Path, playback: Playback | None = None) -> None:
+    """
+    Write a session as one HTML file.
+
+    :param session, playback: as for :func:`make_html`.
+    :param path: the file.
+    :raises InvalidOption: for a file that cannot be written, or has another ending.
+    """
+    check_suffix(path, SUFFIXES)
+    try:
+        path.write_text(make_html(session, playback), encoding='utf-8')
+    except OSError as error:
+        raise InvalidOption(f"'{path}' cannot be written: {error.strerror or error}.") from error
+
+
+class InlineScene:
+    """A scene that a notebook shows, without a server; ``html`` is its page."""
+
+    def __init__(self, page: str) -> None:
+        """Take the page."""
+        self.html = page
+
+    def _repr_html_(self) -> str:
+        """Return the page inside a frame, for a notebook."""
+        source = html.escape(self.html, quote=True)
+        style = f'width:100%;height:{HEIGHT}px;border:none;display:block'
+        return f'<iframe srcdoc="{source}" style="{style}" title="robot"></iframe>'

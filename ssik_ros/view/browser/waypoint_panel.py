@@ -1,0 +1,194 @@
+"""Waypoints on a page: record the target, list and remove, and plan the joint path through them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ssik_ros.errors import counted
+from ssik_ros.paths.requests import PathProgress
+from ssik_ros.server.requests.poses import numbers_of_pose
+from ssik_ros.view.browser.background_job import BackgroundJob
+from ssik_ros.view.browser.controls import on_press
+from ssik_ros.view.browser.link_meshes import page_colour, page_pose
+from ssik_ros.view.browser.panels import Host, plain
+from ssik_ros.view.playback import Playback
+from ssik_ros.view.session import Session
+from ssik_ros.view.waypoints import (
+    make_problem,
+    plan_waypoints,
+    record_waypoint,
+    waypoints_in_base,
+)
+
+PLAN, STOP = 'Plan the path', 'Stop planning'
+NONE = 'none'
+WAYPOINT_AXIS_LENGTH = 0.06
+"""Length of the axes of a waypoint, as a part of the robot's size."""
+LINE = page_colour((0.55, 0.55, 0.6))
+
+
+class WaypointPanel:
+    """Records waypoints, and plans the path that the path panel plays."""
+
+    def __init__(self, gui: Any, page: Host) -> None:
+        """
+        Make the controls.
+
+        :param gui: viser's controls.
+        :param page: shows a session with one tip.
+        """
+        self._page = page
+        self._drawn: list[Any] = []
+        self._nodes: list[Any] = []
+        on_press(gui.add_button('Add a waypoint', hint='where the target is now'), self._add)
+        self._text = gui.add_markdown('')
+        self._choice = gui.add_dropdown('waypoint', (NONE,))
+        self._buttons = {
+            'Go to this waypoint': self._go,
+            'Remove this waypoint': self._remove,
+            'Remove all waypoints': self._clear,
+        }
+        self._handles = [gui.add_button(label, visible=False) for label in self._buttons]
+        for handle, action in zip(self._handles, self._buttons.values(), strict=True):
+            on_press(handle, action)
+        self._plan_button = gui.add_button(PLAN, disabled=True)
+        on_press(self._plan_button, self._press_plan)
+        self._progress = gui.add_markdown('')
+        self._job = BackgroundJob(page, self._say)
+
+    def _say(self, text: str) -> None:
+        if self._progress.content != text:
+            self._progress.content = text
+
+    def _add(self) -> None:
+        def add() -> None:
+            record_waypoint(self._page.session)
+            self._list(self._page.session)
+            self._choice.value = str(len(self._page.session.waypoints))
+
+        self._page.post(add)
+
+    def _chosen(self) -> int:
+        """Return the index of the chosen waypoint; -1 for none."""
+        name = str(self._choice.value)
+        index = -1 if name == NONE else int(name) - 1
+        return index if index < len(self._page.session.waypoints) else -1
+
+    def _go(self) -> None:
+        self._with_chosen(self._go_to)
+
+    def _go_to(self, index: int) -> None:
+        session = self._page.session
+        session.remember()
+        session.move_target(session.tips[0], session.waypoints[index])
+
+    def _remove(self) -> None:
+        self._with_chosen(lambda index: self._page.session.waypoints.pop(index))
+
+    def _with_chosen(self, action: Callable[[int], Any]) -> None:
+        def act() -> None:
+            index = self._chosen()
+            if index >= 0:
+                action(index)
+
+        self._page.post(act)
+
+    def _clear(self) -> None:
+        self._page.post(lambda: self._page.session.waypoints.clear())
+
+    def _press_plan(self) -> None:
+        self._job.stop() if self._job.is_running else self._page.post(self._plan)
+
+    def _plan(self) -> None:
+        """Start to plan the path through the present waypoints."""
+        session = self._page.session
+        problem, corners = make_problem(session), list(waypoints_in_base(session))
+
+        def work(job: BackgroundJob) -> Callable[[], None]:
+            playback = plan_waypoints(
+                problem, corners, lambda own: job.say(describe(own)), lambda: job.is_cancelled
+            )
+            return lambda: self._take(playback)
+
+        self._job.start(work)
+
+    def _take(self, playback: Playback) -> None:
+        """Hand a path to the path panel, and show its start."""
+        page = self._page
+        page.extras = page.extras._replace(playback=playback)
+        page.session.remember()
+        playback.show(page.session, 0.0)
+
+    def show(self, session: Session) -> None:
+        if len(session.waypoints) != len(self._drawn) or any(
+            own is not drawn for own, drawn in zip(session.waypoints, self._drawn)
+        ):
+            self._list(session)
+        self._plan_button.disabled = len(session.waypoints) < 2
+        label = STOP if self._job.is_running else PLAN
+        if self._plan_button.label != label:
+            self._plan_button.label = label
+
+    def _list(self, session: Session) -> None:
+        """Write and draw the waypoints."""
+        self._drawn = list(session.waypoints)
+        count = len(self._drawn)
+        names = tuple(str(k + 1) for k in range(count)) or (NONE,)
+        chosen = self._choice.value
+        if tuple(self._choice.options) != names:
+            self._choice.options = names
+            self._choice.value = chosen if chosen in names else names[-1]
+        for handle in self._handles:
+            handle.visible = count > 0
+        self._text.content = '\n'.join(
+            [f'{counted(count, "waypoint")}; a path needs two.' if count < 2 else '', '']
+            + [f'{k + 1}. {plain(describe_place(own))}' for k, own in enumerate(self._drawn)]
+        )
+        self._draw()
+
+    def _draw(self) -> None:
+        """Draw axes at each waypoint, and the lines between them."""
+        for node in self._nodes:
+            node.remove()
+        self._nodes = []
+        if not self._drawn:
+            return
+        scene, size, poses = self._page.scene, self._page.size, np.array(self._drawn)
+        rows = [page_pose(pose) for pose in poses]
+        axes = scene.add_batched_axes(
+            '/waypoints/axes',
+            np.array([row[0] for row in rows]),
+            np.array([row[1] for row in rows]),
+            axes_length=WAYPOINT_AXIS_LENGTH * size,
+            axes_radius=0.06 * WAYPOINT_AXIS_LENGTH * size,
+        )
+        self._nodes.append(axes)
+        if len(rows) > 1:
+            places = poses[:, :3, 3]
+            lines = np.stack((places[:-1], places[1:]), axis=1).astype(np.float32)
+            self._nodes.append(
+                scene.add_line_segments('/waypoints/lines', lines, LINE, thickness=0.003 * size)
+            )
+
+    def show_details(self, session: Session) -> None:
+        """Everything is shown at once."""
+
+
+def describe(progress: PathProgress) -> str:
+    """
+    Return the progress of a plan as text.
+
+    :param progress: the progress.
+    """
+    return f'Planning, {100.0 * progress.part:.0f} %: {progress.phase}.'
+
+
+def describe_place(pose: Any) -> str:
+    """
+    Return the position of a pose as text [mm].
+
+    :param pose: (4, 4).
+    """
+    x, y, z, *_ = numbers_of_pose(pose)
+    return f'x {1e3 * x:.0f}, y {1e3 * y:.0f}, z {1e3 * z:.0f} mm'

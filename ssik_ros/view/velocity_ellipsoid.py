@@ -1,0 +1,50 @@
+"""
+The manipulability ellipsoid of a tip: the velocities that joint velocities of norm 1 give.
+
+**Problem.** v = J dq with the upper three rows of the Jacobian, and norm(dq) <= 1. The set of all v is an ellipsoid.
+
+**Method.** J = U S V^T. The columns of U are its axes, the singular values in S are its radii. A radius of zero is a
+direction in which the tip cannot move: the posture is singular.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+
+
+class VelocityEllipsoid(NamedTuple):
+    """Velocities of a tip for joint velocities of norm 1."""
+
+    pose: FloatArray
+    """(4, 4) of the ellipsoid in the model frame; its axes are the columns of the rotation."""
+    radii: FloatArray
+    """(3,) velocity along each axis, largest first [m/s for 1 rad/s]."""
+
+    @property
+    def ratio(self) -> float:
+        """Return the smallest radius as a part of the largest one; 0 at a singularity."""
+        return float(self.radii[2] / max(self.radii[0], 1e-12))
+
+    @property
+    def weakest(self) -> FloatArray:
+        """Return the direction (3,) in which the tip moves least, in the model frame."""
+        direction: FloatArray = self.pose[:3, 2]
+        return direction
+
+
+def make_ellipsoid(jacobian: FloatArray, place: FloatArray) -> VelocityEllipsoid:
+    """
+    Return the ellipsoid of a Jacobian.
+
+    :param jacobian: (3, n) linear velocity of the tip in the model frame per joint velocity.
+    :param place: (3,) of the tip in the model frame [m].
+    """
+    axes, values, _ = np.linalg.svd(jacobian)
+    if np.linalg.det(axes) < 0.0:
+        axes[:, 2] *= -1.0
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = axes, place
+    # An arm with fewer than three joints has fewer singular values.
+    return VelocityEllipsoid(pose, np.pad(values, (0, 3 - len(values))))

@@ -1,0 +1,123 @@
+"""Waypoints that a user records in a viewer, and the joint path that is planned through them."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import InvalidOption, InvalidTarget, quote
+from ssik_ros.paths.path_file import PathProblem
+from ssik_ros.paths.planner import plan_tool_path
+from ssik_ros.paths.requests import PathProgress
+from ssik_ros.paths.waypoints import straight_lines
+from ssik_ros.server.paths.plan_timing import time_plan
+from ssik_ros.server.paths.planned_lines import place_in_link
+from ssik_ros.server.requests.motion_limits import scaled_limits
+from ssik_ros.view.playback import JointPath, Playback
+from ssik_ros.view.relaxations import Relaxations
+from ssik_ros.view.session import Session
+
+MOST_RECORDED = 100
+LONGEST_PLANNING = 30.0
+"""Budget of a plan [s]."""
+
+
+def record_waypoint(session: Session) -> None:
+    """
+    Append the present pose of the target to the waypoints of a session.
+
+    :param session: the session; its group has one tip.
+    :raises InvalidOption: if there are too many waypoints, or several tips.
+    """
+    if len(session.tips) != 1:
+        raise InvalidOption(
+            f'Group {quote(session.group.name)} has {len(session.tips)} tips; a tool path has one.'
+        )
+    if len(session.waypoints) >= MOST_RECORDED:
+        raise InvalidOption(f'There are {MOST_RECORDED} waypoints; remove one first.')
+    session.waypoints.append(session.targets[session.tips[0]].copy())
+
+
+def waypoints_in_base(session: Session) -> FloatArray:
+    """
+    Return the waypoints (m, 4, 4) of a session in the base link of its group.
+
+    :param session: the session.
+    :raises InvalidOption: if there are fewer than two.
+    """
+    if len(session.waypoints) < 2:
+        raise InvalidOption('A path needs two waypoints: drag the target, and add another one.')
+    base = session.server.frames.model_in_link(session.group.base_link, session.state)
+    placed: FloatArray = base @ np.array(session.waypoints)
+    return placed
+
+
+def make_problem(session: Session) -> PathProblem:
+    """
+    Return the tool path on straight lines through the waypoints of a session.
+
+    :param session: the session; its obstacles count if it avoids collisions.
+    :raises InvalidOption: for fewer than two waypoints, and if something is relaxed.
+    """
+    if session.relaxations != Relaxations():
+        raise InvalidOption('A path is of the robot as it is: take back what you released.')
+    settings: dict[str, object] = {'state': session.state.positions.copy()}
+    if session.avoids_collisions:
+        base = session.server.frames.model_in_link(session.group.base_link, session.state)
+        settings['obstacles'] = place_in_link(session.obstacles, base)
+    lines = straight_lines(waypoints_in_base(session))
+    return PathProblem('waypoints', session.robot, session.group, lines, settings)
+
+
+def plan_waypoints(
+    problem: PathProblem,
+    corners: Sequence[FloatArray] = (),
+    report: Callable[[PathProgress], None] | None = None,
+    is_cancelled: Callable[[], bool] | None = None,
+) -> Playback:
+    """
+    Return the best joint path of a problem, with times that keep velocity and acceleration limits.
+
+    :param problem: of :func:`make_problem`.
+    :param corners: (4, 4) recorded waypoints in the base frame, which the error of a failed plan counts.
+    :param report, is_cancelled: as for :class:`ssik_ros.paths.requests.ToolPathRequest`.
+    :raises InvalidTarget: if no joint path passes all waypoints; with the reason.
+    :raises SsikError: for a chain without closed form.
+    """
+    control = {
+        'report_progress': report,
+        'is_cancelled': is_cancelled,
+        'timeout': LONGEST_PLANNING,
+    }
+    settings = {**problem.settings, **control}
+    path = plan_tool_path(problem.robot, problem.group, problem.waypoints, **settings)
+    if not path.valid:
+        where = find_leg(problem.waypoints, corners, path.failed_waypoint)
+        # The plan counts the poses on the lines, which are not the recorded waypoints.
+        reason = path.reason.replace('Waypoint', 'Pose').replace('waypoint', 'pose')
+        raise InvalidTarget(
+            f'No joint path passes all waypoints. {where}{reason} Poses are 1 cm apart on the lines, or less.'
+        )
+    limits = scaled_limits(problem.robot, problem.group, 1.0, 1.0)
+    timed = time_plan(path, problem.group, limits, problem.waypoints, problem.settings).path
+    rows = JointPath(path.joint_names, timed.positions, timed.times, timed.velocities)
+    return Playback(problem.robot, rows)
+
+
+def find_leg(poses: FloatArray, corners: Sequence[FloatArray], failed: int) -> str:
+    """
+    Return which recorded waypoints the failed pose of a plan lies between, as a sentence; empty if unknown.
+
+    :param poses: (k, 4, 4) on straight lines through the corners.
+    :param corners: (4, 4) recorded waypoints.
+    :param failed: index of the pose; -1 if unknown.
+    """
+    if failed < 0 or not len(corners):
+        return ''
+    passed = sum(any(np.array_equal(pose, own) for pose in poses[:failed]) for own in corners)
+    if not passed:
+        return 'It fails at waypoint 1. '
+    last = min(passed + 1, len(corners))
+    if np.array_equal(poses[failed], corners[last - 1]):
+        return f'It fails at waypoint {last}. '
+    return f'It fails between waypoints {last - 1} and {last}. '
