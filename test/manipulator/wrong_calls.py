@@ -280,7 +280,7 @@ class World:
             'Environment': {'name': 'new'}, 'Overlay': {'world': env}, 'KinBodyJoint': {'axis': np.array([0.0, 0, 1])},
             'IkJoint.bring_inside': {}, 'Manipulator.tracker': {}, 'compat.load': {'data': compat.save(handle)},
             'ArmScene': {}, 'TaskSet.generate_path': {'tip': tip}, 'TaskSet.follow_path': {'poses': [np.eye(4)]},
-            'Joint.set_position': {'position': 0.1}, 'SolveRequest': {'targets': pose},
+            'Joint.set_position': {'position': 0.1}, 'SolveRequest': {'targets': pose}, 'Tracker.set_posture': {'posture': q},
             'TaskSet.add_task_from_scene': {'base': None, 'tip': 'tool0', 'target': 'wrist_1_link'},
         }  # fmt: skip
         world_object = WorldObject('box', np.eye(4), (shape,))
