@@ -68,7 +68,8 @@ class SearchOptions:
     configs: ArrayLike = ()
     """Configurations (k, n) known before, merged into the result."""
     workers: int = 1
-    """Threads; the result does not depend on their number unless time runs out."""
+    """Most threads; the result does not depend on their number unless time runs out. Functions of dependent joints are called by
+    one thread."""
     merge_tolerance: float = 1e-4
     """Configurations nearer than this in every joint are one [rad or m]."""
     target: ArrayLike | None = None
@@ -182,7 +183,8 @@ class _ConfigurationSearch:
 
     def _candidates(self, end: int, deadline: int) -> Iterator[FloatArray]:
         """Yield solutions as values of all joints (nq,), in the order of their starts."""
-        if self.settings.workers == 1:
+        # Joints that functions of the user move are part of the world, which threads cannot share.
+        if self.settings.workers == 1 or self.plan.slaves:
             yield from self._scan(0, end, deadline, self.plan.work)
             return
         works = [self.plan.work.copy() for _ in range(self.settings.workers)]

@@ -1,6 +1,7 @@
 """Configurations, alternates and paths: verified, in order, reproducible, and without a trace in the environment."""
 
 import itertools
+import threading
 
 from made_worlds import put_goal, serial_arm
 import numpy as np
@@ -66,6 +67,22 @@ def test_results_depend_on_the_seed_and_on_nothing_else(arm):
         len({arm.task_set('arm').find_configs(seed=s, **few).round(6).tobytes() for s in range(6)})
         > 1
     )
+
+
+def test_joints_that_a_function_moves_are_searched_by_one_thread(arm):
+    """The function moves the world that it belongs to; two threads would move the same one."""
+    threads = set()
+
+    def half(value):
+        threads.add(threading.get_ident())
+        return 0.5 * value
+
+    arm.joints[5].depend_on(arm.joints[1], function=half)
+    options = {'find_multiple': True, 'max_samples': 60}
+    first = arm.task_set('arm').find_configs(**options)
+    threads.clear()
+    assert arm.task_set('arm').find_configs(workers=3, **options).tobytes() == first.tobytes()
+    assert threads == {threading.get_ident()}
 
 
 def test_the_current_configuration_is_the_first_start(arm):
