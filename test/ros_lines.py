@@ -16,7 +16,7 @@ NODES = ('ik_server', 'ik_stream', 'ik_view', 'joint_state_relay')
 OWN_ARGUMENTS = {
     *('namespace', 'log_level', 'use_sim_time', 'params_file', 'respawn'),
     *('config', 'samples', 'output_dir', 'start_server', 'robot', 'service', 'seeds'),
-    *('mechanism', 'rate', 'solver', '__ns'),
+    *('mechanism', 'rate', 'solver', '__ns', 'state_publisher', 'rviz'),
 }
 """Arguments of the launch files, and remappings, that no parameter of a node makes."""
 

@@ -107,7 +107,8 @@ def test_an_index_outside_of_its_table_is_refused(packed, memory_size):
         ),
         *(('SEARCH', 0, 2), ('SEARCH', 3, 5), ('SEARCH', 3 + 8, 40)),
         ('SEARCH', 3 + layout.WORK_SIZE, 717),
-        *(('FK_INTS', 0, 7), ('FK_INTS', 84, 6), ('FK_INTS', 94, 6), ('FK_INTS', 95, 8)),
+        *(('FK_INTS', 0, 7), ('FK_INTS', layout.HEADER + 42, 6)),
+        *(('FK_INTS', layout.HEADER + 52, 6), ('FK_INTS', layout.HEADER + 53, 8)),
         *(('INTS', 0, 7), ('INTS', 2, 2), ('INTS', 7, 6), ('INTS', 15, 0), ('INTS', 16, 64)),
     ):
         words = packed('ur5e')

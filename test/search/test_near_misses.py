@@ -67,6 +67,20 @@ def test_a_pose_just_out_of_reach_is_solved_within_the_tolerance(solver, beyond)
     assert errors_of('panda', result, target)[0] <= TOLERANCE
 
 
+@pytest.mark.parametrize('solver', ['PoseIK', 'LevenbergMarquardt'])
+def test_a_step_from_the_seed_stays_on_its_branch_at_a_limit(solver):
+    """Joint 4 is at its limit, and the pose wants it a bit further. Another branch would be exact, and radians away."""
+    arm, solve = make('panda', solver)
+    q = np.array([0.3, 0.4, 0.2, arm.group.upper[3], 0.3, 1.2, 0.4])
+    beyond = q.copy()
+    beyond[3] += 2e-3
+    target = load('panda')[1].pose(beyond)
+    result = solve.solve(SolveRequest(targets=target, seed=q))
+    assert result.solved
+    assert np.abs(result.q - q).max() < 0.1
+    assert errors_of('panda', result, target)[0] <= TOLERANCE
+
+
 def near_miss(solver='PoseIK'):
     """Return a solver, and a request whose first start ends at a near miss though the pose is reachable."""
     arm, solve = make('panda', solver)

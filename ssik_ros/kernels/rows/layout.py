@@ -128,7 +128,7 @@ MARGIN = 1
 
 REFUSED_ROWS = 64
 """Number of refused candidates that a search stores."""
-SCALARS = 5
+SCALARS = 6
 """Number of single numbers that a search stores between calls."""
 SHORTER_SIDE = 'min(ints[ROWS], ints[VARIABLES])'
 

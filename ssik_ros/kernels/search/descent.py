@@ -160,6 +160,8 @@ def descend(ints, reals, options, limited, cancel, counters, work):
         if code != state.RUNNING:
             return code
         square, inside = look(ints, reals, options, work, w.state)
+        if iteration == 0 and counters[state.SEARCHES] == 1:
+            w.scalars[state.FIRST_SQUARE] = square
         if keeps and square < w.scalars[state.BEST_SQUARE]:
             w.scalars[state.BEST_SQUARE] = square
             vectors.copy(w.best, w.state)

@@ -54,6 +54,8 @@ NEAREST_SPREAD = 0.05
 NEAREST_GROWTH = 0.02
 """Growth of that spread with each start."""
 FREE_EVERY = 8
+LONGEST_STEP_SQUARE = 0.05**2
+"""Squared error of the seed below which a request is a step from the seed [m^2 and rad^2]."""
 SHORTEST_QUATERNION = 1e-6
 """If a quaternion is shorter, it does not define a rotation."""
 
@@ -278,12 +280,16 @@ def is_put_aside(ints, options, counters, work):
     """
     Return whether the settled state is a near miss that others may replace; keep the best one.
 
-    If there are solutions already, they are better.
+    If there are solutions already, they are better. If the seed is beside the target, as in the steps of a path, a near
+    miss next to it is better than an exact solution on another branch.
     """
     w = layout.view_workspace(ints, work)
     if options[state.MOST_NEAR_MISSES] == 0.0 or counters[state.NEAR_MISSES] == state.ALL_COUNT:
         return False
     if descent.is_exact(w.errors, descent.POLISHED_ERROR):
+        return False
+    is_step = counters[state.SEARCHES] == 1 and options[state.SEEDED] != 0.0
+    if is_step and w.scalars[state.FIRST_SQUARE] < LONGEST_STEP_SQUARE:
         return False
     if counters[state.COUNT] == 0:
         square = steps.squared_norm(w.residual)

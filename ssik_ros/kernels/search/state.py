@@ -60,6 +60,8 @@ BEST_SQUARE = 2
 """Smallest |W^1/2 e|^2 seen."""
 NEAR_MISS_SQUARE = 3
 """|W^1/2 e|^2 of the best near miss."""
+FIRST_SQUARE = 4
+"""|W^1/2 e|^2 where the first start begins."""
 
 # Options: single numbers.
 LAW = 0
