@@ -280,7 +280,7 @@ def is_put_aside(ints, options, counters, work):
     """
     Return whether the settled state is a near miss that others may replace; keep the best one.
 
-    If there are solutions already, they are better. If the seed is beside the target, as in the steps of a path, a near
+    If there are solutions already, they are better. If the seed is next to the target, as in the steps of a path, a near
     miss next to it is better than an exact solution on another branch.
     """
     w = layout.view_workspace(ints, work)
