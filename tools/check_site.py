@@ -34,6 +34,8 @@ SCENES = 'scenes/'
 """Folder of robots that pages show in a frame; these files are not pages to read."""
 WINDOWS = (('dark', 390), ('dark', 1400), ('light', 1400))
 """Colour scheme and width of the windows."""
+LEFT = 'net::ERR_ABORTED'
+"""Fault of a request whose page was left before the response came."""
 LONGEST = 8000
 """Height of a page [pixels] above which it has to be split, or folded in ``site_pages.FOLDED``."""
 SEARCHED = {
@@ -140,12 +142,17 @@ class Window:
         self._wrong: list[str] = []
         self.page.on('console', self._note_message)
         self.page.on('pageerror', lambda error: self._wrong.append(f'error: {error}'))
-        self.page.on('requestfailed', lambda request: self._wrong.append(f'failed: {request.url}'))
+        self.page.on('requestfailed', self._note_request)
 
     def _note_message(self, message: Any) -> None:
         """Keep an error of the console."""
         if message.type == 'error':
             self._wrong.append(f'console: {message.text}')
+
+    def _note_request(self, request: Any) -> None:
+        """Keep a request that failed, unless the window left its page first."""
+        if request.failure != LEFT:
+            self._wrong.append(f'failed: {request.url}')
 
     def open(self, name: str) -> list[str]:
         """
