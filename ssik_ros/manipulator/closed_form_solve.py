@@ -490,7 +490,7 @@ def _seven_name(axes: AxisGeometry) -> str:
 
 
 def _near_seven_name(plan: AnalyticPlan) -> str:
-    """Return the name of the class that seven joints nearly have, otherwise ``jointlock.seven_r``."""
+    """Return the class that seven joints nearly fit, with ``_polished`` added; else ``jointlock.seven_r``."""
     if plan.drift == 0.0:
         return 'jointlock.seven_r'
     loose = AxisGeometry.of_chain(plan.chain, near=NEARLY)

@@ -116,11 +116,13 @@ def data_folders() -> Iterator[Path]:
 
 def find_files(folder: Path, suffix: str, most: int = MOST_ENTRIES) -> Iterator[Path]:
     """
-    Return the files of a folder and its subfolders whose names end in a suffix, in alphabetical order.
+    Yield the files whose names end in a suffix: sorted files of the folder first, then of each of its subfolders.
+
+    Hidden subfolders are skipped.
 
     :param folder: may be missing.
     :param suffix: end of the names.
-    :param most: files that are looked at; the rest of a larger folder is left out.
+    :param most: most files of all kinds; the search ends before the folder that exceeds it.
     """
     count = 0
     for parent, folders, files in os.walk(folder):

@@ -153,7 +153,7 @@ class IkJoint(IkObject):
         return self._screw_lead / (2.0 * math.pi)
 
     def _must_be_scalar(self, what: str) -> None:
-        """Raise UnsupportedJoint for a spherical joint, which does not have a setting."""
+        """Raise UnsupportedJoint for a spherical joint; ``what`` is the setting that it does not have."""
         if self.kind == JointType.SPHERICAL:
             raise UnsupportedJoint(f'Spherical joint {quote(self.name)} has no {what}.')
 

@@ -22,7 +22,7 @@ class Copier:
     """Copies frames of a scene into an environment, each once."""
 
     def __init__(self, environment: TaskWorld, scene: Scene) -> None:
-        """Read the structure of the scene, and remove erased objects from its maps."""
+        """Read the structure of the scene; drop the handles of objects that the environment no longer has."""
         for method in ('structure', 'joint_positions', 'pose', 'apply'):
             if not callable(getattr(scene, method, None)):
                 refuse('scene', scene, 'a scene such as RobotScene')

@@ -237,7 +237,7 @@ def overshoot(variable_i, variable_f, held, q, v, way):
 
 @kernel
 def stop_at_limits(ints, reals, work, q, rank):
-    """Move the joints that a level takes beyond a limit to that limit, within the complement; return the new rank."""
+    """Put the planned motion of joints beyond a limit on that limit, and add their axes to the basis; return its new rank."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     nv = ints[packing.VARIABLES]
     for v in range(nv):

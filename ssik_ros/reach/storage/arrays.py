@@ -216,7 +216,7 @@ class StoredArray:
 
 def reason_of(error: BaseException) -> str:
     """
-    Return the text of an error without a full stop, for the end of a sentence.
+    Return the text of an error on one line, shortened; without the file name for an OSError.
 
     :param error: an OSError, or a ValueError of this module.
     """

@@ -55,7 +55,7 @@ class GroupParameters:
         Read the kinematics of groups that are not declared yet, and declare their parameters.
 
         :param groups: the groups of the robot that are served.
-        :param of_robot: groups of the robot that are not served; entries of any other group cause a warning.
+        :param of_robot: all groups of the robot; entries of groups that are neither here nor new cause a warning.
         :raises ConfigError: when the file or a value is wrong.
         """
         new = [name for name in groups if name not in self._groups]

@@ -200,7 +200,7 @@ class AnalyticArm:
 
 
 def _read_best(arrays: BranchArrays, count: int, _: Prepared) -> tuple[FloatArray | None, int]:
-    """Return the first row, or None, and the number of branches that reach the pose, -1 if in doubt."""
+    """Return the first row (n + 3,), joints and errors, or None, and the number of certified candidates; -1: no row, in doubt."""
     if count > 0:
         return arrays.rows[0].copy(), int(arrays.counters[search.CERTIFIED])
     is_doubtful = arrays.counters[search.DOUBT] != 0

@@ -107,7 +107,7 @@ class ArmAngle:
         return [float(value) for value in out[:, 0]]
 
     def _rotation(self, q: FloatArray) -> FloatArray:
-        """Return the rotation (3, 3) of the first three joints."""
+        """Return the rotation (3, 3) of as many joints as ``q`` has angles, at most the first three."""
         rotation = np.eye(3)
         for axis, value in zip(self.chain.axes, q, strict=False):
             rotation = rotation @ rotate_about(axis, float(value))

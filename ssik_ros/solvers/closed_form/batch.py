@@ -89,7 +89,7 @@ class _Chunks:
         return ManyBranches(np.concatenate(q), np.concatenate(residuals), counts)
 
     def _search(self, poses: FloatArray, seeds: FloatArray) -> ManyBranches:
-        """Return the branches of a chunk as the kernel finds them."""
+        """Return the branches of a chunk, without treatment of singular poses; the next call may overwrite the arrays."""
         counts = np.zeros((len(poses), search.COUNTERS), dtype=np.int64)
         if self.is_slow:
             return self._one_by_one(poses, seeds, counts)

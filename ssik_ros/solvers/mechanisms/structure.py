@@ -64,7 +64,7 @@ class Shape:
         return self.kinds[frame] == GOAL and self.world[frame]
 
     def joints_above(self, frame: int) -> list[int]:
-        """Return the joints from a frame, itself included, to its root."""
+        """Return the indices of the joints and goals from a frame, itself included, up to its root."""
         found = []
         while frame >= 0:
             if self.kinds[frame] != LINK:

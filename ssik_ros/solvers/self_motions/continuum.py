@@ -260,7 +260,7 @@ def _follow(
     whole: SerialChain, place: int, target: FloatArray, rows: FloatArray
 ) -> tuple[list[FloatArray], list[FloatArray]]:
     """
-    Return the knots of each curve, within the limits and without limits, with the added joints last.
+    Return the knots of the curves within the limits, then of curves without limits; none moves an added joint.
 
     :param whole: seven joints.
     :param place: index of the first added joint.

@@ -33,7 +33,7 @@ def bounds_of(solids: RobotSolids, state: FullState) -> FloatArray:
 
 def size_of(bounds: FloatArray) -> float:
     """
-    Return the length of the diagonal of a box [m].
+    Return the length of the diagonal of a box, at least 0.001 [m].
 
     :param bounds: (2, 3) corners of the box [m].
     """

@@ -293,7 +293,7 @@ def certify(axes, points, home, n, slides, q, free, count, target, near, errors,
     :param axes, points, home, n, slides: the chain.
     :param q: (n,) the candidate in, the posture with the smallest residual out.
     :param free: (n,) indices of the joints that may move, the first ``count`` of them.
-    :param target: (12,) T.
+    :param target: (12,) pose of the tip: rotation row by row, then translation.
     :param near: residual above which the candidate is left as it is.
     :param errors: (3,) out: errors at exactly the returned q; not written if the residual is above ``near``.
     :param scratch: flat scratch of ``scratch_size(n)`` numbers.

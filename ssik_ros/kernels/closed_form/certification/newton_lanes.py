@@ -137,7 +137,7 @@ def error_at(x, y, z, t, target):
     Return the error at the tip: vector to the origin of the target [m], and rotation axis times the sine of the angle.
 
     :param x, y, z, t: columns and origin of the tip.
-    :param target: (12,) T.
+    :param target: (12,) pose of the tip: rotation row by row, then translation.
     """
     turn = vectors.cross(x, (target[0], target[3], target[6]))
     turn = vectors.add(turn, vectors.cross(y, (target[1], target[4], target[7])))
@@ -217,7 +217,7 @@ def polish(area, axes, points, home, n, held, target, scratch):
     :param area: (8 n or more,) joint angles, eight of each joint [rad].
     :param axes, points, home: the chain of n revolute joints.
     :param held: index of a joint that does not move; -1 lets all joints move.
-    :param target: (12,) T.
+    :param target: (12,) pose of the tip: rotation row by row, then translation.
     :param scratch: (scratch_size(n),).
     """
     for _ in range(STEPS):

@@ -216,7 +216,7 @@ def measure_rows(errors, rows, axes, points, home, slides, target, scratch):
     :param axes, points: (3 n,) the chain.
     :param home: (12,) M.
     :param slides: bit mask of the prismatic joints.
-    :param target: (12,) T.
+    :param target: (12,) pose of the tip: rotation row by row, then translation.
     :param scratch: as for :func:`certify.certify`.
     """
     for row in range(rows.shape[0]):

@@ -157,7 +157,7 @@ def measure(area, axes, points, home, n, slides, target, doubtful):
 
     :param area: (area_size(n),) joint values; all rows but DISTANCE are written.
     :param axes, points, home: the chain, ``slides`` its prismatic joints.
-    :param target: (12,) T.
+    :param target: (12,) pose of the tip: rotation row by row, then translation.
     :param doubtful: residual to write for candidates whose angles are too large to be measured here.
     """
     x = lane_angles.spread_vector((home[0], home[3], home[6]))

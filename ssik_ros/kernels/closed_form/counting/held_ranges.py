@@ -179,7 +179,7 @@ class Shoulder(NamedTuple):
 
 
 class Wrist(NamedTuple):
-    """Spherical triangle of the line from A to W, axis 6 and axis 4."""
+    """Centres and radii of the angles of the spherical triangle of axis 4, axis 6 and the line from axis A to the wrist W."""
 
     bend: tuple[float, float]
     """Angle of joint 5, relative to its phase."""

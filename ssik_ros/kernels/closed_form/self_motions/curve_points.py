@@ -116,7 +116,7 @@ def open_curve(ints, reals, target, free, work):
     Return chain, pose and scratch as a :class:`Curve`.
 
     :param ints, reals: the plan.
-    :param target: (12,) T.
+    :param target: (12,) pose of the tip: rotation row by row, then translation.
     :param free: (7,) integers 0 to 6.
     :param work: (scratch_size(),) scratch.
     """

@@ -85,7 +85,7 @@ def descend(rows, ints, reals, target, free, work):
 
     :param rows: (m, 7), at least one row: starts in; postures on the curves out, at most m.
     :param ints, reals: the plan of seven joints with the limits.
-    :param target: (12,) T.
+    :param target: (12,) pose of the tip: rotation row by row, then translation.
     :param free: (7,) integers 0 to 6.
     :param work: (scratch_size(),) scratch.
     """

@@ -81,7 +81,7 @@ def part_curves(out, heads, fold_at, knots, rows, ints, reals, target, free, wor
     :param knots: (k, segments.COLUMNS) knots of all curves.
     :param rows: (c,) number of knots of each curve.
     :param ints, reals: the plan of seven joints.
-    :param target: (12,) T.
+    :param target: (12,) pose of the tip: rotation row by row, then translation.
     :param free: (7,) integers 0 to 6.
     :param work: (scratch_size(),) scratch.
     """
@@ -128,7 +128,7 @@ def _write_folds(c, q, out, fold_at, knots, rows, state, numbers):
 
 @kernel
 def _find_folds(c, q, out, fold_at, knots, state, numbers, count):
-    """Write the knots of up to eight folds, eight at once."""
+    """Write the knots of the folds of up to eight segments, all at once, to the rows of ``out`` that ``fold_at`` names."""
     for lane in range(LANES):
         for k in range(STATE):
             # Unused lanes repeat the first fold.

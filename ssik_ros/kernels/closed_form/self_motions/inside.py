@@ -57,7 +57,7 @@ def write_inside(out, knots, ints, reals, target, free, work):
     :param out: (m, 7) out; further stretches are ignored if it is full.
     :param knots: (k, segments.COLUMNS) knots of one curve.
     :param ints, reals: the plan of seven joints with the limits.
-    :param target: (12,) T.
+    :param target: (12,) pose of the tip: rotation row by row, then translation.
     :param free: (7,) integers 0 to 6.
     :param work: (scratch_size(),) scratch.
     """

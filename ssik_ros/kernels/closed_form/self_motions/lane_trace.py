@@ -120,7 +120,7 @@ def follow(knots, heads, ints, reals, target, seeds, is_done, free, work):
     :param knots: (., segments.COLUMNS) out: knots of all curves in turn.
     :param heads: (m, 2) integers out: first row and number of rows of each curve.
     :param ints, reals: the plan of seven joints with the limits.
-    :param target: (12,) T.
+    :param target: (12,) pose of the tip: rotation row by row, then translation.
     :param seeds: (m, 7) given postures.
     :param is_done: (m,) integers: 0 for postures to follow; 1 after a curve has passed them.
     :param free: (7,) integers 0 to 6.

@@ -124,7 +124,7 @@ def prove(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work):
     :param seeds: (m, 7) given postures.
     :param bound: (BOUND,) bound on the second derivative.
     :param ints, reals: the plan of seven joints.
-    :param target: (12,) T.
+    :param target: (12,) pose of the tip: rotation row by row, then translation.
     :param free: (7,) integers 0 to 6.
     :param work: (scratch_size(m),) scratch.
     :returns: -1 if all segments are proved; otherwise the first knot (row) of a segment that was not.

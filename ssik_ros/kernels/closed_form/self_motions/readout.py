@@ -66,7 +66,7 @@ def write_postures(out, errors, arcs, knots, ints, reals, target, free, work):
     :param arcs: (m,) arc lengths [rad].
     :param knots: (k, segments.COLUMNS) knots of the curve.
     :param ints, reals: the plan of seven joints.
-    :param target: (12,) T.
+    :param target: (12,) pose of the tip: rotation row by row, then translation.
     :param free: (7,) integers 0 to 6.
     :param work: (scratch_size(),) scratch.
     """

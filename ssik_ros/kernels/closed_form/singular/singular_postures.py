@@ -387,7 +387,7 @@ def settle_rows(
     :param rows: (count, n) candidates; they are refined in place.
     :param axes, points, home, n, slides: the chain.
     :param free: (n,) indices of the joints, 0 to n - 1.
-    :param target: (12,) T.
+    :param target: (12,) pose of the tip: rotation row by row, then translation.
     :param unit: length that counts as one [m].
     :param limits: (2, n) lower and upper limits.
     :param wish: (n,) reference posture for the point of a curve.
