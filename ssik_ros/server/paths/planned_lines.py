@@ -96,7 +96,9 @@ def load_planner() -> None:
 
 def plan_line(asked: LineRequest) -> PlannedLine:
     """
-    Return planned postures along samples, up to the first sample that no path reaches; an SsikError becomes the text.
+    Return planned postures along samples, up to the first sample that no path reaches.
+
+    After an SsikError, return only the start, with the error as the text.
 
     :param asked: the samples.
     """
