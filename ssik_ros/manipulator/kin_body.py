@@ -279,7 +279,7 @@ def _limits(lower: float, upper: float) -> Limits:
 
 
 def _numbers(values: ArrayLike, name: str, shape: tuple[int | None, ...]) -> FloatArray:
-    """Return an array of finite numbers with a shape, in which None allows any size but zero."""
+    """Return finite numbers as an array of ``shape`` (None: any size but zero); errors call it ``name``."""
     array = read_numbers(name, values)
     fits = array.ndim == len(shape) and all(
         size > 0 if want is None else size == want
