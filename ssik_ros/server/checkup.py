@@ -167,7 +167,7 @@ def _examine_geometry(robot: RobotModel) -> Iterator[Finding]:
 def _read_kinematics(
     files: RobotFiles, robot: RobotModel, findings: list[Finding]
 ) -> dict[str, GroupKinematics]:
-    """Return the entries of kinematics.yaml by group, none if it is missing or wrong; append notes to ``findings``."""
+    """Return the entries of kinematics.yaml by group, none if it is missing or wrong; append to ``findings``."""
     if files.kinematics is None:
         findings.append(
             Finding(Level.NOTE, 'kinematics.yaml', 'there is none', _LACKING['kinematics.yaml'])

@@ -100,7 +100,7 @@ def plan_line(asked: LineRequest) -> PlannedLine:
 
     After an SsikError, return only the start, with the error as the text.
 
-    :param asked: the samples.
+    :param asked: start, sampled poses, objects and budget.
     """
     try:
         path = whole = _plan(asked, asked.poses)
