@@ -148,7 +148,7 @@ class KinBody:
         joint_types: Sequence[str] | None = None,
     ) -> 'KinBody':
         """
-        Return the arm with given axes and offsets: T = p_0 J_1(q_1) p_1 ... J_n(q_n) p_n.
+        Return the arm with given axes h and offsets p, whose tip is at T = p_0 J_1(q_1) p_1 ... J_n(q_n) p_n.
 
         J_i is the rotation R(h_i, q_i) of a revolute joint, or the shift by q_i h_i of a prismatic one.
 

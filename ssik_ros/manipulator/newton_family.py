@@ -104,7 +104,7 @@ class NewtonFamily:
         """
         Return the solver for settings; the same one for the same settings.
 
-        :param mask: (6,) weights of the six rows in E; None means ones.
+        :param mask: (6,) weights of the six components of the pose error; None means ones.
         :param rows: rows in their own axes instead of a mask.
         :param settings: fields of :class:`ssik_ros.solvers.search.settings.SearchSettings`.
         """
