@@ -15,7 +15,7 @@ ROTATIONS = 4
 
 def eigenvalues(real: Any, imaginary: Any, a: Any, n: Any, scratch: Any) -> int:
     """
-    Write the eigenvalues of a matrix; return 0, or 1 if they do not converge.
+    Write the eigenvalues of a matrix; return 0, or 1 without writing if they do not converge.
 
     :param real, imaginary: (n,) parts; complex ones come in conjugate pairs.
     :param a: (n n,) matrix, by rows or by columns.
@@ -32,7 +32,7 @@ def eigenvalues(real: Any, imaginary: Any, a: Any, n: Any, scratch: Any) -> int:
 
 def eigensystem(real: Any, imaginary: Any, vectors: Any, a: Any, n: Any, scratch: Any) -> int:
     """
-    Write eigenvalues and right eigenvectors of a matrix; return 0, or 1 if they do not converge.
+    Write eigenvalues and right eigenvectors of a matrix; return 0, or 1 without writing if they do not converge.
 
     :param real, imaginary: (n,) parts; complex ones come in conjugate pairs.
     :param vectors: (n n,) one vector after the other, its largest entry real; of a pair, the real part and then the
@@ -59,7 +59,7 @@ def generalised_eigenvalues(real: Any, imaginary: Any, beta: Any, a: Any, b: Any
     numpy has no such routine. The pencil is rotated, A1 = cA + sB and B1 = cB - sA, so that B1 is far from singular. An
     eigenvalue m of A1 / B1 gives x = (c m - s) / (s m + c), which may be infinite.
 
-    :param real, imaginary, beta: (n,); beta >= 0.
+    :param real, imaginary, beta: (n,) out; beta >= 0, and 0 for an infinite eigenvalue.
     :param a, b: (n n,) matrices, both by rows or both by columns.
     :param n: size of the matrices.
     """

@@ -12,7 +12,8 @@ def eliminate(*request: Any) -> int:
     """
     Search one pose by elimination; return the number of solutions in the first array, -1 if the pose is not rigid.
 
-    :param request: as for the search in closed form.
+    :param request: rows, counters, ints, reals, samples, target, reference, options, work, as for the search in closed
+        form; ``reals`` ends with the constants of the elimination.
     """
     ints, reals = request[2:4]
     # A copy: with a held joint, the search overwrites the constants for its present value.

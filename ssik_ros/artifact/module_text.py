@@ -142,7 +142,7 @@ def write_module(subject: ArtifactSubject, validation: str) -> str:
 
 
 def _collect(ints: NDArray[np.int64]) -> tuple[PortableSources, str]:
-    """Return the sources that a plan needs, and the name of the search function in them."""
+    """Return the sources that a plan with these integers needs, and the name of the search function in them."""
     kind, case = int(ints[search.KIND]), int(ints[search.CASE])
     known: dict[Origin, Mapping[str, Known]] = {
         (f'{CLOSED_FORM}.{name}', 'search'): {'ints': tuple(ints.tolist())} for name in SEARCHES
@@ -181,7 +181,7 @@ def _constants(subject: ArtifactSubject, validation: str) -> list[str]:
 
 
 def version() -> str:
-    """Return the version of this package, or a text if it is not installed."""
+    """Return the version of this package; ``(source tree, not installed)`` if it is not installed."""
     try:
         return importlib.metadata.version('ssik_ros')
     except importlib.metadata.PackageNotFoundError:
@@ -203,12 +203,12 @@ def _number(value: float) -> str:
 
 
 def _printable(value: object) -> str:
-    """Return a value as a text that is valid inside a docstring: without backslashes and triple quotes."""
+    """Return a value as a text for a docstring: backslashes become slashes, triple double quotes triple single ones."""
     return str(value).replace('\\', '/').replace('"""', "'''")
 
 
 def _list_text(words: Iterable[str]) -> str:
-    """Return words as a Python list over several lines."""
+    """Return words as the text of a Python list, over lines of at most WIDTH columns."""
     lines = ['']
     for word in words:
         if len(lines[-1]) + len(word) > WIDTH - 12:

@@ -37,7 +37,7 @@ def solve_pose(
     respect_limits: Any = True,
 ) -> list[tuple[Any, float]]:
     """
-    Return the joint vectors that reach a pose, each with the Frobenius norm of FK - T, best first.
+    Return the joint vectors that reach a pose T, each with the Frobenius norm of FK - T, best first; empty without one.
 
     :param plan: plan of the arm.
     :param find: the search function.
@@ -80,7 +80,9 @@ def run_search(
     plan: ArtifactPlan, find: Any, capacity: int, request: Any, uses_views: bool
 ) -> Any:
     """
-    Return the number of solutions, -1 for a pose that is not rigid, and the rows of the solutions.
+    Return the number of solutions, -1 for a pose that is not rigid, and an array whose first rows are the solutions.
+
+    A row (n + 3,) has the joints and three errors, the Frobenius norm last; the other rows are not set.
 
     :param plan: plan of the arm.
     :param find: the search function.
@@ -123,7 +125,9 @@ def forward(plan: ArtifactPlan, q: Any) -> Any:
 
 def held_values(plan: ArtifactPlan, n: int, seed: Any, within_limits: bool, target: Any) -> Any:
     """
-    Return the values of the held joint to try: the value of the seed, then values spread over its range.
+    Return the values of the held joint to try: the value of the seed, moved into its range, then values spread over it.
+
+    Without a held joint, return one zero.
 
     :param plan: plan of the arm.
     :param n: number of joints.
@@ -152,7 +156,7 @@ def read_numbers(value: Any, shape: tuple[int, ...], name: str) -> Any:
     """
     Return a new array of finite numbers.
 
-    :param value: numbers in any form.
+    :param value: an array or nested sequences of integers or floats.
     :param shape: required shape.
     :param name: name of the argument, for messages.
     :raises TypeError: for values that are not real numbers.

@@ -39,7 +39,7 @@ class SourceNotPortable(SolverError, NotImplementedError):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Module:
-    """One module of the package, parsed."""
+    """One module of the package, parsed: its source lines, and its top-level definitions and imports by name."""
 
     name: str
     lines: tuple[bytes, ...]
@@ -116,7 +116,7 @@ class PortableSources:
         return '\n\n\n'.join(parts) + '\n'
 
     def _load(self, name: str) -> _Module:
-        """Return a parsed module; the first call reads it, after the modules that it imports."""
+        """Return a parsed module; the first call reads it and its imports, and adds them to the order of the text."""
         if name not in self._modules:
             module = _read_module(name)
             self._modules[name] = module
@@ -130,7 +130,7 @@ class PortableSources:
         return self._modules[name]
 
     def _need(self, module: _Module, name: str) -> str:
-        """Return the name of a definition in the text; the first call collects it."""
+        """Return the name of a definition in the text, after replacements and imports; the first call collects it."""
         origin = module.name, name
         if origin in self._replaced:
             target, name = self._replaced[origin]
@@ -182,13 +182,13 @@ class PortableSources:
         return _Scope(module, frozenset(arguments | stored), known)
 
     def _render(self, scope: _Scope, nodes: list[ast.AST], line: int, column: int) -> str:
-        """Return the edited text from a line and column to the end of the last node."""
+        """Return the text from a line (from 1) and column to the end of the last node, with the edits of all nodes."""
         edits = [edit for node in nodes for edit in self._edits(scope, node)]
         end_line, end_column = _end(nodes[-1])
         return _apply(scope.module.lines, edits, line, column, end_line, end_column)
 
     def _edits(self, scope: _Scope, node: ast.AST) -> Iterator[Edit]:
-        """Yield the edits within a node."""
+        """Yield the edits within a node: names, known branches, docstrings; collect the definitions it needs."""
         if isinstance(node, ast.If):
             yield from self._edit_branch(scope, node)
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -224,7 +224,7 @@ class PortableSources:
     def _edit_attribute(
         self, scope: _Scope, node: ast.Attribute, owner: ast.Name
     ) -> Iterator[Edit]:
-        """Yield the edit of ``module.name`` to its name in the text."""
+        """Yield the edit of ``owner.attr`` to its name in the text; edit only ``owner`` if it is not a module."""
         target = None if owner.id in scope.locals else scope.module.imports.get(owner.id)
         inner = None if target is None else _as_module(*target)
         if inner is None:
@@ -234,7 +234,11 @@ class PortableSources:
         yield node.lineno, node.col_offset, *_end(node), written
 
     def _edit_name(self, scope: _Scope, node: ast.Name) -> Iterator[Edit]:
-        """Yield the edit of a name of the package; for a name of another module, note its import."""
+        """
+        Yield the edit of a name of the package; note the import of a foreign name; skip local names of the function.
+
+        Raise SourceNotPortable for a foreign module that is not in FOREIGN.
+        """
         module = scope.module
         if node.id in scope.locals:
             return
@@ -286,7 +290,7 @@ class PortableSources:
         return line[node.col_offset :].startswith(b'elif')
 
     def _evaluate(self, scope: _Scope, node: ast.expr) -> object:
-        """Return the value of an expression; _UNKNOWN if it depends on unknown values."""
+        """Return the value of a constant, name, index, ``and``/``or``, ``==`` or ``!=``; _UNKNOWN for anything else."""
         if isinstance(node, ast.Constant):
             return node.value
         if isinstance(node, ast.Name) and node.id in scope.locals:
@@ -360,7 +364,7 @@ def _as_module(target: str, attribute: str) -> str | None:
 
 
 def _constant(module: _Module, node: ast.Name | ast.Attribute) -> object:
-    """Return the int or float that a name has in a module; _UNKNOWN if it has none."""
+    """Import a module and return the int or float that a name has in it; _UNKNOWN for any other value."""
     value: object = importlib.import_module(module.name)
     for part in ast.unparse(node).split('.'):
         value = getattr(value, part, _UNKNOWN)
@@ -381,7 +385,7 @@ def _import_line(local: str, target: str, attribute: str) -> str:
 
 
 def _end(node: ast.AST) -> tuple[int, int]:
-    """Return the line and the column after the end of a node."""
+    """Return the last line of a node (from 1), and the column after its end."""
     line, column = getattr(node, 'end_lineno', None), getattr(node, 'end_col_offset', None)
     if line is None or column is None:
         raise SourceNotPortable(f'{ast.dump(node)} has no end.')
@@ -396,7 +400,7 @@ def _apply(
     end_line: int,
     end_column: int,
 ) -> str:
-    """Return the text between two places with edits applied; edits must not overlap."""
+    """Return the text from (line, column) to (end_line, end_column) with edits applied; edits must not overlap."""
     parts = []
     for first_line, first, last_line, last, text in sorted(edits):
         parts.append(_slice(lines, line, column, first_line, first))
@@ -407,7 +411,7 @@ def _apply(
 
 
 def _slice(lines: tuple[bytes, ...], line: int, column: int, end_line: int, end: int) -> str:
-    """Return the text between two places."""
+    """Return the text from (line, column) to before (end_line, end); lines count from 1, columns are bytes from 0."""
     if line == end_line:
         return lines[line - 1][column:end].decode()
     parts = [lines[line - 1][column:], *lines[line : end_line - 1], lines[end_line - 1][:end]]

@@ -37,12 +37,12 @@ def show_session(
     playback: Playback | None = None,
 ) -> Any:
     """
-    Write a file, return a scene for a notebook, or open a page.
+    Write a file and return its path; else return a scene in a notebook; else open a page in the browser and return it.
 
     :param session: the session.
     :param picture: the file; None for a notebook or a page.
     :param port: of the page.
-    :param playback: a path that is played.
+    :param playback: a path that is played; it cannot be written as a picture.
     :raises InvalidOption: for a file of another kind.
     :raises SolverError: when viser is missing.
     """
@@ -57,7 +57,11 @@ def show_session(
 
 
 def _write(session: Session, path: Path, playback: Playback | None) -> Path:
-    """Write a session into a file, and return its path."""
+    """
+    Write a session into an HTML file, or a picture if the suffix is another; return the path.
+
+    Raise InvalidOption for a picture of a playback.
+    """
     if path.suffix.lower() in SUFFIXES:
         save_html(session, path, playback)
         return path

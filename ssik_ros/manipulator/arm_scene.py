@@ -106,7 +106,7 @@ class ArmScene:
 
 
 def _make(noun: str, items: Items, kind: SolidKind) -> Iterable[WorldObject]:
-    """Iterate over the objects of one kind, made from pairs (size, where) or mappings."""
+    """Yield objects of one kind from pairs (size, where) or mappings; ``noun`` and a number name nameless ones."""
     if not isinstance(items, Iterable) or isinstance(items, str):
         refuse(_ARGUMENTS[kind], items, 'pairs (size, where), in a list or by name')
     named = items.items() if isinstance(items, Mapping) else _numbered(noun, items)

@@ -79,7 +79,7 @@ class ArmTasks(ArmGeometry):
         scene: 'ArmScene | None' = None,
         locked: Mapping[str, float] | None = None,
     ) -> 'Session':
-        """Return a viewer session that shows the arm at a posture, among objects, with other joints as they are locked."""
+        """Return a viewer session with the arm at ``q``, None for neutral, in a scene; ``locked`` sets variables."""
         from ssik_ros.view.session import Session
 
         rows = self._rows('show', self.neutral if q is None else q)

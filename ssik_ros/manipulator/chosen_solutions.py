@@ -15,7 +15,9 @@ from ssik_ros.results import Cause
 
 def choose(found: Candidates, settings: SolveSettings, most: int | None) -> Candidates:
     """
-    Return the solutions that collide with nothing, cheapest first, up to a number.
+    Return the solutions that collide with nothing, cheapest first, up to a number; without a cost keep their order.
+
+    If all collide, the cause is COLLISION and the detail names the first pair of bodies.
 
     :param found: all solutions, nearest to the seed first.
     :param settings: settings of the solve, with a scene, a cost or both.

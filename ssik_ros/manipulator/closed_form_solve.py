@@ -100,7 +100,7 @@ class ClosedFormSolve(PreparedSolve):
     def find(
         self, T_target: ArrayLike, q_seed: ArrayLike | None, with_errors: bool
     ) -> FloatArray | None:
-        """Return the solutions as rows by the fast path; None if :meth:`solve` is needed, as the base class."""
+        """Return the solutions as rows, see the base class; None without plain settings, or if a rescue is needed."""
         rows = None
         if self._plain is not None:
             rows = self._plain.find(T_target, q_seed, with_errors)
@@ -118,7 +118,7 @@ class ClosedFormSolve(PreparedSolve):
         return None if needs_rescue else rows
 
     def _solve(self, target: FloatArray, settings: SolveSettings) -> Candidates:
-        """Return the solutions for a target (4, 4); the settings have the seed of the request."""
+        """Return the filtered solutions for a target (4, 4), which may be nearly rigid; the settings have the seed."""
         return _Request(self._form, target, settings).solve()
 
     def solve_batch(
@@ -224,7 +224,7 @@ class _Request:
         return Cause.CONSISTENCY if is_near else Cause.CONSTRAINTS
 
     def _plain(self, found: Branches) -> Candidates:
-        """Return all branches as candidates, without filters."""
+        """Return all branches as candidates, without filters but with the count of those outside the limits."""
         kept = max(0, found.branches - found.dropped)
         cut = kept - len(found.q)
         return self._explained(
@@ -279,7 +279,11 @@ class _Request:
         )
 
     def _explained(self, found: Branches, solved: Candidates) -> Candidates:
-        """Return candidates with the cause of a failure, from the last filter that dropped one or the closed form."""
+        """
+        Return candidates with the cause of a failure, unless there are solutions or ``max_solutions`` cut them all.
+
+        The cause is from the last filter that dropped one, else from the closed form.
+        """
         if len(solved.q) or solved.dropped_by_max_solutions:
             return solved
         cause = cause_of_absence(self._arm.plan, found._replace(certified=0), Cause.LIMITS)
@@ -293,7 +297,9 @@ class _Request:
 
     def _curves_at(self, found: Branches, rows: FloatArray) -> FloatArray | None:
         """
-        Return for each row the curve (n + 2,) of the branch that it equals modulo 2 pi; None without curves.
+        Return for each row the curve of solutions (n + 2,) through the branch that it equals modulo 2 pi.
+
+        It is the tangent (n,) and the lengths of the curve against and along it; None if no branch has a curve.
 
         The curve of a row without such a branch is zeros.
         """
@@ -321,7 +327,7 @@ class _Request:
         return self._branch_request._replace(held=0, held_values=values)
 
     def _at_angle(self, rows: FloatArray) -> FloatArray:
-        """Return the rows whose arm angle is the requested one within AT_ANGLE."""
+        """Return the rows whose arm angle is the requested one within AT_ANGLE; all rows if none is requested."""
         measure, wanted = self._form.arm_angle, self._settings.arm_angle
         if measure is None or wanted is None or not len(rows):
             return rows
@@ -351,7 +357,11 @@ class _Request:
         return rows[rows[:, -1] <= self._settings.policy.fk_atol]
 
     def _near_seed(self, rows: FloatArray) -> FloatArray:
-        """Return the rows whose joints are all within the seed tolerance of the seed."""
+        """
+        Return the rows whose joints are all within the seed tolerance of the seed; all rows without a tolerance.
+
+        Joints without limits, or all joints if limits are ignored, are compared modulo 2 pi.
+        """
         settings = self._settings
         if settings.seed_tolerance is None or settings.seed is None or not len(rows):
             return rows
@@ -366,7 +376,11 @@ class _Request:
         return endless
 
     def _with_windings(self, rows: FloatArray) -> tuple[FloatArray, int]:
-        """Return the rows with all windings of their joints, and the number of such rows without a cap."""
+        """
+        Return the rows with all windings of their joints, up to ``max_solutions``, and their number without that cap.
+
+        Without ``enumerate_windings`` return the rows unchanged.
+        """
         settings = self._settings
         if not settings.enumerate_windings or not len(rows):
             return rows, len(rows)
@@ -387,7 +401,7 @@ class _Request:
         return self._measured(wound.q), wound.total
 
     def _winding_limits(self) -> tuple[FloatArray, FloatArray]:
-        """Return the limits (n,), (n,) within which joints wind: near the seed, and at held values."""
+        """Return the lower and upper limits (n,) of windings: narrowed by the seed tolerance, equal for held joints."""
         settings = self._settings
         lower, upper = self._chain.lower.copy(), self._chain.upper.copy()
         if settings.seed is not None and settings.seed_tolerance is not None:
@@ -416,7 +430,7 @@ class _Request:
 
 
 def _branch_request(form: ArmClosedForm, settings: SolveSettings) -> BranchRequest:
-    """Return the settings of a solve as a request to the closed form."""
+    """Return the settings of a solve as a request to the closed form; only plain settings cap its solutions."""
     policy = settings.policy
     held, values = _holding(form, settings)
     cap = settings.max_solutions if settings.is_plain else None

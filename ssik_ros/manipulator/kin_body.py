@@ -148,7 +148,7 @@ class KinBody:
         joint_types: Sequence[str] | None = None,
     ) -> 'KinBody':
         """
-        Return the arm with given axes and offsets: T = p_0 J_1(q_1) p_1 ... J_n(q_n) p_n.
+        Return the arm with given axes h and offsets p, whose tip is at T = p_0 J_1(q_1) p_1 ... J_n(q_n) p_n.
 
         J_i is the rotation R(h_i, q_i) of a revolute joint, or the shift by q_i h_i of a prismatic one.
 
@@ -279,7 +279,7 @@ def _limits(lower: float, upper: float) -> Limits:
 
 
 def _numbers(values: ArrayLike, name: str, shape: tuple[int | None, ...]) -> FloatArray:
-    """Return an array of finite numbers with a shape, in which None allows any size but zero."""
+    """Return finite numbers as an array of ``shape`` (None: any size but zero); errors call it ``name``."""
     array = read_numbers(name, values)
     fits = array.ndim == len(shape) and all(
         size > 0 if want is None else size == want

@@ -115,7 +115,7 @@ class Manipulator(ArmSources):
 
     @functools.cached_property
     def _choice(self) -> SolveChoice:
-        """Return the object that chooses the solver of each call."""
+        """Return the object that chooses the solver for the options of each call, and keeps it for later calls."""
         return SolveChoice(self.robot, self.group, self._kinematics, self.policy, self._seed)
 
     @property

@@ -61,9 +61,9 @@ class NamedRobot:
 
 def _arms_of(robot: RobotModel, groups: list[JointGroup]) -> list[JointGroup]:
     """
-    Return the groups that move joints and move no joint of a hand.
+    Return the ``groups`` that move joints and move no joint of a hand.
 
-    A hand is the group of an end effector, or hangs on the last joint of an arm with more joints.
+    A hand is the group of an end effector, or a group attached to the last joint of an arm that has more joints.
     """
     hands = {effector.group for effector in robot.end_effectors}
     lasts = {

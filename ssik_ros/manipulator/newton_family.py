@@ -104,7 +104,7 @@ class NewtonFamily:
         """
         Return the solver for settings; the same one for the same settings.
 
-        :param mask: (6,) weights of the six rows in E; None means ones.
+        :param mask: (6,) weights of the six components of the pose error; None means ones.
         :param rows: rows in their own axes instead of a mask.
         :param settings: fields of :class:`ssik_ros.solvers.search.settings.SearchSettings`.
         """
@@ -128,7 +128,11 @@ class NewtonFamily:
         self._solvers[key] = solver
 
     def one(self, solver: SearchSolver, target: FloatArray, q0: ArrayLike | None) -> IkSolution:
-        """Return the solution for one pose (4, 4) of float64 from a start ``q0`` (n,): the fast path."""
+        """
+        Return the solution for one pose (4, 4) of float64 from ``q0`` (n,), None for the default start.
+
+        This is the fast path. Without success the result has the best state and the cause; malformed input raises.
+        """
         single, pool = solver.single, solver.single.idle
         start: Any = q0
         if q0 is None:
@@ -195,7 +199,11 @@ class NewtonFamily:
     def _failure(
         self, solver: SearchSolver, report: Report, arrays: Any, q: FloatArray, target: FloatArray
     ) -> IkSolution:
-        """Return the result of a search without a solution; raise if the request was malformed."""
+        """
+        Return the result of a search without a solution, with a copy of its best state ``q``.
+
+        Raise if the code in ``report`` says that target or start is malformed, or that a variable cannot be sampled.
+        """
         code = report[0]
         if code == state.BAD_TARGET:
             repair_target(np.array(target, dtype=np.float64), DEFAULT_TOLERANCES.rigid)
@@ -223,7 +231,9 @@ class NewtonFamily:
         """
         Return the solutions for a stack of poses (N, 4, 4): of a path, or of independent poses.
 
-        On a path, the search for a pose starts at the solution of the pose before it.
+        On a path, the search for a pose starts at the solution of the pose before it. ``q0`` is (n,), or (N, n) for
+        independent poses, which ``threads`` share. ``max_joint_step`` is kept at each step of a path;
+        without it, steps above ``jump_threshold`` are avoided if possible.
         """
         seeds = None
         if q0 is not None:
@@ -498,7 +508,11 @@ def _checked_names(options: Mapping[str, Any], names: Sequence[str]) -> dict[str
 
 
 def _rows(mask: ArrayLike | None, rows: Rows | None) -> Rows:
-    """Return the rows of a mask (6,), or given rows; weights of rows are square roots of the weights in a mask."""
+    """
+    Return the rows of a pose error from a mask (6,) or from ``rows``, all six if both are None; refuse both.
+
+    The weights of rows are square roots of the weights in a mask.
+    """
     if mask is None:
         return Rows() if rows is None else check_kind('rows', rows, Rows)
     if rows is not None:

@@ -48,7 +48,7 @@ class IkSolution(tuple[Any, ...]):
 
     @property
     def residual(self) -> float:
-        """Return E = e^T W e / 2 at ``q``."""
+        """Return E = e^T W e / 2 at ``q``: half the sum of the squared pose errors e, weighted by the mask W."""
         return self[4]  # type: ignore[no-any-return]
 
     @property
@@ -146,7 +146,7 @@ class IkSolutions(tuple[Any, ...]):
 
     @property
     def residual(self) -> FloatArray:
-        """Return E = e^T W e / 2 of each pose (N,)."""
+        """Return E = e^T W e / 2 of each pose (N,): half the sum of squared pose errors e, weighted by the mask W."""
         return self[4]  # type: ignore[no-any-return]
 
     @functools.cached_property

@@ -181,7 +181,11 @@ class SearchSolve(PreparedSolve):
         self._solver, self._kinematics, self._group = solver, kinematics, group
 
     def _solve(self, target: FloatArray, settings: SolveSettings) -> Candidates:
-        """Return the solutions for a target (4, 4); the settings have the seed of the request."""
+        """
+        Return the solutions for a target (4, 4), with Frobenius norms as residuals; the settings have the seed.
+
+        Raise InvalidTarget if the target is not nearly rigid, or if the solver refuses target or seed.
+        """
         _check_honoured(self._solver, settings)
         exact = repair_target(target, settings.policy.rigid)
         if settings.max_solutions == 0:
@@ -242,7 +246,7 @@ def _request(group: JointGroup, target: FloatArray, settings: SolveSettings) -> 
 
 
 def _count(settings: SolveSettings) -> int:
-    """Return the number of solutions to search for."""
+    """Return the number of solutions to search for: RANKED with a cost, 1 without ``max_solutions``."""
     if settings.cost is not None:
         return RANKED
     return 1 if settings.max_solutions is None else settings.max_solutions

@@ -105,7 +105,11 @@ class SelfMotionArm:
         return self._tracers[axis]
 
     def _clearance(self, obstacles: Sequence[WorldObject]) -> Objective:
-        """Return a function of a joint vector: the least distance of the pairs of bodies that the arm moves [m]."""
+        """
+        Return a function of a joint vector: the least distance of two bodies whose relative pose the arm changes [m].
+
+        The bodies include ``obstacles``; joints outside the arm have default positions.
+        """
         robot, at = self._robot, self._group.idx_q
         checker = CollisionChecker(robot)
         if not checker.available:

@@ -129,7 +129,7 @@ def as_solutions(found: Candidates) -> Solutions:
 
 
 def _continuum(curve: FloatArray, n: int) -> Continuum | None:
-    """Return the curve through a solution of n joints, None if it is isolated."""
+    """Return the curve through a solution, None if ``curve`` is zeros; it has n tangent entries and two lengths."""
     if not curve.any():
         return None
     return Continuum(curve[:n].copy(), (-float(curve[n]), float(curve[n + 1])))

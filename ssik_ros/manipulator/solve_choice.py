@@ -133,7 +133,7 @@ class SolveChoice:
         return known
 
     def _make_solve(self, method: str | None, options: Mapping[str, Any]) -> PreparedSolve:
-        """Check options, choose the solver by the policy, and prepare the solve."""
+        """Check options and prepare a solve: by the closed form if ``method`` and options allow it, else a search."""
         given = {name: value for name, value in options.items() if name in NAMES}
         parameters = {name: value for name, value in options.items() if name not in NAMES}
         if given.get('policy', DEFAULT_TOLERANCE_POLICY) is DEFAULT_TOLERANCE_POLICY:
@@ -177,7 +177,7 @@ class SolveChoice:
 
 
 def _within(settings: SolveSettings, tolerance: float | None) -> SolveSettings:
-    """Return settings of a closed form, whose residuals are bounded by a tolerance if it is tighter than theirs."""
+    """Return the settings with ``tolerance`` as the largest residual, unchanged for None or a wider one."""
     if tolerance is None or tolerance >= settings.policy.fk_atol:
         return settings
     return settings._replace(policy=replace(settings.policy, subproblem_postverify=tolerance))

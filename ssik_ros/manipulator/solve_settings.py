@@ -161,7 +161,7 @@ def take_seed(q_seed: ArrayLike | None, options: dict[str, Any]) -> ArrayLike | 
 
 def repair_target(target: FloatArray, rigid: float) -> FloatArray:
     """
-    Return the nearest rigid transform to a target that is nearly rigid.
+    Return a copy of a nearly rigid target with the nearest rotation and the last row 0, 0, 0, 1.
 
     :param target: (4, 4).
     :param rigid: largest Frobenius norm of R^T R - I, and largest deviation of the last row from 0, 0, 0, 1.

@@ -55,12 +55,12 @@ class TolerancePolicy:
 
     @property
     def fk_atol(self) -> float:
-        """Return the largest Frobenius norm of FK(q) - T of an accepted solution."""
+        """Return the largest residual of an accepted solution: the Frobenius norm of its pose minus the target."""
         return min(self.subproblem_postverify, self.subproblem_numerical)
 
     @property
     def rigid(self) -> float:
-        """Return the largest Frobenius norm of R^T R - I of a target that counts as a rigid transform."""
+        """Return the largest Frobenius norm of R^T R - I of a rigid target, whose rotation block is R."""
         return 3.0 * self.subproblem_numerical
 
     def unused_changes(self, made_with: 'TolerancePolicy') -> Iterator[str]:

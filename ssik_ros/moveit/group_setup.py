@@ -25,7 +25,11 @@ RANDOM_SAMPLES = 16
 
 @dataclass(frozen=True)
 class GroupSetup:
-    """One planning group with its solver, the tip links of its poses, and its redundant joints."""
+    """
+    One planning group with its solver, and the links whose poses it takes.
+
+    ``redundant`` has the indices of redundant joints, ``discretization`` their sampling steps [rad or m] by index.
+    """
 
     robot: RobotModel
     group: JointGroup

@@ -329,7 +329,11 @@ class KinematicsBase:
     def _nearest_step(
         self, pose: FloatArray, seed: Vector, budget: float, options: KinematicsQueryOptions
     ) -> IkReply | None:
-        """Return the step of one control cycle towards a pose (4, 4), see :mod:`.nearest_steps`; or None."""
+        """
+        Return the step of one control cycle from the seed (n,) to a pose (4, 4), see :mod:`.nearest_steps`.
+
+        Return None for several tips, locked joints, invalid numbers, or a request that is not for a control cycle.
+        """
         setup, q = self._setup, np.asarray(seed, dtype=np.float64)
         if setup is None or len(setup.tip_frames) != 1 or setup.locked(options):
             return None
@@ -406,7 +410,11 @@ class KinematicsBase:
         cost: CostFunction | None = None,
         **more: Any,
     ) -> IkReply:
-        """Return the first solution, or the cheapest by ``cost``; ``more`` has fields of :class:`SolveRequest`."""
+        """
+        Return the first solution, or the cheapest by ``cost``; ``more`` has fields of :class:`SolveRequest`.
+
+        If the options allow it, a failed search returns its nearest state, marked as approximate.
+        """
         setup = self._setup
         if setup is None:
             return no_reply(Cause.UNKNOWN_GROUP, f'Not initialized: {self.reason}.')

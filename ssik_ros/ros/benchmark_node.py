@@ -100,13 +100,21 @@ class BenchmarkNode(Node):
         return config.with_samples(samples) if samples else config
 
     def _choose_services(self, config: BenchmarkConfig) -> Mapping[str, str]:
-        """Return the name of the service to call, for each label of a solver in the report."""
+        """
+        Return the service to call by the label of its solver in the report.
+
+        Without the parameter ``services`` it is one: ``service``, under ``solver`` or the first solver of this package.
+        """
         if self._settings.services:
             return parse_services(self._settings.services)
         return {self._settings.solver or first_own_solver(config): self._settings.service}
 
     def _prepare(self, config: BenchmarkConfig) -> BenchmarkSession:
-        """Return the benchmark session, for the robot of the configuration or the robot on the topics."""
+        """
+        Return the benchmark session, for the robot of the configuration or, if parameters say so, of the topics.
+
+        With live seeds, searches start at the reported state of the robot.
+        """
         settings = self._settings
         if settings.seeds == 'live' and settings.robot != 'topics':
             raise InvalidOption(
@@ -127,7 +135,7 @@ class BenchmarkNode(Node):
         return running.read(config.planning_group, needs_state=settings.seeds == 'live')
 
     def _make_solver(self, service: str, _: GroupKinematics, oracle: GroupOracle) -> IkSolver:
-        """Return a solver that sends the requests of the benchmark's group to a service."""
+        """Return a solver that sends requests for the oracle's group to a service; the kinematics are ignored."""
         settings = self._settings
         return ServiceSolver(
             self,

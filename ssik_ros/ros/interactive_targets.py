@@ -144,7 +144,7 @@ class InteractiveTargets:
         return response
 
     def _take_feedback(self, feedback: InteractiveMarkerFeedback) -> None:
-        """Queue the motion of a dragged marker; ignore other clients until the first one pauses for ``HOLD``."""
+        """Queue the motion of a dragged marker; ignore other clients until the last one pauses for ``HOLD``."""
         name, session = feedback.marker_name, self._session
         if session is None or name not in session.targets:
             return
@@ -167,7 +167,7 @@ class InteractiveTargets:
         session.move_target(name, pose if place is None else place @ pose)
 
     def _show(self) -> None:
-        """Publish the poses of the handles, and the posture if it is solved."""
+        """Publish the target poses for the handles, and the posture as joint states if it is solved."""
         session = self._session
         if session is None:
             return

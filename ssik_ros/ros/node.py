@@ -163,7 +163,7 @@ class IkServer(ProcessNode):
             self._loading.end()
 
     def _report(self, text: str, can_mend: bool) -> None:
-        """Log an error; end the node if it serves no robot and a later message cannot repair the error."""
+        """Log an error; end the node if it serves no robot and ``can_mend``, a repair by a later message, is false."""
         if self._handlers.served is not None:
             _MESSAGES.error('The robot stays as it was. %s', text)
         elif can_mend:
@@ -172,7 +172,7 @@ class IkServer(ProcessNode):
             self.fail(text)
 
     def _serve(self, description: RobotDescription) -> None:
-        """Load a robot, warm its solvers up, and serve it instead of the robot before."""
+        """Load a robot, warm its solvers up, and serve it instead of the robot before; offer services once."""
         settings = self._settings
         self._loading.enter(0)
         robot = description.load()
@@ -237,7 +237,7 @@ class IkServer(ProcessNode):
         return server, kinematics
 
     def _close_loops(self, server: RobotServer, loops: LoopClosures) -> LoopServer:
-        """Return the loop server of a robot; without a loop file, bad ``<constraint>`` elements are only logged."""
+        """Return the loop server of a robot; without a loop file, log a bad ``<constraint>`` and ignore all of them."""
         make = functools.partial(
             LoopServer, server.frames, server.states, loops, cancel=self._cancel
         )

@@ -227,7 +227,11 @@ def _examine_states(robot: RobotModel) -> Iterator[Finding]:
 
 
 def _examine_group(robot: RobotModel, server: GroupServer, is_named: bool) -> Iterator[Finding]:
-    """Yield findings about one group: whether joints can move, it has a solver, and random poses are solved."""
+    """
+    Yield a finding about one group: whether its joints can move, it has a solver, and random poses are solved.
+
+    ``is_named`` tells whether kinematics.yaml has the group; without moving joints, only such a group needs a solver.
+    """
     group = server.group
     where = f'group {quote(group.name)}'
     solver = server.solver
@@ -267,7 +271,11 @@ def _examine_group(robot: RobotModel, server: GroupServer, is_named: bool) -> It
 
 
 def _count_solved(robot: RobotModel, group: JointGroup, server: GroupServer) -> int:
-    """Return how many of ``TRIALS`` poses of random postures are solved; a solver's error counts as not solved."""
+    """
+    Return how many of ``TRIALS`` poses of random postures are solved, each with a budget of 1 s or more.
+
+    A solver's error counts as not solved; the postures are the same at every call.
+    """
     solver = server.require_solver()
     rng = np.random.default_rng(0)
     chains = [ChainKinematics(robot, group, solver.base_frame, tip) for tip in solver.tip_frames]

@@ -88,7 +88,7 @@ def _describe_failure(
 
 
 def _narrow_limits(resolved: ResolvedRequest) -> JointBounds | str | None:
-    """Return the limits that joint constraints leave; a reason if they leave no room; None without constraints."""
+    """Return (lower, upper) limits within joint constraints; a text if they leave no room; None without constraints."""
     checks = resolved.checks
     if checks is None or checks.constraints is None:
         return None
@@ -107,7 +107,11 @@ def _with_notes(request: IkRequest, resolved: ResolvedRequest, response: IkRespo
 def _is_kept_away(
     request: IkRequest, resolved: ResolvedRequest, result: IkResult, spent_ns: int
 ) -> bool:
-    """Solve again without joint constraints, in the time that is left; return whether that succeeds."""
+    """
+    Solve again without constraints and checks, in the time left of the budget; return whether that succeeds.
+
+    Return False without solving if no time is left, or if the failure has another cause.
+    """
     if result.cause not in _PERHAPS_CONSTRAINTS:
         return False
     group = resolved.group

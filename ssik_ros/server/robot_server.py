@@ -118,7 +118,7 @@ class RobotServer:
         self.scene.collisions.warm_up()
 
     def _solve_once(self, group: GroupServer) -> None:
-        """Solve for the default poses of the tips, so that the first request finds every cache filled."""
+        """Solve for the default poses of the tips, which fills the caches; skip a group without a solver."""
         if group.solver is None:
             return
         state, tips = self.states.default(), list(group.solver.tip_frames)
@@ -313,7 +313,7 @@ class RobotServer:
 
 
 def _require_thresholds(request: PathRequest) -> None:
-    """Refuse thresholds of a path that are negative or NaN."""
+    """Refuse jump thresholds and a speed limit of a path that are negative or NaN."""
     for name in ('jump_threshold', 'prismatic_jump', 'revolute_jump', 'max_speed'):
         value = getattr(request, name)
         if not value >= 0.0:

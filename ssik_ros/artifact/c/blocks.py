@@ -89,7 +89,7 @@ class Form(NamedTuple):
         return self.arm.requests.has_arcs(BranchRequest())
 
     def widest(self) -> int:
-        """Return the largest number of windings that a joint has within its limits."""
+        """Return the largest number of windings of a joint within its limits, at least 1, at most ``MOST_WIDEST``."""
         chain, turn = self.arm.chain, 2.0 * math.pi
         ranges = [
             high - low
@@ -148,7 +148,7 @@ class Arm(NamedTuple):
 
     @property
     def track_options(self) -> FloatArray:
-        """Return the packed options of a control loop, which always uses Levenberg-Marquardt."""
+        """Return packed options of a control loop: always Levenberg-Marquardt, with the tolerance of the arm."""
         settings = SearchSettings(tolerance=self.tolerance)
         starts = int(self.search.packed[state.MAX_SEARCHES])
         return dataclasses.replace(settings, slimit=starts).pack(self.problem, self.search.start)
@@ -207,7 +207,7 @@ def _require_own_variables(arm: Arm) -> None:
 
 
 def _arm_of_search(robot: RobotModel, group: JointGroup, search: SearchSolver, reason: str) -> Arm:
-    """Return a group whose solver is a search."""
+    """Return a group solved by ``search`` without a closed form; an infinite tolerance becomes the default one."""
     is_plain = len(group.tips) == 1 and not search.packed[state.OPTIMISE]
     tolerance = search.settings.tolerance
     if not math.isfinite(tolerance):
@@ -237,7 +237,7 @@ def _arm_of_auto(robot: RobotModel, group: JointGroup, solver: AutoSolver, sampl
 
 
 def _arm_of_closed_form(robot: RobotModel, group: JointGroup, solver: AnalyticSolver) -> Arm:
-    """Return a group whose only solver is the closed form."""
+    """Return a group whose only solver is the closed form of ``solver``; a default search fills its search arrays."""
     settings = SearchSettings(tolerance=PoseIkOptions().target_tolerance)
     arm = _arm_of_search(robot, group, SearchSolver(robot, group, settings), solver.reason)
     form = _make_form(solver.arm, METRICS[solver.options.seed_metric])
@@ -266,7 +266,7 @@ def _make_form(arm: AnalyticArm, metric: int = METRICS['wrap_l2']) -> Form:
 
 def place_tips(robot: RobotModel, group: JointGroup, named: Sequence[str]) -> JointGroup:
     """
-    Return a group with the links whose poses are given as its tips.
+    Return a group with the links ``named`` as its tips; requests give the poses of these links.
 
     A host such as MoveIt names the last link of every group. A group that branches keeps its tips, unless that link is
     fixed to its only tip.
@@ -298,7 +298,7 @@ def place_tips(robot: RobotModel, group: JointGroup, named: Sequence[str]) -> Jo
 
 
 def _pack_search(arm: Arm) -> IntArray:
-    """Return the packed search with room for the clock, without its workspace."""
+    """Return the words of the packed search, with zeros for the clock after its integers, without its workspace."""
     arrays = SingleArrays(arm.problem, arm.options, arm.search.start)
     whole = arrays.block.view(np.int64)
     ints, reals, options = whole[: plain_request.HEAD].tolist()
@@ -314,7 +314,7 @@ def pack(arm: Arm, digest: int) -> IntArray:
     Return the image of an arm, as 64-bit words.
 
     :param arm: the arm.
-    :param digest: digest of the kernels that will read the image.
+    :param digest: digest of the kernels that will read the image; it is stored in the head of the image.
     :raises TopologyMismatch: when the arm breaks a rule of images; names the rule.
     """
     form, problem = arm.form, arm.kinematics.problem
@@ -393,7 +393,7 @@ def _text(text: str) -> IntArray:
 
 
 def _numbers(arm: Arm, name_words: int) -> dict[str, int]:
-    """Return those single numbers of an arm's image that do not follow from others, by name."""
+    """Return by name the numbers of an image that do not follow from others; ``name_words`` is the size of NAMES."""
     form, search_ints, fk_ints = arm.form, arm.problem.ints, arm.kinematics.problem.ints
     tips, rows = len(arm.group.tips), search_ints[layout.ROWS]
     hulls = len(arm.problem.reals) - layout.NODE_REALS * search_ints[layout.NODES]

@@ -24,7 +24,7 @@ HEAD = 4 + DIGEST_WORDS
 
 
 def _value(text: object, names: dict[str, Any]) -> Any:
-    """Return the value of an expression of the rules, in which names have the given values."""
+    """Return the value of an expression in Python; it may use ``names`` and the lists of ``image_rules.LISTS``."""
     lists = {name: np.array(values) for name, values in LISTS.items()}
     return eval(str(text), {**lists, 'HUGE_VAL': math.inf, 'INT64_MAX': 2**63 - 1, **names})
 
@@ -49,7 +49,7 @@ def _lower(numbers: dict[str, int]) -> dict[str, int]:
 
 
 def room_of(numbers: dict[str, int]) -> tuple[int, int, int]:
-    """Return the words of a solver's memory: in any case, for each winding, and once if there are windings."""
+    """Return three numbers of words of a solver's memory: always, for each winding, and once if windings are used."""
     names = _lower(numbers)
     always, each, once = (
         sum(int(_value(room[k], names)) for room in PARTS.values()) for k in range(3)
@@ -105,7 +105,7 @@ def digest_of(words: IntArray) -> IntArray:
 
 
 def _check(name: str, rules: list[Table], words: IntArray, numbers: dict[str, int]) -> None:
-    """Raise ModelError if a section breaks one of its rules; ``numbers`` has the single numbers."""
+    """Raise ModelError if the ``words`` of section ``name`` break a rule; rules read ``numbers`` by name."""
     at = 0
     for table in rules:
         rows = int(_value(table.rows, numbers))
@@ -149,7 +149,11 @@ def _shown(cell: Cell, word: Any) -> Any:
 
 
 def _keeps(cell: Cell, part: IntArray, names: dict[str, Any]) -> Any:
-    """Return a mask of the words that keep the rule of a cell."""
+    """
+    Return a mask, of the shape of ``part`` (rows, repeats), of the words that keep the rule of a cell.
+
+    For kind ``must`` the mask has one column, and one row if the condition does not depend on the row.
+    """
     values, low = _number(cell, part), _value(cell.low, names)
     if cell.kind == 'must':
         return np.broadcast_to(np.asarray(low, dtype=bool), (1, 1)) if np.ndim(low) == 0 else low

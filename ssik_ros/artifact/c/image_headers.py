@@ -29,7 +29,7 @@ def room_header() -> str:
 
 
 def _locals(body: str) -> list[str]:
-    """Return C definitions of those single numbers that a text in C uses."""
+    """Return C definitions of the numbers of an image that a text in C uses, by their lower-case names."""
     return [
         f'  const word {name.lower()} = numbers[N_{name}];'
         for name in NUMBERS
@@ -102,13 +102,13 @@ def checks_header() -> str:
 
 
 def _loop(table: Table) -> list[str]:
-    """Return the C loop that checks the rows of a table."""
+    """Return the lines of a C loop that checks all rows of a table; ``at`` moves past the checked words."""
     body = [line for cell in table.cells for line in _cell(cell, '    ')]
     return [f'  for (word i = 0; i < {table.rows}; ++i) {{', *body, '  }']
 
 
 def _cell(cell: Cell, indent: str) -> list[str]:
-    """Return the C lines that check a cell, and define its name if it has one."""
+    """Return the C lines that check a cell and step past its words; they also define its name if it has one."""
     if cell.kind == 'must':
         return [f'{indent}if (!MUST({cell.low})) return 0;']
     if cell.kind == 'bits':

@@ -111,18 +111,18 @@ KINDS[ELIMINATION][6] = 1 << candidates.GENERAL | TURNING
 
 
 def _sizes_of(size: Any, first: int, most: int) -> list[int]:
-    """Return ``size(number)`` for numbers from ``first`` to ``most``, after zeros for smaller numbers."""
+    """Return a list whose entry ``number`` is ``size(number)`` from ``first`` to ``most``, and 0 below ``first``."""
     return [0] * first + [int(size(number)) for number in range(first, most + 1)]
 
 
 def _arcs(samples: int) -> ArcArrays:
-    """Return the scratch arrays of a search on arcs for seven joints."""
+    """Return the scratch arrays of a search of seven joints with ``samples`` values of the held joint on arcs."""
     last = int(held_search.last_scanned(samples))
     return ArcArrays(FORM_JOINTS, samples, last, LARGEST_CAPACITY)
 
 
 def _work_size(joints: int) -> int:
-    """Return the size of a closed form's scratch for a number of joints."""
+    """Return the size, in real numbers, of the scratch of a closed form with this number of joints."""
     capacity = LARGEST_CAPACITY if joints == FORM_JOINTS else search.BRANCHES_OF_SIX
     return int(search.work_size(joints, capacity))
 
@@ -196,7 +196,7 @@ def _places(fields: Any, counts: dict[str, Any], ints: Sum, shorter: str) -> Pla
     """
     Return the places of the fields of one of the tuples of :mod:`ssik_ros.kernels.rows.layout`.
 
-    :param fields: the named tuple.
+    :param fields: the named tuple class; its annotations give the shape and the kind of each field.
     :param counts: expressions for the counts in the header of a problem, by name.
     :param ints: where the first field of integers begins.
     :param shorter: expression for the smaller one of the numbers of rows and of variables.
@@ -235,7 +235,7 @@ class _Problem(NamedTuple):
 
     @property
     def places(self) -> tuple[Places, Places]:
-        """Return the places of the tables, and of the workspace."""
+        """Return the places of the fields of ``layout.Tables``, and of ``layout.Workspace``."""
         counts: dict[str, Any] = {
             **dict.fromkeys(('VARIABLES', 'POSITIONS'), 'joints'),
             'NODES': self.nodes,
@@ -247,7 +247,7 @@ class _Problem(NamedTuple):
         return tables, _places(layout.Workspace, counts, Sum.of(0), self.shorter)
 
     def ints(self) -> list[Table]:
-        """Return the rules of the integers of the problem."""
+        """Return the rules of the integers of the problem: counts and places, nodes, variables, constraints, paths."""
         tables, work = self.places
         variables = 'joints', 'joints'
         rows = self.constraints, self.rows, '0'
@@ -286,7 +286,7 @@ class _Problem(NamedTuple):
         ]
 
     def reals(self) -> list[Table]:
-        """Return the rules of the real numbers of the problem."""
+        """Return the rules of the real numbers of the problem: nodes, constraints, and hulls of the reach."""
         tables, _ = self.places
         first, size = f'({tables.reals})', reach_hull.BLOCK
         are_in_table = (
@@ -394,7 +394,7 @@ def _numbers() -> dict[str, Cell]:
 
 
 def _plan_place(place: tuple[int, int]) -> str:
-    """Return an expression for the place where a part of the plan of a closed form begins."""
+    """Return an expression for the place of a part of a plan; ``place`` is (factor of the joints, constant)."""
     return f'{place[0]} * joints + {place[1]}'
 
 
@@ -403,7 +403,7 @@ NUMBERS = _numbers()
 
 
 def _form_ints() -> list[Table]:
-    """Return the rules of the integers of a closed form."""
+    """Return the rules of the integers of a closed form; there are no words without a closed form."""
     turning = f'(31 - arcs * {31 - TURNING})'
     cells = {
         search.N: _whole('joints'),
@@ -447,7 +447,7 @@ def _form_ints() -> list[Table]:
 
 
 def _form_reals() -> list[Table]:
-    """Return the rules of the real numbers of a closed form."""
+    """Return the rules of a closed form's real numbers: its plan, then constants of an elimination, if any."""
     chain = _real(*UNIT, '3 * joints'), _real(*FINITE, '3 * joints')
     pose = _real(*UNIT, 9), _real(*FINITE, 3)
     hull = _SEARCH.reals()[2].cells

@@ -122,7 +122,7 @@ class GenericLibrary(NamedTuple):
 
 
 def _values(name: str, title: str, version: str) -> dict[str, str]:
-    """Return the template values that all libraries have."""
+    """Return the template values that all libraries have; ``title`` is the first line of their texts."""
     return {
         'NAME': name,
         'UPPER': name.upper(),
@@ -134,12 +134,12 @@ def _values(name: str, title: str, version: str) -> dict[str, str]:
 
 
 def _most_branches(upper: str, count: int) -> str:
-    """Return the C header lines that define the largest number of branches."""
+    """Return the C header lines that define the largest number of branches; ``upper`` begins the macro's name."""
     return f'/* No call writes more branches. */\n#define {upper}_MOST_BRANCHES {count}\n'
 
 
 def memory_of(words: IntArray) -> tuple[int, int, int]:
-    """Return a solver's memory, more once if there are windings, and more for each winding [bytes]."""
+    """Return, for an image, a solver's memory, more once if windings are used, and more for each winding [bytes]."""
     at = image.HEAD + 2 * len(image_rules.SECTIONS)
     numbers = dict(
         zip(image_rules.NUMBERS, words[at : at + len(image_rules.NUMBERS)].tolist(), strict=True)
@@ -150,7 +150,7 @@ def memory_of(words: IntArray) -> tuple[int, int, int]:
 
 
 def _write(path: Path, template: str, values: dict[str, str], flags: tuple[str, ...]) -> None:
-    """Write a file from a template, its values and flags."""
+    """Write the file ``path`` from a template: see :func:`texts.render` for ``values`` and ``flags``."""
     path.write_text(texts.render(template, values, flags), encoding='utf-8')
 
 
@@ -184,7 +184,8 @@ def build(
     :param tools: compiler, archiver and other programs.
     :param kernels: makes the object file of the kernels.
     :param report: called with a text about each step.
-    :param product: the folder; it must not exist.
+    :param product: the folder to make, with include, lib, share and README.md; it must not exist.
+    :raises InvalidOption: when a program fails.
     """
     name, values, flags = library.name, library.values(tools), library.flags
     with tempfile.TemporaryDirectory() as work:

@@ -30,7 +30,7 @@ class RecordedPose(NamedTuple):
 
 def random_joints(arm: Arm, rng: np.random.Generator) -> FloatArray:
     """
-    Return a random joint vector (n,) within limits; joints without a limit use -pi or pi.
+    Return a random joint vector (n,) within limits [rad or m]; -pi and pi replace a missing lower and upper limit.
 
     :param arm: the arm.
     :param rng: random generator.
@@ -48,7 +48,7 @@ def record(arm: Arm, count: int = POSES) -> list[RecordedPose]:
 
     :param arm: the arm.
     :param count: number of poses.
-    :raises InvalidLimits: when fewer than a quarter of the random poses are solved.
+    :raises InvalidLimits: when fewer than ``count`` of 4 ``count`` random poses are solved.
     :raises TopologyMismatch: for a group without a solver of plain requests.
     """
     if arm.plain is None:
@@ -72,7 +72,7 @@ def record(arm: Arm, count: int = POSES) -> list[RecordedPose]:
 
 def solve_one(arm: Arm, pose: FloatArray, seed: FloatArray) -> RecordedPose | None:
     """
-    Return a pose with this package's solutions; None if one of the methods does not solve it.
+    Return a pose with this package's solutions; None if a method fails or the closed form needs a descent.
 
     :param arm: the arm.
     :param pose: (4, 4) of the tip in the base.

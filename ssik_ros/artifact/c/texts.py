@@ -59,7 +59,7 @@ def image_header(image: IntArray) -> str:
 
 def identifier(name: str) -> str:
     """
-    Return a name in lower case that is a valid C identifier.
+    Return a name as a C identifier in lower case: other characters become ``_``, and ``arm_`` precedes a digit.
 
     :param name: name of a robot.
     """

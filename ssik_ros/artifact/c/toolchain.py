@@ -99,7 +99,7 @@ def make_libraries(
     tools: Toolchain, folder: Path, name: str, kernels: Kernels, product: Path
 ) -> None:
     """
-    Compile the source in a folder, and write a static and a shared library.
+    Compile the source in a folder; write ``libNAME.a``, ``libNAME.so.1`` and the link ``libNAME.so``.
 
     :param tools: compiler and other programs.
     :param folder: folder with ``NAME.c`` and its included files; object files are written there too.
@@ -141,7 +141,11 @@ def code_size(tools: Toolchain, archive: Path) -> int:
 
 
 def _understood(tools: Toolchain, folder: Path) -> Sequence[str]:
-    """Return those flags about loops that the compiler accepts: clang accepts one of them."""
+    """
+    Return both flags of OWN_LOOPS, or the first one for a compiler that refuses the second, such as clang.
+
+    The test writes ``empty.c`` to the folder.
+    """
     (folder / 'empty.c').write_text('typedef int nothing;\n', encoding='utf-8')
     try:
         tools.run(*tools.compiler, '-Werror', *OWN_LOOPS, '-c', 'empty.c', folder=folder)

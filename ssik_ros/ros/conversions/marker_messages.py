@@ -66,7 +66,11 @@ def _write_marker(marker: Marker, frame: str, stamp: Time) -> MarkerMessage:
 
 
 def _write_shape(message: MarkerMessage, marker: Marker) -> None:
-    """Write the size and the points or pose of a marker into a message; dimensions that RViz ignores stay zero."""
+    """
+    Write size and place of a marker into a message; dimensions that RViz ignores stay zero.
+
+    A text gets a position and a cylinder a pose; all other shapes get points, with size 1 if it is zero.
+    """
     scale, size = message.scale, marker.size
     if marker.shape == 'text':
         scale.z, message.text = size, marker.text

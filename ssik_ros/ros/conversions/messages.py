@@ -275,7 +275,7 @@ class StateWriter:
         multi.transforms = transforms
 
     def _transform(self, joint: int, kind: JointKind, state: FullState) -> Any:
-        """Return the Transform message of a joint with several variables in a state."""
+        """Return the Transform message of the motion of a joint, by its index, with several variables in a state."""
         start = int(self._tree.idx_q[joint])
         values = state.positions[start : start + POSITION_SIZE[kind]]
         return write_transform(joint_motion(kind, self._tree.axes[joint], values))

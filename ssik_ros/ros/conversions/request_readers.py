@@ -18,7 +18,7 @@ Part = Callable[[Any], Any]
 
 
 def _read_targets(messages: Any) -> list[TargetGiven]:
-    """Return target poses by name."""
+    """Return the names and framed poses of target messages, in their order."""
     return [TargetGiven(entry.target, read_framed_pose(entry.pose_stamped)) for entry in messages]
 
 

@@ -24,7 +24,7 @@ class AgedState(LiveState):
         super().__init__(node)
 
     def _note(self, names: tuple[str, ...], positions: Sequence[float]) -> None:
-        """Keep the present time for each joint with a finite value; the oldest entries go above ``MOST_OLDER``."""
+        """Keep the present time for each joint with a finite value; drop the oldest entries above ``MOST_OLDER``."""
         now = time.monotonic()
         with self._times_lock:
             for name, position in zip(names, positions, strict=True):

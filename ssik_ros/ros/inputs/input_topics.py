@@ -98,7 +98,11 @@ class InputTopic:
         self._take(message)
 
     def _hear_absolute(self, message: Any) -> None:
-        """Take a message of the absolute name; ignore it if the relative name is published, keep it in ``GRACE``."""
+        """
+        Take a message of the absolute name; ignore it if the relative name is published.
+
+        Before ``DISCOVERY_TIME`` is over, hold it back for :meth:`_end_grace`.
+        """
         if self._second is None or self._is_published():
             return
         if self._grace is not None:
@@ -114,7 +118,7 @@ class InputTopic:
             _LOGGER.info('The input %s now comes from %s.%s', self._topic, name, reason)
 
     def _end_grace(self) -> None:
-        """Take the messages of the absolute name that came in ``GRACE``, unless the relative name is published."""
+        """Take the messages held back during ``DISCOVERY_TIME``, unless the relative name is published."""
         self._stop_grace()
         held = list(self._held)
         self._held.clear()

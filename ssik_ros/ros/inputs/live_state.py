@@ -150,7 +150,11 @@ class LiveState:
         return usable
 
     def _make_room(self, names: tuple[str, ...]) -> None:
-        """Note a new list of names; above ``PUBLISHERS`` lists, the oldest one goes and only its values are kept."""
+        """
+        Note a new list of names; above ``PUBLISHERS`` lists, drop the oldest one and keep only its usable values.
+
+        Values are kept for joints of the robot, if it is known, and for ``MOST_OLDER`` joints at most.
+        """
         self._new = [*self._new[1 - PUBLISHERS :], names]
         if len(self._latest) <= PUBLISHERS:
             return
@@ -245,7 +249,7 @@ class LiveState:
         return known
 
     def _tell_unknown(self, reader: StateReader, names: tuple[str, ...]) -> None:
-        """Log a warning about names that are not joints of the robot."""
+        """Log a warning about names that are not variables of the reader's robot; without such names, do nothing."""
         unknown = [name for name in names if not reader.reads(name)]
         if unknown:
             _LOGGER.warning(
@@ -266,7 +270,7 @@ def _refused(messages: Sequence[tuple[tuple[str, ...], Sequence[float]]]) -> fro
 
 
 def _keep_known(positions: Sequence[float], before: Sequence[float]) -> Sequence[float]:
-    """Return positions in which values that are not finite are replaced by the earlier ones, if there are any."""
+    """Return positions in which earlier values ``before`` replace those that are not finite; empty ``before``: none."""
     if not before or all(map(math.isfinite, positions)):
         return positions
     return [new if math.isfinite(new) else old for new, old in zip(positions, before, strict=True)]

@@ -185,7 +185,11 @@ class RobotSource:
         return self._inputs[topic].names
 
     def _listen(self, topic: str, what: str, take: Callable[[DescriptionText], None]) -> None:
-        """Subscribe to a latched topic, and call ``take`` with each text; log and ignore texts that are not XML."""
+        """
+        Subscribe to a latched topic, and call ``take`` with each text; log and ignore texts that are not XML.
+
+        ``what`` names the text in errors.
+        """
 
         def hear(message: String) -> None:
             origin = f'topic {self._inputs[topic].name}'
@@ -218,7 +222,7 @@ class RobotSource:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Deliver a robot with its SRDF; if the SRDF is missing, start the timer that ends the wait for it."""
+        """Deliver the robot if its URDF is known; while its SRDF is awaited, restart the timer of the wait instead."""
         if self._timer is not None:
             self._timer.cancel()
         if self._urdf is None:
@@ -254,7 +258,7 @@ class RobotSource:
         self._deliver(RobotDescription(urdf, self._srdf, self._limits, self._xacro_args, most))
 
     def _given_urdf(self) -> DescriptionText | None:
-        """Return the URDF of a parameter, a file or a package; None if it has to come on a topic."""
+        """Return the URDF of a parameter, else of a file, else of a package; None if it has to come on a topic."""
         parameters = self._parameters
         if parameters.robot_description:
             return DescriptionText(parameters.robot_description, 'parameter robot_description')
@@ -263,7 +267,7 @@ class RobotSource:
         return None if self._files is None else _file(self._files.urdf_path)
 
     def _given_srdf(self) -> DescriptionText | None:
-        """Return the SRDF of a parameter, a file or a package; None if it may come on a topic."""
+        """Return the SRDF of a parameter, else of a file, else of a package; None if it may come on a topic."""
         parameters = self._parameters
         if parameters.robot_description_semantic:
             return DescriptionText(
@@ -289,7 +293,11 @@ class RobotSource:
 
 
 def _find_files(parameters: Any) -> MoveItConfig | None:
-    """Return the files of the MoveIt configuration package; None if no package is named."""
+    """
+    Return the files of the MoveIt configuration package; None if no package is named.
+
+    Refuse a robot name without a package. Descriptions given by parameters replace files of the package.
+    """
     if not parameters.moveit_config_package:
         if parameters.robot_name:
             raise InvalidParameter(

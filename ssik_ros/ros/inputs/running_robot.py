@@ -87,7 +87,11 @@ class RunningRobot:
     def _wait_for_state(
         self, live: LiveState, robot: RobotModel, group: JointGroup, is_needed: bool
     ) -> FloatArray:
-        """Return the full state (nq,) after joint states have come; joints not reported have default values."""
+        """
+        Return the full state (nq,) after all joints of the group were reported, or after a wait.
+
+        Other joints have default values. After the wait raise RobotNotRunning if ``is_needed``, else log a warning.
+        """
         settings = self._settings
         wait = settings.service_timeout if is_needed else settings.semantic_timeout
         if not self._spin_until(lambda: live.reported().issuperset(group.joint_names), wait):
@@ -101,7 +105,11 @@ class RunningRobot:
         return live.current(StateReader(robot)).positions
 
     def _spin_until(self, is_done: Callable[[], bool], wait: float) -> bool:
-        """Run callbacks until ``is_done`` returns true, at most ``wait`` [s]; return its last value."""
+        """
+        Run callbacks until ``is_done`` returns true, at most ``wait`` [s]; return its last value.
+
+        Raise KeyboardInterrupt if ROS shuts down meanwhile.
+        """
         deadline = time.monotonic() + wait
         while not is_done() and time.monotonic() < deadline:
             try:

@@ -56,7 +56,7 @@ class _GeneratedListener(ParamListener):
         self.generated.ParamListener.declare_params(self)
 
     def _refusal(self, own: Iterable[RosParameter]) -> str:
-        """Return why generated code refuses one of the values; empty if it accepts all."""
+        """Return why generated code refuses one of the values; empty if it accepts all. Do not change this listener."""
         # Generated code stores the values that it checks: it gets a copy of this object.
         judge = copy.copy(self)
         judge.clear_user_callback()

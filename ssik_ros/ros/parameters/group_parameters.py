@@ -154,7 +154,11 @@ class _DeclaredGroup:
         self._take(None)
 
     def _listen(self, resource: str, values: Mapping[str, Any]) -> Any:
-        """Declare the parameters of one file with resolved values, and follow their changes; return the listener."""
+        """
+        Declare the parameters of the file ``resource`` and follow their changes; return the listener.
+
+        ``values`` by key replace the values given to the node.
+        """
         overrides = parameter_overrides(self._node)
         for key, value in values.items():
             name = self._prefix + key
@@ -171,7 +175,11 @@ class _DeclaredGroup:
         return {**fields, 'kinematics_solver': self.kinematics.requested_solver}
 
     def _take(self, _params: Any) -> None:
-        """Call ``changed`` with new kinematics if a value changed; do nothing until all parameters are declared."""
+        """
+        Take new values of all parameters from the node, and call ``changed`` if a value differs.
+
+        Do nothing until all parameters are declared. The argument is ignored, and the solver itself never changes.
+        """
         if not self._listeners:
             return
         fields = {
@@ -203,7 +211,7 @@ class _DeclaredGroup:
         return operator.attrgetter(key)(owner.get_params())
 
     def _changed_sources(self, values: Mapping[str, Any]) -> dict[str, str]:
-        """Return the new origin, by name, of every value that differs from the present kinematics."""
+        """Return ``RUN_TIME``, by name, for every value that differs from the present kinematics."""
         before = self.kinematics
         known = {field: getattr(before, field) for field in KINEMATICS_FIELDS.values()}
         known |= self._schema.complete(before.parameters)

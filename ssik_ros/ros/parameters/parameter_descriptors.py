@@ -60,7 +60,7 @@ def make_descriptor(parameter: Parameter) -> ParameterDescriptor:
 
 
 def _limits(parameter: Parameter) -> tuple[Any, Any] | None:
-    """Return the lower and upper end that validators allow, both or one; None without such validators."""
+    """Return (lower, upper) that validators allow, one may be open (``_OPEN``); None without such validators."""
     scalar = parameter.type.scalar
     if scalar not in _OPEN:
         return None

@@ -59,7 +59,7 @@ def _plain(value: Any) -> Any:
 
 
 def _assign(params: Any, name: str, value: Any) -> None:
-    """Set an attribute by its dotted name; missing nested structs are made."""
+    """Set an attribute of ``params`` by its dotted name; missing nested structs are made."""
     *structs, leaf = name.split('.')
     for struct in structs:
         params = vars(params).setdefault(struct, _Struct())
@@ -203,7 +203,11 @@ class ParamListener:
         ]
 
     def _check(self, parameters: Iterable[RosParameter]) -> SetParametersResult:
-        """Return whether the values are allowed; nothing is changed, as other callbacks may still refuse them."""
+        """
+        Return whether types and values are allowed, with the first reason if not; change nothing.
+
+        Parameters of other listeners are skipped.
+        """
         own = self._own(parameters)
         wrong = (_wrong_type(self._declared[given.name], given) for given in own)
         reason = next(filter(None, wrong), '') or self._refusal(own)

@@ -213,7 +213,11 @@ class InlineExecutor(SingleThreadedExecutor):
                 self._add_thread(self._lead)
 
     def _lead_once(self) -> bool:
-        """Wait, run one callback, and return whether this thread still leads; report an exception."""
+        """
+        Wait, run one callback, and return whether this thread still leads; report an exception.
+
+        At the end of the executor or of ROS, end the executor and return False.
+        """
         try:
             task = self._next()
         except (ShutdownException, ExternalShutdownException, ConditionReachedException):
@@ -243,7 +247,11 @@ class InlineExecutor(SingleThreadedExecutor):
             self._wait_set = None
 
     def _next(self) -> Callable[[], Any]:
-        """Wait for the next callback, and return a function that runs it; raise ShutdownException at the end."""
+        """
+        Wait for the next callback, and return a function that runs it; raise ShutdownException at the end.
+
+        The order is: tasks, ready entities, late requests, and one waiting request after each look at the others.
+        """
         while not self._is_over():
             if self._tasks:
                 task = self._waiting_task()
@@ -283,7 +291,7 @@ class InlineExecutor(SingleThreadedExecutor):
             self._take_requests(service)
 
     def _take_requests(self, service: Any) -> None:
-        """Move requests of a service from the middleware to the queue, as long as the queue has room."""
+        """Move up to ``TAKEN_AT_ONCE`` requests of a service from the middleware to the queue, if it has room."""
         budget_of = getattr(service.callback, 'budget', None)
         with self._taking:
             for _ in range(min(TAKEN_AT_ONCE, self._requests.room)):
@@ -296,7 +304,7 @@ class InlineExecutor(SingleThreadedExecutor):
                 self._requests.put(taken, arrived, budget)
 
     def _present_wait_set(self) -> ReusedWaitSet | None:
-        """Return the wait set, made anew after a change of the nodes; None if rclpy has to wait itself."""
+        """Return the wait set, made anew after a change of the nodes; None if this rclpy cannot reuse one."""
         if self._reuses and (self._has_changed or self._wait_set is None):
             self._drop_wait_set()
             self._has_changed = False
@@ -315,7 +323,11 @@ class InlineExecutor(SingleThreadedExecutor):
             return next(waiting, None)
 
     def _taker(self, ready: Ready) -> Callable[[], Any] | None:
-        """Return a function that takes and runs a ready entity; None if its group is busy or it is no longer ready."""
+        """
+        Return a function that takes and runs a ready entity; None if its group is busy or its timer no longer ready.
+
+        The guard condition of a busy group is triggered again.
+        """
         kind, entity, node = ready
         if not entity.callback_group.can_execute(entity):
             if kind == 'guard_condition':
@@ -351,7 +363,11 @@ class InlineExecutor(SingleThreadedExecutor):
             group.ending_execution(service)
 
     def _respond_to(self, taken: _Taken, *, is_late: bool = False) -> None:
-        """Call the handler of a taken request and send the response, even if the handler raises."""
+        """
+        Call the handler of a taken request and send the response, even if the handler raises.
+
+        The handler reads arrival, budget and ``is_late`` from ``PRESENT.turn``.
+        """
         service, request, header, arrived, budget = taken
         others = len(self._requests) + self._handled
         self._count(1)

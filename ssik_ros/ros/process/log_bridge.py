@@ -79,7 +79,7 @@ class LogBridge(logging.Handler):
 
 
 def _severity_of(level: int) -> int:
-    """Return the severity of ROS for a level of Python's logging."""
+    """Return the severity of ROS, 10 to 50, for a level of Python's logging, which is rounded down to tens."""
     return max(logging.DEBUG, min(level // 10 * 10, logging.CRITICAL))
 
 

@@ -89,7 +89,11 @@ class LogThrottle:
         return lines
 
     def _cause_of(self, record: logging.LogRecord, now: float) -> Cause:
-        """Return the key by which lines count as the same cause."""
+        """
+        Return the key by which lines count as the same cause: the place in the source with the text.
+
+        For requests, a place with ``MOST_TEXTS`` recent texts has one key for all new texts.
+        """
         kind = record.exc_info[0] if record.exc_info else None
         place = (record.name, record.levelno, record.pathname, record.lineno, kind)
         cause: Cause = (place, record.getMessage())
@@ -105,7 +109,11 @@ class LogThrottle:
         return last is not None and now - last.at < self._period
 
     def _forget(self, now: float) -> None:
-        """Make room: drop silent causes first, then all without lines left out, then all."""
+        """
+        Drop causes whose period is over and that left out no lines; if that is not enough, all that left out no lines.
+
+        If even that is not enough, drop all causes.
+        """
         kept = {c: p for c, p in self._passed.items() if p.left_out or now - p.at < self._period}
         if len(kept) >= MOST_CAUSES:
             kept = {c: p for c, p in kept.items() if p.left_out}

@@ -46,7 +46,11 @@ def call_service(name: str, values: Mapping[str, Any], timeout: float) -> dict[s
 
 
 def _find(node: Any, name: str, timeout: float) -> tuple[str, str]:
-    """Wait for a service whose name ends with ``name``; return its full name and type, or raise SolverError."""
+    """
+    Wait up to ``timeout`` [s] for a service whose name ends with ``name``; return its full name and type.
+
+    Raise SolverError if none appears, or if several do and none has exactly this name.
+    """
     tail, deadline = f'/{name.lstrip("/")}', time.monotonic() + timeout
     while True:
         services = dict(node.get_service_names_and_types())
@@ -86,7 +90,11 @@ def _fill(message: Any, values: Any, where: str) -> None:
 
 
 def _value(kind: str, value: Any, where: str) -> Any:
-    """Return a plain value as the type ``kind`` of a field; raise InvalidOption for a value that does not fit."""
+    """
+    Return a plain value as the type ``kind`` of a field: number, text, message or a list of these.
+
+    Raise InvalidOption, naming the field ``where``, for a value that does not fit.
+    """
     element = kind.removeprefix('sequence<').split('>')[0].split('[')[0].split(',')[0]
     if element != kind:
         if not isinstance(value, list | tuple):
@@ -103,7 +111,7 @@ def _value(kind: str, value: Any, where: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return a message as dictionaries, lists, texts and numbers."""
+    """Return a message, or the value of a field, as dictionaries, lists, texts and numbers."""
     if hasattr(value, 'get_fields_and_field_types'):
         return {name: _plain(getattr(value, name)) for name in value.get_fields_and_field_types()}
     if isinstance(value, str | bool | int | float):

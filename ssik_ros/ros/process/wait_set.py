@@ -40,7 +40,7 @@ class _Armed(NamedTuple):
     """(entity, function, handle): the function adds the handle of the entity to the wait set."""
 
     def arm(self) -> None:
-        """Add the entities that the group allows to run now to the wait set."""
+        """Add the entities that their callback group allows to run now to the wait set; none of a busy group."""
         if isinstance(self.group, MutuallyExclusiveCallbackGroup):
             # The group decides alike for all of its entities.
             if not self.group.can_execute(self.entries[0][0]):
@@ -116,7 +116,7 @@ class ReusedWaitSet:
         return True
 
     def _by_group(self) -> list[_Armed]:
-        """Return the entities by callback group, with the functions that add them to the wait set."""
+        """Return the entities of each callback group, each with its handle and the function that adds the handle."""
         groups: dict[int, _Armed] = {}
         for kind, found in self._entities.items():
             add = getattr(self._set, f'add_{kind}')

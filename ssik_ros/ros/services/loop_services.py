@@ -45,7 +45,7 @@ def _write_completion(
 def _write_chains(
     message: SolveGoals.Response | CompleteState.Response, response: LoopResponse, served: Served
 ) -> None:
-    """Fill the state and the chain reports, which both responses have."""
+    """Fill ``state`` and ``chains`` of a message from a response; without a state, ``state`` keeps its default."""
     if response.state is not None:
         served.writer.write(message.state, response.state)
     message.chains = [_write_chain(chain) for chain in response.chains]

@@ -95,7 +95,7 @@ def _write_contact(contact: Contact, served: Served) -> ContactInformation:
 
 
 def _read_path(request: GetCartesianPath.Request) -> PathRequest:
-    """Return the request in a message."""
+    """Return the path request in a message; waypoints are in the frame of its header."""
     return PathRequest(
         group=request.group_name,
         waypoints=[read_pose(pose) for pose in request.waypoints],
@@ -156,7 +156,7 @@ def _write_trajectory(
 
 
 def _transforms(served: Served, state: FullState, names: Sequence[str]) -> list[Transform]:
-    """Return the transform messages of joints with several variables in a state."""
+    """Return the transform messages of joints with several variables in a state, in the order of ``names``."""
     written = RobotState()
     served.writer.write(written, state)
     multi = written.multi_dof_joint_state

@@ -183,7 +183,11 @@ class ServiceHandlers:
         return handle
 
     def _add_assumption(self, service: Service, served: Served, request: Any, text: str) -> str:
-        """Return the text with the assumption about the robot's state; also log it without a text field."""
+        """
+        Return the text with a sentence about joints whose positions were assumed, if any.
+
+        Also log the sentence if the response has no text field. ``request`` None adds none.
+        """
         given = getattr(request, 'state', None)
         assumption = '' if given is None else self._live.assumption(served.server.states, given)
         if assumption and not hasattr(service.kind.Response(), 'error_code'):
@@ -202,7 +206,7 @@ def read_budget(timeout: Any) -> float:
 
 
 def _late(budget: float, waited: float) -> _Refused:
-    """Return the result of a request that waited for its turn [s] longer than its budget [s]."""
+    """Return the result, with the cause DEADLINE, of a request that waited too long: ``waited`` of ``budget`` [s]."""
     text = (
         f'No solution: {CAUSE_TEXT[DEADLINE]}{CAUSE_ADVICE[DEADLINE]}. The request waited {waited:.3g} s behind others, '
         f'and had {budget:.3g} s.'
@@ -223,7 +227,7 @@ def _fault(response: Any, error: Exception) -> Any:
 
 
 def _refuse(response: Any, text: str) -> Any:
-    """Return the response with the code FAILURE and a text, as far as its message has fields for them."""
+    """Fill and return a response with the code FAILURE and a text, as far as its message has fields for them."""
     if hasattr(response, 'error_code'):
         write_code(response.error_code, int(MoveItErrorCodes.FAILURE), text)
     elif hasattr(response, 'message'):

@@ -210,7 +210,11 @@ class ServiceSolver:
         return any(DESCRIBE_TYPE in types for _, types in offered)
 
     def _call(self, message: GetPositionIK.Request, timeout: float) -> Any:
-        """Send a message and return the response; None if it does not come within ``timeout`` [s]."""
+        """
+        Send a message and return the response; None if it does not come within ``timeout`` [s].
+
+        Raise KeyboardInterrupt if ROS shuts down meanwhile.
+        """
         future = self._client.call_async(message)
         with contextlib.suppress(ExternalShutdownException):
             self._executor.spin_until_future_complete(future, timeout)

@@ -128,7 +128,11 @@ class ToolPathAction:
     def _work(
         self, goal: Any, cancelled: threading.Event, results: list[PlanToolPath.Result]
     ) -> None:
-        """Wait for a place, plan one goal, and append its result to ``results``."""
+        """
+        Wait for a place, plan one goal, and append its result to ``results``: a refusal without a place.
+
+        The plan ends early if ``cancelled`` is set, the goal is cancelled, or the node ends.
+        """
         start = time.monotonic()
 
         def is_cancelled() -> bool:
@@ -159,7 +163,11 @@ class ToolPathAction:
             self._waiting.release()
 
     def _read(self, goal: _Goal) -> ToolPathGoal:
-        """Return the goal in a message; raise RequestRefused without a place or for too many waypoints."""
+        """
+        Return the goal in a message, with the default budget if it has none.
+
+        Raise RequestRefused without a place or for too many waypoints.
+        """
         limits, count = self._limits, len(goal.request.waypoints)
         if not goal.has_place:
             text = f'The node plans {counted(limits.goals, "tool path")} at once (parameter tool_path_goals).'

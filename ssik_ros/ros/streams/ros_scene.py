@@ -242,7 +242,7 @@ class RosScene:
             self._states.publish(make_joint_state(list(others), values, stamp))
 
     def _variables(self, positions: Positions) -> dict[str, float]:
-        """Return joint values by the names in joint states: one name for each number of a joint."""
+        """Return joint values by the names of joint states; a joint with several numbers has a name for each."""
         return {
             name: float(number)
             for part, value in positions.items()

@@ -173,7 +173,7 @@ class StreamNode(ProcessNode):
         return self._live.current(self._planning_scene.states)
 
     def _step(self) -> None:
-        """Compute one cycle, and publish its command and status."""
+        """Compute one cycle; publish its status, and its command unless the robot is held for more than one cycle."""
         assert self._stream is not None
         begun = time.monotonic()
         step = self._stream.step(begun, self._state())

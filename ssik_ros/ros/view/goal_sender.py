@@ -123,7 +123,11 @@ class GoalSender:
         self._problem = self._look()
 
     def _look(self) -> str:
-        """Open the channel for the present receiver; return why that is impossible, or an empty text."""
+        """
+        Open the channel for the only type of receivers; return why that is impossible, or an empty text.
+
+        A topic that this node listens to is refused.
+        """
         kinds = self._kinds()
         if any(own.topic_name == self.name for own in self._node.subscriptions):
             return f'{self.name} tells where the robot is: name a topic that moves it.'
@@ -141,7 +145,11 @@ class GoalSender:
         return kinds
 
     def _open(self, kind: str) -> str:
-        """Open a channel for a type, unless it is open; return why that is impossible, or an empty text."""
+        """
+        Open a channel for a message or action type; return why that is impossible, or an empty text.
+
+        An open channel of this type stays, one of another type is closed first.
+        """
         if kind == self._kind:
             return ''
         if kind not in _CHANNELS:
@@ -215,7 +223,7 @@ class _TrajectoryTopic:
         """Do nothing: the receiver moves the joints."""
 
     def stop(self, here: FloatArray | None, reason: str = '') -> None:
-        """Send the present posture as a goal; raise SolverError if it is unknown."""
+        """Send the present posture as a goal, unless no goal was sent before; raise SolverError if it is unknown."""
         if not self._names:
             return
         if here is None:
@@ -243,7 +251,11 @@ class _Way:
         return self._part == 1.0
 
     def next(self, here: FloatArray) -> FloatArray | None:
-        """Return the next posture (n,); None while it is too far from the present joint vector ``here`` (n,)."""
+        """
+        Return the posture (n,) for the time since the last call; None while it is too far from ``here`` (n,).
+
+        Too far means more than the velocity limits allow within ``LAG``.
+        """
         now, motion = time.monotonic(), self.motion
         part = self._part + min(now - self._time, LONGEST_PLAYED_TIME) / motion.seconds
         self._time = now
@@ -258,7 +270,7 @@ class _Way:
         return time.monotonic() - self._moved > STANDSTILL_TIME
 
     def describe_lag(self, here: FloatArray) -> str:
-        """Return a sentence about the joint that lags most, relative to its velocity limit."""
+        """Return a sentence about the joint farthest from its last sent value, relative to its velocity limit."""
         lags = np.abs(self.motion.at(self._part) - here)
         k = int((lags / self.motion.velocity).argmax())
         return f'{quote(self.motion.names[k])} is {lags[k]:.3g} from where it was sent.'

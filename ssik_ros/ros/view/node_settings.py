@@ -83,7 +83,7 @@ def read_settings(node: Node, name: str) -> NodeSettings:
 
 
 def _names_of_groups(listing: Client, node: str) -> list[str]:
-    """Wait for parameters of planning groups, and return their names; empty after ``LOADING_TIME``."""
+    """Wait for parameters of planning groups; return at most MOST_PARAMETERS names, none after ``LOADING_TIME``."""
     request = ListParameters.Request(prefixes=[PREFIX.rstrip('.')])
     deadline = time.monotonic() + LOADING_TIME
     while True:
@@ -107,7 +107,7 @@ def _text_of(getting: Client, name: str, node: str) -> str:
 
 
 def _by_group(found: Iterable[tuple[str, Any]], node: str) -> LocatedMapping:
-    """Return the values below the prefix by planning group and key, with their places."""
+    """Return the values of parameters below PREFIX by planning group and key; places name node and parameter."""
     groups = LocatedMapping()
     for name, value in found:
         group, _, key = name.removeprefix(PREFIX).partition('.')
@@ -120,7 +120,7 @@ def _by_group(found: Iterable[tuple[str, Any]], node: str) -> LocatedMapping:
 
 
 def _call(client: Client, request: Any, node: str) -> Any:
-    """Send a request to a service of a node and return the response; raise SolverError after ``PATIENCE``."""
+    """Send a request to a service of a node and return the response; raise SolverError after NODE_RESPONSE_TIME."""
     done = threading.Event()
     future = client.call_async(request)
     future.add_done_callback(lambda _: done.set())

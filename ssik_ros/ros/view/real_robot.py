@@ -122,7 +122,11 @@ class RunningGroup:
         return found.pose, ''
 
     def _checked(self) -> tuple[FloatArray | None, str]:
-        """Return the current joint vector (n,) within limits; or None and why it is unknown or outside."""
+        """
+        Return the current joint vector (n,) and an empty text; or None and why it is unknown, old or outside limits.
+
+        A joint at most SENSOR_NOISE beyond a limit is set to the limit.
+        """
         there, group = self.where(), self._group
         if there.state is None or not there.is_fresh:
             return None, there.text
@@ -175,7 +179,7 @@ class RunningGroup:
         return f'It takes {needed:.1f} s: {quote(joint)} is not to be faster than {SPEED:.0%} of its limit.'
 
     def _velocity(self) -> FloatArray:
-        """Return the velocities (n,) that a goal may use [rad/s or m/s]."""
+        """Return the velocities (n,) for goals [rad/s or m/s]: SPEED times the limit, or NO_FIGURE without one."""
         limits: FloatArray = self._robot.tree.velocity[self._group.idx_q]
         return SPEED * np.where((limits > 0.0) & np.isfinite(limits), limits, NO_FIGURE)
 
@@ -193,6 +197,6 @@ def _least_time(names: Sequence[str], way: FloatArray, velocity: FloatArray) -> 
 
 
 def _some(names: Sequence[str]) -> str:
-    """Return the first names, and the number of the others, as text."""
+    """Return the first MOST_NAMED names, and the number of the others, as text."""
     more = len(names) - MOST_NAMED
     return list_names(names[:MOST_NAMED]) + (f' and {more} more' if more > 0 else '')

@@ -176,7 +176,11 @@ class ViewNode(ProcessNode):
         self._announce(page, description, session)
 
     def _choose(self, robot: RobotModel) -> JointGroup:
-        """Return the group that parameters name, else the first one of a single tip; warn if there are several."""
+        """
+        Return the group that parameters name, else the first one with a single tip; warn if there are several.
+
+        Without groups it is the chain that the parameters, else the running node, name by base and tip link.
+        """
         settings, wanted = self._settings, self._settings.group
         if not wanted and len(robot.groups) > 1:
             single = [name for name, group in robot.groups.items() if len(group.tips) == 1]
@@ -199,7 +203,11 @@ class ViewNode(ProcessNode):
         return group
 
     def _kinematics(self, group: JointGroup) -> GroupKinematics | None:
-        """Return the running node's solver and parameters of a group; None, which means defaults, with a warning."""
+        """
+        Return the running node's solver and parameters of a group; None without a node.
+
+        If the node has no valid entry for the group, log a warning and return None.
+        """
         asked = self._asked
         if not asked.node:
             return None
@@ -244,7 +252,11 @@ class ViewNode(ProcessNode):
 
 
 def _source_parameters(settings: Any, asked: NodeSettings) -> dict[str, Any]:
-    """Return the parameters that locate the robot; if no source is set, the URDF and SRDF of the running node."""
+    """
+    Return the parameters that locate the robot; if no source is set, with the URDF of the running node.
+
+    Its SRDF is used if neither an SRDF text nor a file is set either.
+    """
     names = (
         'robot_description',
         'robot_description_semantic',

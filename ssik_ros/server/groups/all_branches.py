@@ -93,7 +93,11 @@ class _Gate:
         self.unchecked = 0
 
     def __call__(self, state: FullState) -> bool:
-        """Return whether a full state passes the checks; false also for a state that came too late."""
+        """
+        Return whether a full state passes the checks; count a refusal in ``refused``.
+
+        After the deadline or a cancel return false without a check, and count it in ``unchecked``.
+        """
         if self._cancel[0] or time.monotonic() > self._deadline:
             self.unchecked += 1
             return False
@@ -206,7 +210,11 @@ class BranchFinder:
         return self._respond(solver, found, branches, report)
 
     def _choose(self, own: IkSolver) -> list[tuple[IkSolver, str]]:
-        """Return (solver, reason) pairs in the order in which they are tried; ``own`` is the group's solver."""
+        """
+        Return (solver, reason) pairs in the order of trial; ``own`` is the group's solver.
+
+        It is the only one if it returns branches, ignores orientations, or the group has no closed form.
+        """
         if isinstance(own, BranchSolver):
             return [(own, str(getattr(own, 'reason', '')))]
         if self.server.kinematics.position_only:
@@ -223,7 +231,11 @@ class BranchFinder:
         return [solvers[method] for method in choose(knowledge_of(closed_form), Wanted.SEVERAL)]
 
     def _solve(self, solver: IkSolver, solve_request: SolveRequest) -> BranchSet:
-        """Return a branch solver's branches, else distinct solutions of a search; changes the request's budget."""
+        """
+        Return a branch solver's branches, else distinct solutions of a search, nearest to the seed first.
+
+        For a search, set the numbers of solutions and starts in the request.
+        """
         if isinstance(solver, BranchSolver):
             return solver.solve_all(solve_request)
         solve_request.max_solutions, solve_request.max_searches = SEARCHED_SOLUTIONS, SEARCHES
@@ -256,7 +268,11 @@ class BranchFinder:
         postures: Postures,
         options: BranchOptions,
     ) -> list[Branch]:
-        """Return the postures whose measured errors are within the solver's claims and the tolerance."""
+        """
+        Return the postures within limits whose measured errors are within the solver's claims and the tolerance.
+
+        ``postures.rows`` are rows of ``found``; branches are numbered in the order of the postures.
+        """
         kinematics = self._kinematics(solver, goals)
         targets = np.reshape(solve_request.targets, (-1, 4, 4))
         seed = np.asarray(solve_request.seed)
@@ -289,7 +305,11 @@ class BranchFinder:
         return branches
 
     def _holds(self, errors: FloatArray, claimed: FloatArray, options: BranchOptions) -> bool:
-        """Return whether measured errors (t, 2) are at most the claimed ones (2 t,), and within the tolerance."""
+        """
+        Return whether measured errors (t, 2) are at most the claimed ones (2 t,), and their norms within the tolerance.
+
+        Both allow CLAIMED_ERROR_SLACK; position-only kinematics ignores the angles.
+        """
         used = errors[:, :1] if self.server.kinematics.position_only else errors
         claims = claimed.reshape(-1, 2)[:, : used.shape[1]]
         if not (used <= claims + CLAIMED_ERROR_SLACK).all():
@@ -367,7 +387,7 @@ class BranchFinder:
 
 
 def _describe(branches: Sequence[Branch], report: BranchReport) -> str:
-    """Return one sentence about the branches."""
+    """Return a sentence with the numbers of postures, branches and postures left out, and the solver."""
     count = max(branch.branch for branch in branches) + 1
     what = f'{counted(len(branches), "posture")} of {counted(count, "branch")}'
     if report.complete:

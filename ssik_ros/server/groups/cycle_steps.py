@@ -140,7 +140,11 @@ class StepFinder:
         return self._solvers[key]
 
     def _target(self, steps: StepSolver, goal: LinkGoal, state: FullState) -> FloatArray:
-        """Return the target (t, 4, 4) of each tip in the base; tips without a goal keep their poses."""
+        """
+        Return the targets (t, 4, 4) of all tips in the base; tips without a goal keep their poses in ``state``.
+
+        For a carried object, the target of its tip; refuse one with position-only kinematics.
+        """
         server = self._server
         asked = server.make_request(steps.solver, [goal], state, timeout=0.0)
         if asked.tool_offsets is None:
@@ -155,7 +159,7 @@ class StepFinder:
         return tips
 
     def _limits(self, state: FullState) -> tuple[FloatArray, FloatArray]:
-        """Return the lower and upper limits (n,); refuse a state that is outside by more than rounding."""
+        """Return the lower and upper limits (n,) of the group; refuse a state outside them by more than rounding."""
         server = self._server
         rows = zip(
             server.group.variable_names,

@@ -123,7 +123,11 @@ def explain_pose(
 def _binding_limits(
     server: GroupServer, goal: LinkGoal, q: FloatArray, state: FullState
 ) -> tuple[BindingLimit, ...]:
-    """Return the limits that a descent without limits crosses on its way from a posture (n,) to the goal; else none."""
+    """
+    Return the limits that the end of a descent without limits, from a posture (n,) to the goal, exceeds.
+
+    Return none if the descent misses the goal, or if a joint has several variables.
+    """
     tree, group = server.robot.tree, server.group
     kinds = [JointKind(tree.kinds[joint]) for joint in group.joint_indices]
     single = (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC)
@@ -150,7 +154,11 @@ def _binding_limits(
 
 
 def _advise(server: GroupServer, known: Explanation, is_free: bool) -> list[str]:
-    """Return the remedies, one sentence each; ``is_free``: the pose is reached without checks and constraints."""
+    """
+    Return the remedies, one sentence each; none for a solved pose.
+
+    ``is_free`` tells whether the pose is reached without checks and constraints.
+    """
     cause = known.cause
     if known.solved:
         return []

@@ -98,7 +98,7 @@ class GroupServer:
             self.reason = str(error)
 
     def _explain_choice(self, solver: IkSolver) -> str:
-        """Return why this solver was chosen for the group."""
+        """Return where the choice of the solver comes from, such as a file, and the solver's reason if it has one."""
         own, requested = self.kinematics.solver, self.kinematics.requested_solver
         if self.kinematics.is_foreign:
             why = f'stands in for {quote(requested)}, which is not a solver of this package'
@@ -247,7 +247,11 @@ class GroupServer:
     def _targets(
         self, solver: IkSolver, goals: Sequence[LinkGoal], state: FullState
     ) -> tuple[FloatArray, FloatArray | None]:
-        """Return the targets (t, 4, 4) of all tips in the base frame, and their tool offsets (t, 4, 4) or None."""
+        """
+        Return the targets (t, 4, 4) in the base frame of the solver, and the tool offsets (t, 4, 4) in the tips.
+
+        Tips without a goal keep their poses in ``state``. The offsets are None if all targets are poses of tips.
+        """
         links = [self._tip_link(solver, goal.link) for goal in goals]
         self._require_distinct(solver, goals, links)
         base_model = self.frames.model_in_link(solver.base_frame, state)
@@ -286,7 +290,7 @@ class GroupServer:
         return np.array([base_root @ pose for pose in poses])
 
     def _tip_link(self, solver: IkSolver, link: str) -> _TipLink:
-        """Return the tip to which a link is fixed, with the offset; kept for later calls."""
+        """Return the tip to which a link is fixed, with the offset, kept for later calls; refuse another link."""
         key = (solver.tip_frames, link)
         found = self._links.get(key)
         if found is None:

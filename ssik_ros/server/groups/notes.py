@@ -94,7 +94,8 @@ def _excess(server: GroupServer, goal: LinkGoal, state: FullState) -> tuple[floa
     """
     Return how far a goal is beyond the reach of a group, negative within it, and the reach [m]; zeros without a bound.
 
-    The reach is the sum of the lengths, slides stretched, between the goal and the first joint that moves.
+    The reach is the sum of the lengths from the first moving joint of the chain to the goal, prismatic joints at their
+    farther limits. Planar and floating joints have no bound.
     """
     tree, group = server.robot.tree, set(server.group.joint_indices.tolist())
     solver = server.require_solver()
@@ -154,7 +155,7 @@ def describe_error(distance: float, angle: float) -> str:
 def _errors_at(
     server: GroupServer, goals: Sequence[LinkGoal], state: FullState
 ) -> list[tuple[float, float]]:
-    """Return, for each goal, the distance [m] and the angle [rad] of its link in a state from its pose."""
+    """Return, for each goal, distance [m] and angle [rad] between its pose and its link or object in ``state``."""
     found = server.frames.links_in_root(
         [goal.link or server.require_solver().tip_frames[0] for goal in goals], state
     )

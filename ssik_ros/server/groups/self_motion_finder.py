@@ -88,7 +88,11 @@ class SelfMotionFinder:
         return SelfMotionsResponse(Refusal.NONE, Cause.NONE, text, names, motions, postures)
 
     def _tracer(self, pose: FloatArray, options: SelfMotionOptions) -> SelfMotionTracer:
-        """Return the curve tracer of a link and a free axis, kept for later; ``pose`` (4, 4) is the link's default."""
+        """
+        Return the curve tracer of a link and the free axis in the options, kept for later; refuse unsuitable arms.
+
+        ``pose`` (4, 4) is the pose of the link in the base at default joint positions.
+        """
         server = self._finder.server
         axis = _read_axis(options.free_axis)
         key = pose.tobytes() + np.array(axis or ()).tobytes()
@@ -126,7 +130,11 @@ def _read_positive(name: str, value: float) -> float | None:
 
 
 def _sample(motions: SelfMotions, spacing: float) -> tuple[tuple[FloatArray, FloatArray], ...]:
-    """Return arc lengths (m,) and postures (m, n) of each curve; refuse more than ``LARGEST_RESPONSE`` postures."""
+    """
+    Return (arc lengths (m,), postures (m, n)) of each curve, at most ``spacing`` apart [rad].
+
+    Refuse more than ``LARGEST_RESPONSE`` postures in all.
+    """
     counts = [math.ceil(min(curve.length / spacing, 1e9)) + 1 for curve in motions]
     if sum(counts) > LARGEST_RESPONSE:
         raise Refusal.BAD_OPTION.error(

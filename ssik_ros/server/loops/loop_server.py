@@ -164,7 +164,7 @@ class LoopServer:
     def _named(
         self, results: Iterable[ChainResult], goal_names: Mapping[str, str]
     ) -> tuple[ChainResult, ...]:
-        """Return results with only the robot's joints; goals get their names in the request."""
+        """Return results without joints that the mechanism added; ``goal_names`` has the names of goals by key."""
         known = self.robot.tree.joint_index
         return tuple(
             result.with_names(
@@ -175,7 +175,7 @@ class LoopServer:
         )
 
     def _mark(self, goal: PoseGoal) -> MarkedLink:
-        """Return the part of a goal that decides the mechanism; refuse unknown names and goals that fix nothing."""
+        """Return link, offset, fixed directions and axes of a goal; refuse unknown names and goals that fix none."""
         if goal.link not in self.robot.tree.link_index:
             text = f'Robot {quote(self.robot.name)} has no link {quote(goal.link)}'
             raise unknown(Refusal.UNKNOWN_LINK, text, goal.link, self.robot.tree.link_names)
@@ -212,7 +212,7 @@ class LoopServer:
             self._give_back(posed)
 
     def _give_back(self, posed: PosedRobot) -> None:
-        """Keep a mechanism for later requests with the same goals."""
+        """Keep a mechanism for later requests with equal marks; drop the oldest marks if ``KEPT_SHAPES`` are kept."""
         if posed.marked not in self._idle and len(self._idle) >= KEPT_SHAPES:
             # The oldest mechanisms go; a later request makes them again.
             self._idle.pop(next(iter(self._idle)), None)
@@ -226,7 +226,11 @@ class LoopServer:
 
 
 def _options(request: GoalsRequest) -> ClosedChainOptions:
-    """Return the solver options of a request; refuse a tolerance that is negative or not finite."""
+    """
+    Return the solver options of a request: zeros become defaults, too large counts the largest allowed ones.
+
+    Refuse a tolerance that is negative or not finite.
+    """
     tolerances = request.translation_tolerance, request.rotation_tolerance
     for value in tolerances:
         if not 0.0 <= value < np.inf:

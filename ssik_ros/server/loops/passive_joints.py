@@ -40,7 +40,11 @@ class PassiveJoints:
         self._heard = self._listen_to()
 
     def _listen_to(self) -> frozenset[str]:
-        """Return the variables that are taken from reports: active ones, and those that no loop moves."""
+        """
+        Return the variables that are taken from reports: active ones, and those that no loop moves.
+
+        Without active joints, return all variables.
+        """
         robot = self.robot
         mechanism = robot.completion.mechanism
         moved = {mechanism.frames[row].name for row in mechanism.chain_joints}
@@ -50,7 +54,7 @@ class PassiveJoints:
         return names - moved | frozenset(robot.active_joints)
 
     def warm_up(self) -> None:
-        """Close the loops of the initial state, so that the first report does not wait for set-up."""
+        """Close the loops of the initial state, so that the first report does not wait; if that fails, move back."""
         done = self.robot.complete_state()
         if done.converged:
             self._good = self.robot.positions

@@ -137,7 +137,11 @@ class PathFollower:
         return Found(points, samples, samples[-1], 0.0, Cause.CONSISTENCY, text)
 
     def _may_plan(self, planning: LinePlanning) -> bool:
-        """Return whether the planner may run: it has time, and the arm has one tip and one redundant joint."""
+        """
+        Return whether the planner may run: it has time, and the group has one tip, seven variables and full poses.
+
+        It may not run after a cancellation.
+        """
         group = self._server.group
         return (
             planning.timeout > 0.0
@@ -150,7 +154,7 @@ class PathFollower:
     def _line_request(
         self, q: FloatArray, poses: FloatArray, planning: LinePlanning
     ) -> LineRequest:
-        """Return the planner's request for a start (n,) and poses (m, 4, 4) in the model frame."""
+        """Return the planner's request for poses (m, 4, 4) in the model frame; ``q`` (n,) reaches the first one."""
         server, request, start = self._server, self._request, self._start
         base = server.frames.model_in_link(server.group.base_link, start)
         constraints = None if self._checks is None else self._checks.constraints
@@ -277,7 +281,11 @@ class PathFollower:
         return position, 0.0 if self._position_only else angle
 
     def _find(self, target: FloatArray, near: FloatArray) -> SamplePostures:
-        """Return every posture at a pose (4, 4) in the model frame, or the result of one search from ``near`` (n,)."""
+        """
+        Return every posture at a pose (4, 4) in the model frame, if the solver finds all; else solutions of a search.
+
+        The search has at most ``SEARCHES`` starts, the first one ``near`` (n,), and runs the checks itself.
+        """
         request = self._server.make_request(
             self._solver,
             [self._led._replace(pose=target)],
@@ -298,7 +306,7 @@ class PathFollower:
 
 
 def _divide(lines: Sequence[Line], max_step: float) -> list[_Step]:
-    """Return the steps of lines, each at most ``max_step`` [m] long; refuse more than ``MOST_SAMPLES``."""
+    """Return the equal steps of each line, at most ``max_step`` [m] long; refuse more than ``MOST_SAMPLES`` in all."""
     counts = [line.count_steps(max_step) for line in lines]
     if sum(counts) > MOST_SAMPLES:
         raise Refusal.BAD_STEP.error(

@@ -155,7 +155,7 @@ class PathSearch:
     def _result(
         self, layer: list[_PathNode], reached: int, part: float, cause: Cause, text: str
     ) -> Found:
-        """Return the cheapest sequence to a posture of a layer, and why it ends."""
+        """Return the cheapest sequence that ends in ``layer``: ``reached`` samples and a part of the next step."""
         node: _PathNode | None = min(layer, key=lambda n: n.cost)
         points: list[FloatArray] = []
         samples: list[int] = []
@@ -170,7 +170,11 @@ class PathSearch:
     def _next_layer(
         self, layer: list[_PathNode], sample: int
     ) -> tuple[list[_PathNode], Cause, str]:
-        """Return the postures of a sample that join the layer, cheapest first; if none, with cause and text."""
+        """
+        Return at most ``LAYER`` nodes of a sample that continue a node of ``layer``, cheapest first; cause and text.
+
+        Cause and text only count if there are no nodes.
+        """
         target = self._pose_at(sample, 1.0)
         choices = self._choices(layer, target)
         if isinstance(choices, Cause):
@@ -199,7 +203,11 @@ class PathSearch:
     def _choices(
         self, layer: list[_PathNode], target: FloatArray
     ) -> dict[bytes, tuple[FloatArray, list[tuple[float, _PathNode]]]] | Cause:
-        """Return postures at a pose, each with (cost, parent) pairs for its winding; or the cause if there are none."""
+        """
+        Return the postures at a pose (4, 4) by their rounded bytes; or the cause if there are none.
+
+        Each posture has the (cost, parent) pairs of those nodes of ``layer`` to which this winding is the nearest.
+        """
         model = self._model
         found: dict[bytes, tuple[FloatArray, list[tuple[float, _PathNode]]]] = {}
         postures = model.find(target, layer[0].q)
@@ -216,7 +224,11 @@ class PathSearch:
         return found or cause
 
     def _joins(self, a: FloatArray, b: FloatArray, sample: int, begin: float, end: float) -> bool:
-        """Return whether the step from ``a`` (n,) to ``b`` (n,), at parts of a step, is short and on the line."""
+        """
+        Return whether no joint moves too far from ``a`` (n,) to ``b`` (n,), and halfway the link is on the line.
+
+        ``begin`` and ``end`` are the parts, 0 to 1, of the step to ``sample`` at which the postures are.
+        """
         if (np.abs(b - a) > self._model.largest_steps).any():
             return False
         return self._is_on_line(a, b, sample, begin, end)
@@ -224,7 +236,7 @@ class PathSearch:
     def _is_on_line(
         self, a: FloatArray, b: FloatArray, sample: int, begin: float, end: float
     ) -> bool:
-        """Return whether the posture halfway between two puts the link near the middle of their line."""
+        """Return whether halfway between two postures the link is within ``LARGEST_DEVIATION`` of the line."""
         halfway = self._pose_at(sample, 0.5 * (begin + end))
         position, angle = self._model.errors(self._model.middle(a, b), halfway)
         return position <= LARGEST_DEVIATION[0] and angle <= LARGEST_DEVIATION[1]
@@ -232,7 +244,7 @@ class PathSearch:
     def _halved(
         self, pairs: Sequence[tuple[float, _PathNode, FloatArray]], sample: int
     ) -> list[_PathNode]:
-        """Return a list of one node: the first pair that joins after its step is halved; empty without such a pair."""
+        """Return a list of one node, the first of ``PAIRS_HALVED`` pairs that joins after halving; else empty."""
         for cost, parent, q in pairs[:PAIRS_HALVED]:
             self._left = POSTURES_HALVED
             between = self._halve(parent.q, q, sample, 0.0, 1.0)
@@ -243,7 +255,12 @@ class PathSearch:
     def _halve(
         self, a: FloatArray, b: FloatArray, sample: int, begin: float, end: float
     ) -> list[FloatArray] | None:
-        """Return the postures to insert between two so that neighbours join; None if they cannot be joined."""
+        """
+        Return the postures to insert between two so that neighbours join; None if they cannot be joined.
+
+        ``begin`` and ``end`` are the parts of the step to ``sample`` at which ``a`` and ``b`` (n,) are. Each halving
+        takes one from ``_left``; the search ends at zero or at parts below ``SHORTEST_PART``.
+        """
         if self._joins(a, b, sample, begin, end):
             return []
         if end - begin < SHORTEST_PART or self._left <= 0:

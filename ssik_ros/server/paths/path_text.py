@@ -55,7 +55,7 @@ def write_trajectory(
 
 
 def _point(positions: list[float], velocities: list[float], time: float) -> dict[str, Any]:
-    """Return one point of a trajectory."""
+    """Return one point of a trajectory as a mapping; ``time`` since the start [s] is rounded to nanoseconds."""
     seconds, nanoseconds = divmod(round(time * 1e9), 10**9)
     return {
         'positions': positions,

@@ -82,7 +82,11 @@ def time_path(
 
 
 def _speeds(lengths: FloatArray, slopes: FloatArray, acceleration: FloatArray) -> FloatArray:
-    """Return the speed (k,) at each point, as a part of the speed at the velocity limits; zero at both ends."""
+    """
+    Return the speed (k,) at each point, as a part of the speed at the velocity limits; zero at both ends.
+
+    ``lengths`` (k - 1,) are the times of the lines at these limits [s], ``slopes`` (k - 1, n) their joint velocities.
+    """
     half = 0.5 * acceleration
     with np.errstate(divide='ignore'):
         gains = (half / np.abs(slopes)).min(axis=1)

@@ -83,7 +83,11 @@ def _least_times(
 
 
 def _points(plan: ToolPath, travels: IntArray) -> _Points:
-    """Return the rows of a plan, the corners of free travel after some rows (t,), and points near these corners."""
+    """
+    Return the rows of a plan, the corners of free travel, and points near these corners.
+
+    ``travels`` (t,) are the rows after which the tool travels freely.
+    """
     q = plan.positions
     ways = {own.first: own.positions for own in plan.stretches if own.is_travel}
     counts = np.ones(len(q) - 1, dtype=int)
@@ -101,7 +105,7 @@ def _points(plan: ToolPath, travels: IntArray) -> _Points:
 
 
 def _near_corners(way: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return points (p, n) on a polyline (r, n), close together near corners, and each line as a part of the whole."""
+    """Return points (p, n) on a polyline (r, n), dense near corners, and each line's share (p - 1,) of its length."""
     points, lengths = [way[:1]], []
     for start, end in itertools.pairwise(way):
         length = float(np.abs(end - start).max())

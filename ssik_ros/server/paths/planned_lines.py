@@ -96,9 +96,11 @@ def load_planner() -> None:
 
 def plan_line(asked: LineRequest) -> PlannedLine:
     """
-    Return planned postures along samples, up to the first sample that no path reaches; an SsikError becomes the text.
+    Return planned postures along samples, up to the first sample that no path reaches.
 
-    :param asked: the samples.
+    After an SsikError, return only the start, with the error as the text.
+
+    :param asked: start, sampled poses, objects and budget.
     """
     try:
         path = whole = _plan(asked, asked.poses)

@@ -133,7 +133,11 @@ class ToolPathFinder:
     def _obstacles(
         self, goal: ToolPathGoal, state: FullState, current: FullState
     ) -> dict[str, Any]:
-        """Return the planner's fields ``obstacles``, ``carried`` and ``clearance``; empty without checks."""
+        """
+        Return the planner's ``obstacles``, ``carried`` and ``clearance``; empty if the goal allows collisions.
+
+        Refuse a clearance without checks, and robots that cannot be checked.
+        """
         if not goal.avoid_collisions:
             if goal.clearance:
                 text = 'clearance needs avoid_collisions: nothing is checked without.'
@@ -169,7 +173,11 @@ class ToolPathFinder:
 
 
 def _by_name(what: str, given: NamedValues) -> dict[str, float] | None:
-    """Return joint values by name, None without names; refuse other numbers of values and values not finite."""
+    """
+    Return joint values by name, None without names; refuse other numbers of values and values not finite.
+
+    ``what`` names the posture in errors, such as ``start``.
+    """
     if len(given.names) != len(given.positions):
         text = f'The {what} posture has {counted(len(given.names), "name")} for '
         raise RequestRefused(

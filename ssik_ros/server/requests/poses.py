@@ -22,7 +22,7 @@ TOO_FAR = f'beyond {LARGEST_REQUEST_VALUE:g} m'
 
 def is_within_reason(values: ArrayLike) -> bool:
     """
-    Return whether all numbers are finite and at most ``FARTHEST`` in absolute value.
+    Return whether all numbers are finite and at most ``LARGEST_REQUEST_VALUE`` in absolute value.
 
     :param values: lengths [m] or joint values [rad or m].
     """

@@ -50,7 +50,7 @@ class PostureOrder:
         """
         Return joint vectors (k, n) with each angle in the winding within limits that is nearest to a seed.
 
-        :param q: (k, n) within limits.
+        :param q: (k, n) within limits; lengths and quaternions stay unchanged.
         :param seed: (n,).
         """
         windings = np.round((seed - q) / TURN)

@@ -97,7 +97,11 @@ def _make_test(part: RegionPart, noun: str) -> tuple[FloatArray, Callable[[Float
 
 
 def _solid(kind: Solid, sizes: Sequence[float]) -> Callable[[FloatArray], bool]:
-    """Return a function that tells whether a point (3,) [m] lies in a solid of this kind and size."""
+    """
+    Return a test whether a point (3,) [m] in the solid's frame is inside or within ``SURFACE`` of the surface.
+
+    ``sizes`` are in the order of ``DIMENSIONS`` [m].
+    """
     if kind == Solid.BOX:
         half = 0.5 * np.array(sizes) + SURFACE
         return lambda p: bool((np.abs(p) <= half).all())

@@ -41,13 +41,13 @@ class CandidateChecks:
 
     @property
     def cause(self) -> Cause:
-        """Return COLLISION if a candidate that kept all constraints collided, CONSTRAINTS if all broke constraints."""
+        """Return CONSTRAINTS if candidates broke constraints and no other candidate collided, else COLLISION."""
         if self._complaint and self.pair is None:
             return Cause.CONSTRAINTS
         return Cause.COLLISION
 
     def describe(self) -> str:
-        """Return why candidates were refused, as a part of a sentence."""
+        """Return why candidates were refused, as a clause: a constraint of the last one, or its colliding bodies."""
         if self._complaint and self.pair is None:
             return f'no candidate keeps the constraints; of the last one, {self._complaint}'
         which = (

@@ -264,7 +264,7 @@ def _weight(weight: float) -> float:
 
 
 def _rotation_vector(pose: FloatArray) -> list[tuple[float, float, float]]:
-    """Return a list of one rotation vector (x, y, z) of a pose (4, 4) [rad]."""
+    """Return the rotation vector (x, y, z) of a pose (4, 4) [rad], in a list as for :func:`_angles_of`."""
     *_, x, y, z, w = numbers_of_pose(pose)
     length = math.hypot(x, y, z)
     if length == 0.0:

@@ -121,7 +121,7 @@ class RobotCollisions:
         return moved
 
     def _require_checker(self) -> CollisionChecker:
-        """Return the checker; the first call makes it and logs missing geometry. Refuse if the library is missing."""
+        """Return the checker; the first call reads the geometry and logs warnings. Refuse if the library is missing."""
         with self._lock:
             if self._checker is None:
                 try:

@@ -241,14 +241,22 @@ class StateReader:
         return written
 
     def _set_mimic(self, positions: FloatArray, places: _Places, values: FloatArray) -> None:
-        """Set leaders by the followers whose leader is not given, then all followers; changes ``positions``."""
+        """
+        Set leaders by the followers whose leader is not given, then all followers, in ``positions`` (nq,).
+
+        ``values`` are the given values, in the order of the list of names.
+        """
         for index, leader, multiplier, offset in places.driven:
             positions[leader] = (values[index] - offset) / multiplier
         if places.moves_leaders:
             self.robot.set_followers(positions)
 
     def _find(self, names: tuple[str, ...]) -> _Places:
-        """Return the position variables that a list of joint names sets; the last lists are kept."""
+        """
+        Return the position variables that a list of joint names sets, kept for later calls.
+
+        A very long list is not kept, and ``CACHED_NAME_LISTS`` kept lists are dropped all at once.
+        """
         places = self._places.get(names)
         if places is None:
             places = self._compute_places(names)
@@ -291,7 +299,11 @@ class StateReader:
     def _drive(
         self, name: str, index: int, given: dict[str, int]
     ) -> list[tuple[int, int, float, float]]:
-        """Return how a follower's value sets its leader, as ``_Places.driven``; empty if the leader is given too."""
+        """
+        Return how a follower's value sets its leader, as ``_Places.driven``; empty if the leader is given too.
+
+        It is also empty for a multiplier of zero. ``index`` is the place of ``name`` in the list of names.
+        """
         tree = self.robot.tree
         joint = self._followers[name]
         leader = int(tree.leaders[joint])
@@ -347,7 +359,11 @@ def _flat(pose: FloatArray) -> FloatArray:
 
 
 def _joint_values(kind: JointKind, name: str, pose: FloatArray) -> list[float]:
-    """Return the position variables of a joint with several variables, from its pose (4, 4); refuse other joints."""
+    """
+    Return the position variables of a planar, floating or spherical joint from its pose (4, 4).
+
+    Refuse other joints; ``name`` is the joint in the error.
+    """
     x, y, z, *quaternion = numbers_of_pose(pose)
     if kind == JointKind.FLOATING:
         return [x, y, z, *quaternion]

@@ -55,7 +55,7 @@ class TransformTree:
 
     def find(self, name: str, known: Collection[str]) -> PlacedFrame | str:
         """
-        Return the pose of a frame in the nearest known frame of the tree, or why it is not connected to any.
+        Return the pose of a frame in the nearest other frame that is known, or a sentence why it leads to none.
 
         :param name: the frame.
         :param known: names of known frames.

@@ -47,7 +47,7 @@ class StreamRecords:
 
     def take(self, step: StreamStep, begun: float, ended: float) -> float:
         """
-        Record a cycle; return the latency [s] of its target, zero without a new target or a command.
+        Record a cycle; return the time from its target's arrival to ``ended`` [s], 0 without new target or command.
 
         :param step: result of the cycle.
         :param begun, ended: times at which the cycle began and ended [s].

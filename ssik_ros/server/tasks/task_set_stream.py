@@ -255,7 +255,7 @@ class TaskSetStream:
         )
 
     def _measure(self) -> SolveResult:
-        """Return the remaining errors at the joint values of the environment."""
+        """Return the errors of the task sets at the present joint values of the environment, without a motion."""
         return self.world.solve(self.task_sets, max_iterations=0)
 
     def _approach(self, before: FloatArray) -> tuple[SolveResult, bool]:
@@ -318,7 +318,11 @@ class TaskSetStream:
         )
 
     def _place(self, current: FullState, begins: bool) -> None:
-        """Place the targets in the environment; frames defined at a tip are placed only when a motion begins."""
+        """
+        Place the frames of the file and the received targets in the environment.
+
+        Frames that the file defines at a tip are placed only if ``begins``.
+        """
         left_out = {*self._unused, *self._latest}
         if not begins:
             left_out |= {frame.name for frame in self._content.frames if frame.at is not None}
@@ -338,7 +342,11 @@ class TaskSetStream:
         return in_root(self._scene, what, pose, current, current)
 
     def _slow_down(self, before: FloatArray) -> bool:
-        """Shorten the motion from ``before`` to the velocity limits of one cycle; return whether it was too long."""
+        """
+        Shorten the motion from ``before`` to the velocity limits of one cycle, all joints by one factor.
+
+        Return whether it was too long.
+        """
         way = self._worlds.way(before, self.world.values)
         moving = way != 0.0
         # A joint whose velocity limit is zero may not move at all.
@@ -351,7 +359,7 @@ class TaskSetStream:
 
 
 def _cost(result: SolveResult) -> list[float]:
-    """Return the remaining error of each task set in order: the sum over its tasks, weighted and squared."""
+    """Return the error of each task set, highest priority first: the weighted sum of squares over its tasks."""
     costs = []
     for task, linear, angular in result.per_task:
         for_linear, for_angular, overall = task.weights

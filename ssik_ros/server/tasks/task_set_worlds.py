@@ -89,7 +89,7 @@ class TaskSetWorlds:
 
     def moved_inside(self, positions: FloatArray, world: Environment) -> list[str]:
         """
-        Return the names of joints whose given values were outside their limits.
+        Return the names of joints whose given values were outside their limits, without followers and ball joints.
 
         :param positions: (nq,) full state as given.
         :param world: environment lent for this state.

@@ -235,7 +235,11 @@ class TaskSets:
         state: FullState,
         current: FullState,
     ) -> None:
-        """Place the frames that the task sets use; poses of the request replace poses of the file."""
+        """
+        Set the poses of the frames that the task sets use; poses of the request replace poses of the file.
+
+        Refuse unknown targets, two poses for one target, and invalid poses.
+        """
         given: dict[str, FloatArray] = {}
         for target in targets:
             if target.name not in self._frames:
@@ -289,13 +293,13 @@ class _Validation:
         state: FullState,
         checks: CandidateChecks,
     ) -> None:
-        """Keep the state and the checks."""
+        """Keep the state and the checks; ``joints`` make a configuration, ``world`` gives the other values."""
         self._worlds, self._world, self._state, self._checks = worlds, world, state, checks
         self._places = value_places(joints)
         self.refused = 0
 
     def __call__(self, row: FloatArray) -> bool:
-        """Return whether a configuration (k,) of the chosen joints passes the checks."""
+        """Return whether a configuration (k,) of the chosen joints passes the checks; count refusals."""
         values = self._world.values.copy()
         values[self._places] = row
         self._world.follow(values)
