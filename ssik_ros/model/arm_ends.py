@@ -38,6 +38,7 @@ def find_ends(robot: RobotModel, base: str | None = None, ee: str | None = None)
     Without a given base, the root link is the base. Without a given end effector, the last moved link of the longest
     chain below the base is the end effector. A hand is left out, with a log line: fingers with fewer joints than the chain
     above them, a joint that other joints mimic, and a single jaw, which closes near zero across the joint before it.
+    If the end effector is given, nothing is checked.
 
     :param robot: the robot.
     :param base: the base link, None to find it.
@@ -61,7 +62,11 @@ class _ChainSearch:
         self.above = {joint.child: joint for joint in robot.urdf.joints.values()}
 
     def follow(self, start: str) -> str:
-        """Return the last moved link of the longest chain below a link, without a hand; raise ModelError for ties."""
+        """
+        Return the last moved link of the longest chain below a link; a hand is left out, with a log line.
+
+        Raise ModelError if nothing moves below the link, or if several chains are equally long.
+        """
         link = start
         chain: list[UrdfJoint] = []
         while True:
@@ -89,7 +94,11 @@ class _ChainSearch:
         return link
 
     def is_jaw(self, joint: UrdfJoint, chain: list[UrdfJoint]) -> bool:
-        """Return whether a joint moves a jaw rather than the end of the arm."""
+        """
+        Return whether a joint moves a jaw rather than the end of the arm.
+
+        :param chain: joints of the arm above it; with fewer than FEWEST_JOINTS of them, the result is False.
+        """
         further = self.all_below(joint.child)
         followed = {joint.name, *(other.name for other in further)}
         if len(chain) < FEWEST_JOINTS:

@@ -310,7 +310,7 @@ class _Entry:
         return {name: below.entry(name, f"'{name}'") for name in below.content}
 
     def items(self, key: str, what: str) -> list['_Entry']:
-        """Return the entries in the list below a key; refuse an empty list."""
+        """Return the entries in the list below a key; refuse an empty list. Messages call them ``what``."""
         values = self.content[key]
         if not isinstance(values, list) or not values:
             self.fail(key, 'is not a list with an entry')

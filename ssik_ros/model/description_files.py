@@ -78,14 +78,14 @@ class MoveItConfig:
 
 
 def share_directories() -> Iterator[Path]:
-    """Return the ``share`` folders of the ROS prefixes, nearest overlay first."""
+    """Yield the ``share`` folders of the ROS prefixes, nearest overlay first; some may be missing."""
     for prefix in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep):
         if prefix:
             yield Path(prefix) / 'share'
 
 
 def _installed_packages() -> Iterator[Path]:
-    """Return the share folders of all ROS packages, nearest overlay first."""
+    """Yield the share folders of all ROS packages, nearest overlay first."""
     for share in share_directories():
         yield from sorted(share.glob('*'))
 
@@ -104,7 +104,7 @@ def find_package(name: str) -> Path | None:
 
 def data_folders() -> Iterator[Path]:
     """
-    Return the folders of packages without ROS that may hold descriptions and meshes.
+    Yield the folders of packages without ROS that may hold descriptions and meshes; some may be missing.
 
     These are the share folders of wheels made by cmeel, such as example-robot-data, and the cache of robot_descriptions.
     """
@@ -278,7 +278,14 @@ def _find_shipped(name: str, given: _Given) -> MoveItConfig:
 
 
 def _read_package(folder: Path, name: str, given: _Given) -> MoveItConfig:
-    """Return the files of one package: in MoveItConfigsBuilder's order, else files that are the only choice."""
+    """
+    Return the files of one package: in MoveItConfigsBuilder's order, else files that are the only choice.
+
+    Raise DescriptionNotFound if URDF or SRDF is missing or not the only one.
+
+    :param name: name of the package or of the robot.
+    :param given: choice of the caller.
+    """
     config, assistant = folder / 'config', _read_setup_assistant(folder)
     urdf_entry, srdf_entry = (
         entry
@@ -314,7 +321,8 @@ def _find_srdf(
     """
     Return the SRDF of a package: the setup assistant's entry, a file with a robot's name, or the only SRDF.
 
-    If the caller chose the robot (``is_chosen``), the file with its name comes first, and other files do not count.
+    If the caller chose the robot (``is_chosen``), the file with its name comes first, and the only SRDF does not count.
+    ``written`` is the relative path in the setup assistant's entry, or None. Return None if no file fits.
     """
     entry = _first([folder / f'{written}', folder / f'{written}.xacro'] if written else [])
     by_name = _first_named(folder, 'srdf', robots)
@@ -329,7 +337,8 @@ def _find_urdf(
     Return the URDF of a package: its xacro in ``config``, the setup assistant's entry, or the only URDF.
 
     If the package has no URDF, the packages that it depends on are searched. If the caller chose the robot
-    (``is_chosen``), only files with its name count. Raise DescriptionNotFound if the file of the entry is missing.
+    (``is_chosen``), the file with its name comes before the entry, and the only URDF does not count. ``entry`` is the
+    setup assistant's entry. Raise DescriptionNotFound if its file is missing.
     """
     own = _first(folder / 'config' / f'{robot}.urdf.xacro' for robot in robots)
     by_name = own or _first_named(folder, 'urdf', robots)
@@ -364,7 +373,11 @@ def _without_file(package: Path, relative: str) -> str:
 
 
 def _find_in_dependencies(folder: Path, robots: Sequence[str]) -> Path | None:
-    """Return the only URDF with a robot's name in the packages that a package depends on, with a log line; or None."""
+    """
+    Return the only URDF with the name of one of ``robots`` in the packages that a package depends on, with a log line.
+
+    Return None without such a file, or with several.
+    """
     packages = map(find_package, sorted(_dependencies(folder)))
     paths = _urdfs_of(filter(None, packages), robots)
     if len(paths) != 1:
@@ -393,7 +406,7 @@ def _urdfs_of(packages: Iterable[Path], robots: Sequence[str]) -> list[Path]:
 
 
 def _first_named(folder: Path, kind: str, robots: Iterable[str]) -> Path | None:
-    """Return the first URDF or SRDF of a package that has the name of a robot."""
+    """Return the first file of a package with the name of a robot; None without one. ``kind`` is urdf or srdf."""
     return _first(
         folder / place / f'{robot}.{kind}{ending}'
         for robot in robots
@@ -408,13 +421,17 @@ def _first(paths: Iterable[Path]) -> Path | None:
 
 
 def _only(paths: list[Path]) -> Path | None:
-    """Return the path if all paths are one file and its xacro, preferably the xacro; None otherwise."""
+    """Return the last path if all paths have the same name before the first dot; None otherwise, or without paths."""
     names = {path.name.split('.')[0] for path in paths}
     return paths[-1] if len(names) == 1 else None
 
 
 def _descriptions(folder: Path, kind: str) -> list[Path]:
-    """Return the URDF or SRDF files of a package, without files whose names say that they hold a part of a robot."""
+    """
+    Return the sorted URDF or SRDF files (``kind``: urdf or srdf) of a package, xacro files included.
+
+    Files whose names say that they hold a part of a robot are left out.
+    """
     paths = {
         path
         for place in FOLDERS

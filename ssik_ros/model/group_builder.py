@@ -83,7 +83,9 @@ class GroupBuilder:
 
     def chain(self, base: str, tip: str) -> list[str]:
         """
-        Return the names of the joints of an SRDF chain; it may go up from the base and down again to the tip.
+        Return the names of the joints of an SRDF chain, in no fixed order.
+
+        The chain may go up from the base and down again to the tip.
 
         :param base: first link.
         :param tip: last link.

@@ -161,7 +161,12 @@ def find_entries(
 def _join_dotted(
     entries: Mapping[str, Any], before: str, place: str, joined: LocatedMapping
 ) -> None:
-    """Add entries to ``joined`` under whole joint names; ROS parameters nest the name of a joint at its dots."""
+    """
+    Add entries to ``joined`` under whole joint names; ROS parameters nest the name of a joint at its dots.
+
+    :param before: beginning of the names, with a dot at the end; empty at the outermost level.
+    :param place: file and line of the entries.
+    """
     for key, entry in entries.items():
         name, where = f'{before}{key}', location(entries, key, place)
         if isinstance(entry, Mapping) and any(isinstance(v, Mapping) for v in entry.values()):
@@ -250,7 +255,7 @@ def _replace_positions(limits: JointLimits, entry: Mapping[str, Any], faults: li
 
 
 def _number(entry: Mapping[str, Any], key: str, default: float, faults: list[str]) -> float:
-    """Return a number of an entry; for any other value append a fault and return the default."""
+    """Return the number below a key, or the default without the key; for any other value also append a fault."""
     value = entry.get(key, default)
     if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
         faults.append(f'{key} is {value!r}, not a number, and is not used')
@@ -260,9 +265,9 @@ def _number(entry: Mapping[str, Any], key: str, default: float, faults: list[str
 
 def _tighten_leader(name: str, follower: Mimic, limits: dict[str, JointLimits]) -> list[str]:
     """
-    Narrow a leader's limits in place to values that keep its follower within limits; return warnings.
+    Narrow a leader's limits in place to values that keep its follower ``name`` within limits; return warnings.
 
-    If that would leave no range, the leader keeps its limits.
+    Velocity and acceleration limits are narrowed, too. If that would leave no range, the leader keeps all its limits.
     """
     own, leader = limits[name], limits[follower.joint]
     shown = f'[{own.lower:.6g}, {own.upper:.6g}]'
@@ -287,7 +292,7 @@ def _tighten_leader(name: str, follower: Mimic, limits: dict[str, JointLimits]) 
 
 
 def _follower_limits(follower: Mimic, leader: JointLimits, velocity: float) -> JointLimits:
-    """Return the limits of a follower: the values that it has over the range of its leader."""
+    """Return the limits of a follower: its values over the range of its leader, and the given velocity limit."""
     if follower.multiplier == 0.0:
         return JointLimits(follower.offset, follower.offset, velocity)
     ends = sorted(

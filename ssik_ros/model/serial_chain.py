@@ -249,7 +249,11 @@ def _check_joint(tree: KinematicTree, joint: int, group: JointGroup) -> None:
 def _compute_screws(
     tree: KinematicTree, base: str, tip: str, path: list[int]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return axes (n, 3) and points (n, 3) of joints, and the home pose (4, 4) of the tip, in the base frame."""
+    """
+    Return unit axes (n, 3) and points (n, 3) of joints, and the pose (4, 4) of the tip, all in the base frame.
+
+    All joints are at zero; ``path`` holds their indices in the tree, from base to tip.
+    """
     pose = invert_pose(tree.link_placements[tree.link(base)])
     axes = np.empty((len(path), 3))
     points = np.empty((len(path), 3))

@@ -119,7 +119,11 @@ class _SrdfReader:
     """Reads one document against one robot."""
 
     def __init__(self, document: XmlElement, urdf: Urdf, notes: FileNotes) -> None:
-        """Read the virtual joints and the groups first, since other elements name them."""
+        """
+        Read the virtual joints and the groups first, since other elements name them.
+
+        :param notes: gets a warning for each element that is left out or misread.
+        """
         self.document = document
         self.urdf = urdf
         self.notes = notes

@@ -74,7 +74,7 @@ class AxisGeometry:
         return max(float(gaps.sum()), 1e-3)
 
     def reversed(self) -> 'AxisGeometry':
-        """Return the axes of the reversed chain."""
+        """Return the axes of the reversed chain: in reverse order, with opposite directions."""
         last = len(self.axes) - 1
         slides = frozenset(last - joint for joint in self.slides)
         points = self.points[::-1].copy()
@@ -139,7 +139,7 @@ class AxisGeometry:
 
     def meet(self, *joints: int) -> FloatArray | None:
         """
-        Return the common point (3,) of axes that meet within ``near``, else None; slides meet nothing.
+        Return the common point (3,) of axes that meet within ``near``, else None, also if one joint is prismatic.
 
         :param joints: indices of joints.
         """
@@ -159,7 +159,7 @@ def _cross(a: FloatArray, b: FloatArray) -> FloatArray:
 
 def _compared_with(size: float) -> float:
     """
-    Return the length that the distance between axes is compared with [m].
+    Return the length that distances between axes are compared with: the size of a small arm, else at least 1 m [m].
 
     On an arm of a millimetre, axes that miss a point by 1e-8 m miss it by a hundred thousandth of the arm.
 

@@ -127,7 +127,12 @@ def _local_poses(joints: list[UrdfJoint]) -> FloatArray:
 def _stack_limits(
     joints: list[UrdfJoint], limits: Mapping[str, JointLimits], sizes: list[int]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return lower, upper and velocity limits (nq,) of all position variables; infinite without a limit."""
+    """
+    Return lower, upper and velocity limits (nq,) of all position variables; infinite without a limit.
+
+    :param limits: limits by the name of the variable.
+    :param sizes: number of position variables of each joint.
+    """
     free = JointLimits(-math.inf, math.inf, math.inf)
     rows: list[JointLimits] = []
     for joint, size in zip(joints, sizes, strict=True):

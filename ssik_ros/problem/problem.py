@@ -150,7 +150,7 @@ class PoseConstraint:
 
 
 def _rigid(value: FloatArray, what: str) -> FloatArray:
-    """Return a read-only copy of a 4x4 rigid transform, or refuse it."""
+    """Return a read-only copy of a rigid transform (4, 4); raise InvalidTarget about ``what`` for any other value."""
     array = np.array(value, dtype=np.float64)
     if array.shape != (4, 4) or not se3.is_rigid(array, 0, DEFAULT_TOLERANCES.rigid):
         raise InvalidTarget(f'{what} is not a finite rigid 4x4 transform: {value}.')
@@ -278,7 +278,13 @@ class _Nodes:
         """(velocity variable, node kind, multiplier) of each row."""
 
     def add_joint(self, joint: int, q: int, v: int, multiplier: float, offset: float) -> None:
-        """Append the nodes of a joint; a single joint has the value ``multiplier`` * variable ``q`` + ``offset``."""
+        """
+        Append the nodes of a joint, whose parent joint must be there already.
+
+        :param joint: index of the joint in the tree.
+        :param q, v: first position and velocity variable of the joint, or of the joint that it follows.
+        :param multiplier, offset: a joint with one variable has the value ``multiplier`` * variable ``q`` + ``offset``.
+        """
         kind = JointKind(int(self.tree.kinds[joint]))
         node, carried = self.carrier[int(self.tree.parents[joint])]
         placement = carried @ self.tree.placements[joint]
@@ -308,7 +314,16 @@ class _Nodes:
         multiplier: float = 1.0,
         offset: float = 0.0,
     ) -> tuple[int, FloatArray]:
-        """Append one node; return its index, and the rotation (4, 4) from its frame back to the joint's frame."""
+        """
+        Append one node; return its index, and the rotation (4, 4) from its frame back to the joint's frame.
+
+        :param kind: kind of the node, such as ``layout.REVOLUTE``.
+        :param parent: index of the node above, -1 for the root.
+        :param placement: (4, 4) pose of the joint in the moved frame of the parent.
+        :param axis: (3,) unit axis in the joint's frame.
+        :param q, v: position and velocity variable.
+        :param multiplier, offset: the node moves by ``multiplier`` * variable + ``offset``.
+        """
         rotation = rotation_to_axis(axis)
         lead = 1.0 if kind == layout.PRISMATIC else 0.0
         self.ints.append([kind, parent, q, v])
@@ -321,7 +336,11 @@ class _Nodes:
         return len(self.ints) - 1, rotation.T
 
     def frame(self, joint: int, placement: FloatArray) -> tuple[int, FloatArray]:
-        """Return the node that carries a frame, and the frame's pose (4, 4) in the moved frame of that node."""
+        """
+        Return the node that carries a frame, -1 for the root, and the frame's pose (4, 4) in the node's moved frame.
+
+        :param placement: (4, 4) pose of the frame in the moved frame of ``joint``.
+        """
         node, rest = self.carrier[joint]
         return node, rest @ placement
 
@@ -482,7 +501,11 @@ def build_problem(
 
 
 def _root_offset(tree: KinematicTree, base: str, root_joint: int) -> FloatArray:
-    """Return the root joint's moved frame (4, 4) in a link that is fixed to it; identity for other links."""
+    """
+    Return the pose (4, 4) of the root joint's moved frame in the link ``base``; identity unless the joint carries it.
+
+    :param root_joint: index of the joint, -1 for the root link.
+    """
     link = tree.link(base)
     if int(tree.link_joints[link]) != root_joint:
         return IDENTITY
@@ -490,7 +513,7 @@ def _root_offset(tree: KinematicTree, base: str, root_joint: int) -> FloatArray:
 
 
 def _link_frame(tree: KinematicTree, nodes: _Nodes, name: str) -> tuple[int, FloatArray]:
-    """Return the node that carries a link, and the link's pose (4, 4) in the moved frame of that node."""
+    """Return the node that carries a link, -1 for the root, and the link's pose (4, 4) in the node's moved frame."""
     link = tree.link(name)
     return nodes.frame(int(tree.link_joints[link]), np.asarray(tree.link_placements[link]))
 
@@ -504,7 +527,12 @@ def _pack(
     joint_rows: tuple[JointRow, ...],
     own: int,
 ) -> Problem:
-    """Return the problem with all tables packed; the reach uses the limits of the first ``own`` velocity variables."""
+    """
+    Return the problem with all tables packed, without hulls.
+
+    :param group_size: number of position variables of the group, which come first.
+    :param own: number of velocity variables whose limits the reach may use.
+    """
     lower, upper = variables.limits()
     travel = _travel(nodes, lower, upper, own)
     path_table: list[list[int]] = []
@@ -585,7 +613,11 @@ def _pack_constraint(
     travel: list[float],
     path_table: list[list[int]],
 ) -> tuple[list[int], FloatArray]:
-    """Return the table rows (integers, numbers) of one constraint; append its path to ``path_table``."""
+    """
+    Return the table rows (integers, numbers) of one constraint; append its path to ``path_table``.
+
+    :param travel: largest distance that each node slides [m], for the reach.
+    """
     node_a, place_a = _link_frame(tree, nodes, constraint.frame_a)
     node_b, place_b = _link_frame(tree, nodes, constraint.frame_b)
     place_a = place_a @ (IDENTITY if constraint.offset is None else constraint.offset)
@@ -631,7 +663,11 @@ class _FrameChain(NamedTuple):
 
 
 def _add_hulls(problem: Problem, nodes: _Nodes, tree: KinematicTree, own: int) -> Problem:
-    """Return a copy of a problem with the hulls of its constraints appended to its numbers, and with ``reaches``."""
+    """
+    Return a copy of a problem with the hulls of its constraints appended to its numbers, and with ``reaches``.
+
+    :param own: number of velocity variables whose limits the hulls may use.
+    """
     reals = [problem.reals.copy()]
     place = len(problem.reals)
     table = layout.TABLES.show(problem.ints, reals[0]).constraint_f
@@ -656,7 +692,12 @@ def _add_hulls(problem: Problem, nodes: _Nodes, tree: KinematicTree, own: int) -
 def _without_limits(
     problem: Problem, nodes: _Nodes, tree: KinematicTree, index: int, chain: _FrameChain | None
 ) -> UnlimitedReach | BallReach | None:
-    """Return the reach of a constraint's chain with unlimited slides; None if it is unknown."""
+    """
+    Return the reach of a constraint's chain with unlimited slides; None if it is unknown.
+
+    :param index: index of the constraint.
+    :param chain: its chain from :func:`_chain_of`, or None.
+    """
     if chain is not None:
         return UnlimitedReach(*chain[:3], chain.home, is_full_pose=chain.is_full_pose)
     if _moves_by_slides(nodes, tree, problem.constraints[index]):
@@ -667,7 +708,7 @@ def _without_limits(
 
 
 def _moves_by_slides(nodes: _Nodes, tree: KinematicTree, constraint: PoseConstraint) -> bool:
-    """Return whether a slide moves the tip of a constraint, so that its limits bound the reach."""
+    """Return whether a prismatic joint moves frame b of a constraint, so that its limits bound the reach."""
     last, _ = _link_frame(tree, nodes, constraint.frame_b)
     return any(
         nodes.ints[node][layout.NODE_KIND] == layout.PRISMATIC
@@ -679,7 +720,11 @@ def _moves_by_slides(nodes: _Nodes, tree: KinematicTree, constraint: PoseConstra
 def _chain_of(
     problem: Problem, nodes: _Nodes, tree: KinematicTree, constraint: PoseConstraint, own: int
 ) -> _FrameChain | None:
-    """Return the joints that move a constraint's tip in the root frame; None if the constraint has no hull."""
+    """
+    Return the joints that move a constraint's tip in the root frame; None if the constraint has no hull.
+
+    :param own: number of velocity variables whose limits count; slides of later variables have no limits.
+    """
     rows = constraint.rows
     is_full_pose = bool((rows.weights == 1.0).all()) and rows.rotation == RotationKind.FULL
     is_place = bool((rows.weights == [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]).all())
@@ -734,7 +779,7 @@ def _four_by_four(numbers: FloatArray) -> FloatArray:
 def _pack_joint_rows(
     tree: KinematicTree, variables: _Variables, joint_rows: tuple[JointRow, ...]
 ) -> tuple[list[list[int]], list[list[float]]]:
-    """Return the table rows (integers, numbers) of joint rows; raise ModelError for a joint without one variable."""
+    """Return the table rows (integers, numbers) of joint rows; refuse joints that lack exactly one variable here."""
     ints: list[list[int]] = []
     reals: list[list[float]] = []
     for row in joint_rows:

@@ -98,7 +98,7 @@ class UnlimitedReach:
 
     @functools.cached_property
     def _directions(self) -> FloatArray:
-        """Return unit vectors (k, 3) along which no slide moves the tip."""
+        """Return unit vectors (k, 3) along which no slide moves the tip; k is 0 if no such direction exists."""
         slides, axes, _ = self._chain
         basis = _complement(_span_of_slides(slides, axes))
         if len(basis) == 3:
@@ -140,7 +140,7 @@ class UnlimitedReach:
         return False
 
     def _support(self, hull: FloatArray) -> FloatArray:
-        """Return upper bounds (k,) of the support function of a hull in all directions."""
+        """Return an upper bound (k,) on how far a hull extends from its origin along each of ``_directions`` [m]."""
         along = self._directions @ hull[reach_hull.AXIS :][:3]
         across = np.sqrt(np.maximum(1.0 - along**2, 0.0))
         length = across + np.abs(along)
@@ -252,7 +252,12 @@ def _hull(
     upper: FloatArray,
     place: FloatArray,
 ) -> FloatArray:
-    """Return the hull (SIZE,) of a point of the last link, read-only and cached by the numbers of the chain."""
+    """
+    Return the hull (SIZE,) of a point of the last link, read-only and cached by the numbers of the chain.
+
+    :param slides, axes, points, lower, upper: as for :func:`make_hulls`.
+    :param place: (3,) the point in the base frame, with all joints at zero.
+    """
     kinds = np.asarray(slides, dtype=np.int64)
     # The hull does not depend on limits of revolute joints, so that they must not change its cache key.
     limits = np.where(kinds == 1, [lower, upper], 0.0)

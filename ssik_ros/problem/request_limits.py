@@ -128,7 +128,14 @@ def _lock(
     seed: FloatArray,
     limits: tuple[FloatArray, FloatArray],
 ) -> None:
-    """Set both limits of a joint to a value in place; None uses the seed's value, moved inside the limits."""
+    """
+    Set both limits of a joint to a value in place; None uses the seed's value, moved inside the limits.
+
+    :param seed: (nq,) seed, passive variables included.
+    :param limits: lower and upper limits, (nv,) each.
+    :raises JointNotFound, InvalidOption, InvalidLimits: for an unknown joint, a value of a joint with several
+        variables, and a value outside the limits.
+    """
     lower, upper = limits
     variables = [v for v, joint in enumerate(problem.joint_of_variable) if joint == name]
     if name not in group.joint_names:

@@ -185,7 +185,7 @@ def make_group_kinematics(
 
 
 def _common_value(key: str, leaves: Mapping[str, tuple[Any, str]]) -> Any:
-    """Return the checked value of a key that every solver has, or its default."""
+    """Return the checked value of a key that every solver has, or its default; ``leaves``: value and place by key."""
     parameter = _COMMON.parameter(key)
     return parameter.check(*leaves[key]) if key in leaves else parameter.default
 
@@ -211,7 +211,11 @@ def _is_foreign(requested: str) -> bool:
 
 
 def _resolve_solver(requested: str, group: str, where: str) -> SolverSpec:
-    """Return the solver of a group. If no solver or a foreign one is named, log this and return the default."""
+    """
+    Return the solver of a group. If no solver or a foreign one is named, log this and return the default.
+
+    Raise UnknownSolver for a misspelt name of a solver of ours.
+    """
     if is_known(requested):
         return solver_spec(requested)
     if not requested:
@@ -236,7 +240,12 @@ def _sources(
     leaves: Mapping[str, tuple[Any, str]],
     own: Mapping[str, tuple[Any, str]],
 ) -> dict[str, str]:
-    """Return the place of each value, as ``file:line (key)`` or ``default``, by parameter name or field."""
+    """
+    Return the place of each value, as ``file:line (key)`` or ``default``, by parameter name or field.
+
+    :param leaves: value and place of every key of the group.
+    :param own: the same for the keys of the solver.
+    """
     sources = dict.fromkeys((*KINEMATICS_FIELDS.values(), *solver_schema(spec).names), 'default')
     for key, (_, place) in leaves.items():
         if key in KINEMATICS_FIELDS:
@@ -249,7 +258,11 @@ def _sources(
 def _report_unused(
     group: str, spec: SolverSpec, others: Mapping[str, tuple[Any, str]], where: str
 ) -> tuple[str, ...]:
-    """Return the unused keys; log one warning that names all of them. Raise InvalidParameter for a misspelt key."""
+    """
+    Return the unused keys; log one warning that names all of them. Raise InvalidParameter for a misspelt key.
+
+    :param others: value and place of each key that neither the solver nor every group has.
+    """
     ours = (*_COMMON.names, *solver_schema(spec).names, *spec.parameter_aliases)
     unused: dict[str, str] = {}
     for key, (value, place) in others.items():

@@ -130,7 +130,7 @@ def entry_points(group: str) -> 'Iterable[EntryPoint]':
 
 
 def _third_party() -> 'dict[str, list[EntryPoint]]':
-    """Return the entry points of each name; a built-in name cannot be taken."""
+    """Return the entry points of third-party solvers by name; one with a built-in name is left out with a warning."""
     found: dict[str, list[EntryPoint]] = {}
     for entry in entry_points(group=ENTRY_POINT_GROUP):
         if entry.name in _built_in():
@@ -193,7 +193,7 @@ def solver_spec(name: str) -> SolverSpec:
 
 
 def _load_entry_point(entry: 'EntryPoint') -> SolverSpec:
-    """Return the spec that an entry point holds or makes; raise PluginLoadError if that fails."""
+    """Return the spec that an entry point holds or makes; raise PluginLoadError if that fails or its name differs."""
     try:
         loaded = entry.load()
         spec = loaded() if callable(loaded) else loaded

@@ -170,7 +170,8 @@ class CollisionChecker:
         """
         Return whether two shapes are checked: on different moving bodies, and not excluded by the SRDF.
 
-        Without exclusions in the SRDF, shapes on neighbouring bodies are not checked.
+        Pairs that the SRDF enables are checked in any case. Without exclusions in the SRDF, shapes on neighbouring
+        bodies are not checked.
         """
         if first.carrier == second.carrier:
             return False
@@ -184,7 +185,7 @@ class CollisionChecker:
         return pair not in self._disabled
 
     def _are_neighbours(self, first: int, second: int) -> bool:
-        """Return whether one of two moving joints is the parent of the other."""
+        """Return whether one of two moving joints, given by index, is the parent of the other; -1 is the root."""
         parents = self.robot.tree.parents
         return bool(
             (first >= 0 and parents[first] == second) or (second >= 0 and parents[second] == first)

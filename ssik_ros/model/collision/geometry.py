@@ -102,7 +102,7 @@ def origin_pose(collision: XmlElement) -> FloatArray:
 
 
 def _make_geometry(described: XmlElement, robot: RobotModel, coal: Any) -> Any:
-    """Return coal's shape for a geometry element of a URDF, or a sentence that says why it has no shape."""
+    """Return coal's shape for the child of a <geometry> element, or a sentence that says why it is left out."""
     if described.tag == 'box':
         return coal.Box(*described.vector('size', (0.0, 0.0, 0.0)))
     if described.tag == 'sphere':

@@ -268,7 +268,13 @@ class CollisionScene:
     def _distance(
         self, pair: np.integer[Any], placed: list[Any], result: Any | None = None
     ) -> float:
-        """Return the distance of a pair of shapes by the library [m]; a result gets the nearest points."""
+        """
+        Return the distance of a pair of shapes by the library [m], negative if they overlap.
+
+        :param pair: row of ``pairs``.
+        :param placed: poses of all shapes as coal's transforms.
+        :param result: coal's DistanceResult, which gets the nearest points.
+        """
         a, b = (int(index) for index in self.pairs[pair])
         return float(
             self._coal.distance(
@@ -283,7 +289,7 @@ class CollisionScene:
 
     def touching_pairs(self, positions: FloatArray) -> set[tuple[int, int]]:
         """
-        Return the indices of every pair of shapes that collides.
+        Return every colliding pair of shapes, as two indices of shapes.
 
         :param positions: (nq) full state.
         """
@@ -292,7 +298,7 @@ class CollisionScene:
         return {(a, b) for a, b in near if self._collide(a, b, poses, self._request).isCollision()}
 
     def _collide(self, a: int, b: int, poses: FloatArray, request: Any) -> Any:
-        """Return coal's CollisionResult for two shapes at their poses."""
+        """Return coal's CollisionResult for the shapes ``a`` and ``b``, given by index; ``poses`` holds all shapes."""
         result = self._coal.CollisionResult()
         self._coal.collide(
             self.shapes[a].shape.geometry,
@@ -309,7 +315,7 @@ class CollisionScene:
         return self._coal.Transform3s(pose[:3, :3], pose[:3, 3])
 
     def _shape_poses(self, positions: FloatArray, root_pose: FloatArray | None) -> FloatArray:
-        """Return the poses (s, 4, 4) of all shapes in the root frame."""
+        """Return the poses (s, 4, 4) of all shapes in the root frame, with followers set from their leaders."""
         robot = self._robot
         joint_poses = compute_joint_poses(robot.tree, robot.with_mimic(positions))
         model = np.eye(4) if root_pose is None else invert_pose(root_pose)

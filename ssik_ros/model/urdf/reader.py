@@ -174,7 +174,11 @@ def _vector_of(element: XmlElement | None, default: tuple[float, ...]) -> tuple[
 
 
 def _end(element: XmlElement, owner: str, tag: str) -> str:
-    """Return the link that the <parent> or <child> of an element names; raise ModelError without one."""
+    """
+    Return the link that the <parent> or <child> (``tag``) of an element names; raise ModelError without one.
+
+    :param owner: noun and name of the element, for the message.
+    """
     end = element.find(tag)
     if end is None:
         element.fail(f'{owner} has no <{tag}>')
@@ -182,7 +186,11 @@ def _end(element: XmlElement, owner: str, tag: str) -> str:
 
 
 def _parse_axis(element: XmlElement, name: str, kind: str, notes: FileNotes) -> tuple[float, ...]:
-    """Return the unit axis, zeros if it has no length; planar joints move in the xy plane, as in MoveIt."""
+    """
+    Return the unit axis of a joint: x without an <axis>; zeros, with a note, if it has no length.
+
+    It is z for fixed and floating joints, and for planar joints, which move in the xy plane, as in MoveIt.
+    """
     axis = element.find('axis')
     if kind in ('fixed', 'floating'):
         return Z_AXIS
@@ -210,7 +218,11 @@ def _parse_axis(element: XmlElement, name: str, kind: str, notes: FileNotes) -> 
 def _parse_limits(
     element: XmlElement, name: str, kind: str, notes: FileNotes
 ) -> tuple[float, float, float]:
-    """Return lower, upper and velocity limit of a joint; infinite for kinds of joints without limits."""
+    """
+    Return lower, upper and velocity limit of a joint; infinite for kinds of joints without limits.
+
+    Raise InvalidLimits for a revolute joint without a <limit>.
+    """
     limit = element.find('limit')
     if kind in ('fixed', 'floating', 'planar'):
         return -math.inf, math.inf, math.inf
@@ -239,7 +251,11 @@ def _parse_limits(
 
 
 def _velocity_limit(limit: XmlElement | None, name: str, notes: FileNotes) -> float:
-    """Return the velocity limit [rad/s or m/s]; +inf for a missing limit, for 0, and from UNBOUNDED on."""
+    """
+    Return the velocity limit [rad/s or m/s]; +inf for a missing limit, for 0, and from UNBOUNDED on.
+
+    A negative limit is read as positive; this and 0 add a note.
+    """
     if limit is None or not limit.get('velocity'):
         return math.inf
     velocity = limit.number_or_infinity('velocity')
@@ -260,7 +276,8 @@ def _position_limits(limit: XmlElement | None, name: str, notes: FileNotes) -> t
     """
     Return lower and upper of a ``<limit>`` in ascending order [rad or m].
 
-    Without a ``<limit>`` both are infinite; by the specification a missing lower or upper is 0.
+    Without a ``<limit>`` both are infinite, and so are limits of at least UNBOUNDED. By the specification a missing
+    lower or upper is 0. Swapped limits, and both missing, add a note.
     """
     if limit is None:
         return -math.inf, math.inf

@@ -55,7 +55,11 @@ def find_root(joints: dict[str, UrdfJoint], links: dict[str, XmlElement]) -> str
 
 
 def _find_cycle(children: dict[str, UrdfJoint], links: dict[str, XmlElement]) -> list[UrdfJoint]:
-    """Return the joints of a cycle in order from parent to child, or nothing."""
+    """
+    Return the joints of a cycle in order from parent to child; empty without a cycle.
+
+    :param children: the joint above each link, by the name of the link.
+    """
     clear: set[str] = set()
     for start in links:
         path: dict[str, UrdfJoint] = {}

@@ -144,7 +144,13 @@ class _Builder:
     """Expat handlers that grow a tree of elements."""
 
     def __init__(self, noun: str, lines_before: int, most: Mapping[str, int], hint: str) -> None:
-        """Start with an empty document called ``noun`` in messages."""
+        """
+        Start with an empty document called ``noun`` in messages.
+
+        :param lines_before: blank lines that were cut off before the text.
+        :param most: how many elements of a tag the root may have.
+        :param hint: sentence of the error about too many of them.
+        """
         self.noun = noun
         self.lines_before = lines_before
         self.left = MOST_ELEMENTS

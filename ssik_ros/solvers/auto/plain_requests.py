@@ -176,7 +176,7 @@ class PlainRequests:
         return self._go_on(request, result, began)
 
     def _solve_within(self, request: SolveRequest, tolerance: FloatArray) -> IkResult:
-        """Return the result for a request with its own tolerance, by the same methods."""
+        """Return the result for a request with another tolerance; the general path gets an invalid tolerance."""
         if tolerance.size != 1 or not 0.0 < tolerance.item() < math.inf:
             return self._go_on(request)
         value = tolerance.item()
@@ -197,7 +197,15 @@ class PlainRequests:
     def _result_without(
         self, request: SolveRequest, arrays: SingleArrays, q: FloatArray, report: Report
     ) -> IkResult | None:
-        """Return the result of a kernel call without a solution; None for malformed arrays."""
+        """
+        Return the result of a request after a kernel call without a solution; None for malformed arrays.
+
+        This may call the closed form, which may find a solution.
+
+        :param arrays: arrays of the kernel call.
+        :param q: (n,) nearest posture of the kernel call.
+        :param report: numbers that the kernel call returned.
+        """
         if report[0] == EXHAUSTED and self._last is not None:
             return self._solve_last(self._last, request, arrays, q, report)
         if report[0] == EXHAUSTED and self._known is not None and report[6] == NOT_CALLED:
@@ -212,7 +220,11 @@ class PlainRequests:
         q: FloatArray,
         report: Report,
     ) -> IkResult:
-        """Return the result of a complete closed form after a search without a solution."""
+        """
+        Return the result of a complete closed form after a search without a solution.
+
+        :param arrays, q, report: as for :meth:`_result_without`; ``q`` becomes the nearest posture without a branch.
+        """
         pose = np.array(request.targets, order='C').reshape(4, 4)
         reference = np.array(self._start if request.seed is None else request.seed)
         row, branches = last.arm.best(pose, self._prepared, reference)
@@ -230,7 +242,11 @@ class PlainRequests:
         q: FloatArray,
         report: Report,
     ) -> IkResult:
-        """Return the result for a singular pose, by the slower search of the closed form."""
+        """
+        Return the result for a singular pose, by the slower search of the closed form.
+
+        :param arrays, q, report: as for :meth:`_result_without`; ``q`` becomes the nearest posture without a branch.
+        """
         pose = np.array(request.targets, order='C').reshape(4, 4)
         seed = np.array(self._start if request.seed is None else request.seed)
         found = known.arm.branches_refined(pose, BranchRequest(seed=seed, max_solutions=1))
@@ -248,7 +264,13 @@ class PlainRequests:
         row: FloatArray,
         branches: int,
     ) -> IkResult:
-        """Return the result for a branch (n + 3,) of a closed form."""
+        """
+        Return the result for a branch of a closed form; it has no solution if the branch misses the tolerance.
+
+        :param arrays, q, report: as for :meth:`_result_without`.
+        :param row: (n + 3,) joint values and errors of the branch.
+        :param branches: number of branches of the pose.
+        """
         n = self._size
         position, rotation = float(row[n]), float(row[n + 1])
         residual = math.hypot(position, rotation)
@@ -260,7 +282,12 @@ class PlainRequests:
         return OneSolution(found, (FOUND, report[1], 1, residual, position, rotation, branches))
 
     def _unsolved(self, arrays: SingleArrays, q: FloatArray, report: Report) -> IkResult:
-        """Return the result of a request without a solution."""
+        """
+        Return the result of a request without a solution.
+
+        :param arrays, report: as for :meth:`_result_without`; the last item of ``report`` is the number of branches.
+        :param q: (n,) nearest posture, which becomes read-only.
+        """
         code, iterations, searches, residual, _, _, branches = report[:7]
         q.setflags(False)  # type: ignore[call-arg]
         if code == OUT_OF_REACH and not self._has_slides:

@@ -335,7 +335,7 @@ class AutoSolver:
         self, known: IkResult, searched: IkResult, request: SolveRequest
     ) -> IkResult:
         """
-        Return the cause of a closed form with the nearest posture of a search.
+        Return the result ``known`` of a closed form with the nearest posture of the search ``searched``.
 
         The exact pose has no branch. If a search has nearly met the tolerance, this proves nothing for poses within it.
         """
@@ -361,13 +361,13 @@ class _Deadline:
     """The deadline of a request, shared by several solvers."""
 
     def __init__(self, request: SolveRequest, began: float) -> None:
-        """Set the deadline of a request that began at the monotonic time ``began`` [s]."""
+        """Set the deadline of a request that began at the monotonic time ``began`` [s]; a timeout of 0 sets none."""
         timeout = request.timeout
         self._is_set = timeout is not None and timeout > 0.0
         self._stop = began + (timeout or 0.0)
 
     def leaves(self, seconds: float) -> bool:
-        """Return whether at least ``seconds`` are left until the deadline [s]."""
+        """Return whether at least ``seconds`` are left until the deadline [s]; True without a deadline."""
         return not self._is_set or self._stop - time.monotonic() >= seconds
 
     def remaining(self, request: SolveRequest) -> SolveRequest | None:

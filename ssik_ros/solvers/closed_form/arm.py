@@ -90,8 +90,8 @@ class AnalyticArm:
         :param prepared: the same request, from :meth:`prepare_rows`.
         :param seed: (n,) replaces the seed of the request; ignored if the request has no seed.
         :param columns: number of leading columns to return, at most n + 3.
-        :returns: (k, columns) joint values, then errors, best first. None if the pose is not a rigid transform, or is
-            singular: then call :meth:`branches_refined`.
+        :returns: (k, columns) joint values, then position error [m], rotation error [rad] and Frobenius norm of FK - T,
+            best first. None if the pose is not a rigid transform, or is singular: then call :meth:`branches_refined`.
         """
         is_on_arcs = prepared.is_on_arcs
         if is_on_arcs:
@@ -115,10 +115,10 @@ class AnalyticArm:
         self, pose: FloatArray, prepared: Prepared, seed: FloatArray
     ) -> tuple[FloatArray | None, int]:
         """
-        Return the best branch (n + 3,) of a rigid transform, and the number of branches regardless of limits.
+        Return the best branch (n + 3,), joint values and errors, and the number of certified candidates without limits.
 
         Without a branch within the limits, None is the first item. Then a number of -1 means that the pose is singular:
-        call :meth:`branches_refined`.
+        call :meth:`branches_refined`. If the pose is not a rigid transform, return (None, 0).
 
         :param pose, prepared, seed: as for :meth:`rows`.
         """
@@ -127,7 +127,11 @@ class AnalyticArm:
     def _search(
         self, pose: FloatArray, prepared: Prepared, seed: FloatArray | None, read: Read[Found]
     ) -> Found | None:
-        """Search the branches of a pose and return ``read(arrays, ...)``; None if the pose is not a rigid transform."""
+        """
+        Search the branches of a pose and return ``read(arrays, count, prepared)``.
+
+        Return None if the pose is not a rigid transform. ``read`` must copy its result: the arrays return to the pool.
+        """
         arrays = self._take_arrays(prepared.capacity)
         try:
             count = arrays.search(prepared, pose, seed)
@@ -136,7 +140,7 @@ class AnalyticArm:
             self._pool.append(arrays)
 
     def _take_arrays(self, capacity: int) -> BranchArrays:
-        """Return unused arrays with room for at least ``capacity`` branches."""
+        """Take arrays for at least ``capacity`` branches from the pool; the caller puts them back after use."""
         try:
             arrays = self._pool.pop()
         except IndexError:
@@ -169,7 +173,9 @@ class AnalyticArm:
         self, pose: FloatArray, q: FloatArray, request: BranchRequest = PLAIN
     ) -> FloatArray | None:
         """
-        Return a posture (n,) of a singular pose next to a given one, or None; no joint of the arm may be held.
+        Return a posture (n,) of a singular pose that Newton steps reach from a given posture; None if they fail.
+
+        Call it only for arms without a held joint.
 
         :param pose, request: as for :meth:`branches`.
         :param q: (n,) posture within the limits.
@@ -185,7 +191,7 @@ class AnalyticArm:
         self._difficult.warm_up_search(pose)
 
     def _read(self, arrays: BranchArrays, count: int, prepared: Prepared) -> Branches:
-        """Return the result of a search, copied out of its arrays."""
+        """Return the result of a search with ``count`` rows, copied out of its arrays."""
         n, counts = self.plan.size, arrays.counters[: search.COUNTERS].tolist()
         raw, certified, different, dropped, _, _, proved, doubt = counts
         q, errors = arrays.rows[:count, :n].copy(), arrays.rows[:count, n:].copy()

@@ -28,7 +28,7 @@ class ArmAngle:
     """Arm angles of one chain."""
 
     def __init__(self, chain: SerialChain, shoulder: FloatArray, wrist: FloatArray) -> None:
-        """Store the points S and W of the posture with all joints at zero."""
+        """Store the centers of shoulder (3,) and wrist (3,) in the base frame, with all joints at zero [m]."""
         self.chain = chain
         self.shoulder = shoulder
         self.wrist = wrist
@@ -63,7 +63,7 @@ class ArmAngle:
 
     def first_joint(self, target: FloatArray, angle: float) -> FloatArray:
         """
-        Return the values of joint 1 of all postures that reach a target at an arm angle [rad]; may be empty.
+        Return the sorted values of joint 1 of all postures that reach a target at an arm angle [rad]; may be empty.
 
         :param target: (4, 4) pose of the tip, a rigid transform.
         :param angle: the arm angle [rad].
@@ -83,7 +83,13 @@ class ArmAngle:
         return np.array(distinct)
 
     def _values(self, reach: FloatArray, bend: float, angle: float) -> list[float]:
-        """Return the values of joint 1 for one value of joint 4."""
+        """
+        Return the values of joint 1 that give an arm angle at one value of joint 4 [rad]; empty if it is undefined.
+
+        :param reach: (3,) vector from the shoulder's center to the wrist's center at the target [m].
+        :param bend: value of joint 4 [rad].
+        :param angle: the arm angle [rad].
+        """
         folded = self._turned_wrist(bend) - self.shoulder
         swing = _rotation_between(folded, reach)
         now = self._angle(reach, swing @ (self.elbow - self.shoulder))
@@ -114,13 +120,13 @@ class ArmAngle:
         return rotation
 
     def _turned_wrist(self, bend: float) -> FloatArray:
-        """Return the position of W if only joint 4 is moved, to the angle ``bend`` [rad]."""
+        """Return the position (3,) of the wrist's center if only joint 4 is moved, to the angle ``bend`` [rad]."""
         h, o = self.chain.axes[3], self.chain.points[3]
         rotated: FloatArray = o + rotate_about(h, float(bend)) @ (self.wrist - o)
         return rotated
 
     def _angle(self, wrist: FloatArray, elbow: FloatArray) -> float:
-        """Return the arm angle [rad] from the positions of wrist and elbow relative to S; NaN if it is undefined."""
+        """Return the arm angle [rad] from the vectors (3,) from shoulder to wrist and to elbow; NaN if undefined."""
         length = float(np.linalg.norm(wrist))
         if length < UNDEFINED:
             return math.nan

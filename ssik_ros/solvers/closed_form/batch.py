@@ -41,7 +41,7 @@ class _Chunks:
     """Arrays of one thread, and the kernel calls on them."""
 
     def __init__(self, arm: AnalyticArm, prepared: Prepared, request: BranchRequest) -> None:
-        """Allocate the arrays."""
+        """Allocate the arrays; copy the values of the held joint, which the searches overwrite."""
         self.n, self.held = arm.plan.size, int(prepared.ints[search.HELD])
         self.arm, self.request = arm, request
         self.prepared = prepared._replace(samples=prepared.samples.copy())
@@ -117,7 +117,7 @@ class _Chunks:
         return ManyBranches(q[:used], residuals[:used], counts)
 
     def _one_by_one(self, poses: FloatArray, seeds: FloatArray, counts: IntArray) -> ManyBranches:
-        """Return the branches of a chunk, by a separate call for each pose."""
+        """Return the branches of a chunk, by a separate call for each pose; write counters into ``counts`` (m, .)."""
         rows = [np.empty((0, self.n + 3))]
         for number, pose in enumerate(poses):
             seed = seeds[number if len(seeds) > 1 else 0]
@@ -133,7 +133,7 @@ class _Chunks:
         """
         Return the request with values of the held joint for one pose and its seed.
 
-        Without a rail, the first value of the shared request is overwritten.
+        If the held joint is revolute, its value in the seed overwrites the first value of the shared request.
         """
         has_seed = bool(self.prepared.options[search.HAS_SEED])
         if self.rail is not None:
@@ -198,7 +198,11 @@ class OrderedBranches:
         self._used, self._next = end, self._next + 1
 
     def _grow(self, rows: int, poses: int) -> None:
-        """Allocate rows for all poses, from the number of rows per pose so far; unused rows take no memory."""
+        """
+        Enlarge the arrays so that they probably suffice for all poses; unused rows take no memory.
+
+        :param rows: rows that the first ``poses`` poses need; the estimate extrapolates them.
+        """
         room = int(ROW_RESERVE * rows * self._poses / poses) + 1
         q, residuals = np.empty((room, self._q.shape[1])), np.empty(room)
         q[: self._used] = self._q[: self._used]
@@ -214,7 +218,7 @@ def search_batch(
     threads: int,
 ) -> ManyBranches:
     """
-    Return the branches of many poses.
+    Return the branches of many poses, in the order of the poses; singular poses are solved one by one.
 
     :param arm: closed form of the arm.
     :param poses: (m, 4, 4) poses of the tip in the base, contiguous.

@@ -84,7 +84,7 @@ class BranchArrays:
 
     def arc_arrays(self, wanted: int) -> 'ArcArrays':
         """
-        Return scratch for a search on arcs with at least ``wanted`` values of the held joint.
+        Return scratch for a search on arcs with at least ``wanted`` values of the held joint; later calls reuse it.
 
         :param wanted: least number of values to try.
         """
@@ -107,7 +107,14 @@ class ArcArrays:
     __slots__ = ('last', 'last_wanted', 'places', 'scratch', 'stack', 'wanted')
 
     def __init__(self, n: int, wanted: int, last: int, capacity: int) -> None:
-        """Allocate for ``n`` joints, ``wanted`` held values, scanned places up to ``last``, and branches."""
+        """
+        Allocate the arrays.
+
+        :param n: number of joints.
+        :param wanted: least number of values of the held joint to try.
+        :param last: index of the last scanned place in the range of the held joint.
+        :param capacity: largest number of branches to keep.
+        """
         self.wanted, self.last, self.last_wanted = wanted, last, wanted
         places = held_search.places_needed(last)
         # The operating system provides memory only for the pages that are written.

@@ -86,7 +86,9 @@ class PlainBranches:
 
     def find(self, pose: object, seed: object, with_errors: bool) -> FloatArray | None:
         """
-        Return all branches, best first; None if the arguments have unexpected types or shapes.
+        Return all branches, best first; None if an argument has another type or shape.
+
+        Return None also if the pose is not rigid, or is (nearly) singular, or if the seed is not finite or too large.
 
         :param pose: (4, 4) pose of the tip in the base.
         :param seed: (n,) seed; None means the seed of the request.

@@ -113,7 +113,9 @@ def with_row(
     found: Branches, row: FloatArray, request: BranchRequest, plan: AnalyticPlan
 ) -> Branches:
     """
-    Return sorted branches with one more row in its place; unchanged if the same branch is there already.
+    Return branches with one more row, sorted by distance from the seed; unchanged if the same branch is there already.
+
+    Without a seed, the row comes last. Rows beyond ``max_solutions`` are cut off; the counts rise by one.
 
     :param found: branches, best first.
     :param row: (n + 3,) joint values and errors.

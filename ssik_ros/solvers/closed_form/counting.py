@@ -43,7 +43,7 @@ def count_branches(
     arm: AnalyticArm, poses: FloatArray, request: BranchRequest = PLAIN, threads: int = 1
 ) -> BranchCounts:
     """
-    Return the number of branches within limits for many poses.
+    Return the number of branches within limits for many poses; singular poses are solved one by one.
 
     :param arm: closed form of the arm.
     :param poses: (m, 4, 4) poses of the tip in the base, contiguous.

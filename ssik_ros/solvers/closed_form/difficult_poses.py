@@ -116,7 +116,11 @@ class DifficultPoses:
         return self._singular
 
     def refine(self, pose: FloatArray, request: BranchRequest, found: Branches) -> Branches:
-        """Return the branches of finer samples of the held joint, then of a posture search, if none are found yet."""
+        """
+        Return ``found`` if a branch is within the limits, otherwise the branches of further searches.
+
+        Finer samples of the held joint are tried first, then a posture search.
+        """
         for samples in FINER_SAMPLES:
             # A pose that no sample reaches at all is most likely out of reach: one more try is enough.
             if found.is_too_far or is_met(found, request):
@@ -136,7 +140,7 @@ class DifficultPoses:
         """
         Return the branches at one value of the held joint; a posture search finds this value.
 
-        The posture of the search is one of the returned branches.
+        The posture of the search is one of the returned branches. If it fails, return ``found`` with its starts added.
 
         :param found: result of the samples, without a branch within the limits.
         """
@@ -200,7 +204,7 @@ class DifficultPoses:
         tolerance: float,
     ) -> tuple[Searched, int]:
         """
-        Return the result of a last try after a posture search, and the number of its descents.
+        Return a failed posture search with the posture of a last try as ``q``, None if it fails, and the new descents.
 
         Few descents reach a solution with nearly all joints on limits, and at a singular one a descent ends short of
         it. New descents begin at spread starts and at the postures that miss the limits least, unless none reaches the
@@ -209,8 +213,10 @@ class DifficultPoses:
         postures on faces and more starts follow.
 
         :param aim: (4, 4) pose of the tip in the base.
+        :param posture: result of the failed search; its ``close`` postures are refined, too.
         :param outside: (k, n) postures that reach the pose whatever the limits.
         :param is_reached: whether there is such a posture, maybe not in ``outside``.
+        :param tolerance: largest Frobenius norm of FK - T of an accepted posture.
         """
         singular, limits = self._singular_poses(), self._requests.limits(request)
         close = list(posture.close)

@@ -162,7 +162,9 @@ class AbsenceCauses:
 
 def held_arm(chain: SerialChain) -> hr.HeldArm | None:
     """
-    Return constants of a chain and of the nearest chain of the class; None if the class is too far from the chain.
+    Return the constants of the proof for a chain; None if the chain is too far from the class.
+
+    In this class, with the first or last joint held, the first two free axes meet, and so do the last three.
 
     :param chain: the chain; None is returned unless it has seven revolute joints.
     """
@@ -175,7 +177,12 @@ def held_arm(chain: SerialChain) -> hr.HeldArm | None:
 
 
 def _held_at(chain: SerialChain, geometry: AxisGeometry, is_reversed: bool) -> hr.HeldArm | None:
-    """Return the constants with the first joint held, or with the last one held on the reversed chain."""
+    """
+    Return the constants of the proof with one joint held; None if the chain is too far from the class.
+
+    :param geometry: the axes of the chain.
+    :param is_reversed: True holds the last joint and reverses the chain, False holds the first joint.
+    """
     held = 6 if is_reversed else 0
     order = [5, 4, 3, 2, 1, 0] if is_reversed else [1, 2, 3, 4, 5, 6]
     size, sign = geometry.size, -1.0 if is_reversed else 1.0
@@ -209,7 +216,11 @@ def _held_at(chain: SerialChain, geometry: AxisGeometry, is_reversed: bool) -> h
 
 
 def _nearest_point(h: FloatArray, o: FloatArray, first: int) -> FloatArray | None:
-    """Return the point nearest to the axes ``first`` and ``first + 1``, or None if they are nearly parallel."""
+    """
+    Return the point (3,) nearest to the axes ``first`` and ``first + 1``, or None if they are nearly parallel.
+
+    :param h, o: (6, 3) unit direction of each axis, and a point on it.
+    """
     across = [np.eye(3) - np.outer(h[k], h[k]) for k in (first, first + 1)]
     if _across(h[first], h[first + 1]) < LEAST_PROOF_SINE:
         return None
@@ -221,7 +232,13 @@ def _nearest_point(h: FloatArray, o: FloatArray, first: int) -> FloatArray | Non
 def _vectors(
     h: FloatArray, a: FloatArray, w: FloatArray, base: FloatArray, elbow: FloatArray
 ) -> FloatArray:
-    """Return the table of vectors (VECTORS, 3), except the rows of the held joint."""
+    """
+    Return the table of vectors (VECTORS, 3), with zeros in the rows of the held joint.
+
+    :param h: (6, 3) unit directions of the free axes.
+    :param a, w: points where the first two axes meet, and the last three, in sizes of the chain.
+    :param base, elbow: vectors from a point on the third axis to ``a`` and to ``w``.
+    """
     table = np.zeros((hr.VECTORS, 3))
     c12, s12 = float(h[0] @ h[1]), _across(h[0], h[1])
     table[[hr.H1, hr.H2, hr.H3, hr.H4, hr.H5, hr.H6]] = h
@@ -235,7 +252,11 @@ def _vectors(
 
 
 def _numbers(h: FloatArray, base: FloatArray, elbow: FloatArray) -> FloatArray:
-    """Return the table of numbers (NUMBERS,), except the held joint's and the drift."""
+    """
+    Return the table of numbers (NUMBERS,), with zeros for size, drift and the numbers of the held joint.
+
+    :param h, base, elbow: as for :func:`_vectors`.
+    """
     numbers = np.zeros(hr.NUMBERS)
     numbers[hr.C12], numbers[hr.S12] = float(h[0] @ h[1]), _across(h[0], h[1])
     along = float(base @ h[2]) * float(elbow @ h[2])

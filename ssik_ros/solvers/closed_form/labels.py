@@ -121,35 +121,35 @@ def dot(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def _parallel_234(lines: Lines) -> Factors:
-    """Return the factors if axes 2, 3 and 4 are parallel and axes 5 and 6 meet."""
+    """Return (shoulder, elbow, wrist) factors of the determinant if axes 2, 3, 4 are parallel and axes 5, 6 meet."""
     normal, (p2, p3, p4) = lines.directions[:, 1], lines.points[:, 1:4].swapaxes(0, 1)
     shoulder = dot(normal, lines.lever(0, lines.meeting((4, 5))))
     return shoulder, dot(normal, np.cross(p3 - p2, p4 - p2)), lines.triple(1, 4, 5)
 
 
 def _parallel_123(lines: Lines) -> Factors:
-    """Return the factors if axes 1, 2 and 3 are parallel and axes 5 and 6 meet."""
+    """Return (shoulder, elbow, wrist) factors of the determinant if axes 1, 2, 3 are parallel and axes 5, 6 meet."""
     normal, (p1, p2, p3) = lines.directions[:, 0], lines.points[:, :3].swapaxes(0, 1)
     elbow = dot(normal, lines.lever(3, lines.meeting((4, 5))))
     return dot(normal, np.cross(p2 - p1, p3 - p1)), elbow, lines.triple(0, 4, 5)
 
 
 def _wrist_parallel_23(lines: Lines) -> Factors:
-    """Return the factors if axes 4, 5 and 6 meet and axes 2 and 3 are parallel."""
+    """Return (shoulder, elbow, wrist) factors of the determinant if axes 4, 5, 6 meet and axes 2, 3 are parallel."""
     c, normal = lines.meeting((3, 4, 5)), lines.directions[:, 1]
     elbow = dot(normal, np.cross(c - lines.points[:, 1], c - lines.points[:, 2]))
     return dot(normal, lines.lever(0, c)), elbow, lines.triple(3, 4, 5)
 
 
 def _wrist_parallel_12(lines: Lines) -> Factors:
-    """Return the factors if axes 4, 5 and 6 meet and axes 1 and 2 are parallel."""
+    """Return (shoulder, elbow, wrist) factors of the determinant if axes 4, 5, 6 meet and axes 1, 2 are parallel."""
     c, normal = lines.meeting((3, 4, 5)), lines.directions[:, 0]
     shoulder = dot(normal, np.cross(c - lines.points[:, 0], c - lines.points[:, 1]))
     return shoulder, dot(normal, lines.lever(2, c)), lines.triple(3, 4, 5)
 
 
 def _wrist_meeting_12(lines: Lines) -> Factors:
-    """Return the factors if axes 4, 5 and 6 meet, and axes 1 and 2 meet."""
+    """Return (shoulder, elbow, wrist) factors of the determinant if axes 4, 5 and 6 meet, and axes 1 and 2 meet."""
     c = lines.meeting((3, 4, 5))
     reach = c - lines.meeting((0, 1))
     normal = np.cross(lines.directions[:, 0], lines.directions[:, 1])
@@ -157,7 +157,7 @@ def _wrist_meeting_12(lines: Lines) -> Factors:
 
 
 def _wrist_meeting_23(lines: Lines) -> Factors:
-    """Return the factors if axes 4, 5 and 6 meet, and axes 2 and 3 meet."""
+    """Return (shoulder, elbow, wrist) factors of the determinant if axes 4, 5 and 6 meet, and axes 2 and 3 meet."""
     c = lines.meeting((3, 4, 5))
     reach = c - lines.meeting((1, 2))
     normal = np.cross(lines.directions[:, 1], lines.directions[:, 2])
@@ -165,7 +165,11 @@ def _wrist_meeting_23(lines: Lines) -> Factors:
 
 
 def _wrist_alone(lines: Lines) -> Factors:
-    """Return the factors if axes 4, 5 and 6 meet; the first three joints have one factor, stored as the shoulder's."""
+    """
+    Return (shoulder, elbow, wrist) factors of the determinant if axes 4, 5 and 6 meet.
+
+    The first three joints share one factor, returned as the shoulder's; the elbow's is zero.
+    """
     c = lines.meeting((3, 4, 5))
     levers = [lines.lever(axis, c) for axis in range(3)]
     arm = dot(levers[0], np.cross(levers[1], levers[2]))
@@ -174,7 +178,9 @@ def _wrist_alone(lines: Lines) -> Factors:
 
 def _sliding_shoulder(lines: Lines) -> Factors:
     """
-    Return the factors if some of the first three joints are prismatic and the other axes meet in c.
+    Return (shoulder, elbow, wrist) factors of the determinant for a prismatic joint among the first three.
+
+    The axes of the later joints meet in one point c.
 
     The factor is the determinant of c's velocities. It is the elbow's sign if two revolute joints are parallel,
     otherwise the shoulder's. If a prismatic joint at one end is perpendicular to the axis next to it, the determinant
@@ -201,7 +207,7 @@ def _sliding_shoulder(lines: Lines) -> Factors:
 
 
 def _orientation_first(lines: Lines) -> Factors:
-    """Return the factors if three revolute joints make the orientation."""
+    """Return (shoulder, elbow, wrist) factors of the determinant if three revolute joints make the orientation."""
     none = np.zeros(len(lines.directions))
     revolute = [i for i in range(lines.directions.shape[1]) if i not in lines.slides]
     return none, none, lines.triple(*revolute) if len(revolute) == 3 else none
@@ -274,7 +280,7 @@ def _places(plan: AnalyticPlan, q: FloatArray) -> list[str]:
 
 
 def _free_lines(plan: AnalyticPlan, q: FloatArray) -> Lines:
-    """Return the axes of the free joints, reversed if the class fits the reversed chain."""
+    """Return the axes of the free joints at postures (k, n), reversed if the class fits the reversed chain."""
     turns, directions, points, _ = plan.chain.moved(q)
     slides = ~turns
     if plan.held >= 0:
@@ -300,7 +306,13 @@ def number_branches(q: FloatArray) -> list[int]:
 
 
 def _number_equal_ones(kinds: Sequence[str], places: Sequence[str], q: FloatArray) -> list[str]:
-    """Return the texts of branches; add a number where postures at one place share a text or have none."""
+    """
+    Return a text for each branch: its label, with a number if the label is empty or branches at one place share it.
+
+    :param kinds: text of the label of each branch; may be empty.
+    :param places: text with the value of the held joint of each branch.
+    :param q: (k, n) joint values, whose order gives the numbers [rad or m].
+    """
     groups: dict[tuple[str, str], list[int]] = {}
     for row, key in enumerate(zip(kinds, places, strict=True)):
         groups.setdefault(key, []).append(row)

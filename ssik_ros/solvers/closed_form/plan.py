@@ -151,7 +151,12 @@ def make_plan(
 def _possible_plans(
     chain: SerialChain, held: int | None, parallel: float, meeting: float
 ) -> Iterator[AnalyticPlan]:
-    """Yield the plans that the rules propose, best first; exact plans come before plans from nearby chains."""
+    """
+    Yield the plans that the rules propose, best first: exact plans, then nearby chains, then eliminations.
+
+    :param held: index of the joint of seven to hold; None tries all joints.
+    :param parallel, meeting: as for :func:`make_plan`.
+    """
     exact = AxisGeometry.of_chain(chain, parallel, meeting)
     n = len(chain.joint_names)
     if n <= 6:
@@ -173,7 +178,7 @@ def _possible_plans(
 
 
 def _general_plans(chain: SerialChain, held_joints: Iterable[int]) -> Iterator[AnalyticPlan]:
-    """Yield the plans by elimination, one for each joint that may be held."""
+    """Yield the plans by elimination, one for each of ``held_joints`` that it supports; joint -1 holds none."""
     for held in held_joints:
         start, constants, digits = _prepare_elimination(chain, held)
         if start < 0:
@@ -196,7 +201,12 @@ def _general_plans(chain: SerialChain, held_joints: Iterable[int]) -> Iterator[A
 def _held_plans(
     chain: SerialChain, geometry: AxisGeometry, held_joints: Iterable[int], *, is_exact: bool
 ) -> Iterator[AnalyticPlan]:
-    """Yield the plans of seven joints with one of ``held_joints`` held, best first."""
+    """
+    Yield the plans of seven joints with one of ``held_joints`` held, best first.
+
+    :param geometry: the axes of the chain, with the tolerances for parallel and for meeting axes.
+    :param is_exact: False if the candidates come from the nearest chain of the class.
+    """
     proposals = [
         (RULES.index(match.rule), PREFERRED.index(held), held, match)
         for held in held_joints
@@ -214,7 +224,11 @@ def _why_elimination(n: int) -> str:
 
 
 def _prepare_elimination(chain: SerialChain, held: int) -> tuple[int, FloatArray, float]:
-    """Return where the loop is cut, -1 if no cut works, the constants of the elimination, and its correct digits."""
+    """
+    Return (cut, constants, correct digits) of an elimination with joint ``held`` held, -1 for none.
+
+    The cut is a number for the place at which the loop is cut; it is -1, with empty constants, if no cut works.
+    """
     geometry = _with_added_joints(AxisGeometry.of_chain(chain))
     if held >= 0:
         # The value is arbitrary; zero could make the chain special.
@@ -226,7 +240,7 @@ def _prepare_elimination(chain: SerialChain, held: int) -> tuple[int, FloatArray
 
 
 def _with_added_joints(geometry: AxisGeometry) -> AxisGeometry:
-    """Return six axes: the axes of the chain, then random axes in place of missing joints."""
+    """Return the axes of the chain, filled up to six with random axes; the random axes are the same at each call."""
     missing = 6 - len(geometry.axes)
     if missing <= 0:
         return geometry
@@ -240,7 +254,7 @@ def _with_added_joints(geometry: AxisGeometry) -> AxisGeometry:
 
 
 def _persistent_matches(geometry: AxisGeometry, held: int) -> list[Match]:
-    """Return the rules that hold at all probed values of the held joint."""
+    """Return the rules that hold for the other axes at all of HELD_PROBES of the held joint, best first."""
     found = matches(geometry.without(held))
     for value in HELD_PROBES[1:]:
         if not found:
@@ -252,7 +266,7 @@ def _persistent_matches(geometry: AxisGeometry, held: int) -> list[Match]:
 
 
 def _moved_behind(geometry: AxisGeometry, held: int, value: float) -> AxisGeometry:
-    """Return the axes after the held joint has moved by a value [rad or m]."""
+    """Return a copy of the axes after joint ``held`` has moved by a value [rad or m]; only later axes change."""
     axes, points = geometry.axes.copy(), geometry.points.copy()
     if held in geometry.slides:
         points[held + 1 :] += value * axes[held]
@@ -278,7 +292,14 @@ def _sides(match: Match, held: int) -> tuple[bool, bool] | None:
 def _pack(
     chain: SerialChain, match: Match, held: int, geometry: AxisGeometry, *, is_exact: bool
 ) -> AnalyticPlan:
-    """Return the plan of one proposal. A proposal with negligible drift counts as exact and gets no elimination."""
+    """
+    Return the plan of one match of a rule.
+
+    :param held: index of the held joint, -1 for none.
+    :param geometry: the axes of the chain, with the tolerances of the match.
+    :param is_exact: True if the candidates may come from the chain itself. A drift that is too large for Newton steps
+        overrules it. A plan that is not exact also gets the constants of the elimination.
+    """
     is_near_allowed = max(geometry.near, geometry.parallel) > EXACT_MEETING
     # Rules name axes of six revolute joints.
     has_all_axes = len(geometry.axes) == 6 and not geometry.slides
@@ -327,7 +348,13 @@ def _pack_reals(
 
 
 def _pack_ints(chain: SerialChain, held: int, kind: int, case: int, cut: int) -> NDArray[np.int64]:
-    """Return the integers of a plan."""
+    """
+    Return the integers of a plan; the caller adds the marks of reversed, inexact and moved special points.
+
+    :param held: index of the held joint, -1 for none.
+    :param kind, case: class of the chain, and its variant.
+    :param cut: number for the place at which the elimination cuts the loop; -1 without elimination.
+    """
     n = len(chain.joint_names)
     ints = np.zeros(search.PLAN_INTS, dtype=np.int64)
     ints[search.N], ints[search.HELD] = n, held
@@ -339,7 +366,12 @@ def _pack_ints(chain: SerialChain, held: int, kind: int, case: int, cut: int) ->
 
 
 def _nearest_chain(geometry: AxisGeometry, match: Match, held: int) -> AxisGeometry:
-    """Return the nearest chain that fits the class: axes moved into the common point, or turned parallel."""
+    """
+    Return the axes of the whole chain, changed to fit the class exactly: moved into the common point, turned parallel.
+
+    :param match: the class, and its special points.
+    :param held: index of the held joint, -1 for none; its axis stays.
+    """
     axes, points = geometry.axes.copy(), geometry.points.copy()
     for joints, point in zip(
         match.special.joints, match.special.points.reshape(2, 3), strict=True
@@ -355,13 +387,13 @@ def _nearest_chain(geometry: AxisGeometry, match: Match, held: int) -> AxisGeome
 
 
 def _original(match: Match, held: int, joints: tuple[int, ...]) -> list[int]:
-    """Return the indices in the chain of joints that a rule numbers among the free joints."""
+    """Return the indices in the chain of ``joints``, which a rule numbers without the held joint, maybe in reverse."""
     free = [5 - joint if match.is_reversed else joint for joint in joints]
     return [joint + (0 <= held <= joint) for joint in free]
 
 
 def _drift(geometry: AxisGeometry, nearby: AxisGeometry) -> float:
-    """Return the largest shift of an axis, plus the largest tilt times the length of the chain [m]."""
+    """Return the largest shift of an axis between two chains, plus the largest sine of a tilt times the size [m]."""
     gaps = np.cross(geometry.axes, nearby.points - geometry.points)
     tilts = np.cross(geometry.axes, nearby.axes)
     size = geometry.size
@@ -369,7 +401,11 @@ def _drift(geometry: AxisGeometry, nearby: AxisGeometry) -> float:
 
 
 def _finds_postures(plan: AnalyticPlan) -> bool:
-    """Return whether a plan solves the poses of random postures and finds these postures among the branches."""
+    """
+    Return whether a plan finds PROBES random postures among the branches of their poses.
+
+    A plan from a nearby chain may miss some of them: APPROXIMATE_PROBES suffice.
+    """
     random = np.array([PROBE_SEED], dtype=np.uint64)
     arrays = BranchArrays(plan.size, search.BRANCHES_OF_SIX)
     geometry = AxisGeometry.of_chain(plan.chain)

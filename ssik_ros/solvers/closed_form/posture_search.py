@@ -83,16 +83,16 @@ class KeptLimits(NamedTuple):
         return limits if self.are_kept else unlimited(len(self.lower))
 
     def touched(self, q: FloatArray) -> NDArray[np.bool_]:
-        """Return which joints (n,) of a posture are on a limit or outside of it."""
+        """Return which joints (n,) of a posture are on a limit or outside of it; none if limits are not kept."""
         return self.are_kept & ((q <= self.lower) | (q >= self.upper))
 
     def clip(self, q: FloatArray) -> FloatArray:
-        """Return a posture (n,) moved onto the limits that it is outside of."""
+        """Return a posture (n,) clipped to the limits; unchanged if limits are not kept."""
         return np.clip(q, self.lower, self.upper) if self.are_kept else q
 
 
 class _Nearest(NamedTuple):
-    """End of a descent."""
+    """End of a descent: its posture (n,), and the norm of position [m] and rotation [rad] error there."""
 
     error: float
     q: FloatArray
@@ -246,7 +246,7 @@ class PostureSearch:
 
 
 class _Run:
-    """One run of the search."""
+    """One search for one pose; lengths are in the unit of the :class:`PostureSearch` that owns it."""
 
     def __init__(
         self,
@@ -256,7 +256,14 @@ class _Run:
         limits: KeptLimits,
         tolerance: float,
     ) -> None:
-        """Write the request into the arrays of the first descents and of the patient descents."""
+        """
+        Write the request into the arrays of the first descents and of the patient descents.
+
+        :param owner: the posture search, whose packed problem and options the run uses.
+        :param arrays: arrays of the first descents, then of the patient descents.
+        :param pose, limits: pose (4, 4) and limits, in the unit of length of the owner.
+        :param tolerance: largest Frobenius norm of FK - T of an accepted posture.
+        """
         self._owner, self._limits, self._pose = owner, limits, pose
         self._ints, self._reals = owner._ints, owner._reals
         self._near, self._exact = arrays
@@ -273,7 +280,7 @@ class _Run:
         """Number of descents that :meth:`postures` has begun."""
 
     def find(self, seed: FloatArray | None) -> Searched:
-        """Return a posture that reaches the pose; the first start is the seed (n,), or is chosen without a seed."""
+        """Return the outcome for the pose, with None as ``q`` on failure; a given seed (n,) is the first start."""
         owner, near = self._owner, self._near
         options = owner._unseeded if seed is None else owner._seeded
         options = owner.options_of(options, self._limits)
@@ -333,7 +340,12 @@ class _Run:
     def _kernel(
         self, options: FloatArray, phase: int, arrays: SearchArrays, out: FloatArray
     ) -> int:
-        """Run the search kernel and return its code."""
+        """
+        Run the search kernel and return its code.
+
+        :param phase: ``state.FRESH`` starts a search, ``state.REFUSED`` continues it after a refused candidate.
+        :param out: (2, n + 4) out: an accepted posture in the first row, a candidate in the last.
+        """
         code: int = restart_search.search(
             self._ints,
             self._reals,
@@ -348,7 +360,7 @@ class _Run:
         return code
 
     def _approach(self, q: FloatArray) -> _Nearest:
-        """Return the end of a patient descent from a posture (n,)."""
+        """Return the end of a patient descent from a posture (n,); add its steps to the budget of MOST_STEPS."""
         exact = self._exact
         exact.reference[:] = q
         code = self._kernel(self._options, state.FRESH, exact, self._out)

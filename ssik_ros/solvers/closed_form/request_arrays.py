@@ -170,7 +170,7 @@ class RequestArrays:
         self, plan: AnalyticPlan, request: BranchRequest, pose: FloatArray | None
     ) -> FloatArray:
         """
-        Return the values to try for the held joint; empty without one.
+        Return the values to try for the held joint; without a held joint, one number that is not read.
 
         The request names them; otherwise the seed's value comes first, then values spread evenly over the joint's range.
         """
@@ -202,7 +202,11 @@ class RequestArrays:
     def _slide_range(
         self, plan: AnalyticPlan, request: BranchRequest, pose: FloatArray | None
     ) -> tuple[float, float]:
-        """Return the range of values to try for a held prismatic joint [m]; (0, 0) without a pose."""
+        """
+        Return the range of values to try for a held prismatic joint [m]; (0, 0) without a pose.
+
+        Raise InvalidLimits if other prismatic joints without limits leave the range without a bound.
+        """
         if pose is None:
             return 0.0, 0.0
         low, high = held_slide.slide_range(plan.ints, self._reals(plan, request), pose)
@@ -233,7 +237,7 @@ class RequestArrays:
         return KeptLimits(lower, upper, request.mode == WITHIN_LIMITS)
 
     def _reals(self, plan: AnalyticPlan, request: BranchRequest) -> FloatArray:
-        """Return the real numbers of a plan, with the limits and the tool of a request written into them."""
+        """Return the plan's real numbers with limits and tool of a request; a copy unless the request has none."""
         if request.lower is None and request.upper is None and request.tool is None:
             return plan.reals
         n, reals = plan.size, plan.reals.copy()
@@ -255,6 +259,6 @@ class RequestArrays:
 
 
 def _put(reals: FloatArray, place: tuple[int, int], n: int, values: FloatArray) -> None:
-    """Write a part of a plan for n joints."""
+    """Write values over the part of a plan's real numbers that ``place`` names, for n joints."""
     start = at(place, n)
     reals[start : start + len(values)] = values

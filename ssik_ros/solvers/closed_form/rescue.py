@@ -45,7 +45,7 @@ def rescue(
     iterations: int,
 ) -> Rescued:
     """
-    Return the solutions that iterations reach from the branches of perturbed targets.
+    Return the solutions that iterations reach from the branches of the first perturbed target that yields one.
 
     :param arm: closed form of the arm.
     :param target: (4, 4) rigid transform.

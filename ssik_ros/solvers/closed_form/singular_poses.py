@@ -117,7 +117,13 @@ class SingularPoses:
         metric: int,
         tolerance: float,
     ) -> Settled:
-        """Return the postures of a pose, from the branches and from the ends (n,) of descents."""
+        """
+        Return the postures of a pose within the limits, nearest to the seed first; ``starts`` is 0.
+
+        :param candidates: (k, n) branches of the closed form, regardless of limits.
+        :param postures: (n,) each: ends of descents within the limits.
+        :param pose, seed, limits, metric, tolerance: as for :meth:`settle`.
+        """
         # Postures within the limits come first: they begin the walk on each curve to its point nearest to the seed.
         rows = np.vstack([*postures, candidates])
         settled, curves = self._settle(pose, rows, seed, limits, tolerance)
@@ -180,7 +186,12 @@ class SingularPoses:
         limits: KeptLimits,
         tolerance: float,
     ) -> tuple[FloatArray, FloatArray]:
-        """Return isolated solutions and curve points (k, n), and curves (k, n + 2); refine ``rows`` in place."""
+        """
+        Return (k, n) points of curves and isolated solutions, and their curves (k, n + 2) as in :class:`Settled`.
+
+        :param rows: (m, n) candidates; they are refined in place.
+        :param seed: (n,) the point of a curve is chosen next to it; None uses a fixed reference posture.
+        """
         n = self._n
         joints = np.arange(1.0, n + 1.0)
         wish = (
@@ -216,7 +227,11 @@ class SingularPoses:
         limits: KeptLimits,
         tolerance: float,
     ) -> tuple[list[FloatArray], list[int]]:
-        """Return the postures that are within limits as rows (n + 3,), and their indices."""
+        """
+        Return the postures within limits at some winding as rows (n + 3,), joints and errors, and their indices.
+
+        Postures whose error exceeds ``tolerance`` are left out. Those barely outside are clipped to the limits.
+        """
         mode = ranking.WITHIN_LIMITS if limits.are_kept else ranking.KEEP_ALL
         rows, numbers = [], []
         for number, q in enumerate(postures):
@@ -241,7 +256,12 @@ class SingularPoses:
         return measure(self._plan, moved, pose)
 
     def _different(self, pose: FloatArray, settled: FloatArray, curves: FloatArray) -> list[int]:
-        """Return the indices of different solutions; near ones are the same if their midpoint reaches the pose."""
+        """
+        Return the indices of different solutions, ascending; near ones are the same if their midpoint reaches the pose.
+
+        :param settled: (k, n) solutions; of equal ones, the most exact is kept.
+        :param curves: (k, n + 2) their curves; a point of a curve is dropped only if it is equal to a kept solution.
+        """
         enough = SAFE * certify.rounding(pose_numbers(pose))
         errors = [measure(self._plan, q, pose)[-1] for q in settled]
         differences = self._plan.chain.wrap_turns(settled[:, None] - settled)

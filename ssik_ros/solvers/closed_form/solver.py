@@ -164,7 +164,11 @@ class AnalyticSolver:
     def _find(
         self, request: SolveRequest, seed: FloatArray, tolerance: float | None = None
     ) -> Branches | IkResult:
-        """Return the branches of a request, or a result with the cause if the request has none or is refused."""
+        """
+        Return the branches of a request; a result with the cause if the request is refused or its limits leave no room.
+
+        :param tolerance: largest Frobenius norm of FK - T of a branch; None means the default.
+        """
         target = self._transform(request.targets, 'a pose')
         if request.timeout is not None:
             nanoseconds(request.timeout)
@@ -180,7 +184,7 @@ class AnalyticSolver:
         return self._empty(IkStatus.REFUSED, Cause.BAD_TARGET, 0, None) if found is None else found
 
     def _explain(self, request: SolveRequest, found: Branches, seed: FloatArray) -> IkResult:
-        """Return a result without solutions that names the cause."""
+        """Return a result without solutions that names the cause; this may search again without the locked joints."""
         if found.certified == 0 and request.locked and self.arm.plan.held >= 0:
             # The locked value may be the cause: search again over all values of the held joint.
             others = self._find(dataclasses.replace(request, locked=None), seed)
@@ -197,13 +201,13 @@ class AnalyticSolver:
     def _empty(
         self, status: IkStatus, cause: Cause, searches: int, seed: FloatArray | None
     ) -> IkResult:
-        """Return a result without solutions; its nearest state is the seed, because a closed form has no other."""
+        """Return a result without solutions; its nearest state is a copy of the seed; None means the default seed."""
         nearest = (self._start if seed is None else seed).copy()
         nearest.setflags(write=False)
         return IkResult(status, cause, *self._nothing, nearest, math.inf, 0, searches, False)
 
     def _transform(self, values: object, what: str) -> FloatArray:
-        """Return an argument as a transform (4, 4) of the only tip; the shape (1, 4, 4) is allowed too."""
+        """Return an array of shape (4, 4) or (1, 4, 4) as a writable transform (4, 4); messages call it ``what``."""
         pose = np.ascontiguousarray(values, dtype=np.float64)
         if pose.shape == (1, 4, 4):
             pose = pose[0]
@@ -268,7 +272,11 @@ class AnalyticSolver:
         lower: FloatArray,
         upper: FloatArray,
     ) -> tuple[int | None, float | None]:
-        """Narrow the limits of locked joints to their values, in place; return the joint to hold and its value."""
+        """
+        Narrow the limits of locked joints to their values, in place; return the joint to hold (index) and its value.
+
+        Return (None, None) if the plan holds no joint. Raise InvalidOption for a joint with neither a value nor a seed.
+        """
         held: tuple[int | None, float | None] = (None, None)
         for joint, given in (request.locked or {}).items():
             index = self._joint(joint)

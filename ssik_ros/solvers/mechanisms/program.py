@@ -46,7 +46,7 @@ class ChainProgram:
         return ChainProgram, (self.shape, self.chain)
 
     def _make_block(self, ints: IntArray, reals: FloatArray) -> None:
-        """Put the tables into one block of memory, with counters and a workspace."""
+        """Copy integers and real numbers of the tables into one new block of memory, with counters and workspace."""
         size = layout.WORKSPACE.place(ints)
         ends = np.cumsum([layout.BLOCK, len(ints), layout.COUNTERS, len(reals), size]).tolist()
         self._block = np.zeros(ends[-1])
@@ -85,14 +85,14 @@ class ChainProgram:
         cancel: IntArray = NOT_STOPPED,
     ) -> int:
         """
-        Solve the chain from the state in the table and write the state found there.
+        Solve the chain from the state in the table, and write the final state into the table.
 
         :param table, flags: rows of the mechanism's frames; the table is changed in place.
         :param options: packed options.
         :param seed: seed of the random states.
         :param max_time: time limit [s].
         :param cancel: (1,) flag; if another thread sets it to 1, the solve ends within one iteration.
-        :returns: status code.
+        :returns: status code, such as ``layout.CONVERGED``.
         :raises InvalidTarget: when a pose or a value is not finite.
         """
         held = self._bound
@@ -166,7 +166,7 @@ class ChainProgram:
         return worst
 
     def _refuse_bad(self, row: int) -> None:
-        """Raise an error if a row of the table has a number that is not finite."""
+        """Raise InvalidTarget about ``row`` of the table, in which the kernel met a bad number; -1 means no row."""
         if row >= 0:
             name = self.shape.names[row]
             text = f'The pose or the values of {quote(name)} are not finite, or its quaternion is zero.'
@@ -178,7 +178,12 @@ class ChainProgram:
         mechanism.locate(self._address)
 
     def _move(self, state: FloatArray, natural: int, amount: float, out: FloatArray) -> None:
-        """Write into ``out`` the state with one unknown moved [m or rad]; a ball rotates about its own axis."""
+        """
+        Write a copy of ``state`` with one unknown moved into ``out``; a ball rotates about an axis of its frame.
+
+        :param natural: index of the unknown in ``tables.keys``.
+        :param amount: the motion [m or rad].
+        """
         frame, dof = self.tables.keys[natural]
         at = self.tables.states[frame, dof]
         out[:] = state

@@ -149,7 +149,7 @@ def elimination_order(count: int, cliques: Iterable[Iterable[int]]) -> list[int]
 
 
 def _children_first(children: dict[int, list[int]]) -> list[int]:
-    """Return the nodes of a forest, every node after its children."""
+    """Return the nodes of a forest, every node after its children; ``children[-1]`` holds the roots."""
     order: list[int] = []
     pending = list(children[-1])
     while pending:

@@ -193,7 +193,7 @@ class MechanismTables:
         return sum(3 if self._nodes[k].kind == layout.BALL else 1 for k in path)
 
     def _place_states(self) -> dict[tuple[int, int], int]:
-        """Return the index of each degree of freedom in the state; a ball has four numbers."""
+        """Return the first index of each (frame, dof) in the state, and store its size; a ball has four numbers."""
         states: dict[tuple[int, int], int] = {}
         size = 0
         for frame, dof in self.keys:

@@ -28,7 +28,14 @@ def find_options(module: str, files: Mapping[str, str], name: str) -> Any:
 
 @functools.cache
 def _make_options(module: str, name: str, file: str) -> type:
-    """Return the data class with one field for each parameter of a file."""
+    """
+    Return the frozen data class with one field for each parameter of a file, which is read only once.
+
+    An instance checks its values and raises InvalidParameter for a wrong one.
+
+    :param module, name: module and name of the class.
+    :param file: the file, as ``package:relative/path``.
+    """
     schema = load_schema(file)
 
     def check(self: Any) -> None:

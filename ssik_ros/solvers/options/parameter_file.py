@@ -151,7 +151,7 @@ def _default(parameter: Parameter, leaf: Mapping[str, Any], where: str) -> Any:
 
 
 def _parse_type(text: str, where: str) -> tuple[ParameterType, tuple[Validator, ...]]:
-    """Return the type, and the size limit that a ``_fixed_N`` type implies."""
+    """Return the type, and a tuple with the size limit that a ``_fixed_N`` type implies; empty for other types."""
     if text == 'none':
         return ParameterType('none', 'none'), ()
     match = _TYPE.match(text)
@@ -172,7 +172,14 @@ def _parse_type(text: str, where: str) -> tuple[ParameterType, tuple[Validator, 
 def _validators(
     name: str, validation: Any, where: str, custom: dict[str, Check]
 ) -> tuple[Validator, ...]:
-    """Return the validators of a leaf; limits of both sides and of one side exclude each other."""
+    """
+    Return the validators of a leaf.
+
+    Raise ConfigError for an unknown validator, or if limits of both sides and of one side are combined.
+
+    :param validation: the mapping in the file, or None.
+    :param where: file and line, for messages.
+    """
     if validation is None:
         return ()
     place = f'{where}: parameter {quote(name)}'

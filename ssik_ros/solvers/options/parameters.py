@@ -251,7 +251,12 @@ def _contradiction(
 
 
 def _build(options_type: type[Options], values: Mapping[str, Any], prefix: str) -> Options:
-    """Return the dataclass whose fields are the values below a prefix."""
+    """
+    Return an instance of a dataclass with the values below a prefix as its fields; structs become nested instances.
+
+    :param values: values by full, dotted name.
+    :param prefix: beginning of the names, with a dot at the end; empty for the outermost dataclass.
+    """
     arguments: dict[str, Any] = {}
     for field in dataclasses.fields(options_type):  # type: ignore[arg-type]
         name = prefix + field.name

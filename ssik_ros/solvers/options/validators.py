@@ -18,7 +18,12 @@ BELOW, ABOVE = 'below upper bound of', 'above lower bound of'
 
 
 def _scalar(holds: Holds, demand: str) -> Check:
-    """Return a check that compares a number with a bound; it returns the error text, empty if the number is right."""
+    """
+    Return a check that compares a number with a bound; it returns the error text, empty if the number is right.
+
+    :param holds: the comparison, called with number and bound.
+    :param demand: words before the bound in the error text.
+    """
 
     def check(name: str, value: Any, bound: Any) -> str:
         if holds(value, bound):
@@ -29,7 +34,11 @@ def _scalar(holds: Holds, demand: str) -> Check:
 
 
 def _length(holds: Holds, demand: str) -> Check:
-    """Return a check that compares the number of entries with a size; it returns the error text or an empty text."""
+    """
+    Return a check that compares the number of entries with a size; it returns the error text or an empty text.
+
+    :param holds, demand: as for :func:`_scalar`.
+    """
 
     def check(name: str, value: Any, size: int) -> str:
         if holds(len(value), size):
@@ -40,7 +49,11 @@ def _length(holds: Holds, demand: str) -> Check:
 
 
 def _element(holds: Holds, demand: str) -> Check:
-    """Return a check that compares each entry with a bound; it returns a text about the first wrong entry, or ''."""
+    """
+    Return a check that compares each entry with a bound; it returns a text about the first wrong entry, or ''.
+
+    :param holds, demand: as for :func:`_scalar`.
+    """
 
     def check(name: str, value: Any, bound: Any) -> str:
         wrong = (entry for entry in value if not holds(entry, bound))

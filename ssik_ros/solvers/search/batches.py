@@ -87,7 +87,11 @@ class BatchWork:
         self._alone_after = time.perf_counter() + TOGETHER
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
-        """Yield each row with the remaining time [ns]; 0 means no deadline."""
+        """
+        Yield each row with the remaining time [ns]; 0 means no deadline.
+
+        After TOGETHER seconds, each block waits for a free search slot.
+        """
         for number, block in enumerate(self._blocks):
             now = time.perf_counter()
             has_slot = False

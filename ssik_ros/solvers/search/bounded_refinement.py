@@ -57,7 +57,7 @@ class BoundedRefinement:
 
     def aim(self, pose: FloatArray) -> Aim:
         """
-        Return the chain and a pose for the kernels, with all joints moving.
+        Return (axes, points, home, n, slides, joints, target, unit) of the chain and a pose for the kernels.
 
         The unit of length is the largest distance of an axis or the target from axis 1.
         """
@@ -75,9 +75,11 @@ class BoundedRefinement:
         most_steps: int = singular_refinement.MOST_STEPS,
     ) -> FloatArray | None:
         """
-        Return a posture (n,) that reaches the pose, close to the end of a descent; None if refinement finds none.
+        Return a posture (n,) within the bounds that reaches a pose; None if the refinement ends elsewhere.
 
+        :param pose: (4, 4) pose of the tip in the base.
         :param q: (n,) posture within the bounds that nearly reaches the pose.
+        :param bounds: (2, n) lower and upper limits; may be infinite.
         :param tolerance: largest Frobenius norm of FK - T of an accepted posture.
         :param most_steps: number of steps, failed ones included.
         """
@@ -102,7 +104,7 @@ class BoundedRefinement:
         Return the first posture (n,) that :meth:`refine` returns; None if it returns none.
 
         :param ends: (n,) postures to begin at, in this order.
-        :param tolerance: as for :meth:`refine`.
+        :param pose, bounds, tolerance: as for :meth:`refine`.
         """
         refined = (self.refine(pose, q, bounds, tolerance) for q in ends)
         return next((q for q in refined if q is not None), None)
@@ -176,7 +178,11 @@ class BoundedRefinement:
     def _nearest(
         self, pose: FloatArray, bounds: FloatArray, on_faces: bool, near: float, most: int
     ) -> FloatArray:
-        """Return at most ``most`` postures (k, n) on edges or faces whose error is at most ``near``, nearest first."""
+        """
+        Return at most ``most`` postures (k, n) on edges or faces whose error is at most ``near``, nearest first.
+
+        The error is the Frobenius norm of FK - T, with lengths in units of the chain.
+        """
         n = self._n
         out, errors = np.empty((most, n)), np.empty(most)
         count = limit_edges.find_nearest(

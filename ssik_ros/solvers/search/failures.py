@@ -29,7 +29,7 @@ class SearchFailures:
         self._problem, self._packed, self._tips = problem, packed, tips
 
     def unsampled(self, variable: int) -> InvalidLimits:
-        """Return the error for a sliding joint without a range, whose starts cannot be drawn."""
+        """Return the error for a sliding joint without a range, given the index of its velocity variable."""
         name = self._problem.joint_of_variable[variable]
         return InvalidLimits(
             f'The seed did not lead to a solution, and other starts cannot be drawn: joint {quote(name)} '

@@ -105,7 +105,7 @@ class SearchRequests:
         return states
 
     def is_special(self, request: SolveRequest) -> bool:
-        """Return whether a request needs its own kernel options."""
+        """Return whether a request needs other kernel options than plain requests, from :meth:`options`."""
         return bool(
             self._passive
             or request.validate is not None
@@ -123,7 +123,13 @@ class SearchRequests:
     def options(
         self, request: SolveRequest, problem: Problem, seed: FloatArray
     ) -> FloatArray | None:
-        """Return the kernel's options for a special request; None if its consistency limits leave no room."""
+        """
+        Return the kernel's options for a special request; None if its consistency limits leave no room.
+
+        :param problem: packed problem, with the tools of the request.
+        :param seed: (nq,) seed, passive variables included.
+        :raises RequestError: for a malformed field of the request.
+        """
         require_count('max_solutions', request.max_solutions)
         options = self._packed.copy()
         options[state.VALIDATED] = float(request.validate is not None)

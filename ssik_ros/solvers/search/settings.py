@@ -222,7 +222,12 @@ class SearchSettings:
             )
 
     def _limits(self, problem: Problem, start: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return lower and upper limits (nv,), equal for joints that are held or outside the group."""
+        """
+        Return lower and upper limits (nv,), equal for joints that are held or outside the group.
+
+        :param start: (nq,) gives the values of joints outside the group.
+        :raises JointNotFound, InvalidLimits: for an unknown held joint, or a value outside its limits.
+        """
         lower, upper = problem.lower.copy(), problem.upper.copy()
         for v, place in enumerate(problem.variable_q):
             if place >= problem.group_size:
@@ -310,13 +315,13 @@ def make_settings(values: Mapping[str, Any]) -> SearchSettings:
 
 
 def joint_rows(options: FloatArray, nv: int) -> FloatArray:
-    """Return the rows (JOINT_ROWS, nv) LOWER to SHIFT of packed options, as a view."""
+    """Return a view (JOINT_ROWS, nv) of packed options: limits, ranges of starts and sequence, indexed by ``state``."""
     end = state.OPTIONS + state.JOINT_ROWS * nv
     return options[state.OPTIONS : end].reshape(state.JOINT_ROWS, nv)
 
 
 def tip_tolerances(options: FloatArray, nv: int, tips: int) -> FloatArray:
-    """Return the rows (TOLERANCES, t) NORM, POSITION and ROTATION of packed options, as a view."""
+    """Return a view (TOLERANCES, t) of packed options: largest norm, position [m] and rotation [rad] error per tip."""
     start = state.OPTIONS + state.JOINT_ROWS * nv
     return options[start : start + state.TOLERANCES * tips].reshape(state.TOLERANCES, tips)
 

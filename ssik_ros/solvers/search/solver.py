@@ -256,7 +256,11 @@ class SearchSolver:
         return self.run(run._replace(options=options, arrays=other, out=out), 0)
 
     def _failed(self, run: Run, code: int) -> IkResult:
-        """Return the result of a search without a solution, from the kernel's code and counters."""
+        """
+        Return the result of a search without a solution, from the kernel's code and counters.
+
+        Raise InvalidLimits if starts could not be drawn.
+        """
         arrays, counters = run.arrays, run.arrays.counters
         if code == state.UNSAMPLED:
             raise self.failures.unsampled(int(counters[state.UNSAMPLED_VARIABLE]))
@@ -281,7 +285,12 @@ class SearchSolver:
         nearest: FloatArray,
         work: Work = NO_WORK,
     ) -> IkResult:
-        """Return a result without solutions; of ``nearest``, the variables of the group (n,) are copied."""
+        """
+        Return a result without solutions.
+
+        :param nearest: (nq,) nearest state; the variables of the group (n,) are copied.
+        :param work: residual, iterations, searches, and whether the clock ended the search.
+        """
         n = self.problem.group_size
         arrays = np.empty((0, n)), np.empty((0, 2 * len(self.tip_frames))), nearest[:n].copy()
         freeze(*arrays)

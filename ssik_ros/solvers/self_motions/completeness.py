@@ -36,7 +36,9 @@ class PointBound(NamedTuple):
 
 def choose_bound(chain: SerialChain) -> FloatArray:
     """
-    Return the bound (proof.BOUND,) with which the proof needs the fewest steps at random postures.
+    Return the items of a :class:`PointBound` as an array, for the point at which the proof needs the fewest steps.
+
+    The steps are estimated at random postures, the same at each call.
 
     :param chain: seven joints.
     """
@@ -54,7 +56,7 @@ def choose_bound(chain: SerialChain) -> FloatArray:
 
 
 def _places(chain: SerialChain, joint: int) -> set[float]:
-    """Return the points of an axis nearest to its neighbours' axes, as distances from the reference point [m]."""
+    """Return the points of an axis nearest to its neighbours' axes, as distances from its reference point [m]."""
     places = set()
     for other in {max(joint - 1, 0), min(joint + 1, len(chain.axes) - 1)} - {joint}:
         both = np.stack([chain.axes[joint], -chain.axes[other]], axis=1)
@@ -154,7 +156,7 @@ def _name_gap(chain: SerialChain, held: int, q: FloatArray) -> str:
 
 
 def _matrix(target: FloatArray) -> FloatArray:
-    """Return a pose of twelve numbers as a matrix (4, 4)."""
+    """Return a pose (12,), rotation row by row, then translation, as a matrix (4, 4)."""
     whole = np.eye(4)
     whole[:3, :3], whole[:3, 3] = target[:9].reshape(3, 3), target[9:]
     return whole

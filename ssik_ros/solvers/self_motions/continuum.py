@@ -115,7 +115,12 @@ def spread_postures(chain: SerialChain, target: FloatArray, rows: FloatArray) ->
 def _follow_best(
     chain: SerialChain, posture: FloatArray, target: FloatArray
 ) -> tuple[list[FloatArray], list[FloatArray]]:
-    """Return the knots of the curve through a posture, with and without limits, for the best place of added joints."""
+    """
+    Return the knots of the curves through a posture within the limits, then without limits.
+
+    The place of the added joints is chosen so that few curves end in crossings or singular postures. Both lists are
+    empty if no place yields a curve.
+    """
     best: tuple[int, tuple[list[FloatArray], list[FloatArray]]] | None = None
     for place in range(len(chain.axes), -1, -1):
         whole = _complete(chain, posture, place)
@@ -129,7 +134,12 @@ def _follow_best(
 
 
 def _lie_on(rows: FloatArray, part: FloatArray) -> NDArray[np.bool_]:
-    """Return whether each posture lies on a curve (k,): within COMPARED_SPACING of one of many points on the curve."""
+    """
+    Return whether each posture lies on a curve (k,): within COMPARED_SPACING of one of many points on the curve.
+
+    :param rows: (k, n) postures of the arm.
+    :param part: knots of the curve, with the added joints last.
+    """
     points = []
     for a, b in itertools.pairwise(part):
         width = b[segments.ARC] - a[segments.ARC]
@@ -143,7 +153,11 @@ def _lie_on(rows: FloatArray, part: FloatArray) -> NDArray[np.bool_]:
 
 
 def _complete_at_tip(chain: SerialChain, rows: FloatArray) -> SerialChain | None:
-    """Return seven joints: the chain with the joints added at the tip that best suit all postures, or None."""
+    """
+    Return the chain with joints added at the tip up to seven, chosen to suit all postures (k, n).
+
+    Return None if no posture yields enough joints; only the first REFERENCES postures are tried.
+    """
     best, largest = None, 0.0
     for q in rows[:REFERENCES]:
         whole = _complete(chain, q, len(chain.axes))
@@ -248,7 +262,14 @@ def _complete(chain: SerialChain, q: FloatArray, place: int) -> SerialChain | No
 def _share(
     whole: SerialChain, dof: int, target: FloatArray, clearance: ClearanceMaker | None = None
 ) -> TracedPose:
-    """Return the data shared by the curves of seven joints."""
+    """
+    Return the data shared by the curves of one pose.
+
+    :param whole: seven joints, the added ones included.
+    :param dof: number of leading joints that results show.
+    :param target: (4, 4) pose of the tip in the base.
+    :param clearance: makes the objective ``clearance``; None leaves it out.
+    """
     plan, numbers = _bare_plan(whole), np.empty(12)
     se3.from_matrix(numbers, target, 0)
     se3.orthonormalise(numbers)
@@ -292,13 +313,19 @@ def _free_reals(own: TracedPose) -> FloatArray:
 
 
 def _still_parts(knots: FloatArray, counts: IntArray, added: range) -> list[FloatArray]:
-    """Return the knots of each curve along which the added joints do not move."""
+    """
+    Return the knots of each curve along which the added joints do not move; other curves are left out.
+
+    :param knots: knots of all curves in turn.
+    :param counts: number of knots of each curve.
+    :param added: indices of the added joints.
+    """
     parts = np.split(knots, np.cumsum(counts)[:-1]) if len(counts) else []
     return [part for part in parts if np.abs(part[:, added]).max() < STANDS]
 
 
 def _put_last(part: FloatArray, added: range) -> FloatArray:
-    """Return knots with the added joints last, also in their codes of limits."""
+    """Return a copy of knots with the added joints last, as zeros; codes of joints on limits are renumbered."""
     order = [k for k in range(SEVEN) if k not in added]
     moved, kinds = part.copy(), part[:, segments.KIND]
     for first in (0, segments.TANGENT):

@@ -90,7 +90,14 @@ class StillCurves:
         return np.vstack([self._inside(met, list(JOINTS)), moved])
 
     def _along(self, pose: TracedPose, rows: FloatArray, each: Alignment) -> FloatArray:
-        """Return postures (m, 7) with two nearly collinear axes, for several splits of the angle of their joints."""
+        """
+        Return postures (m, 7) with two nearly collinear axes, for several splits of the angle of their joints.
+
+        Only these two joints are sure to be within their limits.
+
+        :param rows: (k, 7) postures at which the search starts.
+        :param each: the two joints.
+        """
         seeds = slide(rows, each)
         if not len(seeds):
             return seeds
@@ -186,7 +193,11 @@ def find_alignments(chain: SerialChain) -> list[Alignment]:
 
 
 def _is_plane(chain: SerialChain, each: Alignment, covered: set[int]) -> bool:
-    """Return whether four joints including the pair have parallel axes, with one joint on either side of them."""
+    """
+    Return whether four joints, the pair of ``each`` among them, have parallel axes between joints 1 and 7.
+
+    It is False if the chain has a prismatic joint, or if one of the four joints is in ``covered``.
+    """
     four = [1, 2, 3, 5] if each.first == 3 else [1, 3, 4, 5]
     three = four[:3] if each.first == 3 else four[1:]
     is_there = each.first in (1, 3) and not covered & set(four)
@@ -221,7 +232,9 @@ def align(
     chain: SerialChain, target: FloatArray, each: Alignment
 ) -> list[tuple[FloatArray, float]]:
     """
-    Return postures in which joints 2 to 6 have four parallel axes, and their distance from the pose along the axes [m].
+    Return postures in which joints 2 to 6 have four parallel axes, each with its distance from the pose along them [m].
+
+    The list has two items, or none if the pose does not allow this direction of the axes.
 
     :param chain: seven joints.
     :param target: (4, 4) pose of the tip in the base.
@@ -266,7 +279,7 @@ def _cross(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def _moved(chain: SerialChain, joint: int, angle: float, point: FloatArray) -> FloatArray:
-    """Return a point (3,) after a joint has turned, with all other joints at zero."""
+    """Return a point (3,) of the base frame after one joint has turned it by ``angle`` [rad], all others at zero."""
     axis, away = chain.axes[joint], point - chain.points[joint]
     along = axis * (axis @ away)
     turned = np.cos(angle) * (away - along) + np.sin(angle) * _cross(axis, away)
@@ -274,7 +287,11 @@ def _moved(chain: SerialChain, joint: int, angle: float, point: FloatArray) -> F
 
 
 def _descend(pose: TracedPose, rows: FloatArray, reals: FloatArray) -> FloatArray:
-    """Return the solutions (m, 7) that Newton iterations reach from postures, within the limits in ``reals``."""
+    """
+    Return the solutions (m, 7) that Newton iterations reach from postures, within the limits in ``reals``.
+
+    ``rows`` (k, 7) may be overwritten; the result may be a view of it.
+    """
     if not len(rows):
         return rows
     rows, work = np.ascontiguousarray(rows), np.empty(descents.scratch_size())

@@ -130,7 +130,14 @@ class SelfMotionTracer:
     def _find_gap(
         self, own: TracedPose, knots: FloatArray, rows: IntArray, look: CandidateFinder
     ) -> str:
-        """Return why a curve may be missing; an empty text if all curves are proved to be found."""
+        """
+        Return why a curve may be missing; an empty text if all curves are proved to be found.
+
+        :param own: data shared by the curves.
+        :param knots: knots of all curves in turn.
+        :param rows: number of knots of each curve.
+        :param look: returns postures that must lie on the curves.
+        """
         if own.plan.drift != 0.0:
             return NOT_EXACT
         if self._bound is None:
@@ -146,7 +153,7 @@ class SelfMotionTracer:
         return np.vstack([candidates, self._still.postures(own, target)])
 
     def _find_candidates(self, target: FloatArray, shares: int) -> FloatArray:
-        """Return the postures (m, 7) within the limits that reach a pose (12,) at sampled values of the held joint."""
+        """Return postures (m, 7) within the limits that reach a pose (12,) at ``shares`` values of the held joint."""
         pose = np.empty((4, 4))
         se3.to_matrix(pose, target)
         found = self._arm.branches_refined(pose, BranchRequest(samples=shares))
@@ -165,7 +172,7 @@ class SelfMotionTracer:
         return found if count >= 0 else None
 
     def _find_at_values(self, pose: FloatArray, shares: int) -> Traced | None:
-        """Return the curves found at values of the held joint, or None if the pose is not a rigid transform."""
+        """Return the curves found at ``shares`` values of the held joint; None if the pose is not a rigid transform."""
         found = self._find(pose, shares) if self._second is None else None
         if found is None:
             found = self._find_slowly(pose, BranchRequest(samples=shares))
@@ -214,7 +221,7 @@ class SelfMotionTracer:
         return (own, *self._trace(own, seeds), seeds)
 
     def _own(self, target: FloatArray) -> TracedPose:
-        """Return the data shared by the curves of a pose."""
+        """Return the data shared by the curves of a pose (12,): rotation row by row, then translation."""
         plan, chain = self._arm.plan, self._arm.chain
         numbers = plan.reals, target, self._tolerance, chain.lower, chain.upper
         return TracedPose(plan, self._dof, *numbers, self._clearance)
@@ -274,7 +281,7 @@ class SelfMotionTracer:
         self, own: TracedPose, knots: FloatArray, rows: IntArray, is_still: bool
     ) -> list[FloatArray]:
         """
-        Return the curves on which the held joint moves, or those on which it does not move.
+        Return the knots of each curve on which the held joint moves; ``is_still`` selects the other curves instead.
 
         A curve counts as still if the joint does not move at most of its knots: near a crossing the tangent turns
         towards the other curve.
@@ -288,7 +295,12 @@ class SelfMotionTracer:
         ]
 
     def _spread_seeds(self, own: TracedPose, lower: FloatArray, upper: FloatArray) -> FloatArray:
-        """Return postures (m, 7) that Newton iterations reach from random starts; some lie on short closed curves."""
+        """
+        Return postures (m, 7) that Newton iterations reach from random starts; some lie on short closed curves.
+
+        :param own: data shared by the curves; its ``reals`` hold the limits of the postures.
+        :param lower, upper: (7,) range of the starts; angles are clipped to [-pi, pi].
+        """
         both = np.array([lower, upper])
         slides = [self._arm.requests.is_slide(k) for k in range(both.shape[1])]
         low, high = np.where(slides, both, both.clip(-np.pi, np.pi))

@@ -49,7 +49,7 @@ def solve_each(
     Results are bitwise equal to single calls, for any number of threads.
 
     :param solver: the search.
-    :param targets: (N, 4 t, 4) contiguous.
+    :param targets: (N, 4 t, 4) poses of t tips, contiguous.
     :param seeds: (N, n) or (1, n); None means the default start.
     :param threads: largest number of threads.
     :raises InvalidLimits: if starts must be drawn for a joint without a range.
@@ -84,7 +84,7 @@ def solve_path(
     Return the results of the poses of a path; the search for each starts at the configuration before it.
 
     :param solver: the search.
-    :param targets: (N, 4 t, 4) contiguous.
+    :param targets: (N, 4 t, 4) poses of t tips, contiguous.
     :param seed: (n,) configuration before the first pose; None searches the first pose from the default start.
     :param bounds: (n,) largest step of each joint in the first attempt [rad or m].
     :param hard: True forbids longer steps, even if no solution is found.
@@ -132,18 +132,26 @@ def _empty(solver: SearchSolver, count: int) -> Rows:
 
 
 def _packed(solver: SearchSolver) -> tuple[IntArray, FloatArray]:
-    """Return the integers and numbers of a solver's packed problem."""
+    """Return the integers, then the real numbers of a solver's packed problem."""
     return solver.problem.ints, solver.problem.reals
 
 
 def _rest(solver: SearchSolver, arrays: SearchArrays, result: Rows) -> tuple[Any, ...]:
-    """Return the last arguments of both kernels: flag, counters, workspace, candidates, and arrays of the results."""
+    """
+    Return the last arguments of ``paths.solve_each`` and ``paths.solve_path``.
+
+    These are the cancel flag, counters, workspace, candidates, then the states, errors and codes of ``result``.
+    """
     out = np.empty((2, solver.width))
     return solver.no_cancel, arrays.counters, arrays.work, out, *result
 
 
 def _explained(solver: SearchSolver, targets: FloatArray, result: Rows) -> StackResult:
-    """Return the results of poses with their causes; raise InvalidLimits if starts could not be drawn."""
+    """
+    Return the results of poses with their causes; raise InvalidLimits if starts could not be drawn.
+
+    :param result: states, errors and codes, as the kernels wrote them.
+    """
     q, numbers, codes = result
     causes = [Cause.NONE] * len(q)
     for row in np.flatnonzero(codes[:, paths.CODE] != state.FOUND):

@@ -57,9 +57,6 @@ class Tracker:
 
     :meth:`track` allocates nothing, and :attr:`q` is a view of a buffer that the next call overwrites. One tracker
     serves one thread.
-
-    :meth:`track` allocates nothing: all returned arrays are views of buffers that the next call overwrites. One tracker
-    serves one thread.
     """
 
     def __init__(
@@ -222,7 +219,7 @@ class Tracker:
             rows[row][outside] = self._state[problem.variable_q[outside]]
 
     def _read_joints(self, name: str, given: ArrayLike) -> FloatArray:
-        """Return an argument as one usable number for each joint variable (n,); raise for any other value."""
+        """Return an argument as one finite number for each joint variable (n,); raise for any other value."""
         values = read_numbers(name, given)
         if values.shape != self._view.shape:
             raise DimensionMismatch(

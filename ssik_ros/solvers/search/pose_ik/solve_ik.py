@@ -141,7 +141,7 @@ def _read_targets(targets: Any) -> tuple[PoseTarget, ...]:
 
 
 def _options(params: PoseIkOptions | Mapping[str, Any] | None) -> PoseIkOptions:
-    """Return options from options, from parameters by name, or, for None, from the defaults."""
+    """Return given options unchanged, parameters by name or alias as options, and the defaults for None."""
     if params is None:
         return PoseIkOptions()
     if isinstance(params, PoseIkOptions):
@@ -151,7 +151,7 @@ def _options(params: PoseIkOptions | Mapping[str, Any] | None) -> PoseIkOptions:
 
 
 def _seconds(timeout: Any) -> float | None:
-    """Return a budget in seconds from a number or a duration."""
+    """Return a budget in seconds from a number or a duration; None stays None."""
     if timeout is None:
         return None
     nanoseconds = getattr(timeout, 'nanoseconds', None)
@@ -172,7 +172,7 @@ def _pose(target: PoseTarget) -> FloatArray:
 def _solver_for(
     robot: RobotModel, group: JointGroup, targets: Sequence[PoseTarget], options: PoseIkOptions
 ) -> PoseIkSolver:
-    """Return the solver for the links of the targets, made at the first call."""
+    """Return the cached solver for the links of the targets; refuse no targets, and two targets of one link."""
     links = tuple(target.link for target in targets)
     if not links:
         raise InvalidTarget('solve_ik needs at least one target.')

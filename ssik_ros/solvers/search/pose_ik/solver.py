@@ -101,7 +101,7 @@ class PoseIkSolver(SearchSolver):
         return code
 
     def _go_on(self, run: Run, code: int, slices: Slices) -> int:
-        """Continue a search in slices and return the kernel's code."""
+        """Continue a search whose first slice returned ``code``, until it ends; return the kernel's last code."""
         own, cancel = run._replace(options=run.options.copy()), self.flag_of(run.request)
         try:
             while _is_cut(run, code):
@@ -124,6 +124,8 @@ class PoseIkSolver(SearchSolver):
         """
         Return the solutions of a request for each of many targets, by a first slice of starts for each.
 
+        Without a single tip, or for a request with limits, tolerance or other special fields, all stay unsolved.
+
         Unsolved targets are left to :meth:`solve`, which returns the same solutions, or the cause of a failure. Several
         threads work at first. Later one thread goes on, and waits for a free slot before each block.
 
@@ -142,7 +144,7 @@ class PoseIkSolver(SearchSolver):
         )
 
     def _solve_rows(self, request: SolveRequest, targets: FloatArray, work: BatchWork) -> None:
-        """Solve the rows that ``work`` gives to this thread, in arrays of this call."""
+        """Solve the rows that ``work`` gives, each by a first slice of starts; put the solutions into ``work``."""
         problem = self.problem if request.tool_offsets is None else self._for_tools(request)
         arrays = self.borrow()
         try:
@@ -160,7 +162,7 @@ class PoseIkSolver(SearchSolver):
 
 
 def _is_cut(run: Run, code: int) -> bool:
-    """Return whether a search ended only because its slice ended."""
+    """Return whether a search that ended with ``code`` has starts left and lacks solutions: only its slice ended."""
     counters = run.arrays.counters
     return bool(
         code in (state.EXHAUSTED, state.FOUND)
@@ -171,7 +173,7 @@ def _is_cut(run: Run, code: int) -> bool:
 
 
 def _cut(options: FloatArray) -> FloatArray:
-    """Return the kernel's options for the first slice of a search; an optimisation has no slices."""
+    """Return a copy of the kernel's options with at most FIRST_SLICE starts; an optimisation keeps all its starts."""
     cut = options.copy()
     if not options[state.OPTIMISE]:
         cut[state.MAX_SEARCHES] = min(options[state.MAX_SEARCHES], FIRST_SLICE)
