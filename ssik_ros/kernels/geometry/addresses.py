@@ -39,7 +39,7 @@ def address_of(array: np.ndarray) -> int:
 
 
 def _forget(identity: int, address: int) -> None:
-    """Tell the checked library that an array has been deleted."""
+    """Tell the checked library that an array has been deleted: its ``id``, and its address as of :func:`address_of`."""
     _remembered.discard(identity)
     LIBRARY.forget(address)
 
@@ -47,13 +47,21 @@ def _forget(identity: int, address: int) -> None:
 if JIT_DISABLED:
 
     def integers_at(address: int, start: int, size: int) -> Any:
-        """Return ``size`` int64 numbers that begin at ``start``; see the compiled twin below."""
+        """
+        Return a view of ``size`` int64 numbers from number ``start`` after an address.
+
+        See the compiled twin below.
+        """
         return np.ctypeslib.as_array(
             (ctypes.c_int64 * int(size)).from_address(int(address + WORD * start))
         )
 
     def floats_at(address: int, start: int, size: int) -> Any:
-        """Return ``size`` float64 numbers that begin at ``start``; see the compiled twin below."""
+        """
+        Return a view of ``size`` float64 numbers from number ``start`` after an address.
+
+        See the compiled twin below.
+        """
         return np.ctypeslib.as_array(
             (ctypes.c_double * int(size)).from_address(int(address + WORD * start))
         )

@@ -37,7 +37,7 @@ def write_joint_poses(poses, placements, axes, kinds, parents, starts, positions
 
 @kernel
 def _multiply(out, a, b):
-    """Write the product of two rigid transforms (4, 4); ``out`` must be a different array."""
+    """Write the product a b of two rigid transforms (4, 4) into ``out``, which must be a different array."""
     for i in range(3):
         for j in range(4):
             total = a[i, 0] * b[0, j] + a[i, 1] * b[1, j] + a[i, 2] * b[2, j]
@@ -47,7 +47,13 @@ def _multiply(out, a, b):
 
 @kernel
 def _move(pose, axis, kind, positions, start):
-    """Multiply a pose (4, 4) in place by the motion of a joint: first its translation, then its rotation."""
+    """
+    Multiply ``pose`` (4, 4) in place by the motion of a joint: first its translation, then its rotation.
+
+    :param axis: (3,) unit axis of the joint.
+    :param kind: kind of joint, such as REVOLUTE.
+    :param positions, start: all position variables, and the index of the joint's first one.
+    """
     x, y, z = 0.0, 0.0, 0.0
     if kind == PRISMATIC:
         value = positions[start]
@@ -73,7 +79,7 @@ def _move(pose, axis, kind, positions, start):
 
 @kernel
 def _turn_by_quaternion(pose, positions, start):
-    """Multiply the rotation of a pose in place by the rotation of a quaternion."""
+    """Multiply the rotation of ``pose`` (4, 4) from the right by the quaternion xyzw at ``positions[start]``."""
     rotation = so3.matrix_of(
         positions[start], positions[start + 1], positions[start + 2], positions[start + 3]
     )

@@ -41,9 +41,9 @@ def are_usable(values: NDArray[np.float64]) -> bool:
 
 def describe_unusable(values: NDArray[np.float64]) -> str:
     """
-    Return a text that describes why values are not usable.
+    Return the end of a sentence ("has values ...") that tells why :func:`are_usable` is False, with all values.
 
-    :param values: values of any shape [rad or m].
+    :param values: values of any shape [rad or m], at least one of them not finite or too large.
     """
     if not np.isfinite(values).all():
         return f'has values that are not finite: {values.tolist()}'

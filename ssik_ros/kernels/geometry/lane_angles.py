@@ -13,7 +13,7 @@ from ssik_ros.kernels.geometry import lanes, vectors
 
 @inline_kernel
 def spread_vector(v):
-    """Return a vector of numbers that is the same in all lanes."""
+    """Return a vector of three numbers with every component copied into all eight lanes."""
     return lanes.spread(v[0]), lanes.spread(v[1]), lanes.spread(v[2])
 
 
@@ -70,16 +70,16 @@ def side_of(places, stride):
 
 @inline_kernel
 def pair_of(v):
-    """Return a vector in four lanes as one in eight; each lane becomes two neighbouring lanes."""
+    """Return a vector with four lanes as a vector with eight lanes: lane i becomes the lanes 2 i and 2 i + 1."""
     return lanes.in_pairs(v[0]), lanes.in_pairs(v[1]), lanes.in_pairs(v[2])
 
 
 @inline_kernel
 def read_rows(table, column, count):
     """
-    Return a column of a table, each of up to four rows in a lane.
+    Return four lanes: lane i holds ``table[i, column]``.
 
-    :param table: (4, .) numbers; the last of ``count`` rows stands for those that are missing.
+    :param table: (4, .) numbers; lanes from ``count`` on repeat the row ``count - 1``.
     """
     places = lanes.places_half()
     value = lanes.spread_half(table[0, column])
@@ -91,7 +91,7 @@ def read_rows(table, column, count):
 @inline_kernel
 def write_columns(out, column, value, scratch):
     """
-    Write eight numbers into a column of a table.
+    Write the eight lanes of ``value`` into a column of a table, rows 0 to 7.
 
     :param out: (8 or more, .) table.
     :param scratch: (8,) numbers.
@@ -104,7 +104,7 @@ def write_columns(out, column, value, scratch):
 @inline_kernel
 def write_pairs(out, column, value, scratch):
     """
-    Write four numbers into a column of a table, each into two neighbouring rows.
+    Write the four lanes of ``value`` into a column of a table: lane i into the rows 2 i and 2 i + 1.
 
     :param out: (8 or more, .) table.
     :param scratch: (4,) numbers.

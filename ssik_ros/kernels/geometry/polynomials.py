@@ -45,19 +45,23 @@ POLISH = 3
 
 @inline_kernel
 def _value(a0, a1, b1, a2, b2, c, s):
-    """Return f, from cosine and sine of t."""
+    """Return f(t) = a0 + a1 cos t + b1 sin t + a2 cos 2t + b2 sin 2t, with c = cos t and s = sin t."""
     return a0 + a1 * c + b1 * s + a2 * (c * c - s * s) + 2.0 * b2 * s * c
 
 
 @inline_kernel
 def _slope(a1, b1, a2, b2, c, s):
-    """Return f', from cosine and sine of t."""
+    """Return the derivative f'(t) of the polynomial of :func:`_value`, with c = cos t and s = sin t."""
     return b1 * c - a1 * s + 2.0 * (b2 * (c * c - s * s) - 2.0 * a2 * s * c)
 
 
 @kernel
 def _polish(a0, a1, b1, a2, b2, t):
-    """Return a zero improved by Newton steps, as long as they improve it."""
+    """
+    Return a zero t after at most POLISH Newton steps.
+
+    Steps of 0.1 rad or more, or that do not reduce |f|, are not made.
+    """
     c, s = math.cos(t), math.sin(t)
     f = _value(a0, a1, b1, a2, b2, c, s)
     for _ in range(POLISH):
@@ -78,7 +82,7 @@ def _polish(a0, a1, b1, a2, b2, t):
 @kernel
 def _resolvent_root(p, q, r):
     """
-    Return a root m >= 0 of m^3 + p m^2 + (p^2 / 4 - r) m - q^2 / 8 = 0, the largest one.
+    Return the largest root m of m^3 + p m^2 + (p^2 / 4 - r) m - q^2 / 8 = 0, or 0 if rounding makes it negative.
 
     :param p, q, r: coefficients of y^4 + p y^2 + q y + r.
     """
@@ -116,7 +120,9 @@ def _resolvent_root(p, q, r):
 @inline_kernel
 def _quadratic(out, count, shift, linear, constant):
     """
-    Write the real roots of y^2 + linear y + constant, moved by ``shift``; return the new count.
+    Append the two roots of y^2 + linear y + constant, plus ``shift``, to ``out``; return the new count.
+
+    If the roots are complex, the real part is appended twice if they are nearly real, otherwise nothing is appended.
 
     :param out: (4,) roots.
     :param count: number of roots so far.

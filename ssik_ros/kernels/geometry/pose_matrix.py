@@ -7,7 +7,7 @@ from ssik_ros.kernels.geometry import so3
 @kernel
 def pose_matrix(out, x, y, z, qx, qy, qz, qw):
     """
-    Write the matrix of a position and a quaternion of any length; NaN where the length is zero.
+    Write the matrix of the position (x, y, z) and the quaternion (qx, qy, qz, qw); NaN if its length is zero.
 
     :param out: (4, 4).
     """

@@ -13,7 +13,7 @@ from ssik_ros.kernels.geometry import so3
 
 @inline_kernel
 def identity(out):
-    """Write the transform that moves nothing (12,)."""
+    """Write the identity transform into ``out`` (12,)."""
     for i in range(12):
         out[i] = 1.0 if i == 0 or i == 4 or i == 8 else 0.0
 
@@ -49,7 +49,7 @@ def invert(out, a):
 @kernel
 def is_rigid(matrix, first, tolerance):
     """
-    Return whether four rows of an array are a finite rigid transform.
+    Return whether four rows of an array are a finite rigid transform; a reflection is not.
 
     :param matrix: (., 4); the 4x4 matrix starts at row ``first``.
     :param tolerance: largest deviation of R^T R from identity and of the last row from (0, 0, 0, 1).

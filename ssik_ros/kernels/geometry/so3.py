@@ -96,7 +96,7 @@ def wrap_to_pi(angle):
 
 @inline_kernel
 def _write_series(out, x, y, z, a, b):
-    """Write I + a W + b W^2 for the matrix W of the products with a vector: W v = (x, y, z) x v."""
+    """Write the matrix I + a W + b W^2, row by row, where W v is the vector product (x, y, z) x v."""
     out[0] = 1.0 - b * (y * y + z * z)
     out[1] = b * x * y - a * z
     out[2] = b * x * z + a * y

@@ -89,7 +89,7 @@ def norm(a):
 @inline_kernel
 def turn(k, cosine, sine, v):
     """
-    Return R(k, t) v by cosine and sine of t.
+    Return a vector that is rotated about a unit axis, by an angle of which cosine and sine are given.
 
     :param k: unit axis.
     :param cosine, sine: of the angle.
@@ -107,7 +107,7 @@ def turn(k, cosine, sine, v):
 @inline_kernel
 def rotate(k, t, v):
     """
-    Return R(k, t) v.
+    Return a vector that is rotated about a unit axis.
 
     :param k: unit axis.
     :param t: angle [rad].
@@ -176,7 +176,7 @@ def fill(out, value):
 
 @inline_kernel
 def put(out, source, count):
-    """Copy the first ``count`` numbers of an array; see :func:`copy`."""
+    """Copy the first ``count`` numbers of ``source`` to ``out``; the arrays must not overlap, see :func:`copy`."""
     for i in range(count):
         out[i] = source[i]
 
@@ -192,21 +192,21 @@ def inner(a, b, count):
 
 @inline_kernel
 def add_scaled(out, factor, a, count):
-    """Add a multiple of an array to another one, the first ``count`` numbers of both."""
+    """Add ``factor`` times ``a`` to ``out`` in place, for the first ``count`` numbers."""
     for i in range(count):
         out[i] += factor * a[i]
 
 
 @inline_kernel
 def stretch(out, factor, count):
-    """Multiply the first ``count`` numbers of an array by a factor."""
+    """Multiply the first ``count`` numbers of ``out`` by a factor, in place."""
     for i in range(count):
         out[i] *= factor
 
 
 @inline_kernel
 def divide(out, divisor, count):
-    """Divide the first ``count`` numbers of an array."""
+    """Divide the first ``count`` numbers of ``out`` by ``divisor``, in place."""
     for i in range(count):
         out[i] /= divisor
 

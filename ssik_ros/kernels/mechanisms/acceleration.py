@@ -51,7 +51,8 @@ def point_motion(rates, p):
     """
     Return velocity and acceleration of a point that a frame carries.
 
-    :param rates: (12,) of the frame.
+    :param rates: (12,) of the frame: its twist (angular, linear at the world's origin), and the derivative of the
+      twist.
     :param p: (12,) pose with the point as its origin.
     """
     w, point = read(rates, ANGULAR), read(p, 9)
@@ -62,7 +63,12 @@ def point_motion(rates, p):
 
 @inline_kernel
 def carry(out, parent, turn, slide):
-    """Write the rates (12,) of a node (twist, derivative), from its parent's rates and the twist of its motion."""
+    """
+    Write the rates of a node (twist, then its derivative) from the rates of its parent and the motion of the node.
+
+    :param out, parent: (12,) rates of the node and of its parent.
+    :param turn, slide: angular and linear part of the twist of the node's motion, at the world's origin.
+    """
     w, v = read(parent, ANGULAR), read(parent, LINEAR)
     write(out, ANGULAR_CHANGE, add(read(parent, ANGULAR_CHANGE), cross(w, turn)))
     change = add(read(parent, LINEAR_CHANGE), cross(w, slide))
@@ -73,7 +79,11 @@ def carry(out, parent, turn, slide):
 
 @inline_kernel
 def write_rates(t, w, still):
-    """Write the rates of all nodes along a step into ``rates``; ``still`` is twelve zeros; step 1 of the method."""
+    """
+    Write twist and derivative of all nodes along ``w.step`` into ``w.rates``.
+
+    ``still`` is twelve zeros for the world.
+    """
     for i in range(t.node.shape[0]):
         kind, v = t.node[i, layout.NODE_KIND], t.node[i, layout.NODE_VARIABLE]
         above = t.node[i, layout.NODE_PARENT]
@@ -92,10 +102,11 @@ def write_rates(t, w, still):
 @inline_kernel
 def rotation_motion(u, a, b, moves_a, moves_b):
     """
-    Return first and second derivative of the rotation vector; step 3 of the method.
+    Return first and second derivative of the rotation vector u = log(R_A R_B^T) of two moving frames; step 3.
 
     :param u: the rotation vector.
-    :param a, b: (12,) poses; moves_a, moves_b: (12,) their rates.
+    :param a, b: (12,) poses of A and B.
+    :param moves_a, moves_b: (12,) their rates: twist, then its derivative.
     """
     turn = times(a, transposed_times(b, read(moves_b, ANGULAR)))
     o = subtract(read(moves_a, ANGULAR), turn)
@@ -120,10 +131,10 @@ def rotation_motion(u, a, b, moves_a, moves_b):
 @inline_kernel
 def seen_by(a, rates, x, first, second):
     """
-    Return the second derivative of R_A^T x; step 4 of the method.
+    Return the second derivative of R_A^T x, the vector x seen from frame A; step 4 of the method.
 
-    :param a, rates: (12,) pose of A and its rates.
-    :param x, first, second: a vector and its derivatives.
+    :param a, rates: (12,) pose of A and its rates: twist, then its derivative.
+    :param x, first, second: a vector in world axes, and its first and second derivative.
     """
     w = read(rates, ANGULAR)
     # w x (w x x) - 2 w x x' in one product.
@@ -135,7 +146,14 @@ def seen_by(a, rates, x, first, second):
 
 @inline_kernel
 def write_rows(row, a, b, moves_a, moves_b, turn, out):
-    """Write the six second derivatives of a constraint into ``out``, with unselected ones; ``turn`` is its rotation."""
+    """
+    Write the second derivatives of the six errors of a constraint into ``out``; its mask is not applied.
+
+    :param row: row of the constraint table.
+    :param a, b: (12,) poses of the closing frame A and the closed link B.
+    :param moves_a, moves_b: (12,) their rates: twist, then its derivative.
+    :param turn: (3,) rotation vector from B to A in world axes.
+    """
     first, second = point_motion(moves_a, a)
     first_b, second_b = point_motion(moves_b, b)
     first, second = subtract(first, first_b), subtract(second, second_b)
@@ -154,9 +172,11 @@ def write_rows(row, a, b, moves_a, moves_b, turn, out):
 @kernel
 def bend(address):
     """
-    Write J^T e_dd of the step into ``right`` of the workspace, and the rates of all nodes into ``rates``.
+    Write J^T e'' into ``right`` of the workspace, where e'' is the second derivative of the errors along ``step``.
 
-    The poses, rotation vectors and Jacobian of the workspace must belong to the state at which the step begins.
+    The twists of all nodes and their derivatives are written into ``rates``. The poses, rotation vectors and Jacobian
+    of
+    the workspace must belong to the state at which the step begins.
 
     :param address: address of the block of the chain.
     """

@@ -107,7 +107,7 @@ REMEASURE = 2
 
 @kernel
 def advance(address):
-    """Write the current state moved by the step into ``trial``, clipped to the limits."""
+    """Write the current state plus ``step``, clipped to the limits, into ``trial`` of the workspace."""
     _, t, w = layout.view_chain(address)
     vectors.copy(w.trial, w.current)
     steps.move_by(t.variable, w.lower, w.upper, True, 1.0, w.step, w.trial)
@@ -115,7 +115,11 @@ def advance(address):
 
 @inline_kernel
 def bounds_of_step(t, w):
-    """Write the largest motions of each variable from the current state down and up into ``low`` and ``high``."""
+    """
+    Write how far each variable may go from ``current`` down and up into ``low`` and ``high``.
+
+    Infinite for ball joints.
+    """
     for v in range(t.variable.shape[0]):
         w.low[v], w.high[v] = -math.inf, math.inf
         if t.variable[v, row_layout.VARIABLE_KIND] == row_layout.LINEAR:
@@ -125,7 +129,7 @@ def bounds_of_step(t, w):
 
 @inline_kernel
 def scale_step(t, w):
-    """Scale a step down so that no joint turns more than LONGEST_TURN; return the largest motion of a variable."""
+    """Scale ``w.step`` down so that no joint turns more than LONGEST_TURN; return its largest entry then [rad or m]."""
     steps.shorten_turns(t.variable, w.step, LONGEST_TURN)
     return vectors.largest_of(w.step, w.step.shape[0])
 
@@ -145,7 +149,7 @@ def is_over(block):
 @kernel
 def predicted_decrease(address, damping):
     """
-    Return the decrease of the cost that the linear model predicts for the step.
+    Return the decrease of the cost that the linear model predicts for ``step``; may overwrite ``right``.
 
     :param damping: with which the step solves (H + damping I) d = g; negative where it solves something else.
     """
@@ -160,7 +164,7 @@ def predicted_decrease(address, damping):
 
 @inline_kernel
 def largest_diagonal(t, w):
-    """Return the largest diagonal entry of H of a variable that is not locked."""
+    """Return the largest diagonal entry of the normal matrix H, over the variables that are not locked."""
     largest = 0.0
     for v in range(w.held.shape[0]):
         if w.held[v] != 2.0:
@@ -239,7 +243,11 @@ def judge(block, w, over, cost, error, inside):
 
 @inline_kernel
 def adapt(block, w, decrease, expected, cost):
-    """Adapt the damping to the quality of the last prediction, and detect a slow descent."""
+    """
+    Shrink or grow the damping MU by the ratio of decrease to expected decrease.
+
+    Count slow steps of the descent in SLOW.
+    """
     if decrease > GOOD_GAIN * expected:
         w.numbers[layout.MU] = max(SMALLEST_MECHANISM_MU, 0.1 * w.numbers[layout.MU])
     elif decrease < POOR_GAIN * expected:
@@ -255,7 +263,11 @@ def adapt(block, w, decrease, expected, cost):
 
 @inline_kernel
 def take(block, w, cost):
-    """Make the trial state, which costs ``cost``, the current state."""
+    """
+    Copy ``trial``, which costs ``cost``, to ``current``.
+
+    Reset BOOST and LEAST, and ask for a new Jacobian by ANEW.
+    """
     vectors.copy(w.current, w.trial)
     w.numbers[layout.COST] = cost
     w.numbers[layout.BOOST], w.numbers[layout.LEAST] = FIRST_BOOST, 0.0
@@ -264,7 +276,11 @@ def take(block, w, cost):
 
 @inline_kernel
 def may_go_uphill(block, w, cost):
-    """Return whether a step that raised the cost may be accepted anyway."""
+    """
+    Return whether a trial that raised the cost may be accepted anyway, as one of few steps of an excursion.
+
+    Its cost must be below HIGHEST times the cost before the excursion.
+    """
     if block.counters[layout.WATCH] == 0 and block.counters[layout.EXCURSIONS] >= MOST_EXCURSIONS:
         return False
     before = (
@@ -277,7 +293,13 @@ def may_go_uphill(block, w, cost):
 
 @inline_kernel
 def judge_damped(block, w, over, cost, error, inside):
-    """Accept or refuse a state of a method with fixed damping; step 2 of the method. Return as :func:`judge`."""
+    """
+    Accept or refuse the measured state of a method with fixed damping; step 2 of the method.
+
+    An accepted state goes to ``current`` and ``good``; after a refused one ``trial`` returns to ``good``.
+
+    :param over, cost, error, inside: as for :func:`judge`, with the same result.
+    """
     block.counters[layout.ANEW] = 1
     if math.isinf(w.numbers[layout.BEST_ERROR]):
         w.numbers[layout.FIRST_ERROR] = error
@@ -303,7 +325,12 @@ def judge_damped(block, w, over, cost, error, inside):
 
 @inline_kernel
 def out_of_iterations(block, w):
-    """Return the status of a descent with fixed damping that has run out of time or iterations."""
+    """
+    Return the status of a descent with fixed damping that must end: mostly TIMEOUT.
+
+    If all iterations were used and gained at most the stall threshold, it is DIVERGED after halved clamps, else
+    STALLED.
+    """
     iterations = block.counters[layout.ITERATIONS]
     gained = w.numbers[layout.FIRST_ERROR] - w.numbers[layout.BEST_ERROR]
     if iterations == 0 or iterations < block.options[layout.MAX_ITERATIONS]:
@@ -316,9 +343,10 @@ def out_of_iterations(block, w):
 @inline_kernel
 def next_task(block, w, code, over, value, count):
     """
-    Decide how to continue after a descent; steps 3 and 4 of the method.
+    Choose the next TASK after a descent; steps 3 and 4 of the method. ``best`` keeps the better end of all descents.
 
     :param code: status with which the descent ended at ``current``.
+    :param over: whether the solve must end.
     :param value, count: secondary objective at ``current``, and number of its joints.
     :returns: True to continue from ``current`` moved at random, False to continue from ``current``.
     """
@@ -361,7 +389,12 @@ def next_task(block, w, code, over, value, count):
 
 @inline_kernel
 def after_pull(block, w, code, over, value):
-    """Keep or undo a pull of the secondary objective, and decide whether to pull again."""
+    """
+    Keep the end of a pull in ``best`` if it met the goals and its objective ``value`` fell.
+
+    Otherwise undo it, halve GAIN.
+    If no further pull pays or ``over`` is True, TASK becomes LAST_WORD.
+    """
     before = w.numbers[layout.REST_COST]
     if code == layout.CONVERGED and value < before:
         w.numbers[layout.REST_COST] = value
@@ -376,7 +409,11 @@ def after_pull(block, w, code, over, value):
 
 @inline_kernel
 def random_step(w, random):
-    """Write a random step, at most SPREAD in each variable, into ``step``; locked variables stay."""
+    """
+    Write a random step, at most SPREAD in each variable, into ``step``; locked variables stay.
+
+    :param random: (1,) uint64 state of the generator, advanced.
+    """
     for v in range(w.step.shape[0]):
         w.step[v] = w.numbers[layout.SPREAD] * (2.0 * restarts.uniform(random) - 1.0)
         if w.held[v] == 2.0:
@@ -385,7 +422,7 @@ def random_step(w, random):
 
 @inline_kernel
 def add_priority(w):
-    """Scale H and g, so that the rows get a much larger weight than a secondary objective."""
+    """Scale H and g so that the largest diagonal entry of H is PRIORITY, far above weights of a secondary objective."""
     factor = PRIORITY / max(w.numbers[layout.LARGEST_DIAGONAL], 1e-12)
     vectors.stretch(w.normal, factor, w.normal.shape[0])
     vectors.stretch(w.gradient, factor, w.gradient.shape[0])
@@ -393,7 +430,7 @@ def add_priority(w):
 
 @inline_kernel
 def terms_of_step(block, t):
-    """Return two bit masks of TARGETS, RESTS, CENTRES: joint rows of the problem, and of the secondary objective."""
+    """Return two bit masks of TARGETS, RESTS, CENTRES: joint rows to meet, and rows of the secondary objective."""
     set_ones = normal.CENTRES
     for joint in range(t.joint.shape[0]):
         frame = t.joint[joint, layout.JOINT_FRAME]
@@ -411,9 +448,10 @@ def terms_of_step(block, t):
 @inline_kernel
 def measure(address, block, w, own):
     """
-    Write poses, residual and errors of the trial state; ``own`` has the bits of the joint rows that count.
+    Write poses, residual and errors of the trial state.
 
-    :returns: cost, sum of unmet errors, whether every tolerance is met.
+    :param own: bit mask of the joint rows that must be met (TARGETS); 0 for none of them.
+    :returns: cost, sum of the errors beyond a tolerance, whether every tolerance is met.
     """
     cost, error, inside = mechanism.locate(address)
     translation, rotation = 0.0, 0.0
@@ -434,7 +472,11 @@ def measure(address, block, w, own):
 
 @inline_kernel
 def secondary(address, w, later):
-    """Return the secondary objective with the joint rows ``later`` at ``current``, and the number of its joints."""
+    """
+    Return the secondary objective at ``current``, and the number of its joints.
+
+    ``later`` is the bit mask of its rows.
+    """
     if later == 0:
         return 0.0, 0
     value, _, _, count = normal.joint_terms(
@@ -445,7 +487,14 @@ def secondary(address, w, later):
 
 @inline_kernel
 def linearise(address, t, w, own, later, clamp, pulling):
-    """Write H and g at ``current``, which was measured last; with a pull, add the secondary objective."""
+    """
+    Write H = J^T J and g = J^T e at ``current``, which was measured last.
+
+    With ``pulling``, add the secondary objective.
+
+    :param own, later: bit masks of the joint rows to meet, and of the rows of the secondary objective.
+    :param clamp: factor on the options' largest errors in a step; infinity for no clamp.
+    """
     mechanism.jacobian(address, True)
     normal.gather(address, clamp)
     if w.numbers[layout.SLOW] >= SLOW_STEPS and not pulling:
@@ -463,7 +512,11 @@ def linearise(address, t, w, own, later, clamp, pulling):
 
 @inline_kernel
 def add_pull(address, block, w, later, damping):
-    """Add the pull of the secondary objective in the null space of a damped step to g."""
+    """
+    Add ``damping`` times the gradient of the secondary objective, whose rows ``later`` selects, to g.
+
+    Overwrite ``factor``.
+    """
     vectors.fill(w.pull, 0.0)
     # Its part of H goes where the factors of the step are written next: the pull adds no damping.
     normal.joint_terms(
@@ -484,6 +537,8 @@ def step_on(address, block, t, w, own, later, pulling):
     """
     Write the next state to measure into ``trial``: a step from ``current``.
 
+    :param own, later: bit masks of the joint rows to meet, and of the rows of the secondary objective.
+    :param pulling: True makes the step reduce the secondary objective, too.
     :returns: False when nothing would move by more than the stall threshold, or too many corrections followed a pull.
     """
     numbers = w.numbers
@@ -557,7 +612,7 @@ def bend_step(address, t, w, at_hand):
 
 @inline_kernel
 def start(block, w):
-    """Reset the counters at the beginning of a solve."""
+    """Reset counters, status and the value of the secondary objective at the beginning of a solve."""
     for k in (layout.ITERATIONS, layout.ESCAPED, layout.HELD, layout.TASK, layout.TRIES):
         block.counters[k] = 0
     block.counters[layout.STATUS], block.counters[layout.FRESH] = layout.RUNNING, START

@@ -48,7 +48,13 @@ AT_BEFORE = 12
 
 @kernel
 def fold(table, segments, start, count, out, scratch):
-    """Write the product (12,) of the fixed poses of frames; return the row of a frame with an invalid pose, or -1."""
+    """
+    Write the product of the fixed poses of the frames ``segments[start]`` to ``segments[start + count - 1]``.
+
+    :param table: numbers of the mechanism's frames.
+    :param out: (12,) the product.
+    :returns: the row of a frame whose pose is invalid (not finite, or without a rotation), or -1.
+    """
     local, before = vector(scratch, 0, 12), vector(scratch, AT_BEFORE, 12)
     se3.identity(out)
     moved = False
@@ -75,7 +81,12 @@ def fold(table, segments, start, count, out, scratch):
 
 @inline_kernel
 def place_anew(block, t, w, start, count, out):
-    """Write the product of the fixed poses of frames if one has changed; return as :func:`fold` does."""
+    """
+    Write the product of the fixed poses of frames to ``out`` (12,), if one of them has changed since the last call.
+
+    :param start, count: range of the frames in the segment table.
+    :returns: the row of a frame whose pose is invalid, or -1.
+    """
     changed = 0
     for k in range(start, start + count):
         frame = t.segment[k]
@@ -117,7 +128,13 @@ def load(address):
 
 @inline_kernel
 def load_state(block, t, w):
-    """Read the state, clipped to its limits unless locked, and the limits; return the row of a bad frame, or -1."""
+    """
+    Read values into ``current``, limits into ``lower`` and ``upper``, and locks into ``held``.
+
+    Values are clipped to the limits unless they are locked.
+
+    :returns: the row of a frame with a value that is not finite or a quaternion that is too short, or -1.
+    """
     for v in range(t.variable.shape[0]):
         kind, at = t.variable[v, row_layout.VARIABLE_KIND], t.variable[v, row_layout.VARIABLE_Q]
         frame, dof = t.variable[v, layout.VARIABLE_FRAME], t.variable[v, layout.VARIABLE_DOF]
@@ -151,7 +168,7 @@ def load_state(block, t, w):
 
 @inline_kernel
 def tighten_by_followers(block, t, w):
-    """Tighten the limits of variables by the limits of the degrees of freedom that follow them."""
+    """Tighten the limits of variables, so that degrees of freedom that follow them stay within limits of their own."""
     for i in range(t.node.shape[0]):
         factor = t.factors[i, layout.NODE_MULTIPLIER]
         if t.node[i, layout.NODE_OWNER] == 0 and factor != 0.0:
@@ -166,7 +183,7 @@ def tighten_by_followers(block, t, w):
 
 @inline_kernel
 def forward(t, w):
-    """Write the poses of nodes and ends at the trial state."""
+    """Write the poses of all nodes, closing frames and closed links into ``poses`` and ``ends``, at ``trial``."""
     for i in range(t.node.shape[0]):
         parent, kind = t.node[i, layout.NODE_PARENT], t.node[i, layout.NODE_KIND]
         at, pose = t.node[i, layout.NODE_STATE], w.poses[i]
@@ -197,7 +214,11 @@ def forward(t, w):
 
 @inline_kernel
 def attach(out, poses, parent, placement, segments):
-    """Write the pose of a frame with a fixed placement in a node, or in the world."""
+    """
+    Write ``poses[parent]`` times ``placement`` into ``out`` (12,); parent -1 is the world.
+
+    If ``segments`` is 0, the placement is the identity and not read.
+    """
     if parent < 0:
         vectors.copy(out, placement)
     elif segments == 0:
@@ -208,7 +229,11 @@ def attach(out, poses, parent, placement, segments):
 
 @inline_kernel
 def turn_about(pose, axis, sine, cosine):
-    """Rotate a pose in place about one of its axes."""
+    """
+    Rotate a pose (12,) in place about its x, y or z axis (``axis`` 0, 1, 2).
+
+    :param sine, cosine: of the angle.
+    """
     if axis == 0:
         tree.turn_columns(pose, 1, 2, sine, cosine)
     elif axis == 1:
@@ -220,7 +245,7 @@ def turn_about(pose, axis, sine, cosine):
 @inline_kernel
 def residuals(block, t, w):
     """
-    Write residual and errors of every constraint at the current poses.
+    Write residual and errors of every constraint at the current poses; both are zero for excluded constraints.
 
     :returns: half the squared weighted residual, the sum of errors beyond a tolerance, and whether all are within.
     """
@@ -251,7 +276,12 @@ def residuals(block, t, w):
 
 @inline_kernel
 def constraint_error(constraint, a, b, e, turn):
-    """Write the six error components of a constraint, zero if not selected, and its rotation vector in world axes."""
+    """
+    Write six error components into ``e``, zero if not selected, and the rotation vector in world axes into ``turn``.
+
+    :param constraint: row of the constraint table.
+    :param a, b: (12,) poses of the closing frame and the closed link.
+    """
     mask = constraint[layout.CONSTRAINT_MASK]
     dx, dy, dz = a[9] - b[9], a[10] - b[10], a[11] - b[11]
     wx, wy, wz = 0.0, 0.0, 0.0
@@ -284,7 +314,11 @@ def locate(address):
 
 @kernel
 def jacobian(address, exact):
-    """Write the weighted Jacobian of every constraint at the poses that :func:`residuals` has measured."""
+    """
+    Write the weighted Jacobian of every constraint into ``blocks``, at the poses that :func:`residuals` has measured.
+
+    :param exact: True gives rotation rows the true derivative also at a nonzero error.
+    """
     block, t, w = layout.view_chain(address)
     maps = matrix(w.scratch, 0, 3, 9)
     for c in range(t.constraint.shape[0]):
@@ -315,7 +349,11 @@ def jacobian(address, exact):
 
 @inline_kernel
 def weigh(constraint, options, blocks, first):
-    """Weigh the rows of a constraint's Jacobian; masked rows become zero."""
+    """
+    Multiply the columns of one constraint, ``blocks`` from ``first`` on, by the row weights.
+
+    Unselected rows become zero.
+    """
     mask = constraint[layout.CONSTRAINT_MASK]
     plain = (
         mask == 63
@@ -331,7 +369,15 @@ def weigh(constraint, options, blocks, first):
 
 @inline_kernel
 def write_maps(constraint, a, turn, exact, maps):
-    """Write the matrices that map world twists to rows: F, M for nodes that move B, M for nodes that move A."""
+    """
+    Write three matrices (9,) into ``maps`` that map world twists to the errors of a constraint.
+
+    They are: F for positions, M for rotations of nodes that move B, M for rotations of nodes that move A.
+
+    :param a: (12,) pose of the closing frame A.
+    :param turn: (3,) rotation vector of the constraint in world axes.
+    :param exact: as for :func:`jacobian`.
+    """
     is_world = constraint[layout.CONSTRAINT_WORLD] != 0
     axes = row_layout.WORLD if is_world else row_layout.GOAL
     rows.axes_of(a, axes, maps[0])
@@ -341,7 +387,15 @@ def write_maps(constraint, a, turn, exact, maps):
 
 @inline_kernel
 def add_columns(kind, factor, side, world, pose, a, b, maps, blocks, column):
-    """Add the effect of a node on a constraint to its column, or to the three of a ball."""
+    """
+    Add the effect of a node on the six errors of a constraint to ``blocks[column]``; a ball has three columns.
+
+    :param kind, factor, pose: kind, multiplier and pose (12,) of the node.
+    :param side: MOVES_A, MOVES_B or their sum.
+    :param world: True if the errors are measured in world axes, False in the axes of A.
+    :param a, b: (12,) poses of the closing frame and the closed link.
+    :param maps: of :func:`write_maps`.
+    """
     if kind < layout.FIRST_TURN:
         if side == layout.MOVES_A:
             factor = -factor
@@ -366,7 +420,12 @@ def add_columns(kind, factor, side, world, pose, a, b, maps, blocks, column):
 
 @inline_kernel
 def add_turn(out, pose, axis, factor, point, maps, side):
-    """Add the effect of a rotation about an axis of a pose, at a point."""
+    """
+    Add the six errors' derivative by a rotation about axis ``axis`` (0, 1, 2) of ``pose`` to ``out``, times ``factor``.
+
+    :param point: (12,) pose whose origin the rotation moves.
+    :param maps, side: of :func:`write_maps`; ``maps[side]`` is the map of the rotation.
+    """
     x, y, z = factor * pose[axis], factor * pose[3 + axis], factor * pose[6 + axis]
     dx, dy, dz = point[9] - pose[9], point[10] - pose[10], point[11] - pose[11]
     vx, vy, vz = y * dz - z * dy, z * dx - x * dz, x * dy - y * dx
@@ -388,7 +447,7 @@ def zyx_angles(r):
 
 @inline_kernel
 def store(block, t, w):
-    """Write the current state into the table: values, rotations of balls (nearest equivalent angles), followers."""
+    """Write the current state into the table: values, rotations of ball joints, and values that follow other values."""
     for v in range(t.variable.shape[0]):
         kind, at = t.variable[v, row_layout.VARIABLE_KIND], t.variable[v, row_layout.VARIABLE_Q]
         frame, dof = t.variable[v, layout.VARIABLE_FRAME], t.variable[v, layout.VARIABLE_DOF]
@@ -412,7 +471,13 @@ def wind(angle, reference):
 
 @kernel
 def store_ball(table, frame, state, at, scratch):
-    """Write the rotation of a ball, and of its two triples of angles the triple nearer to the table's values."""
+    """
+    Write the quaternion of a ball joint into the table, and its angles about x, y, z.
+
+    Of the two equivalent triples of angles, the one nearer to the old values is written.
+
+    :param state, at: the state, and the index of the quaternion in it.
+    """
     r = vector(scratch, 0, 9)
     for k in range(4):
         table[frame, layout.ROTATION + k] = state[at + k]

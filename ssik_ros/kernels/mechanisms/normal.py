@@ -54,9 +54,9 @@ ROTATED_OFF = 1e-30
 @kernel
 def gather(address, clamp):
     """
-    Write H and g of all constraints from their Jacobians and residuals.
+    Write H = J^T J and g = J^T e of all constraints from their Jacobians and residuals.
 
-    :param clamp: factor on the options' largest errors in a step; infinity for none.
+    :param clamp: factor on the options' largest errors in a step; infinity for no clamp.
     """
     block, t, w = layout.view_chain(address)
     vectors.fill(w.normal, 0.0)
@@ -94,6 +94,7 @@ def joint_terms(address, state, which, build, gain, clamp, normal, gradient):
     :param build: False only measures and leaves H and g as they are.
     :param gain: factor on the errors in g.
     :param clamp: as for :func:`gather`.
+    :param normal, gradient: profile of H and vector g, added to in place.
     :returns: half the squared weighted errors, largest error in translation and in rotation, number of joints.
     """
     block, t, w = layout.view_chain(address)
@@ -129,7 +130,13 @@ def joint_terms(address, state, which, build, gain, clamp, normal, gradient):
 
 @inline_kernel
 def joint_errors(block, t, w, joint, state, kind):
-    """Write errors, weights and (for three rotations) the columns of a joint's own rows into the scratch."""
+    """
+    Write errors, weights and (for three rotations) derivatives of one joint's rows into the scratch of the workspace.
+
+    :param joint: row of the joint table.
+    :param state: (STATES,) the state to measure.
+    :param kind: TARGETS, RESTS or CENTRES; weights of locked and missing variables are zero.
+    """
     e, weights = vector(w.scratch, 0, 6), vector(w.scratch, AT_WEIGHTS, 6)
     frame, rotation = joint[layout.JOINT_FRAME], joint[layout.JOINT_ROTATION]
     wanted = layout.TARGET if kind == TARGETS else layout.REST
@@ -166,6 +173,10 @@ def rotation_errors(table, variable, joint, wanted, state, scratch):
 
     Turns about z, y, x: e = log(R_t R^T) in the axes before the turns, columns Jl^-1(-e) times the axes. A ball:
     e = log(R^T R_t) in its own axes, columns Jl^-1(e).
+
+    :param joint: row of the joint table.
+    :param wanted: TARGET or REST, column of ``table`` where the wanted values begin.
+    :param scratch: gets the vector at AT_TURN and the derivative (3, 3) at AT_COLUMNS.
     """
     e, columns = vector(scratch, AT_TURN, 3), matrix(scratch, AT_COLUMNS, 3, 3)
     own, goal = vector(scratch, AT_OWN, 12), vector(scratch, AT_GOAL, 12)
@@ -205,7 +216,7 @@ def rotation_errors(table, variable, joint, wanted, state, scratch):
 
 @kernel
 def turns_to_rotation(out, ex, ey, ez):
-    """Write Rz(ez) Ry(ey) Rx(ex)."""
+    """Write the rotation Rz(ez) Ry(ey) Rx(ex) row by row into the first nine numbers of ``out``."""
     sx, cx = so3.sine_cosine(ex)
     sy, cy = so3.sine_cosine(ey)
     sz, cz = so3.sine_cosine(ez)
@@ -216,7 +227,14 @@ def turns_to_rotation(out, ex, ey, ez):
 
 @inline_kernel
 def add_joint(joint, variable, e, weights, scratch, normal, gradient):
-    """Add the rows of one joint to H and g."""
+    """
+    Add the rows of one joint, which :func:`joint_errors` has written, to H (``normal``) and g (``gradient``).
+
+    :param joint: row of the joint table.
+    :param variable: the variable table.
+    :param e, weights: (6,) errors, scaled by the caller, and weights.
+    :param scratch: has the derivatives of three rotations at AT_COLUMNS.
+    """
     columns = matrix(scratch, AT_COLUMNS, 3, 3)
     coupled = joint[layout.JOINT_ROTATION] != layout.SINGLE
     for d in range(6):
@@ -243,7 +261,7 @@ def add_joint(joint, variable, e, weights, scratch, normal, gradient):
 @inline_kernel
 def factorise(t, w, damping):
     """
-    Write the factors of H + damping I; rows and columns of held variables equal the identity's.
+    Write the factors L D L^T of H + damping I into ``factor``; rows and columns of held variables equal the identity's.
 
     :returns: False if a pivot is negative by more than rounding.
     """
@@ -278,7 +296,7 @@ def factorise(t, w, damping):
 
 @kernel
 def solve_factored(variable, factor, right):
-    """Solve with the factors, in place of the right side."""
+    """Replace ``right`` (n,) by the solution of the equations whose factors :func:`factorise` wrote."""
     n = variable.shape[0]
     for i in range(n):
         row = variable[i, layout.VARIABLE_DIAGONAL] - i
@@ -297,7 +315,7 @@ def solve_factored(variable, factor, right):
 
 @kernel
 def multiply(variable, normal, x, out):
-    """Write H x into ``out``."""
+    """Write H x into ``out`` (n,); ``normal`` is the profile of H."""
     for i in range(variable.shape[0]):
         row = variable[i, layout.VARIABLE_DIAGONAL] - i
         total = normal[row + i] * x[i]
@@ -310,10 +328,12 @@ def multiply(variable, normal, x, out):
 @kernel
 def bounded_step(address, damping, sigma):
     """
-    Write the step within its bounds into ``step``, and the held variables into ``held``; step 3 of the method.
+    Write the step between ``low`` and ``high`` into ``step``, and the held variables into ``held``.
 
+    Step 3 of the method.
+
+    :param damping: added to the diagonal of H by the ordinary step.
     :param sigma: singular value below which the spectral step damps; negative for the ordinary step.
-    :param dense: (2 n n,) scratch of the spectral step.
     :returns: number of variables held at a bound, or INDEFINITE if H + damping I has a negative pivot.
     """
     _, t, w = layout.view_chain(address)
@@ -353,7 +373,11 @@ def bounded_step(address, damping, sigma):
 
 @inline_kernel
 def hold_violators(w):
-    """Take the solution in ``right`` as the step; hold variables beyond a bound at it, and return their number."""
+    """
+    Copy ``right`` of the free variables to ``step``.
+
+    Hold variables beyond a bound at the bound, and return their number.
+    """
     beyond = 0
     for v in range(w.step.shape[0]):
         if w.held[v] != 0.0:
@@ -370,7 +394,7 @@ def hold_violators(w):
 
 @inline_kernel
 def free_one(t, w, damping):
-    """Free the held variable with the largest pull inward; return False if no variable is pulled inward."""
+    """Free the held variable with the largest pull inward in ``held``; return False if no variable is pulled inward."""
     n = t.variable.shape[0]
     multiply(t.variable, w.normal, w.step, w.right)
     most, which = FREE_AGAIN * vectors.largest_of(w.gradient, n), -1
@@ -387,7 +411,11 @@ def free_one(t, w, damping):
 
 @kernel
 def spectral_solve(address, sigma):
-    """Solve with separate damping for every eigenvalue of H, in place of ``right``; step 4 of the method."""
+    """
+    Replace ``right`` by its parts along the eigenvectors of H, each divided by max(eigenvalue, sigma^2).
+
+    Overwrite ``pull``.
+    """
     _, t, w = layout.view_chain(address)
     n = t.variable.shape[0]
     a, columns = matrix(w.dense, 0, n, n), matrix(w.dense, n * n, n, n)

@@ -44,7 +44,11 @@ ALL_ROTATION = 56
 
 @kernel
 def add_second_order(address):
-    """Add the second derivatives of all constraints to H, at a state whose J and e are current."""
+    """
+    Add the second derivatives of all constraints to H, at a state whose Jacobian and residual are current.
+
+    Constraints that are excluded, or whose rows are partly selected, may add nothing, see step 3 of the method.
+    """
     block, t, w = layout.view_chain(address)
     for c in range(t.constraint.shape[0]):
         row = t.constraint[c]
@@ -66,7 +70,7 @@ def add_second_order(address):
 
 @inline_kernel
 def write_distance(row, a, b, scratch):
-    """Write d in world axes, with only the selected components, into the scratch."""
+    """Write d = p_A - p_B in world axes, only the selected components, into ``scratch[0]`` to ``scratch[2]``."""
     mask = row[layout.CONSTRAINT_MASK]
     way, total = subtract(read(a, 9), read(b, 9)), (0.0, 0.0, 0.0)
     for k in range(3):
@@ -82,8 +86,13 @@ def write_distance(row, a, b, scratch):
 @inline_kernel
 def list_motions(t, w, row, a, b, turn):
     """
-    Write the elementary motions of either side of a constraint.
+    Write the elementary motions of both sides of a constraint into ``motions``.
 
+    Nodes that carry both sides are left out.
+
+    :param row: row of the constraint table.
+    :param a, b: (12,) poses of the closing frame A and the closed link B.
+    :param turn: (3,) rotation vector of the constraint in world axes.
     :returns: number of motions, and whether one of them moves A.
     """
     maps = matrix(w.scratch, AT_MAPS, 2, 9)
@@ -117,10 +126,14 @@ def list_motions(t, w, row, a, b, turn):
 @inline_kernel
 def write_motion(out, pose, axis, turns, point, seen, sign, left):
     """
-    Write one elementary motion: a translation along or a rotation about an axis of a pose.
+    Write one elementary motion (MOTION,): a translation along or a rotation about an axis of a pose.
 
+    :param axis: the axis in world axes, times the multiplier of the node.
+    :param turns: True for a rotation.
     :param point: pose of the end that moves.
     :param seen: pose at whose origin the rows measure a rotation.
+    :param sign: 1 if the motion moves A, -1 if it moves B.
+    :param left: (9,) matrix from the axis to the derivative of the rotation vector.
     """
     vectors.fill(out, 0.0)
     if not turns:
@@ -137,7 +150,14 @@ def write_motion(out, pose, axis, turns, point, seen, sign, left):
 
 @inline_kernel
 def add_pairs(t, w, rotation, count, whole, shift, turn):
-    """Add the second derivatives of all pairs of motions to H; on one side, earlier motions carry later ones."""
+    """
+    Add the second derivatives of all pairs of motions to H; on one side, earlier motions carry later ones.
+
+    :param rotation: (3,) rotation vector of the constraint in world axes.
+    :param count: number of motions in ``motions``.
+    :param whole: True if all three position errors are selected.
+    :param shift, turn: squared weights of position and rotation; 0 leaves their part out.
+    """
     d, u = read(w.scratch, 0), read(rotation, 0)
     for j in range(count):
         for i in range(j + 1):

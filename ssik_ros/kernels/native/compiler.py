@@ -83,7 +83,7 @@ def _share_overloads(compiled: Any) -> None:
 
 @functools.cache
 def _closures() -> dict[str, str]:
-    """Return a hash (16 hex digits) of each kernel module together with all its imports, by the path of the module."""
+    """Return a hash (16 hex digits) of each kernel module together with all its imports, by the path of its file."""
     files = sources.modules()
     digests = {name: sources.digest_of_bytes(path) for name, path in files.items()}
     closures = {}
@@ -158,7 +158,11 @@ class _Cache(FunctionCache):  # type: ignore[misc]
 
 
 def _view(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Emit a view of a part of a flat array; the arguments are the array, the start and the lengths."""
+    """
+    Emit a view of a part of a flat array.
+
+    ``arguments`` are the array, the first index, and the length of each dimension.
+    """
     source = context.make_array(signature.args[0])(context, builder, arguments[0])
     check_part(context, builder, source, arguments[1], arguments[2:])
     data = builder.gep(source.data, [arguments[1]])
@@ -252,7 +256,11 @@ def view_matrix(typing_context: Any, array: Any, start: Any, rows: Any, columns:
 
 
 def _pointer_to(kind: Any) -> Any:
-    """Return the intrinsic (address, size) that turns an address into a checked pointer to numbers of a kind."""
+    """
+    Return a numba intrinsic (address, size) that gives a pointer to ``size`` numbers of type ``kind``.
+
+    The checked flavour of the library refuses memory outside of registered arrays.
+    """
 
     @intrinsic
     def pointer(typing_context: Any, address: Any, size: Any) -> Any:

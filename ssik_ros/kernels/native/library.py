@@ -20,7 +20,7 @@ _BUILD = 'run "make setup", or "python tools/build_native.py" where numba is ins
 
 def file_of(target: str) -> Path:
     """
-    Return the path of the library for a target.
+    Return the path of the library for a target; the file may be missing.
 
     :param target: x86_64_v2, x86_64_v3, aarch64, or checked for the library that compares indices with bounds.
     """
@@ -28,7 +28,7 @@ def file_of(target: str) -> Path:
 
 
 def _refusal(what: str, mend: str) -> NativeLibraryError:
-    """Return the error with a cause and a remedy, both in its text and as evidence."""
+    """Return a NativeLibraryError with its cause and its remedy (``mend``), both in its text and as attributes."""
     return NativeLibraryError(f'{what}: {mend}.', what=what, mend=mend)
 
 

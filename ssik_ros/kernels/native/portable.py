@@ -47,7 +47,7 @@ def object_name(target: str) -> str:
 
 
 def targets() -> list[str]:
-    """Return the targets that have an object."""
+    """Return the targets, such as x86_64_v3, that have an object file in the folder of the build; sorted."""
     return sorted(path.name.split('.')[1] for path in FOLDER.glob(object_name('*')))
 
 

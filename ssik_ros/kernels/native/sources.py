@@ -28,7 +28,7 @@ def modules() -> dict[str, Path]:
 
 
 def _kernel_files(folder: str) -> Iterator[str]:
-    """Yield the files of the kernels below a folder, as paths relative to the folder of all kernels."""
+    """Yield the kernel modules below a folder, without ``native``, as paths relative to the folder of all kernels."""
     with os.scandir(KERNELS / folder) as entries:
         for entry in entries:
             name = f'{folder}/{entry.name}'.removeprefix('/')
@@ -108,7 +108,7 @@ def digest_of_code(text: str) -> str:
 
 
 def digest_of_bytes(path: Path) -> str:
-    """Return a hash of a file."""
+    """Return the SHA-256 hash of the bytes of a file, as a hexadecimal text."""
     import hashlib
 
     return hashlib.sha256(path.read_bytes()).hexdigest()
@@ -154,7 +154,14 @@ def changed(table: dict[str, list[Any]]) -> list[str]:
 
 
 def _is_same(name: str, hashes: list[Any] | None) -> bool:
-    """Return whether a source has the code of its manifest entry."""
+    """
+    Return whether a source has the code of its manifest entry; False if the file or the entry is missing.
+
+    If time and size are the same as in the entry, the file is not read.
+
+    :param name: path below the folder of the kernels.
+    :param hashes: the entry, as of :func:`manifest`.
+    """
     found = _time_and_size(f'{KERNELS}/{name}')
     if hashes is None or not found:
         return False

@@ -43,7 +43,13 @@ SWEEPS = 2
 
 @inline_kernel
 def _apart(q, halves, a, others, other_halves, b, turning, largest, weights, objective):
-    """Return a lower bound on the cost of a step from box a to box b, joint by joint; infinite if one moves too far."""
+    """
+    Return a lower bound on the cost of a step from box ``a`` of ``q`` to box ``b`` of ``others``, joint by joint.
+
+    It is infinite if a joint would have to move further than ``largest``. Other arguments as for :func:`connect_boxes`.
+
+    :param halves, other_halves: half widths of the boxes in each joint.
+    """
     total = 0.0
     for j in range(q.shape[1]):
         away = abs(step_of(q[a, j], others[b, j], turning[j] != 0))
@@ -61,7 +67,12 @@ def _apart(q, halves, a, others, other_halves, b, turning, largest, weights, obj
 
 @inline_kernel
 def _value(y, c, e, before, after, cells, slopes, a, b, j):
-    """Return the part of a step's bound that depends on the multiplier of joint j, given the sums without it."""
+    """
+    Return the part of the bound of :func:`_follow` that depends on the multiplier ``y`` of joint j.
+
+    :param c, e: step of the joint between the centres of both boxes, and the sum of its errors.
+    :param before, after: y D_a - z_a and y D_b - z_b without the joint's part.
+    """
     total = y * c - abs(y) * e
     for r in range(cells.shape[1]):
         total -= abs(before[r] + y * slopes[a, j, r]) * cells[a, r]
@@ -74,7 +85,10 @@ def _follow(q, halves, slopes, errors, cells, prices, sign, a, b, turning, weigh
     """
     Return a lower bound on the cost of a step from box a to box b whose joints all follow the same parameters.
 
-    ``work`` begins with the multipliers y, and ends with y D_a - z_a and y D_b - z_b.
+    It is valid for SUM_OF_STEPS only; step 2 of the method. Arguments as for :func:`connect_boxes`.
+
+    :param a, b: rows of the box before and of the box after.
+    :param work: begins with the multipliers y (n,) in the end.
     """
     n, free = q.shape[1], cells.shape[1]
     y, c, e = work[:n], work[n : 2 * n], work[2 * n : 3 * n]
@@ -250,7 +264,15 @@ def _bound_blocks(
     weights,
     objective,
 ):
-    """Write the least cost of a sequence from each block to a box into ``bounds``; return the cheapest block."""
+    """
+    Write a lower bound on the cost of sequences through each block to the box ``row`` into ``bounds``.
+
+    Other arguments as for :func:`connect_boxes`.
+
+    :param bounds: (b,) out; infinite for blocks that no sequence reaches.
+    :param stake: result of :func:`_stake` for the box.
+    :returns: index of the block with the least bound.
+    """
     best = 0
     for block in range(len(block_costs)):
         bounds[block] = math.inf
@@ -268,7 +290,7 @@ def _bound_blocks(
 
 @inline_kernel
 def _stake(cells, prices, row):
-    """Return the largest amount by which the prices of a box can reduce the cost of a step."""
+    """Return the largest amount by which the prices of the box ``row`` can reduce the cost of a step to or from it."""
     total = 0.0
     for r in range(cells.shape[1]):
         total += abs(prices[row, r]) * cells[row, r]

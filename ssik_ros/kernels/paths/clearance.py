@@ -74,7 +74,11 @@ class Bodies(NamedTuple):
 
 @kernel
 def _place(bodies, q):
-    """Write the poses of all bodies and the centres of their spheres at one posture."""
+    """
+    Write the poses of all bodies at the posture ``q`` (n,), and the centres of their bounding spheres.
+
+    They go to ``bodies.poses`` and ``bodies.places``.
+    """
     moved, n = bodies.moved, q.shape[0]
     for k in range(12):
         moved[0, k] = 1.0 if k in (0, 4, 8) else 0.0
@@ -90,7 +94,11 @@ def _place(bodies, q):
 
 @inline_kernel
 def _apart(bodies, pair):
-    """Return a lower bound on the distance of a pair, by spheres."""
+    """
+    Return a lower bound on the distance of a pair of bodies [m], by their bounding spheres.
+
+    It is negative if the spheres overlap.
+    """
     a, b = bodies.pairs[pair, 0], bodies.pairs[pair, 1]
     x = bodies.places[a, 0] - bodies.places[b, 0]
     y = bodies.places[a, 1] - bodies.places[b, 1]
@@ -100,7 +108,14 @@ def _apart(bodies, pair):
 
 @kernel
 def _distance(bodies, pair, wanted, clearance):
-    """Return bounds on the distance of a pair; if the distance is below ``wanted``, the bounds are tight."""
+    """
+    Return a lower and an upper bound on the distance of a pair of bodies [m].
+
+    The bounds are narrowed until they decide whether the distance is at least ``wanted`` or below ``clearance``. If the
+    bounding spheres are far enough apart, the upper bound is infinite.
+
+    :param pair: row of ``bodies.pairs``.
+    """
     low = _apart(bodies, pair)
     if low >= wanted:
         return low, math.inf
@@ -158,6 +173,8 @@ def check_rows(
     """
     Write which postures are free, and a lower bound on the distance of the nearest pair of bodies in each posture.
 
+    The first pair that certainly collides ends the check of its row; later pairs are not measured.
+
     :param verdicts: (k,) out: COLLISION_FREE, COLLIDES or DOUBTFUL; written for the checked rows only.
     :param culprits: (k,) out: pair that collides or may collide; -1 for free postures.
     :param distances: (k,) out: lower bound on the distance of the nearest pair, at most ``wanted`` [m].
@@ -189,7 +206,7 @@ def check_rows(
 
 @kernel
 def _travel(bodies, pair, q, a, b):
-    """Return the largest relative motion of a pair of bodies from row a to row b [m]."""
+    """Return an upper bound on the relative motion of a pair of bodies from row a to row b of ``q`` [m]."""
     first, second = bodies.pairs[pair, 0], bodies.pairs[pair, 1]
     way = 0.0
     for j in range(bodies.carriers[first] + 1, bodies.carriers[second] + 1):

@@ -41,7 +41,7 @@ PLANE_PIVOT = 1e-12
 
 @inline_kernel
 def _local(pose, d):
-    """Return a direction in the frame of a body."""
+    """Return the direction ``d``, given in the common frame, in the frame of a body with pose (12,)."""
     return (
         pose[0] * d[0] + pose[3] * d[1] + pose[6] * d[2],
         pose[1] * d[0] + pose[4] * d[1] + pose[7] * d[2],
@@ -51,7 +51,7 @@ def _local(pose, d):
 
 @inline_kernel
 def _placed(pose, p):
-    """Return a point of a body in the common frame."""
+    """Return the point ``p``, given in the frame of a body with pose (12,), in the common frame."""
     return (
         pose[0] * p[0] + pose[1] * p[1] + pose[2] * p[2] + pose[9],
         pose[3] * p[0] + pose[4] * p[1] + pose[5] * p[2] + pose[10],
@@ -95,13 +95,19 @@ def support(kind, sizes, points, pose, d):
 
 @inline_kernel
 def _vertex(room, i):
-    """Return the stored support point i."""
+    """Return the support point (x, y, z) that is stored as number i in the scratch of :func:`bounds`."""
     return room[3 * i], room[3 * i + 1], room[3 * i + 2]
 
 
 @kernel
 def _affine(room, count):
-    """Write the weights of the point nearest to the origin in the plane of stored points; return False if undefined."""
+    """
+    Write the weights of the point nearest to the origin in the plane (or line) of the first ``count`` stored points.
+
+    The weights go to ``room[16]`` and the next places, and may be negative.
+
+    :returns: False if the points are degenerate, so that the weights are undefined.
+    """
     first, size, at = _vertex(room, 0), count - 1, 20
     largest = 0.0
     for i in range(size):
@@ -132,7 +138,12 @@ def _affine(room, count):
 
 @kernel
 def _drop(room, count):
-    """Move the weights towards the weights of the plane until one is zero; drop its point, return the number left."""
+    """
+    Move the weights at ``room[12]`` towards the weights at ``room[16]`` until one is zero.
+
+    Return the number of points left.
+    Points with zero weight are dropped.
+    """
     part = 1.0
     for i in range(count):
         if room[16 + i] <= 0.0 and room[12 + i] > room[16 + i]:
@@ -150,7 +161,11 @@ def _drop(room, count):
 
 @kernel
 def _nearest(room, count):
-    """Keep the points that the nearest point needs, with weights; return their number, 0 if rounding decides."""
+    """
+    Drop the stored points that the hull's point nearest to the origin does not need; write the weights of the others.
+
+    :returns: number of points left, or 0 if they are degenerate and the search must end.
+    """
     while count > 1:
         if not _affine(room, count):
             return 0
@@ -171,7 +186,7 @@ def _nearest(room, count):
 
 @inline_kernel
 def _mean(room, count):
-    """Return the point with the current weights."""
+    """Return the weighted mean of the first ``count`` stored points; the weights begin at ``room[12]``."""
     x = (0.0, 0.0, 0.0)
     for i in range(count):
         x = add(x, scale(room[12 + i], _vertex(room, i)))
@@ -183,9 +198,12 @@ def bounds(kinds, sizes, points, poses, a, b, ends, axis, wanted, hit, room):
     """
     Return a lower and an upper bound on the distance of two bodies [m]; for bodies that touch, they may be negative.
 
-    :param kinds: (s,) cores; ``sizes`` (s, SIZES); ``points`` (., 3) of hulls, ``ends`` (s + 1,) where each begins.
+    :param kinds: (s,) cores of all bodies.
+    :param sizes: (s, SIZES) sizes of the cores, and the radius around each.
+    :param points: (., 3) vertices of all hulls.
     :param poses: (s, 12) of the bodies.
-    :param a, b: indices of the bodies.
+    :param a, b: indices of the two bodies.
+    :param ends: (s + 1,) first vertex of each body, then the number of vertices.
     :param axis: (3,) in and out: direction that separated them before; zero if unknown.
     :param wanted: a lower bound that suffices [m].
     :param hit: an upper bound that suffices [m].

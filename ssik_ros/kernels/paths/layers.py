@@ -55,7 +55,11 @@ def first_not_below(q, key, begin, end, value):
 
 @inline_kernel
 def _part(objective, away):
-    """Return the least cost of the weighted step of one joint."""
+    """
+    Return the least cost of a step in which one joint has the weighted step ``away``.
+
+    :param objective: as for :func:`join`.
+    """
     if objective == SUM_OF_POWERS:
         return away**16
     return away * away if objective == SUM_OF_SQUARES else away
@@ -140,7 +144,11 @@ def connect(
 
 @inline_kernel
 def _best_before(costs, lengths, begin, end):
-    """Return the length of the longest pieces that end in a range of rows, and the least cost among them."""
+    """
+    Return the length of the longest pieces that end in the rows ``begin`` to ``end`` - 1, and their least cost.
+
+    The length is 0 and the cost infinite if no row is connected.
+    """
     longest, least = 0, math.inf
     for row in range(begin, end):
         if lengths[row] > longest:
@@ -168,9 +176,13 @@ def _reach(
     least,
 ):
     """
-    Choose the parent of a row among the rows begin to end of the layer before.
+    Choose the parent of ``row`` among the rows ``begin`` to ``end`` - 1 of the layer before.
 
-    The search goes up and down from the key's value. It ends when the key's own step costs too much.
+    Writes costs, lengths and parents of the row. The search goes up and down from the row's value of the joint ``key``,
+    and ends when the step of this joint costs too much. Other arguments as for :func:`connect`.
+
+    :param largest, weights: (n,) largest steps and weights for the step to this layer.
+    :param longest, least: results of :func:`_best_before`.
     """
     sides = 1 if turning[key] != 0 else 0
     for side in range(-sides, sides + 1):
@@ -195,7 +207,11 @@ def _reach(
 
 @kernel
 def _try(costs, lengths, parents, q, at, row, turning, largest, weights, objective):
-    """Make one row the parent of another if this makes the piece longer or cheaper."""
+    """
+    Make row ``at`` the parent of ``row`` if the piece gets longer, or stays as long and gets cheaper.
+
+    Writes costs, lengths and parents of ``row``; nothing changes if a joint would move too far.
+    """
     is_longer = lengths[at] + 1 > lengths[row]
     is_close = lengths[at] + 1 == lengths[row] and costs[at] < costs[row]
     if lengths[at] == 0 or not (is_longer or is_close):

@@ -103,11 +103,11 @@ def view_scratch(scratch, m, n):
 @kernel
 def solve_within(x, table, lower, upper, scratch):
     """
-    Write the solution within the bounds.
+    Write the x that minimises |A x - b| among lower <= x <= upper.
 
-    :param x: (n,).
-    :param table: (m, n + 1) A, then b.
-    :param lower, upper: (n,) at most and at least zero.
+    :param x: (n,) out.
+    :param table: (m, n + 1) A, then b as the last column.
+    :param lower, upper: (n,) bounds; lower <= 0 <= upper, equal bounds hold a variable.
     :param scratch: (scratch_size(m, n),) numbers.
     """
     n = x.shape[0]
@@ -126,10 +126,11 @@ def solve_within(x, table, lower, upper, scratch):
 @kernel
 def _descend(x, table, lower, upper, is_quick, room):
     """
-    Reduce the error from a point within the bounds until no pass reduces it.
+    Reduce the error from a point within the bounds until no pass reduces it, or the passes are used up.
 
     :param x: (n,) in and out.
-    :param is_quick: whether to solve with the normal equations.
+    :param table: (m, n + 1) A, then b.
+    :param is_quick: True solves with the normal equations, False with an orthogonal factorisation.
     :param room: a :class:`SquaresScratch`, with the states of the variables.
     """
     n, state, trial = x.shape[0], room.state, room.trial
@@ -158,7 +159,11 @@ def _descend(x, table, lower, upper, is_quick, room):
 
 @inline_kernel
 def _most_pulled_quickly(x, room):
-    """Do the same as :func:`_most_pulled` with the normal equations."""
+    """
+    Return the bound variable whose release reduces the error most steeply, by the normal equations.
+
+    -1 if no release does.
+    """
     n, state, gram = x.shape[0], room.state, room.gram
     best, steepest = -1, 0.0
     for v in range(n):
@@ -174,7 +179,11 @@ def _most_pulled_quickly(x, room):
 
 @inline_kernel
 def _solve_free_quickly(x, room):
-    """Do the same as :func:`_solve_free` with the normal equations."""
+    """
+    Write the values that minimise the error, by the normal equations, into ``room.trial``.
+
+    Only free variables change.
+    """
     n, columns, right, normal = x.shape[0], room.columns, room.factors, room.normal
     count = 0
     for v in range(n):
@@ -198,7 +207,11 @@ def _solve_free_quickly(x, room):
 
 @kernel
 def _solve_free(x, table, room):
-    """Write the trial values (n,) of the free variables that minimise the error while the others keep theirs."""
+    """
+    Write the values (n,) that minimise the error into ``room.trial``, by factorisation.
+
+    Only free variables change.
+    """
     m, n = table.shape[0], x.shape[0]
     copied, right, trial, columns = room.copied, room.right, room.trial, room.columns
     count = 0
@@ -223,7 +236,13 @@ def _solve_free(x, table, room):
 
 @inline_kernel
 def _first_beyond(x, trial, state, lower, upper):
-    """Return the free variable that leaves its bounds first on the way to the trial (-1: none), and the share of it."""
+    """
+    Return the free variable that leaves its bounds first on the way from ``x`` to ``trial``, and the share of the way.
+
+    If no variable leaves them, this is (-1, 1.0).
+
+    :param state: (n,) states; only variables BETWEEN_BOUNDS are free.
+    """
     blocked, share = -1, 1.0
     for v in range(x.shape[0]):
         if state[v] != BETWEEN_BOUNDS or lower[v] <= trial[v] <= upper[v]:
@@ -237,7 +256,11 @@ def _first_beyond(x, trial, state, lower, upper):
 
 @kernel
 def _most_pulled(x, table, room):
-    """Return the bound variable whose release reduces the error most steeply; -1 if no release does."""
+    """
+    Return the bound variable whose release reduces the error most steeply; -1 if no release does.
+
+    :param x, table, room: as for :func:`_descend`; overwrites ``room.right``.
+    """
     m, n = table.shape[0], x.shape[0]
     right, state = room.right, room.state
     for i in range(m):

@@ -54,7 +54,7 @@ EXCEPTIONAL = 10
 
 @inline_kernel
 def _exchange(h, n, i, j):
-    """Exchange two rows and the same two columns."""
+    """Exchange the rows i and j of a matrix (n, n), then its columns i and j."""
     for k in range(n):
         h[i, k], h[j, k] = h[j, k], h[i, k]
     for k in range(n):
@@ -63,7 +63,7 @@ def _exchange(h, n, i, j):
 
 @inline_kernel
 def _stands_alone(row, i, low, high):
-    """Return whether a row, or a column, is zero except on the diagonal."""
+    """Return whether the entries ``low`` to ``high`` of a row (or a column) are zero, apart from entry i."""
     j = low
     while j <= high and (j == i or row[j] == 0.0):
         j += 1
@@ -73,9 +73,9 @@ def _stands_alone(row, i, low, high):
 @kernel
 def _isolate(h, n):
     """
-    Move rows and columns that isolate an eigenvalue to the ends of the matrix; return the first and last of the rest.
+    Move rows and columns that isolate an eigenvalue to the ends of the matrix; return first and last index of the rest.
 
-    :param h: (n, n).
+    :param h: (n, n), changed in place.
     """
     low, high, i = 0, n - 1, n - 1
     while i >= low:
@@ -99,10 +99,10 @@ def _isolate(h, n):
 @kernel
 def _scale(h, low, high):
     """
-    Bring the norms of row i and column i close to each other by powers of two, for each i.
+    Bring the norms of row i and column i close to each other by powers of two, for each i, in place.
 
     :param h: (n, n), of which the rows and columns from ``low`` to ``high`` take part.
-    :returns: whether all of them are finite.
+    :returns: False if the square of an entry is not finite.
     """
     for _ in range(SCALINGS):
         done = True
@@ -134,9 +134,10 @@ def _scale(h, low, high):
 @inline_kernel
 def reflection(u, rest):
     """
-    Return tau, a factor and r of a reflection I - tau v v^T, v = (1, factor x), that turns (u, x) to (r, 0).
+    Return (tau, factor, r) of a reflection I - tau v v^T, v = (1, factor x), that turns (u, x) to (r, 0).
 
-    :param rest: square of the norm of x.
+    :param u: first number of the vector.
+    :param rest: square of the norm of the other numbers x.
     """
     if rest == 0.0:
         return 0.0, 0.0, u
@@ -206,7 +207,12 @@ def reduce_to_hessenberg(a, n, low, high, scratch):
 
 @inline_kernel
 def _is_negligible(h, k, low, high, nothing):
-    """Return whether the entry left of the diagonal in row k can be set to zero, by [Ahues1997]."""
+    """
+    Return whether the entry left of the diagonal in row k can be set to zero, by [Ahues1997].
+
+    :param low, high: first and last row of the matrix that takes part.
+    :param nothing: an entry of at most this size is always negligible.
+    """
     below = abs(h[k, k - 1])
     if below <= nothing:
         return True
@@ -226,7 +232,7 @@ def _is_negligible(h, k, low, high, nothing):
 
 @inline_kernel
 def eigenvalues_of_two(a, b, c, d):
-    """Return the eigenvalues of [[a, b], [c, d]]: two real parts and two imaginary ones."""
+    """Return the eigenvalues of [[a, b], [c, d]] as (x1, x2, y1, y2): two real parts, then two imaginary parts."""
     half, larger = 0.5 * (a - d), max(abs(b), abs(c))
     scale = max(abs(half), larger)
     if scale == 0.0:
@@ -245,7 +251,7 @@ def eigenvalues_of_two(a, b, c, d):
 
 @inline_kernel
 def _shifts(h, first, last, steps):
-    """Return two shifts, each a real and an imaginary part."""
+    """Return two shifts of a QR step in the rows ``first`` to ``last``, as (x1, y1, x2, y2): x + i y each."""
     if steps % EXCEPTIONAL == 0:
         k, at = (last - 2, last) if steps % (2 * EXCEPTIONAL) == 0 else (first, first)
         size = abs(h[k + 1, k]) + abs(h[k + 2, k + 1])
@@ -263,7 +269,12 @@ def _shifts(h, first, last, steps):
 
 @inline_kernel
 def _start(h, first, last, x1, y1, x2, y2):
-    """Return the first row of a double step, and the first column of the shifted matrix."""
+    """
+    Return (m, u, v, w): first row of a double QR step, and the scaled vector that its first reflection clears.
+
+    :param first, last: rows of the block.
+    :param x1, y1, x2, y2: the shifts x1 + i y1 and x2 + i y2.
+    """
     m = last - 2
     while True:
         below = abs(h[m + 1, m])

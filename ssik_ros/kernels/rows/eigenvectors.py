@@ -25,7 +25,7 @@ def scratch_size(n):
 @kernel
 def _write_shifted(re, im, a, n, x, y):
     """
-    Write a matrix minus a complex number on the diagonal; return its largest entry.
+    Write the matrix A - (x + i y) I into ``re`` and ``im``; return the largest absolute real or imaginary part.
 
     :param re, im: (n, n + 1) parts; the last column stays as it is.
     :param a: (n, n).
@@ -42,7 +42,7 @@ def _write_shifted(re, im, a, n, x, y):
 
 @kernel
 def _exchange(re, im, n, j):
-    """Exchange row j with the row below that has the largest entry in column j."""
+    """Exchange row j with the row from j on that has the largest entry in column j; columns before j stay."""
     place, pivot = j, abs(re[j, j]) + abs(im[j, j])
     for i in range(j + 1, n):
         size = abs(re[i, j]) + abs(im[i, j])

@@ -15,7 +15,11 @@ LARGEST_ZERO = 2.0**-400
 
 @kernel
 def _swap_largest(a, m, n, order, j):
-    """Swap the column with the largest part from row j on to place j; return its squared norm."""
+    """
+    Swap the column whose part from row j on is largest to place j, also in ``order``.
+
+    Return the squared norm of the part.
+    """
     largest, place = -1.0, j
     for c in range(j, n):
         total = 0.0
@@ -70,9 +74,9 @@ def factorise(a, m, n, tau, order, tolerance):
 @kernel
 def reflect(x, a, m, tau, j):
     """
-    Apply reflector j to a vector in place.
+    Apply reflector j of a factorisation to a vector in place.
 
-    :param x: (m,).
+    :param x: (m,); entries before j stay.
     :param a, tau: of :func:`factorise`.
     """
     total = x[j]
@@ -102,9 +106,9 @@ def write_orthogonal(out, a, m, tau, rank, column):
 @kernel
 def solve_factorised(x, a, m, tau, rank):
     """
-    Replace a right side by the solution in the columns up to the rank, in the order of the factorisation.
+    Replace a right side by the least-squares solution in the first ``rank`` entries, in the order of the factorisation.
 
-    :param x: (m,).
+    :param x: (m,) right side in, solution out; entry j belongs to column ``order[j]`` of the matrix.
     :param a, tau, rank: of :func:`factorise`.
     """
     for j in range(rank):
@@ -114,7 +118,12 @@ def solve_factorised(x, a, m, tau, rank):
 
 @kernel
 def _reflect_complex(re, im, m, c, v_re, v_im, j, scale):
-    """Apply I - scale v v^H to column c in place; v has entries from row j on."""
+    """
+    Multiply column c of a complex matrix by I - scale v v^H in place; v has entries from row j on.
+
+    :param re, im: (m, .) parts of the matrix.
+    :param v_re, v_im: (m,) parts of v.
+    """
     total = 0j
     for i in range(j, m):
         total += complex(v_re[i], -v_im[i]) * complex(re[i, c], im[i, c])

@@ -103,7 +103,11 @@ def exchange_rows(a, i, j, first, end):
 
 @inline_kernel
 def clear_below(a, k, m, pivot, first, end):
-    """Subtract multiples of row k from the rows k + 1 .. m - 1, to clear their entries in the column of ``pivot``."""
+    """
+    Subtract multiples of row k from the rows k + 1 .. m - 1, in the columns ``first`` .. ``end`` - 1.
+
+    :param pivot: entry (k, k); with column k among the columns, the entries below it become zero.
+    """
     for i in range(k + 1, m):
         factor = a[i, k] / pivot
         for j in range(first, end):

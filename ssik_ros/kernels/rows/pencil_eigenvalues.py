@@ -60,10 +60,11 @@ def _rotation(f, g):
 @inline_kernel
 def _turn_rows(a, start, n, c, s, count):
     """
-    Turn two neighbouring rows of a matrix into each other.
+    Replace two neighbouring rows x, y of a matrix by c x + s y and c y - s x.
 
     :param a: (n n,) matrix by rows.
     :param start: place of the first entry of the upper row that takes part.
+    :param c, s: cosine and sine of the rotation.
     :param count: entries of each row that take part.
     """
     upper, lower = vector(a, start, count), vector(a, start + n, count)
@@ -75,10 +76,11 @@ def _turn_rows(a, start, n, c, s, count):
 @inline_kernel
 def _turn_columns(a, start, n, c, s, count):
     """
-    Turn two neighbouring columns of a matrix into each other.
+    Replace two neighbouring columns, y left of x, of a matrix by c y - s x and c x + s y.
 
     :param a: (n n,) matrix by rows.
     :param start: place of the first entry of the left column that takes part.
+    :param c, s: cosine and sine of the rotation.
     :param count: entries of each column that take part.
     """
     for k in range(count):
@@ -90,8 +92,9 @@ def _turn_columns(a, start, n, c, s, count):
 @inline_kernel
 def _clear_below(a, b, n, k, first, end):
     """
-    Remove the entry of B left of the diagonal in row k by a rotation of columns.
+    Remove the entry of B left of the diagonal in row k; rotate the columns k - 1 and k of A and B.
 
+    :param a, b: (n n,) matrices by rows.
     :param first, end: first row that takes part, and end of the rows of A that take part.
     """
     place = k * n + k
@@ -215,7 +218,11 @@ def _null_reflection(p0, p1, p2, q0, q1, q2):
 
 @inline_kernel
 def _quotient(a, b, i):
-    """Return a matrix, row by row, with the eigenvalues of a block of two rows whose part of B is regular."""
+    """
+    Return a 2x2 matrix (row by row) with the eigenvalues of the pencil's block in the rows i and i + 1.
+
+    The block of B must be regular.
+    """
     j = i + 1
     p, q, r = b[i, i], b[i, j], b[j, j]
     if abs(p) > abs(r):
@@ -228,7 +235,12 @@ def _quotient(a, b, i):
 
 @inline_kernel
 def _start(a, b, first, last, steps):
-    """Return the first column of the product of two shifted quotients A B^-1."""
+    """
+    Return the first three entries of the first column of the product of two shifted quotients A B^-1, scaled.
+
+    :param first, last: rows of the block.
+    :param steps: number of steps for this eigenvalue; every EXCEPTIONAL steps the shift is arbitrary.
+    """
     w, x, y, z = _quotient(a, b, last - 1)
     if steps % EXCEPTIONAL == 0:
         size = abs(y) + abs(a[last - 1, last - 2] / b[last - 2, last - 2])
@@ -285,7 +297,7 @@ def _step(a, b, n, first, last, u, v, w):
 
 @inline_kernel
 def _norm(a, n):
-    """Return the root of the sum of all squares."""
+    """Return the Frobenius norm of a matrix (n, n): the root of the sum of all squares."""
     total = 0.0
     for i in range(n):
         for j in range(n):
@@ -295,7 +307,11 @@ def _norm(a, n):
 
 @inline_kernel
 def _first_row(a, last, nothing):
-    """Return the first row of the block that ends at a row, and set the entry before it to zero."""
+    """
+    Return the first row of the block that ends at row ``last``; set the negligible entry left of its diagonal to zero.
+
+    :param nothing: an entry of at most this size is always negligible.
+    """
     k = last
     while k > 0:
         if abs(a[k, k - 1]) <= max(nothing, EPSILON * (abs(a[k, k]) + abs(a[k - 1, k - 1]))):
@@ -308,9 +324,9 @@ def _first_row(a, last, nothing):
 @kernel
 def _iterate(real, imaginary, beta, a, b, n, size_a, size_b):
     """
-    Write the eigenvalues of a Hessenberg matrix and a triangular matrix; return 0, or 1 without convergence.
+    Write the eigenvalues of a Hessenberg matrix A and a triangular matrix B; return 0, or 1 without convergence.
 
-    :param real, imaginary, beta: (n,); beta is 1 where not written.
+    :param real, imaginary, beta: (n,) out; the caller has set ``imaginary`` to 0 and ``beta`` to 1.
     :param a, b: (n n,) by rows, overwritten.
     :param size_a, size_b: their norms.
     """

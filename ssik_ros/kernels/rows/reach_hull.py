@@ -73,7 +73,7 @@ HULL_ENLARGEMENT = 1e-10
 
 @inline_kernel
 def direction(i):
-    """Return (rho, z) of a stored direction."""
+    """Return (rho, z) of the stored direction i: its components perpendicular to and along the axis."""
     z = (2.0 * i - (DIRECTIONS - 1)) / (DIRECTIONS - 1)
     return 1.0 - abs(z), z
 
@@ -145,7 +145,7 @@ def compute(hull, kinds, axes, points, lower, upper, point, behind, slides):
 
 @kernel
 def _finish(hull, table):
-    """Enlarge the support by rounding, and write the ball inside the hull."""
+    """Enlarge the support ``table`` by rounding; write CENTRE and INNER of the ball inside the hull to ``hull``."""
     size = vectors.largest_of(table, DIRECTIONS)
     for i in range(DIRECTIONS):
         table[i] += HULL_ENLARGEMENT * size
@@ -168,7 +168,7 @@ def _revolve(table, axis, offset, inner, behind, slides, waiting):
     :param axis: the axis of the turn.
     :param offset: vector from a point of this axis to the reference point of the next axis.
     :param inner: the next axis.
-    :param slides: prismatic joints between both axes.
+    :param slides: rows of prismatic joints between both axes: direction, lowest and highest value.
     :param waiting: number of these joints.
     """
     across = vectors.cross(axis, inner)
@@ -221,7 +221,11 @@ def _raise_to(table, axis, u, offset, inner, behind, slides, waiting):
 
 @inline_kernel
 def _radial(axis, offset):
-    """Return the unit vector of an offset perpendicular to an axis, or any perpendicular if the offset has none."""
+    """
+    Return the unit vector of the part of ``offset`` perpendicular to an axis.
+
+    Any perpendicular if this part is negligible.
+    """
     across = vectors.subtract(offset, vectors.scale(vectors.dot(axis, offset), axis))
     length = vectors.norm(across)
     if not length > LEAST_NORMAL_SINE * vectors.norm(offset):
@@ -234,6 +238,8 @@ def meridian(hull, x, y, z):
     """
     Return a position in coordinates of the first axis, with the prismatic joints before it as near as possible.
 
+    :param hull: (SIZE,).
+    :param x, y, z: the position in the base frame [m].
     :returns: distance from the axis, height above its point, unit vector away from the axis.
     """
     axis = read(hull, AXIS)
@@ -256,10 +262,12 @@ def meridian(hull, x, y, z):
 @inline_kernel
 def gap(hull, i, rho, height, unit, x, y, z):
     """
-    Return u.x - h(u) at a stored direction, in the plane of the first axis and the place x.
+    Return by how much a position exceeds the hull in stored direction i.
 
-    :param rho, height, unit: from :func:`meridian`.
-    :param x, y, z: the place.
+    :param hull: (SIZE,).
+    :param rho, height, unit: from :func:`meridian`; the direction is in the plane of the first axis and ``unit``.
+    :param x, y, z: the position in the base frame [m].
+    :returns: u.x - h(u) for the direction u, which is not a unit vector; positive proves that the position is outside.
     """
     across, along = direction(i)
     slides = int(hull[SLIDES])
@@ -306,7 +314,11 @@ def is_beyond(hull, x, y, z, margin):
 
 @kernel
 def _is_separated(hull, rho, height, unit, x, y, z, margin):
-    """Return whether a stored direction proves that a position is out of the hull; step 4 of the method."""
+    """
+    Return whether a stored direction proves that a position is farther than ``margin`` from the hull; step 4.
+
+    :param rho, height, unit, x, y, z: the position, as for :func:`gap`.
+    """
     middle = DIRECTIONS // 2
     for half in range(2):
         first, last = half * middle, (half + 1) * middle

@@ -10,6 +10,7 @@ def pose_of_b_in_a(ints, reals, work, q, out):
     """
     Write the pose of frame b in frame a of a problem's first constraint.
 
+    :param ints, reals, work: packed problem and its workspace.
     :param q: (nq,) position variables.
     :param out: (4, 4).
     """

@@ -73,9 +73,11 @@ def evaluate(ints, reals, work, q, exact):
 @kernel
 def plain_rows(ints, reals, work, c, row):
     """
-    Write six rows in root axes with unit weights, for a frame a that does not move.
+    Write six rows from ``row`` on for constraint ``c``, in root axes and with unit weights.
 
-    The common case of a tip that is to reach a pose; the same numbers as :func:`general_rows`.
+    Frame a must not move. This is the common case of a tip that is to reach a pose; the numbers equal
+
+    :func:`general_rows`.
     """
     t, w = layout.view_problem(ints, reals, work)
     b, node_b = w.frames[2], t.constraint_i[c, layout.CONSTRAINT_NODE_B]
@@ -117,7 +119,13 @@ def clear_rows(jacobian, first, end):
 
 @inline_kernel
 def add_turn(jacobian, row, v, turn, poses, node, axis, dx, dy, dz):
-    """Add the twist (linear, angular) of a rotation about an axis of a node to column v, at the lever (dx, dy, dz)."""
+    """
+    Add the twist (linear, angular) of a rotation about an axis of a node to column v, rows ``row`` to ``row`` + 5.
+
+    :param turn: rotation for a unit of the variable.
+    :param axis: 0, 1, 2 for x, y, z of the node.
+    :param dx, dy, dz: lever from the node to the point whose velocity counts.
+    """
     zx, zy, zz = vectors.scale(turn, vectors.column(poses[node], axis))
     jacobian[row, v] += zy * dz - zz * dy
     jacobian[row + 1, v] += zz * dx - zx * dz
@@ -129,7 +137,13 @@ def add_turn(jacobian, row, v, turn, poses, node, axis, dx, dy, dz):
 
 @kernel
 def general_rows(ints, reals, work, c, row, exact):
-    """Write the selected, weighted, boxed rows of a constraint in its own axes; return the next free row."""
+    """
+    Write the selected, weighted rows of constraint ``c`` from ``row`` on, reduced by its box; return the next free row.
+
+    The errors are measured along the axes that the constraint chooses.
+
+    :param exact: as for :func:`evaluate`.
+    """
     t, w = layout.view_problem(ints, reals, work)
     constraint_i, constraint_f = t.constraint_i[c], t.constraint_f[c]
     constraint_frames(constraint_i, constraint_f, w.targets, w.poses, w.frames)
@@ -154,7 +168,15 @@ def general_rows(ints, reals, work, c, row, exact):
 
 @inline_kernel
 def add_columns(constraint_i, path, node_i, node_f, poses, frames, maps, weights, jacobian, row):
-    """Add the effects of all joints on the path of a constraint to its rows, ``row`` being the first."""
+    """
+    Add the effects of all joints that move a constraint to its rows of the Jacobian, of which ``row`` is the first.
+
+    :param constraint_i, path, node_i, node_f: row of the constraint table, and the path and node tables.
+    :param poses: (N, 12) poses of the nodes.
+    :param frames: (3, 12) frame a, goal, frame b.
+    :param maps: (3, 9) of :func:`constraint_error`.
+    :param weights: (6,) weights of the components; 0 inside their boxes.
+    """
     mask = constraint_i[layout.CONSTRAINT_MASK]
     frame = constraint_i[layout.CONSTRAINT_POSITION_FRAME]
     moves_axes = 8 >> frame if frame != layout.WORLD else 0
@@ -217,7 +239,11 @@ def add_axis(
 
 @kernel
 def constraint_frames(constraint_i, constraint_f, targets, poses, frames):
-    """Write the poses of frame a, the goal, frame b (rows 0, 1, 2 of ``frames``) in the root frame."""
+    """
+    Write the root-frame poses of frame a, the goal and frame b into rows 0, 1, 2 of ``frames``.
+
+    Without a target the goal is frame a.
+    """
     a, b = constraint_i[layout.CONSTRAINT_NODE_A], constraint_i[layout.CONSTRAINT_NODE_B]
     tree.frame_pose(frames[0], poses, a, constraint_f, layout.CONSTRAINT_PLACEMENT_A)
     target = constraint_i[layout.CONSTRAINT_TARGET]
@@ -230,7 +256,7 @@ def constraint_frames(constraint_i, constraint_f, targets, poses, frames):
 
 @inline_kernel
 def axes_of(pose, frame, out):
-    """Write the matrix that maps root axes to the axes of a measuring frame with pose ``pose``."""
+    """Write the matrix (9,) that maps root axes to the axes of ``pose``; the identity if ``frame`` is WORLD."""
     for i in range(3):
         for j in range(3):
             unit = 1.0 if i == j else 0.0
@@ -240,11 +266,13 @@ def axes_of(pose, frame, out):
 @inline_kernel
 def rotation_maps(pose, frame, wx, wy, wz, maps):
     """
-    Write the exact M of joints that move b into ``maps[1]``, of those that move the goal into ``maps[2]``.
+    Write the matrices that map root rotations to rotation errors exactly.
 
-    :param pose: of frame a if that measures, else of the goal.
-    :param frame: the measuring frame.
-    :param wx, wy, wz: w, in root axes.
+    ``maps[1]`` is for joints that move frame b, ``maps[2]`` for joints that move the goal.
+
+    :param pose: of frame a if FRAME_A is used, else of the goal.
+    :param frame: whose axes are used: WORLD, FRAME_A, GOAL or FRAME_B.
+    :param wx, wy, wz: rotation vector from b to the goal, in root axes.
     """
     so3.inverse_left_jacobian(maps[1], -wx, -wy, -wz)
     if frame == layout.WORLD:
@@ -263,6 +291,10 @@ def constraint_error(constraint_i, frames, exact, spare, e, maps):
     """
     Write the six error components and the matrices that take root twists to rows.
 
+    :param constraint_i: row of the constraint table.
+    :param frames: (3, 12) frame a, goal, frame b in the root frame.
+    :param exact: True gives the maps of the true derivative also at a nonzero error.
+    :param spare: (12,) scratch.
     :param e: (6,) position then rotation error in their axes.
     :param maps: (3, 9): F^T for positions, M for joints that move b, M for joints that move the goal.
     """
@@ -285,7 +317,13 @@ def constraint_error(constraint_i, frames, exact, spare, e, maps):
 
 @kernel
 def full_rotation(frames, frame, exact, e, maps):
-    """Write the rotation-vector error and its maps; see the module's table for M."""
+    """
+    Write the rotation vector from b to the goal into ``e[3:]``, and its maps into ``maps[1]`` and ``maps[2]``.
+
+    :param frames: (3, 12) frame a, goal, frame b.
+    :param frame: whose axes measure the vector.
+    :param exact: True gives the maps of the true derivative also at a nonzero error.
+    """
     wx, wy, wz = se3.relative_rotation_vector(frames[2], frames[1])
     axes_of(frames[max(frame - 1, 0)], frame, maps[1])
     vectors.write(e, 3, vectors.times(maps[1], (wx, wy, wz)))
@@ -302,6 +340,12 @@ def axis_alignment(frames, frame, spare, e, maps):
 
     Measured in frame b: with t = R_B^T z_G, e = f(t_z) (-t_y, t_x, 0), f = angle / sine. Measured in the goal:
     with u = R_G^T z_B, e = f(u_z) (u_y, -u_x, 0). The third component is zero by construction.
+
+    :param frames: (3, 12) frame a, goal, frame b.
+    :param frame: FRAME_B to measure in frame b, otherwise in the goal.
+    :param spare: (12,) scratch.
+    :param e: (6,) out: the rotation in its last three numbers.
+    :param maps: (3, 9) out: the same map in ``maps[1]`` and ``maps[2]``.
     """
     in_b = frame == layout.FRAME_B
     own, other = (frames[2], frames[1]) if in_b else (frames[1], frames[2])
@@ -349,6 +393,10 @@ def spin_about_z(frames, e, maps):
     The goal is tilted by the shortest rotation that takes its z axis to b's z axis. The error is the angle about z from
     the x axis of b to the tilted x axis. Its derivative is (z_B + z_G) / (1 + z_B . z_G): the spin of a swing-twist
     decomposition.
+
+    :param frames: (3, 12) frame a, goal, frame b.
+    :param e: (6,) out: the angle in ``e[5]``, zeros in ``e[3]`` and ``e[4]``.
+    :param maps: (3, 9) out: the same map in ``maps[1]`` and ``maps[2]``.
     """
     goal, b = frames[1], frames[2]
     gx, gy, gz = goal[2], goal[5], goal[8]
@@ -379,10 +427,12 @@ def spin_about_z(frames, e, maps):
 @inline_kernel
 def apply_box(constraint_f, e, active):
     """
-    Shrink each error by the box in which the deviation may be.
+    Shrink each error by the box in which the deviation may be, in place.
 
     If a deviation d = -e is inside [lower, upper], its component and its weight become zero. A box without width gives
     an ordinary row.
+
+    :param e, active: (6,) errors and weights, changed in place.
     """
     for k in range(6):
         d = -e[k]
@@ -396,7 +446,7 @@ def apply_box(constraint_f, e, active):
 
 @inline_kernel
 def norms(mask, e):
-    """Return the lengths of position and rotation error over the selected components."""
+    """Return the lengths of position and rotation error over the components that the bits of ``mask`` select."""
     position, rotation = 0.0, 0.0
     for k in range(3):
         if (mask >> k) & 1:
@@ -408,7 +458,11 @@ def norms(mask, e):
 
 @kernel
 def joint_rows(ints, reals, work, q, row):
-    """Write the rows in joint space: postures and limit margins."""
+    """
+    Write the rows in joint space, the first of them at ``row``: postures and limit margins.
+
+    A posture row is the distance to the reference posture; a margin row is zero away from the limits.
+    """
     t, w = layout.view_problem(ints, reals, work)
     count = ints[layout.JOINT_ROWS]
     clear_rows(w.jacobian, row, row + count)

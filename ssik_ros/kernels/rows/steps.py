@@ -68,7 +68,12 @@ def limited_step(ints, reals, work, damping, limited):
 
 @inline_kernel
 def pushes_out(variable_i, v, q, lower, upper, step):
-    """Return whether a step moves a joint that is at a limit further outward."""
+    """
+    Return whether a step moves the joint v, which is at a limit, further outward; False for ball joints.
+
+    :param q: (nq,) configuration before the step.
+    :param step: motion of the joint.
+    """
     if step == 0.0 or variable_i[v, layout.VARIABLE_KIND] > layout.LINEAR:
         return False
     value = q[variable_i[v, layout.VARIABLE_Q]]
@@ -187,7 +192,12 @@ def optimal_step(ints, reals, work, damping, limited, scales, largest, scratch):
 
 @inline_kernel
 def _room_of(variable_i, w, v, scales, limited):
-    """Return how far a variable may go down (at most zero) and up, in units of its scale."""
+    """
+    Return how far a variable may go down (at most zero) and up, divided by its scale; (0, 0) for held joints.
+
+    :param scales: (nv,) scale of each joint; empty for ones.
+    :param limited: False ignores the limits of joints that are not held.
+    """
     if w.lower[v] >= w.upper[v]:
         return 0.0, 0.0
     if not limited or variable_i[v, layout.VARIABLE_KIND] > layout.LINEAR:
@@ -199,7 +209,11 @@ def _room_of(variable_i, w, v, scales, limited):
 
 @inline_kernel
 def open_step(w, scales, m):
-    """Start a step: free all joints, remove held joints from the Jacobian, and scale its other columns (m rows)."""
+    """
+    Start a step: free all joints, set ``gradient`` to zero, and scale the columns of the Jacobian (m rows).
+
+    Columns of held joints become zero, and these joints are not free.
+    """
     for v in range(w.jacobian.shape[1]):
         w.free[v] = 1.0
         w.gradient[v] = 0.0
@@ -212,7 +226,12 @@ def open_step(w, scales, m):
 
 @inline_kernel
 def stop_at_limits(variable_i, w, scales):
-    """Fix the joints that a step takes beyond a limit at that limit; return whether this fixed any joint."""
+    """
+    Stop the joints that a step takes beyond a limit at that limit; return whether this stopped any joint.
+
+    The way to the limit goes to ``gradient``, its effect is subtracted from the residual, and the joint's column is
+    dropped. A periodic joint that can continue a full winding back is not stopped.
+    """
     m, nv = w.jacobian.shape
     fixed = False
     for v in range(nv):
@@ -239,7 +258,11 @@ def stop_at_limits(variable_i, w, scales):
 
 @inline_kernel
 def shorten(variable_i, w, scales, largest):
-    """Convert a step to joint units, put fixed joints on their limits, and limit revolute joints to ``largest``."""
+    """
+    Convert ``step`` to joint units, with stopped joints on their limits.
+
+    Scale it so that no joint turns over ``largest``.
+    """
     for v in range(w.step.shape[0]):
         if w.free[v] == 0.0:
             w.step[v] = w.gradient[v]
@@ -270,9 +293,12 @@ def drop_column(jacobian, v, free):
 @kernel
 def damped_step(jacobian, residual, damping, normal, right, step):
     """
-    Write dq of the damped normal equations, of whichever side is smaller.
+    Write the step of the damped normal equations into ``step``, by J J^T or J^T J, whichever is smaller.
 
-    :param jacobian: (m, nv); residual: (m,); normal: (k, k); right: (k,); step: (nv,).
+    :param jacobian: (m, nv).
+    :param residual: (m,).
+    :param normal, right: (k, k) and (k,) out, with k the smaller of m and nv: factors, and the solution for J J^T.
+    :param step: (nv,) out.
     """
     m, nv = jacobian.shape
     if m > nv:
@@ -285,7 +311,12 @@ def damped_step(jacobian, residual, damping, normal, right, step):
 
 @inline_kernel
 def outer_step(jacobian, residual, damping, normal, right, step, m):
-    """Write J^T (J J^T + damping I)^-1 e; with a literal m, as for one pose, all loops over rows unroll."""
+    """
+    Write J^T (J J^T + damping I)^-1 e into ``step``; with a literal m, as for one pose, all loops over rows unroll.
+
+    :param residual: (m,) e.
+    :param normal, right: (m, m) and (m,) out: the factors, and (J J^T + damping I)^-1 e.
+    """
     linalg.outer_gram(normal, jacobian, damping, m)
     linalg.factorise(normal, m)
     vectors.put(right, residual, m)
@@ -299,7 +330,7 @@ def outer_step(jacobian, residual, damping, normal, right, step, m):
 
 @inline_kernel
 def inner_step(jacobian, residual, damping, normal, step):
-    """Write (J^T J + damping I)^-1 J^T e."""
+    """Write (J^T J + damping I)^-1 J^T e into ``step``, and the factors into ``normal``."""
     m, nv = jacobian.shape
     linalg.inner_gram(normal, jacobian, damping)
     linalg.factorise(normal, nv)
@@ -344,7 +375,11 @@ def advance(variable_i, lower, upper, limited, scale, step, q):
     If a periodic joint crosses a limit, it continues a full winding back, if that is inside: the pose is the same.
     Otherwise the joint stops at the limit.
 
+    :param variable_i: variable table of the problem.
+    :param lower, upper: (nv,) limits.
+    :param limited: True respects the limits; ball joints have none in any case.
     :param scale: factor on the step.
+    :param step: (nv,).
     :param q: (nq,) moved in place.
     """
     move_by(variable_i, lower, upper, limited, scale, step, q)
@@ -352,7 +387,7 @@ def advance(variable_i, lower, upper, limited, scale, step, q):
 
 @inline_kernel
 def move_by(variable_i, lower, upper, limited, scale, step, q):
-    """Do the same as :func:`advance`, inlined."""
+    """Do the same as :func:`advance`, whose arguments these are, but merged into the calling kernel."""
     for v in range(step.shape[0]):
         kind = variable_i[v, layout.VARIABLE_KIND]
         at = variable_i[v, layout.VARIABLE_Q]
@@ -413,7 +448,9 @@ def clamp_seed(variable_i, lower, upper, seed, q):
     """
     Write a seed moved inside the limits: by whole turns if possible, else to the nearer limit.
 
-    :param seed, q: (nq,).
+    :param variable_i: variable table of the problem.
+    :param lower, upper: (nv,) limits; ball joints have none.
+    :param seed, q: (nq,) seed in, moved seed out; may be the same array.
     """
     vectors.copy(q, seed)
     for v in range(lower.shape[0]):
@@ -434,6 +471,9 @@ def difference_to(variable_i, lower, upper, seed, q, out):
     Joints without limits compare modulo 2 pi, limited joints by plain difference. A ball joint compares by the
     rotation vector in its own frame.
 
+    :param variable_i: variable table of the problem.
+    :param lower, upper: (nv,) limits; they only tell which joints have limits.
+    :param seed, q: (nq,).
     :param out: (nv,).
     """
     for v in range(out.shape[0]):

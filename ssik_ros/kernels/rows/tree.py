@@ -31,9 +31,11 @@ def forward(node_i, node_f, q, poses):
 @inline_kernel
 def place_axis(node_i, node_f, q, poses, i, kind):
     """
-    Write the pose of a node that rotates about or slides along its z axis.
+    Write the pose of node i, which rotates about or slides along its z axis, into ``poses[i]``.
 
     The motion is applied to the placement first. This keeps the chain of dependent products through the parents short.
+
+    :param kind: REVOLUTE, PRISMATIC or SCREW; other arguments as for :func:`forward`.
     """
     b0, b1, b2, b3, b4 = node_f[i, 0], node_f[i, 1], node_f[i, 2], node_f[i, 3], node_f[i, 4]
     b5, b6, b7, b8 = node_f[i, 5], node_f[i, 6], node_f[i, 7], node_f[i, 8]
@@ -64,7 +66,7 @@ def place_axis(node_i, node_f, q, poses, i, kind):
 
 @inline_kernel
 def place_ball(node_i, node_f, q, poses, i):
-    """Write the pose of a ball joint's node from the quaternion among the position variables."""
+    """Write the pose of node i, a ball joint, into ``poses[i]``; arguments as for :func:`forward`."""
     frame_pose(poses[i], poses, node_i[i, layout.NODE_PARENT], node_f[i], 0)
     turn_by_quaternion(poses[i], q, node_i[i, layout.NODE_Q])
 

@@ -61,7 +61,11 @@ PATIENT_PROGRESS = 0.998001
 
 @inline_kernel
 def is_over(counters, cancel):
-    """Return DEADLINE, CANCELLED or RUNNING."""
+    """
+    Return CANCELLED or DEADLINE if a search must end, else RUNNING.
+
+    The deadline is earlier once there is a solution.
+    """
     if cancel[0] != 0:
         return state.CANCELLED
     stop = counters[state.STOP if counters[state.COUNT] == 0 else state.STOP_WITH_SOLUTION]
@@ -73,9 +77,10 @@ def is_over(counters, cancel):
 @kernel
 def measure(ints, reals, options, work, q):
     """
-    Write residual, Jacobian and errors at a configuration.
+    Write residual, Jacobian and errors at a configuration ``q``.
 
-    :returns: |W^1/2 e|^2, and whether every error is within tolerance.
+    :param ints, reals, options, work: packed problem, options of the search, workspace.
+    :returns: squared norm of the weighted residual, and whether every error is within tolerance.
     """
     square, inside = look(ints, reals, options, work, q)
     if options[state.SERIAL] != 0.0:
@@ -85,7 +90,11 @@ def measure(ints, reals, options, work, q):
 
 @inline_kernel
 def look(ints, reals, options, work, q):
-    """Write residual and errors as :func:`measure` and return the same, without the Jacobian of serial problems."""
+    """
+    Write residual and errors at ``q`` and return the same as :func:`measure`.
+
+    The Jacobian of a serial problem is not written; :func:`serial.fill_jacobian` does it later.
+    """
     w = layout.view_workspace(ints, work)
     if options[state.SERIAL] != 0.0:
         serial.compare(ints, reals, work, q)
@@ -105,7 +114,7 @@ def look(ints, reals, options, work, q):
 
 @kernel
 def within_limits(ints, reals, work, q):
-    """Return whether every joint lies in its closed interval."""
+    """Return whether every joint value of ``q`` is within its limits, limits included; ball joints are not checked."""
     t, w = layout.view_problem(ints, reals, work)
     for v in range(w.lower.shape[0]):
         if t.variable_i[v, layout.VARIABLE_KIND] <= layout.LINEAR:
@@ -122,7 +131,7 @@ def patience(options, count):
 
     The required progress is the factor to which its squared error must shrink in PROGRESS_STEPS steps.
 
-    :param count: number of the start.
+    :param count: number of the start, from 1.
     """
     patient = count > PATIENT_AFTER and count % PATIENT_EVERY == 1
     progress = options[state.PROGRESS]
@@ -137,11 +146,12 @@ def patience(options, count):
 @kernel
 def descend(ints, reals, options, limited, cancel, counters, work):
     """
-    Step from the state towards the targets.
+    Step from ``state`` of the workspace towards the targets; ``best`` gets the nearest state seen.
 
+    :param ints, reals, options, cancel, counters, work: as for :func:`restart_search.search`.
     :param limited: True keeps every step inside the limits.
     :returns: RUNNING if the state is within every tolerance, EXHAUSTED if the start was given up, else DEADLINE or
-        CANCELLED.
+     CANCELLED.
     """
     w = layout.view_workspace(ints, work)
     is_newton = options[state.LAW] != laws.POSE_IK
@@ -202,17 +212,19 @@ def descend(ints, reals, options, limited, cancel, counters, work):
 
 @kernel
 def take_step(ints, reals, options, work, square, mu, limited):
-    """Move the state by one step, as :func:`step_on`."""
+    """Move the state by one step with the law's damping; arguments and result as for :func:`step_on`."""
     return step_on(ints, reals, options, work, square, mu, limited, False)
 
 
 @inline_kernel
 def step_on(ints, reals, options, work, square, mu, limited, finishing):
     """
-    Move the state by one step from the state that :func:`look` measured.
+    Move the state by one step from the state that :func:`look` measured; the new state is not measured.
 
+    :param square: squared error of the state.
+    :param mu: factor of the adaptive law.
     :param finishing: True leaves out the law's damping.
-    :returns: squared error that the linear model leaves, -1 if a plain inverse does not exist.
+    :returns: squared error that the linear model leaves (0 for PoseIK), -1 if a plain inverse does not exist.
     """
     if options[state.LAW] == laws.POSE_IK:
         take_scaled_step(ints, reals, options, work, square, limited)
@@ -228,6 +240,7 @@ def damping_of(options, mu, square):
     """
     Return the damping that the law of a search chooses.
 
+    :param options: of the search, with its law and gains.
     :param mu: factor of the adaptive law.
     :param square: squared error of the state.
     """
@@ -260,7 +273,12 @@ def take_damped_step(ints, reals, options, work, damping, largest, limited):
 
 @kernel
 def take_scaled_step(ints, reals, options, work, square, limited):
-    """Move the state by PoseIK's step: the damped step times a factor that grows to one near the targets."""
+    """
+    Move the state by PoseIK's step: the damped step times a factor that grows to one near the targets.
+
+    :param square: squared error of the state, which must be measured with its Jacobian.
+    :param limited: True keeps the step inside the limits.
+    """
     t, w = layout.view_problem(ints, reals, work)
     damping = laws.damping_of(laws.POSE_IK, options[state.GAIN], 0.0, 0.0, square)
     steps.limited_step(ints, reals, work, damping, limited)
@@ -317,10 +335,11 @@ def polish_with_damping(ints, reals, options, work, before):
 @inline_kernel
 def try_step(ints, reals, options, work, mu, before):
     """
-    Take a step from a measured state, which the trial keeps; return the squared error, infinite outside the tolerances.
+    Take a damped step and measure the new state; the old state is kept in ``trial``.
 
     :param mu: damping of the adaptive law.
-    :param before: squared error of the state.
+    :param before: squared error of the old state.
+    :returns: the new squared error; infinite outside the tolerances, or if the error has not become smaller.
     """
     w, limited = layout.view_workspace(ints, work), options[state.LIMITED] != 0.0
     vectors.copy(w.trial, w.state)
@@ -340,7 +359,11 @@ def take_back(ints, reals, options, work):
 
 @inline_kernel
 def is_exact(errors, enough):
-    """Return whether the errors (c, 2) of every constraint have at most this norm."""
+    """
+    Return whether, for every constraint, the norm of position and rotation error together is at most ``enough``.
+
+    :param errors: (c, 2) position [m] and rotation error [rad] of each constraint.
+    """
     for c in range(errors.shape[0]):
         if errors[c, 0] * errors[c, 0] + errors[c, 1] * errors[c, 1] > enough * enough:
             return False

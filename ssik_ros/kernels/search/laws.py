@@ -77,10 +77,10 @@ def damping_of(law, gain, own, mu, square):
     Return the damping of a step.
 
     :param law: one of the laws above.
-    :param gain: k of the toolbox, or of PoseIK.
-    :param own: squared damping of the pseudo-inverse.
-    :param mu: state of the adaptive law.
-    :param square: |e|^2.
+    :param gain: k of the law; not used by NEWTON, GAUSS and ADAPTIVE.
+    :param own: squared damping d^2 of NEWTON and GAUSS.
+    :param mu: factor of the adaptive law.
+    :param square: squared error |e|^2.
     """
     if law == ADAPTIVE:
         return mu * min(square, LARGEST_SQUARE) + SINGULAR_DAMPING
@@ -116,7 +116,12 @@ def follow(mu, before, left, after):
 
 @inline_kernel
 def is_singular(normal, free):
-    """Return whether the factored normal equations have lost a pivot although all joints moved freely."""
+    """
+    Return whether the normal equations have a pivot that is lost or relatively small; False if a joint was not free.
+
+    :param normal: (k, k) with the inverse pivots on its diagonal, 0 for lost ones.
+    :param free: (nv,) 1 for joints that moved freely.
+    """
     smallest, largest = normal[0, 0], normal[0, 0]
     for v in range(free.shape[0]):
         if free[v] == 0.0:

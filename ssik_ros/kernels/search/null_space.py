@@ -72,7 +72,11 @@ CLOSING_STEPS = 6
 
 @kernel
 def manipulability(ints, reals, work, q):
-    """Return sqrt(det(J J^T)), 0 with more rows than joints; overwrite the results of the last evaluation."""
+    """
+    Return sqrt(det(J J^T)) at ``q``, 0 with more rows than joints.
+
+    Overwrite poses, residual, Jacobian and errors.
+    """
     w = layout.view_workspace(ints, work)
     rows.evaluate(ints, reals, work, q, False)
     m, nv = w.jacobian.shape
@@ -90,7 +94,11 @@ def manipulability(ints, reals, work, q):
 
 @kernel
 def objective(ints, reals, options, work, q):
-    """Return F at a configuration; overwrite ``gradient`` and the results of the last evaluation."""
+    """
+    Return the weighted sum F of the secondary objectives at ``q``: distance from limits, posture, manipulability.
+
+    It overwrites ``gradient``, and with manipulability also residual, Jacobian and errors.
+    """
     t, w = layout.view_problem(ints, reals, work)
     nv = ints[layout.VARIABLES]
     influence = state.influence(ints, options)
@@ -115,7 +123,11 @@ def objective(ints, reals, options, work, q):
 
 @kernel
 def gradient(ints, reals, options, work, q):
-    """Write grad F into ``gradient``; overwrite the results of the last evaluation, the trial and the step."""
+    """
+    Write the gradient of :func:`objective` at ``q`` into ``gradient`` of the workspace.
+
+    With manipulability it overwrites residual, Jacobian, errors, ``trial`` and ``step``.
+    """
     t, w = layout.view_problem(ints, reals, work)
     nv = ints[layout.VARIABLES]
     influence = state.influence(ints, options)
@@ -150,11 +162,12 @@ def gradient(ints, reals, options, work, q):
 @kernel
 def pulled_step(ints, reals, work, pull, limited):
     """
-    Write the step along the projected gradient whose longest part is ``pull``.
+    Write the part of ``gradient`` in the null space into ``step``, scaled so that its longest entry is ``pull``.
 
-    Expects the gradient in the workspace and the Jacobian of an evaluation at the state.
+    The Jacobian must belong to the state; columns of joints that cannot move become zero.
 
-    :returns: the longest part of the projected gradient itself.
+    :param limited: True leaves out joints that would leave their limits.
+    :returns: the longest entry before scaling.
     """
     t, w = layout.view_problem(ints, reals, work)
     nv = ints[layout.VARIABLES]
@@ -177,7 +190,11 @@ def pulled_step(ints, reals, work, pull, limited):
 
 @kernel
 def improve(ints, reals, options, cancel, counters, work):
-    """Move a solution within its null space towards the secondary objectives; the state ends as the best one, measured."""
+    """
+    Polish a solution and move it within its null space towards the secondary objectives.
+
+    The state ends as the best configuration, measured.
+    """
     descent.polish(ints, reals, options, 0.0, work)
     ascend(
         ints,
@@ -199,8 +216,8 @@ def ascend(ints, reals, options, to_seed, most, pull, smallest, cancel, counters
     Move an exact state within its null space to a local optimum; the state ends as the best one, measured.
 
     :param to_seed: True moves towards the seed, False towards the secondary objectives.
-    :param most: number of steps.
-    :param pull: first trust radius.
+    :param most: largest number of steps.
+    :param pull: first trust radius: longest joint step [rad or m].
     :param smallest: trust radius at which the ascent ends.
     """
     t, w = layout.view_problem(ints, reals, work)
@@ -240,7 +257,7 @@ def ascend(ints, reals, options, to_seed, most, pull, smallest, cancel, counters
 
 @kernel
 def value_of(ints, reals, options, to_seed, work):
-    """Return the quantity that an ascent makes larger: F, or minus the squared distance of the state to the seed."""
+    """Return the quantity that an ascent makes larger: :func:`objective`, or minus the squared distance to the seed."""
     w = layout.view_workspace(ints, work)
     if to_seed:
         return -squared_distance(ints, reals, work, w.state)
@@ -249,7 +266,11 @@ def value_of(ints, reals, options, to_seed, work):
 
 @kernel
 def correct(ints, reals, options, work, limited):
-    """Bring the state back to the targets by Newton steps; return the squared error, and whether it is a solution."""
+    """
+    Bring the state back to the targets by a few Newton steps, and measure it.
+
+    :returns: squared error, and whether every error is within tolerance.
+    """
     w = layout.view_workspace(ints, work)
     square, inside = descent.measure(ints, reals, options, work, w.state)
     for _ in range(CORRECTIONS):
@@ -340,7 +361,13 @@ def pull_to_seed(ints, reals, options, bound, cancel, counters, work):
 
 @kernel
 def step_to_seed(ints, reals, options, gain, work, square):
-    """Move the state by a Newton correction plus a pull to the seed; ``gradient`` must be the difference to it."""
+    """
+    Move the state by a Newton correction plus a pull to the seed.
+
+    :param gain: share of the difference to the seed that the pull covers.
+    :param work: ``gradient`` has the difference to the seed, and is overwritten.
+    :param square: squared error of the state, which must be measured with its Jacobian.
+    """
     t, w = layout.view_problem(ints, reals, work)
     gradient = w.gradient
     largest = 0.0

@@ -86,7 +86,12 @@ def solve_each(
 
 @kernel
 def write_row(ints, code, counters, work, out, q, numbers, codes):
-    """Write the result of a search into the rows of its pose."""
+    """
+    Write the result of a search into the rows of its pose: NaN for a refused pose, the best state without a solution.
+
+    :param code: as :func:`restart_search.search` returned it.
+    :param q, numbers, codes: (nq,), (1 + 2 c,), (CODES,) out: rows of the arrays of :func:`solve_each`.
+    """
     w = layout.view_workspace(ints, work)
     refused = code == state.BAD_TARGET or code == state.BAD_STATE
     if refused:
@@ -161,7 +166,11 @@ def solve_path(
 
 @kernel
 def come_nearer(ints, reals, options, cancel, counters, work):
-    """After a search in a box, try a descent whose steps all come nearer; put its state into ``best`` if better."""
+    """
+    After a search in a box, descend from ``reference`` of the workspace by steps that all come nearer.
+
+    If the end is nearer to the target than ``best``, it becomes ``best``, which is then measured again.
+    """
     w = layout.view_workspace(ints, work)
     vectors.copy(w.state, w.reference)
     square, _ = tracking.approach(ints, reals, options, 0.0, cancel, counters, work, w.scalars[:0])

@@ -82,7 +82,7 @@ def load(ints, work, q0, target):
 
 @inline_kernel
 def is_misshapen(q0, target, q):
-    """Return whether an array of a request has another shape than the solver expects."""
+    """Return whether the seed ``q0`` and the result ``q`` differ in length, or ``target`` is not a 4x4 matrix."""
     return q0.shape[0] != q.shape[0] or target.shape[0] != 4 or target.shape[1] != 4
 
 
@@ -166,7 +166,12 @@ def solve_one(address, closed, timeout_ns, flag, q0, target, q):
 
 @kernel
 def _follow(ints, reals, options, numbers, cancel, counters, work):
-    """Descend from the state if it is near the target; return RUNNING for a solution near the state, else EXHAUSTED."""
+    """
+    Descend from the state if its squared error is small; accept the end if it is exact and no joint moved far.
+
+    :param numbers: (NUMBERS,) SOLUTION_ERROR, SEED_ERROR and LONGEST_WAY of the closed form's block.
+    :returns: RUNNING if the state is a solution, else EXHAUSTED.
+    """
     if not numbers[SEED_ERROR] > 0.0:
         return state.EXHAUSTED
     counters[state.SEARCHES] = 1
@@ -188,9 +193,11 @@ def _follow(ints, reals, options, numbers, cancel, counters, work):
 @kernel
 def _place_candidates(ints, reals, options, closed, n, work):
     """
-    Write the candidates of a closed form, moved inside the limits, and their squared errors; return their number.
+    Write the candidates of a closed form, moved inside the limits, and their squared errors into its rows.
 
-    :param n: number of joints.
+    :param closed: address of the block of the closed form.
+    :param n: number of joints; column n of the rows gets the squared error.
+    :returns: number of candidates.
     """
     rows = branch_block.rows_of(closed, n)
     raw = closed_form.candidates_in(branch_block.floats(closed, branch_block.WORK), n)
@@ -209,9 +216,10 @@ def _place_candidates(ints, reals, options, closed, n, work):
 @kernel
 def _search_beside(ints, reals, options, closed, count, n, cancel, counters, work):
     """
-    Descend from the placed candidates of a closed form, nearest to the pose first; return the code of a search.
+    Descend from the candidates that :func:`_place_candidates` wrote, nearest to the pose first.
 
     :param count, n: number of candidates, and number of their joints.
+    :returns: RUNNING if the state is a solution, else EXHAUSTED, DEADLINE or CANCELLED.
     """
     rows, w = branch_block.rows_of(closed, n), layout.view_workspace(ints, work)
     limited = options[state.LIMITED] != 0.0
@@ -241,10 +249,11 @@ def _search_beside(ints, reals, options, closed, count, n, cancel, counters, wor
 @kernel
 def _call_closed_form(closed, target, seed, q):
     """
-    Write the branch nearest to the seed.
+    Write the branch nearest to the seed into ``q``, if there is a branch.
 
+    :param closed: address of the block of the closed form.
     :returns: number of written branches, number of branches including branches outside the limits, position error [m]
-        and rotation error [rad].
+     and rotation error [rad].
     """
     n = q.shape[0]
     written = branch_block.search_block(closed, target, seed)

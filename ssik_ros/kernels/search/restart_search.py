@@ -93,7 +93,7 @@ def search(ints, reals, options, phase, timeout_ns, cancel, counters, work, out)
 
 @kernel
 def settle_for_best(ints, reals, options, work):
-    """Make the best state seen the current state and measure it again; return its |W^1/2 e|^2."""
+    """Copy ``best`` to ``state`` and measure it again; return the squared norm of its weighted residual."""
     w = layout.view_workspace(ints, work)
     vectors.copy(w.state, w.best)
     square, _ = descent.measure(ints, reals, options, work, w.state)
@@ -143,7 +143,11 @@ def begin(ints, reals, options, with_hulls, timeout_ns, counters, work):
 
 @kernel
 def start_clock(options, timeout_ns, counters):
-    """Write the deadlines of the search [ns]: for the time without a solution, and for the time with a solution."""
+    """
+    Write the two deadlines of a search [ns] into ``counters``: STOP without a solution, STOP_WITH_SOLUTION with one.
+
+    :param timeout_ns: wall-clock budget [ns]; <= 0 means no budget.
+    """
     counters[state.STOP] = counters[state.STOP_WITH_SOLUTION] = state.LAST_TIME
     if timeout_ns <= 0 and options[state.OPTIMISE] == 0.0:
         return
@@ -157,7 +161,7 @@ def start_clock(options, timeout_ns, counters):
 
 @kernel
 def normalise_balls(variable_i, q):
-    """Normalize the quaternions of a state in place; return False if one is too short."""
+    """Divide the quaternions of ball joints in ``q`` by their norms; return False if a quaternion is too short."""
     for v in range(variable_i.shape[0]):
         if variable_i[v, layout.VARIABLE_KIND] == layout.BALL_FIRST:
             at = variable_i[v, layout.VARIABLE_Q]
@@ -170,7 +174,7 @@ def normalise_balls(variable_i, q):
 
 @kernel
 def hold_seed(variable_i, lower, upper, seed, q):
-    """Write a seed unchanged, except for joints with equal limits, which get this value."""
+    """Copy ``seed`` to ``q``, but give joints with equal limits this value."""
     vectors.copy(q, seed)
     for v in range(lower.shape[0]):
         if variable_i[v, layout.VARIABLE_KIND] <= layout.LINEAR and lower[v] >= upper[v]:
@@ -211,7 +215,11 @@ def is_out_of_reach(ints, reals, options, targets, with_hulls):
 
 @kernel
 def run(ints, reals, options, cancel, counters, work, out):
-    """Search until enough solutions are stored, one must be validated, or the search ends; return the code."""
+    """
+    Search until enough solutions are stored in ``out``, one must be validated, or the search ends.
+
+    :returns: FOUND, CANDIDATE, or the code of the failure if there is not any solution.
+    """
     w = layout.view_workspace(ints, work)
     wanted, optimise = out.shape[0] - 1, options[state.OPTIMISE] != 0.0
     while optimise or counters[state.COUNT] < wanted:
@@ -230,7 +238,11 @@ def run(ints, reals, options, cancel, counters, work, out):
 
 @kernel
 def distance_bound(options, counters, out):
-    """Return the squared distance to the seed below which a further solution is kept; infinite if all are kept."""
+    """
+    Return the squared distance to the seed below which a further solution is kept; infinite if all are kept.
+
+    The bound is finite if the nearest solutions are searched for and ``out`` is full.
+    """
     count, width = counters[state.COUNT], out.shape[1]
     if options[state.OPTIMISE] != 0.0 and count == out.shape[0] - 1:
         return out[count - 1, width - 1]
@@ -302,7 +314,11 @@ def is_put_aside(ints, options, counters, work):
 
 @kernel
 def take_near_miss(ints, reals, options, counters, work):
-    """Make the best near miss the state, and measure it; return False without one, or after a solution."""
+    """
+    Copy the best near miss to the state, and measure it; a near miss is within the tolerances but not exact.
+
+    :returns: False, without a change, if there are none or a solution is stored.
+    """
     if counters[state.NEAR_MISSES] <= 0 or counters[state.COUNT] > 0:
         return False
     counters[state.NEAR_MISSES] = state.ALL_COUNT
@@ -314,7 +330,7 @@ def take_near_miss(ints, reals, options, counters, work):
 
 @kernel
 def find_unsampled(ints, reals, options):
-    """Return the first variable without a range to draw starts from, or -1."""
+    """Return the index of the first variable without a range to draw starts from, or -1 if all have a range."""
     lower, upper = state.sampling_range(ints, options)
     return restarts.can_sample(layout.view_tables(ints, reals).variable_i, lower, upper)
 
@@ -349,7 +365,11 @@ def place_start(ints, reals, options, free, counters, work):
 
 @kernel
 def place_point(ints, reals, options, point, share, counters, work):
-    """Write a point of the low-discrepancy sequence into the state, see :func:`restarts.spread_out`."""
+    """
+    Write point number ``point`` of the low-discrepancy sequence into the state, see :func:`restarts.spread_out`.
+
+    :param share: part of each joint range that is used, around its middle.
+    """
     w = layout.view_workspace(ints, work)
     nv = ints[layout.VARIABLES]
     sequence = matrix(options, state.OPTIONS + state.ALPHA * nv, 2, nv)
@@ -368,7 +388,7 @@ def place_point(ints, reals, options, point, share, counters, work):
 
 @kernel
 def choose_start(ints, reals, options, counters, work):
-    """Among a few points of the sequence, write the nearest to the targets into the state."""
+    """Write the point nearest to the targets into the state, of the first FIRST_CANDIDATES points of the sequence."""
     w = layout.view_workspace(ints, work)
     nearest = math.inf
     for point in range(1, FIRST_CANDIDATES + 1):
@@ -386,8 +406,9 @@ def settle(ints, reals, options, wanted, counters, work):
     """
     Move the state to its equivalent nearest to the seed, measure and polish it; return whether it is a solution.
 
-    If no joint had to be moved, the errors that :func:`descent.descend` measured are still valid.
+    A state outside the limits is not a solution. If no joint had to be moved, the errors that
 
+    :func:`descent.descend` measured are still valid.
     :param wanted: number of solutions that are wanted in the end.
     """
     t, w = layout.view_problem(ints, reals, work)
@@ -417,7 +438,7 @@ def settle(ints, reals, options, wanted, counters, work):
 @kernel
 def stage(ints, reals, options, counters, work, out):
     """
-    Write the state, which the last measurement verified, into the candidate row of ``out``.
+    Write the state, which the last measurement verified, into the candidate row, the last row of ``out``.
 
     :returns: False if it equals a stored or refused solution, or is not nearer than :func:`distance_bound`.
     """
@@ -446,7 +467,7 @@ def stage(ints, reals, options, counters, work, out):
 
 @kernel
 def is_same(ints, reals, a, b, tolerance):
-    """Return whether two configurations agree in every joint, up to full windings."""
+    """Return whether every joint of two configurations differs by at most ``tolerance``, up to full windings."""
     variable_i = layout.view_tables(ints, reals).variable_i
     for v in range(variable_i.shape[0]):
         kind = variable_i[v, layout.VARIABLE_KIND]
@@ -466,7 +487,11 @@ def is_same(ints, reals, a, b, tolerance):
 
 @kernel
 def remember_refused(ints, counters, work, out):
-    """Store the refused candidate in place of the oldest one."""
+    """
+    Store the candidate, the last row of ``out``, as refused.
+
+    The oldest of REFUSED_ROWS stored ones is overwritten.
+    """
     w = layout.view_workspace(ints, work)
     row = counters[state.REFUSALS] % layout.REFUSED_ROWS
     vectors.copy(w.refused[row], out[out.shape[0] - 1])
@@ -475,7 +500,11 @@ def remember_refused(ints, counters, work, out):
 
 @kernel
 def insert(counters, out):
-    """Insert the candidate row into the solutions, sorted by distance; the farthest solution may drop out."""
+    """
+    Insert the candidate, the last row of ``out``, into the rows before, sorted by distance to the seed.
+
+    If the rows are full, the farthest solution drops out.
+    """
     last, width = out.shape[0] - 1, out.shape[1]
     k = min(counters[state.COUNT], last - 1)
     while k > 0 and out[k - 1, width - 1] > out[last, width - 1]:

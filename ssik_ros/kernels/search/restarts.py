@@ -32,9 +32,9 @@ RANDOM_UNIT = 1.0 / 9007199254740992.0
 @kernel
 def uniform(random):
     """
-    Return the next number in [0, 1).
+    Return the next random number in [0, 1).
 
-    :param random: (1,) uint64 state, advanced.
+    :param random: (1,) uint64 state of the generator, advanced.
     """
     random[0] += INCREMENT
     z = random[0]
@@ -52,10 +52,12 @@ def draw(variable_i, lower, upper, seed, spread, free, random, q):
     Joints without limits are drawn from the full turn around the seed. With a spread below one every joint stays
     within that fraction of its range around the seed. Joints without an effect keep their values.
 
+    :param variable_i, lower, upper: variable table, (nv,) limits.
     :param seed: (nq,) centre for joints without limits, and for all joints if spread < 1.
     :param spread: fraction of the ranges, in (0, 1].
     :param free: True draws revolute joints from the full turn, whatever their limits; held joints stay held.
-    :param q: (nq,) out.
+    :param random: (1,) uint64 state of the generator, advanced.
+    :param q: (nq,) in and out.
     """
     for v in range(lower.shape[0]):
         if variable_i[v, layout.VARIABLE_MOVES] == layout.IDLE:
@@ -75,11 +77,15 @@ def spread_out(variable_i, lower, upper, centre, share, sequence, index, random,
     """
     Write a point of a low-discrepancy sequence in the joint ranges; rotations of balls are drawn at random.
 
+    Joints without an effect keep their values.
+
+    :param variable_i, lower, upper: variable table, (nv,) limits of the ranges.
     :param centre: (nq,) joints without limits take the full turn around it.
     :param share: part of each range that is used, around its middle, in (0, 1].
     :param sequence: (2, nv) alpha and shift of each coordinate, in [0, 1).
     :param index: number of the point.
-    :param q: (nq,) result.
+    :param random: (1,) uint64 state of the generator, advanced for balls.
+    :param q: (nq,) in and out.
     """
     for v in range(lower.shape[0]):
         kind = variable_i[v, layout.VARIABLE_KIND]
@@ -94,7 +100,11 @@ def spread_out(variable_i, lower, upper, centre, share, sequence, index, random,
 
 @inline_kernel
 def place_joint(lower, upper, centre, fraction):
-    """Return the value at a fraction (0 to 1) of a joint's range; without limits, of a full turn about ``centre``."""
+    """
+    Return the value at ``fraction`` (0 to 1) of the range of a joint.
+
+    The range is a full turn about ``centre`` without limits, and a full turn from the finite limit with one limit.
+    """
     if lower >= upper:
         return lower
     if math.isinf(lower) and math.isinf(upper):
@@ -105,7 +115,7 @@ def place_joint(lower, upper, centre, fraction):
 
 @inline_kernel
 def one_turn(lower, upper):
-    """Return the limits of a turning joint; an infinite one becomes the other one plus or minus one turn."""
+    """Return the limits of a turning joint; an infinite limit becomes the other limit minus or plus one turn."""
     if math.isinf(lower):
         return upper - 2.0 * math.pi, upper
     if math.isinf(upper):
@@ -115,7 +125,14 @@ def one_turn(lower, upper):
 
 @kernel
 def draw_ball(held, seed, spread, random, quaternion):
-    """Write a random rotation; with a spread below one, a rotation near the seed's; if held, the seed's rotation."""
+    """
+    Write a uniformly random rotation into ``quaternion``, or with a spread below one a rotation near the seed's.
+
+    If ``held`` is True, the seed's rotation is written.
+
+    :param seed: (4,) quaternion xyzw.
+    :param spread: share of half a turn by which each component of the rotation vector may differ.
+    """
     vectors.put(quaternion, seed, 4)
     if held:
         return
@@ -130,7 +147,13 @@ def draw_ball(held, seed, spread, random, quaternion):
 
 @kernel
 def draw_joint(lower, upper, centre, spread, random):
-    """Return a random value of one joint."""
+    """
+    Return a random value of one joint within its limits.
+
+    With a spread below one, it differs from ``centre`` by at most this share of the range. Without limits, the range is
+    a
+    full turn about ``centre``. Equal limits give this value.
+    """
     fraction = uniform(random)
     if lower >= upper:
         return lower
@@ -158,9 +181,9 @@ def draw_rotation(random, quaternion):
 @kernel
 def can_sample(variable_i, lower, upper):
     """
-    Return the first variable without a range to draw from, or -1.
+    Return the index of the first variable without a range to draw from, or -1 if all have a range.
 
-    A sliding joint with an infinite limit has no range.
+    A sliding joint with an infinite limit has no range. Ball joints and joints without an effect are skipped.
     """
     for v in range(lower.shape[0]):
         moves = variable_i[v, layout.VARIABLE_MOVES]

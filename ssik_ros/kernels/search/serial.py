@@ -40,7 +40,11 @@ def evaluate(ints, reals, work, q):
 
 @inline_kernel
 def compare(ints, reals, work, q):
-    """Write residual and errors at a configuration, and the axes and origins that :func:`fill_jacobian` needs."""
+    """
+    Write residual and errors at the configuration ``q`` of a serial problem.
+
+    Axes and origins of the joints go to ``poses`` of the workspace for :func:`fill_jacobian`, sines and cosines too.
+    """
     t, w = layout.view_problem(ints, reals, work)
     node_f, poses = t.node_f, w.poses
     n = ints[layout.NODES]
@@ -97,7 +101,7 @@ def turn_row(x, y, z, b0, b1, b2, b3, b4, b5, b6, b7, b8):
 
 @inline_kernel
 def fill_jacobian(ints, reals, work):
-    """Write the Jacobian at the last configuration of :func:`compare`."""
+    """Write the Jacobian of a serial problem at the configuration of the last call of :func:`compare`."""
     t, w = layout.view_problem(ints, reals, work)
     poses, b = w.poses, w.frames[2]
     px, py, pz = b[9], b[10], b[11]
@@ -113,7 +117,7 @@ def fill_jacobian(ints, reals, work):
 
 @kernel
 def is_serial(ints, reals):
-    """Return whether :func:`evaluate` supports a packed problem."""
+    """Return whether a packed problem is one plain target pose for a chain of revolute joints with a variable each."""
     t = layout.view_tables(ints, reals)
     n = ints[layout.NODES]
     if ints[layout.CONSTRAINTS] != 1 or ints[layout.JOINT_ROWS] > 0:

@@ -74,7 +74,7 @@ def damped_step(jacobian, residual, damping, normal, step):
 
 @inline_kernel
 def gram(jacobian, damping):
-    """Return the lower triangle of J J^T + damping I, row by row."""
+    """Return the lower triangle of J J^T + damping I, column by column: tuples of 6, 5, 4, 3, 2 numbers, a number."""
     m00 = m11 = m22 = m33 = m44 = m55 = damping
     m10 = m20 = m21 = m30 = m31 = m32 = m40 = m41 = m42 = m43 = 0.0
     m50 = m51 = m52 = m53 = m54 = 0.0
@@ -105,17 +105,17 @@ def gram(jacobian, damping):
 
 @inline_kernel
 def inverse(pivot):
-    """Return 1 / D; zero if rounding has removed the pivot."""
+    """Return 1 / pivot, or 0 if the pivot is lost to rounding."""
     return 1.0 / pivot if pivot > linalg.SMALLEST_PIVOT else 0.0
 
 
 @inline_kernel
 def solve(columns, right, normal):
     """
-    Return y of a symmetric positive semidefinite system.
+    Return the solution (6 numbers) of a symmetric positive semidefinite system.
 
     :param columns: lower triangle, column by column, as of :func:`gram`.
-    :param right: (6,).
+    :param right: (6,) right side.
     :param normal: (6, 6) gets the inverse pivots on its diagonal.
     """
     (m00, m10, m20, m30, m40, m50), (m11, m21, m31, m41, m51), (m22, m32, m42, m52) = columns[:3]

@@ -178,7 +178,7 @@ def joint_scales(ints, options):
 
 @inline_kernel
 def influence(ints, options):
-    """Return a view (nv,) of the distances below which joint limits have influence [rad or m]."""
+    """Return a view (nv,) of the distances from limits below which secondary objectives push joints [rad or m]."""
     nv = ints[layout.VARIABLES]
     at = OPTIONS + (JOINT_ROWS + 1) * nv + TOLERANCES * ints[layout.CONSTRAINTS]
     return vector(options, at, nv)

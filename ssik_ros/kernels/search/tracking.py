@@ -97,7 +97,7 @@ class Cycle(NamedTuple):
 
 @inline_kernel
 def view_cycle(numbers, nv):
-    """Return the rows of a cycle of nv variables, a flat array, as a :class:`Cycle`."""
+    """Return the flat array of the bounds of a cycle (CYCLE_ROWS * nv,) as a :class:`Cycle` of views."""
     rows = matrix(numbers, 0, CYCLE_ROWS, nv)
     return Cycle(rows[LARGEST_MOTION], rows[LARGEST_CHANGE], rows[LAST_MOTION], rows[STOPPED_BY])
 
@@ -123,7 +123,11 @@ def confine(ints, reals, base, centre, bounds, own):
 
 @inline_kernel
 def _narrow(base, own, v, nv, low, high):
-    """Narrow limits and sampling range of one variable to low and high, as far as its own limits let them."""
+    """
+    Narrow limits and sampling range of variable v in ``own`` to [low, high], within the limits in ``base``.
+
+    An empty range becomes a single value.
+    """
     for row in range(0, state.ALPHA, 2):
         lower = state.OPTIONS + row * nv + v
         upper = lower + nv
@@ -151,8 +155,12 @@ def stoppable(way, change):
 @inline_kernel
 def confine_cycle(ints, reals, base, q, cycle, own):
     """
-    Narrow limits to the values that joints can have after one cycle, see :func:`confine`.
+    Narrow limits and sampling ranges in ``own`` to the values that joints can have after one cycle.
 
+    :param base: options of the search.
+    :param q: (nq,) configuration at the beginning of the cycle.
+    :param cycle: a :class:`Cycle`.
+    :param own: a copy of these options, whose ranges are overwritten.
     :returns: whether any joint has a largest change of its motion.
     """
     variable_i = layout.view_tables(ints, reals).variable_i
@@ -179,9 +187,10 @@ def confine_cycle(ints, reals, base, q, cycle, own):
 @inline_kernel
 def share_to_aim_at(ints, reals, options, cycle, work, damping):
     """
-    Return the part of the way to the targets to aim at, so that every joint can stop at its end.
+    Return the part (0 to 1) of the way to the targets to aim at, so that every joint can stop at its end.
 
-    :param work: with the measured state; Jacobian and residual are overwritten.
+    :param cycle: a :class:`Cycle`.
+    :param work: with the measured state; Jacobian, residual and step are overwritten.
     :param damping: of the step that estimates the way.
     """
     t, w = layout.view_problem(ints, reals, work)
@@ -273,7 +282,7 @@ def follow(ints, reals, base, own, cycle, previous, cancel, counters, work, q, r
 
 @inline_kernel
 def _exchange(matrices, numbers):
-    """Exchange the targets (4 t, 4) with numbers in the same order."""
+    """Exchange the targets ``matrices`` (4 t, 4) with ``numbers`` (16 t,), row by row."""
     for i in range(matrices.shape[0]):
         for j in range(4):
             matrices[i, j], numbers[4 * i + j] = numbers[4 * i + j], matrices[i, j]
@@ -284,7 +293,9 @@ def _share(ints, reals, options, cycle, counters, work, scratch):
     """
     Return the part of the way to the targets to aim at, see :func:`share_to_aim_at`; 1 for invalid targets.
 
-    :param scratch: its first numbers get the residual.
+    :param cycle: a :class:`Cycle`.
+    :param work: the state becomes the reference inside the limits.
+    :param scratch: its first numbers get the residual at the reference.
     """
     w = layout.view_workspace(ints, work)
     code = restart_search.begin(ints, reals, options, False, 0, counters, work)
@@ -364,7 +375,12 @@ def _pull_to_posture(ints, reals, base, options, cycle, work, scratch):
 
 @inline_kernel
 def _end_cycle(ints, reals, base, cycle, work, q, report):
-    """Write the state as the new configuration, its motion, and the bound that stopped each joint."""
+    """
+    Copy the state to ``q``, and write the motion of each joint and the bound that stopped it into ``cycle``.
+
+    :param base: options with the joint limits.
+    :param report: LIMIT_STOPPED and STEP_STOPPED are increased.
+    """
     w = layout.view_workspace(ints, work)
     variable_i = layout.view_tables(ints, reals).variable_i
     lower, upper = state.limits(ints, base)
@@ -499,7 +515,7 @@ def _approach_calmly(ints, reals, options, cancel, counters, work, q, scratch):
 
 @inline_kernel
 def _is_stopped(w):
-    """Return whether a bound has stopped a joint in the last step."""
+    """Return whether a bound has stopped a joint in the last step; joints with equal limits do not count."""
     stopped = False
     for v in range(w.free.shape[0]):
         stopped = stopped or (w.free[v] == 0.0 and w.lower[v] < w.upper[v])

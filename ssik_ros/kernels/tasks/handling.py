@@ -157,7 +157,11 @@ def run(ints, reals, work, poses, q, numbers):
 
 @kernel
 def measure_protected(ints, reals, work, q):
-    """Measure after a step and correct the joints until every set is protected; return as :func:`task_rows.measure`."""
+    """
+    Measure after a step and correct the joints ``q`` until no step harms a task set of higher priority too much.
+
+    :returns: whether every task is within its precision.
+    """
     within = task_rows.measure(ints, reals, work, q)
     while protection.next_trial(ints, reals, work, q):
         within = task_rows.measure(ints, reals, work, q)
@@ -166,7 +170,11 @@ def measure_protected(ints, reals, work, q):
 
 @kernel
 def go_on_protecting(ints, reals, work, q):
-    """Judge a state that the caller measured, and move on; return 1 if q moved, else 0."""
+    """
+    Judge the state ``q`` that the caller measured, and move to the next trial; return 1 if q moved, else 0.
+
+    If q moved, the caller must measure it and call again. Dependent joints are moved, too.
+    """
     moved = protection.next_trial(ints, reals, work, q)
     follow(ints, reals, q)
     return int(moved)
@@ -174,7 +182,7 @@ def go_on_protecting(ints, reals, work, q):
 
 @kernel
 def restore(ints, reals, work, q):
-    """Restore the joint values from the start of the solve, and measure there."""
+    """Copy the joint values from the start of the solve to ``q``, and measure there."""
     w = packing.view_workspace(ints, work)
     vectors.copy(q, w.start)
     task_rows.measure(ints, reals, work, q)
@@ -182,7 +190,12 @@ def restore(ints, reals, work, q):
 
 @kernel
 def must_restore(ints, reals, work, reason, flags):
-    """Return whether the flags demand the old joint values after this failure."""
+    """
+    Return whether a failed solve must put the joints back.
+
+    :param reason: reason bits of the solve; CANNOT_INVERT always puts them back.
+    :param flags: RESTORE_LINEAR, RESTORE_ANGULAR: do so if a linear or angular error is beyond its precision.
+    """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     if reason & task_steps.CANNOT_INVERT:
         return True
@@ -196,7 +209,7 @@ def must_restore(ints, reals, work, reason, flags):
 
 @kernel
 def follow(ints, reals, q):
-    """Write the values of dependent joints."""
+    """Write the values of dependent joints into ``q``: factor times the value of another joint, plus an offset."""
     t = packing.view_tables(ints, reals)
     for k in range(ints[packing.FOLLOWERS]):
         q[t.follower_i[k, 0]] = q[t.follower_i[k, 1]] * t.follower_f[k, 0] + t.follower_f[k, 1]
@@ -205,8 +218,9 @@ def follow(ints, reals, q):
 @kernel
 def begin_start(ints, reals, work, numbers, index, q):
     """
-    Write start ``index`` of a search into q; joints without a column keep the values of start 0.
+    Write start ``index`` of a search into ``q``; joints that the solve does not move keep the values of start 0.
 
+    :param numbers: as for :func:`run`.
     :returns: False if the time is up; then q is not written.
     """
     deadline = numbers[DEADLINE]
@@ -242,7 +256,14 @@ def begin_start(ints, reals, work, numbers, index, q):
 
 @kernel
 def judge(ints, reals, work, q, within, square, iterations, limit):
-    """Return GO_ON, FOUND or GIVE_UP for a state of a search; undo the last step if it polished nothing."""
+    """
+    Decide how a search continues at a measured state; if the last polishing step gained nothing, undo it in ``q``.
+
+    :param within: whether every task is within its precision.
+    :param square: squared residual of the state.
+    :param iterations, limit: steps of this start so far, and their largest number.
+    :returns: GO_ON, FOUND, or GIVE_UP for the next start.
+    """
     w = packing.view_workspace(ints, work)
     polished = w.scalars[POLISHED]
     if polished > 0.0:
@@ -276,7 +297,7 @@ def judge(ints, reals, work, q, within, square, iterations, limit):
 
 @kernel
 def is_near(ints, reals, work):
-    """Return whether the tips are within the requested distance of their targets, over the selected rows."""
+    """Return whether the distances of all tips to their targets add up to MAX_DISTANCE at most, in METRIC."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     if math.isinf(w.options[packing.MAX_DISTANCE]):
         return True
@@ -293,7 +314,7 @@ def is_near(ints, reals, work):
 
 @kernel
 def squared_residual(ints, reals, work):
-    """Return the squared norm of the residual of all sets."""
+    """Return the squared norm of the weighted residual of all sets, as :func:`task_rows.fill_rows` wrote it."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     total = 0.0
     for g in range(ints[packing.SETS]):

@@ -32,10 +32,12 @@ DEPENDENT = 1e-8
 @kernel
 def add_row(basis, rank, row, tolerance):
     """
-    Append the part of a row outside of a basis to the basis; return the new rank.
+    Append the normalized part of ``row`` outside of a basis to the basis; return the new rank.
 
+    :param basis: (., n) whose first ``rank`` rows are orthonormal.
+    :param rank: number of these rows.
     :param row: (n,) not changed.
-    :param tolerance: share of the row's length below which nothing is new.
+    :param tolerance: share of the row's length below which nothing is appended.
     """
     if rank == basis.shape[0]:
         return rank
@@ -51,12 +53,12 @@ def add_row(basis, rank, row, tolerance):
 @kernel
 def least_step(out, rows, right, basis, factors, columns, upper):
     """
-    Write the shortest step of all steps with the least residual, by rank.
+    Write the shortest x of all that minimise |rows x - right|; dependent rows are left out by rank.
 
-    :param out: (n,) step.
+    :param out: (n,) x.
     :param rows: (m, n), overwritten.
     :param right: (m,) right side.
-    :param basis, factors: (m, n) and (n, m) scratch: B and L^T.
+    :param basis, factors: (m, n) and (n, m) scratch: B and L^T of rows = L B.
     :param columns, upper: (n, m) and (n, n) scratch: orthonormal columns of L as rows, and their triangle.
     """
     m, n = rows.shape

@@ -80,7 +80,11 @@ def is_needed(ints):
 
 @kernel
 def begin(ints, reals, work, q):
-    """Store the state and the errors before a step; the errors are the last measured ones."""
+    """
+    Store the state ``q`` and the error of each set before a step, and set ``travel`` to zero.
+
+    The errors come from the last measurement. Without several strict priorities only ``travel`` is reset.
+    """
     w = packing.view_workspace(ints, work)
     vectors.fill(w.travel, 0.0)
     if not is_needed(ints):
@@ -94,9 +98,9 @@ def begin(ints, reals, work, q):
 @kernel
 def next_trial(ints, reals, work, q):
     """
-    Judge the last measured state and move the joints to the next trial; see the method.
+    Judge the last measured state ``q`` and move the joints to the next trial, see the method of the module.
 
-    :returns: True if the joints moved; the caller must then measure again.
+    :returns: True if the joints moved, so that the caller must measure again; False if ``q`` is accepted.
     """
     w = packing.view_workspace(ints, work)
     last = ints[packing.SETS] - 1
@@ -136,7 +140,7 @@ def next_trial(ints, reals, work, q):
 
 @kernel
 def all_gained(ints, reals, work, q, level):
-    """Return whether each set above a level is met, or has at most ``COST`` of its error left."""
+    """Return whether each set before set ``level`` is met, or has at most ``COST`` of its error left."""
     w = packing.view_workspace(ints, work)
     for g in range(level):
         before = w.set_errors[packing.BEFORE, g]
@@ -149,7 +153,7 @@ def all_gained(ints, reals, work, q, level):
 
 @kernel
 def is_protected(ints, reals, work, q, level):
-    """Return whether the sets above a level meet their bounds and no joint moved too far."""
+    """Return whether no joint moved too far, and each set before set ``level`` kept enough of its progress."""
     w = packing.view_workspace(ints, work)
     for g in range(level):
         alone = w.set_errors[packing.ALONE, g]
@@ -162,7 +166,7 @@ def is_protected(ints, reals, work, q, level):
 
 @kernel
 def is_too_far(ints, reals, work):
-    """Return whether a joint moved further since the step began than it may in one."""
+    """Return whether a joint moved further since the step began than :func:`longest_way` permits in one step."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     for v in range(ints[packing.VARIABLES]):
         longest = longest_way(ints, t.variable_i, t.variable_f, v)
@@ -173,7 +177,11 @@ def is_too_far(ints, reals, work):
 
 @inline_kernel
 def longest_way(ints, variable_i, variable_f, v):
-    """Return the largest motion of a joint in one step [rad or m]."""
+    """
+    Return the largest motion of joint v in one step [rad or m], its largest step unless these are ignored.
+
+    A turning joint has half a turn at most; the way of a slide may be infinite.
+    """
     longest = math.pi if variable_i[v, packing.VARIABLE_TURNS] == 1 else math.inf
     if ints[packing.IGNORE_MAX_STEPS] == 0:
         longest = min(longest, variable_f[v, packing.VARIABLE_MAX_STEP])
@@ -182,7 +190,7 @@ def longest_way(ints, variable_i, variable_f, v):
 
 @kernel
 def start_together(ints, reals, work, q, level):
-    """Move from the start of the step by the motions of all sets down to a level."""
+    """Move ``q`` from the start of the step by the motions of the sets 0 to ``level`` at once."""
     w = packing.view_workspace(ints, work)
     w.scalars[LEVEL], w.scalars[TOGETHER] = level, 1.0
     vectors.copy(q, w.before)
@@ -195,7 +203,11 @@ def start_together(ints, reals, work, q, level):
 
 @kernel
 def start_level(ints, reals, work, q, level):
-    """Move from the stored state by the motion of a set, or by a share of it."""
+    """
+    Move ``q`` from the last accepted state (``kept``) by the motion of set ``level``, or by SHARE of it.
+
+    SHARE is reduced if a joint would move too far since the step began.
+    """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     w.scalars[LEVEL], w.scalars[CORRECTED], w.scalars[LEFT] = level, 0.0, math.inf
     w.scalars[TOGETHER] = 0.0
@@ -218,7 +230,7 @@ def start_level(ints, reals, work, q, level):
 
 @kernel
 def keep(ints, reals, work, q, level):
-    """Store the state at the end of a level and the errors of its own set."""
+    """Store the state ``q`` as accepted for set ``level``, with the error and the residual of this set."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     vectors.copy(w.kept_travel, w.travel)
     vectors.copy(w.kept, q)
@@ -237,7 +249,7 @@ def keep(ints, reals, work, q, level):
 @kernel
 def correct(ints, reals, work, q, level):
     """
-    Move the joints so that the sets above a level get their stored errors back.
+    Move ``q`` so that the sets of higher priority than set ``level`` get their stored errors back.
 
     :returns: False if the last correction did not help, or if the limit of corrections is reached.
     """
@@ -260,7 +272,11 @@ def correct(ints, reals, work, q, level):
 
 @kernel
 def subtract_reference(ints, reals, work, q, g):
-    """Subtract from the residual of a set its value at the end of its own level; return the squared norm."""
+    """
+    Subtract the stored residual of set ``g`` from its residual; return the squared norm of the difference.
+
+    The residual was stored by :func:`keep` when the motion of this set was accepted.
+    """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     first = t.set_i[g, packing.SET_ROW]
     row, margin = first, t.set_i[g, packing.SET_MARGIN]
@@ -282,7 +298,7 @@ def subtract_reference(ints, reals, work, q, g):
 
 @kernel
 def set_error(ints, reals, work, q, g):
-    """Return the norm of a set's weighted residual in the state that was measured last."""
+    """Return the norm of the weighted residual of set ``g`` at the last measured state, with its limit margins."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     square = margins_left(ints, reals, q, g)
     first = t.set_i[g, packing.SET_ELEMENT]
@@ -297,7 +313,7 @@ def set_error(ints, reals, work, q, g):
 
 @kernel
 def margins_left(ints, reals, q, g):
-    """Return the sum of squared motions that would take all joints out of the limit margins of a set."""
+    """Return the sum of squared motions that would take all joints out of the limit margins of set ``g``."""
     t = packing.view_tables(ints, reals)
     square = 0.0
     first = t.set_i[g, packing.SET_MARGIN]
@@ -309,7 +325,11 @@ def margins_left(ints, reals, q, g):
 
 @kernel
 def is_met(ints, reals, work, q, g):
-    """Return whether the last measured state meets all tasks of a set with nonzero weight, and its margins."""
+    """
+    Return whether all tasks of set ``g`` are nearer than ``MET``, and its joints outside of the limit margins.
+
+    Errors with zero weight do not count.
+    """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     first = t.set_i[g, packing.SET_ELEMENT]
     for e in range(first, first + t.set_i[g, packing.SET_ELEMENTS]):

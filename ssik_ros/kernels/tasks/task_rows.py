@@ -24,9 +24,9 @@ from ssik_ros.kernels.tasks import packing
 @kernel
 def fold(out, run, slot_i, slot_f, poses, q, moved, spare):
     """
-    Write the pose of the last object of a run; each object is placed in the object before it.
+    Write the pose of the last object of a run into ``out``; each object is placed in the object before it.
 
-    :param out: (12,).
+    :param out: (12,); the identity for an empty run.
     :param run: (k,) slots, from the outermost on.
     :param slot_i, slot_f: kind, place of the value, and screw lead per radian of each slot.
     :param poses: (S, 12) local poses.
@@ -50,7 +50,11 @@ def fold(out, run, slot_i, slot_f, poses, q, moved, spare):
 
 @kernel
 def add_motion(out, slot_i, lead, q, slot):
-    """Multiply a pose (12,) in place by the motion of a joint."""
+    """
+    Multiply the pose ``out`` (12,) in place by the motion of the joint ``slot``.
+
+    :param lead: translation along z for a unit of the joint value.
+    """
     kind, at = slot_i[slot, packing.SLOT_KIND], slot_i[slot, packing.SLOT_Q]
     if kind == layout.SPHERICAL:
         tree.turn_by_quaternion(out, q, at)
@@ -64,7 +68,12 @@ def add_motion(out, slot_i, lead, q, slot):
 
 @kernel
 def prepare(ints, reals, work, poses, q):
-    """Write the placements of all nodes and frames, from the poses and joint values that do not change in a solve."""
+    """
+    Write the fixed placements of all nodes, and of base, target and tip of each task, once for each solve.
+
+    :param poses: (S, 12) local poses of all objects.
+    :param q: (nq,) joint values; joints that the solve does not move are folded into the placements.
+    """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     for i in range(ints[packing.NODES]):
         run = vector(ints, ints[packing.AT_RUN] + t.node_run[i, 0], t.node_run[i, 1])
@@ -83,9 +92,9 @@ def prepare(ints, reals, work, poses, q):
 @kernel
 def measure(ints, reals, work, q):
     """
-    Write poses, frames, errors and maps at some joint values; return whether every task is within its precision.
+    Write poses, frames, errors and maps at the joint values ``q``; return whether every task is within its precision.
 
-    Also writes the largest linear and angular error into ``scalars``.
+    Also writes the largest linear and angular error into ``scalars``. Residual and Jacobian need :func:`fill_rows`.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     tree.forward(t.node_i, w.node_f, q, w.poses)
@@ -107,7 +116,7 @@ def measure(ints, reals, work, q):
 
 @kernel
 def task_error(ints, reals, work, e):
-    """Write frames, the six error components, the maps and the two distances of one task."""
+    """Write frames, maps, six error components, and linear and angular error of task ``e`` at measured poses."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     frames = matrix(work, ints[packing.AT_FRAMES] + packing.FRAMES_SIZE * e, 3, 12)
     maps = matrix(work, ints[packing.AT_MAPS] + packing.MAPS_SIZE * e, 3, 9)
@@ -123,7 +132,11 @@ def task_error(ints, reals, work, e):
 
 @kernel
 def fill_rows(ints, reals, work, q):
-    """Write residual and Jacobian of all sets where :func:`measure` was called last; limit rows come last."""
+    """
+    Write residual and Jacobian of all sets at ``q``, where :func:`measure` was called last.
+
+    The rows of limit margins follow the tasks of their set. ``counts`` gets the number of rows of each set.
+    """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     for g in range(ints[packing.SETS]):
         row = t.set_i[g, packing.SET_ROW]
@@ -140,7 +153,7 @@ def fill_rows(ints, reals, work, q):
 
 @kernel
 def margin_row(variable_i, variable_f, q, v, jacobian, residual, row):
-    """Write the row of a joint that is nearer to a limit than its margin, if it is; return the next free row."""
+    """Write row ``row`` for joint v if it is nearer to a limit than its margin; return the next free row."""
     way = way_out_of_margin(variable_i, variable_f, q, v)
     if way == 0.0:
         return row
@@ -152,7 +165,7 @@ def margin_row(variable_i, variable_f, q, v, jacobian, residual, row):
 
 @kernel
 def way_out_of_margin(variable_i, variable_f, q, v):
-    """Return the signed motion that takes a joint out of the margin of a limit; 0 if the joint is outside."""
+    """Return the signed motion that takes joint v out of its limit margins [rad or m]; 0 if it is outside of them."""
     value = q[variable_i[v, packing.VARIABLE_Q]]
     margin = variable_f[v, packing.VARIABLE_MARGIN]
     below = variable_f[v, packing.VARIABLE_LOWER] + margin - value
@@ -168,7 +181,11 @@ def way_out_of_margin(variable_i, variable_f, q, v):
 
 @inline_kernel
 def write_errors(t, w, e, out, row):
-    """Write the selected, weighted errors of one task into ``out`` from ``row`` on; return the next free row."""
+    """
+    Write the selected, weighted errors of task ``e`` into ``out`` from ``row`` on; return the next free row.
+
+    :param t, w: tables and workspace of the packed task sets, measured.
+    """
     mask = t.task_i[e, layout.CONSTRAINT_MASK]
     for k in range(6):
         if (mask >> k) & 1:
@@ -179,7 +196,11 @@ def write_errors(t, w, e, out, row):
 
 @kernel
 def rows_of_task(ints, reals, work, e, row):
-    """Write the selected, weighted rows of one task; return the next free row."""
+    """
+    Write residual and Jacobian of the selected, weighted rows of task ``e`` from ``row`` on.
+
+    Return the next free row.
+    """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     first = row
     row = write_errors(t, w, e, w.residual, row)

@@ -54,7 +54,7 @@ LIMIT_HIT = 64
 
 @inline_kernel
 def fading_damping(square):
-    """Return the damping for a squared residual: it grows with the error, and fades with it."""
+    """Return the damping for a squared residual: from LEAST_DAMPING without error, at most about LARGEST_DAMPING."""
     return (
         min(square * (QUARTIC_DAMPING * square + QUADRATIC_DAMPING), LARGEST_DAMPING)
         + LEAST_DAMPING
@@ -64,11 +64,13 @@ def fading_damping(square):
 @kernel
 def compute_step(ints, reals, work, q, damping, sets):
     """
-    Write the joint step, divided by the scales, into ``move`` for the rows of :func:`task_rows.fill_rows`.
+    Write the joint step of all sets, divided by the joint scales, into ``move`` of the workspace.
+
+    It uses the rows of :func:`task_rows.fill_rows`, and scales the Jacobian in place.
 
     :param damping: used for every set instead of its own method, unless it is ``OWN_DAMPING``.
     :param sets: number of sets that take part, from the first on; if all do, ``levels`` gets the motion of each.
-    :returns: reason bits.
+    :returns: reason bits: CANNOT_INVERT, LIMIT_HIT, or 0.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     nv = ints[packing.VARIABLES]
@@ -100,7 +102,13 @@ def compute_step(ints, reals, work, q, damping, sets):
 
 @kernel
 def add_level(ints, reals, work, q, g, rank, damping):
-    """Add the step of a set in the complement of the basis to ``move``; return reason bits and the new rank."""
+    """
+    Add the step of set ``g`` to ``move``, without motion along the first ``rank`` rows of ``basis``.
+
+    So the sets of higher priority keep their errors to first order. Joints stop at their limits.
+
+    :returns: reason bits, and the new rank, as axes of stopped joints join the basis.
+    """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     nv = ints[packing.VARIABLES]
     m = int(w.counts[g])
@@ -138,7 +146,7 @@ def add_level(ints, reals, work, q, g, rank, damping):
 
 @kernel
 def write_right_side(ints, reals, work, g):
-    """Write e - J move of a set into ``right``."""
+    """Write the residual that ``move`` leaves in set ``g``, e - J move, into ``right``."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     first = t.set_i[g, packing.SET_ROW]
     for a in range(int(w.counts[g])):
@@ -150,7 +158,11 @@ def write_right_side(ints, reals, work, g):
 
 @kernel
 def project(ints, reals, work, g, rank):
-    """Write the rows of a set into ``projected``, without their parts along the first ``rank`` rows of the basis."""
+    """
+    Write the rows of set ``g`` into ``projected``, without their parts along the first ``rank`` rows of ``basis``.
+
+    Rows of which only rounding is left become zero.
+    """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     nv, m = ints[packing.VARIABLES], int(w.counts[g])
     first = t.set_i[g, packing.SET_ROW]
@@ -166,7 +178,12 @@ def project(ints, reals, work, g, rank):
 
 @kernel
 def invert(ints, reals, work, g, projected, damping):
-    """Write into ``step`` the inverse of a set's rows times the right side."""
+    """
+    Write the inverse of the rows of set ``g``, by the method of the set, times ``right`` into ``step``.
+
+    :param projected: True uses the rows in ``projected``, False the rows of the Jacobian.
+    :param damping: if not negative, damped least squares with this damping replace the method.
+    """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     nv, m = ints[packing.VARIABLES], int(w.counts[g])
     place = ints[packing.AT_PROJECTED]
@@ -195,7 +212,11 @@ def invert(ints, reals, work, g, projected, damping):
 
 @kernel
 def gradient_step(rows, right, error, step):
-    """Write a J^T right with the length a that minimises |error - a J J^T error|."""
+    """
+    Write a J^T right into ``step``, with the length a that minimises |error - a J J^T error|.
+
+    :param rows: (m, nv) J.
+    """
     m, nv = rows.shape
     above, below = 0.0, 0.0
     for v in range(nv):
@@ -220,9 +241,12 @@ def gradient_step(rows, right, error, step):
 @inline_kernel
 def overshoot(variable_i, variable_f, held, q, v, way):
     """
-    Return by how much a joint would end beyond a limit [rad or m]: positive above the upper one, 0 inside.
+    Return by how much joint v would end beyond a limit [rad or m]: positive above the upper one, 0 inside.
 
-    :param held: 1 for joints that stop at a limit already.
+    It is 0 for joints without limits.
+
+    :param held: 1 for joints that stop at a limit already, which also return 0.
+    :param q: (nq,) joint values before the motion.
     :param way: motion of the joint, divided by its scale.
     """
     if variable_i[v, packing.VARIABLE_LIMITED] == 0 or held[v] == 1.0:
@@ -237,7 +261,13 @@ def overshoot(variable_i, variable_f, held, q, v, way):
 
 @kernel
 def stop_at_limits(ints, reals, work, q, rank):
-    """Put the planned motion of joints beyond a limit on that limit, and add their axes to the basis; return its new rank."""
+    """
+    Put the planned motion (``move``) of joints that ``step`` takes beyond a limit on this limit.
+
+    Their axes are added to ``basis``, and they are marked in ``held`` and ``hits``.
+
+    :returns: the new rank of the basis; unchanged if it leaves no motion of these joints.
+    """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     nv = ints[packing.VARIABLES]
     for v in range(nv):
@@ -263,7 +293,11 @@ def stop_at_limits(ints, reals, work, q, rank):
 
 @kernel
 def shorten_level(ints, reals, work, q):
-    """Shorten the motion of a level, which started inside the limits, until it ends inside."""
+    """
+    Shorten the motion of the present set, from ``level`` to ``move`` plus ``step``, until it ends inside the limits.
+
+    The result is written into ``move``.
+    """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     nv = w.move.shape[0]
     for v in range(nv):
@@ -281,7 +315,11 @@ def shorten_level(ints, reals, work, q):
 
 @kernel
 def nested_step(ints, reals, work, q, damping):
-    """Write the joint step of nested priorities into ``move``, divided by the scales; return reason bits."""
+    """
+    Write the joint step of nested priorities into ``move``, divided by the joint scales; return reason bits.
+
+    :param damping: as for :func:`compute_step`.
+    """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     nv = ints[packing.VARIABLES]
     reason = 0
@@ -314,7 +352,11 @@ def nested_step(ints, reals, work, q, damping):
 
 @kernel
 def drop_joint(ints, reals, work, q, v, beyond):
-    """Send a joint to the limit that it would cross, and take it out of the rows of all sets."""
+    """
+    Send joint v to the limit that it would cross, and take it out of residual and Jacobian of all sets.
+
+    :param beyond: by how much it would cross the limit; positive at the upper one.
+    """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     limit = packing.VARIABLE_UPPER if beyond > 0.0 else packing.VARIABLE_LOWER
     way = t.variable_f[v, limit] - q[t.variable_i[v, packing.VARIABLE_Q]]
@@ -329,9 +371,11 @@ def drop_joint(ints, reals, work, q, v, beyond):
 @kernel
 def apply_step(ints, reals, work, q):
     """
-    Move the joints by ``move``, shortened where a joint would move further than its largest step; return reason bits.
+    Move the joints ``q`` by ``move`` times their scales; shorten the whole motion if a joint would move too far.
 
-    The direction is kept. No turning joint moves further than half a turn, whatever the largest steps.
+    Each joint has a largest step, and no turning joint moves further than half a turn.
+
+    :returns: STEPS_TOO_BIG if a largest step was exceeded, even if largest steps are ignored; else 0.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     nv = ints[packing.VARIABLES]
@@ -352,9 +396,9 @@ def apply_step(ints, reals, work, q):
 @kernel
 def displace(ints, reals, work, q, share):
     """
-    Move the joints by a share of ``step``, clamped to their limits; add the motion before clamping to ``travel``.
+    Move the joints ``q`` by a share of ``step``, clamped to their limits; add the motion before clamping to ``travel``.
 
-    :param share: factor on ``step`` [rad or m], which :func:`apply_step` or a level wrote.
+    :param share: factor on ``step`` [rad or m]; the caller has written ``step``.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     for v in range(ints[packing.VARIABLES]):

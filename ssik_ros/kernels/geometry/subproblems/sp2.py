@@ -53,7 +53,7 @@ PARALLEL_SQUARE = 1e-18
 @inline_kernel
 def squared_height(k1, p, k2, q, c, sign):
     """
-    Return (w (1 - c^2))^2, and the e of the form that was used.
+    Return (w (1 - c^2))^2 and e = 1 - sign k1.p, where w is the component of z along k1 x k2; step 2 of the method.
 
     :param k1, k2, p, q: unit vectors.
     :param c: k1.k2.
@@ -69,7 +69,7 @@ def squared_height(k1, p, k2, q, c, sign):
 @inline_kernel
 def solve(k1, p, k2, q):
     """
-    Return (outcome, t1, t2, t1', t2'): the two pairs with R(k1, t1) p = R(k2, t2) q.
+    Return (outcome, t1, t2, t1', t2'): the two pairs (t1, t2) and (t1', t2') with R(k1, t1) p = R(k2, t2) q.
 
     :param k1, k2: unit axes.
     :param p, q: vectors.

@@ -38,9 +38,9 @@ from ssik_ros.kernels.geometry.subproblems.sp1 import angle_between
 @kernel
 def solve(out, p0, k1, p1, k2, p2, k3, p3, zeros):
     """
-    Write the triples (t1, t2, t3) and return (outcome, count).
+    Write the triples with p0 + R(k1, t1) p1 = R(k2, t2) (p2 + R(k3, t3) p3); return (outcome, count).
 
-    :param out: (4, 3) triples.
+    :param out: (4, 3) rows (t1, t2, t3) [rad]; only the first ``count`` rows are valid.
     :param p0, p1, p2, p3: vectors.
     :param k1, k2, k3: unit axes.
     :param zeros: (4,) scratch.

@@ -87,7 +87,7 @@ def split_rank_one(a, b, d):
 @kernel
 def _eliminate_rank_one(out, first, second, a, b, d, scale):
     """
-    Write the pairs for a matrix b of rank one; return (outcome, count).
+    Write the pairs of angles for a matrix b of rank one; return (outcome, 4), as double solutions are written twice.
 
     :param out: (4, .) pairs; ``first`` is the column of a's angle, ``second`` the column of b's angle.
     :param a, b: 2x2 matrices as tuples, row by row.

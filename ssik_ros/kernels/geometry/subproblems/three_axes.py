@@ -72,7 +72,7 @@ def squared_height(h1, h2, h3, image, sign):
 @inline_kernel
 def middle_angles(h1, h2, h3, image):
     """
-    Return (outcome, t2, t2') with h1 . R(h2, t2) h3 = h1 . image.
+    Return (outcome, t2, t2'): both angles t with h1 . R(h2, t) h3 = h1 . image, or the nearest angle twice.
 
     :param h1, h2, h3, image: unit vectors.
     """
