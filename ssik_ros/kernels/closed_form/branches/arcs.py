@@ -90,7 +90,7 @@ class Interval(NamedTuple):
 @inline_kernel
 def places_needed(last):
     """
-    Return the number of places for a search.
+    Return the number of places (values of the held joint with their branches) that a search may write.
 
     :param last: index of the last scanned place.
     """
@@ -100,7 +100,7 @@ def places_needed(last):
 @inline_kernel
 def stack_size(last):
     """
-    Return the size of the stack of a search.
+    Return the size of the stack of intervals of a search, in numbers.
 
     :param last: index of the last scanned place.
     """
@@ -131,6 +131,11 @@ def _step(places, ranges, n, interval, joint):
     """
     Return how a joint moves over an interval, for all branches in lanes; angles are modulo 2 pi [rad].
 
+    :param places: flat table of places, see :mod:`held_branches`.
+    :param ranges: from :func:`held_branches.write_ranges`.
+    :param n: number of joints.
+    :param interval: an :class:`Interval` from place a to b, with p before and r after.
+    :param joint: index of the joint.
     :returns: angle at a relative to the middle of the range; changes from a to b, from p to a, from b to r; largest
         deviation of the joint from its chord.
     """
@@ -176,7 +181,11 @@ def _shares_inside(start, change, reach):
 
 @inline_kernel
 def _rooms(places, n, interval):
-    """Return the rooms of all branches at a and at b, and a mask of the branches with known negative rooms at both."""
+    """
+    Return the rooms of all branches at a and at b, and a mask of the branches with known negative rooms at both.
+
+    A room is 0 if the branch exists, else minus its residual; -inf if it is not known.
+    """
     a = lanes.load(places, hb.row_at(interval.a, n + hb.RESIDUAL_ROW, n))
     b = lanes.load(places, hb.row_at(interval.b, n + hb.RESIDUAL_ROW, n))
     return a, b, (a < 0.0) & (b < 0.0) & (a > -math.inf) & (b > -math.inf)
@@ -187,7 +196,7 @@ def existing(places, n, interval):
     """
     Return the bits of the branches that may exist between two places.
 
-    :param places: flat table of places.
+    :param places: flat table of places, see :mod:`held_branches`.
     :param n: number of joints.
     :param interval: interval between the two places.
     """
@@ -207,7 +216,13 @@ def existing(places, n, interval):
 
 @inline_kernel
 def _stays(start, change, bend, half):
-    """Return a mask of the branches that keep a joint within its range from a to b; for arguments see :func:`_step`."""
+    """
+    Return a mask of the branches that keep a joint within its range from a to b.
+
+    :param start, change: angle at a relative to the middle of the range, and its change to b [rad].
+    :param bend: largest deviation from the chord [rad].
+    :param half: half the width of the range [rad].
+    """
     there = lanes.greater(lanes.absolute(start), lanes.absolute(start + change))
     return there + bend <= half
 
@@ -252,7 +267,7 @@ def is_doubtful(places, ranges, n, interval):
     """
     Return whether an arc of some branch may lie between two places without having been sampled.
 
-    :param places: flat table of places.
+    :param places: flat table of places, see :mod:`held_branches`.
     :param ranges: from :func:`held_branches.write_ranges`.
     :param n: number of joints.
     :param interval: interval between the two places.
@@ -319,11 +334,11 @@ def bridge(places, ranges, n, p, a, b, r, wanted):
 @kernel
 def _inherit(places, ranges, n, p, a, b, r, other):
     """
-    Mark branches of a place as hit if they are hit at its neighbour and stay within the limits between both.
+    Mark as hit, at one end of an interval, the branches that are hit at the other end and stay within limits between.
 
     :param places, ranges, n: as for :func:`is_doubtful`.
     :param p, a, b, r: places of an :class:`Interval`.
-    :param other: the neighbour, a or b; the place is the other end.
+    :param other: the end with the hits, a or b; the bits of the other one of both are changed.
     """
     at = a + b - other
     hit = hb.bits_at(places, at, hb.HIT_BITS, n)
@@ -390,7 +405,7 @@ def choose_values(places, ranges, n, pending, stack, size, values):
 @kernel
 def take_in(places, ranges, n, pending, stack, size, count, parts, first):
     """
-    Sample the places that were written for the chosen values, and put the intervals between them on the stack.
+    Append candidates at the new places to ``pending``, link the places, and put the intervals between on the stack.
 
     :param places, ranges, n, pending, stack, size: as for :func:`choose_values`.
     :param count, parts: number of intervals, and number of values in each.
@@ -414,10 +429,13 @@ def take_in(places, ranges, n, pending, stack, size, count, parts, first):
 @kernel
 def _keep_chain(places, ranges, n, pending, chain, count):
     """
-    Sample the new places between two old ones, except branches on a stretch that has been sampled already.
+    Link the new places between two old ones and append their candidates to ``pending``.
+
+    Branches that stay within the limits up to a place where they are hit are left out.
 
     :param places, ranges, n, pending: as for :func:`choose_values`.
     :param chain: place before, first end, ``count`` new places, other end, place after.
+    :param count: number of new places.
     """
     for k in range(1, count + 2):
         places[hb.number_at(chain[k], hb.NEXT, n)] = float(chain[k + 1])

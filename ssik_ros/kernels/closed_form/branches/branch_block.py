@@ -33,14 +33,14 @@ exist."""
 
 @inline_kernel
 def integers(address, part):
-    """Return the integers of one part of a block, such as COUNTERS, as a view."""
+    """Return a view of the integers of one part, such as COUNTERS, of the block at a memory address."""
     head = integers_at(address, 0, HEAD)
     return integers_at(address, head[2 * part], head[2 * part + 1])
 
 
 @inline_kernel
 def floats(address, part):
-    """Return the real numbers of one part of a block, such as ROWS, as a view."""
+    """Return a view of the real numbers of one part, such as ROWS, of the block at a memory address."""
     head = integers_at(address, 0, HEAD)
     return floats_at(address, head[2 * part], head[2 * part + 1])
 

@@ -130,7 +130,7 @@ def bits_at(places, at, what, n):
 @inline_kernel
 def margin(value, center, half):
     """
-    Return the distance of an angle to the limits of a joint, modulo 2 pi [rad]; negative outside the limits.
+    Return the distance of an angle to the nearer limit of a joint, modulo 2 pi [rad]; negative outside the limits.
 
     :param value: the angle [rad].
     :param center, half: middle and half width of the range; the half width is infinite if the range covers a full turn.
@@ -145,7 +145,7 @@ def write_ranges(ranges, ints, reals):
 
     :param ranges: (ranges_size(n),) out: middles, then half widths [rad], infinite if the range covers a full turn;
         number of joints with limits; their indices, narrow ranges first because they decide most.
-    :param ints, reals: the plan.
+    :param ints, reals: integers and real numbers of the arm's plan, see :mod:`search`.
     """
     n, count = ints[search.N], 0
     for k in range(n):
@@ -170,7 +170,7 @@ def prepare(ranges, ints, reals, g, scratch):
     Write the numbers that all values of the held joint share.
 
     :param ranges: (ranges_size(n),) out.
-    :param ints, reals: the plan.
+    :param ints, reals: integers and real numbers of the arm's plan, see :mod:`search`.
     :param g: (12,) G of the seven joints.
     :param scratch: (scratch_size(n),) scratch.
     """
@@ -218,12 +218,13 @@ def write_by_lanes(places, first, count, ints, reals, scratch):
     Write the joints and the marks of places; return a bit mask of the values that this kernel cannot solve.
 
     Marks are in the rows of the rooms: 1 if a subproblem was tangent or out of reach, else 0. If
+
     :func:`is_done_by_lanes` is False, nothing is written and the mask is EVERY.
 
     :param places: flat table of places.
     :param first: index of the first place to write.
-    :param count: number of values in the scratch at VALUES, at most eight.
-    :param ints, reals: the plan.
+    :param count: number of values in the scratch at VALUES, at most eight; the other values are overwritten.
+    :param ints, reals: integers and real numbers of the arm's plan, see :mod:`search`.
     :param scratch: scratch after :func:`prepare`.
     """
     n = ints[search.N]
@@ -288,7 +289,7 @@ def take_candidates(places, at, raw, count, n):
 
 @inline_kernel
 def _are_same(raw, a, b, n):
-    """Return whether two candidates are bitwise equal."""
+    """Return whether rows a and b of ``raw`` are bitwise equal in n joints."""
     same = True
     for k in range(n):
         same = same and raw[a, k] == raw[b, k]
@@ -300,9 +301,9 @@ def write_margins(run, places, at, ranges, rounding, scratch):
     """
     Write the margins of the branches of a place, replace its marks by rooms, and write which branches are inside.
 
-    No branch of the place counts as hit then.
+    A room is 0 if the branch exists, else minus its residual; -inf if it is not checked. All hits are cleared.
 
-    :param run: arrays of the search, a :class:`search.BranchRun`.
+    :param run: a :class:`search.BranchRun`, the arrays of the search.
     :param places: flat table of places.
     :param at: index of the place; it has its joints, and marks in place of rooms.
     :param ranges: from :func:`write_ranges`.
@@ -338,7 +339,7 @@ def misses(run, places, at, scratch):
     """
     Return the residuals of the branches of a place, one in each lane: Frobenius norm of FK - T.
 
-    :param run: arrays of the search, a :class:`search.BranchRun`.
+    :param run: a :class:`search.BranchRun`, the arrays of the search.
     :param places, at: table of places, and index of a place with its joints.
     :param scratch: (scratch_size(n),) scratch.
     """
@@ -391,7 +392,13 @@ def keep_place(places, at, least, ranges, pending, n):
 
 @inline_kernel
 def _put_on_limits(pending, start, ranges, n):
-    """Move joints that rounding puts outside the limits onto them; the candidate begins at ``start``."""
+    """
+    Move joints of a waiting candidate that are outside their limits onto them; it begins at offset ``start``.
+
+    :param pending: table of waiting candidates.
+    :param ranges: from :func:`write_ranges`.
+    :param n: number of joints.
+    """
     for k in range(n):
         value, center = pending[start + k], ranges[k]
         beyond = min(0.0, margin(value, center, ranges[n + k]))
@@ -401,7 +408,7 @@ def _put_on_limits(pending, start, ranges, n):
 
 @inline_kernel
 def _waiting_at(index, n):
-    """Return the offset of a waiting candidate: n joint values, then the index of its place."""
+    """Return the offset of waiting candidate ``index`` in ``pending``: n joint values, then the index of its place."""
     return 1 + index * (n + 1)
 
 

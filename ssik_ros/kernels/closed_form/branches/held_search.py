@@ -48,7 +48,7 @@ def scan_size(wanted):
 
 @inline_kernel
 def last_scanned(wanted):
-    """Return the index of the last scanned place; both ends of the range are scanned in addition to the values."""
+    """Return the index of the last scanned place; places 0 and last are the ends of the range, values lie between."""
     return scan_size(wanted) + 1
 
 
@@ -177,7 +177,7 @@ def collect(run, spread, places, stack, scratch):
     """
     Collect candidates for certification: all within limits at the requested values, and at least one on every arc.
 
-    :param run: arrays of the search, after ``begin``.
+    :param run: a :class:`search.BranchRun`, after :func:`search.begin`.
     :param spread, places, stack, scratch: as for :func:`search`.
     :returns: number of tried values, number of candidates at the seed's value, and number of these outside the limits.
     """
@@ -224,7 +224,7 @@ def collect(run, spread, places, stack, scratch):
 
 @inline_kernel
 def _start(spread, value):
-    """Return the seed's value of the held joint, moved into the range; NaN if ``value`` is NaN, for no seed."""
+    """Return ``value``, the seed's value of the held joint, moved into the range in ``spread``; NaN (no seed) stays."""
     # Chains with prismatic joints are not sampled on arcs.
     return into_range(value, spread[LOW], spread[HIGH], False) if value == value else value
 
@@ -234,8 +234,8 @@ def write_places(run, places, first, count, ranges, scratch):
     """
     Write places: the branches, margins and rooms at the values of the held joint in the scratch at VALUES.
 
-    :param run: arrays of the search, after ``begin``.
-    :param places: flat table of places.
+    :param run: a :class:`search.BranchRun`, after :func:`search.begin`.
+    :param places: flat table of places, see :mod:`held_branches`.
     :param first: index of the first place to write.
     :param count: number of values, at most eight.
     :param ranges: from :func:`held_branches.write_ranges`.
@@ -257,7 +257,13 @@ def write_places(run, places, first, count, ranges, scratch):
 
 @inline_kernel
 def _choose_scanned(values, spread, first, count, last):
-    """Write the values of scanned places: the low end of the range, midpoints of equal steps, the high end."""
+    """
+    Write values ``first`` to ``first + count - 1`` of the scanned places into ``values``.
+
+    Value 0 is the low end of the range, value ``last`` the high end; midpoints of equal steps lie between.
+
+    :param spread: (SPREAD,) settings with the range.
+    """
     step = (spread[HIGH] - spread[LOW]) / (last - 1)
     for i in range(count):
         value = spread[LOW] + (first + i - 0.5) * step
@@ -267,7 +273,9 @@ def _choose_scanned(values, spread, first, count, last):
 @kernel
 def _keep_scanned(places, ranges, n, pending, seeded, wanted):
     """
-    Sample the requested values among the scanned places, and at least one place in every run inside the limits.
+    Append to ``pending`` candidates at the requested values, and at least one on each run of places within limits.
+
+    Also link the scanned places, and mark the sampled runs as hit. Both ends of the range are sampled with a tolerance.
 
     :param places, ranges, n, pending: as for :func:`held_branches.keep_place`.
     :param seeded: seed's value of the held joint, which has been sampled; NaN without a seed.
@@ -294,7 +302,9 @@ def _keep_scanned(places, ranges, n, pending, seeded, wanted):
 @kernel
 def _keep_runs(places, ranges, n, pending, last):
     """
-    Sample the runs of scanned places inside the limits that have no sample yet; mark all places of a run as hit.
+    Append a candidate from the middle of each run of scanned places without a hit; mark sampled runs as hit.
+
+    A run is a stretch on which one branch stays within limits. Runs whose middle is an end of the range get none.
 
     :param places, ranges, n, pending: as for :func:`held_branches.keep_place`.
     :param last: index of the last scanned place, counting both ends of the range.
@@ -337,6 +347,8 @@ def _stretch(places, at, n):
     """
     Return the width of an interval of the held joint [rad], and the number of branches within limits at both ends.
 
+    Both are 0 after the last place.
+
     :param places: the values with their branches, a linked list.
     :param at: number of the first value; the interval ends at the next value.
     :param n: number of joints.
@@ -357,10 +369,10 @@ def _choose_more(fill, places, n, wanted, kept):
 
     The goal is one posture for each branch with an arc, at each requested value and at the seed's value.
 
-    :param fill: (fill_size(wanted),) out.
+    :param fill: (fill_size(wanted),) out: values of the held joint [rad].
     :param places, n: places of the search, linked by NEXT in the order of values, and number of joints.
     :param wanted: number of requested values.
-    :param kept: number of postures that wait for certification.
+    :param kept: number of postures within limits that wait for certification.
     """
     met, length, at = 0, 0.0, 0
     while at >= 0:
@@ -387,8 +399,9 @@ def _choose_more(fill, places, n, wanted, kept):
 @kernel
 def _certify(run, pending, seeds, scratch):
     """
-    Certify the waiting candidates and keep the wanted ones, eight at a time.
+    Certify the waiting candidates, eight at a time, and add the wanted ones to the kept branches of the search.
 
+    :param run: a :class:`search.BranchRun`.
     :param pending: as for :func:`held_branches.keep_place`.
     :param seeds: number of leading candidates with the seed's value of the held joint.
     :param scratch: scratch of the search.
@@ -406,8 +419,9 @@ def _certify(run, pending, seeds, scratch):
 @kernel
 def _polish(run, raw, count, held, scratch):
     """
-    Move candidates of a chain that nearly fits a class to solutions of the true chain, in place.
+    Move candidates of a chain that nearly fits a class towards solutions of the true chain, in place.
 
+    :param run: a :class:`search.BranchRun` with the true chain and the target.
     :param raw: (8 or more, n) candidates in the first ``count`` rows.
     :param count: number of candidates.
     :param held: index of a joint that does not move; -1 lets all joints move.

@@ -48,7 +48,7 @@ def slide_range(ints, reals, matrix_t):
     Return the useful range (low, high) of a held prismatic joint [m]; ignore its limits if they exclude all of it.
 
     :param ints, reals: a plan with a prismatic held joint.
-    :param matrix_t: (4, 4) T.
+    :param matrix_t: (4, 4) target pose of the tip.
     """
     n, held = ints[search.N], ints[search.HELD]
     lower, upper = at(plan_places.LOWER, n), at(plan_places.UPPER, n)

@@ -65,7 +65,7 @@ def column_of(branch, column):
 
 @inline_kernel
 def _load_target(scratch):
-    """Return the eight targets as twelve values of lanes: rotation row by row, then translation."""
+    """Return the eight targets in the scratch as twelve values of lanes: rotation row by row, then translation."""
     return (
         lanes.load(scratch, TARGET),
         lanes.load(scratch, TARGET + LANES),
@@ -122,7 +122,7 @@ def write_targets(scratch, g, h, o, values, is_behind, is_reversed):
 
 @inline_kernel
 def _store_angle(scratch, arm, joint, y, x):
-    """Write the angle of the vector (x, y) for one joint of an arm posture; write and return its sine and cosine."""
+    """Write angle, sine and cosine of the vector (x, y) for one joint of arm posture ``arm``; return sine, cosine."""
     s, c = lane_angles.turned_by(y, x)
     start = ARMS + (arm * ARM + 3 * joint) * LANES
     lanes.store(scratch, start, lanes.arc_tangent(y, x))
@@ -133,7 +133,7 @@ def _store_angle(scratch, arm, joint, y, x):
 
 @inline_kernel
 def _load_angle(scratch, arm, joint):
-    """Return sine and cosine of a joint of an arm posture."""
+    """Return sine and cosine of joint 0 to 2 of arm posture ``arm``, one lane for each value of the held joint."""
     start = ARMS + (arm * ARM + 3 * joint) * LANES
     return lanes.load(scratch, start + LANES), lanes.load(scratch, start + 2 * LANES)
 
@@ -151,7 +151,7 @@ def _write_arms(scratch, axes, points, special):
 
     :param scratch: (SCRATCH,) with the targets.
     :param axes, points: (18,) the free joints in the order of the class.
-    :param special: (6,) W and A.
+    :param special: (6,) W, where axes 4, 5 and 6 meet, and A, where axes 1 and 2 meet.
     """
     h1, h2, h3 = triple(axes, 0), triple(axes, 1), triple(axes, 2)
     o3, w, a = triple(points, 2), triple(special, 0), triple(special, 1)
@@ -252,7 +252,7 @@ def write_branches(scratch, axes, points, special):
     :param scratch: (SCRATCH,) with the targets of :func:`write_targets`; :func:`column_of` gives the places of the
         branches.
     :param axes, points: (18,) the free joints in the order of the class.
-    :param special: (6,) W and A.
+    :param special: (6,) W, where axes 4, 5 and 6 meet, and A, where axes 1 and 2 meet.
     """
     useless = _write_arms(scratch, axes, points, special)
     for arm in range(4):

@@ -138,7 +138,7 @@ def _area(n):
 
 @inline_kernel
 def _kept_at(n, row):
-    """Return the offset of a kept branch: a row of n + 3 numbers; the sort keys begin after the last row."""
+    """Return the offset in ``work`` of kept branch ``row``: n + 3 numbers; the sort keys begin after the last row."""
     return _area(n) + lane_pipeline.area_size(n) + row * (n + 3)
 
 
@@ -157,7 +157,7 @@ def pack_plan(
     Return the real numbers of a plan.
 
     :param axes, points: (n, 3) chain on which candidates are certified.
-    :param home: (12,) M.
+    :param home: (12,) M, pose of the tip with all joints at zero: rotation row by row, then translation.
     :param lower, upper: (n,) limits.
     :param special: (6,) special points of the class; NaN for a missing point.
     :param own_axes, own_points: (n, 3) chain that gives the candidates: the same chain, or the nearest chain that fits
@@ -196,7 +196,7 @@ def chain_of(run):
 
 @inline_kernel
 def limits_of(run):
-    """Return lower and upper limits (n,)."""
+    """Return views of lower and upper joint limits (n,) of the plan."""
     n = run.ints[N]
     lower = vector(run.reals, at(plan_places.LOWER, n), n)
     return lower, vector(run.reals, at(plan_places.UPPER, n), n)
@@ -221,13 +221,13 @@ def candidates_in(work, n):
 
 @inline_kernel
 def candidates_of(run):
-    """Return the uncertified candidates of a search as :func:`candidates_in` does."""
+    """Return a view (BRANCHES_OF_SIX, n) of the uncertified candidates of a search, at a held joint's last value."""
     return candidates_in(run.work, run.ints[N])
 
 
 @inline_kernel
 def class_scratch(run):
-    """Return a view of the scratch that the closed form of the class uses."""
+    """Return a view (candidates.SCRATCH,) of the scratch of the closed form."""
     return vector(run.work, at(AT_CLASS, run.ints[N]), candidates.SCRATCH)
 
 
@@ -247,7 +247,7 @@ def _candidate(run):
 
 @inline_kernel
 def _area_of(run):
-    """Return a view of the area in which eight candidates are measured together."""
+    """Return a view of the area for eight candidates, laid out as in :mod:`lane_pipeline`."""
     n = run.ints[N]
     return vector(run.work, _area(n), lane_pipeline.area_size(n))
 
@@ -273,7 +273,7 @@ def _has_seed(run):
 
 @inline_kernel
 def _measure(run, q, errors):
-    """Write the errors at joint values (n,): position [m], rotation [rad], Frobenius norm of FK - T."""
+    """Write the errors of joint values q (n,): position error [m], rotation error [rad], Frobenius norm of FK - T."""
     axes, points, home = chain_of(run)
     n, slides, scratch = run.ints[N], run.ints[SLIDES], certification_scratch(run)
     certify.measure(axes, points, home, n, slides, q, target_of(run), errors, scratch)
@@ -287,9 +287,10 @@ def search(out, counters, ints, reals, samples, matrix_t, seed, options, work):
     :param out: (capacity, n + 3) joint values in each row, then the errors at exactly these numbers: position error
         [m], rotation error [rad], and Frobenius norm of FK - T.
     :param counters: (COUNTERS + capacity,) integers: counters, then scratch.
-    :param ints, reals: the plan.
+    :param ints, reals: integers and real numbers of the arm's plan.
     :param samples: values of the held joint [rad or m]; if no joint is held, one number that is not read.
-    :param matrix_t: (4, 4) T; its rotation may deviate from a rotation by less than ``rigid`` and is made orthonormal.
+    :param matrix_t: (4, 4) target pose of the tip; its rotation may deviate from a rotation by less than ``rigid``, and
+        a copy is made orthonormal.
     :param seed: (n,) sorts the solutions and selects the winding of each joint; read if HAS_SEED is set.
     :param options: (OPTIONS,) options of the call.
     :param work: (work_size(n, capacity),) scratch.
@@ -345,8 +346,8 @@ def note_doubt(run, count):
     """
     Set DOUBT if the search has no solution and its candidates do not prove that none exists.
 
-    Poses with a nearly free angle are in doubt already. With a held joint nothing is counted, because samples prove
-    nothing. If the axes fit the class only nearly, nothing is proved either.
+    Nothing changes with a held joint, because samples prove nothing, or if DOUBT is set already. If the axes fit the
+    class only nearly, nothing is proved either.
 
     :param count: number of candidates in the scratch, before certification.
     """
@@ -358,7 +359,7 @@ def note_doubt(run, count):
 
 @inline_kernel
 def is_met(run):
-    """Return whether a finished search found a solution within limits; if MAX_SOLUTIONS is 0, kept branches count."""
+    """Return whether a finished search returned a solution; if MAX_SOLUTIONS is 0, whether a branch was kept."""
     counters = run.counters
     return counters[COUNT] > 0 or (counters[KEPT] > 0 and not run.options[MAX_SOLUTIONS] > 0.0)
 
@@ -369,7 +370,7 @@ def _is_proof(run, count):
     Return whether the candidates of six joints prove that the limits contain no solution.
 
     The proof: each candidate either clearly misses the pose, or reaches it at a regular posture well outside the
-    limits.
+    limits. The current candidate is overwritten.
 
     :param count: as for :func:`note_doubt`.
     """
@@ -401,7 +402,11 @@ def _is_proof(run, count):
 
 @inline_kernel
 def _offered_angle(run):
-    """Return the angle [rad] for a joint that the pose leaves free: the seed's, else OFFERED; moved into the limits."""
+    """
+    Return the angle [rad] for the joint that the pose may leave free: the seed's, else OFFERED; moved into the limits.
+
+    In the mode KEEP_ALL the limits do not count. The joint is the last revolute one in the order of the class.
+    """
     n, ints, slides = run.ints[N], run.ints, run.ints[SLIDES]
     joint = ints[JOINT_INDICES] if ints[REVERSED] != 0 else ints[JOINT_INDICES + min(n, 6) - 1]
     if is_slide(slides, joint):
@@ -436,7 +441,7 @@ def begin(run, matrix_t):
 
 @kernel
 def is_refused(run):
-    """Return whether the reach hull proves that the target is out of reach, whatever the limits."""
+    """Return whether the reach hull proves the target out of reach, whatever the limits; if so, set PROVED."""
     hull = vector(run.reals, at(plan_places.HULL, run.ints[N]), reach_hull.BLOCK)
     tolerance = run.options[ERROR_OPTION]
     # The motion that takes the tip from its place at zero to the target also moves the point of the hull.
@@ -489,6 +494,8 @@ def keep(run, count, first):
     """
     Certify the candidates for one value of the held joint and keep the wanted ones; return the smallest residual.
 
+    If none is certified but one is close, shifted starts are refined. If no certified one is kept, the seed is tried.
+
     :param count: number of candidates in the scratch.
     :param first: first row of the kept branches with the same value of the held joint.
     """
@@ -514,7 +521,7 @@ def keep(run, count, first):
 @kernel
 def _keep_refined(run, count, nudge, first):
     """
-    Refine candidates from shifted starts and keep those that reach the pose; return the smallest residual.
+    Refine candidates from shifted starts and keep solutions; return the smallest residual, infinite without candidates.
 
     :param nudge: size of the shift [rad].
     :param count, first: as for :func:`keep`.
@@ -618,7 +625,11 @@ def _keep_group(run, start, group, first):
 
 @inline_kernel
 def _store_row(run, area, lane, kept):
-    """Write one of the candidates that were measured together into a row of the store, with its sort key."""
+    """
+    Write candidate ``lane`` of an area, with its errors, into row ``kept`` of the kept branches, and its sort key.
+
+    The key is the distance from the seed, 0 without a seed.
+    """
     n, rows = run.ints[N], _rows_of(run)
     for k in range(n):
         rows[kept, k] = area[LANES * k + lane]
@@ -631,9 +642,9 @@ def _store_row(run, area, lane, kept):
 @kernel
 def _keep_all(run, done, lost):
     """
-    Keep the measured candidates that reach the target, if all of them differ; return the smallest residual.
+    Keep the measured candidates that reach the target and are within limits; return the smallest residual.
 
-    Candidates outside the limits are dropped.
+    All candidates must differ from each other. Candidates outside the limits are counted as dropped.
 
     :param done: bits of the candidates that reach the target up to rounding.
     :param lost: bits of the candidates outside the limits.
@@ -663,7 +674,7 @@ def _keep_all(run, done, lost):
 
 @inline_kernel
 def _drop(run, q):
-    """Count a branch outside the limits; if there is room, store it in the table, from the last row backwards."""
+    """Count a branch q outside the limits, and store it after the kept branches, last row first, if it fits."""
     n, counters, rows = run.ints[N], run.counters, _rows_of(run)
     row = run.capacity - 1 - counters[DROPPED]
     if row > counters[KEPT]:
@@ -783,7 +794,7 @@ def _is_copy(run, place):
 
 @inline_kernel
 def _kept(run, row):
-    """Return a view (n,) of the joint values of a kept branch."""
+    """Return a view (n,) of the joint values of kept branch ``row``."""
     n = run.ints[N]
     return vector(run.work, _kept_at(n, row), n)
 
@@ -876,7 +887,13 @@ def _is_known(run, first, q, error, is_inside):
 
 @kernel
 def _is_same_as(run, row, q, error):
-    """Return whether q, with residual ``error``, is the solution in a row: their midpoint must reach the target."""
+    """
+    Return whether q is the solution in kept row ``row``: near it, with a midpoint that reaches the target, too.
+
+    Postures that are equal up to SAME_VALUE also count.
+
+    :param error: residual at q.
+    """
     n, slides, rows, scratch = (
         run.ints[N],
         run.ints[SLIDES],

@@ -60,13 +60,13 @@ def evaluate(axes, points, home, n, slides, q, screws, pose):
     """
     Write the pose of the tip and the screw of every joint at q.
 
-    :param axes, points: (3 n,) the chain.
-    :param home: (12,) M.
+    :param axes, points: (3 n,) directions of the joint axes and a point on each, all joints at zero.
+    :param home: (12,) M, pose of the tip with all joints at zero: rotation row by row, then translation.
     :param n: number of joints.
-    :param slides: which joints are prismatic, see :mod:`chain`.
+    :param slides: bit mask of the prismatic joints, see :mod:`chain`.
     :param q: (n,) joint values [rad or m].
-    :param screws: (6 n,) axis z_i, then a point p_i of it, joint by joint.
-    :param pose: (12,) FK(q).
+    :param screws: (6 n,) out: axis z_i, then a point p_i of it, joint by joint.
+    :param pose: (12,) out: pose of the tip at q, rotation row by row, then translation.
     """
     c0, c1, c2 = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
     t = (0.0, 0.0, 0.0)
@@ -93,7 +93,7 @@ def evaluate(axes, points, home, n, slides, q, screws, pose):
 
 @inline_kernel
 def combine(c0, c1, c2, v):
-    """Return the matrix with columns c0, c1, c2 applied to a vector, for one chain or for several lanes."""
+    """Return c0 v_0 + c1 v_1 + c2 v_2, for numbers or lanes: the matrix with columns c0, c1, c2 times vector v."""
     return (
         c0[0] * v[0] + c1[0] * v[1] + c2[0] * v[2],
         c0[1] * v[0] + c1[1] * v[1] + c2[1] * v[2],
@@ -106,7 +106,7 @@ def residual(pose, target):
     """
     Return the Frobenius norm of the difference of two transforms.
 
-    :param pose, target: (12,).
+    :param pose, target: (12,) transforms: rotation row by row, then translation.
     """
     total = 0.0
     for i in range(12):
@@ -116,16 +116,19 @@ def residual(pose, target):
 
 @inline_kernel
 def rounding(target):
-    """Return the residual at a target (12,) below which Newton steps gain nothing."""
+    """Return the residual (Frobenius norm) at a target (12,) below which Newton steps gain nothing."""
     return RESIDUAL_ROUNDING * (2.0 + abs(target[9]) + abs(target[10]) + abs(target[11]))
 
 
 @kernel
 def measure(axes, points, home, n, slides, q, target, errors, scratch):
     """
-    Write the errors at a solution: position error [m], rotation error [rad], Frobenius norm of FK(q) - T.
+    Write the errors at joint values: position error [m], rotation error [rad], Frobenius norm of FK(q) - T.
 
-    :param errors: (3,).
+    :param axes, points, home, n, slides: the chain, as for :func:`evaluate`.
+    :param q: (n,) joint values [rad or m].
+    :param target: (12,) T, pose of the tip: rotation row by row, then translation.
+    :param errors: (3,) out.
     :param scratch: as for :func:`certify`.
     """
     screws = vector(scratch, at(SCREWS, n), 6 * n)
@@ -136,7 +139,7 @@ def measure(axes, points, home, n, slides, q, target, errors, scratch):
 
 @inline_kernel
 def _squares(pose, target):
-    """Return the sums of squared differences of rotation and translation."""
+    """Return two numbers: the sum of squared differences of the rotations, and of the translations [m^2]."""
     rotation = translation = 0.0
     for i in range(9):
         rotation += (pose[i] - target[i]) ** 2
@@ -150,8 +153,8 @@ def write_errors(errors, pose, target):
     """
     Write the errors at a pose: position error [m], rotation error [rad], Frobenius norm.
 
-    :param errors: (3,).
-    :param pose, target: (12,).
+    :param errors: (3,) out.
+    :param pose, target: (12,) transforms: rotation row by row, then translation.
     """
     rotation, translation = _squares(pose, target)
     errors[0] = math.sqrt(translation)
@@ -163,9 +166,10 @@ def write_errors(errors, pose, target):
 @kernel
 def _solve_regular(system, m):
     """
-    Solve m equations in place by elimination with pivoting; return whether every pivot was large enough.
+    Solve m equations in place by elimination with pivoting; return False if a pivot is too small.
 
-    :param system: (m, m + 1) matrix and right-hand side, which becomes the solution.
+    :param system: (m, m + 1) matrix and right-hand side, which becomes the solution; further columns are ignored.
+    :param m: number of equations.
     """
     largest = 0.0
     for i in range(m):
@@ -195,7 +199,7 @@ def write_system(system, screws, slides, free, count, pose, target, scale):
     :param screws: (6 n,) of :func:`evaluate`.
     :param slides: bit mask of the prismatic joints.
     :param free: (n,) indices of the joints, of which the first ``count`` may move.
-    :param pose, target: (12,) FK(q) and T.
+    :param pose, target: (12,) pose of the tip at q, and its target: rotation row by row, then translation.
     :param scale: factor on the linear rows, one over the length that counts as one [1/m].
     """
     t = (pose[9], pose[10], pose[11])
@@ -222,10 +226,11 @@ def write_system(system, screws, slides, free, count, pose, target, scale):
 @kernel
 def write_normal(normal, system, count):
     """
-    Write J^T J and J^T e.
+    Write the normal equations: J^T J, and J^T e in column ``count``.
 
-    :param normal: (6, 7) in its first ``count`` rows, and column ``count``.
-    :param system: (6, 7).
+    :param normal: (6, 7) out: its first ``count`` rows and ``count`` + 1 columns are written.
+    :param system: (6, 7) from :func:`write_system`: Jacobian J in ``count`` columns, then the error e.
+    :param count: number of joints that may move.
     """
     for a in range(count):
         for b in range(count + 1):
@@ -274,7 +279,16 @@ def move(out, q, free, count, step, most):
 
 @kernel
 def _step(q, screws, slides, free, count, pose, target, system, normal):
-    """Move the free joints of q by one Newton step, in place; ``system`` and ``normal`` (6, 7) are scratch."""
+    """
+    Move the free joints of q by one Newton step, at most LONGEST_CERTIFIED_STEP per joint, in place.
+
+    Unless six joints move and their Jacobian is regular, the step is the damped least-squares step.
+
+    :param q: (n,) joint values [rad or m].
+    :param screws, pose: axes of the joints and pose of the tip at q, from :func:`evaluate`.
+    :param slides, free, count, target: as for :func:`write_system`.
+    :param system, normal: (6, 7) scratch.
+    """
     write_system(system, screws, slides, free, count, pose, target, 1.0)
     regular = False
     if count == 6:
@@ -288,13 +302,14 @@ def _step(q, screws, slides, free, count, pose, target, system, normal):
 @kernel
 def certify(axes, points, home, n, slides, q, free, count, target, near, errors, scratch):
     """
-    Improve a candidate on its chain by Newton, in place, and return its residual.
+    Improve a candidate on its chain by Newton, in place, and return its residual, the Frobenius norm of FK(q) - T.
 
-    :param axes, points, home, n, slides: the chain.
+    :param axes, points, home, n, slides: the chain, as for :func:`evaluate`.
     :param q: (n,) the candidate in, the posture with the smallest residual out.
     :param free: (n,) indices of the joints that may move, the first ``count`` of them.
+    :param count: number of joints that may move.
     :param target: (12,) pose of the tip: rotation row by row, then translation.
-    :param near: residual above which the candidate is left as it is.
+    :param near: residual above which the candidate is not changed.
     :param errors: (3,) out: errors at exactly the returned q; not written if the residual is above ``near``.
     :param scratch: flat scratch of ``scratch_size(n)`` numbers.
     """
@@ -343,7 +358,7 @@ def scratch_size(n):
 
 @inline_kernel
 def difference(a, b, slides):
-    """Return a - b for two values of a joint; for a revolute joint it is wrapped to [-pi, pi)."""
+    """Return a - b for two values of a joint; unless ``slides`` is True (a prismatic joint), wrapped to [-pi, pi)."""
     if slides:
         return a - b
     return a - b - TWO_PI * math.floor((a - b) / TWO_PI + 0.5)
@@ -380,7 +395,14 @@ def repeats(store, row, n, slides, same):
 
 @inline_kernel
 def share_of(points, n):
-    """Return the scale of positions [m]: 1 for arms of at least the size SMALL_ARM_SIZE, the size of smaller arms."""
+    """
+    Return the length by which position errors are divided [m]: 1, or the summed size of an arm below SMALL_ARM_SIZE.
+
+    The size is the sum of the coordinate differences of neighbouring points, at least SMALLEST.
+
+    :param points: (3 n,) a point on each axis [m].
+    :param n: number of joints.
+    """
     total = 0.0
     for i in range(3 * n - 3):
         total += abs(points[i + 3] - points[i])

@@ -25,7 +25,7 @@ def pack_slides(is_prismatic: Iterable[bool]) -> int:
 @inline_kernel
 def triple(array, index):
     """
-    Return the vector of one joint out of flat triples.
+    Return the vector of one joint, as three numbers, from an array of three numbers for each joint.
 
     :param array: (3 n,).
     :param index: of the joint, from zero.
@@ -47,7 +47,7 @@ def is_slide(slides, index):
 @inline_kernel
 def screw(h, o, c, s, x):
     """
-    Return E x for a rotation about a line.
+    Return the image of a point under a rotation about a line.
 
     :param h, o: unit direction and a point of the line.
     :param c, s: cosine and sine of the angle.
@@ -58,7 +58,7 @@ def screw(h, o, c, s, x):
 
 @inline_kernel
 def map_point(g, x):
-    """Return G x for a point."""
+    """Return the image of a point x under the transform g (12,)."""
     return (
         g[0] * x[0] + g[1] * x[1] + g[2] * x[2] + g[9],
         g[3] * x[0] + g[4] * x[1] + g[5] * x[2] + g[10],
@@ -68,13 +68,13 @@ def map_point(g, x):
 
 @inline_kernel
 def unmap_point(g, x):
-    """Return G^-1 x for a point."""
+    """Return the image of a point x under the inverse of the transform g (12,)."""
     return unmap_direction(g, (x[0] - g[9], x[1] - g[10], x[2] - g[11]))
 
 
 @inline_kernel
 def map_direction(g, v):
-    """Return the rotation of G applied to a direction."""
+    """Return the direction v after the rotation of the transform g (12,)."""
     return (
         g[0] * v[0] + g[1] * v[1] + g[2] * v[2],
         g[3] * v[0] + g[4] * v[1] + g[5] * v[2],
@@ -84,7 +84,7 @@ def map_direction(g, v):
 
 @inline_kernel
 def unmap_direction(g, v):
-    """Return the inverse rotation of G applied to a direction."""
+    """Return the direction v after the inverse rotation of the transform g (12,)."""
     return (
         g[0] * v[0] + g[3] * v[1] + g[6] * v[2],
         g[1] * v[0] + g[4] * v[1] + g[7] * v[2],
@@ -95,9 +95,9 @@ def unmap_direction(g, v):
 @kernel
 def write_screw(out, h, o, q):
     """
-    Write E(q) of one joint as a transform.
+    Write the rotation about the axis of a revolute joint as a transform.
 
-    :param out: (12,).
+    :param out: (12,) out: rotation row by row, then translation.
     :param h, o: unit direction and a point of the axis.
     :param q: angle [rad].
     """
@@ -115,10 +115,10 @@ def write_screw(out, h, o, q):
 @kernel
 def write_motion(out, axes, points, slides, joint, q):
     """
-    Write E(q) of one joint of a chain as a transform.
+    Write the motion of one joint of a chain as a transform: a rotation about its axis, or a shift along it.
 
-    :param out: (12,).
-    :param axes, points, slides: the chain.
+    :param out: (12,) out: rotation row by row, then translation.
+    :param axes, points, slides: directions and points of the joint axes (3 n,), bit mask of the prismatic joints.
     :param joint: index of the joint, from zero.
     :param q: angle [rad] or length [m].
     """

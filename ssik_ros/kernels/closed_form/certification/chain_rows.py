@@ -9,11 +9,11 @@ def evaluate_rows(screws, poses, axes, points, home, slides, q):
     """
     Write the screws and the pose of the tip at every posture.
 
-    :param screws: (k, 6 n) axis, then a point of it, joint by joint.
-    :param poses: (k, 12).
-    :param axes, points: (3 n,) the chain.
-    :param home: (12,) M.
-    :param slides: which joints are prismatic, see :mod:`chain`.
+    :param screws: (k, 6 n) out: axis, then a point of it, joint by joint.
+    :param poses: (k, 12) out: rotation row by row, then translation.
+    :param axes, points: (3 n,) directions of the joint axes and a point on each, all joints at zero.
+    :param home: (12,) M, pose of the tip with all joints at zero: rotation row by row, then translation.
+    :param slides: bit mask of the prismatic joints, see :mod:`chain`.
     :param q: (k, n) joint values [rad or m].
     """
     k, n = q.shape

@@ -33,9 +33,9 @@ BIRTHPLACE = 0.4
 @kernel
 def smallest_pivot(system):
     """
-    Return the smallest pivot of six equations relative to their largest entry; they are overwritten.
+    Return the smallest pivot of six equations, divided by their largest entry; 0 if they are singular.
 
-    :param system: (6, 6 or more).
+    :param system: (6, 6 or more) overwritten; only the first six columns are read.
     """
     largest = 0.0
     for i in range(JOINTS):

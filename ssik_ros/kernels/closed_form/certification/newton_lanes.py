@@ -53,14 +53,14 @@ def scratch_size(n):
 
 @inline_kernel
 def _entry(n, row, column):
-    """Return the offset of an entry of the equations in the scratch; the columns of J come before the equations."""
+    """Return the offset in the scratch of entry (row, column) of the equations J J^T y = e; column 6 is e."""
     return LANES * (ROWS * n + COLUMNS * row + column)
 
 
 @inline_kernel
 def load_three(scratch, start):
     """
-    Return a vector whose components are eight numbers each.
+    Return the three components of a vector, which are stored one after the other as eight numbers (lanes) each.
 
     :param scratch: array with the vector.
     :param start: offset of the first component.
@@ -74,7 +74,7 @@ def load_three(scratch, start):
 
 @inline_kernel
 def _store(scratch, start, v):
-    """Write a vector whose components are eight numbers each."""
+    """Write the three components of v, eight lanes each, one after the other from offset ``start`` on."""
     for k in range(3):
         lanes.store(scratch, start + k * LANES, v[k])
 
@@ -82,10 +82,10 @@ def _store(scratch, start, v):
 @kernel
 def write_screws(area, axes, points, home, n, slides, scratch):
     """
-    Write a point and the axis of every joint; return three columns and the origin of the tip, all for eight candidates.
+    Write a point and the axis of every joint; return x, y, z and the origin of the tip, all for eight candidates.
 
     :param area: (8 n or more,) joint values, eight of each joint.
-    :param axes, points, home: the chain, ``slides`` its prismatic joints.
+    :param axes, points, home, slides: the chain, as for :func:`certify.evaluate`.
     :param scratch: (scratch_size(n),).
     """
     zero, one = lanes.spread(0.0), lanes.spread(1.0)
@@ -148,9 +148,10 @@ def error_at(x, y, z, t, target):
 @kernel
 def _write_equations(area, axes, points, home, n, held, target, scratch):
     """
-    Write the columns of J and the six equations; return the bits of the candidates that are not at rounding.
+    Write the Jacobian J, and the six equations J J^T y = e, into the scratch; the column of a held joint is zero.
 
     :param area, axes, points, home, n, held, target, scratch: as for :func:`polish`.
+    :returns: the bits of the candidates whose error is above rounding.
     """
     x, y, z, t = write_screws(area, axes, points, home, n, 0, scratch)
     write_columns(n, 0, t, scratch)
@@ -183,7 +184,7 @@ def _write_equations(area, axes, points, home, n, held, target, scratch):
 @kernel
 def _solve(scratch, n):
     """
-    Solve the equations in place; the solution replaces the last column.
+    Solve J J^T y = e for eight candidates in place; y replaces the error e in the last column.
 
     The matrix is positive definite, so no rows are exchanged.
 

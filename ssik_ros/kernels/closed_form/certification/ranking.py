@@ -25,7 +25,7 @@ LARGEST_DIFFERENCE = 1
 
 @inline_kernel
 def nearest_winding(value, wish):
-    """Return the angle plus the multiple of 2 pi that is nearest to a wish; if two are equally near, the larger one."""
+    """Return ``value`` plus the multiple of 2 pi that comes nearest to ``wish``; the larger one of two at a tie."""
     return value + TWO_PI * math.floor((wish - value) * PER_RADIAN + 0.5)
 
 
@@ -55,7 +55,7 @@ def place_in_limits(value, lower, upper, wish):
 
 @inline_kernel
 def _place_beside_limits(value, lower, upper, wish, near):
-    """Return the winding as :func:`place_in_limits`; a value up to ``near`` outside is moved onto the limit."""
+    """Return the winding as :func:`place_in_limits`; a value up to ``near`` outside moves onto the limit, else NaN."""
     best = nearest_winding(value, sensible_wish(wish, lower, upper))
     # Rounding has put such a value just outside: it belongs on the limit, not at another winding.
     if best > upper + near:
@@ -69,7 +69,7 @@ def _place_beside_limits(value, lower, upper, wish, near):
 
 @inline_kernel
 def _wrap(value, slides):
-    """Return an angle wrapped to (-pi, pi], or the value of a prismatic joint."""
+    """Return an angle wrapped to (-pi, pi]; unless ``slides`` is True (a prismatic joint), whose value stays."""
     return value if slides else so3.wrap_to_pi(value)
 
 
@@ -121,9 +121,10 @@ def distance(q, seed, n, slides, lower, upper, metric):
     """
     Return the distance of a solution from the seed: the sum of squared joint differences, or the largest difference.
 
-    Revolute joints without any limit are compared modulo 2 pi.
+    Revolute joints with two infinite limits are compared modulo 2 pi.
 
-    :param q, seed: (n,).
+    :param q, seed: (n,) joint values [rad or m].
+    :param n: number of joints.
     :param slides: bit mask of the prismatic joints.
     :param lower, upper: (n,) limits; may be infinite.
     :param metric: SUM_OF_SQUARES, or LARGEST_DIFFERENCE.
@@ -143,7 +144,7 @@ def distance(q, seed, n, slides, lower, upper, metric):
 @kernel
 def order(keys, indices, count):
     """
-    Write the indices of keys in ascending order; equal keys keep their order.
+    Write the indices that sort keys in ascending order; equal keys keep their order, and the keys are not moved.
 
     :param keys: (count or more,) numbers.
     :param indices: (count or more,) out.

@@ -35,14 +35,14 @@ TWO_PI = 2.0 * math.pi
 
 @inline_kernel
 def has_windings(lower, upper, slides):
-    """Return whether a joint with these limits has several windings for some angles; False for prismatic joints."""
+    """Return whether a joint with these limits has several windings for some angles; never if ``slides`` is True."""
     is_long = upper - lower > TWO_PI + LIMIT_ROUNDING
     return math.isfinite(lower) and math.isfinite(upper) and is_long and not slides
 
 
 @inline_kernel
 def _range_of_windings(value, lower, upper):
-    """Return the smallest and the largest k with value + 2 pi k inside the limits; (0, 0) if no winding is inside."""
+    """Return the least and the largest k for which value + 2 pi k lies within the limits; (0, 0) if no k does."""
     first = math.ceil((lower - LIMIT_ROUNDING - value) / TWO_PI)
     last = math.floor((upper + LIMIT_ROUNDING - value) / TWO_PI)
     return (first, last) if first <= last else (0.0, 0.0)
@@ -56,7 +56,7 @@ def count_windings(sizes, branches, lower, upper, slides):
     :param sizes: (b, n) out.
     :param branches: (b, n) joint values, within limits [rad or m].
     :param lower, upper: (n,) limits; may be infinite.
-    :param slides: which joints are prismatic, see :mod:`chain`.
+    :param slides: bit mask of the prismatic joints, see :mod:`chain`.
     """
     for row in range(branches.shape[0]):
         for i in range(branches.shape[1]):
@@ -103,7 +103,13 @@ def write_windings(values, costs, sizes, branches, lower, upper, slides, seed, h
 
 @kernel
 def _distance(costs, places, metric):
-    """Return the distance of a combination, in the order of summation of :func:`ranking.distance`."""
+    """
+    Return the distance of a combination from the seed, as :func:`ranking.distance` sums it.
+
+    :param costs: (n, .) distances of each joint's windings from the seed, of one branch.
+    :param places: (n,) index of the winding of each joint.
+    :param metric: SUM_OF_SQUARES, or LARGEST_DIFFERENCE.
+    """
     total = 0.0
     for i in range(places.shape[0]):
         cost = costs[i, places[i]]
@@ -113,7 +119,7 @@ def _distance(costs, places, metric):
 
 @inline_kernel
 def _comes_first(keys, owners, codes, a, b):
-    """Return whether combination a is sorted before combination b."""
+    """Return whether combination a is sorted before b: by distance (key), then branch (owner), then code."""
     if keys[a] != keys[b]:
         return keys[a] < keys[b]
     if owners[a] != owners[b]:
@@ -123,7 +129,11 @@ def _comes_first(keys, owners, codes, a, b):
 
 @kernel
 def _push(heap, size, item, keys, owners, codes):
-    """Push a combination onto the heap of ``size`` entries."""
+    """
+    Insert a combination into the heap (indices of combinations, best first), which has ``size`` entries before.
+
+    :param item: index of the combination in ``keys`` (distance), ``owners`` (branch) and ``codes`` (windings).
+    """
     at = size
     while at > 0:
         above = (at - 1) // 2
@@ -136,7 +146,7 @@ def _push(heap, size, item, keys, owners, codes):
 
 @kernel
 def _pop(heap, size, keys, owners, codes):
-    """Pop the best combination off the heap of ``size`` entries."""
+    """Remove the best combination from the heap of ``size`` entries and return its index."""
     best, item, at = heap[0], heap[size - 1], 0
     while True:
         below = 2 * at + 1
@@ -156,7 +166,12 @@ def _pop(heap, size, keys, owners, codes):
 
 @kernel
 def _read_places(places, code, sizes):
-    """Decode the number of a combination into indices; the last joint varies fastest."""
+    """
+    Write the index of each joint's winding from the code of a combination; the last joint varies fastest.
+
+    :param places: (n,) out.
+    :param code: number of the combination, with ``sizes`` (n,) as the bases of its digits.
+    """
     for i in range(places.shape[0] - 1, -1, -1):
         places[i] = code % sizes[i]
         code //= sizes[i]
@@ -213,8 +228,8 @@ def measure_rows(errors, rows, axes, points, home, slides, target, scratch):
 
     :param errors: (k, 3) out: errors as from :func:`certify.measure`.
     :param rows: (k, n) joint values [rad or m].
-    :param axes, points: (3 n,) the chain.
-    :param home: (12,) M.
+    :param axes, points: (3 n,) directions of the joint axes and a point on each, all joints at zero.
+    :param home: (12,) M, pose of the tip with all joints at zero: rotation row by row, then translation.
     :param slides: bit mask of the prismatic joints.
     :param target: (12,) pose of the tip: rotation row by row, then translation.
     :param scratch: as for :func:`certify.certify`.

@@ -44,7 +44,7 @@ def write_six(out_axes, out_points, axes, points, n, held, moved, is_reversed):
     Write the free joints, at most six, in the order of the class.
 
     :param out_axes, out_points: (18,) out.
-    :param axes, points: (3 n,) the chain.
+    :param axes, points: (3 n,) directions of the joint axes and a point on each, all joints at zero.
     :param n: number of joints.
     :param held: index of the held joint, -1 if no joint is held.
     :param moved: (12,) E of the held joint.
@@ -107,17 +107,17 @@ def write_candidates(
     Return the number of candidates, and whether the pose hardly determines one of their angles. Then other postures may
     exist.
 
-    :param out: (16, n) joint vectors, not certified.
+    :param out: (16, n) out: joint vectors in the order of the chain, not certified.
     :param kind, case: class of the free joints.
     :param is_reversed: True if the class fits the reversed chain.
-    :param axes, points: (3 n,) the chain.
+    :param axes, points: (3 n,) directions of the joint axes and a point on each, all joints at zero.
     :param n: 6, or 7 with a held joint; fewer for classes with prismatic joints.
     :param slides: bit mask of the prismatic joints. Free joints must be revolute in classes without prismatic joints.
     :param held: index of the held joint, -1 if no joint is held.
     :param value: value of the held joint [rad or m].
     :param special: (6,) special points of the class in the chain at zero; ``behind`` (2,) says for each whether the
         held joint moves it.
-    :param g: (12,) G.
+    :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
     :param offered: angle for a joint that a singular pose leaves free [rad].
     :param scratch: (SCRATCH,) scratch.
     """

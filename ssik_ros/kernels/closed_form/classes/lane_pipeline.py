@@ -77,7 +77,11 @@ def read_candidates(area, rows, start, count, n):
 
 @inline_kernel
 def _place_in_limits(value, lower, upper, wish):
-    """Do :func:`ranking.place_in_limits` in each lane; return the values and a mask of lanes with a winding inside."""
+    """
+    Return the winding of ``value`` nearest to ``wish`` within limits, in each lane, and a mask of lanes that have one.
+
+    Values outside by at most FOLD_LIMIT_ROUNDING count as inside; returned values are moved onto the limits.
+    """
     # No if: whether another winding is needed differs from pose to pose.
     value = value + ranking.TWO_PI * lanes.floor((wish - value) * ranking.PER_RADIAN + 0.5)
     high, low = (
@@ -127,7 +131,13 @@ def place(area, n, slides, lower, upper, seed, has_seed, mode):
 
 @inline_kernel
 def turn_pose(h, o, s, c, x, y, t):
-    """Return two directions and a point rotated about a line, given sine and cosine of the angle."""
+    """
+    Return x, y and t after a rotation about the line h through o: two directions and a point.
+
+    :param h, o: unit direction and a point of the line.
+    :param s, c: sine and cosine of the angle.
+    :param x, y, t: the directions and the point.
+    """
     d = 1.0 - c
     dx, dy, dz = d * h[0], d * h[1], d * h[2]
     sx, sy, sz = s * h[0], s * h[1], s * h[2]
@@ -145,7 +155,7 @@ def turn_pose(h, o, s, c, x, y, t):
 
 @inline_kernel
 def _squared_difference(v, array, start, step):
-    """Return |v - w|^2 for a vector w whose components have the distance ``step`` in an array."""
+    """Return |v - w|^2 for a vector w in an array, at ``start``, ``start + step`` and ``start + 2 step``."""
     a, b, c = v[0] - array[start], v[1] - array[start + step], v[2] - array[start + 2 * step]
     return a * a + b * b + c * c
 
@@ -156,7 +166,7 @@ def measure(area, axes, points, home, n, slides, target, doubtful):
     Write the errors of eight candidates, and the marks that show duplicates.
 
     :param area: (area_size(n),) joint values; all rows but DISTANCE are written.
-    :param axes, points, home: the chain, ``slides`` its prismatic joints.
+    :param axes, points, home, slides: the chain, as for :func:`certify.evaluate`.
     :param target: (12,) pose of the tip: rotation row by row, then translation.
     :param doubtful: residual to write for candidates whose angles are too large to be measured here.
     """

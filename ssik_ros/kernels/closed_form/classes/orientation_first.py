@@ -58,13 +58,16 @@ SCRATCH = 15
 @kernel
 def write_rotations(out, axes, count, image_of, offered):
     """
-    Write the angles of one to three axes whose product is R; return their number, and whether R leaves an angle free.
+    Write the angles of up to three axes whose product is a rotation R.
+
+    With fewer than three axes, R may not be reached exactly.
 
     :param out: (2, 3) rows of angles.
     :param axes: (., 3) unit axes in its first ``count`` rows.
     :param count: number of axes, 0 to 3.
     :param image_of: (12,) a transform whose rotation is R.
     :param offered: angle of the third axis if R leaves it free [rad].
+    :returns: number of rows, 2 for three axes, else 1; whether R leaves an angle free.
     """
     if count == 0:
         return 1, False
@@ -101,10 +104,10 @@ def solve(out, axes, points, slides, n, g, offered, scratch):
     Write the candidates; return their number, and whether the pose hardly determines one of their angles.
 
     :param out: (2, n) candidates, not certified.
-    :param axes, points: (3 n,) the chain.
+    :param axes, points: (3 n,) directions of the joint axes and a point on each, all joints at zero.
     :param slides: bit mask of the prismatic joints: at most three, and at most three joints are revolute.
     :param n: number of joints.
-    :param g: (12,) G.
+    :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
     :param offered: angle of the last revolute joint if the pose leaves it free [rad].
     :param scratch: (SCRATCH,) numbers.
     """
@@ -124,9 +127,12 @@ def solve(out, axes, points, slides, n, g, offered, scratch):
 @kernel
 def _write_row(out, row, axes, points, slides, n, g, turns, count):
     """
-    Write one candidate: angles from ``turns``, and the values of the prismatic joints for these angles.
+    Write row ``row`` of ``out``: angles from the same row of ``turns``, and prismatic joints for these angles.
 
+    :param out: (2, n) candidates.
+    :param axes, points, slides, n, g: as for :func:`solve`.
     :param turns: (2, 3) angles of the ``count`` revolute joints.
+    :param count: number of revolute joints.
     """
     x = triple(points, n - 1)
     target = map_point(g, x)

@@ -85,7 +85,16 @@ SKEW = 0.1
 
 @kernel
 def _one_turn(arm, slides, h1, o1, h2, o2, h3, o3, w, p):
-    """Write two rows (q1, q2, q3) that move W to p, for a shoulder with one revolute joint; return their number."""
+    """
+    Write two rows (q1, q2, q3) that move W to p, for a shoulder with one revolute joint; return 2.
+
+    Beyond the reach, the rows come nearest to p.
+
+    :param arm: (4, 3) out.
+    :param slides: RPP, PPR or PRP.
+    :param h1, o1, h2, o2, h3, o3: directions and points of the first three axes.
+    :param w, p: centre W of the wrist with all joints at zero, and the place that it must reach.
+    """
     if slides == RPP:
         back = (-h1[0], -h1[1], -h1[2])
         k, x, y, a, b = back, vectors.subtract(p, o1), vectors.subtract(w, o1), h2, h3
@@ -123,6 +132,9 @@ def _slide_between(arm, h1, o1, h2, h3, o3, w, p, pairs, zeros):
     """
     Write rows (q1, q2, q3) that move W to p, for a revolute, prismatic, revolute shoulder; return their number.
 
+    :param arm: (4, 3) out.
+    :param h1, o1, h2, h3, o3: directions and points of the axes.
+    :param w, p: centre W of the wrist with all joints at zero, and the place that it must reach.
     :param pairs: (4, 2) scratch.
     :param zeros: (4,) scratch.
     """
@@ -158,9 +170,11 @@ def _slide_between(arm, h1, o1, h2, h3, o3, w, p, pairs, zeros):
 @kernel
 def turn_and_slide(out, k, b, g, m, v, c, zeros):
     """
-    Write rows (t, s, u) with R(k, t) (b + s g) = R(m, u) v + c; return their number.
+    Write rows (t, s, u) of up to four solutions of R(k, t) (b + s g) = R(m, u) v + c; return their number.
 
-    :param out: (4, 3).
+    R(k, t) is the rotation about k by t.
+
+    :param out: (4, 3) out: angle t, length s, angle u.
     :param k, m, g: unit axes, and unit direction of the slide.
     :param b, v, c: vectors [m].
     :param zeros: (4,) scratch.
@@ -212,9 +226,10 @@ def turn_and_slide(out, k, b, g, m, v, c, zeros):
 @kernel
 def _level_slide(out, climb, a1, b1, d1, a2, b2, d2, size):
     """
-    Write four rows (., s, u) for a nearly vanishing ``climb`` = k.g; return their number.
+    Write four rows of columns s and u for a nearly vanishing ``climb`` = k.g; return 4.
 
-    :param a1, b1, d1, a2, b2, d2: coefficients of the two equations in s and u.
+    :param out: (4, 3) out: column 0 is not written; s, the length of the slide; u, the angle about m.
+    :param a1, b1, d1, a2, b2, d2: coefficients of the two equations in s and u, see the module.
     :param size: size of the lengths that give these coefficients.
     """
     rounds = 4 if abs(climb) > ZERO_COEFFICIENT else 1
@@ -234,10 +249,15 @@ def _level_slide(out, climb, a1, b1, d1, a2, b2, d2, size):
 @kernel
 def _slide_outside(arm, slides, h1, o1, h2, o2, h3, o3, w, p, rows, zeros):
     """
-    Write rows (q1, q2, q3) that move W to p, if the first or last joint is prismatic; return their number.
+    Write rows (q1, q2, q3) that move W to p, if the first or last joint of the shoulder is prismatic.
 
+    :param arm: (4, 3) out.
+    :param slides: RRP or PRR.
+    :param h1, o1, h2, o2, h3, o3: directions and points of the first three axes.
+    :param w, p: centre W of the wrist with all joints at zero, and the place that it must reach.
     :param rows: (4, 3) scratch.
     :param zeros: (4,) scratch.
+    :returns: number of rows.
     """
     first = (-h1[0], -h1[1], -h1[2])
     if slides == RRP:
@@ -261,11 +281,11 @@ def solve(out, axes, points, slides, n, special, g, offered, scratch):
     Write the candidates; return their number, and whether the pose hardly determines one of their angles.
 
     :param out: (8, n) candidates, not certified.
-    :param axes, points: (3 n,) the chain.
+    :param axes, points: (3 n,) directions of the joint axes and a point on each, all joints at zero.
     :param slides: which of the first three joints are prismatic, as the module lists them.
     :param n: number of joints, 3 to 6.
     :param special: (3,) W, the centre of the wrist.
-    :param g: (12,) G, the target.
+    :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
     :param offered: angle of the last joint for a straight wrist [rad].
     :param scratch: (SCRATCH,) numbers.
     """

@@ -35,7 +35,7 @@ from ssik_ros.kernels.geometry.subproblems.outcomes import EXACT, FREE, ZERO_COE
 @inline_kernel
 def solve_two(a, b, r):
     """
-    Return (outcome, x, y) with x a + y b nearest to r.
+    Return (outcome, x, y) with x a + y b nearest to r; outcome FREE with y = 0 if a and b are parallel, else EXACT.
 
     :param a, b: unit vectors.
     :param r: the vector to reach.
@@ -52,6 +52,8 @@ def solve_two(a, b, r):
 def solve_three(a, b, c, r):
     """
     Return (outcome, x, y, z) with x a + y b + z c = r, or nearest to it.
+
+    The outcome is EXACT; for coplanar directions it is FREE, and one length is 0.
 
     :param a, b, c: unit vectors.
     :param r: the vector to reach.

@@ -64,7 +64,14 @@ SCRATCH = AT_ANGLES + spherical_wrist_lanes.SCRATCH
 
 @kernel
 def _arm_parallel_23(arm, h1, o1, h2, o2, h3, o3, w, p):
-    """Write four rows (q1, q2, q3) that move W to p; return their number, and whether an angle is hardly determined."""
+    """
+    Write four rows (q1, q2, q3) that move W to p, with axes 2 and 3 parallel.
+
+    :param arm: (4, 3) out; rows of a subproblem out of reach are the nearest angles.
+    :param h1, o1, h2, o2, h3, o3: directions and points of the first three axes.
+    :param w, p: centre W of the wrist with all joints at zero, and the place that it must reach.
+    :returns: 4, and whether the angle of joint 1 is hardly determined.
+    """
     back = (-h1[0], -h1[1], -h1[2])
     outcome, q1, other = sp4.solve(
         h2, back, vectors.subtract(p, o1), vectors.dot(h2, vectors.subtract(w, o1))
@@ -90,7 +97,14 @@ def _arm_parallel_23(arm, h1, o1, h2, o2, h3, o3, w, p):
 
 @kernel
 def _arm_parallel_12(arm, h1, o1, h2, o2, h3, o3, w, p):
-    """Write four rows (q1, q2, q3) that move W to p; return their number, and whether an angle is hardly determined."""
+    """
+    Write four rows (q1, q2, q3) that move W to p, with axes 1 and 2 parallel.
+
+    :param arm: (4, 3) out; rows of a subproblem out of reach are the nearest angles.
+    :param h1, o1, h2, o2, h3, o3: directions and points of the first three axes.
+    :param w, p: centre W of the wrist with all joints at zero, and the place that it must reach.
+    :returns: 4, and whether one of the angles is hardly determined.
+    """
     outcome, q3, other = sp4.solve(
         h1, h3, vectors.subtract(w, o3), vectors.dot(h1, vectors.subtract(p, o3))
     )
@@ -122,12 +136,16 @@ def _arm_meeting(arm, alone, h, o, point, reach, outer, middle, a):
     """
     Write four rows (q1, q2, q3) of an arm with two axes that meet in A into ``arm``.
 
-    Return their number, and whether the pose hardly determines one of the angles. The axis h through o does not pass
+    Return 4, and whether the pose hardly determines one of the angles. The axis h through o does not pass
     through A; its joint has column ``alone`` of ``arm``.
 
+    :param arm: (4, 3) out.
+    :param alone: 0 if this is axis 1, 2 if it is axis 3.
+    :param h, o: this axis, and a point on it.
     :param point: point that this joint moves.
     :param reach: place relative to A to which the other two joints must move the point.
     :param outer, middle: axes of the other two joints; ``outer`` is at the end of the arm.
+    :param a: the point A.
     """
     outcome, q, other = sp3.solve(
         h, vectors.subtract(point, o), vectors.subtract(a, o), vectors.dot(reach, reach)
@@ -151,9 +169,9 @@ def solve(out, case, axes, points, special, g, offered, scratch):
 
     :param out: (8, 6) candidates, not certified.
     :param case: PARALLEL_23, PARALLEL_12, MEETING_12, MEETING_23 or GENERIC.
-    :param axes, points: (18,) the chain.
-    :param special: (6,) W, then A if the case has one.
-    :param g: (12,) G.
+    :param axes, points: (18,) directions of the six axes and a point on each, all joints at zero.
+    :param special: (6,) W, centre of the wrist, then A, where two of axes 1 to 3 meet, if the case has one.
+    :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
     :param offered: q6 for a straight wrist [rad].
     :param scratch: (SCRATCH,) scratch: (4, 3), (2, 3) and (4,), then the scratch of eight candidates together.
     """

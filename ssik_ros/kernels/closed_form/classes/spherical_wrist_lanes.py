@@ -21,7 +21,7 @@ SCRATCH = 9 * lanes.HALF_LANES
 
 @inline_kernel
 def _store_angle(angles, joint, y, x):
-    """Write the angle of the vector (x, y) for one joint, and return its sine and cosine."""
+    """Write angle, sine and cosine of the vectors (x, y) of joint 0 to 2 in four lanes; return sine and cosine."""
     s, c = lane_angles.turned_by(y, x)
     lanes.store(angles, joint * lanes.HALF_LANES, lanes.arc_tangent(y, x))
     lanes.store(angles, (3 + joint) * lanes.HALF_LANES, s)
@@ -31,7 +31,7 @@ def _store_angle(angles, joint, y, x):
 
 @inline_kernel
 def _load_angle(angles, joint):
-    """Return sine and cosine of a joint, in four lanes."""
+    """Return sine and cosine of joint 0 to 2 in four lanes, one for each posture."""
     return (
         lanes.load_half(angles, (3 + joint) * lanes.HALF_LANES),
         lanes.load_half(angles, (6 + joint) * lanes.HALF_LANES),
@@ -94,7 +94,7 @@ def spread_arm(angles, arm, count):
 
 @inline_kernel
 def undo(h1, s1, c1, h2, s2, c2, h3, s3, c3, v):
-    """Return (R_1 R_2 R_3)^T v, given axes, sines and cosines of three rotations."""
+    """Return v rotated back about h1, then h2, then h3: (R_1 R_2 R_3)^T v, from sines s and cosines c of the angles."""
     return vectors.turn(h3, c3, -s3, vectors.turn(h2, c2, -s2, vectors.turn(h1, c1, -s1, v)))
 
 
@@ -106,7 +106,7 @@ def write_wrists(out, angles, axes, g):
     :param out: (8, 6) candidates.
     :param angles: (SCRATCH,) their first three angles, with sines and cosines, in four lanes; overwritten.
     :param axes: (18,) of the chain.
-    :param g: (12,) G.
+    :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
     """
     h1, h2, h3 = triple(axes, 0), triple(axes, 1), triple(axes, 2)
     h4, h5, h6 = triple(axes, 3), triple(axes, 4), triple(axes, 5)

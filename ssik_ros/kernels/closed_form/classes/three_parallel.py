@@ -75,7 +75,7 @@ NEARLY_LINED_UP = 1e-3
 @kernel
 def _plane(out, row, first, h, oa, ob, oc, sb, sc, kv, ko, v):
     """
-    Write the two solutions of three parallel joints a, b, c that make K, into two rows.
+    Write the two solutions of three parallel joints a, b, c that make the motion K, into two rows of ``out``.
 
     :param out: (., 6) candidates; rows ``row`` and ``row + 1``, columns ``first`` to ``first + 2``.
     :param h, oa, ob, oc: common direction, and points of the axes.
@@ -156,14 +156,14 @@ def _sharpen(h, h5, h6, image, q5, is_second):
 
 @inline_kernel
 def _is_lined_up(h, image):
-    """Return whether axis 6, with direction ``image``, is so nearly parallel to h that q6 is hardly determined."""
+    """Return whether ``image``, the required direction of axis 6, is so nearly parallel to h that q6 is uncertain."""
     across = vectors.cross(h, image)
     return vectors.dot(across, across) <= NEARLY_LINED_UP * NEARLY_LINED_UP
 
 
 @kernel
 def _solve_234(out, axes, points, g, offered, scratch):
-    """Write the candidates of AXES_234; return their number, and whether an angle is hardly determined."""
+    """Write the candidates with axes 2, 3, 4 parallel; arguments and results as for :func:`solve`."""
     h1, h, h5, h6 = triple(axes, 0), triple(axes, 1), triple(axes, 4), triple(axes, 5)
     o1, o2, o3 = triple(points, 0), triple(points, 1), triple(points, 2)
     o4, o5, o6 = triple(points, 3), triple(points, 4), triple(points, 5)
@@ -224,7 +224,11 @@ def _solve_234(out, axes, points, g, offered, scratch):
 
 @kernel
 def _solve_123(out, axes, points, meeting, g, offered):
-    """Write the candidates of AXES_123; return their number, and whether an angle is hardly determined."""
+    """
+    Write the candidates with axes 1, 2, 3 parallel; axes 5 and 6 meet in ``meeting``. See :func:`solve` for the rest.
+
+    :returns: number of candidates, 8, and whether the pose hardly determines one of their angles.
+    """
     h, h4, h5, h6 = triple(axes, 0), triple(axes, 3), triple(axes, 4), triple(axes, 5)
     o1, o2, o3, o4 = triple(points, 0), triple(points, 1), triple(points, 2), triple(points, 3)
     sb = 1.0 if vectors.dot(h, triple(axes, 1)) > 0.0 else -1.0
@@ -281,7 +285,7 @@ def solve(out, case, axes, points, special, g, offered, scratch):
     :param case: AXES_234 or AXES_123.
     :param axes, points: (18,) the chain; if axes 5 and 6 of AXES_234 meet, the sixth point is their intersection.
     :param special: (3,) the point where axes 5 and 6 of AXES_123 meet.
-    :param g: (12,) G.
+    :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
     :param offered: q6 if it is free [rad].
     :param scratch: (SCRATCH,) numbers.
     """

@@ -29,7 +29,7 @@ SCRATCH = 6 * lanes.HALF_LANES
 
 @inline_kernel
 def _store_angle(angles, place, angle, sine, cosine):
-    """Write the angle of joint 1 (place 0) or joint 5 (place 1) of four pairs, with its sine and cosine."""
+    """Write the angle of joint 1 (``place`` 0) or joint 5 (``place`` 1) of four pairs, with its sine and cosine."""
     lanes.store(angles, place * lanes.HALF_LANES, angle)
     lanes.store(angles, (2 + place) * lanes.HALF_LANES, sine)
     lanes.store(angles, (4 + place) * lanes.HALF_LANES, cosine)
@@ -71,8 +71,8 @@ def write_outer(angles, axes, points, g):
     Write the angles of joints 1 and 5; return the number of pairs, up to four, and whether one is hardly determined.
 
     :param angles: (SCRATCH,) rows of four: the angles, their sines, their cosines.
-    :param axes, points: (18,) the chain.
-    :param g: (12,) G.
+    :param axes, points: (18,) directions of the six axes and a point on each, all joints at zero.
+    :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
     """
     h1, h, h5, h6 = triple(axes, 0), triple(axes, 1), triple(axes, 4), triple(axes, 5)
     o1, o5, o6 = triple(points, 0), triple(points, 4), triple(points, 5)
@@ -111,8 +111,8 @@ def write_inner(out, angles, axes, points, g):
 
     :param out: (8, 6) candidates.
     :param angles: (SCRATCH,) the angles of joints 1 and 5, with sines and cosines; overwritten.
-    :param axes, points: (18,) the chain.
-    :param g: (12,) G.
+    :param axes, points: (18,) directions of the six axes and a point on each, all joints at zero.
+    :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
     """
     h1, h, h5, h6 = triple(axes, 0), triple(axes, 1), triple(axes, 4), triple(axes, 5)
     o1, o2, o3 = triple(points, 0), triple(points, 1), triple(points, 2)

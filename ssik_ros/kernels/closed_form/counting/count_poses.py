@@ -45,7 +45,7 @@ DOUBTFUL = -3
 
 @inline_kernel
 def _is_same_chain(reals, n):
-    """Return whether the chain that gives the candidates equals the chain on which they are certified."""
+    """Return whether the plan certifies candidates on the chain that gives them, so that its class fits exactly."""
     is_same = True
     for i in range(6 * n):
         is_same = is_same and reals[i] == reals[at(plan_places.OWN_AXES, n) + i]
@@ -89,7 +89,7 @@ def _counted_arm(ints, reals, scratch):
 
 @inline_kernel
 def _has_lanes(ints, reals, arm):
-    """Return whether a kernel can count eight poses of an arm side by side."""
+    """Return whether a kernel can count eight poses of an arm at once: exactly of its class, without slides."""
     if ints[search.SLIDES] != 0 or arm.size2 == 0.0 or not _is_same_chain(reals, 6):
         return False
     if ints[search.KIND] == candidates.SPHERICAL_WRIST:
@@ -106,6 +106,10 @@ def _count_eight(arm, kind, is_reversed, reals, area, affine):
     """
     Write the numbers of branches of eight poses into ``area``; return the bits of the uncertain poses.
 
+    :param arm: a :class:`pose_lanes.CountedArm`.
+    :param kind: class of the arm, such as SPHERICAL_WRIST.
+    :param is_reversed: True if the class fits the reversed chain.
+    :param reals: the plan's real numbers.
     :param area: (POSES + LANES,) the poses, then their counts.
     :param affine: bits of the poses whose last row is (0, 0, 0, 1).
     """

@@ -115,7 +115,7 @@ def angle(y, x, inverse):
 
 @inline_kernel
 def not_in(mask):
-    """Return the bits of the lanes where a mask is false."""
+    """Return a bit mask of the eight lanes in which ``mask`` is false."""
     return ~lanes.bits_of(mask) & ((1 << lanes.LANES) - 1)
 
 

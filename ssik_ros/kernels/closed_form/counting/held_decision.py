@@ -83,9 +83,9 @@ def scratch_size(most):
 @kernel
 def probe(run, values, count, places, ranges, scratch):
     """
-    Return the number of branches within limits at several values of the held joint.
+    Return the number of branches within limits at several values of the held joint; certification is not run.
 
-    :param run: arrays of the search, after ``begin``.
+    :param run: a :class:`search.BranchRun`, after :func:`search.begin`.
     :param values: (8,) values of the held joint [rad]; the first ``count`` are read.
     :param count: number of values.
     :param places: scratch for eight places.
@@ -114,7 +114,14 @@ def probe(run, values, count, places, ranges, scratch):
 
 @kernel
 def _scan(run, spread, values, places, ranges, scratch):
-    """Return the number of branches within limits in the first batch of values that has any; 0 if both have none."""
+    """
+    Test two batches of eight values of the held joint, spread over its range, and stop after the first success.
+
+    :param run, places, ranges, scratch: as for :func:`probe`.
+    :param spread: (SPREAD,) settings with the range.
+    :param values: (8,) scratch.
+    :returns: number of branches within limits in that batch; 0 if both batches have none.
+    """
     step = (spread[HIGH] - spread[LOW]) / (2 * LANES)
     for part in range(2):
         for lane in range(LANES):
@@ -132,6 +139,10 @@ def _begin_cells(queue, spread, arm):
     Write the first cells into the queue, grouped by arm posture; return their number.
 
     If the chain does not fit the class exactly, each wrist has its own cells.
+
+    :param queue: (CELL most,) out: CELL numbers for each cell.
+    :param spread: (SPREAD,) settings with the range of the held joint.
+    :param arm: a :class:`held_ranges.HeldArm`.
     """
     drift, is_split = arm.numbers[hr.DRIFT], arm.numbers[hr.SPLIT] != 0.0
     low, high, count = spread[LOW] - spread[BEYOND], spread[HIGH] + spread[BEYOND], 0
@@ -155,7 +166,12 @@ def _begin_cells(queue, spread, arm):
 
 @kernel
 def _take(items, queue, first, count):
-    """Write eight cells of the queue side by side into ``items``; the last of ``count`` cells fills unused lanes."""
+    """
+    Write eight cells of the queue, from cell ``first`` on, into ``items``, one in each lane.
+
+    :param items: (ITEMS,) out, laid out as :class:`held_ranges.Cells`.
+    :param count: number of cells, at most eight; the last one fills unused lanes.
+    """
     for lane in range(LANES):
         at = CELL * (first + min(lane, count - 1))
         code = int(queue[at + CODE])
@@ -172,7 +188,7 @@ def _take(items, queue, first, count):
 
 @inline_kernel
 def _joint_of(out, joint, is_second):
-    """Return centre and radius of a joint in eight cells [rad]; ``is_second`` selects the wrist of each cell."""
+    """Return centre and radius of joint 0 to 5 in eight cells [rad]; mask ``is_second`` selects the second wrist."""
     row, other = joint * LANES, (13 + joint) * LANES
     centre = lanes.select(is_second, lanes.load(out, other), lanes.load(out, row))
     row, other = row + 6 * LANES, other + 6 * LANES
@@ -182,7 +198,15 @@ def _joint_of(out, joint, is_second):
 
 @inline_kernel
 def _drift_of_arm(out, arm, is_second):
-    """Return the part of the drift of W that joints 1 to 3 cause, a vector in eight lanes, and its radius."""
+    """
+    Return the part of the drift of W that joints 1 to 3 cause: a vector in eight lanes, and the radius of its error.
+
+    The drift of the wrist centre W is its place on the nearest chain minus its place on the true chain.
+
+    :param out: (RANGES,) ranges of the joints.
+    :param arm: a :class:`held_ranges.HeldArm`.
+    :param is_second: mask of the lanes with the second wrist.
+    """
     radius = lanes.spread(0.0)
     drift = (radius, radius, radius)
     for back in range(3):
@@ -199,7 +223,15 @@ def _drift_of_arm(out, arm, is_second):
 
 @inline_kernel
 def _drift_of_wrist(out, arm, is_second):
-    """Return the part of the drift of W that joints 4 to 6 cause, in the last body's frame, and its radius."""
+    """
+    Return the part of the drift of W that joints 4 to 6 cause, in the last body's frame, and the radius of its error.
+
+    The drift of the wrist centre W is its place on the nearest chain minus its place on the true chain.
+
+    :param out: (RANGES,) ranges of the joints.
+    :param arm: a :class:`held_ranges.HeldArm`.
+    :param is_second: mask of the lanes with the second wrist.
+    """
     radius = lanes.spread(0.0)
     drift = (radius, radius, radius)
     for k in range(3, 6):
@@ -225,7 +257,14 @@ def _lifted(arm, pose, own):
 
 @inline_kernel
 def _write_drift(items, out, arm, pose):
-    """Write the drift of W (nearest chain minus true chain) into ``items``, if joint ranges give a smaller radius."""
+    """
+    Write the drift of the wrist centre W, nearest chain minus true chain, and its radius into ``items``.
+
+    Lanes change only if the ranges of the joints give a smaller radius than before.
+
+    :param out: (RANGES,) ranges of the joints.
+    :param arm, pose: a :class:`held_ranges.HeldArm` and the target, a :class:`held_ranges.Pose`.
+    """
     is_second = lanes.load(items, hr.WRIST * LANES) > 0.5
     drift, radius = _drift_of_arm(out, arm, is_second)
     own, own_radius = _drift_of_wrist(out, arm, is_second)
@@ -243,7 +282,13 @@ def _write_drift(items, out, arm, pose):
 
 @inline_kernel
 def _write_lift(items, arm, pose):
-    """Write the drift of W (nearest chain minus true chain) into ``items``; here it depends on joint 6 only."""
+    """
+    Write the drift of the wrist centre W into ``items``, where only the offset of axis 6 causes it.
+
+    It follows from the range of joint 6 in ``items``.
+
+    :param arm, pose: a :class:`held_ranges.HeldArm` and the target, a :class:`held_ranges.Pose`.
+    """
     sine, cosine = lanes.sine_cosine(lanes.load(items, hr.LAST * LANES))
     aside, h6 = triple(arm.beside, 5), triple(arm.vectors, hr.H6)
     turned = vectors.turn(h6, cosine, -sine, lane_angles.spread_vector(aside))
@@ -256,7 +301,12 @@ def _write_lift(items, arm, pose):
 
 @inline_kernel
 def _cut_last(items, out):
-    """Intersect the range of joint 6 in ``items`` with its range in each branch; return the bits of empty lanes."""
+    """
+    Narrow the range of joint 6 in ``items`` to its range in each branch, in place; return the bits of empty lanes.
+
+    :param items: (ITEMS,) eight cells.
+    :param out: (RANGES,) ranges of the joints.
+    """
     is_second = lanes.load(items, hr.WRIST * LANES) > 0.5
     centre, radius = _joint_of(out, 5, is_second)
     middle, half = lanes.load(items, hr.LAST * LANES), lanes.load(items, (hr.LAST + 1) * LANES)
@@ -275,7 +325,13 @@ def _cut_last(items, out):
 
 @kernel
 def _examine(out, arm, pose, items):
-    """Write joint ranges into ``out``; return the bits of cells that may have a posture within limits, per wrist."""
+    """
+    Write joint ranges of eight cells into ``out``; return the bits of cells that may have a posture within limits.
+
+    There are two masks, for the first and for the second wrist. The drift of W in ``items`` may be narrowed.
+
+    :param arm, pose: a :class:`held_ranges.HeldArm` and the target, a :class:`held_ranges.Pose`.
+    """
     is_split = arm.numbers[hr.SPLIT] != 0.0
     if is_split:
         _write_lift(items, arm, pose)
@@ -298,7 +354,15 @@ def _examine(out, arm, pose, items):
 
 @kernel
 def _choose_values(values, items, out, spread, first, second, count):
-    """Write the different middles of cells at which all joints may be within limits; return their number."""
+    """
+    Write the different middles of cells at which all joints may be within limits; return their number.
+
+    :param values: (8,) out: values of the held joint [rad], moved into its range.
+    :param items, out: cells, and the ranges of their joints.
+    :param spread: (SPREAD,) settings with the range.
+    :param first, second: bits of the cells that may have a posture, for each wrist.
+    :param count: number of cells.
+    """
     inside = lanes.bits_of(lanes.load(out, hr.MARGIN * LANES) >= 0.0) & first
     inside |= lanes.bits_of(lanes.load(out, (13 + hr.MARGIN) * LANES) >= 0.0) & second
     chosen = 0
@@ -320,8 +384,12 @@ def _divide(queue, size, most, items, start, bits, is_split):
     """
     Append both halves of a cell; return the new number of cells, most + 1 if they do not fit or the cell is too narrow.
 
+    :param queue: table of ``size`` cells.
+    :param most: largest number of cells.
+    :param items: eight cells with their drift and range of joint 6.
     :param start: index of the cell in the queue, and its lane in ``items``.
     :param bits: bits of the remaining wrists.
+    :param is_split: True if the range of joint 6 may be divided instead of the cell.
     """
     at, lane, place = CELL * start[0], start[1], CELL * size
     half, last = queue[at + 1], items[(hr.LAST + 1) * LANES + lane]
@@ -350,7 +418,10 @@ def _divide_all(queue, size, most, items, head, first, second, count, is_split):
     """
     Append both halves of the cells that may have a posture; return the new number of cells, most + 1 if one is lost.
 
+    :param queue, size, most, items, is_split: as for :func:`_divide`.
     :param head: index of the first of these cells in the queue.
+    :param first, second: bits of the cells that may have a posture, for each wrist.
+    :param count: number of cells in ``items``.
     """
     for lane in range(count):
         bits = ((first >> lane) & 1) | (((second >> lane) & 1) << 1)
@@ -365,9 +436,12 @@ def _divide_all(queue, size, most, items, head, first, second, count, is_split):
 @kernel
 def _decide(run, arm, pose, spread, scratch):
     """
-    Return the status of a pose, the number of branches at the value that has any, and the number of examined cells.
+    Return the status of a pose, the number of branches in the batch that has any, and the number of examined cells.
 
-    :param run: arrays of the search, after ``begin``.
+    :param run: a :class:`search.BranchRun`, after :func:`search.begin`.
+    :param arm, pose: a :class:`held_ranges.HeldArm` and the target, a :class:`held_ranges.Pose`.
+    :param spread: (SPREAD,) settings.
+    :param scratch: (scratch_size(most),) scratch.
     """
     most, n = int(spread[CELL_COUNT]), 7
     items, out = vector(scratch, 0, hr.ITEMS), vector(scratch, hr.ITEMS, hr.RANGES)

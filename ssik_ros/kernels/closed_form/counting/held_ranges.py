@@ -192,7 +192,7 @@ def make_pose(arm, target):
     """
     Return the target with the held joint at zero, as a :class:`Pose`.
 
-    :param arm: :class:`HeldArm`.
+    :param arm: a :class:`HeldArm`.
     :param target: (12,) G of the seven joints, or its inverse for a reversed class, in units of the arm.
     """
     return Pose(
@@ -218,13 +218,17 @@ def _inverse(value):
 
 @inline_kernel
 def _arc_cosine(x):
-    """Return the arc cosine of values from -1 to 1."""
+    """Return the arc cosine of x in each lane; x must lie within -1 to 1."""
     return lanes.arc_tangent(lanes.root(lanes.greater((1.0 - x) * (1.0 + x), 0.0)), x)
 
 
 @inline_kernel
 def _between_cosines(low, high):
-    """Return centre and radius of angles in [0, pi] with cosines in a range, and a mask of lanes with no such angle."""
+    """
+    Return centre and radius of the angles in [0, pi] whose cosine is from ``low`` to ``high``.
+
+    The second result is a mask of lanes with no such angle. The range is widened by INTERVAL_ROUNDING.
+    """
     low, high = low - INTERVAL_ROUNDING, high + INTERVAL_ROUNDING
     least = _arc_cosine(lanes.lesser(lanes.greater(high, -1.0), 1.0))
     most = _arc_cosine(lanes.greater(lanes.lesser(low, 1.0), -1.0))
@@ -234,7 +238,7 @@ def _between_cosines(low, high):
 
 @inline_kernel
 def _quotient(low, high, least, most):
-    """Return the range of the quotient of a range and a positive range."""
+    """Return least and largest x / y for x from ``low`` to ``high`` and positive y from ``least`` to ``most``."""
     to_least, to_most = _inverse(least), _inverse(most)
     return (
         low * lanes.select(low < 0.0, to_least, to_most),
@@ -244,7 +248,7 @@ def _quotient(low, high, least, most):
 
 @inline_kernel
 def _product(a, b, c, d):
-    """Return the range of the product of the ranges [a, b] and [c, d]."""
+    """Return least and largest value of the product of the ranges [a, b] and [c, d]."""
     first, second, third, fourth = a * c, a * d, b * c, b * d
     low = lanes.lesser(lanes.lesser(first, second), lanes.lesser(third, fourth))
     high = lanes.greater(lanes.greater(first, second), lanes.greater(third, fourth))
@@ -253,7 +257,7 @@ def _product(a, b, c, d):
 
 @inline_kernel
 def _sines(low, high):
-    """Return the range of the sine of an angle from 0 to pi, from the range of its cosine."""
+    """Return least and largest sine of an angle in [0, pi] whose cosine is from ``low`` to ``high``, plus rounding."""
     near = lanes.lesser(lanes.absolute(low), lanes.absolute(high))
     near = lanes.select((low <= 0.0) & (high >= 0.0), 0.0, near)
     far = lanes.greater(lanes.absolute(low), lanes.absolute(high))
@@ -282,7 +286,9 @@ def _azimuth_of_cone(radius, sine):
 @inline_kernel
 def _turning(axis_x, axis_y, way, slope, width, rest):
     """
-    Return centre and radius of the angle from one axis towards another of a vector with sinusoidal components.
+    Return centre and radius of the angle of a moving vector in the plane of two axes, from x towards y [rad].
+
+    The radius is pi if the vector may vanish in this plane.
 
     :param axis_x, axis_y: the two axes.
     :param way, slope: the vector and its derivative at the middle of the parameter's range.
@@ -302,7 +308,11 @@ def _turning(axis_x, axis_y, way, slope, width, rest):
 
 @inline_kernel
 def _dihedral(way, square, size, a, b):
-    """Return the angle about ``way`` from the half plane with a to the half plane with b; ``size`` is its length."""
+    """
+    Return the angle about vector ``way`` from the half plane with a to the half plane with b, in each lane [rad].
+
+    :param square, size: squared length and length of ``way``.
+    """
     y = size * vectors.dot(way, vectors.cross(a, b))
     return lanes.arc_tangent(
         y, square * vectors.dot(a, b) - vectors.dot(way, a) * vectors.dot(way, b)
@@ -311,7 +321,7 @@ def _dihedral(way, square, size, a, b):
 
 @inline_kernel
 def _see_target(arm, pose, cells):
-    """Return the :class:`Target`: the pose as joint 1 sees it over eight cells."""
+    """Return the :class:`Target`: ranges of the pose seen from joint 1 while the held joint moves through its cells."""
     known, numbers = arm.vectors, arm.numbers
     u, h1 = triple(known, U), triple(known, H1)
     sine, cosine = lanes.sine_cosine(numbers[SIGN] * cells.middle)
@@ -360,7 +370,7 @@ def _see_target(arm, pose, cells):
 
 @inline_kernel
 def _bend_elbow(arm, cells, shortest, longest):
-    """Return the :class:`Elbow` for a range of distances from A to W, and a mask of lanes that joint 3 cannot reach."""
+    """Return the :class:`Elbow` for distances of W from A between two bounds, and a mask of lanes out of reach."""
     known, numbers = arm.vectors, arm.numbers
     h2, h3, h4 = triple(known, H2), triple(known, H3), triple(known, H4)
     inverse = 1.0 / numbers[TWO_R]
@@ -405,14 +415,18 @@ def _bend_elbow(arm, cells, shortest, longest):
 
 @inline_kernel
 def _angle_of_triangle(low, high, least, most):
-    """Return the range of an angle whose cosine is a quotient of ranges, and a mask of lanes without such angles."""
+    """
+    Return centre and radius of an angle with cosine x / y, and a mask of lanes without such an angle.
+
+    x is from ``low`` to ``high``, y, which is positive, from ``least`` to ``most``.
+    """
     low, high = _quotient(low, high, least, most)
     return _between_cosines(low, high)
 
 
 @inline_kernel
 def _place_shoulder(arm, cells, target, elbow):
-    """Return the :class:`Shoulder`, and a mask of lanes where its triangle does not exist."""
+    """Return ranges of joints 1 and 2 as a :class:`Shoulder`, and a mask of lanes where its triangle does not exist."""
     c, s = arm.numbers[C12], arm.numbers[S12]
     size = abs(c)
     least_a, most_a = _sines(target.low, target.high)
@@ -440,7 +454,11 @@ def _place_shoulder(arm, cells, target, elbow):
 
 @inline_kernel
 def _bend_wrist(arm, target, elbow, roll):
-    """Return the :class:`Wrist`, and a mask of lanes where joint 5 cannot form its triangle."""
+    """
+    Return the :class:`Wrist`, and a mask of lanes where joint 5 cannot form its triangle.
+
+    :param roll: centre and radius of the angle about the line from A to W, from axis 6 to axis 4.
+    """
     c6, s6, cone6 = target.side
     c4, s4, cone4 = elbow.side
     sine, cosine = lanes.sine_cosine(roll[0])
@@ -465,7 +483,7 @@ def _bend_wrist(arm, target, elbow, roll):
 
 @inline_kernel
 def _place_wrist(arm, target, elbow, wrist, side):
-    """Return centre and radius of joints 4, 5 and 6 [rad]; ``side`` is 1 or -1, the sign of the bend of the wrist."""
+    """Return (centre, radius) of joints 4, 5 and 6 [rad]; ``side`` is 1 or -1, the sign of the wrist's bend."""
     known, numbers = arm.vectors, arm.numbers
     h4, h5, h6 = triple(known, H4), triple(known, H5), triple(known, H6)
     bend, width = wrist.bend
@@ -487,7 +505,13 @@ def _place_wrist(arm, target, elbow, wrist, side):
 
 @inline_kernel
 def _inside(limits, joint, place):
-    """Return the margin of a joint's centre, infinite without limits, and a mask of lanes that are wholly outside."""
+    """
+    Return the margin of a joint's centre to its limits, infinite without limits, and a mask of lanes wholly outside.
+
+    :param limits: (12,) middles, then half widths of the ranges.
+    :param joint: index of the joint, 0 to 5.
+    :param place: centre and radius of the joint [rad].
+    """
     half = limits[6 + joint]
     if not half < math.pi:
         return lanes.spread(math.inf), lanes.spread(0.0) > 1.0
@@ -499,14 +523,14 @@ def _inside(limits, joint, place):
 
 @inline_kernel
 def _store(out, row, place):
-    """Write centre and radius of a joint; the radius goes six rows after the centre."""
+    """Write centre and radius of a joint into rows ``row`` and ``row + 6`` of ``out``."""
     lanes.store(out, row * LANES, place[0])
     lanes.store(out, (row + 6) * LANES, place[1])
 
 
 @inline_kernel
 def _load_vector(items, row):
-    """Return the vector in three consecutive rows, eight lanes each."""
+    """Return the vector whose components are rows ``row`` to ``row + 2`` of ``items``, eight lanes each."""
     return (
         lanes.load(items, row * LANES),
         lanes.load(items, (row + 1) * LANES),
@@ -516,7 +540,7 @@ def _load_vector(items, row):
 
 @inline_kernel
 def _load(items):
-    """Return eight cells as :class:`Cells`."""
+    """Return the eight cells in ``items`` (ITEMS,) as :class:`Cells`."""
     return Cells(
         lanes.load(items, 0),
         lanes.load(items, LANES),
@@ -534,7 +558,7 @@ def bound(out, arm, pose, items):
     Write the ranges of the joints for both wrists; return the bits of the lanes that may have a posture within limits.
 
     :param out: (RANGES,) out: for each wrist six centres, six radii and the least margin of the centres.
-    :param arm: :class:`HeldArm`.
+    :param arm: a :class:`HeldArm`.
     :param pose: :class:`Pose`.
     :param items: (ITEMS,) eight :class:`Cells`.
     :returns: bits for the first wrist, bits for the second wrist.

@@ -38,13 +38,13 @@ def at_zero():
 
 @inline_kernel
 def columns_of(g):
-    """Return the first two columns of the rotations of poses."""
+    """Return the first two columns of the rotations of poses g in lanes, as two vectors."""
     return (g[0], g[3], g[6]), (g[1], g[4], g[7])
 
 
 @inline_kernel
 def undo_joint(h, o, s, c, x, y, t):
-    """Return two directions and a point rotated back about a line, given sine and cosine of the angle."""
+    """Return directions x, y and point t rotated back about the line h through o, by an angle with sine s, cosine c."""
     return vectors.turn(h, c, -s, x), vectors.turn(h, c, -s, y), screw(h, o, c, -s, t)
 
 
@@ -93,7 +93,7 @@ def load_poses(area):
 
 @inline_kernel
 def are_rigid(g):
-    """Return a mask of lanes whose rotation is orthonormal up to :data:`COUNTED_POSE_DEVIATION`."""
+    """Return a mask of lanes whose rotation is right-handed and orthonormal up to :data:`COUNTED_POSE_DEVIATION`."""
     x, y = columns_of(g)
     rest = vectors.subtract(vectors.cross(x, y), (g[2], g[5], g[8]))
     return (
@@ -133,7 +133,7 @@ def behind(g, m):
 
 @inline_kernel
 def inverted(g):
-    """Return the inverse poses."""
+    """Return the inverses of poses g in lanes, which must be rigid."""
     x, y, z = (g[0], g[3], g[6]), (g[1], g[4], g[7]), (g[2], g[5], g[8])
     t = (g[9], g[10], g[11])
     x0, y0, z0 = -vectors.dot(x, t), -vectors.dot(y, t), -vectors.dot(z, t)

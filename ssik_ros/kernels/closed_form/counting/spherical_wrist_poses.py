@@ -70,6 +70,7 @@ def _count_elbows(arm, left, ok1):
     """
     Return the number of branches for the pose that remains after joint 1, and the bits of the uncertain lanes.
 
+    :param arm: a :class:`pose_lanes.CountedArm`.
     :param left: two columns of E_1^-1 G, and the place of the wrist's point under it.
     :param ok1: mask of lanes to count.
     """
@@ -120,7 +121,8 @@ def _count_wrists(arm, x, y, t, ok):
     """
     Return the number of wrists for the pose that remains after three joints, and the bits of the uncertain lanes.
 
-    :param x, y: first two columns of R_4 R_5 R_6.
+    :param arm: a :class:`pose_lanes.CountedArm`.
+    :param x, y: first two columns of R_4 R_5 R_6, the required rotation of the wrist.
     :param t: place of the wrist's point that the first three joints require.
     :param ok: mask of lanes to count.
     """

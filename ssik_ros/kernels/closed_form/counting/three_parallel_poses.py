@@ -211,7 +211,7 @@ def _count_planes(arm, left, angles, ok):
 
 @inline_kernel
 def _combine(x, y, z, v):
-    """Return x v_x + y v_y + z v_z."""
+    """Return the vector x v_x + y v_y + z v_z."""
     return (
         x[0] * v[0] + y[0] * v[1] + z[0] * v[2],
         x[1] * v[0] + y[1] * v[1] + z[1] * v[2],

@@ -47,10 +47,12 @@ CONSTANTS = SECOND_CUT + CUT
 @kernel
 def _write_frame(out, axes, points, joint, reversed_, inverse_scale):
     """
-    Write a frame whose z axis is the axis of a joint, on the chain or on the reversed chain.
+    Write a frame, as a pose, whose z axis is the axis of a joint, on the chain or on the reversed chain.
 
-    :param out: (12,) out.
+    :param out: (12,) out: rotation row by row, then translation in length units.
+    :param axes, points: (18,) directions of the axes, and a point on each [m].
     :param joint: index of the joint; on the reversed chain it counts from the last joint.
+    :param reversed_: True for the reversed chain.
     :param inverse_scale: inverse of the length unit [1/m].
     """
     i = 5 - joint if reversed_ else joint
@@ -65,7 +67,7 @@ def _write_frame(out, axes, points, joint, reversed_, inverse_scale):
 
 @kernel
 def _length_unit(points):
-    """Return the largest distance of neighbouring points [m]; 1 if all coincide."""
+    """Return the largest distance between neighbouring points (18,) of six axes [m]; 1 if all coincide."""
     largest = 0.0
     for i in range(JOINTS - 1):
         x = points[3 * i + 3] - points[3 * i]
@@ -81,7 +83,7 @@ def prepare_cut(out, axes, points, cut, work):
     Write the constants of a chain that is cut at one place.
 
     :param out: (CUT,) out.
-    :param axes, points: (18,) the chain.
+    :param axes, points: (18,) directions of the six axes and a point on each, all joints at zero.
     :param cut: joint where the loop is cut: 0 to 5 on the chain, 6 to 11 for joints 0 to 5 of the reversed chain.
     :param work: scratch, overwritten.
     """
@@ -160,7 +162,7 @@ def close_loop(constants, g, work):
 
 @inline_kernel
 def turn(out, q, pose):
-    """Write Rz(q) times a pose."""
+    """Write into ``out`` (12,) the rotation about z by q times ``pose`` (12,)."""
     c, s = math.cos(q), math.sin(q)
     for j in range(3):
         x, y = pose[j], pose[3 + j]

@@ -90,7 +90,7 @@ PAIRS_IMAGINARY, PAIRS_SCRATCH, MIX_PAIRS_SIZE = 60, 120, 132
 
 @inline_kernel
 def view_elimination(array, start):
-    """Return the :class:`Elimination` in a flat array, starting at ``start``."""
+    """Return views of a flat array as an :class:`Elimination`, which begins at offset ``start``."""
     return Elimination(
         matrix(array, start, LEFT, EQUATIONS),
         matrix(array, start + AT_MIX, LEFT, LEFT),
@@ -106,9 +106,11 @@ def view_elimination(array, start):
 @kernel
 def _write_products(out, first, middle, last, scratch):
     """
-    Write rho(first) rho(Rz(u)) rho(middle) rho(Rz(v)) X as multiples of the products of (sin, cos, 1) of u and v.
+    Write line X after the turns v and u as multiples of the nine products of (sin, cos, 1) of u and of v.
 
-    :param out: (15, 9) column 3 i + j belongs to term i of u and term j of v.
+    The line is rho(first) rho(Rz(u)) rho(middle) rho(Rz(v)) X, where rho acts as in :mod:`line_representation`.
+
+    :param out: (15, 9) out; column 3 i + j belongs to term i of u and term j of v.
     :param first, middle, last: (12,) motions; X is the z axis of ``last``.
     :param scratch: (2 LINE PRODUCTS,).
     """
@@ -242,7 +244,11 @@ def eliminate(out, inverses, k, scratch):
 
 @inline_kernel
 def _to_half_angles(out, row, v):
-    """Convert nine coefficients of products of (sin, cos, 1) to x_a^i x_b^j, times (1 + x_a^2)(1 + x_b^2)."""
+    """
+    Write row ``row`` of ``out``: nine coefficients ``v`` of products of (sin, cos, 1), as coefficients of x_a^i x_b^j.
+
+    The polynomial is the sum times (1 + x_a^2) (1 + x_b^2), x the tangent of half an angle. ``v`` is overwritten.
+    """
     for i in range(3):
         s, c, one = v[3 * i], v[3 * i + 1], v[3 * i + 2]
         v[3 * i], v[3 * i + 1], v[3 * i + 2] = one - c, 2.0 * s, one + c
@@ -257,7 +263,7 @@ def write_polynomials(sine, cosine, one, elimination, loop, k, scratch):
     Write the six equations in x_a and x_b: their coefficients are multiples of sin q_k, cos q_k and 1.
 
     :param sine, cosine, one: (6, 9) coefficients of x_a^i x_b^j, i, j = 2..0, for the rows of ``null``.
-    :param elimination: the :class:`Elimination`.
+    :param elimination: the :class:`Elimination` of joint k.
     :param loop: (6, 12) motions of the loop.
     :param scratch: (SCRATCH,).
     """
@@ -285,7 +291,7 @@ def write_polynomials(sine, cosine, one, elimination, loop, k, scratch):
 @kernel
 def mix_rows(out, mix, rows):
     """
-    Write the combinations of the six equations.
+    Write ``mix`` times ``rows``: each row is a combination of the six equations.
 
     :param out: (6, 9).
     :param mix: (6, 6).
@@ -299,7 +305,7 @@ def mix_rows(out, mix, rows):
 
 @inline_kernel
 def _put(table, column, row):
-    """Write an equation and its product with x_a into two columns of the transposed system."""
+    """Write the coefficients (9,) of an equation into ``column`` of the table, and x_a times it into the next."""
     for j in range(SIZE):
         table[j, column] = table[j, column + 1] = 0.0
     for j in range(PRODUCTS):
@@ -314,12 +320,14 @@ WIDTH = SIZE + MOST_EIGENVALUES
 @kernel
 def _write_system(table, sine, cosine, one, pairs, quadratic, constant, c, s, row):
     """
-    Write the leading and lower coefficients of all equations, transposed, with the origin of q_k moved.
+    Write the transposed leading and lower coefficients of all equations, with the origin of q_k moved.
 
-    :param table: (12, WIDTH); columns: leading of linear, quadratic, constant rows; then D0 of the linear rows, C1 and
-        C0 of the quadratic ones.
+    Each equation comes twice: unchanged, then multiplied by x_a.
+
+    :param table: (12, WIDTH) out; columns: leading coefficients of linear, quadratic, constant rows; then D0 of the
+        linear rows, C1 and C0 of the quadratic ones.
     :param sine, cosine, one: (6, 9) mixed polynomials.
-    :param pairs, quadratic, constant: number of rows of each kind.
+    :param pairs, quadratic, constant: number of pairs of linear rows, of quadratic rows and of constant rows.
     :param c, s: cosine and sine of the new origin.
     :param row: (9,) scratch.
     """
@@ -422,10 +430,10 @@ def write_companion(out, sine, cosine, one, counts, c, s, scratch):
 @kernel
 def other_angles(loop_line, elimination, scratch):
     """
-    Return the angles of joints k-1 and k-2, from the line that remains for them.
+    Return the angles of joints k-1 and k-2 [rad], from the line that remains for them.
 
     :param loop_line: (15, 1) the line, after the rotations of all joints of its side.
-    :param elimination: the :class:`Elimination`.
+    :param elimination: the :class:`Elimination` of joint k.
     :param scratch: (14,).
     """
     e = elimination

@@ -140,7 +140,9 @@ def _choose_matrix(elimination, work):
     """
     Write the eigenvalue problem at the first good origin to ``W_MATRIX``, or at the best origin if none is good.
 
-    :returns: its size (0 without a problem), the origin, and its largest entry.
+    :param elimination: the :class:`Elimination`; the mixed polynomials are in ``work``.
+    :param work: the float workspace.
+    :returns: its size (0 without a problem), the origin [rad], and its largest entry (infinite without a problem).
     """
     sine, cosine = matrix(work, W_MIXED_SINE, 6, 9), matrix(work, W_MIXED_COSINE, 6, 9)
     one = matrix(work, W_MIXED_ONE, 6, 9)
@@ -182,8 +184,10 @@ def _write_roots(out, size, origin, largest, work):
     """
     Write the real roots q_k in ascending order; return their number, -1 if the eigenvalues do not converge.
 
-    :param out: (32,) the roots, then their imaginary parts; 0 for each that is surely real.
+    :param out: (32,) the roots [rad], then from 16 on their imaginary parts; 0 for each that is surely real.
+    :param size, origin: size of the eigenvalue problem, and its origin of q_k [rad].
     :param largest: largest entry of the eigenvalue problem at ``W_MATRIX``.
+    :param work: the float workspace.
     """
     nearly_real = max(NEARLY_REAL, min(MOST_NEARLY_REAL, SPLIT_BY_ROUNDING * largest))
     real, imaginary = vector(work, W_REAL, PENCIL), vector(work, W_IMAGINARY, PENCIL)
@@ -202,9 +206,11 @@ def _write_roots(out, size, origin, largest, work):
 @kernel
 def _write_safe_roots(out, work):
     """
-    Write the real roots from the pencil with its spurious roots, which needs no inverse; see :func:`_write_roots`.
+    Write the real roots in ascending order from a larger eigenvalue problem that needs no inverse; at most 16 are kept.
 
-    :param out: (32,).
+    :param out: (32,) as for :func:`_write_roots`.
+    :param work: the float workspace.
+    :returns: number of roots, -1 if the eigenvalues do not converge.
     """
     n = PENCIL
     a, b = vector(work, W_PENCIL, n * n), vector(work, W_PENCIL + n * n, n * n)
@@ -241,9 +247,12 @@ def _write_safe_roots(out, work):
 @kernel
 def _add_roots(found, begin, elimination, k, work, ints, is_careful):
     """
-    Add the candidates of all roots; if the fast roots leave a doubt, use the robust ones.
+    Add the candidates of all roots; if the fast roots leave a doubt, add candidates of the robust ones, too.
 
-    :param found: (ROWS, 7); the first ``begin`` rows are filled.
+    :param found: (ROWS, 7) out; the first ``begin`` rows are filled.
+    :param begin: number of filled rows.
+    :param elimination, k: the :class:`Elimination`, and the joint of the roots.
+    :param work, ints: of :func:`workspace`.
     :param is_careful: as for :func:`solve`.
     :returns: new number of filled rows, and whether every root has its candidate.
     """
@@ -275,7 +284,7 @@ def solve_cut(found, count, constants, g, work, ints, is_careful):
     Add the candidates of one cut, in the joint order of the chain.
 
     :param found: (ROWS, 7) angles, then the miss.
-    :param constants: (CUT,).
+    :param constants: (CUT,) constants of the cut, from :func:`closed_loop.prepare_cut`.
     :param is_careful: as for :func:`solve`.
     :returns: the new count, and whether the candidates of this cut are certainly complete.
     """
@@ -306,7 +315,7 @@ def solve_cut(found, count, constants, g, work, ints, is_careful):
 
 @inline_kernel
 def _distance(found, i, j):
-    """Return the largest difference of two candidates in a joint [rad]."""
+    """Return the largest difference of a joint between candidates in rows i and j, modulo 2 pi [rad]."""
     distance = 0.0
     for joint in range(JOINTS):
         distance = max(distance, abs(wrap_to_pi(found[i, joint] - found[j, joint])))
@@ -321,7 +330,7 @@ def _write_merits(merits, found, count):
     Largest are candidates that reach the target and differ from better ones. Then come candidates near the target. The
     distance from better candidates decides the rest.
 
-    :param merits: (ROWS,).
+    :param merits: (ROWS,) out.
     """
     for i in range(count):
         nearest = math.pi
@@ -468,7 +477,7 @@ DIGITS_FOR_DOUBT = 8.0
 
 
 def _trial(axes: Any, points: Any, number: int) -> tuple[Any, Any]:
-    """Return a posture (6,) of a fixed unstructured sequence, and the target (12,) that it reaches."""
+    """Return posture ``number`` (6,) of a fixed sequence without structure, and the target (12,) that it reaches."""
     joints = np.arange(JOINTS)
     share = (number + 1) * 0.7548776662 + joints * joints * 0.5698402910
     angles = 2.0 * math.pi * (share % 1.0) - math.pi
@@ -491,7 +500,7 @@ def _rate_cut(
 
     Doubts cost digits of the rating, because they cost time later.
 
-    :param constants: (CUT,).
+    :param constants: (CUT,) constants of the cut, from :func:`closed_loop.prepare_cut`.
     :param trials: postures and their targets.
     :param found: (ROWS, 7) scratch.
     """
@@ -509,7 +518,7 @@ def _rate_cut(
 
 
 def _joint_of(cut: int) -> int:
-    """Return the joint of the chain whose angle is the unknown of the eigenvalue problem of a cut."""
+    """Return the joint of the chain whose angle is the unknown of a cut; cuts 6 to 11 belong to the reversed chain."""
     return cut if cut < JOINTS else 11 - cut
 
 

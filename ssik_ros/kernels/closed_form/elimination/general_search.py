@@ -129,7 +129,8 @@ def _keep_nearby(run, value):
     """
     Keep the branches to which the closed form of a nearby chain leads; return True if surely no other branch exists.
 
-    :param value: value of the held joint [rad].
+    :param run: a :class:`search.BranchRun`.
+    :param value: value of the held joint [rad]; ignored if no joint is held.
     """
     n, ints, counters = run.ints[common.N], run.ints, run.counters
     before, first = counters[common.BRANCHES], counters[common.KEPT]
@@ -151,9 +152,12 @@ def _keep_nearby(run, value):
 @kernel
 def _settle(run, count, value, constants, six, g, loop_work, loop_ints):
     """
-    Replace candidates by solutions; singular solutions then do not depend on rounding. Return their number.
+    Refine candidates whose certainty is in doubt, and return their number; DOUBT is set if a doubt is left.
 
-    :param count: number of candidates in the scratch, best ones first; solutions replace them.
+    Singular solutions then do not depend on rounding. Candidates that are surely regular stay unchanged.
+
+    :param run: a :class:`search.BranchRun`, with the candidates in its scratch; solutions replace them.
+    :param count: number of candidates.
     :param value: value of the held joint.
     :param g: (12,) target of the six joints.
     :param constants, six, loop_work, loop_ints: as for :func:`search`.
@@ -248,6 +252,6 @@ def loop_size(n):
 
 
 def make_scratch() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return ``six``, ``loop_work`` and ``loop_ints`` of a search."""
+    """Return new arrays ``six`` (16, 6), ``loop_work`` for MOST_JOINTS joints, ``loop_ints`` for :func:`search`."""
     _, loop_ints = general_6r.workspace()
     return np.empty((common.BRANCHES_OF_SIX, 6)), np.zeros(loop_size(MOST_JOINTS)), loop_ints

@@ -39,7 +39,7 @@ def write_line(out, column, pose):
 
 @inline_kernel
 def _rotated(pose, x, row, i):
-    """Return R v, with v in the rows ``row`` to ``row + 2`` of column i, and R the rotation of ``pose``."""
+    """Return the vector in rows ``row`` to ``row + 2`` of column i of table x, rotated by ``pose``."""
     a, b, c = x[row, i], x[row + 1, i], x[row + 2, i]
     return (
         pose[0] * a + pose[1] * b + pose[2] * c,
@@ -82,7 +82,12 @@ def transform_lines(out, pose, lines, count):
 
 @inline_kernel
 def _expand_pair(out, lines, count, row):
-    """Write rows ``row`` and ``row + 1`` of lines, which a rotation about z mixes, as multiples of (sin, cos, 1)."""
+    """
+    Write rows ``row`` and ``row + 1`` of lines after a turn about z, as multiples of sin, cos and 1.
+
+    :param out: table; first ``count`` columns for sin, then for cos, then for 1.
+    :param lines: table of ``count`` lines.
+    """
     for j in range(count):
         x, y = lines[row, j], lines[row + 1, j]
         out[row, j], out[row + 1, j] = -y, x
@@ -92,7 +97,12 @@ def _expand_pair(out, lines, count, row):
 
 @inline_kernel
 def _expand_fixed(out, lines, count, row):
-    """Write a row of lines, which a rotation about z does not change, as multiples of (sin, cos, 1)."""
+    """
+    Write row ``row`` of lines, which a turn about z does not change, as multiples of sin (0), cos (0) and 1.
+
+    :param out: table; first ``count`` columns for sin, then for cos, then for 1.
+    :param lines: table of ``count`` lines.
+    """
     for j in range(count):
         out[row, j] = out[row, count + j] = 0.0
         out[row, 2 * count + j] = lines[row, j]

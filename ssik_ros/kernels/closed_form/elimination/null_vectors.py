@@ -46,7 +46,7 @@ def factorise_equations(lu, pivots, sine, cosine, one, q):
 
     :param lu: (12, 12).
     :param pivots: (12,) int32 row exchanges.
-    :param sine, cosine, one: (6, 9) polynomials.
+    :param sine, cosine, one: (6, 9) coefficients of sin q_k, cos q_k and 1 in the six equations.
     :param q: angle [rad].
     """
     s, c = math.sin(q), math.cos(q)
@@ -76,14 +76,14 @@ def factorise_equations(lu, pivots, sine, cosine, one, q):
 
 @inline_kernel
 def _scale(x):
-    """Scale a vector (12,) to a largest entry of one."""
+    """Scale a vector (12,) in place to a largest absolute entry of one; a zero vector stays zero."""
     largest = vectors.largest_of(x, SIZE)
     vectors.stretch(x, 1.0 / largest if largest > 0.0 else 0.0, SIZE)
 
 
 @inline_kernel
 def _solve(lu, pivots, x):
-    """Solve the factorised equations in place of the right side (12,)."""
+    """Solve the twelve equations in place: ``x`` (12,) is the right side, then the solution; ``lu`` is kept."""
     # Later exchanges of rows have moved the factors, so all of them come first.
     for j in range(SIZE):
         place = pivots[j]
@@ -101,7 +101,7 @@ def refine(lu, pivots, x):
     Move a vector towards the null vector of the equations by one step of inverse iteration, in place.
 
     :param lu, pivots: of :func:`factorise_equations`.
-    :param x: (12,).
+    :param x: (12,) products x_a^i x_b^j, see the module.
     """
     _solve(lu, pivots, x)
     _scale(x)
@@ -116,7 +116,7 @@ def write_inverse_distances(out, lu, pivots, sine, cosine, q, x):
 
     :param out: (12, 12).
     :param lu, pivots: of :func:`factorise_equations` at this angle.
-    :param sine, cosine: (6, 9) polynomials.
+    :param sine, cosine: (6, 9) coefficients of sin q_k and cos q_k in the six equations.
     :param q: the angle of joint k [rad].
     :param x: (12,) scratch.
     """
@@ -135,7 +135,7 @@ def write_inverse_distances(out, lu, pivots, sine, cosine, q, x):
 
 @inline_kernel
 def _start(x, column):
-    """Write a start vector that depends on the column and has no structure."""
+    """Write into x (12,) a start vector without structure, different for each ``column``."""
     for i in range(SIZE):
         x[i] = math.cos(1.0 + 2.7 * i + 1.3 * column * (i + 1))
 
@@ -145,7 +145,7 @@ def null_vector(x, lu, pivots):
     """
     Write the vector for which the left sides of the equations are smallest, with a largest entry of 1.
 
-    :param x: (12,).
+    :param x: (12,) products x_a^i x_b^j, see the module.
     """
     _start(x, 0)
     linalg.back_substitute(lu, x, SIZE)
@@ -160,7 +160,7 @@ def read_angles(x):
 
     Each comes from two entries that are one degree apart, one of them the largest of all.
 
-    :param x: (12,).
+    :param x: (12,) products x_a^i x_b^j, see the module.
     """
     place, largest = 0, -1.0
     for i in range(SIZE):
@@ -207,7 +207,7 @@ def null_space(space, lu, pivots, m):
 
 @inline_kernel
 def _is_high(index, step):
-    """Return whether an entry has one degree more than the entry ``step`` places on."""
+    """Return whether the entry ``step`` places after ``index`` has one power less of x_a (step 3) or x_b (step 1)."""
     return index < SIZE - 3 if step == 3 else index % 3 < 2
 
 

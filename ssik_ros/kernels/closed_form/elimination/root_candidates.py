@@ -63,9 +63,13 @@ DIFFERENT_ROOTS = 1e-3
 @kernel
 def _complete(found, elimination, k, qk, qa, qb, work):
     """
-    Complete the angles of the loop from three joints, and write the distance of the loop from closing.
+    Complete the six angles of the loop from three joints, and write the distance of the loop from closing.
 
-    :param found: (7,) out: angles in the order of the loop, then the distance.
+    :param found: (7,) out: angles in the order of the loop [rad], then the distance in link lengths and radians.
+    :param elimination: the :class:`Elimination` of joint k.
+    :param k: joint where the loop is cut.
+    :param qk, qa, qb: angles of the joints k, k+1 and k+2 [rad].
+    :param work: the float workspace.
     """
     loop, inverses = matrix(work, W_LOOP, 6, 12), matrix(work, W_INVERSES, 6, 12)
     left, right = vector(work, W_POSES, 12), vector(work, W_RIGHT, 12)
@@ -98,7 +102,7 @@ def _complete(found, elimination, k, qk, qa, qb, work):
 
 @kernel
 def _is_new(found, first, count):
-    """Return whether row ``count`` is near a solution and differs from all rows from ``first`` on."""
+    """Return whether row ``count`` misses by less than HOPELESS_MISS and differs from the rows from ``first`` on."""
     if not found[count, 6] < HOPELESS_MISS:
         return False
     for row in range(first, count):
@@ -112,7 +116,11 @@ def _is_new(found, first, count):
 
 @kernel
 def _count_apart(found, first, count):
-    """Return the number of solutions that the close candidates in the rows ``first`` .. ``count`` - 1 belong to."""
+    """
+    Return how many solutions the rows ``first`` to ``count`` - 1 with a miss below DOUBTFUL_MISS belong to.
+
+    A row within DIFFERENT_ROOTS of an earlier one in every joint belongs to the same solution.
+    """
     solutions = 0
     for row in range(first, count):
         is_apart = found[row, 6] < DOUBTFUL_MISS
@@ -129,7 +137,11 @@ def _count_apart(found, first, count):
 
 @kernel
 def _drop_others(found, first, count):
-    """Drop candidates in rows ``first`` .. ``count`` - 1 that miss the target by DOUBTFUL_MISS or more; return the count."""
+    """
+    Drop rows ``first`` to ``count`` - 1 that miss the target by DOUBTFUL_MISS or more; return the new count.
+
+    The kept rows move up.
+    """
     kept = first
     for row in range(first, count):
         if found[row, 6] < DOUBTFUL_MISS:
@@ -141,10 +153,13 @@ def _drop_others(found, first, count):
 @kernel
 def _add_shared(found, count, roots, begin, end, elimination, k, work, ints):
     """
-    Add the candidates of roots that lie close together, from one null space; return the new count.
+    Add the candidates of roots that lie close together, from one null space at their mean; return the new count.
 
-    :param found: (32, 7).
+    :param found: (ROWS, 7) out; ``count`` rows are filled.
+    :param count: number of filled rows.
     :param roots: (32,); the roots ``begin`` .. ``end`` - 1 are used.
+    :param elimination, k: the :class:`Elimination`, and the joint of the roots.
+    :param work, ints: the float and the integer workspace.
     """
     m = end - begin
     middle = 0.0
@@ -167,7 +182,7 @@ def _add_shared(found, count, roots, begin, end, elimination, k, work, ints):
 
 @kernel
 def _add_single(found, count, first, q, elimination, k, work, ints):
-    """Add the candidate of one root; return the new count."""
+    """Add the candidate of root q, unless it is hopeless or equals a row from ``first`` on; return the new count."""
     sine, cosine = matrix(work, W_SINE, 6, 9), matrix(work, W_COSINE, 6, 9)
     one = matrix(work, W_ONE, 6, 9)
     lu, pivots = matrix(work, W_LU, 12, 12), ints
@@ -210,7 +225,11 @@ def _are_complex(middle, part, work, ints):
 
 @kernel
 def _join_ends(roots, total):
-    """Move roots from the end of the circle to its beginning if they are close together there."""
+    """
+    Move roots just below pi to the front, minus 2 pi, in place, if they are within JOINED of the first root.
+
+    :param roots: (32,) ascending roots, of which ``total`` count, then from 16 on their imaginary parts.
+    """
     for _ in range(total):
         last, part = roots[total - 1] - 2.0 * math.pi, roots[el.MOST_EIGENVALUES + total - 1]
         if total < 2 or roots[0] - last > JOINED:

@@ -102,7 +102,7 @@ def scratch_size():
 
 @kernel
 def _write_limits(work, ints, reals):
-    """Write lower and upper limits to the head of the scratch; infinite for joints whose range covers a full turn."""
+    """Write seven lower, then seven upper limits to the head of ``work``; infinite for ranges of a full turn."""
     for k in range(N):
         low, high = reals[LOWER + k], reals[UPPER + k]
         is_free = not high - low < 2.0 * math.pi and not is_slide(ints[search.SLIDES], k)
@@ -115,9 +115,9 @@ def open_curve(ints, reals, target, free, work):
     """
     Return chain, pose and scratch as a :class:`Curve`.
 
-    :param ints, reals: the plan.
+    :param ints, reals: integers and real numbers of the arm's plan, see :mod:`search`.
     :param target: (12,) pose of the tip: rotation row by row, then translation.
-    :param free: (7,) integers 0 to 6.
+    :param free: (7,) indices of the joints: 0 to 6.
     :param work: (scratch_size(),) scratch.
     """
     _write_limits(work, ints, reals)
@@ -143,7 +143,9 @@ def open_curve(ints, reals, target, free, work):
 @kernel
 def _eliminate(system):
     """
-    Solve seven equations in place for two right sides; return the determinant and the least pivot, zeros if singular.
+    Solve seven equations in place for two right sides; return the determinant and the least absolute pivot.
+
+    Both are zero, and the system is spoilt, if the equations are singular.
 
     :param system: (7, 9) matrix, then two right sides; the solutions replace the right sides.
     """
@@ -185,10 +187,10 @@ def solve_there(c, q, aim):
     """
     Write Newton step and unit tangent at a posture; return the determinant of [J; row], 0 if it is singular.
 
-    The step is in column STEP of ``c.system``.
+    The step is in column STEP of ``c.system``. J is the Jacobian, ``row`` the seventh equation.
 
     :param c: from :func:`open_curve`; ``c.row`` is the seventh equation, ``c.tangent`` is written.
-    :param q: (7,) the posture.
+    :param q: (7,) the posture, which is not moved.
     :param aim: wanted value of ``row . q``.
     """
     certify.evaluate(c.axes, c.points, c.home, N, c.slides, q, c.screws, c.pose)
@@ -241,13 +243,13 @@ def correct(c, q, aim, last, most):
 
 @inline_kernel
 def correct_exactly(c, q, aim):
-    """Move a posture onto the curve up to rounding, see :func:`correct`."""
+    """Move q onto the curve up to rounding, where ``c.row . q`` is ``aim``; return as :func:`correct`."""
     return correct(c, q, aim, LAST_STEP, EXACT_STEPS)
 
 
 @inline_kernel
 def dot(a, b):
-    """Return the scalar product of two joint vectors."""
+    """Return the scalar product of two joint vectors (7,)."""
     total = 0.0
     for k in range(N):
         total += a[k] * b[k]
@@ -257,7 +259,7 @@ def dot(a, b):
 @kernel
 def fix_joint(c, joint):
     """
-    Make the seventh equation fix the value of a joint.
+    Write ``c.row``, so that the seventh equation fixes the value of a joint.
 
     :param joint: index of the joint.
     """

@@ -86,7 +86,7 @@ def descend(rows, ints, reals, target, free, work):
     :param rows: (m, 7), at least one row: starts in; postures on the curves out, at most m.
     :param ints, reals: the plan of seven joints with the limits.
     :param target: (12,) pose of the tip: rotation row by row, then translation.
-    :param free: (7,) integers 0 to 6.
+    :param free: (7,) indices of the joints: 0 to 6.
     :param work: (scratch_size(),) scratch.
     """
     c = cp.open_curve(ints, reals, target, free, work)
@@ -132,7 +132,7 @@ def descend(rows, ints, reals, target, free, work):
 
 @inline_kernel
 def _begin(c, numbers, lane, posture):
-    """Start a lane at a posture."""
+    """Put a posture (7,) into a lane of ``numbers``; its seventh equation keeps the value of the held joint."""
     for k in range(N):
         lp.set_number(numbers, lp.Q + k, lane, posture[k])
         lp.set_number(numbers, lp.ROW + k, lane, 1.0 if k == c.held else 0.0)
@@ -141,7 +141,12 @@ def _begin(c, numbers, lane, posture):
 
 @kernel
 def _step(numbers, lane):
-    """Take the shortest step that removes a lane's error, or a share of it; return its full length."""
+    """
+    Move a lane by the shortest step that removes its error, cut to LONGEST_DESCENT_STEP; return the uncut length.
+
+    :param numbers: (lane_points.numbers_size(),) solved equations; posture and next seventh equation are written.
+    :param lane: index of the lane.
+    """
     along = aim = square = 0.0
     for k in range(N):
         step = lp.number_of(numbers, lp.STEP + k, lane)

@@ -138,11 +138,11 @@ def find(knots, heads, target, spheres, matrix_t, ints, reals, free, work):
 
     :param knots: as for :func:`lane_trace.follow`.
     :param heads: (MOST_CURVES, 2) integers out: first row and number of rows of each curve.
-    :param target: (12,) out: T with an orthonormal rotation.
+    :param target: (12,) out: the target with an orthonormal rotation, row by row, then its translation.
     :param spheres: (6,) S and W in the base, with all joints at zero.
-    :param matrix_t: (4, 4) T, a rigid transform.
+    :param matrix_t: (4, 4) target pose of the tip, a rigid transform.
     :param ints, reals: the plan of seven joints.
-    :param free: (7,) integers 0 to 6.
+    :param free: (7,) indices of the joints: 0 to 6.
     :param work: (scratch_size(),) scratch.
     """
     se3.from_matrix(target, matrix_t, 0)
@@ -189,7 +189,7 @@ def find(knots, heads, target, spheres, matrix_t, ints, reals, free, work):
 
 @inline_kernel
 def _open(ints, reals, target, free, work):
-    """Return all arrays as :class:`Circles`."""
+    """Return chain, pose and views of the scratch ``work`` as :class:`Circles`."""
     c, at = cp.open_curve(ints, reals, target, free, work), cp.scratch_size()
     elbow, ring = vector(work, at, ELBOW), matrix(work, at + ELBOW, RING, RING_COLUMNS)
     at += ELBOW + RING * RING_COLUMNS
@@ -209,7 +209,15 @@ def _open(ints, reals, target, free, work):
 
 @kernel
 def _write_turns(turns, h, bend, folded, reach):
-    """Write R_0, which moves W of the folded arm to its required position, and R_0 times the rotation of joint 4."""
+    """
+    Write R_0, which turns the line from shoulder to folded wrist onto ``reach``, and R_0 times the turn of joint 4.
+
+    :param turns: (TURNS,) out: both rotations, row by row, from FIRST_TURN and BENT_TURN on.
+    :param h: direction of axis 4.
+    :param bend: value of joint 4 [rad].
+    :param folded: vector from shoulder centre S to wrist centre W with joint 4 at ``bend``, other joints at zero.
+    :param reach: vector from S to W that the pose requires.
+    """
     a, b = _unit(folded), _unit(reach)
     side_a, side_b = vectors.perpendicular(a), vectors.perpendicular(b)
     up_a, up_b = vectors.cross(a, side_a), vectors.cross(b, side_b)
@@ -231,7 +239,14 @@ def _unit(a):
 
 @kernel
 def _write_waves(run, turns, reach):
-    """Write the waves of both sides; return False if a side comes near its singular posture."""
+    """
+    Write into ``run.elbow`` the components of shoulder and wrist axes as waves m + a cos psi + b sin psi.
+
+    :param run: a :class:`Circles`.
+    :param turns: (TURNS,) motion of the tip, and the rotations of :func:`_write_turns`.
+    :param reach: vector from the shoulder centre to the wrist centre that the pose requires.
+    :returns: False if the shoulder or the wrist comes near its singular posture on the circle.
+    """
     c, elbow, line = run.curve, run.elbow, _unit(reach)
     first, bent = vector(turns, FIRST_TURN, 9), vector(turns, BENT_TURN, 9)
     for side in range(2):
@@ -259,7 +274,11 @@ def _write_waves(run, turns, reach):
 
 @kernel
 def _write_ring(run):
-    """Write knots of the circle until neighbours fit; return False if this fails."""
+    """
+    Write into ``run.ring`` knots of the whole circle, and halve segments until the cubics between neighbours fit.
+
+    :returns: False if the chain misses the pose, the knots come too near to each other, or more than RING are needed.
+    """
     ring, count = run.ring, FIRST_RING
     for row in range(count):
         ring[row, ARC], ring[row, FITS] = 2.0 * math.pi * row / FIRST_RING, 0.0
@@ -288,7 +307,7 @@ def _write_ring(run):
 
 @inline_kernel
 def _reaches(run):
-    """Return whether the first knot of the circle reaches the pose."""
+    """Return whether row 0 of ``run.ring`` reaches the pose up to CIRCLE_ERROR."""
     c, size = run.curve, certify.scratch_size(N)
     scratch, errors = vector(run.scratch, TURNS, size), vector(run.scratch, TURNS + size, 3)
     certify.measure(c.axes, c.points, c.home, N, c.slides, run.ring[0], c.target, errors, scratch)
@@ -297,7 +316,7 @@ def _reaches(run):
 
 @kernel
 def _fit(table, a, b):
-    """Return whether the cubic between two knots of the circle approximates it well."""
+    """Return whether the cubic between knots a and b is accurate enough, judged by its chord and tangents."""
     square, cosine = 0.0, 0.0
     for k in range(N):
         way = segments.wrapped(table[b, k] - table[a, k], -math.inf)
@@ -314,12 +333,11 @@ def _fit(table, a, b):
 @kernel
 def _write_knots(run, table, first, count):
     """
-    Write joints, tangents and rooms of knots whose column ARC has the angle psi.
+    Write joints, unit tangents and the distance from singular postures of knots whose column ARC has the angle psi.
 
-    :param run: from :func:`find`.
+    :param run: a :class:`Circles`, as :func:`find` prepares it.
     :param table: (., segments.COLUMNS) or more columns.
     :param first, count: first row, and number of rows.
-    :param first, count: rows.
     """
     numbers = run.numbers
     for start in range(first, first + count, LANES):
@@ -345,14 +363,20 @@ def _write_knots(run, table, first, count):
 
 @inline_kernel
 def _wave(elbow, side, k, cosine, sine):
-    """Return the value and the derivative of a wave at psi."""
+    """Return value and derivative by psi of wave ``k`` of a side (0 shoulder, 1 wrist), from cosine and sine of psi."""
     mean, a, b = vectors.read(elbow, SIDE * side + 3 * k)
     return mean + a * cosine + b * sine, b * cosine - a * sine
 
 
 @inline_kernel
 def _write_side(run, side, cosine, sine):
-    """Write three joints of eight knots and their slopes; return the middle joint's sines and summed squared slopes."""
+    """
+    Write three joints of a side of the arm, and their derivatives by psi, of eight knots into ``run.numbers``.
+
+    :param side: 0 for the shoulder, joints 1 to 3; 1 for the wrist, joints 5 to 7.
+    :param sine, cosine: sine and cosine of psi, in eight lanes.
+    :returns: sine of the middle joint, and the sum of the squared derivatives, in eight lanes.
+    """
     middle, middle_slope = _wave(run.elbow, side, 0, cosine, sine)
     x, x_slope = _wave(run.elbow, side, 1, cosine, sine)
     y, y_slope = _wave(run.elbow, side, 2, cosine, sine)
@@ -376,7 +400,12 @@ def _write_side(run, side, cosine, sine):
 
 @kernel
 def _write_roots(run):
-    """Write roots at joint limits, knots at and between them, and the images inside; return the number of roots."""
+    """
+    Write the angles psi at which a joint reaches a limit (roots), sorted; return their number.
+
+    Also write knots at the roots (``run.ends``) and halfway to the next (``run.gaps``), and into ``run.inside`` the
+    images within the limits there. Without roots, there is one gap, at psi = 0, for the whole circle.
+    """
     c, elbow, count = run.curve, run.elbow, 0
     for side in range(2):
         at = SIDE * side
@@ -416,7 +445,13 @@ def _write_roots(run):
 
 @kernel
 def _add_root(roots, count, psi, beside, joint, upper):
-    """Insert a root into the sorted roots; the sign of the wave ``beside`` at psi gives the posture of its side."""
+    """
+    Insert a root into the ``count`` sorted roots.
+
+    :param psi: angle at which the joint reaches its limit [rad].
+    :param beside: wave (m, a, b); if it is negative at psi, the root belongs to the other posture of the joint's side.
+    :param joint, upper: index of the joint; 1 for its upper limit, 0 for its lower limit.
+    """
     value, _ = _wave(beside, 0, 0, math.cos(psi), math.sin(psi))
     if psi < 0.0:
         psi += 2.0 * math.pi
@@ -446,7 +481,11 @@ def _in_image(run, value, joint, flip):
 
 @kernel
 def _images_inside(run, knot):
-    """Return the images of a knot that are within the limits, as bits; see :class:`Circles`."""
+    """
+    Return bits of a knot of the circle: bit 2 side + flip is 1 if the three joints of a side are within the limits.
+
+    Side 0 is the shoulder, 1 the wrist; flip 1 is the other posture of the side.
+    """
     c, bits = run.curve, 0
     for side in range(2):
         for flip in range(2):
@@ -468,7 +507,7 @@ def _images_inside(run, knot):
 
 @inline_kernel
 def _flip_of(image, joint):
-    """Return 1 if the joint's side of the arm is in its other posture in an image, else 0."""
+    """Return 1 if an image has the other posture of the joint's side: shoulder 0 to 3, wrist 4 to 6; else 0."""
     return (image >> (joint // 4)) & 1
 
 
@@ -477,7 +516,7 @@ def _write_image(run, knots, heads, count, row, image, size):
     """
     Write the curves of an image; return their number, or a negative code, and the next free row of knots.
 
-    :param run: from :func:`find`.
+    :param run: a :class:`Circles`, as :func:`find` prepares it.
     :param knots, heads: out, after ``count`` curves and ``row`` rows.
     :param image: bit 0 for the shoulder's other posture, bit 1 for the wrist's other posture.
     :param size: number of roots.
@@ -537,7 +576,7 @@ def _is_inside(run, image, begin, end, size):
 
 @kernel
 def _write_whole(run, knots, first, image):
-    """Write a closed curve; return its number of knots, NO_ROOM if they do not fit."""
+    """Write the whole circle in an image, a closed curve, from row ``first`` on; return its knots, or NO_ROOM."""
     row, at = 0, first
     while True:
         if at == knots.shape[0]:
@@ -551,7 +590,11 @@ def _write_whole(run, knots, first, image):
 
 @kernel
 def _write_stretch(run, knots, first, image, begin, end):
-    """Write the curve between two roots; return its number of knots, NO_ROOM if they do not fit."""
+    """
+    Write the curve from root ``begin`` to root ``end``, in an image, from row ``first`` on.
+
+    :returns: number of knots; 1 for a stretch without length; NO_ROOM if they do not fit.
+    """
     start, stop = run.roots[begin, PLACE], run.roots[end, PLACE]
     stop += 2.0 * math.pi if end < begin else 0.0
     if first + 2 > knots.shape[0]:
@@ -578,7 +621,7 @@ def _write_stretch(run, knots, first, image, begin, end):
 
 @kernel
 def _write_end(run, knots, at, first, image, root):
-    """Write the knot at a root, with the joint exactly on its limit."""
+    """Write row ``at`` of ``knots``: the image of the circle at a root, with the root's joint exactly on its limit."""
     joint, side = int(run.roots[root, JOINT]), run.roots[root, UPPER]
     _put(run, knots, at, first, run.ends[root], image)
     knots[at, joint] = run.curve.upper[joint] if side > 0.0 else run.curve.lower[joint]
@@ -587,7 +630,11 @@ def _write_end(run, knots, at, first, image, root):
 
 @kernel
 def _put(run, knots, at, first, knot, image):
-    """Write the image of a knot of the circle as the next knot of a curve that begins at row ``first``."""
+    """
+    Write row ``at`` of ``knots``: the image of a knot of the circle, with its arc length from row ``first``.
+
+    Joints with limits get the winding nearest to the middle of their limits, others the one nearest to the row before.
+    """
     c = run.curve
     for k in range(N):
         flip, near = _flip_of(image, k), 0.0

@@ -82,7 +82,7 @@ def part_curves(out, heads, fold_at, knots, rows, ints, reals, target, free, wor
     :param rows: (c,) number of knots of each curve.
     :param ints, reals: the plan of seven joints.
     :param target: (12,) pose of the tip: rotation row by row, then translation.
-    :param free: (7,) integers 0 to 6.
+    :param free: (7,) indices of the joints: 0 to 6.
     :param work: (scratch_size(),) scratch.
     """
     c = cp.open_curve(ints, reals, target, free, work)
@@ -103,7 +103,16 @@ def part_curves(out, heads, fold_at, knots, rows, ints, reals, target, free, wor
 
 @kernel
 def _write_folds(c, q, out, fold_at, knots, rows, state, numbers):
-    """Write a knot for each fold at the end of ``out``; store its row in ``fold_at`` of the knot before it, else -1."""
+    """
+    Write a knot for each fold into the last rows of ``out``, backwards, and note its row in ``fold_at``.
+
+    :param c, q: a :class:`curve_points.Curve`, and (7,) scratch.
+    :param out: (., segments.COLUMNS) knots.
+    :param fold_at: (k,) out: row in ``out`` of the fold after each knot; -1 if the segment after the knot has none.
+    :param knots: (k, segments.COLUMNS) knots of all curves.
+    :param rows: (c,) number of knots of each curve.
+    :param state, numbers: scratch of eight segments.
+    """
     found, waiting, first = out.shape[0], 0, 0
     for curve in range(rows.shape[0]):
         for row in range(first, first + rows[curve]):
@@ -128,7 +137,16 @@ def _write_folds(c, q, out, fold_at, knots, rows, state, numbers):
 
 @kernel
 def _find_folds(c, q, out, fold_at, knots, state, numbers, count):
-    """Write the knots of the folds of up to eight segments, all at once, to the rows of ``out`` that ``fold_at`` names."""
+    """
+    Write the knots of the folds of ``count`` segments, up to eight at once, to the rows of ``out`` in ``fold_at``.
+
+    A fold that has not converged after LOOKS steps is written at the last examined posture.
+
+    :param c, q: a :class:`curve_points.Curve`, and (7,) scratch.
+    :param knots: (k, segments.COLUMNS) knots of all curves.
+    :param state: (8, STATE) segments with their brackets.
+    :param numbers: scratch of :mod:`lane_points`.
+    """
     for lane in range(LANES):
         for k in range(STATE):
             # Unused lanes repeat the first fold.
@@ -165,7 +183,12 @@ def _find_folds(c, q, out, fold_at, knots, state, numbers, count):
 
 @kernel
 def _narrow(lane, f):
-    """Narrow the bracket of a fold by f, the held joint's component of the tangent at the examined share."""
+    """
+    Replace one end of the bracket of a fold, in place, by the share that was examined (Illinois method).
+
+    :param lane: (STATE,) numbers of a segment.
+    :param f: the held joint's component of the tangent at this share.
+    """
     # Halve the component at the end that stays twice (Illinois method), so that both ends approach the fold.
     if f * lane[F_LOW] > 0.0:
         lane[LOW], lane[F_LOW] = lane[SHARE], f
@@ -179,7 +202,15 @@ def _narrow(lane, f):
 
 @kernel
 def _look_at(q, knots, state, numbers, lane):
-    """Aim a lane at the share of its segment at which the secant of the bracket vanishes."""
+    """
+    Set posture and seventh equation of a lane to the share of its segment at which the secant of the bracket vanishes.
+
+    :param q: (7,) scratch.
+    :param knots: knots of all curves.
+    :param state: (STATE,) numbers of the segment; SHARE is written.
+    :param numbers: (lane_points.numbers_size(),) out.
+    :param lane: index of the lane.
+    """
     row = int(state[ROW])
     share = state[LOW] + (state[HIGH] - state[LOW]) * state[F_LOW] / (state[F_LOW] - state[F_HIGH])
     width, aim = knots[row + 1, ARC] - knots[row, ARC], 0.0
@@ -236,7 +267,7 @@ def _part(out, heads, count, written, fold_at, knots, first, rows):
 
 @inline_kernel
 def _is_end(fold_at, knots, item):
-    """Return whether a curve is split at this item: a fold or a crossing."""
+    """Return whether a curve is split at an item: 2 row is a knot (fold or crossing), 2 row + 1 the fold after it."""
     row = item // 2
     if item % 2 == 1:
         return fold_at[row] >= 0
@@ -245,7 +276,12 @@ def _is_end(fold_at, knots, item):
 
 @inline_kernel
 def _beginning(fold_at, knots, first, last):
-    """Return the item where a closed curve begins; -1 if it stays whole or is not closed."""
+    """
+    Return the item of the first fold or crossing of a closed curve; -1 if it has none or is not closed.
+
+    :param fold_at, knots: row of the fold after each knot, or -1; knots of all curves.
+    :param first, last: first and last row of the curve.
+    """
     begins, ends = knots[first, KIND], knots[last, KIND]
     is_whole = begins != trace.SINGULAR and ends != trace.SINGULAR
     if is_whole and (begins == trace.CLOSED or ends == trace.CLOSED):
@@ -257,7 +293,15 @@ def _beginning(fold_at, knots, first, last):
 
 @inline_kernel
 def _put(out, at, fold_at, knots, item, first, last, lap):
-    """Write an item of a curve as row ``at``; return its arc length. ``lap`` adds the length and windings of a lap."""
+    """
+    Copy an item of a curve into row ``at`` of ``out``; return its arc length.
+
+    :param out: knots of the split curves; its end has the knots of the folds.
+    :param fold_at, knots: row of the fold after each knot, or -1; knots of all curves.
+    :param item: 2 row for a knot, 2 row + 1 for the fold after it.
+    :param first, last: first and last row of the curve.
+    :param lap: True adds the length and the windings of one lap of the closed curve.
+    """
     row = item // 2
     fold = fold_at[row] if item % 2 == 1 else 0
     for column in range(segments.COLUMNS):
@@ -272,13 +316,22 @@ def _put(out, at, fold_at, knots, item, first, last, lap):
 
 @inline_kernel
 def _row_of(heads, curve, end):
-    """Return the row of an end of a curve; ``end`` is 0 for the first row, 1 for the last row."""
+    """Return the row of the first knot (``end`` 0) or the last knot (``end`` 1) of a split curve."""
     return heads[curve, FIRST_ROW] + (heads[curve, ROWS] - 1 if end == 1 else 0)
 
 
 @kernel
 def _link(out, heads, count, curve, end, lower):
-    """Write into the heads of a curve which curves end in the posture of one of its ends; -1 fills empty places."""
+    """
+    Write into the heads of a curve the indices of at most OTHERS curves that end in the posture of one of its ends.
+
+    Other places get -1, and so do all places of an end that is neither a fold nor a crossing.
+
+    :param out: knots of the split curves.
+    :param heads: (., COLUMNS) of which ``count`` rows are in use.
+    :param curve, end: index of the curve; 0 for its first knot, 1 for its last knot.
+    :param lower: (7,) lower limits; joints with -inf are compared modulo 2 pi.
+    """
     place, start, found = _row_of(heads, curve, end), 2 + end * OTHERS, 0
     for i in range(OTHERS):
         heads[curve, start + i] = -1

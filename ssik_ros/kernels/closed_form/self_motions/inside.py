@@ -58,7 +58,7 @@ def write_inside(out, knots, ints, reals, target, free, work):
     :param knots: (k, segments.COLUMNS) knots of one curve.
     :param ints, reals: the plan of seven joints with the limits.
     :param target: (12,) pose of the tip: rotation row by row, then translation.
-    :param free: (7,) integers 0 to 6.
+    :param free: (7,) indices of the joints: 0 to 6.
     :param work: (scratch_size(),) scratch.
     """
     c = cp.open_curve(ints, reals, target, free, work)
@@ -85,7 +85,13 @@ def _winding(c, k, value, near):
 
 @kernel
 def _write_marks(c, marks, knots, row):
-    """Write the sorted shares at which a joint passes a limit or turns back; return their number."""
+    """
+    Write the sorted shares, 0 to 1, at which a joint passes a limit or has an extremum; return their number.
+
+    :param c: a :class:`curve_points.Curve` with the limits.
+    :param marks: (MARKS,) out; 0 and 1 are always among them.
+    :param knots, row: knots of a curve, and the first row of the segment.
+    """
     width = knots[row + 1, ARC] - knots[row, ARC]
     marks[0], marks[1], count = 0.0, 1.0, 2
     for k in range(N):
@@ -115,7 +121,7 @@ def _write_marks(c, marks, knots, row):
 
 @kernel
 def _add(marks, count, share):
-    """Insert a share into sorted shares if there is room; return their number."""
+    """Insert a share into ``count`` sorted shares, unless the array is full; return the new number."""
     if count >= marks.shape[0]:
         return count
     place = count
@@ -128,7 +134,12 @@ def _add(marks, count, share):
 
 @kernel
 def _pass_at(knots, row, width, k, limit, low, high):
-    """Return the share between two shares at which a joint's cubic passes a limit."""
+    """
+    Return the share between ``low`` and ``high`` at which the cubic of joint ``k`` passes ``limit``, by bisection.
+
+    :param knots, row: knots of a curve, and the first row of the segment.
+    :param width: length of the segment.
+    """
     first = segments.joint_at(knots, row, row + 1, width, low, k) - limit
     for _ in range(segments.HALVINGS):
         middle = 0.5 * (low + high)
@@ -141,7 +152,15 @@ def _pass_at(knots, row, width, k, limit, low, high):
 
 @kernel
 def _is_inside(c, q, knots, row, width, share):
-    """Write the posture at a share of a segment; return whether it is within the limits."""
+    """
+    Write into q the posture at a share of a segment, moved onto the curve; return whether it is within the limits.
+
+    If it is not, q may be incomplete.
+
+    :param c: from :func:`curve_points.open_curve`; its seventh equation and tangent are overwritten.
+    :param knots, row: knots of a curve, and the first row of the segment.
+    :param width: length of the segment.
+    """
     segments.write_point(q, knots, row, row + 1, width, share)
     if not wind(c, q, CUBIC):
         return False

@@ -76,13 +76,13 @@ def number_of(numbers, row, lane):
 
 @inline_kernel
 def set_number(numbers, row, lane, value):
-    """Set a number of a lane; see :func:`number_of`."""
+    """Set a number of a lane; ``row`` is a row of eight numbers, such as AIM."""
     numbers[LANES * row + lane] = value
 
 
 @inline_kernel
 def take_step(numbers, lane):
-    """Add the step of a lane to its posture."""
+    """Add the Newton step of a lane to its posture, in place; other lanes do not move."""
     for k in range(N):
         numbers[LANES * (Q + k) + lane] += numbers[LANES * (STEP + k) + lane]
 
@@ -112,7 +112,7 @@ def solve_there(c, numbers):
 @kernel
 def solve_equations(numbers):
     """
-    Write Newton step and unit tangent of eight systems of equations; the Jacobian is overwritten by its factors.
+    Write Newton step, unit tangent and determinant of eight systems of equations; the Jacobian becomes its factors.
 
     :param numbers: (numbers_size(),) with the Jacobian, ERROR, Q, ROW and AIM.
     """
@@ -142,7 +142,7 @@ def solve_equations(numbers):
 @kernel
 def inverse_norm(numbers):
     """
-    Return the Frobenius norm of L^-1, which equals the norm of the pseudoinverse of J.
+    Return the Frobenius norm of the pseudoinverse of the Jacobian J, in eight lanes.
 
     :param numbers: after :func:`solve_equations`; its errors are overwritten.
     """
@@ -161,7 +161,7 @@ def inverse_norm(numbers):
 
 @kernel
 def _write_equations(c, numbers):
-    """Write the Jacobian and the error at the tip of eight postures."""
+    """Write the Jacobian, and the error at the tip, of the eight postures in ``numbers`` into it."""
     area = vector(numbers, LANES * Q, LANES * N)
     x, y, z, t = newton_lanes.write_screws(area, c.axes, c.points, c.home, N, c.slides, numbers)
     newton_lanes.write_columns(N, c.slides, t, numbers)
@@ -173,7 +173,11 @@ def _write_equations(c, numbers):
 
 @inline_kernel
 def _reflect(numbers, row):
-    """Reflect a row of J into its own coordinate, and reflect the rows below; return the diagonal element."""
+    """
+    Reflect row ``row`` of the Jacobian so that only its diagonal entry remains, and the rows below; return this entry.
+
+    The vector of the reflection replaces the row, its factor is stored at FACTOR.
+    """
     square = lanes.spread(0.0)
     for k in range(row, N):
         entry = lanes.load(numbers, entry_at(row, k))
@@ -198,7 +202,7 @@ def _reflect(numbers, row):
 
 @inline_kernel
 def _apply(numbers, row, start):
-    """Apply reflection ``row`` to the vector of seven rows that starts at row ``start``."""
+    """Apply reflection ``row`` in place to the seven rows of ``numbers`` from row ``start`` on, STEP or TANGENT."""
     total = lanes.spread(0.0)
     for k in range(row, N):
         value = lanes.load(numbers, LANES * (start + k))
@@ -212,7 +216,14 @@ def _apply(numbers, row, start):
 
 @kernel
 def _meet_aim(numbers, product):
-    """Set the signs of tangent and determinant (``product``), and extend the step to meet the seventh equation."""
+    """
+    Add to the step the multiple of the tangent that meets the seventh equation, and turn the tangent along ROW.
+
+    Also write SIZE, ALONG, and the determinant of [J; tangent] at SIGN.
+
+    :param numbers: with the shortest step and a unit tangent of either sign.
+    :param product: product of the diagonal of L, in eight lanes.
+    """
     along, left = lanes.spread(0.0), lanes.load(numbers, LANES * AIM)
     for k in range(N):
         row = lanes.load(numbers, LANES * (ROW + k))

@@ -123,7 +123,7 @@ def follow(knots, heads, ints, reals, target, seeds, is_done, free, work):
     :param target: (12,) pose of the tip: rotation row by row, then translation.
     :param seeds: (m, 7) given postures.
     :param is_done: (m,) integers: 0 for postures to follow; 1 after a curve has passed them.
-    :param free: (7,) integers 0 to 6.
+    :param free: (7,) indices of the joints: 0 to 6.
     :param work: (scratch_size(len(seeds)),) scratch.
     """
     if seeds.shape[0] == 0:
@@ -159,7 +159,7 @@ def follow(knots, heads, ints, reals, target, seeds, is_done, free, work):
 
 @inline_kernel
 def _open(knots, ints, reals, target, seeds, is_done, free, work):
-    """Return the arrays in the scratch as :class:`Lanes`, with every lane idle."""
+    """Return the arrays in the scratch as :class:`Lanes`, with every lane idle; for arguments see :func:`follow`."""
     c = cp.open_curve(ints, reals, target, free, work)
     q, at = vector(work, cp.scratch_size(), N), trace.scratch_size()
     state = matrix(work, at, LANES, STATE)
@@ -201,7 +201,7 @@ def _open(knots, ints, reals, target, seeds, is_done, free, work):
 
 @kernel
 def _begin(run, lane):
-    """Start an idle lane at a posture that no curve has passed; return False if all postures are marked."""
+    """Start an idle lane at a given posture with mark 0, and set its curve's mark; return False if none is left."""
     c, is_done, count = run.own.curve, run.own.is_done, run.own.seeds.shape[0]
     curve = 0
     while run.curves[curve, SEED] != NONE:
@@ -225,7 +225,7 @@ def _begin(run, lane):
 
 @kernel
 def _take_second(run, lane):
-    """Let an idle lane follow a curve in its second direction; return False if no curve has one open."""
+    """Let an idle lane follow some curve whose second direction is still open; return False if all are taken."""
     for curve in range(LANES):
         if run.curves[curve, SEED] != NONE and run.curves[curve, WAYS + 1] == OPEN:
             _follow_second(run, lane, curve)
@@ -235,7 +235,11 @@ def _take_second(run, lane):
 
 @kernel
 def _follow_second(run, lane, number):
-    """Let a lane follow a curve in its second direction; copy up to three knots of the first one for the prediction."""
+    """
+    Let a lane follow curve ``number`` from its first posture along the tangent, its second direction.
+
+    Up to three knots of the first direction are copied, reversed, so that the first prediction is good.
+    """
     knots, curve, state = run.own.knots, run.curves[number], run.state[lane]
     base = 2 * number * MOST_LANE_KNOTS
     known = min(int(curve[LAST]) - base, 2)
@@ -255,8 +259,10 @@ def _advance(run, lane, first):
     """
     Use the solved equations of a lane: write a knot, take a step, shorten the step, or finish the curve.
 
+    :param run: a :class:`Lanes`.
+    :param lane: index of a lane that is not idle.
     :param first: row of the output where a finished curve is written.
-    :returns: number of knots written there, -1 if they do not fit.
+    :returns: number of knots written there, 0 if no curve is finished, -1 if they do not fit.
     """
     state = run.state[lane]
     along = lp.number_of(run.numbers, lp.ALONG, lane)
@@ -289,7 +295,7 @@ def _advance(run, lane, first):
 
 @inline_kernel
 def _reaches(run, lane):
-    """Return whether the posture of a lane reaches the pose."""
+    """Return whether the posture of a lane reaches the pose: the norm of its error is at most REACHED."""
     square = 0.0
     for row in range(lp.ROWS):
         square += lp.number_of(run.numbers, lp.ERROR + row, lane) ** 2
@@ -298,7 +304,11 @@ def _reaches(run, lane):
 
 @inline_kernel
 def _is_good(run, lane):
-    """Count a Newton step; return whether it is acceptable."""
+    """
+    Count a Newton step of a lane; return whether its length and the count are acceptable.
+
+    The first step of a prediction is stored as MISS; it is compared with the step along the curve.
+    """
     state, size = run.state[lane], lp.number_of(run.numbers, lp.SIZE, lane)
     state[COUNT] += 1.0
     if state[PHASE] == LAND:
@@ -311,7 +321,7 @@ def _is_good(run, lane):
 
 @kernel
 def _write_first(run, lane):
-    """Write the first knot of a curve; the lane follows the curve against the tangent first."""
+    """Write the first knot of a lane's curve from its solved equations; the first direction is against the tangent."""
     state, number = run.state[lane], int(run.state[lane, CURVE])
     knots, curve, row = run.own.knots, run.curves[number], 2 * number * MOST_LANE_KNOTS
     for k in range(N):
@@ -350,7 +360,12 @@ def _predict(run, lane):
 
 @kernel
 def _shorten(run, lane, first, factor):
-    """Repeat a lane's step with another length; return the code of :func:`_advance`."""
+    """
+    Multiply the step length of a lane by ``factor`` and predict again; if it is too short, :mod:`trace` takes over.
+
+    :param first: row of the output where a finished curve is written.
+    :returns: as :func:`_advance`.
+    """
     run.state[lane, WIDTH] *= factor
     if not run.state[lane, WIDTH] >= trace.SHORTEST_ARC_STEP:
         return _leave(run, lane, first)
@@ -360,7 +375,12 @@ def _shorten(run, lane, first, factor):
 
 @kernel
 def _meet_limit(run, lane, first):
-    """Keep the knot at which a lane has arrived, or aim at the first limit on the way; return as :func:`_advance`."""
+    """
+    Keep the knot at which a lane has arrived, or aim at the first limit that the segment passes, or shorten the step.
+
+    :param first: row of the output where a finished curve is written.
+    :returns: as :func:`_advance`.
+    """
     state, knots, numbers = run.state[lane], run.own.knots, run.numbers
     row = int(state[ROW])
     side = 1.0
@@ -393,7 +413,12 @@ def _meet_limit(run, lane, first):
 
 @inline_kernel
 def _comes_near_limit(run, row, width, miss):
-    """Return whether a joint may come near a limit between a knot and the next; tests all joints at once."""
+    """
+    Return whether some joint may come near a limit between knot ``row`` and the next.
+
+    :param width: length of the segment.
+    :param miss: error of the prediction of its last knot; it widens the margin.
+    """
     first, last = segments.COLUMNS * row, segments.COLUMNS * (row + 1)
     a, b = lanes.load(run.own_numbers, first), lanes.load(run.own_numbers, last)
     low, high = lanes.lesser(a, b), lanes.greater(a, b)
@@ -408,7 +433,13 @@ def _comes_near_limit(run, row, width, miss):
 
 @kernel
 def _aim_at_limit(run, lane, width, share, joint, side):
-    """Let a lane solve for the posture with a joint on the limit that it passes at a share of the last step."""
+    """
+    Let a lane solve for the posture with a joint on the limit that it passes at a share of the last step.
+
+    :param width: length of the segment.
+    :param share: share of the segment at which the limit is passed.
+    :param joint, side: index of the joint; 1 for its upper limit, -1 for its lower limit.
+    """
     state, c, q = run.state[lane], run.own.curve, run.own.q
     limit = c.upper[joint] if side > 0.0 else c.lower[joint]
     segments.write_point(q, run.own.knots, int(state[ROW]), int(state[ROW]) + 1, width, share)
@@ -423,7 +454,14 @@ def _aim_at_limit(run, lane, width, share, joint, side):
 
 @kernel
 def _keep_knot(run, lane, first, width, kind):
-    """Append the last knot of a lane to its curve, and go on; return the code of :func:`_advance`."""
+    """
+    Append the last knot of a lane to its curve, mark postures on the segment, and begin a step or end the direction.
+
+    :param first: row of the output where a finished curve is written.
+    :param width: length of the segment.
+    :param kind: kind of the knot, such as REGULAR, or with a joint on its limit.
+    :returns: as :func:`_advance`.
+    """
     state, knots, base = run.state[lane], run.own.knots, _table_of(run.state[lane])
     number, way, row = int(state[CURVE]), int(state[WAY]), int(state[ROW])
     curve, new = run.curves[number], row + 1
@@ -455,7 +493,7 @@ def _keep_knot(run, lane, first, width, kind):
 
 @kernel
 def _cross_off(run, lane, row):
-    """Mark the given postures between a row and the next; stop the curves that began at one of them."""
+    """Mark the given postures between a row and the next with the lane's curve; drop curves that had marked them."""
     own, c = run.own, run.own.curve
     knots, mark = own.knots, FOLLOWED + int(run.state[lane, CURVE])
     width = knots[row + 1, ARC] - knots[row, ARC]
@@ -491,7 +529,7 @@ def _beside(run, row, k, start, aside):
 
 @kernel
 def _replace_marks(run, mark, new):
-    """Replace the mark of all postures that have a mark."""
+    """Replace ``mark`` in ``is_done`` by ``new`` for all given postures; only postures with 0 are tested again."""
     is_done = run.own.is_done
     for seed in range(run.own.seeds.shape[0]):
         if is_done[seed] == mark:
@@ -501,7 +539,7 @@ def _replace_marks(run, mark, new):
 
 @inline_kernel
 def _look_at(run, seed, is_open):
-    """Set whether a posture is tested against further segments."""
+    """Set whether given posture ``seed`` is tested against further segments (``is_open``)."""
     held = run.own.curve.held
     value = run.own.seeds[seed, held] if is_open else math.nan
     run.joints[held * (run.joints.shape[0] // N) + seed] = value
@@ -509,7 +547,11 @@ def _look_at(run, seed, is_open):
 
 @kernel
 def _drop(run, curve, new):
-    """Make the lanes of a curve idle, and replace its mark in ``is_done`` by ``new``: 0 (open), 1 (done) or a mark."""
+    """
+    Stop following a curve: make its lanes idle, free its place, and replace its mark in ``is_done``.
+
+    :param new: 0 lets other curves begin at its postures, 1 marks them as done, or the mark of another curve.
+    """
     _replace_marks(run, FOLLOWED + curve, new)
     run.curves[curve, SEED] = NONE
     for lane in range(LANES):
@@ -520,7 +562,7 @@ def _drop(run, curve, new):
 @kernel
 def _finish(run, curve, first, begin, last, more, end):
     """
-    Append a curve to the output; return its number of knots, -1 if they do not fit.
+    Append a curve to the output and free its place; return its number of knots, -1 if they do not fit.
 
     :param curve: index of the curve.
     :param first: first row to write.
@@ -544,7 +586,13 @@ def _finish(run, curve, first, begin, last, more, end):
 
 @kernel
 def _leave(run, lane, first):
-    """Let :mod:`trace` follow the curve of a lane; return its number of knots, -1 if they do not fit."""
+    """
+    Let :mod:`trace` follow the curve of a lane anew, and write it from row ``first`` on.
+
+    Curves that began at a posture on it are dropped, too.
+
+    :returns: number of knots, -1 if they do not fit.
+    """
     is_done, number = run.own.is_done, int(run.state[lane, CURVE])
     begun = int(run.curves[number, SEED])
     _drop(run, number, 0)

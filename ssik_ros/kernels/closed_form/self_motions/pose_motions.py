@@ -44,7 +44,7 @@ def find(
     Write all curves of a pose; return their number, NOT_RIGID, TOO_FAR, or -1 if their knots do not fit.
 
     :param knots, heads, free: as for :func:`lane_trace.follow`.
-    :param target: (12,) out: T with an orthonormal rotation.
+    :param target: (12,) out: the target with an orthonormal rotation, row by row, then its translation.
     :param seeds: (m, 7) scratch, with room for every candidate.
     :param is_done: (m,) integers, scratch.
     :param curve_work: (lane_trace.scratch_size(len(seeds)),) scratch.

@@ -125,7 +125,7 @@ def prove(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work):
     :param bound: (BOUND,) bound on the second derivative.
     :param ints, reals: the plan of seven joints.
     :param target: (12,) pose of the tip: rotation row by row, then translation.
-    :param free: (7,) integers 0 to 6.
+    :param free: (7,) indices of the joints: 0 to 6.
     :param work: (scratch_size(m),) scratch.
     :returns: -1 if all segments are proved; otherwise the first knot (row) of a segment that was not.
     """
@@ -153,7 +153,7 @@ def prove(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work):
 
 @inline_kernel
 def _open(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work):
-    """Return the arrays in the scratch as :class:`Proving`, with every lane idle; clear ``is_on``."""
+    """Return the arrays in the scratch as :class:`Proving`, with every lane idle; set ``is_on`` to 0."""
     c = cp.open_curve(ints, reals, target, free, work)
     at = cp.scratch_size()
     q, state = vector(work, at, N), matrix(work, at + N, LANES, STATE)
@@ -177,7 +177,7 @@ def _open(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work):
 
 @kernel
 def _aim(run, lane, share):
-    """Move a lane to the point at a share of its segment."""
+    """Set posture and seventh equation of a lane to a share of its segment's cubic, or to the last knot of a curve."""
     state, knots, q, numbers = run.state[lane], run.knots, run.q, run.numbers
     row, aim = int(state[ROW]), 0.0
     state[NEXT], state[COUNT] = share, 0.0
@@ -200,7 +200,11 @@ def _aim(run, lane, share):
 
 @kernel
 def _write_equations(run):
-    """Write J and F for eight postures; return the sine of the remaining rotation, 2 if the rotation is large."""
+    """
+    Write the functions F of the proof and their Jacobian J at eight postures into ``run.numbers``.
+
+    :returns: sine of the remaining rotation in each lane; 2 if the rotation is large.
+    """
     c, numbers, bound = run.curve, run.numbers, run.bound
     area, at = vector(numbers, LANES * lp.Q, LANES * N), LANES * lp.ROWS * int(bound[JOINT])
     x, y, z, t = newton_lanes.write_screws(area, c.axes, c.points, c.home, N, c.slides, numbers)
@@ -233,7 +237,13 @@ def _write_equations(run):
 
 @kernel
 def _advance(run, lane):
-    """Make a ball from the solved equations of a lane, or move its point; return False if the proof fails."""
+    """
+    Make a ball from the solved equations of a lane, mark postures in it and aim at the next point, or correct the lane.
+
+    :param run: a :class:`Proving` with solved equations.
+    :param lane: index of the lane; it becomes idle at the end of its segment.
+    :returns: False if the proof fails.
+    """
     state, numbers = run.state[lane], run.numbers
     size, turn = lp.number_of(numbers, lp.SIZE, lane), lp.number_of(numbers, LEFT, lane)
     free = 1.0 / (SAFETY_FACTOR * run.bound[BEND] * lp.number_of(numbers, INVERSE, lane))
@@ -269,7 +279,7 @@ def _advance(run, lane):
 
 @kernel
 def _come_closer(run, lane):
-    """Move a lane nearer to its last ball; return False if the distance becomes too small."""
+    """Aim a lane nearer to its last ball; return False if it has no ball yet or the distance gets too small."""
     state, row = run.state[lane], int(run.state[lane, ROW])
     step = CLOSER * (state[NEXT] - state[HERE])
     if state[PHASE] == BEGIN or run.goes_on[row] == 0:
@@ -283,7 +293,7 @@ def _come_closer(run, lane):
 @kernel
 def _is_joined(run, lane, reach, low):
     """
-    Return whether a lane's last ball and a new ball share their arc.
+    Return whether a lane's last ball and a new ball at its posture are proved to share their arc of solutions.
 
     :param reach: radius of the new ball.
     :param low: largest distance of a solution from the centre of the new ball.
@@ -303,7 +313,7 @@ def _is_joined(run, lane, reach, low):
 
 @kernel
 def _mark(run, state):
-    """Mark the given postures inside the last ball of a lane."""
+    """Set ``is_on`` to 1 for given postures inside the last ball of a lane, whose numbers are ``state`` (STATE,)."""
     c, size, seeds = run.curve, INSIDE_SHARE * state[REACH], run.seeds
     middle, is_free = state[POINT + c.held], not c.lower[c.held] > -math.inf
     for start in range(0, run.held.shape[0], LANES):

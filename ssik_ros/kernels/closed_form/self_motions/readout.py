@@ -67,7 +67,7 @@ def write_postures(out, errors, arcs, knots, ints, reals, target, free, work):
     :param knots: (k, segments.COLUMNS) knots of the curve.
     :param ints, reals: the plan of seven joints.
     :param target: (12,) pose of the tip: rotation row by row, then translation.
-    :param free: (7,) integers 0 to 6.
+    :param free: (7,) indices of the joints: 0 to 6.
     :param work: (scratch_size(),) scratch.
     """
     c = cp.open_curve(ints, reals, target, free, work)
@@ -85,7 +85,7 @@ def write_postures(out, errors, arcs, knots, ints, reals, target, free, work):
 
 @kernel
 def _segment_of(knots, arc):
-    """Return the first row of the segment that contains an arc length."""
+    """Return the row of the knot before an arc length, the last but one row at most."""
     low, high = 0, knots.shape[0] - 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -98,7 +98,7 @@ def _segment_of(knots, arc):
 
 @kernel
 def _read(c, q, knots, arc):
-    """Write the posture at an arc length, and its tangent into ``c``."""
+    """Write into q the posture at an arc length, moved onto the curve, and its tangent into ``c.tangent``."""
     row = _segment_of(knots, arc)
     if knots.shape[0] == 1:
         for k in range(N):
@@ -112,7 +112,15 @@ def _read(c, q, knots, arc):
 
 @kernel
 def _read_share(c, q, knots, row, width, share):
-    """Write the posture at a share of a segment, and its tangent into ``c``."""
+    """
+    Write into q the posture at a share of a segment, moved onto the curve, and its tangent into ``c.tangent``.
+
+    A joint that is beyond its limit by less than MISSED_PEAK is put on the limit.
+
+    :param c: from :func:`curve_points.open_curve`.
+    :param knots, row: knots of the curve, and the first row of the segment.
+    :param width, share: length of the segment, and share of it, 0 to 1.
+    """
     segments.write_point(q, knots, row, row + 1, width, share)
     segments.write_slope(c.row, knots, row, row + 1, width, share)
     if cp.dot(c.row, c.row) < 0.5:
@@ -184,7 +192,12 @@ def write_nearest(q, knots, posture, count, ints, reals, target, free, work):
 
 @kernel
 def _write_aim(aim, knots, a, b, posture, lower):
-    """Write a posture with joints without limits at the windings nearest to the segment from row a to row b."""
+    """
+    Write ``posture`` into ``aim``; joints without limits get the winding nearest to the middle of knots a and b.
+
+    :param aim: (7,) out.
+    :param lower: (7,) lower limits; -inf for joints without limits.
+    """
     for k in range(N):
         middle = 0.5 * (knots[a, k] + knots[b, k])
         aim[k] = middle + segments.wrapped(posture[k] - middle, lower[k])
@@ -192,7 +205,7 @@ def _write_aim(aim, knots, a, b, posture, lower):
 
 @kernel
 def _nearest_on_cubic(knots, row, width, aim, count):
-    """Return the share at which a cubic is nearest to a posture."""
+    """Return the share, 0 to 1, at which the cubic after ``row`` is nearest to ``aim`` in ``count`` joints."""
     low, high = 0.0, 1.0
     if _rate(knots, row, width, 0.0, aim, count) >= 0.0:
         return 0.0
@@ -209,7 +222,7 @@ def _nearest_on_cubic(knots, row, width, aim, count):
 
 @inline_kernel
 def _rate(knots, row, width, share, aim, count):
-    """Return half the derivative of the squared distance between a cubic and a posture, per share."""
+    """Return half the derivative, by the share, of the squared distance of a cubic from ``aim`` in ``count`` joints."""
     total = 0.0
     for k in range(count):
         away = segments.joint_at(knots, row, row + 1, width, share, k) - aim[k]
@@ -219,7 +232,11 @@ def _rate(knots, row, width, share, aim, count):
 
 @kernel
 def _true_rate(c, q, knots, row, width, share, aim, count):
-    """Write the posture at a share, moved onto the curve; return its tangent times its difference to ``aim``."""
+    """
+    Write into q the posture at a share, moved onto the curve; return the scalar product of its tangent and q - ``aim``.
+
+    Only the first ``count`` joints enter the product; ``c.tangent`` is written.
+    """
     _read_share(c, q, knots, row, width, share)
     total = 0.0
     for k in range(count):
@@ -229,7 +246,11 @@ def _true_rate(c, q, knots, row, width, share, aim, count):
 
 @kernel
 def _refine(c, q, knots, row, width, share, aim, count):
-    """Write the posture nearest to ``aim`` near a share of a segment; return its share."""
+    """
+    Write into q the posture on the curve nearest to ``aim`` near a share of a segment; return its share.
+
+    The search stays within the segment, 0 to 1, and counts the first ``count`` joints.
+    """
     half, f_low, f_high, low, high = 0.02, 1.0, -1.0, share, share
     while half < 2.0 and (f_low >= 0.0 or f_high <= 0.0):
         # Widen the bracket: the nearest point of the cubic may differ from the curve's.

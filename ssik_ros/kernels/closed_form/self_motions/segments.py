@@ -24,7 +24,7 @@ is the same as a share of the prediction's error, which exceeds the error of the
 
 @inline_kernel
 def chord_of(knots, a, b):
-    """Return the distance of two knots [rad]."""
+    """Return the Euclidean distance in joint space of the knots in rows a and b [rad]."""
     total = 0.0
     for k in range(N):
         total += (knots[b, k] - knots[a, k]) ** 2
@@ -63,7 +63,7 @@ def joint_at(knots, a, b, width, u, k):
 
 @inline_kernel
 def slope_at(knots, a, b, width, u, k):
-    """Return the derivative of a joint on the cubic with respect to the share."""
+    """Return the derivative of joint ``k`` on the cubic from knot a to b with respect to the share u, 0 to 1."""
     v = 1.0 - u
     p, q = knots[a, k], knots[b, k]
     m, n = width * knots[a, TANGENT + k], width * knots[b, TANGENT + k]
@@ -123,7 +123,7 @@ def peak(knots, a, b, width, k, side):
 @inline_kernel
 def highest(knots, a, b, width, k, side):
     """
-    Return a bound of a joint between two knots, times the side: the largest control point of its cubic.
+    Return an upper bound of ``side`` times joint ``k`` on the cubic from knot a to b: its largest control point.
 
     :param side: 1 for an upper bound, -1 for a lower bound.
     """

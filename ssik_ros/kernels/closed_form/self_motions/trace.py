@@ -115,7 +115,7 @@ def trace_one(run, seed, first):
     """
     Write the curve through a given posture and mark the postures on it; return its number of knots, -1 without room.
 
-    :param run: arrays of the trace.
+    :param run: a :class:`Tracing`.
     :param seed: index of the posture.
     :param first: row of the first knot.
     """
@@ -230,7 +230,7 @@ def write_prediction(q, run, row, first, step):
     Write the posture that is predicted at a distance after a knot; return its scalar product with the tangent.
 
     :param q: (7,) out.
-    :param run: arrays of the trace.
+    :param run: a :class:`Tracing`.
     :param row: row of the knot.
     :param first: row of the first knot of the curve.
     :param step: distance along the curve [rad].
@@ -262,7 +262,14 @@ def write_prediction(q, run, row, first, step):
 
 @kernel
 def _take_step(run, row, first, step):
-    """Write the knot one step after a row; return the determinant of [J; tangent], 0 if the step is too long."""
+    """
+    Write the knot after ``row``, one step along the curve; return the determinant of [J; tangent] there.
+
+    It is 0 if Newton fails, the prediction misses too far or the tangent turns too much: then try a shorter step.
+
+    :param first: row of the first knot of the curve.
+    :param step: length of the step [rad].
+    """
     knots, c = run.knots, run.curve
     aim = write_prediction(knots[row + 1], run, row, first, step)
     for k in range(N):
@@ -321,7 +328,7 @@ def first_beyond(run, row, width, miss):
 
     The joint is -1 if no joint passes a limit.
 
-    :param run: arrays of the trace.
+    :param run: a :class:`Tracing`.
     :param row: row of the first knot of the segment.
     :param width: length of the segment.
     :param miss: error of the prediction of its last knot.
@@ -353,7 +360,7 @@ def first_beyond(run, row, width, miss):
 
 @kernel
 def _insert_crossing(run, row):
-    """Insert a knot where the determinant changes its sign between a row and the next; return the last row."""
+    """Insert a knot after ``row`` where the determinant changes its sign; return ``row + 2``, the next knot."""
     knots = run.knots
     width = knots[row + 1, ARC] - knots[row, ARC]
     low, high = 0.0, 1.0
@@ -378,7 +385,7 @@ def _insert_crossing(run, row):
 
 @kernel
 def _determinant_at(run, row, width, share):
-    """Return the determinant of [J; tangent] at a share of a segment."""
+    """Return the determinant of [J; tangent] at a share of the cubic after ``row``; 0 if the equations are singular."""
     c = run.curve
     segments.write_point(run.q, run.knots, row, row + 1, width, share)
     segments.write_slope(c.row, run.knots, row, row + 1, width, share)
@@ -387,7 +394,7 @@ def _determinant_at(run, row, width, share):
 
 @kernel
 def _cross_off(run, row, last):
-    """Mark the given postures on the segments from ``row`` to ``last`` as done."""
+    """Set ``is_done`` to 1 for the given postures on the segments from row ``row`` to row ``last``."""
     held, low = run.curve.held, run.curve.lower
     for a in range(row, last):
         width = run.knots[a + 1, ARC] - run.knots[a, ARC]
@@ -405,7 +412,7 @@ def held_range(run, a, b, width):
     """
     Return middle and half width of the range of the held joint for postures between two knots.
 
-    :param run: arrays of the trace.
+    :param run: a :class:`Tracing`.
     :param a, b: rows of the knots.
     :param width: length of the segment.
     """
@@ -428,7 +435,7 @@ def lies_on(run, a, b, q, width):
     """
     Return whether a posture lies on the curve between two knots; ``run.q`` is overwritten.
 
-    :param run: arrays of the trace.
+    :param run: a :class:`Tracing`.
     :param a, b: rows of the knots.
     :param q: (7,) the posture.
     :param width: length of the segment.
@@ -455,7 +462,7 @@ def lies_on(run, a, b, q, width):
 
 @kernel
 def _gap(run, a, b, q, width, share):
-    """Return the distance of a posture from the cubic; leave the point of the cubic in ``run.q``."""
+    """Return the distance of q from the cubic at a share between knots a and b; leave that point in ``run.q``."""
     segments.write_point(run.q, run.knots, a, b, width, share)
     total = 0.0
     for k in range(N):
@@ -466,9 +473,9 @@ def _gap(run, a, b, q, width, share):
 @kernel
 def is_closed(run, row, last, first):
     """
-    Return whether the curve passes its first knot; if so, move the last knot there.
+    Return whether the curve passes its first knot; if so, move the knot in row ``last`` there.
 
-    :param run: arrays of the trace.
+    :param run: a :class:`Tracing`.
     :param row, last: first and last row of the segments to examine.
     :param first: row of the first knot of the curve.
     """

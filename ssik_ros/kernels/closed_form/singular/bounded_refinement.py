@@ -114,7 +114,7 @@ def refine_within(
     :param q: (n,) a posture within the limits in, the posture with the smallest error out.
     :param lower, upper: (n,) limits.
     :param axes, points, home, n, slides, target, unit: see :class:`singular_refinement.Aim`.
-    :param joints: (n,) 0 to n - 1.
+    :param joints: (n,) indices of the joints: 0 to n - 1.
     :param most_steps: largest number of steps, including failed steps.
     :param scratch: (scratch_size(n),) numbers.
     """
@@ -159,7 +159,12 @@ def refine_within(
 
 @kernel
 def _damp(table, aim, damping):
-    """Scale the columns of prismatic joints to the unit of length, and write the damping into the rows below."""
+    """
+    Convert the columns of prismatic joints to units of length, and write ``damping`` on the diagonal of the rows below.
+
+    :param table: (6 + n, n + 1) Jacobian in its first six rows, with the error in the last column; changed in place.
+    :param aim: a :class:`singular_refinement.Aim`: chain, unit of length and target.
+    """
     n = aim.n
     for v in range(n):
         if is_slide(aim.slides, v):

@@ -68,7 +68,7 @@ def find_nearest(
     :param errors: (most,) out: Frobenius norms of FK - T, lengths divided by ``unit``.
     :param lower, upper: (n,) limits, may be infinite.
     :param axes, points, home, n, slides, target, unit: see :class:`singular_refinement.Aim`.
-    :param joints: (n,) 0 to n - 1.
+    :param joints: (n,) indices of the joints: 0 to n - 1.
     :param on_faces: True lets two joints move (faces), False one (edges).
     :param q: (n,) scratch.
     :param scratch: (certify.scratch_size(n),) numbers.
@@ -90,7 +90,7 @@ def find_nearest(
 
 @kernel
 def _others_have_limits(moving, swept, lower, upper):
-    """Return whether all joints have limits, except for the moving ones."""
+    """Return whether all joints have finite limits, except for ``moving`` and ``swept``, which may lack them."""
     found = True
     for v in range(lower.shape[0]):
         is_limited = math.isfinite(lower[v]) and math.isfinite(upper[v])
@@ -100,7 +100,16 @@ def _others_have_limits(moving, swept, lower, upper):
 
 @kernel
 def _keep_nearest(out, errors, count, q, moving, swept, lower, upper, aim, scratch):
-    """Keep the nearest postures of all edges, or faces, on which these joints move; return their new number."""
+    """
+    Insert the nearest postures of all edges or faces along two joints into ``out``; return the new number of rows.
+
+    :param out, errors: sorted postures, and their squared errors, of which ``count`` rows are in use; changed.
+    :param q: (n,) scratch.
+    :param moving: index of the joint whose best value is computed.
+    :param swept: index of the joint that takes SWEPT values, or NOTHING_SWEPT for edges.
+    :param lower, upper: (n,) limits.
+    :param aim: a :class:`singular_refinement.Aim`: chain and target.
+    """
     for corner in range(1 << aim.n):
         if not _put_on_corner(q, corner, moving, swept, lower, upper):
             continue
@@ -118,7 +127,7 @@ def _keep_nearest(out, errors, count, q, moving, swept, lower, upper, aim, scrat
 
 @kernel
 def _range_of(v, lower, upper, aim):
-    """Return the limits of a joint; without limits one turn, or two lengths of the chain."""
+    """Return the limits of joint v; if one is infinite, -pi to pi, or if prismatic a chain length either way."""
     if math.isfinite(lower[v]) and math.isfinite(upper[v]):
         return lower[v], upper[v]
     half = aim.unit if is_slide(aim.slides, v) else math.pi
@@ -144,7 +153,7 @@ def _put_on_corner(q, corner, moving, swept, lower, upper):
 
 @kernel
 def _squared_error(q, aim, scratch):
-    """Return the squared Frobenius norm of FK(q) - T, lengths divided by the unit."""
+    """Return the squared Frobenius norm of the tip pose at q minus the target; lengths are divided by ``aim.unit``."""
     n, target = aim.n, aim.target
     screws = vector(scratch, at(certify.SCREWS, n), 6 * n)
     pose = vector(scratch, at(certify.POSE, n), 12)
@@ -160,9 +169,12 @@ def _squared_error(q, aim, scratch):
 @kernel
 def _lowest(q, moving, lower, upper, aim, scratch):
     """
-    Return two values of a moving joint, one of which has the least error; nan instead of a second one.
+    Return two values of joint ``moving``, one of which has the least error; nan instead of a second one.
 
-    If a turning joint has no minimum inside its limits, these are its two limits.
+    If a turning joint has no minimum inside its limits, these are its two limits. ``q[moving]`` is overwritten.
+
+    :param q: (n,) values of the other joints.
+    :param aim: a :class:`singular_refinement.Aim`: chain and target.
     """
     low, high, unit = lower[moving], upper[moving], aim.unit
     if is_slide(aim.slides, moving):
@@ -190,7 +202,14 @@ def _lowest(q, moving, lower, upper, aim, scratch):
 
 @kernel
 def _keep(out, errors, count, q, error, lower, upper):
-    """Insert a posture into the sorted nearest ones, unless it is a copy or too far away; return their number."""
+    """
+    Insert a posture into the ``count`` sorted rows; return the new count.
+
+    Copies are left out, and of more than ``most`` rows the farthest.
+
+    :param out, errors: postures (most, n) and their squared errors (most,), the nearest first; changed.
+    :param q: (n,) the posture, with its squared ``error``.
+    """
     most, n = out.shape
     for k in range(count):
         is_same = True

@@ -150,7 +150,12 @@ def move_to_edge(q, axes, points, home, n, slides, free, moving, target, unit, s
 
 @kernel
 def _write_force(room, moving):
-    """Write u: the left singular vector of the Jacobian with the smallest singular value."""
+    """
+    Write ``room.force``, the direction u: left singular vector of the Jacobian with the smallest singular value.
+
+    :param room: an :class:`EdgeScratch` with the Jacobian in ``motions``.
+    :param moving: number of joints that may move.
+    """
     for j in range(moving):
         for i in range(ROWS):
             room.turned[j, i] = room.motions[i, j]
@@ -161,7 +166,13 @@ def _write_force(room, moving):
 
 @kernel
 def _write_newton(room, distance, moving):
-    """Write the linear equations of a step: error, J^T u and the length of u."""
+    """
+    Write into ``room.equations`` the linear equations of a step: error = distance u, J^T u = 0, |u| = 1.
+
+    :param room: an :class:`EdgeScratch` with Jacobian and error in ``motions`` and u in ``force``.
+    :param distance: current distance of the pose from the edge of reach.
+    :param moving: number of joints that may move.
+    """
     motions, force, equations, last = room.motions, room.force, room.equations, moving + EXTRA
     for i in range(last):
         for j in range(last + 1):

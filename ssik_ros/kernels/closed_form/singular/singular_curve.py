@@ -114,7 +114,13 @@ def scratch_size(n):
 
 @kernel
 def _dot(step, a, b, aim):
-    """Return the scalar product of a direction (count,) and the difference b - a (n,), with angles modulo 2 pi."""
+    """
+    Return the scalar product of a direction and the difference b - a of two postures, angles modulo 2 pi.
+
+    :param step: (count,) direction in the joints that may move.
+    :param a, b: (n,) postures.
+    :param aim: a :class:`singular_refinement.Aim`, which names these joints.
+    """
     total = 0.0
     for j in range(aim.moving):
         i = aim.free[j]
@@ -132,7 +138,7 @@ def correct(q, start, along, s, aim, scratch):
     :param start: (n,) posture at distance zero.
     :param along: (6,) unit vector of the direction in the free joints.
     :param s: the distance [rad, or m for a prismatic joint].
-    :param aim: chain and pose.
+    :param aim: a :class:`singular_refinement.Aim`: chain, joints that may move, and target.
     :param scratch: (sr.scratch_size(n),) scratch.
     """
     room, free, count = sr.view_scratch(scratch, aim.n), aim.free, aim.moving
@@ -156,7 +162,7 @@ def correct(q, start, along, s, aim, scratch):
 
 @inline_kernel
 def _go(q, start, along, s, aim):
-    """Write the posture at a distance along a direction."""
+    """Write q (n,): the posture ``start`` moved straight by s times the direction ``along`` (6,) in the free joints."""
     copy(q, start)
     for j in range(aim.moving):
         q[aim.free[j]] += s * along[j]
@@ -189,7 +195,7 @@ def _measure(g, start, along, h, aim, q, errors, scratch):
 
 @inline_kernel
 def _power(x, m):
-    """Return x to a small integer power."""
+    """Return x to the power m, a small integer that is not negative."""
     result = 1.0
     for _ in range(m):
         result *= x
@@ -199,10 +205,12 @@ def _power(x, m):
 @kernel
 def _mean_zero(g, a):
     """
-    Return the number of zeros of the polynomial through g that lie together near zero, and their mean.
+    Return the number m of zeros of the polynomial through g that coincide near zero, and their mean, in spacings.
+
+    If Pellet's test tells no m, the power with the largest term is used, and the mean is at most FARTHEST_MEAN.
 
     :param g: (9,) values at -4 .. 4.
-    :param a: (9,) scratch.
+    :param a: (9,) out: coefficients of the polynomial, lowest power first.
     """
     for m in range(PLACES):
         a[m] = 0.0
@@ -232,7 +240,7 @@ def examine(q, along, aim, exact, scratch):
 
     :param q: (n,) a solution.
     :param along: (6,) unit null vector of the Jacobian in the free joints.
-    :param aim: chain and pose.
+    :param aim: a :class:`singular_refinement.Aim`: chain, joints that may move, and target.
     :param exact: largest error of a solution.
     :param scratch: (scratch_size(n),) scratch.
     :returns: ISOLATED or CURVE.
@@ -265,7 +273,7 @@ def examine(q, along, aim, exact, scratch):
 
 @kernel
 def _write_tangent(along, q, aim, scratch):
-    """Replace a direction (6,) by the tangent of the curve at q, in place."""
+    """Replace ``along`` (6,), a direction in the free joints near the tangent, by the unit tangent at q."""
     room, count = sr.view_scratch(scratch, aim.n), aim.moving
     normal = room.normal
     sr.write_equations(room.system, q, aim, scratch)
@@ -285,8 +293,10 @@ def _write_tangent(along, q, aim, scratch):
 @kernel
 def _rate(q, aim, lower, upper, wish, play):
     """
-    Return the number of joints outside their limits, and the squared distance from a reference posture.
+    Return the number of joints outside their limits, and the squared distance of q from the reference posture ``wish``.
 
+    :param q, lower, upper, wish: (n,) posture, limits, reference; windings of angles do not count.
+    :param aim: a :class:`singular_refinement.Aim`: the chain.
     :param play: largest distance outside a limit of a joint that counts as inside, at most LIMIT_ROUNDING [rad or m].
     """
     outside, total = 0.0, 0.0
@@ -305,10 +315,14 @@ def _rate(q, aim, lower, upper, wish, play):
 @kernel
 def _approach(q, start, along, aim, wish, tangent, scratch):
     """
-    Write the point nearest to a reference posture on one stride of the curve.
+    Write the point nearest to a reference posture on one stride (length CURVE_STRIDE) of the curve.
+
+    If the distance has no minimum inside the stride, this is the end of the stride.
 
     :param q: (n,) out.
-    :param start, along: where the stride begins, and its direction.
+    :param start, along: posture where the stride begins, and its direction (6,) in the free joints.
+    :param aim: a :class:`singular_refinement.Aim`: chain and target.
+    :param wish: (n,) reference posture.
     :param tangent: (6,) scratch.
     """
     low, high = 0.0, CURVE_STRIDE
@@ -371,7 +385,7 @@ def length_within(start, tangent, aim, lower, upper, trace, scratch):
 
     :param start: (n,) a solution within the limits.
     :param tangent: (6,) the direction in the free joints, a unit vector.
-    :param aim: chain and pose.
+    :param aim: a :class:`singular_refinement.Aim`: chain, joints that may move, and target.
     :param lower, upper: (n,) limits.
     :param trace: (n,) scratch.
     :param scratch: (scratch_size(n),) numbers.
@@ -405,7 +419,7 @@ def represent(q, along, aim, lower, upper, wish, trace, scratch):
 
     :param q: (n,) a solution on the curve.
     :param along: (6,) its tangent in the free joints, a unit vector; overwritten.
-    :param aim: chain and pose.
+    :param aim: a :class:`singular_refinement.Aim`: chain, joints that may move, and target.
     :param lower, upper: (n,) limits.
     :param wish: (n,) the reference posture.
     :param trace: (MOST_STRIDES + 1, n) out: points of the curve, one row more than strides.
@@ -457,7 +471,7 @@ def represent(q, along, aim, lower, upper, wish, trace, scratch):
 
 @kernel
 def _gap(a, b, aim):
-    """Return the distance of two postures, angles modulo 2 pi."""
+    """Return the Euclidean distance of two postures a and b (n,) in joint space, angles modulo 2 pi."""
     total = 0.0
     for i in range(aim.n):
         way = a[i] - b[i]
@@ -474,7 +488,7 @@ def is_on_trace(trace, strides, q, aim):
 
     :param trace: (MOST_STRIDES + 1, n) of which ``strides`` + 1 rows are filled.
     :param q: (n,).
-    :param aim: chain and pose.
+    :param aim: a :class:`singular_refinement.Aim`: chain, joints that may move, and target.
     """
     for i in range(strides):
         square = along = length = 0.0

@@ -46,7 +46,13 @@ SCRATCH = AT_TABLE + 42
 
 @kernel
 def _write_left(left, values, system, count, spare):
-    """Write the left singular vectors of a Jacobian (6, 7) as columns (6, 6)."""
+    """
+    Write the left singular vectors of a Jacobian as the columns of ``left`` (6, 6), the largest singular value first.
+
+    :param values: (6,) out: singular values.
+    :param system: (6, 7) Jacobian in its first ``count`` columns; not changed.
+    :param spare: (6, 6) scratch.
+    """
     for i in range(count):
         for j in range(sr.ROWS):
             spare[i, j] = system[j, i]
@@ -55,7 +61,15 @@ def _write_left(left, values, system, count, spare):
 
 @kernel
 def _write_derivative(out, q, probe, vectors, column, aim, table, scratch):
-    """Write the derivative (6, 6) of the Jacobian along a column of null vectors."""
+    """
+    Write the derivative (6, 6) of the Jacobian along column ``column`` of ``vectors``, by central differences.
+
+    :param out: (6, 6) out.
+    :param q: (n,) the posture.
+    :param vectors: (6, 6) directions in the free joints, one in each column.
+    :param aim: a :class:`singular_refinement.Aim`: chain and target.
+    :param probe, table, scratch: (n,), (6, 7) and (6 n + 12,) scratch.
+    """
     for side in range(2):
         sign = 1.0 - 2.0 * side
         copy(probe, q)
@@ -87,7 +101,7 @@ def sharpen(q, nulls, aim, probe, extra, scratch):
 
     :param q: (n,) a solution to the square root of rounding.
     :param nulls: number of null vectors.
-    :param aim: chain and pose.
+    :param aim: a :class:`singular_refinement.Aim`: chain, joints that may move, and target.
     :param probe: (n,) scratch.
     :param extra: (SCRATCH,) scratch.
     :param scratch: (6 n + 12,) scratch.
@@ -128,7 +142,16 @@ def sharpen(q, nulls, aim, probe, extra, scratch):
 
 @kernel
 def _move(q, right, left, values, system, normal, nulls, aim):
-    """Add the motion along the null vectors, and the pseudo-inverse's correction of the error perpendicular to them."""
+    """
+    Add one correction to q in place: along the null vectors, and perpendicular to them by the pseudo-inverse.
+
+    :param q: (n,) the solution.
+    :param right, left: (6, 6) right and left singular vectors of the Jacobian; the last ``nulls`` right ones are null.
+    :param values: (6,) singular values.
+    :param system: (6, 7) Jacobian, then the error.
+    :param normal: (6, 7) motion along each null vector in column ``nulls``, cut to LARGEST_CORRECTION.
+    :param aim: names the free joints.
+    """
     count = aim.moving
     for j in range(count):
         step = 0.0

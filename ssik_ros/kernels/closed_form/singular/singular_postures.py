@@ -155,7 +155,11 @@ def _view(scratch, n):
 
 @kernel
 def _count_null_vectors(place, q, aim):
-    """Write singular values and vectors at q; return the number of null vectors, 0 if the Jacobian is regular."""
+    """
+    Write singular values and right singular vectors at q into ``place``; return the number of values below NULL.
+
+    It is 0 if the smallest value is at least REGULAR_SINGULAR_VALUE: then the Jacobian counts as regular.
+    """
     system = sr.view_scratch(place.rest, aim.n).system
     sr.write_equations(system, q, aim, place.rest)
     singular_values.decompose(place.values, place.vectors, system, sr.ROWS, aim.moving)
@@ -167,7 +171,7 @@ def _count_null_vectors(place, q, aim):
 
 @kernel
 def _error(place, q, aim):
-    """Return the Frobenius norm of FK(q) - T."""
+    """Return the Frobenius norm of the pose of the tip at q minus the target; ``place.rest`` is overwritten."""
     screws = vector(place.rest, at(certify.SCREWS, aim.n), 6 * aim.n)
     pose = vector(place.rest, at(certify.POSE, aim.n), 12)
     certify.evaluate(aim.axes, aim.points, aim.home, aim.n, aim.slides, q, screws, pose)
@@ -189,14 +193,14 @@ def _is_known(rows, kept, q, aim, same):
 
 @inline_kernel
 def _trace(place, curve, n):
-    """Return the points (MOST_STRIDES + 1, n) of a curve."""
+    """Return a view (MOST_STRIDES + 1, n) of the points of curve number ``curve`` in ``place``."""
     rows = sc.MOST_STRIDES + 1
     return matrix(place.traces, curve * rows * n, rows, n)
 
 
 @kernel
 def _is_on_curve(place, curves, q, aim):
-    """Return whether a posture lies on one of the followed curves."""
+    """Return whether the posture q lies on one of the first ``curves`` followed curves in ``place``."""
     for curve in range(curves):
         if sc.is_on_trace(_trace(place, curve, aim.n), int(place.strides[curve]), q, aim):
             return True
@@ -205,7 +209,11 @@ def _is_on_curve(place, curves, q, aim):
 
 @kernel
 def _add(place, kept, q, aim, same):
-    """Add a solution unless it equals a stored one in all joints up to ``same``; return the new number of solutions."""
+    """
+    Append q to the ``kept`` solutions, if there is room, unless it is within ``same`` of one; return the new number.
+
+    A separation other than REGULAR_SEPARATION marks the solution as singular in ``place.is_point``.
+    """
     if kept >= MOST_SINGULAR_SOLUTIONS or _is_known(place.found, kept, q, aim, same):
         return kept
     copy(place.found[kept], q)
@@ -216,10 +224,14 @@ def _add(place, kept, q, aim, same):
 @kernel
 def _add_curve(place, kept, curves, q, aim, choice):
     """
-    Add the point that represents the curve through q; return the numbers of solutions and of curves.
+    Follow the curve through q and add the point that represents it; return the numbers of solutions and of curves.
+
+    If CURVES curves are stored, the new one replaces the last of them.
 
     :param place: arrays; ``place.along`` is the tangent of the curve.
+    :param kept, curves: numbers of solutions and of curves so far.
     :param q: (n,) the point; it is overwritten.
+    :param aim, choice: chain and target; criteria, see :class:`Choice`.
     """
     # If the curves do not fit, replace the last one.
     curve = min(curves, CURVES - 1)
@@ -235,7 +247,7 @@ def _add_curve(place, kept, curves, q, aim, choice):
 
 @kernel
 def _write_null_vector(place, number, sign, aim):
-    """Write a null vector as the direction of a curve; number 0 is the last vector."""
+    """Write ``sign`` times a right singular vector into ``place.along``; number 0 has the smallest singular value."""
     for j in range(aim.moving):
         place.along[j] = sign * place.vectors[j, aim.moving - 1 - number]
 
@@ -245,7 +257,11 @@ def _add_crossing(place, kept, curves, nulls, q, aim, choice):
     """
     Add the curves through a posture with several null vectors; if no curve is found, add the posture itself.
 
+    :param place: arrays of the pose, see :class:`Place`.
+    :param kept, curves: numbers of solutions and of curves so far.
     :param nulls: number of null vectors.
+    :param q: (n,) the posture, moved if it is isolated.
+    :param aim, choice: chain and target; criteria, see :class:`Choice`.
     :returns: number of solutions, and number of curves.
     """
     is_crossing = False
@@ -273,7 +289,11 @@ def _add_crossing(place, kept, curves, nulls, q, aim, choice):
 
 @kernel
 def _sharpen(place, nulls, q, aim, exact):
-    """Move an isolated solution with several null vectors to its exact position; some vectors may not be null."""
+    """
+    Move q, an isolated solution with up to ``nulls`` null vectors, in place to its exact position.
+
+    Fewer null vectors are tried in turn, until the pose error is at most ``exact``; :mod:`singular_curve` treats one.
+    """
     for number in range(nulls, 1, -1):
         copy(place.probe, q)
         spare = sr.view_scratch(place.rest, aim.n).trial
@@ -292,7 +312,7 @@ def are_regular(rows, count, aim, scratch):
     Return whether the Jacobian is regular at all candidates.
 
     :param rows: (., n) of which ``count`` rows are candidates.
-    :param aim: chain and pose.
+    :param aim: a :class:`singular_refinement.Aim`: chain, joints that may move, and target.
     :param scratch: (scratch_size(n),) numbers.
     """
     place = _view(scratch, aim.n)
@@ -310,7 +330,12 @@ def are_regular(rows, count, aim, scratch):
 
 @kernel
 def _take(place, kept, curves, aim, choice):
-    """Classify the current solution and add it; return the numbers of solutions and of curves."""
+    """
+    Classify the solution in ``place.q`` and add it, or its curve; return the numbers of solutions and of curves.
+
+    :param kept, curves: these numbers before.
+    :param aim, choice: chain and target; criteria, see :class:`Choice`.
+    """
     q = place.q[0]
     nulls = _count_null_vectors(place, q, aim)
     if nulls == 0:
@@ -334,7 +359,7 @@ def settle(out, rows, count, aim, choice, scratch):
     :param out: (16, n) out; may be the same array as ``rows``.
     :param rows: (., n) candidates in the first ``count`` rows; they are refined in place.
     :param count: number of candidates.
-    :param aim: chain and pose.
+    :param aim: a :class:`singular_refinement.Aim`: chain, joints that may move, and target.
     :param choice: criteria for solutions, and the preferred points.
     :param scratch: (scratch_size(n),) scratch.
     """
@@ -385,7 +410,7 @@ def settle_rows(
         limits against the tangent and along it [rad]; zeros for an isolated solution.
     :param isolated: (count,) out: 1 for each candidate that is an isolated solution, however ill-conditioned, else 0.
     :param rows: (count, n) candidates; they are refined in place.
-    :param axes, points, home, n, slides: the chain.
+    :param axes, points, home, n, slides: the chain, as for :func:`certify.evaluate`.
     :param free: (n,) indices of the joints, 0 to n - 1.
     :param target: (12,) pose of the tip: rotation row by row, then translation.
     :param unit: length that counts as one [m].

@@ -138,7 +138,7 @@ def write_equations(system, q, aim, scratch):
 
     :param system: (6, 7) out: columns of the free joints, then the error in the next column.
     :param q: (n,) joint values.
-    :param aim: chain and pose.
+    :param aim: an :class:`Aim`: chain, joints that may move, and target.
     :param scratch: at least (6 n + 12,) numbers; the twelve numbers from 6 n on become FK(q).
     """
     n, slides, free, count, target = aim.n, aim.slides, aim.free, aim.moving, aim.target
@@ -158,7 +158,7 @@ def is_regular(q, aim, least, scratch):
     Return whether the Jacobian of the free joints has full rank, by a margin.
 
     :param q: (n,) joint values.
-    :param aim: chain and pose.
+    :param aim: an :class:`Aim`: chain, joints that may move, and target.
     :param least: bound on the smallest pivot over the largest entry (six free joints), or else on the smallest over the
         largest singular value.
     :param scratch: (scratch_size(n),) numbers.
@@ -198,7 +198,7 @@ def refine(q, aim, scratch):
     Improve a solution in place until rounding stops the progress; return the Frobenius norm of FK(q) - T.
 
     :param q: (n,) the candidate in, the posture with the smallest error out.
-    :param aim: chain and pose.
+    :param aim: an :class:`Aim`: chain, joints that may move, and target.
     :param scratch: (scratch_size(n),) numbers.
     """
     room, free, count = view_scratch(scratch, aim.n), aim.free, aim.moving
@@ -229,7 +229,13 @@ def refine(q, aim, scratch):
 
 @kernel
 def _step_without_squares(q, aim, error, scratch):
-    """Improve a posture in place by steps of the pseudo-inverse from singular values, while they reduce the error."""
+    """
+    Improve q in place by pseudo-inverse steps from singular values; keep the posture with the smallest error.
+
+    :param q: (n,) the posture, with the norm ``error`` of its error.
+    :param aim: chain, joints that may move, and target.
+    :param scratch: (scratch_size(n),) numbers.
+    """
     room, count, since = view_scratch(scratch, aim.n), aim.moving, 0
     system, step, values, vectors = room.system, room.normal, room.values, room.vectors
     copy(room.best, q)
@@ -258,7 +264,7 @@ def _step_without_squares(q, aim, error, scratch):
 
 @inline_kernel
 def _image(system, vectors_, row, column, count):
-    """Return entry (row, column) of the Jacobian times its right singular vectors."""
+    """Return entry (row, column) of the Jacobian ``system`` times the right singular vectors; ``count`` joints move."""
     total = 0.0
     for j in range(count):
         total += system[row, j] * vectors_[j, column]

@@ -15,7 +15,7 @@ ORTHOGONAL_COLUMNS = 1e-15
 
 @kernel
 def _turn_columns(table, rows, p, q, c, s):
-    """Rotate two columns of a table in their common plane."""
+    """Replace columns p and q of a table by c p - s q and s p + c q, in its first ``rows`` rows."""
     for i in range(rows):
         a, b = table[i, p], table[i, q]
         table[i, p], table[i, q] = c * a - s * b, s * a + c * b
@@ -62,7 +62,7 @@ def decompose(values, vectors, a, rows, columns):
 
 @kernel
 def _sort(values, vectors, columns):
-    """Bring values and the columns of their vectors into descending order."""
+    """Sort singular values (columns,) in descending order, in place, and the columns of ``vectors`` with them."""
     for j in range(columns):
         best = j
         for k in range(j + 1, columns):
