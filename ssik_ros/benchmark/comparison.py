@@ -143,7 +143,7 @@ class TrialRequests:
 
     def take(self, kind: Kind, count: int) -> list[TrialRequest]:
         """
-        Return the next requests of a kind.
+        Return the next requests of a kind; each kind has an independent random sequence.
 
         :param kind: the kind.
         :param count: number of requests.

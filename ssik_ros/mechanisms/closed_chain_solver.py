@@ -279,7 +279,11 @@ class _ClosedChainSearch:
     def _descend(
         self, start: FloatArray, limits: FloatArray
     ) -> tuple[FloatArray, FloatArray, float]:
-        """Solve from one start; return the problem's variables, errors (t, 2) of tips and the largest loop error."""
+        """
+        Solve from one start within ``limits`` (2, nv) of the group's joints, for at most the time that is left.
+
+        Return the values of the problem's variables, the errors (t, 2) of tips [m], [rad], and the largest loop error.
+        """
         posed, options = self._posed, self._solver.solve_options
         posed.place(start, self._arrays.matrices, self._tools)
         for v, place in enumerate(self._solver.places.tolist()):

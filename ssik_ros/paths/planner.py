@@ -204,7 +204,7 @@ class ToolPathPlanner:
         """
         Verify the outcome of a search and return it with times, deviation and lower bound.
 
-        A failed search, or too large a deviation, gives an invalid result; a path that breaks a limit raises SolverError.
+        A failed search or too large a deviation gives an invalid result; a path that breaks a limit raises SolverError.
         """
         space, limits, poses = task.space, task.limits, task.poses
         task.control.look_up()

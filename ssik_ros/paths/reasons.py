@@ -144,7 +144,11 @@ def _some(rows: IntArray, most: int) -> IntArray:
 def _ways_on(
     space: SearchSpace, pose: FloatArray, layers: Layers, rows: IntArray, waypoint: int
 ) -> WaysOn | None:
-    """Move postures to the next waypoint, limits aside; return those that reach it, None for a chain with a spin."""
+    """
+    Move postures to the next waypoint, limits aside; return those that reach it, None for a chain with a spin.
+
+    ``rows`` are the postures in ``layers``; ``pose`` (4, 4) and ``waypoint`` are pose and index of the next waypoint.
+    """
     chain, start = space.chain, layers.q[rows]
     if chain.has_spin:
         return None

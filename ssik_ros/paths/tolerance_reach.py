@@ -88,7 +88,7 @@ class ReachProof:
         return True
 
     def _refuses(self, pose: FloatArray, distance: float, angle: float) -> bool:
-        """Return whether the hulls, grown by a distance and an angle, leave a pose out."""
+        """Return whether a pose is proved out of reach, even if moved by a distance [m] and an angle [rad]."""
         twelve = np.concatenate([pose[:3, :3].ravel(), pose[:3, 3]])
         margins = distance + WAYPOINT_PLAY, angle + WAYPOINT_PLAY
         return bool(reach_hull.refuses(self._hulls, self._count, twelve, *margins))

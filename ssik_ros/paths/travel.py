@@ -122,7 +122,7 @@ class TravelSearch:
 
     def find(self, start: FloatArray, end: FloatArray) -> Way:
         """
-        Return a way from one posture to another, without corners after a failed search.
+        Return a way from one posture to another; after a failed search it has None for its corners.
 
         :param start, end: (n,) within the limits.
         """

@@ -136,7 +136,11 @@ class CheckedArm(ReachArm):
     def _check(
         self, poses: FloatArray, reached: _Postures, decided: Decided
     ) -> tuple[_Postures, Decided]:
-        """Return the free postures, and ``decided`` with clearances and with the status of poses that all collide."""
+        """
+        Return the free postures, and ``decided`` with clearances and with the status of poses that all collide.
+
+        For poses of which that is not proved, further postures are tried, and their number is added to the effort.
+        """
         if self._checks is None:
             return reached, decided
         is_free = self._checks.free(reached.q)

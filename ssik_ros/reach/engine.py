@@ -290,7 +290,7 @@ class _Worker:
             self.pipe.send((job, units))
 
     def close(self) -> None:
-        """End the process."""
+        """Kill the process and wait for its end."""
         self.pipe.close()
         self._process.kill()
         self._process.wait()
@@ -390,7 +390,7 @@ def _distributed(
 
 
 def _outcome(future: Any) -> BatchReport:
-    """Return the report of a batch, or raise the error that ended it."""
+    """Return the report of a batch, or raise the error that ended it; SolverError if the scheduler is gone."""
     if future.status == 'cancelled':
         raise SolverError('The scheduler is gone; start the same command again: it goes on.')
     report: BatchReport = future.result()

@@ -100,7 +100,7 @@ def dexterity_cloud(
 
 
 def _colours(cloud: DexterityCloud) -> NDArray[np.uint8]:
-    """Return the colours (n, 3) of points."""
+    """Return the colours (n, 3) of the points of a cloud: by status, otherwise by the value relative to ``top``."""
     if cloud.measure != STATUS:
         return colours_of(cloud.shown / cloud.top)
     table = np.zeros((len(CellStatus), 3), dtype=np.uint8)

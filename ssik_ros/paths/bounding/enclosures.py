@@ -226,7 +226,7 @@ def _enclosed(arm: WristArm, q: FloatArray, cell: FloatArray, poses: FloatArray)
     """
     Return boxes around postures ``q`` for cells of half widths ``cell`` (k, r).
 
-    ``is_proved`` tells whether exactly these boxes hold a branch over the whole cell.
+    ``is_proved`` tells whether it is proved that a box holds its branch over the whole cell.
     """
     expansion = _Expansion(arm.chain, q, poses)
     expansion.solve_for(np.tile(arm.parameters, (len(q), 1)))

@@ -88,7 +88,7 @@ class LooseBoxes(NamedTuple):
 
 
 class WristArm:
-    """Six joints with a spherical wrist, whose other first two axes meet; further joints are parameters."""
+    """Six joints whose last three axes meet in a point and whose first two meet; other joints are parameters."""
 
     def __init__(self, chain: ToolChain, six: list[int], is_reversed: bool) -> None:
         """

@@ -119,7 +119,11 @@ def _are_within(numbers: IntArray, low: int, high: int) -> bool:
 
 
 def _is_sound(scene: ChainScene, index: int) -> bool:
-    """Return whether the sizes of a solid are positive, or all triangles of a mesh have vertices of that mesh."""
+    """
+    Return whether the sizes of a solid are positive, or a mesh has triangles and all of them only its vertices.
+
+    The normal of a plane must not be zero.
+    """
     kind, sizes = int(scene.kinds[index]), scene.sizes[index]
     if kind != MESH:
         is_plane = SOLIDS[kind] == 'Plane'

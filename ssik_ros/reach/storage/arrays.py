@@ -187,7 +187,7 @@ class StoredArray:
 
         :param key: index of the chunk along each axis.
         :param is_required: whether a missing chunk is an error; otherwise its cells have the fill value.
-        :raises StoreError: for a damaged chunk.
+        :raises StoreError: for a damaged chunk, and for a missing one that is required.
         """
         size = math.prod(self.chunks)
         try:

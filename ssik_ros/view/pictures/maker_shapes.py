@@ -196,7 +196,11 @@ def _zero(tree: KinematicTree) -> FloatArray:
 
 
 def _chain_below(tree: KinematicTree, names: Sequence[str]) -> list[str]:
-    """Return the moving joints from the first of some joints to the last; empty if one is missing."""
+    """
+    Return the moving joints from the first of some joints to the last.
+
+    The list is empty if one is missing, or if the last is not below the first.
+    """
     if not all(name in tree.joint_index for name in names):
         return []
     joint, first = tree.joint_index[names[-1]], tree.joint_index[names[0]]

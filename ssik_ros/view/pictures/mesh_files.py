@@ -105,7 +105,7 @@ def _surface(name: str, corners: FloatArray, most: int) -> Surface | str:
 
 
 def _key(mesh: MeshFile, most: int) -> str:
-    """Return the name of the surface in the cache."""
+    """Return the name of the surface in the cache; it changes with the file, its scale, and ``most``."""
     state = mesh.path.stat()
     words = (FORMAT, str(mesh.path.resolve()), state.st_mtime_ns, state.st_size, mesh.scale, most)
     return hashlib.sha256(repr(words).encode()).hexdigest()[:32]

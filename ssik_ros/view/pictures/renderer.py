@@ -186,7 +186,11 @@ class Picture:
         return depth.reshape(self._shape), image.reshape(*self._shape, 3)
 
     def _shadow(self, floor: float) -> FloatArray:
-        """Return how much of each sample is in the shadow of all solids on the floor, from 0 to 1."""
+        """
+        Return how much of each sample (height, width) is in the shadow on the floor, from 0 to 1, with soft edges.
+
+        ``floor`` is its height [m]; opaque solids and ghosts throw the same shadow.
+        """
         solids = [*self._opaque, *(pair for ghost, _ in self._ghosts for pair in ghost)]
         # SciPy's filters take a quarter of a second to import, and a page in the browser draws no picture.
         from scipy.ndimage import gaussian_filter
