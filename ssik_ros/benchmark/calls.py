@@ -86,7 +86,11 @@ def time_calls(
 
 
 def _time_call(solve: Callable[[Any], Any], message: Any, remote: RemoteSolver | None) -> Call:
-    """Make one call and return it with its times, and its result or the text of the exception that it raised."""
+    """
+    Make one call and return it with its times, and its result or the text of the exception that it raised.
+
+    Reading the reply of a remote solver is not timed.
+    """
     wall, cpu = time.perf_counter_ns(), time.process_time_ns()
     try:
         reply, wall_ns, cpu_ns = timed_call(solve, message)

@@ -143,7 +143,7 @@ class TrialRequests:
 
     def take(self, kind: Kind, count: int) -> list[TrialRequest]:
         """
-        Return the next requests of a kind.
+        Return the next requests of a kind; each kind has an independent random sequence.
 
         :param kind: the kind.
         :param count: number of requests.
@@ -209,7 +209,11 @@ def compare_solvers(
 
 
 def _blocks(source: TrialRequests, samples: int) -> Iterator[tuple[Kind, list[TrialRequest]]]:
-    """Yield the blocks of all rounds: a kind and its requests."""
+    """
+    Yield blocks of one kind and its requests, in rounds of all kinds.
+
+    There are about ``samples`` requests with seeds anywhere; other kinds come in proportion.
+    """
     full = BLOCKS[Kind.ANYWHERE]
     for first in range(0, samples, full):
         share = min(samples - first, full) / full
@@ -241,7 +245,11 @@ class _Runner:
         self.entrant.set_up_seconds = time.perf_counter() - start
 
     def solve(self, kind: Kind, trials: list[TrialRequest], stop: float, clock: Clock) -> None:
-        """Solve requests until the clock reaches ``stop``, then check and keep the results."""
+        """
+        Solve requests until the clock reaches ``stop``, then check and keep the results.
+
+        One request is solved before without being counted, except for the kind SEVERAL.
+        """
         done: list[tuple[TrialRequest, tuple[IkResult, float]]] = []
         if kind is not Kind.SEVERAL and clock() < stop:
             # Not counted: the code of the others is still in the caches.

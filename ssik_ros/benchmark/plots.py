@@ -229,7 +229,11 @@ def _draw_times(
     places: Sequence[int],
     published: Sequence[PublishedFigure],
 ) -> None:
-    """Draw solve times [ms] on a logarithmic scale: published means as bars, measured times as boxes."""
+    """
+    Draw solve times [ms] on a logarithmic scale: published means as bars, measured times as boxes.
+
+    A diamond and a number show the mean of all trials of each run, also of those without a solution.
+    """
     means = [figure.mean_ms for figure in published]
     _draw_bars(axes, means, list(range(len(published))), (_PALE,), hatch='///')
     _draw_boxes(axes, [found_values(run, 'solve_time') / 1e3 for run in runs], places, _COLOURS)

@@ -108,7 +108,7 @@ class _Candidate:
 
     @property
     def time_us(self) -> float:
-        """Return the mean of the typical times for near seeds and for seeds anywhere [us]."""
+        """Return the mean, over near seeds and seeds anywhere, of the times without outliers [us]."""
         times = [self.kinds[kind].typical_us for kind in REACHABLE if self.kinds[kind].count]
         return float(np.mean([time for time in times if time is not None]))
 
@@ -121,6 +121,8 @@ def _candidate(entrant: Entrant) -> _Candidate:
 def recommend(comparison: Comparison) -> Recommendation | None:
     """
     Return the recommended solver with reasons; None if every solver made a wrong claim or reached no pose.
+
+    It is the fastest of those that reach nearly as many poses as the best, or the default solver if hardly slower.
 
     :param comparison: the results of a trial.
     """
@@ -155,7 +157,7 @@ def _say_reach(chosen: _Candidate, best: int) -> str:
 
 
 def _say_time(chosen: _Candidate, able: Sequence[_Candidate]) -> str:
-    """Return a sentence about the chosen solver's time, compared with the other ``able`` solvers."""
+    """Return a sentence about the chosen solver's time, compared with the ``able`` solvers, the fastest first."""
     took = f'{chosen.time_us:.3g} us a pose'
     if len(able) == 1:
         return f'It takes {took}; no other solver reached as many.'

@@ -124,7 +124,11 @@ class BenchmarkSession:
         )
 
     def _requests(self, order: IntArray) -> list[SolveRequest]:
-        """Return a request for each case, with the seed in the solver's joint order."""
+        """
+        Return a request for each case, with the seed in the solver's joint order.
+
+        ``order`` (n,) is the index in the group of each position of the solver.
+        """
         timeout = self.config.ik_timeout
         return [
             SolveRequest(targets=targets.copy(), seed=seed[order], timeout=timeout)
@@ -144,7 +148,11 @@ class BenchmarkSession:
     def _check(
         self, calls: Sequence[Call], order: IntArray, tolerance: float, position_only: bool
     ) -> list[TrialRecord]:
-        """Return a record for each call, with the verdict of independent kinematics."""
+        """
+        Return a record for each call, with the verdict of independent kinematics on claimed solutions.
+
+        ``order`` as for :meth:`_requests`; ``tolerance`` bounds errors [m] and [rad].
+        """
         records = []
         for index, call in enumerate(calls):
             result, vector = call.result, in_group_order(call.vector, order)

@@ -26,7 +26,11 @@ def _say(text: str) -> None:
 
 @contextlib.contextmanager
 def _saying(what: str) -> Iterator[Callable[[str], None]]:
-    """Yield a function that takes lines of progress: a terminal shows the newest with the time; all are printed in the end."""
+    """
+    Yield a function that takes lines of progress; ``what`` names the step before the first line.
+
+    A terminal shows the newest line with the time. All lines are printed in the end.
+    """
     lines: list[str] = []
     try:
         with waiting(what) as tell:

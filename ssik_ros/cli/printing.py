@@ -79,7 +79,7 @@ def waiting(what: str) -> Iterator[Callable[[str], None]]:
 
 
 def _show_wait(done: threading.Event, texts: Sequence[str]) -> None:
-    """Show the first text and the time, until the work is done."""
+    """Show the first of ``texts`` and the time on stderr until ``done`` is set; nothing for a short wait."""
     begun = time.monotonic()
     is_terminal = sys.stderr.isatty()
     if done.wait(PATIENCE if is_terminal else LINE_EVERY):

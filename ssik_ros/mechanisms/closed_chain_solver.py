@@ -95,6 +95,10 @@ class ClosedChainSolver(SearchSolver):
         Search from start to start; return a code of :mod:`ssik_ros.kernels.search.state`.
 
         Solutions go to ``run.out``, sorted by the distance to the seed; counters and the best state to ``run.arrays``.
+
+        :param run: request, options and arrays of the search.
+        :param timeout_ns: time for the search [ns]; 0 for no limit.
+        :param phase: ignored: each call begins anew.
         """
         arrays, problem = run.arrays, run.problem
         arrays.counters[:] = 0
@@ -122,7 +126,11 @@ class ClosedChainSolver(SearchSolver):
         return code
 
     def _sort(self, found: FloatArray, reference: FloatArray) -> None:
-        """Sort rows of solutions in place by the distance to the seed, modulo 2 pi for joints without limits."""
+        """
+        Sort rows of solutions in place by the distance of the group's joints to the seed ``reference``.
+
+        Joints without limits are compared modulo 2 pi.
+        """
         difference = found[:, : self.problem.group_size] - reference[: self.problem.group_size]
         endless = np.isinf(self.group.lower)
         difference[:, endless] = wrap_angles(difference[:, endless])
@@ -195,12 +203,20 @@ class _ClosedChainSearch:
         return code
 
     def _check(self, errors: FloatArray, loops: float) -> tuple[bool, bool]:
-        """Return whether all tips are at their targets, and whether all loops are closed."""
+        """
+        Return whether all tips are within tolerance, and whether all loops are closed.
+
+        ``errors`` (t, 2) are the errors of tips [m], [rad], ``loops`` is the largest loop error.
+        """
         closed = loops <= self._solver.parameters.loop_tolerance
         return bool((np.hypot(errors[:, 0], errors[:, 1]) <= self._tolerances).all()), closed
 
     def _look_beyond_limits(self) -> int:
-        """Descend from the best state without limits of the group, which may cause the failure; return a code."""
+        """
+        Descend from the best state without limits of the group, and return FOUND or EXHAUSTED.
+
+        A solution outside the limits is counted in LIMITS_SEEN; a solution within them is stored as by :meth:`_accept`.
+        """
         lower, upper = self._limits
         start = self._full_state()
         start[self._problem.idx_q] = self._arrays.best
@@ -242,7 +258,11 @@ class _ClosedChainSearch:
         return count + 1 >= request.max_solutions
 
     def _start(self, generator: 'np.random.Generator | None') -> FloatArray:
-        """Return the full state (nq,) of a start: the seed without a generator, else a draw within the limits."""
+        """
+        Return the full state (nq,) of a start: the seed without a generator, else a draw within the limits.
+
+        Joints without limits keep the seed's values.
+        """
         full, problem = self._full_state(), self._problem
         full[problem.idx_q] = self._arrays.reference
         if generator is None:
@@ -259,7 +279,11 @@ class _ClosedChainSearch:
     def _descend(
         self, start: FloatArray, limits: FloatArray
     ) -> tuple[FloatArray, FloatArray, float]:
-        """Solve from one start; return the problem's variables, errors (t, 2) of tips and the largest loop error."""
+        """
+        Solve from one start within ``limits`` (2, nv) of the group's joints, for at most the time that is left.
+
+        Return the values of the problem's variables, the errors (t, 2) of tips [m], [rad], and the largest loop error.
+        """
         posed, options = self._posed, self._solver.solve_options
         posed.place(start, self._arrays.matrices, self._tools)
         for v, place in enumerate(self._solver.places.tolist()):

@@ -34,7 +34,11 @@ def topmost(frame: Frame) -> Frame:
 
 
 def neighbours(frame: Frame) -> list[Frame]:
-    """Return the frames that are tied to a frame by a closure, or whose degrees of freedom it follows."""
+    """
+    Return the frames that are tied to a frame by a closure, or whose degrees of freedom it follows.
+
+    For a link, only the joints and goals that close onto it.
+    """
     if isinstance(frame, Link):
         return list(frame.closure_joints)
     if isinstance(frame, Joint):

@@ -157,8 +157,8 @@ def passive_joints(robot: UrdfRobot, base: str, tips: Sequence[str]) -> set[str]
     """
     Return the joints outside the planning group that loops may move.
 
-    These are the joints of loops that carry neither the base nor a tip: moving one that does would move a pose that the
-    solution does not describe. If the active joints are known, every other joint of a loop without a motor is one too.
+    These are the joints of loops that carry neither the base nor a tip: any other joint would move a pose that the
+    solution does not describe. If the robot names its active joints, all other joints of loops are passive too.
 
     :param robot: the robot.
     :param base, tips: the links of the group.

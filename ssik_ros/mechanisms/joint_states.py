@@ -58,7 +58,7 @@ class JointVariables:
                 self.balls.append((place + len(dof), joint))
 
     def read(self) -> FloatArray:
-        """Return the positions (nq,) of all joints; positions of followers are computed from their leaders."""
+        """Return the positions (nq,) of all joints in the model's order; followers are computed from leaders."""
         positions = np.zeros(len(self.names))
         for place, joint, dof in self.scalars:
             positions[place] = joint.get_dof_value(dof)

@@ -161,7 +161,11 @@ def _read_loop(name: str, content: Any, place: str) -> LoopClosure:
 
 
 def _read_end(loop: EntryReader, end: str, rotation: FloatArray) -> tuple[str, FloatArray]:
-    """Return link and pose (4, 4) of one end of a loop in a file."""
+    """
+    Return link and pose (4, 4) of one end, ``parent`` or ``child``, of a loop in a file.
+
+    ``rotation`` (3, 3) is applied after the pose in the file; raise ConfigError for wrong content.
+    """
     if end not in loop.entry:
         refuse(loop.place, f'{loop.noun} has no {quote(end)}')
     where, what = loop.where(end), f'the {end} of {loop.noun}'
@@ -175,7 +179,11 @@ def _read_end(loop: EntryReader, end: str, rotation: FloatArray) -> tuple[str, F
 
 
 def _free(reader: EntryReader) -> tuple[tuple[DOF, ...], bool]:
-    """Return the free degrees of freedom of a loop in a file, and whether its type has an axis."""
+    """
+    Return the free degrees of freedom of a loop in a file, and whether its joint type has an axis.
+
+    They follow from ``type``; without a type they are listed in ``dof``, and the last value is False.
+    """
     if 'type' in reader.entry:
         kind = reader.choice('type', FREE_OF_TYPE)
         return FREE_OF_TYPE[kind], kind in TYPES_WITH_AXIS

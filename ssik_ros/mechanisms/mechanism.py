@@ -64,6 +64,8 @@ class Mechanism:
         """
         Solve every chain from the values in tables, and write the solved values into these tables.
 
+        Joints in no chain are set to their targets.
+
         :param options: the options of the solve.
         :param reals, flags: tables with rows as in :attr:`storage`, or the tables of the storage itself.
         :param cancel: (1,) set to 1 by another thread, it ends the solve.
@@ -88,7 +90,7 @@ class Mechanism:
         return results
 
     def _move_loose_joint(self, row: int, numbers: NDArray[np.float64], flags: IntArray) -> None:
-        """Set the values of a joint that is in no chain to its targets, clamped into the limits."""
+        """Set free values of a joint that is in no chain to its targets, clamped into the limits, in ``numbers``."""
         for dof in self.shape.free(row):
             wanted = float(numbers[layout.TARGET + dof])
             follows = (row, dof) in self.shape.followers

@@ -45,7 +45,11 @@ class UrdfFrames:
         self._limit_and_couple()
 
     def _add_joint(self, urdf_joint: UrdfJoint) -> None:
-        """Add a joint whose z axis is the axis of the URDF, and the link below it in the URDF's own orientation."""
+        """
+        Add a joint whose z axis is the axis of the URDF, and the link below it in the URDF's orientation.
+
+        If the axis is not z, a link and a rigid joint between both turn the orientation back.
+        """
         joint, link = Joint(urdf_joint.name), Link(urdf_joint.child)
         rotation = z_to(urdf_joint.axis)
         joint.set_matrix(frame_pose(urdf_joint.xyz, urdf_joint.rpy, rotation))

@@ -208,7 +208,11 @@ class UrdfRobot:
         )
 
     def _hold(self, places: Iterable[int]) -> None:
-        """Lock variables and the root joint, and set flags so that goals and joint targets are ignored."""
+        """
+        Lock variables and the root joint, and set flags so that goals and joint targets are ignored.
+
+        The caller has to restore the flags.
+        """
         mechanism = self.completion.mechanism
         goals = [row for row, frame in enumerate(mechanism.frames) if isinstance(frame, Goal)]
         with mechanism.storage.lock:

@@ -173,7 +173,11 @@ def _chain_carriers(chain: ToolChain) -> IntArray:
 
 
 def _homes(chain: ToolChain, tree_carriers: IntArray) -> FloatArray:
-    """Return the poses (s, 4, 4) of the carriers of bodies in the base frame, all joints of the chain at zero."""
+    """
+    Return the pose (s, 4, 4) of the tree joint that carries each body, in the base frame with the chain at zero.
+
+    ``tree_carriers`` (s,) are the indices of these joints; -2 is the world, -1 the root link.
+    """
     tree = chain.robot.tree
     poses = compute_joint_poses(tree, chain.full_state(np.zeros(chain.size)))
     base = invert_pose(compute_link_pose(tree, poses, tree.link(chain.chain.base_link)))
@@ -194,7 +198,7 @@ def _moving_pairs(pairs: IntArray, carriers: IntArray) -> IntArray:
 def _levers(
     chain: ToolChain, homes: FloatArray, spheres: FloatArray, carriers: IntArray
 ) -> FloatArray:
-    """Return how far each body moves at most per unit of each joint (n, s) [m/rad, 1]."""
+    """Return a bound (n, s) on how far any point of a body moves per unit of a joint [m/rad, 1]; 0 if it does not."""
     own, n = chain.chain, chain.size
     centers = np.einsum('sij,sj->si', homes[:, :3, :3], spheres[:, :3]) + homes[:, :3, 3]
     slides = own.kinds == JointKind.PRISMATIC
@@ -211,7 +215,7 @@ def _levers(
 
 
 def _sphere(core: Core) -> FloatArray:
-    """Return centre and radius (4,) of a bounding sphere."""
+    """Return centre and radius (4,) of a bounding sphere, in the frame of the shape [m]."""
     a, b, c, radius = core.sizes
     center = np.zeros(3)
     if core.kind == convex.SEGMENT:
@@ -251,7 +255,7 @@ def make_core(geometry: Any) -> Core:
 
 
 def _plane(normal: FloatArray, offset: float) -> Core:
-    """Return a flat square of half side ENDLESS in the plane ``normal . x = offset`` [m]."""
+    """Return a flat square of half side PLANE_HALF_SIDE in the plane ``normal . x = offset`` [m]."""
     other = np.eye(3)[int(np.argmin(np.abs(normal)))]
     x = np.cross(normal, other)
     x /= np.linalg.norm(x)

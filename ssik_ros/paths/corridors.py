@@ -224,7 +224,7 @@ class CorridorSearch:
         return best
 
     def _around(self, best: Corridor, spacing: FloatArray, reach: int) -> Corridor | None:
-        """Return the best sequence on a grid of ``reach`` values to each side of a corridor, or None."""
+        """Return the best sequence on a grid of ``reach`` values to each side; None as in :meth:`_sequence`."""
         samples = self.space.window(self.rows, best.parameters, spacing, reach)
         return self._sequence(samples, best, spacing)
 
@@ -274,7 +274,7 @@ class CorridorSearch:
         return bool((steps <= own.largest[1:]).all())
 
     def _descend(self, best: Corridor) -> Corridor:
-        """Return a corridor after Gauss-Newton steps, taken as long as they help, with a length for each waypoint."""
+        """Return a corridor after Gauss-Newton steps, until they save little; each waypoint takes part of a step."""
         softness = float(np.abs(np.diff(best.q, axis=0)).mean()) + 1e-9
         limits, poses = self.limits.between(self.rows, WIDEST_STEP), self.poses[self.rows]
         for _ in range(MOST_STEPS):
@@ -298,7 +298,7 @@ class CorridorSearch:
         return self._corridor(layers, piece, self.rows, spacing)
 
     def _between(self, corridor: Corridor) -> Corridor:
-        """Return a corridor on the waypoints ``rows``; its cost is infinite if parameters had to be interpolated."""
+        """Return a corridor on the waypoints ``rows``; its cost is infinite after interpolation or a scattered grid."""
         known = corridor.rows
         if len(known) == len(self.rows):
             is_rough = self.space.is_scattered
@@ -325,7 +325,7 @@ class CorridorSearch:
         )
 
     def _different(self, layers: Layers, best: Piece, spacing: FloatArray) -> list[Piece]:
-        """Return the best piece and up to two others, found while rows near the pieces before cost more."""
+        """Return ``best`` and up to two other full pieces; each search makes rows near earlier pieces cost more."""
         if not self.space.size:
             return [best]
         pieces, before = [best], layers.own.copy()
@@ -359,9 +359,10 @@ class CorridorSearch:
         is_rough: bool = False,
     ) -> tuple[Layers, IntArray]:
         """
-        Return the postures of samples as layers, and how many branches each waypoint has.
+        Return the postures of samples as layers, and the counts (m, 3) of branches at each waypoint.
 
-        The second array (m, 2) holds the number of branches, and how many of them are outside the limits.
+        The counts are: branches, how many of them are outside the limits, and whether more may exist. A given posture
+        at an end replaces all others there. Postures near a posture of ``shut_in`` are forbidden.
 
         :param waypoints: index of the waypoint of each layer.
         :param samples: values of the parameters.
@@ -401,7 +402,7 @@ class CorridorSearch:
         return np.asarray((away < SAME_BRANCH).all(axis=1))
 
     def _own_costs(self, q: FloatArray, layers: int) -> FloatArray | None:
-        """Return the penalty of each posture; None without penalties."""
+        """Return the part (k,) of the path's cost that is the penalty of each posture; None without penalties."""
         if self._is_level or not self._costs.is_used:
             return None
         return self._costs.values(q) / (1 if self.limits.objective == LARGEST_STEP else layers)
@@ -410,7 +411,8 @@ class CorridorSearch:
         """
         Return the best piece without collisions, also of its motions if these are checked.
 
-        Rows next to colliding motions are forbidden. If motions still collide after MOST_REPAIRS searches, it is cut.
+        Rows next to colliding motions are forbidden. If motions still collide after MOST_REPAIRS searches, the piece is
+        cut before the first of them.
         """
         checks = self.obstacles[0] if self.obstacles else None
         for _ in range(MOST_REPAIRS):

@@ -50,7 +50,7 @@ class StepLimits(NamedTuple):
 
     def levelled(self, widest: float) -> 'StepLimits':
         """
-        Return limits of at least twice the size, and an objective that makes the largest parts of present limits equal.
+        Return limits of at least twice the size, with an objective that evens out steps as parts of the present limits.
 
         :param widest: a step that is allowed at least [rad or m].
         """
@@ -62,10 +62,10 @@ class StepLimits(NamedTuple):
 
     def between(self, waypoints: IntArray, widest: float) -> 'StepLimits':
         """
-        Return the limits of steps over several waypoints at once.
+        Return the limits and weights of steps from layer to layer over several waypoints; unchanged for all waypoints.
 
         :param waypoints: (l,) index of the waypoint of each layer.
-        :param widest: largest step, unless one of a single step is larger.
+        :param widest: largest step, unless one of a single step is larger [rad or m].
         """
         if len(waypoints) == len(self.largest):
             return self
@@ -148,8 +148,8 @@ class Layers:
         """
         Compute the best piece that ends at each row, into ``costs``, ``lengths`` and ``parents``.
 
-        :param pause: is called between layers.
-        :param begin: the first layer in which something has changed.
+        :param pause: is called after each block of layers.
+        :param begin: the first layer in which something has changed; results of earlier layers stay.
         """
         at_once = max(1, ROWS_AT_ONCE * self.count // max(1, len(self.q)))
         for first in range(begin, self.count, at_once):
@@ -204,7 +204,9 @@ class Layers:
 
     def check(self, rows: IntArray, obstacles: Obstacles) -> int:
         """
-        Check rows for collisions, forbid those that collide, and return how many do.
+        Check rows for collisions, forbid those that collide, and return how many of the newly checked rows do.
+
+        The extra costs of :meth:`prefer_sure_rows` are taken off the checked rows.
 
         :param rows: (m,) rows; those checked before are skipped.
         :param obstacles: the collision checks.
@@ -247,7 +249,7 @@ class Layers:
         return refused
 
     def _ask(self, row: int, accepts: Callable[[FloatArray], bool]) -> bool:
-        """Return whether the caller accepts a row; forbid the row otherwise."""
+        """Return whether the caller accepts a row, and mark the row as asked; forbid it if the caller refuses."""
         self.is_asked[row] = True
         is_accepted = accepts(self.q[row])
         if not is_accepted:
@@ -288,7 +290,7 @@ def make_layers(
     own: FloatArray | None = None,
 ) -> Layers:
     """
-    Sort postures into layers and return these, not connected yet.
+    Return postures sorted by layer, then by the joint that spreads most; :meth:`Layers.connect` is not called yet.
 
     :param q: (k, n) postures.
     :param owners: (k,) index of the layer of each posture.

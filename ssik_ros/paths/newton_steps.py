@@ -52,13 +52,13 @@ def newton_steps(
     softness: float,
 ) -> FloatArray:
     """
-    Return the Gauss-Newton steps (m, r) of the parameters.
+    Return the Gauss-Newton steps (m, r) of the parameters; free travel does not count.
 
     :param space: the parameters.
     :param limits: the objective.
     :param poses: (m, 4, 4) waypoints of the corridor.
     :param corridor: postures with their parameters.
-    :param softness: size of a small joint step [rad or m].
+    :param softness: joint step below which smaller steps hardly gain weight, unless squares are summed [rad or m].
     """
     derivatives = _derivatives(space, limits, poses, corridor)
     steps = wrap_steps(np.diff(corridor.q, axis=0), limits.turning)
@@ -72,7 +72,7 @@ def newton_steps(
 def _derivatives(
     space: SearchSpace, limits: StepLimits, poses: FloatArray, corridor: Corridor
 ) -> FloatArray:
-    """Return the derivatives (m, n, r) of postures by their parameters; zero for postures that jump."""
+    """Return the differences (m, n, r) of postures per change of each parameter; zero for postures that jump."""
     q, parameters, rows = corridor.q, corridor.parameters, corridor.rows
     m, n = q.shape
     derivatives = np.zeros((m, n, space.size))
@@ -101,7 +101,11 @@ def _derivatives(
 
 
 def _solve(derivatives: FloatArray, steps: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the least-squares steps (m, r); zeros if the normal equations are singular."""
+    """
+    Return the steps (m, r) that make the weighted joint steps least in squares; zeros for singular equations.
+
+    ``derivatives`` are (m, n, r), ``steps`` the present joint steps (m - 1, n), ``weights`` (m - 1, n).
+    """
     # SciPy's linear algebra takes long to import and only paths with parameters need it.
     from scipy.linalg import LinAlgError, solveh_banded
 

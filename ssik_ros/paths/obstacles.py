@@ -80,10 +80,12 @@ class Obstacles:
 
     def distances(self, q: FloatArray, enough: float) -> FloatArray:
         """
-        Return a lower bound (k,) on the distance of bodies beyond the least one [m]; hulls replace meshes.
+        Return lower bounds (k,) on the distance of the nearest bodies minus the required ``distance`` [m].
+
+        Hulls replace meshes.
 
         :param q: (k, n).
-        :param enough: distance beyond the least one above which bounds need not be tight [m].
+        :param enough: distance beyond the required one above which bounds need not be tight [m].
         """
         verdicts, pairs = np.zeros(len(q), dtype=np.int64), np.zeros(len(q), dtype=np.int64)
         apart, q = np.empty(len(q)), np.ascontiguousarray(q)
@@ -118,6 +120,8 @@ class Obstacles:
     ) -> tuple[FloatArray, IntArray]:
         """
         Return the free part (k - 1,) of each straight motion between rows, 0 to 1, and its colliding pair (k - 1,).
+
+        The pair is -1 for a motion that is free.
 
         :param q: (k, n) postures, angles not wrapped.
         :param look_up: is called once for each MOTIONS_AT_ONCE motions.

@@ -37,7 +37,7 @@ class PostureCosts:
 
     def values(self, q: FloatArray) -> FloatArray:
         """
-        Return the penalties (k,) of postures (k, n), as for a path that stays there.
+        Return the penalties (k,) of postures (k, n): for each, the penalty of a path that stays there.
 
         :param q: (k, n); angles of joints with a limit are not wrapped.
         """

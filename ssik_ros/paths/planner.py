@@ -131,7 +131,11 @@ class ToolPathPlanner:
         return self._make_path(task, outcome)
 
     def _exact_path(self, task: PathTask, ends: Ends) -> FloatArray | None:
-        """Return the best path (m, n) with narrow tolerances at zero; None with given ends or if the search fails."""
+        """
+        Return the best path (m, n) with narrow tolerances at zero, as a start for the search with the full tolerances.
+
+        Return None with a given end posture, without narrow tolerances, or if the search fails.
+        """
         exact = task.space.freedom.without_narrow(WIDE_RANGE)
         if exact is None or any(own is not None for own in ends):
             return None
@@ -142,6 +146,8 @@ class ToolPathPlanner:
     def task(self, waypoints: FloatArray, control: PlanControl | None = None) -> PathTask:
         """
         Return the input of a search through waypoints; windings that the chain told apart before are forgotten.
+
+        Corners are rounded as requested.
 
         :param waypoints, control: as for :meth:`plan`.
         """
@@ -195,7 +201,11 @@ class ToolPathPlanner:
         return [values[name] for name in names]
 
     def _make_path(self, task: PathTask, outcome: SearchOutcome) -> ToolPath:
-        """Verify the outcome of a search and return it with times, deviation and lower bound."""
+        """
+        Verify the outcome of a search and return it with times, deviation and lower bound.
+
+        A failed search or too large a deviation gives an invalid result; a path that breaks a limit raises SolverError.
+        """
         space, limits, poses = task.space, task.limits, task.poses
         task.control.look_up()
         common: dict[str, Any] = {
@@ -231,7 +241,7 @@ class ToolPathPlanner:
         self, task: PathTask, outcome: SearchOutcome, cost: float, common: dict[str, Any]
     ) -> float:
         """
-        Return a lower bound, improved within the requested rounds or time.
+        Return a lower bound, improved within the requested rounds or time; unchanged if neither is requested.
 
         If the time ends or the arm does not allow such a bound, a note is added to ``common``.
         """
@@ -271,7 +281,11 @@ class ToolPathPlanner:
         return np.asarray(self.chain.robot.tree.velocity[self.chain.chain.idx_q])
 
     def _times(self, outcome: SearchOutcome, poses: FloatArray) -> FloatArray | None:
-        """Return the time (m,) at which each waypoint is reached [s]; None if the URDF lacks velocity limits."""
+        """
+        Return the time (m,) at which each waypoint is reached, with the slowest joint or the tool at its limit [s].
+
+        Return None if the URDF lacks velocity limits.
+        """
         q, velocity = outcome.q, self._velocity
         if not (velocity > 0.0).all() or not (
             np.isfinite(velocity).all() or self.request.tool_speed is not None
@@ -344,7 +358,7 @@ def path_cost(
     q: FloatArray, limits: StepLimits, ways: Mapping[int, FloatArray] | None = None
 ) -> float:
     """
-    Return the value of the objective of a path.
+    Return the value of the objective of a path, without penalties.
 
     :param q: (m, n) without jumps.
     :param limits: the objective.
@@ -381,7 +395,7 @@ def _penalty(costs: PostureCosts, q: FloatArray, limits: StepLimits) -> float:
 def _refused(
     outcome: SearchOutcome, failure: PathFailure, task: PathTask, common: dict[str, Any]
 ) -> ToolPath:
-    """Return a result without a path, with the cause of the failure."""
+    """Return an invalid result with the cause of the failure; ``common`` has the fields shared with valid results."""
     return ToolPath(
         valid=False,
         cost=math.inf,

@@ -228,7 +228,7 @@ class PoseFreedom:
 
         :param rows: (k,) index of each waypoint, whose ranges hold.
         :param waypoints, reached: (k, 4, 4).
-        :param room: (k,) index of a second waypoint each, whose ranges hold as well; None uses only the first.
+        :param room: (k,) index of a second waypoint each; ranges are widened to hold both. None uses only the first.
         """
         low, high = self.lower[rows], self.upper[rows]
         if room is not None:
@@ -332,7 +332,7 @@ def rotation_vectors(turned: FloatArray) -> FloatArray:
 
 
 def _tilts(axes: FloatArray, turned: FloatArray) -> FloatArray:
-    """Return the shortest rotation vectors (k, 3) that turn axes (k, 3) as rotations (k, 3, 3) turn them."""
+    """Return the shortest rotation vectors (k, 3) [rad] that turn axes (k, 3) as rotations (k, 3, 3) turn them."""
     there = np.einsum('kij,kj->ki', turned, axes)
     normals = np.cross(axes, there)
     sines = np.linalg.norm(normals, axis=1)

@@ -62,8 +62,8 @@ def explain(
 
     :param space: the joints and their free parameters.
     :param poses: (m, 4, 4) waypoints.
-    :param layers: after a search that found no full path; rows of the layer that is not reached are checked.
-    :param counts: (m, 2) of each layer: branches, and branches outside the limits.
+    :param layers: after a search that failed to reach the end; rows of the layer that is not reached are checked.
+    :param counts: (m, 3) of each layer: branches, branches outside the limits, and whether more may exist.
     :param waypoints: (m,) index of the waypoint of each layer.
     :param obstacles: None where collisions are not checked.
     :param reached: number of layers that a path reaches whose motions are free, too.
@@ -124,8 +124,8 @@ def _no_postures(waypoint: int, counts: IntArray, is_proved: bool) -> PathFailur
     Return the failure at a waypoint that has no posture at all.
 
     :param waypoint: its index.
-    :param counts: (2,) branches of all samples, and branches outside the limits.
-    :param is_proved: whether no pose of its tolerance is in reach.
+    :param counts: (3,) branches of all samples, branches outside the limits, and whether more may exist.
+    :param is_proved: whether it is proved that no pose of the tolerance is in reach.
     """
     outside, name = int(counts[1]), f'Waypoint {waypoint}'
     if is_proved:
@@ -144,7 +144,11 @@ def _some(rows: IntArray, most: int) -> IntArray:
 def _ways_on(
     space: SearchSpace, pose: FloatArray, layers: Layers, rows: IntArray, waypoint: int
 ) -> WaysOn | None:
-    """Move postures to the next waypoint, limits aside; return those that reach it, None for a chain with a spin."""
+    """
+    Move postures to the next waypoint, limits aside; return those that reach it, None for a chain with a spin.
+
+    ``rows`` are the postures in ``layers``; ``pose`` (4, 4) and ``waypoint`` are pose and index of the next waypoint.
+    """
     chain, start = space.chain, layers.q[rows]
     if chain.has_spin:
         return None
@@ -166,7 +170,11 @@ def _ways_on(
 def _way_on_fails(
     chain: ToolChain, onward: WaysOn, names: tuple[int, int], obstacles: Obstacles | None
 ) -> PathFailure | None:
-    """Return the most frequent failure of the motions to the next waypoint; None if fewer than half of them have it."""
+    """
+    Return the most frequent failure of the motions to the next waypoint; None if fewer than half of them have it.
+
+    ``names`` are the indices of both waypoints.
+    """
     faults: Counter[tuple[int, int, str]] = Counter()
     low, high = chain.chain.lower, chain.chain.upper
     bounded = chain.turning == 0
@@ -212,7 +220,11 @@ def _pair_on(obstacles: Obstacles, start: FloatArray, end: FloatArray) -> int:
 def _no_step(
     chain: ToolChain, layers: Layers, reached: IntArray, free: IntArray, names: tuple[int, int]
 ) -> PathFailure:
-    """Return a failure that names the joint with the largest step between the nearest postures of two waypoints."""
+    """
+    Return a failure that names the joint with the largest step between the nearest postures of two waypoints.
+
+    ``reached`` and ``free`` are rows at the first and the second waypoint, whose indices are ``names``.
+    """
     broken = int(layers.layer_of(free[:1])[0])
     reached, free = _some(reached, MOST_ROWS), _some(free, MOST_ROWS)
     steps = layers.q[free][None, :, :] - layers.q[reached][:, None, :]

@@ -164,7 +164,7 @@ class SearchSpace:
         self, rows: IntArray, centers: FloatArray, spacing: FloatArray, reach: int
     ) -> Samples:
         """
-        Return a grid around values of the parameters.
+        Return samples around values of the parameters: a grid, or scattered points beyond MOST_PRODUCT parameters.
 
         :param rows: (layers,) waypoint of each layer.
         :param centers: (layers, r).
@@ -183,6 +183,8 @@ class SearchSpace:
     def fan(self, rows: IntArray, centers: FloatArray, spacing: FloatArray) -> Samples:
         """
         Return samples around given parameters, at distances that shrink by a constant factor.
+
+        If there are more than two parameters, each sample changes only one.
 
         :param rows: (layers,) waypoint of each layer.
         :param centers: (layers, r).
@@ -209,9 +211,9 @@ class SearchSpace:
 
     def _samples(self, rows: IntArray, values: FloatArray, width: int) -> Samples:
         """
-        Return samples from values (layers, s, r), clipped to their ranges.
+        Return samples from values (layers, s, r) of all parameters, clipped to their ranges and tolerances.
 
-        The values of the held joint repeat after ``width`` rows.
+        If a joint is held, ``width`` neighbouring rows of a layer differ only in its value, the last parameter.
         """
         low, high = self.lower[rows][:, None, :], self.upper[rows][:, None, :]
         values = np.where(self.is_endless, values, np.clip(values, low, high))
@@ -228,6 +230,8 @@ class SearchSpace:
     ) -> tuple[PostureRows, FloatArray]:
         """
         Return every posture within limits of some samples, and its parameters (k, r); ``owners`` are layers.
+
+        Without parameters, singular waypoints also get postures that continue postures of neighbouring waypoints.
 
         :param rows: (layers,) waypoint of each layer.
         :param waypoints: (layers, 4, 4).

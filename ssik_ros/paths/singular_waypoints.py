@@ -44,7 +44,11 @@ def add_neighbours(chain: ToolChain, found: PostureRows, poses: FloatArray) -> P
 def _moved(
     chain: ToolChain, rows: list[FloatArray], poses: FloatArray, is_singular: NDArray[np.bool_]
 ) -> list[tuple[int, FloatArray]]:
-    """Return waypoints and postures (n,) on them, moved from regular neighbours on both sides through each singular stretch."""
+    """
+    Return singular waypoints with postures (n,), continued from the regular waypoints on both sides.
+
+    The search ends after MOST_MOVED postures.
+    """
     moved: list[tuple[int, FloatArray]] = []
     for before, waypoints in _stretches(is_singular):
         present = list(rows[before])

@@ -88,7 +88,7 @@ class ReachProof:
         return True
 
     def _refuses(self, pose: FloatArray, distance: float, angle: float) -> bool:
-        """Return whether the hulls, grown by a distance and an angle, leave a pose out."""
+        """Return whether a pose is proved out of reach, even if moved by a distance [m] and an angle [rad]."""
         twelve = np.concatenate([pose[:3, :3].ravel(), pose[:3, 3]])
         margins = distance + WAYPOINT_PLAY, angle + WAYPOINT_PLAY
         return bool(reach_hull.refuses(self._hulls, self._count, twelve, *margins))
@@ -96,7 +96,11 @@ class ReachProof:
     def _cut(
         self, freedom: PoseFreedom, row: int, middles: FloatArray, halves: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return cells cut in two across the number that moves the chain's points most; those outside the cone are left out."""
+        """
+        Return middles and half widths (k, c) of cells cut in two, without cells outside the cone of ``row``.
+
+        Each cell is cut across the number that moves the chain's points most.
+        """
         weights = np.where(freedom.columns < TILT, 1.0, self._lever)
         across = np.argmax(halves * weights, axis=1)
         lines = np.arange(len(middles))

@@ -199,7 +199,7 @@ class ToolChain:
         return self.arm.requests.prepare(BranchRequest(held_values=np.zeros(values)))
 
     def _in_chunks(self, poses: FloatArray, values: FloatArray) -> PostureRows:
-        """Return the postures of poses whose closed form is one kernel."""
+        """Return the postures at poses of the inner joints, by a closed form that is one kernel, in large chunks."""
         width = values.shape[1]
         prepared = self._prepared(width)
         capacity = search.BRANCHES_OF_SIX * width
@@ -229,7 +229,7 @@ class ToolChain:
         return _together(parts)
 
     def _one_by_one(self, poses: FloatArray, values: FloatArray) -> PostureRows:
-        """Return the postures of poses whose closed form is an elimination."""
+        """Return the postures at poses of the inner joints, by a closed form that is an elimination."""
         prepared = self._prepared(values.shape[1])
         arrays = BranchArrays(self.arm.plan.size, search.BRANCHES_OF_SIX * values.shape[1])
         parts, n = [], self.arm.plan.size
@@ -245,7 +245,11 @@ class ToolChain:
 def _whole_chain(
     robot: RobotModel, group: JointGroup, workpiece: str | None
 ) -> tuple[SerialChain, tuple[str, ...]]:
-    """Return the chain from workpiece or base link to the tool, and the names of joints that turn the workpiece."""
+    """
+    Return the chain from workpiece or base link to the tool, and the names of joints that turn the workpiece.
+
+    The joint next to the workpiece comes first; raise InvalidOption if the group does not have two fitting tips.
+    """
     if workpiece is None:
         return SerialChain.from_group(robot, group), ()
     tools = [tip for tip in group.tips if tip != workpiece]

@@ -83,7 +83,7 @@ class _Tree:
         return np.asarray(self._q[index])
 
     def nearest(self, q: FloatArray) -> int:
-        """Return the index of the posture nearest to another."""
+        """Return the index of the posture nearest to ``q`` in the norm of joint differences."""
         away = self._q[: len(self)] - q
         return int(np.argmin(np.einsum('ij,ij->i', away, away)))
 
@@ -122,7 +122,7 @@ class TravelSearch:
 
     def find(self, start: FloatArray, end: FloatArray) -> Way:
         """
-        Return a way from one posture to another.
+        Return a way from one posture to another; after a failed search it has None for its corners.
 
         :param start, end: (n,) within the limits.
         """
@@ -219,7 +219,7 @@ class TravelSearch:
         return None
 
     def _targets(self, start: FloatArray, end: FloatArray) -> Iterator[FloatArray]:
-        """Return random postures within the limits, no joint more than half a turn beyond both ends."""
+        """Yield the same random postures in each call: within the limits, at most half a turn beyond both ends."""
         rng, own = np.random.default_rng(SEED), self._chain.chain
         low = np.maximum(own.lower, np.minimum(start, end) - HALF_TURN)
         high = np.minimum(own.upper, np.maximum(start, end) + HALF_TURN)
@@ -227,7 +227,11 @@ class TravelSearch:
             yield low + (high - low) * rng.random(len(low))
 
     def _extend(self, tree: _Tree, target: FloatArray, longest: float) -> int:
-        """Extend a tree towards a posture as far as the motion is free; return the new index, -1 if it did not grow."""
+        """
+        Extend a tree from its nearest posture towards ``target`` as far as the motion is free, at most by ``longest``.
+
+        Return the index of the new posture, -1 if the tree did not grow.
+        """
         near = tree.nearest(target)
         start = tree.posture(near)
         away = target - start

@@ -132,14 +132,14 @@ def deviations(
 
 
 def _turns(poses: FloatArray) -> FloatArray:
-    """Return the rotation vectors (m - 1, 3) from each waypoint to the next, in its frame."""
+    """Return the rotation vectors (m - 1, 3) from each waypoint to the next, in the frame of the first [rad]."""
     return rotation_vectors(np.swapaxes(poses[:-1, :3, :3], 1, 2) @ poses[1:, :3, :3])
 
 
 def _bulge(
     chain: ToolChain, steps: FloatArray, turns: FloatArray, poses: FloatArray, freedom: PoseFreedom
 ) -> FloatArray:
-    """Return bounds (m - 1,) on the second derivative of the tool's place, seen in the frame of the waypoint [m]."""
+    """Return bounds (m - 1,) on the tool's second derivative by the part of the step, in the waypoint's frame [m]."""
     levers = tip_levers(chain)
     is_turn = chain.chain.kinds != JointKind.PRISMATIC
     sizes, total = np.abs(steps), np.zeros(len(steps))

@@ -150,7 +150,11 @@ class WaypointSearch:
         return failure
 
     def _travel(self) -> tuple[PathFailure | None, int]:
-        """Search free travel between passes; return None and -1, or why one is missing and the waypoint before it."""
+        """
+        Store free travel between passes in ``_ways``; return None and -1, or a failure and the waypoint before the gap.
+
+        Do nothing if passes need not be joined or the best path leaves its limits.
+        """
         task = self._task
         q, outside = self._placed()
         self._ways = {}
@@ -224,6 +228,8 @@ class WaypointSearch:
         """
         Search without spare distance to obstacles, then with larger steps; return None, or the failure of the search.
 
+        The path or its longest piece is stored in ``_best``. Free parameters are needed for larger steps.
+
         :param search: the search whose grids led nowhere.
         :param failure: the failure of that search.
         """
@@ -251,7 +257,7 @@ class WaypointSearch:
     def _refine_best(
         self, search: CorridorSearch, corridors: Sequence[Corridor]
     ) -> PathFailure | None:
-        """Store the first corridor that can be refined on all waypoints; return None, or the failure if none can."""
+        """Store the first corridor that can be refined on all waypoints in ``_best``; return None, or a failure."""
         space, control = self._task.space, self._task.control
         for rough in self._refine_all(search, corridors):
             control.report(0.6, 'refinement')
@@ -315,7 +321,11 @@ def search_closed(task: PathTask, ends: Ends) -> SearchOutcome:
 
 
 def _joined_part(task: PathTask, piece: SearchOutcome) -> SearchOutcome:
-    """Return the longest part of a piece whose straight travel is free; all of it if passes need not be joined."""
+    """
+    Return the longest part of a piece whose straight travel is free; all of it if passes need not be joined.
+
+    The part has no free travel by other ways.
+    """
     if task.travel is None:
         return piece
     q, first = piece.q, piece.first

@@ -45,6 +45,8 @@ class ArmPair:
         """
         Return a link of this arm and one of the other arm that collide. Without any, store the posture and return None.
 
+        The other arm is in its rest posture; if either arm has none, also in each of its accepted postures.
+
         :param arm: 0 or 1.
         :param q: (n,) posture.
         """

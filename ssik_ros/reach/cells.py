@@ -195,7 +195,9 @@ class ReachArm:
         self, poses: FloatArray, decided: Decided, left: NDArray[np.int64], cells: IntArray
     ) -> dict[int, FloatArray]:
         """
-        Return the postures (k, n) that searches find by index of the pose; write proved statuses and the effort.
+        Return the postures (k, n) that searches find, by index of the pose; poses without any are left out.
+
+        Proved statuses and the effort are written into ``decided``.
 
         :param left: indices of the poses.
         :param cells: number of cells of a sampled joint that were tried before, for each of ``left``.
@@ -215,7 +217,11 @@ class ReachArm:
         return more
 
     def _look(self, pose: FloatArray) -> tuple[FloatArray, int, bool]:
-        """Return postures (k, n) of a pose by a search, the effort, and whether a proof says that there are none."""
+        """
+        Return postures (k, n) of a pose by a search, the number of samples and starts, and whether none can exist.
+
+        The last value is True only if that is proved.
+        """
         assert self._search is not None
         if self._arm is None:
             one = self._search.find(pose, None, self._limits, CERTIFIED_ERROR)

@@ -136,7 +136,11 @@ class CheckedArm(ReachArm):
     def _check(
         self, poses: FloatArray, reached: _Postures, decided: Decided
     ) -> tuple[_Postures, Decided]:
-        """Return the free postures, and ``decided`` with clearances and with the status of poses that all collide."""
+        """
+        Return the free postures, and ``decided`` with clearances and with the status of poses that all collide.
+
+        For poses of which that is not proved, further postures are tried, and their number is added to the effort.
+        """
         if self._checks is None:
             return reached, decided
         is_free = self._checks.free(reached.q)
@@ -167,7 +171,7 @@ class CheckedArm(ReachArm):
         return status
 
     def _look_further(self, pose: FloatArray) -> tuple[FloatArray, int]:
-        """Return further postures (k, n) of a pose that are free, and how many were tried."""
+        """Return further free postures (k, n) of a pose, by self-motions or a search, and how many were tried."""
         assert self._checks is not None
         if self._tracer is not None:
             return self._look_along(pose)
@@ -176,7 +180,7 @@ class CheckedArm(ReachArm):
         return self._look_elsewhere(pose)
 
     def _look_along(self, pose: FloatArray) -> tuple[FloatArray, int]:
-        """Return the postures that are free on the first self-motion that has some (k, 7), and how many were tried."""
+        """Return the free samples (k, 7) of the first self-motion that has some, and how many samples were tried."""
         assert self._checks is not None
         tried = 0
         for curve in self._motions(pose) or ():
@@ -209,7 +213,7 @@ class CheckedArm(ReachArm):
         return best
 
     def _count_curves(self, poses: FloatArray, counts: IntArray) -> NDArray[np.uint8]:
-        """Return the number of self-motions of each pose (m,), collisions aside."""
+        """Return the number of self-motions of each pose (m,), collisions aside; 0 for poses whose count is 0."""
         curves = np.zeros(len(poses), dtype=np.uint8)
         for pose in np.flatnonzero(counts > 0).tolist():
             motions = self._motions(poses[pose])

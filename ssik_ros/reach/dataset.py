@@ -287,7 +287,7 @@ def _create(plan: DatasetPlan, path: Path) -> None:
 
 
 def _is_done(plan: DatasetPlan, path: Path, unit: int) -> bool:
-    """Return whether a unit is written."""
+    """Return whether a unit is written: by its Parquet file, or by an empty file in WORK for Zarr."""
     mark = _part(path, unit) if plan.kind == 'parquet' else path / WORK / str(unit)
     return mark.exists()
 
@@ -320,7 +320,11 @@ def _write_parquet(path: Path, unit: int, samples: PoseSamples) -> None:
 
 
 def _zarr_arrays(plan: DatasetPlan) -> dict[str, tuple[str, tuple[int, ...], Any]]:
-    """Return by name of the array its type, the shape of a sample in it, and its fill value."""
+    """
+    Return by name of the array its type, the shape of a sample in it, and its fill value.
+
+    Postures are cut to the number that SIX or SEVEN joints get.
+    """
     n = len(plan.chain.axes)
     most = SIX if n <= 6 else SEVEN
     return {
@@ -365,7 +369,7 @@ def _check_zarr(plan: DatasetPlan, path: Path) -> None:
 
 
 def _write_zarr(plan: DatasetPlan, path: Path, unit: int, samples: PoseSamples) -> None:
-    """Write a unit as one chunk of each array."""
+    """Write a unit as one chunk of each array, then mark it as done; surplus postures of a sample are left out."""
     count, arrays = len(samples.counts), _zarr_arrays(plan)
     owners = np.repeat(np.arange(count), samples.counts)
     starts = np.cumsum(samples.counts) - samples.counts

@@ -189,7 +189,7 @@ class _Batches:
         self._done, self._seconds = 0.0, 0.0
 
     def learn(self, report: BatchReport) -> None:
-        """Update the mean time of a unit by the report of a batch."""
+        """Update the mean time of a unit by the report of a batch; later reports count more."""
         # Each report counts half as much as the one after it: units differ from place to place.
         self._done, self._seconds = (
             0.5 * self._done + report.units,
@@ -290,7 +290,7 @@ class _Worker:
             self.pipe.send((job, units))
 
     def close(self) -> None:
-        """End the process."""
+        """Kill the process and wait for its end."""
         self.pipe.close()
         self._process.kill()
         self._process.wait()
@@ -304,7 +304,11 @@ class _Worker:
 def _own_reports(
     job: Job, first: Sequence[int], batches: _Batches, count: int
 ) -> Generator[BatchReport, None, None]:
-    """Yield the reports of batches that new processes of this machine do."""
+    """
+    Yield the reports of batches that ``count`` new processes of this machine do; lost processes are replaced.
+
+    ``first`` is the batch to begin with. The first error of a unit is raised.
+    """
     workers: dict[Any, _Worker] = {}
     losses: dict[int, int] = {}
 
@@ -343,7 +347,7 @@ def _own_reports(
 
 
 def _count_loss(worker: _Worker, losses: dict[int, int]) -> None:
-    """Count a lost worker for its unit in ``losses``; raise SolverError if starting another one cannot help."""
+    """Count a lost worker for its first unit in ``losses``; raise SolverError if starting another cannot help."""
     code, unit = worker.exit_code(), worker.units[0]
     losses[unit] = losses.get(unit, 0) + 1
     if code >= 0 or losses[unit] > LOSSES:
@@ -358,7 +362,7 @@ def _count_loss(worker: _Worker, losses: dict[int, int]) -> None:
 def _distributed(
     client: Any, job: Job, first: Sequence[int], batches: _Batches
 ) -> Iterator[BatchReport]:
-    """Yield the reports of batches that the workers of a cluster do."""
+    """Yield the reports of batches that the workers of a cluster do; ``first`` is the batch to begin with."""
     distributed, count = import_extra('distributed'), max(1, sum(client.ncores().values()))
 
     def send(units: Sequence[int]) -> Any:
@@ -386,7 +390,7 @@ def _distributed(
 
 
 def _outcome(future: Any) -> BatchReport:
-    """Return the report of a batch, or raise the error that ended it."""
+    """Return the report of a batch, or raise the error that ended it; SolverError if the scheduler is gone."""
     if future.status == 'cancelled':
         raise SolverError('The scheduler is gone; start the same command again: it goes on.')
     report: BatchReport = future.result()

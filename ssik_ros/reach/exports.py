@@ -100,7 +100,7 @@ def dexterity_cloud(
 
 
 def _colours(cloud: DexterityCloud) -> NDArray[np.uint8]:
-    """Return the colours (n, 3) of points."""
+    """Return the colours (n, 3) of the points of a cloud: by status, otherwise by the value relative to ``top``."""
     if cloud.measure != STATUS:
         return colours_of(cloud.shown / cloud.top)
     table = np.zeros((len(CellStatus), 3), dtype=np.uint8)
@@ -120,7 +120,11 @@ def _check_size(found: ReachMap) -> None:
 
 
 def _read_slab(found: ReachMap, where: tuple[slice, ...], measure: str) -> tuple[Any, ...]:
-    """Return indices (n, 3), shares, unknown shares and values (n,) of the positions to show in a part of a map."""
+    """
+    Return indices (n, 3), shares, unknown shares and values (n,) of the positions to show in a part of a map.
+
+    A position is shown if a cell is reachable, or for the status if one is not out of reach.
+    """
     status = found.read(where=where)
     share, unknown = (at_positions(name, status) for name in SHARES)
     some = share > 0.0

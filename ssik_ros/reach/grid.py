@@ -299,7 +299,11 @@ def poses_of(rows: FloatArray) -> FloatArray:
 
 
 def _block(shape: tuple[int, ...], unit_cells: int) -> tuple[int, ...]:
-    """Return the number of cells of a unit along each axis: a cube of positions with all orientations."""
+    """
+    Return the number of cells of a unit along each axis: a cube of positions with all orientations.
+
+    The unit has about ``unit_cells`` cells, more if the map would have more than MOST_UNITS units otherwise.
+    """
     x, y, z, turns = shape
     cells = max(unit_cells, -(-math.prod(shape) // MOST_UNITS))
     edge = max(1, round((cells / turns) ** (1.0 / 3.0)))

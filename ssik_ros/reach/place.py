@@ -195,7 +195,11 @@ class _PlaceSearch:
     def _different(
         self, found: list[tuple[FloatArray, tuple[float, float]]], spacing: FloatArray
     ) -> list[FloatArray]:
-        """Return placements, best first, without those that are as good as another at the same position."""
+        """
+        Return placements (d,), best first, without near copies of better ones.
+
+        A placement at the same position with other turns is also left out if its score is equal.
+        """
         kept: list[tuple[FloatArray, tuple[float, float]]] = []
         for shares, score in found:
             for other, known in kept:
@@ -221,7 +225,7 @@ class _PlaceSearch:
         return tuple(dict.fromkeys(notes))
 
     def _reach(self, index: int, grid: FloatArray) -> NDArray[np.bool_]:
-        """Return a mask (c, m) of the tasks that an arm reaches from the places of a grid, collisions aside."""
+        """Return a mask (c, m) of the tasks that arm ``index`` reaches from the places of a grid, collisions aside."""
         arm, rows = self.arms[index], []
         chunk = max(1, 100_000 // len(self.variants.owners))
         for start in range(0, len(grid), chunk):
@@ -254,7 +258,11 @@ class _PlaceSearch:
         return starts, spacing
 
     def _paired(self, grids: list[FloatArray], reached: list[NDArray[np.bool_]]) -> FloatArray:
-        """Return the rows (c, d) of the grid, or pairs of rows of two grids side by side, with the largest weight."""
+        """
+        Return the rows (c, d) of the grid, or of two grids side by side, that reach the largest weight of tasks.
+
+        Pairs whose bases are nearer than ``apart`` come last. At most JUDGED rows are returned.
+        """
         weights = self.tasks.weights
         if len(grids) == 1:
             own = reached[0] @ weights
@@ -274,7 +282,7 @@ class _PlaceSearch:
         return np.hstack([grids[0][chosen[0][one]], grids[1][chosen[1][two]]])
 
     def _is_apart(self, a: FloatArray, b: FloatArray, spacing: FloatArray) -> bool:
-        """Return whether two placements differ by more than a spacing in some direction."""
+        """Return whether two placements (d,) of shares differ by more than a spacing (d,) in some direction."""
         return bool((np.abs(a - b) > spacing).any())
 
     def _is_moved(self, a: FloatArray, b: FloatArray, spacing: FloatArray) -> bool:
@@ -287,7 +295,7 @@ class _PlaceSearch:
         return [arm.space.coordinates(part) for arm, part in zip(self.arms, parts, strict=True)]
 
     def _judge(self, shares: FloatArray) -> _Judged:
-        """Return the scores of placements (c, d), collisions aside."""
+        """Return the scores of placements (c, d), collisions aside; -1 if the two bases are too near each other."""
         count, tasks = len(shares), len(self.tasks.poses)
         places, best = self._split(shares), np.full((count, tasks), -np.inf)
         for arm, own in zip(self.arms, places, strict=True):
@@ -301,14 +309,18 @@ class _PlaceSearch:
         return _Judged(best, score)
 
     def _score(self, best: FloatArray) -> FloatArray:
-        """Return weight of reached tasks and worst value (c, 2) of best values (c, m); -1 if no task is reached."""
+        """Return (c, 2): weight of reached tasks and their worst value, -1 without any, from best values (c, m)."""
         is_reached = best > -np.inf
         worst = np.where(is_reached, best, np.inf).min(axis=1)
         weight = is_reached @ self.tasks.weights
         return np.stack([weight, np.where(np.isfinite(worst), worst, -1.0)], axis=1)
 
     def _checked(self, shares: FloatArray) -> tuple[tuple[float, float], list[TaskResult]]:
-        """Return the score of one placement (d,) with collisions, and its tasks."""
+        """
+        Return the score (weight, worst value) of one placement (d,) with collisions, and its tasks.
+
+        The score is (-1, -1) if the arms collide before they work.
+        """
         tasks: list[TaskResult] = []
         places = self._split(shares[None])
         found = [
@@ -343,7 +355,7 @@ class _PlaceSearch:
         return (weight, min(values, default=-1.0)), tasks
 
     def _collision(self, pair: ArmPair | None, arm: int, place: FloatArray, q: FloatArray) -> str:
-        """Return the colliding bodies in words; empty if the posture is free, and then it is accepted."""
+        """Return the colliding bodies in words; empty if the posture is free, which is then stored in ``pair``."""
         own = self.arms[arm].colliding_pair(place, q)
         if own is not None:
             return f'{own[0]} with {own[1]}'
@@ -351,7 +363,7 @@ class _PlaceSearch:
         return '' if other is None else f'{other[0]} with {other[1]} of the other arm'
 
     def _why(self, places: list[FloatArray], task: int, collision: str) -> str:
-        """Return in words why no arm reaches a task."""
+        """Return in words why no arm reaches a task; ``collision`` has the bodies of the last posture tried, or ''."""
         if collision:
             return f'each posture that was found collides, the last one {collision}'
         words = [
@@ -363,7 +375,11 @@ class _PlaceSearch:
     def _improve(
         self, start: FloatArray, spacing: FloatArray
     ) -> tuple[FloatArray, tuple[float, float]]:
-        """Search around a placement (d,); return the best one and its score (weight, worst value)."""
+        """
+        Search at random around a placement (d,); return the best one and its score (weight, worst value).
+
+        ``spacing`` (d,) is the first size of the box that is searched. All numbers are shares, 0 to 1.
+        """
         rng = np.random.default_rng(self.settings.seed)
         best, score = start, self._checked(start)[0]
         box, finest = spacing.copy(), FINEST_BOX / self.lengths if len(start) else spacing
@@ -395,7 +411,7 @@ class _PlaceSearch:
 
 
 def _grid(lengths: FloatArray) -> FloatArray:
-    """Return the shares (c, d) of a grid over all places, about as fine in all directions."""
+    """Return the shares (c, d) of a grid over ways of given lengths (d,), about as fine along all of them."""
     size = len(lengths)
     if size == 0:
         return np.zeros((1, 0))
@@ -410,7 +426,7 @@ def _grid(lengths: FloatArray) -> FloatArray:
 
 
 def _spacing(grid: FloatArray) -> FloatArray:
-    """Return the distance (d,) of neighbours of a grid in each direction."""
+    """Return the distance (d,) of neighbours of a grid (c, d) in each direction, in shares."""
     return np.array([1.0 / max(1, len(np.unique(column)) - 1) for column in grid.T])
 
 

@@ -113,7 +113,11 @@ class PlaceTasks:
 
 
 def _variants_of(pose: FloatArray, distance: float, tilt: float, spins: bool) -> FloatArray:
-    """Return the poses (v, 4, 4) within tolerances of a pose: itself, the ends of the tolerances, and spins of all."""
+    """
+    Return the poses (v, 4, 4) that are tried for a task: the pose first, and the ends of its tolerances.
+
+    ``distance`` [m] and ``tilt`` [rad] are applied one axis at a time; with ``spins``, all are turned about z.
+    """
     motions = [np.eye(4)]
     for axis in range(3):
         for side in (1.0, -1.0):
@@ -266,7 +270,7 @@ class PlacedArm:
 
     def targets(self, coordinates: FloatArray, poses: FloatArray) -> FloatArray:
         """
-        Return poses in the base link (c v, 4, 4), ordered by place.
+        Return poses in the base link (c v, 4, 4): all poses at the first place, then at the second, and so on.
 
         :param coordinates: (c, 6) places.
         :param poses: (v, 4, 4) in the cell.
@@ -310,7 +314,7 @@ class PlacedArm:
 
     def colliding_pair(self, coordinates: FloatArray, q: FloatArray) -> tuple[str, str] | None:
         """
-        Return two bodies that collide; None if the posture is free.
+        Return two bodies that collide; None if the posture is free or the arm has no collision geometry.
 
         :param coordinates: (6,) of the base.
         :param q: (n,) posture.

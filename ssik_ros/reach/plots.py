@@ -87,7 +87,7 @@ def _planes(found: ReachMap, measure: str) -> dict[str, tuple[float, FloatArray]
 
 
 def _colour_scale(found: ReachMap, measure: str, planes: list[FloatArray]) -> tuple[Any, Any]:
-    """Return the colours of a measure and their scale."""
+    """Return matplotlib's colour map and normalisation for a measure; ``planes`` give the largest value."""
     from matplotlib import colormaps
     from matplotlib.colors import BoundaryNorm, ListedColormap, Normalize
 
@@ -128,7 +128,11 @@ def draw_directions(found: ReachMap, measure: str = 'dexterity') -> Any:
 
 
 def _by_orientation(found: ReachMap, measure: str) -> tuple[FloatArray, str]:
-    """Return a value (k,) of each orientation of a map over its positions, and the label of the values."""
+    """
+    Return a value (k,) of each orientation of a map over its positions, and the label of the values.
+
+    The value is a share of the positions, or the mean of the measure over the reachable ones (0 without any).
+    """
     status = found.read()
     axes = (0, 1, 2)
     reached = (status == CellStatus.REACHABLE).sum(axis=axes)
@@ -187,7 +191,11 @@ def _name(status: CellStatus) -> str:
 
 
 def _nearest_on_sphere(ways: FloatArray) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
-    """Return longitudes and latitudes of a raster [rad], and the index of the nearest of directions (n, 3) there."""
+    """
+    Return longitudes (a,) and latitudes (b,) of a raster [rad], and the index (b, a) of the nearest direction.
+
+    ``ways`` (n, 3) are the unit directions.
+    """
     from scipy.spatial import cKDTree
 
     longitude = np.radians(np.linspace(-180.0, 180.0, RASTER * 2 + 1))

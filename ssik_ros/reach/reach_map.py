@@ -299,7 +299,11 @@ class ReachMap:
         return NearestCell(found, distance, float(angles[turn]), branches)
 
     def _border(self, low: NDArray[np.int64], high: NDArray[np.int64], place: FloatArray) -> float:
-        """Return the distance of a place from the cells outside of a window [m]; infinite if there are none."""
+        """
+        Return the distance of a position from the nearest cell outside of a window [m]; infinite if there are none.
+
+        ``low`` and ``high`` (3,) are the first index of the window and the first after it along each axis.
+        """
         step, origin = self.grid.step, self.grid.origin
         below = np.where(low > 0, place - (origin + step * (low - 1)), np.inf)
         is_cut = high < np.array(self.grid.shape[:3])
@@ -313,7 +317,11 @@ class ReachMap:
         place: FloatArray,
         prices: FloatArray,
     ) -> tuple[float, NDArray[np.int64], int] | None:
-        """Return price, indices (3,) and orientation of the cheapest reachable cell of a window, or None."""
+        """
+        Return price, indices (3,) and orientation of the cheapest reachable cell of a window; None without one.
+
+        ``low`` and ``high`` as for :meth:`_border`. A price is the distance from ``place`` plus an orientation's price.
+        """
         where = tuple(slice(int(a), int(b)) for a, b in zip(low, high, strict=True))
         status = self._store.array(STATUS)[where]
         cells = np.argwhere(status == CellStatus.REACHABLE)
@@ -325,7 +333,7 @@ class ReachMap:
         return float(away[best]), index[best], int(cells[best, 3])
 
     def _solve(self, targets: FloatArray) -> ReachResult:
-        """Return the status of poses by the solver."""
+        """Return the status of poses by the solver; distances and angles to cells are zero."""
         decided = self._arm.decide(targets)
         nothing = np.zeros(len(targets))
         return ReachResult(
@@ -345,7 +353,7 @@ class ReachMap:
         return make_arm(self.chain, settings, self._store.read_scene())
 
     def _nearest(self, targets: FloatArray) -> ReachResult:
-        """Return the status of poses by the nearest cells."""
+        """Return the status of poses by the nearest cells: NOT_ASKED outside the map, a fact only for a cell's pose."""
         grid, count = self.grid, len(targets)
         turns = quaternions_of(targets[:, :3, :3])
         turn = self._nearest_turns(turns)
@@ -375,7 +383,11 @@ class ReachMap:
     def _disagree(
         self, scaled: FloatArray, turn: NDArray[np.int64], status: NDArray[np.uint8]
     ) -> NDArray[np.bool_]:
-        """Return a mask (m,) of poses around which one of eight positions has another status than the nearest one."""
+        """
+        Return a mask (m,) of poses around which one of eight positions has another status than the nearest one.
+
+        ``scaled`` (m, 3) are positions in steps from the first cell, ``turn`` (m,) indices of orientations.
+        """
         size = np.array(self.grid.shape[:3])
         low = np.floor(np.clip(scaled, -2.0, size + 1.0)).astype(np.int64)
         disagree = np.zeros(len(status), dtype=np.bool_)

@@ -164,7 +164,7 @@ class MapStore:
 
     def missing(self, cells: Cells) -> Iterator[int]:
         """
-        Yield the units that are not yet written.
+        Yield the units of which a chunk of any array is not yet written.
 
         :param cells: of the map.
         """
@@ -177,7 +177,7 @@ class MapStore:
 
     def write_unit(self, cells: Cells, unit: int, values: Mapping[str, NDArray[Any]]) -> None:
         """
-        Write the chunks of a unit, whole or not at all.
+        Write the chunks of a unit, each of them whole or not at all, the status last.
 
         :param cells: of the map.
         :param unit: its number.
@@ -325,7 +325,11 @@ class MapStore:
     def _rows(
         self, name: str, shape: tuple[int | None, ...], kind: str = 'float64'
     ) -> NDArray[Any]:
-        """Return an array of one chunk; raise ValueError for another shape or type. None allows any size of an axis."""
+        """
+        Return an array of one chunk; raise ValueError for another shape or type, or above LARGEST_ROWS bytes.
+
+        None allows any size of an axis.
+        """
         array = self.array(name)
         sizes = zip(shape, array.shape, strict=True)
         is_right = all(want in (None, have) for want, have in sizes)

@@ -64,7 +64,7 @@ def draw(
 
 
 def _range(chain: SerialChain) -> tuple[FloatArray, FloatArray]:
-    """Return the lower and upper ends of the ranges in which joints are drawn."""
+    """Return lower and upper ends (n,) of the ranges in which joints are drawn: the limits, cut to +-WIDE."""
     return np.maximum(chain.lower, -WIDE), np.minimum(chain.upper, WIDE)
 
 
@@ -76,12 +76,12 @@ def _random_q(chain: SerialChain, count: int, rng: np.random.Generator) -> Float
 
 
 def _of_postures(chain: SerialChain, count: int, rng: np.random.Generator) -> FloatArray:
-    """Return the poses of random postures."""
+    """Return the tip poses (count, 4, 4) of random postures within the limits."""
     return chain.moved(_random_q(chain, count, rng)).poses
 
 
 def _in_space(chain: SerialChain, count: int, rng: np.random.Generator) -> FloatArray:
-    """Return random positions in a ball around the base that is a little larger than the reach, in random orientations."""
+    """Return poses (count, 4, 4) at random in the ball around the first joint that has the length of all links."""
     poses = np.tile(np.eye(4), (count, 1, 1))
     ways = rng.normal(size=(count, 3))
     ways /= np.linalg.norm(ways, axis=1, keepdims=True)
@@ -95,7 +95,7 @@ def _in_space(chain: SerialChain, count: int, rng: np.random.Generator) -> Float
 
 
 def _at_limits(chain: SerialChain, count: int, rng: np.random.Generator) -> FloatArray:
-    """Return the poses of postures with one joint near a limit, within it."""
+    """Return the tip poses (count, 4, 4) of random postures with one joint near a limit, within it."""
     (low, high), q = _range(chain), _random_q(chain, count, rng)
     joints: IntArray = rng.integers(len(low), size=count)
     away = STRATUM_SHARE * (high - low)[joints] * rng.uniform(size=count)
@@ -105,7 +105,7 @@ def _at_limits(chain: SerialChain, count: int, rng: np.random.Generator) -> Floa
 
 
 def _singular(chain: SerialChain, count: int, rng: np.random.Generator) -> FloatArray:
-    """Return the poses of postures that are nearer to a singularity than :data:`NEARLY` random ones."""
+    """Return the tip poses (count, 4, 4) of the most singular of each :data:`NEARLY` random postures."""
     q = _random_q(chain, NEARLY * count, rng)
     away = manipulability(chain, q).reshape(count, NEARLY)
     chosen = q.reshape(count, NEARLY, -1)[np.arange(count), away.argmin(axis=1)]
@@ -115,7 +115,11 @@ def _singular(chain: SerialChain, count: int, rng: np.random.Generator) -> Float
 def _at_border(
     chain: SerialChain, count: int, rng: np.random.Generator, reached: Reached
 ) -> FloatArray:
-    """Return poses a little inside or outside of the border that reached poses meet when moved away from the base."""
+    """
+    Return poses (count, 4, 4) a little inside or outside of the border of the reachable poses.
+
+    A random reachable pose is moved away from the first joint, with its orientation, until it is no longer reached.
+    """
     inner = _of_postures(chain, count, rng)
     base = chain.points[0]
     low, high = np.ones(count), np.full(count, OUTWARD_FACTOR)

@@ -182,7 +182,11 @@ class _ConfigurationSearch:
                 return
 
     def _candidates(self, end: int, deadline: int) -> Iterator[FloatArray]:
-        """Yield solutions as values of all joints (nq,), in the order of their starts."""
+        """
+        Yield solutions as values of all joints (nq,), in the order of their starts 0 to ``end`` - 1.
+
+        The search stops at ``deadline``, of the monotonic clock [ns]; 0 for no deadline.
+        """
         # Joints that functions of the user move are part of the world, which threads cannot share.
         if self.settings.workers == 1 or self.plan.slaves:
             yield from self._scan(0, end, deadline, self.plan.work)
@@ -207,7 +211,7 @@ class _ConfigurationSearch:
         return list(self._scan(first, end, deadline, work))
 
     def _scan(self, first: int, end: int, deadline: int, work: FloatArray) -> Iterator[FloatArray]:
-        """Yield the solutions (nq,) that a range of starts leads to."""
+        """Yield the solutions (nq,) from the starts ``first`` to ``end`` - 1; ``work`` is the kernel's workspace."""
         scan = self._scan_by_steps if self.plan.slaves else self._scan_in_kernel
         return scan(first, end, deadline, work)
 
@@ -250,7 +254,7 @@ class _ConfigurationSearch:
         return 0 if self.settings.seed is None else int(self.settings.seed) % 2**62
 
     def make_options(self) -> FloatArray:
-        """Return largest distance, metric, and steps and shifts of the starts as one array for the kernel."""
+        """Return [largest distance, metric (4,), steps (nv,), shifts (nv,)]; the last two give quasi-random starts."""
         nv = self.plan.nv
         root = 2.0
         for _ in range(64):
@@ -334,6 +338,8 @@ def joint_differences(joints: Sequence[IkJoint], a: FloatArray, b: FloatArray) -
     """
     Return the motion of each joint (joints,) from configuration ``a`` to ``b``, modulo 2 pi for cyclic joints.
 
+    For a spherical joint it is the angle between both rotations, never negative [rad].
+
     :param a, b: (n,) values of the joints, four for spherical ones.
     """
     ways = np.empty(len(joints))
@@ -351,7 +357,11 @@ def joint_differences(joints: Sequence[IkJoint], a: FloatArray, b: FloatArray) -
 
 
 def place_target(world: TaskWorld, plan: Plan, poses: FloatArray, pose: ArrayLike) -> None:
-    """Write a pose in the world of the first task's target into a table of local poses (slots, 12)."""
+    """
+    Write a pose in the world of the first task's target into a table of local poses (slots, 12).
+
+    Raise InvalidOption if the tip of the task has no target.
+    """
     target = plan.tasks[0].tip.target
     if target is None:
         raise InvalidOption(f'Tip {quote(plan.tasks[0].tip.name)} has no target.')

@@ -115,7 +115,11 @@ def _functions(rule: Dependency | None) -> list[tuple[str, Callable[..., float] 
 
 
 def _import_path(function: Callable[..., float] | None) -> str | None:
-    """Return 'module:name' of a function if importing that gives the very function, None otherwise."""
+    """
+    Return 'module:name' of a function if importing that gives the very function, None otherwise.
+
+    Functions of ``__main__``, lambdas and local functions give None.
+    """
     if function is None:
         return None
     module, name = getattr(function, '__module__', ''), getattr(function, '__qualname__', '')

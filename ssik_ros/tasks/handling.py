@@ -20,7 +20,11 @@ ENDS = Reason.CANNOT_INVERT | Reason.INVALID_CALLBACK_DATA
 
 
 def write_rates(plan: Plan, values: FloatArray) -> None:
-    """Write the derivatives of joints that user functions move into the workspace of a plan, at joint values (nq,)."""
+    """
+    Write, for each joint that user functions move, its derivative by its driving joint into a plan's workspace.
+
+    ``values`` (nq,) are the joint values at which the derivatives are taken.
+    """
     for node, joint in plan.slaves:
         rate, item = 1.0, joint
         while item.dependency is not None:
@@ -37,7 +41,7 @@ def evaluate(
     Write errors and rows at joint values (nq,) into the workspace of a plan.
 
     :param poses: (slots, 12) local poses of all objects; None for the poses of the world.
-    :returns: whether all is within precision, largest linear and angular error.
+    :returns: whether all tasks are within precision, the largest linear [m] and the largest angular error [rad].
     """
     write_rates(plan, values)
     table = world.poses if poses is None else poses
@@ -123,7 +127,7 @@ def _handle_by_steps(
 
 
 def _must_restore(plan: Plan, reason: int) -> bool:
-    """Return whether the failure is one after which the joint values must be restored."""
+    """Return whether joint values must be restored after a failure with these reason bits, by the first set's flags."""
     if not plan.restore:
         return False
     if reason & ENDS:
@@ -143,7 +147,7 @@ def jacobian_of(
 def _rows_of(
     world: TaskWorld, task_set: TaskSetData, purpose: Purpose
 ) -> tuple[FloatArray, FloatArray]:
-    """Return copies of Jacobian and error of a task set at the present joint values."""
+    """Return copies of Jacobian and error of a task set at the present joint values; ``purpose`` as in make_plan."""
     plan = plan_of(world, (task_set,), purpose=purpose)
     evaluate(plan, world, world.values.copy())
     jacobian, error = task_set_rows(plan, 0)

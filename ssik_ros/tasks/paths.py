@@ -221,7 +221,11 @@ class _Walk:
         )
 
     def _reach(self, pose: FloatArray, depth: int) -> str:
-        """Move the tip to a pose, by halves after a jump, in ``values``; return the reason of a failure or ''."""
+        """
+        Move the tip to a pose, by halves after a jump, in ``values``; return the reason of a failure or ''.
+
+        ``depth`` counts the halvings so far; there are at most DEEPEST.
+        """
         before, left = self.values.copy(), self.at
         failure = self._solve(pose)
         if depth == 0 and self.largest == math.inf:

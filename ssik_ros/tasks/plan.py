@@ -93,7 +93,11 @@ class _TaskChain:
         self.joints = self._solved_joints()
 
     def _solved_joints(self) -> list[IkJoint]:
-        """Return the joints of the chain from the base on; none when the base does not carry the tip."""
+        """
+        Return the joints between base and tip, for a closure also the joints that carry only the target.
+
+        The list is empty if the base does not carry the tip.
+        """
         if self.base is not None and self.base not in self.tip:
             return []
         first = 0 if self.base is None else self.tip.index(self.base) + 1
@@ -115,7 +119,7 @@ def _column_of(joint: IkJoint) -> IkJoint | None:
 
 
 class _Packer:
-    """Collects the rows of all tables."""
+    """Collects the rows of all tables that kernels read, for one purpose of :func:`make_plan`."""
 
     def __init__(self, world: TaskWorld, purpose: Purpose) -> None:
         """Start empty tables."""
@@ -141,7 +145,7 @@ class _Packer:
         self.slaves: list[tuple[int, IkJoint]] = []
 
     def add_columns(self, joints: Sequence[IkJoint]) -> None:
-        """Assign columns to the drivers of joints that have none yet."""
+        """Assign Jacobian columns to the joints that drive some joints, unless they are passive or have one."""
         for joint in joints:
             driver = _column_of(joint)
             if driver is not None and driver not in self.columns:
@@ -166,7 +170,11 @@ class _Packer:
         return node, rest
 
     def _append_node(self, joint: IkJoint, column: IkJoint, parent: int, run: list[int]) -> None:
-        """Append the row of a joint to the table of nodes; a joint that a user function moves reads its own value."""
+        """
+        Append the row of a joint to the table of nodes; a joint that a user function moves reads its own value.
+
+        ``column`` is the joint that drives it, ``parent`` the node below it (-1: none), ``run`` the slots up to it.
+        """
         source, multiplier, offset, plain = joint, 1.0, 0.0, True
         while source.dependency is not None and source.dependency.function is None:
             offset += multiplier * source.dependency.offset
@@ -187,7 +195,11 @@ class _Packer:
         return [len(self.run) - len(run), len(run)]
 
     def add_task(self, chain: _TaskChain, gain: bool) -> tuple[tuple[Task, int], ...]:
-        """Write the rows of a task; return task and constraint of each row."""
+        """
+        Write the rows of a task; return task and constraint (0 to 5) of each row.
+
+        ``gain`` lets the weights of the task scale its errors only, and not its rows.
+        """
         task = chain.task
         lines = (chain.constraint_base, chain.target, chain.tip)
         frames = [self.add_node(line) for line in lines]
@@ -212,7 +224,11 @@ class _Packer:
         return tuple((task, k) for k in rows)
 
     def _add_path(self, chain: _TaskChain, lines: Sequence[list[IkObject]]) -> None:
-        """Write which nodes move which frames of a task."""
+        """
+        Append a row for each node that moves frames of a task relative to each other: the node and bits of the frames.
+
+        ``lines`` are the objects that carry constraint base, target and tip.
+        """
         bits = (layout.MOVES_A, layout.MOVES_GOAL, layout.MOVES_B)
         moves: dict[int, int] = {}
         for line, bit in zip(lines, bits, strict=True):
@@ -229,7 +245,7 @@ class _Packer:
                 self.path.append([node, moved])
 
     def add_task_set(self, task_set: TaskSetData, chains: list[_TaskChain]) -> None:
-        """Write the rows of a task set."""
+        """Write the rows of a task set: its tasks, and a limit row for each joint if it avoids limits."""
         first_row, first_task = self.rows, len(self.task_i)
         names: tuple[tuple[Task, int], ...] = ()
         gain = task_set.weights_mode == 'gain' and not self.search
@@ -312,6 +328,8 @@ def make_plan(
 ) -> Plan:
     """
     Pack task sets, the first with the highest priority.
+
+    Disabled tasks are left out, and tasks that no free joint moves.
 
     :param nested: whether each task set moves only in the null space of all before it.
     :param purpose: ``search`` packs damped steps without limit rows, ``rows`` leaves weights out, ``geometry`` leaves

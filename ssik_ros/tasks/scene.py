@@ -294,7 +294,11 @@ def _tree_items(robot: RobotModel, passive: frozenset[str]) -> list[SceneItem]:
 
 
 def _axes(tree: KinematicTree, index: int, name: str) -> list[tuple[str, FloatArray, JointType]]:
-    """Return name, rotation of z to the axis, and type of each joint that a joint of the tree becomes."""
+    """
+    Return name, rotation (4, 4) of z to the axis, and type of each joint that a joint of the tree becomes.
+
+    A planar or floating joint becomes several: ``name/x``, ``name/y`` and so on.
+    """
     kind = JointKind(int(tree.kinds[index]))
     slide, identity = JointType.PRISMATIC, np.eye(4)
     if kind == JointKind.SPHERICAL:
@@ -310,7 +314,11 @@ def _axes(tree: KinematicTree, index: int, name: str) -> list[tuple[str, FloatAr
 
 
 def _with_limits(item: SceneItem, tree: KinematicTree, index: int, at: int) -> SceneItem:
-    """Return a joint with its limits, read at index ``at`` of a full state, and with the joint that it follows."""
+    """
+    Return a joint with its limits, read at index ``at`` of a full state, and with the joint that it follows.
+
+    A revolute joint without any limit gets none; other missing limits become STAND_IN_LIMIT or its negative.
+    """
     lower, upper = float(tree.lower[at]), float(tree.upper[at])
     endless = item.joint == JointType.REVOLUTE and not (
         math.isfinite(lower) or math.isfinite(upper)

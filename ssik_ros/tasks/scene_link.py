@@ -14,7 +14,7 @@ from ssik_ros.tasks.world import TaskWorld
 
 
 def maps_of(environment: TaskWorld, scene: Scene) -> SceneMaps:
-    """Return the maps of a scene in an environment; for a new scene, empty ones are stored there."""
+    """Return the mapping from objects of a scene to their copies in an environment; an empty one for a new scene."""
     return environment.scene_maps.setdefault(id(scene), SceneMaps(scene))
 
 
@@ -137,7 +137,11 @@ def copy_all(environment: TaskWorld, scene: Scene) -> None:
 def _linked(
     environment: TaskWorld, scene: Scene, task_sets: tuple[TaskSetData, ...] | None
 ) -> tuple[SceneMaps, list[LinkedTask], list[str]]:
-    """Return the maps of a scene, and tasks and joint names of some task sets (None: all) that came from it."""
+    """
+    Return the mapping of a scene to its copies, and the tasks and joint names that came from it with some task sets.
+
+    For None, these are all tasks and joints; erased joints are left out. Raise RequestError for another scene.
+    """
     if id(scene) not in environment.scene_maps:
         raise RequestError(
             f'Nothing in environment {quote(environment.name)} came from this scene.'

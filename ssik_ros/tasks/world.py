@@ -237,7 +237,11 @@ class World(ObjectTable, Generic[Member]):
         return item
 
     def slot_tables(self) -> tuple[IntArray, FloatArray]:
-        """Return kind and index of the value (S, 2), and the lead (S,) of every slot, for the kernels."""
+        """
+        Return kind and index of the value (S, 2), and translation per unit of it (S,), of every object.
+
+        The kernels read these tables; objects that are not joints have DUMMY twice.
+        """
         if self._tables[0] != self.version:
             ints = np.full((len(self.slots), packing.SLOT_INTS), packing.DUMMY, dtype=np.int64)
             reals = np.zeros(len(self.slots))
@@ -293,6 +297,8 @@ class World(ObjectTable, Generic[Member]):
     def follow(self, values: FloatArray | None = None) -> None:
         """
         Compute the values of dependent joints from their masters and write them in place.
+
+        If a user function raises, no value changes.
 
         :param values: (nq,) a vector like ``q``; None for the values of the environment.
         """

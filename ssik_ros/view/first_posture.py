@@ -97,7 +97,7 @@ def _named_states(
 def _random_states(
     robot: RobotModel, group: JointGroup, default: FloatArray
 ) -> Iterator[FloatArray]:
-    """Yield random full states around the middle of a group's limits; the sequence is always the same."""
+    """Yield TRIED random full states around the middle of a group's limits; the sequence is always the same."""
     rng = np.random.default_rng(SEED)
     is_finite = np.isfinite(group.lower) & np.isfinite(group.upper)
     lower, upper = np.where(is_finite, (group.lower, group.upper), ((-np.pi,), (np.pi,)))
@@ -109,7 +109,7 @@ def _random_states(
 
 
 def _lowest(robot: RobotModel, group: JointGroup, state: FloatArray) -> float:
-    """Return the height of the lowest link of a group, its base apart [m]."""
+    """Return the height of the lowest link origin that joints of a group carry, in the model frame [m]."""
     poses = compute_link_poses(robot.tree, state)
     carried = np.isin(robot.tree.link_joints, group.joint_indices)
     return float(poses[carried, 2, 3].min(initial=np.inf))

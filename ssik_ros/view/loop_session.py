@@ -91,7 +91,11 @@ class LoopSession(PostureSession):
         return state
 
     def _close(self, q: FloatArray) -> FullState | None:
-        """Return the state with closed loops for a posture (n) inside the limits; None where they do not close."""
+        """
+        Return the state with closed loops for a posture (n) inside the limits; None where they do not close.
+
+        If the active joints are known, all joints are held at the posture, otherwise only those that it moves.
+        """
         way = np.abs(q - self.joints)
         # Of joints that are not known to be the active ones only those that move are given.
         given = range(len(q)) if self._loops.active_joints else np.flatnonzero(way)

@@ -118,7 +118,7 @@ class Playback:
 
     def tip_lines(self, session: PostureSession) -> list[FloatArray]:
         """
-        Return the line (k, 3) that each tip draws in the model frame [m].
+        Return the line (k, 3) that each tip draws in the model frame, at up to MOST_DRAWN times [m].
 
         :param session: of the same robot.
         """

@@ -48,7 +48,7 @@ class ReachCloud:
 
     def points(self, measure: str, least: float = 0.0) -> ReachPoints:
         """
-        Return the points with a value of at least a part of the largest one; the status has no such order.
+        Return the points whose value is at least ``least`` times the largest value; for the status, all points.
 
         :param measure: one of :attr:`measures`.
         :param least: from 0 to 1.

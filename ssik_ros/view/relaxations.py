@@ -94,7 +94,7 @@ def turning_variables(robot: RobotModel) -> set[int]:
 
 def same_group(robot: RobotModel, group: JointGroup) -> JointGroup:
     """
-    Return the group of another model of the same robot.
+    Return the group of another model of the same robot; a new group of the same links if its joints differ there.
 
     :param robot: the other model.
     :param group: a group of the first model.

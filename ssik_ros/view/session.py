@@ -117,7 +117,7 @@ class Session(PostureSession):
         self.compare_with(self.rival)
 
     def _relaxed(self, kinematics: GroupKinematics) -> GroupKinematics:
-        """Return kinematics as they are relaxed now."""
+        """Return kinematics that also leave the orientation free if that is relaxed now."""
         is_free = self.relaxations.orientation or kinematics.position_only
         return replace(kinematics, position_only=is_free)
 
@@ -235,8 +235,8 @@ class Session(PostureSession):
         """
         Show a posture of a self-motion; the target stays.
 
-        :param number: of the curve.
-        :param length: along the curve [rad].
+        :param number: index of the curve; a number that no curve has is ignored.
+        :param length: along the curve, cut to its ends [rad].
         """
         if not number < len(self.curves):
             return
@@ -265,7 +265,7 @@ class Session(PostureSession):
         return make_ellipsoid(jacobian, self.tip_pose(self.tips[0])[:3, 3])
 
     def _explain(self) -> None:
-        """Show the nearest posture, and keep why it is not at the target."""
+        """Show the nearest posture, and keep why it is not at the target; do nothing for several targets."""
         if len(self.targets) == 1:
             self.explanation = self.server.explain(self._request(SEARCH_BUDGET), self._solved)
             nearest = self.explanation.nearest

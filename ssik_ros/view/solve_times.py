@@ -23,7 +23,7 @@ class SolveTimes:
 
     def add(self, outcome: SolveOutcome, rival: SolveOutcome | None) -> None:
         """
-        Keep a solve; the same one twice counts once.
+        Keep a solve; the last one again, or a solve without a time, is left out.
 
         :param outcome: of the solver.
         :param rival: of the second solver; None without one.
@@ -37,7 +37,7 @@ class SolveTimes:
 
     def columns(self, place: int) -> tuple[Any, ...]:
         """
-        Return the numbers of the solves, and a column for each solver.
+        Return three arrays: numbers of the solves, values of the solver, and values of the second solver.
 
         :param place: 0 for times [ms], 1 for iterations.
         """

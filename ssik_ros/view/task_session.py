@@ -92,7 +92,7 @@ class TaskSession(PostureSession):
         return super().tip_pose(link, state) @ offset
 
     def _given_poses(self, content: TaskSetFile) -> dict[str, FloatArray]:
-        """Return by name the poses (4, 4) of the movable targets to which the file gives one."""
+        """Return by name the poses (4, 4), in the model frame, of the movable targets that have a pose in the file."""
         return {
             frame.name: self.state.root_pose @ frame.pose
             for frame in content.frames

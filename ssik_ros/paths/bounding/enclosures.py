@@ -63,7 +63,7 @@ SINGULAR_SLOPE = 1e8
 
 
 class Nodes(NamedTuple):
-    """Boxes of postures, each of one branch over one cell."""
+    """Boxes of postures: each holds the postures of one branch whose parameters are in one cell."""
 
     owners: IntArray
     """(k,) index of the cell."""
@@ -143,7 +143,7 @@ def make_nodes(arm: WristArm, cells: ParameterCells, poses: FloatArray) -> Nodes
 
 
 class _Tangents(NamedTuple):
-    """Boxes of postures around ``q + D dp`` for |dp| <= spans, with errors of at most e."""
+    """Boxes of postures ``q + slopes @ dp`` for |dp| <= ``spans``, with joint errors of at most ``errors``."""
 
     q: FloatArray
     halves: FloatArray
@@ -163,7 +163,7 @@ def _put(nodes: Nodes, rows: IntArray, found: _Tangents) -> None:
 
 
 class _Expansion:
-    """The pose error (miss) to second order around postures, solved for six of the joints."""
+    """Linear model of the pose error ``miss`` (k, 6) around postures, solved for six joints, with error bounds."""
 
     def __init__(self, chain: ToolChain, q: FloatArray, poses: FloatArray) -> None:
         self._chain, self._poses = chain, poses
@@ -181,7 +181,13 @@ class _Expansion:
         self.miss = np.hstack([away, _skew_part(self._reached, poses)])
 
     def solve_for(self, free: IntArray) -> None:
-        """Take joints (k, r) as parameters: set ``slopes`` (k, n, r), the derivatives by them, and ``is_good`` (k,)."""
+        """
+        Take some joints as parameters: set ``slopes`` (k, n, r), the derivatives of all joints by them.
+
+        ``is_good`` (k,) becomes False for postures that are nearly singular.
+
+        :param free: (k, r) indices of the joints.
+        """
         k, n = self.q.shape
         rows = np.arange(k)[:, None]
         is_free = np.zeros((k, n), dtype=bool)
@@ -208,7 +214,7 @@ class _Expansion:
         self._start = _Start(levers, sines, miss, angle)
 
     def errors(self, box: FloatArray) -> FloatArray:
-        """Return bounds (k, n) on each joint's distance from the tangent, for postures within half widths (k, n)."""
+        """Return bounds (k, n) on each joint's distance from the tangent, for postures within ``box`` of ``q``."""
         place, turn = _remainders(self._chain, box, self._start)
         found = np.zeros_like(box)
         own = self._lengths[0] * place[:, None] + self._lengths[1] * turn[:, None] + self._still
@@ -217,7 +223,11 @@ class _Expansion:
 
 
 def _enclosed(arm: WristArm, q: FloatArray, cell: FloatArray, poses: FloatArray) -> _Tangents:
-    """Return boxes with tangents over cells (k, r); ``is_proved`` tells whether a branch exists over its whole cell."""
+    """
+    Return boxes around postures ``q`` for cells of half widths ``cell`` (k, r).
+
+    ``is_proved`` tells whether it is proved that a box holds its branch over the whole cell.
+    """
     expansion = _Expansion(arm.chain, q, poses)
     expansion.solve_for(np.tile(arm.parameters, (len(q), 1)))
     linear = np.einsum('knr,kr->kn', np.abs(expansion.slopes), cell)
@@ -238,7 +248,11 @@ def _enclosed(arm: WristArm, q: FloatArray, cell: FloatArray, poses: FloatArray)
 def _narrowed(
     arm: WristArm, q: FloatArray, halves: FloatArray, poses: FloatArray
 ) -> tuple[_Tangents, BoolArray]:
-    """Return narrower boxes, with the best joints as parameters, and whether each (k,) is proved to be empty."""
+    """
+    Return narrower boxes for the postures within ``halves`` of ``q``, and a mask (k,) of boxes without any posture.
+
+    The parameters of the new boxes are the joints that describe them best. The mask holds proved cases only.
+    """
     expansion = _Expansion(arm.chain, q, poses)
     for _ in range(NEWTON_STEPS):
         jacobians = expansion.jacobians
@@ -267,7 +281,7 @@ def _narrowed(
 
 
 def _pivots(rows: FloatArray) -> IntArray:
-    """Return the columns (k, r) of matrices (k, r, n) that are chosen one after the other as the longest and most independent."""
+    """Return the indices (k, r), ascending, of the most independent columns of matrices (k, r, n), by pivoting."""
     k, r, _ = rows.shape
     left, found = rows.copy(), np.zeros((k, r), dtype=np.int64)
     for number in range(r):
@@ -280,20 +294,20 @@ def _pivots(rows: FloatArray) -> IntArray:
 
 
 def _rotation_part(reached: FloatArray, poses: FloatArray) -> FloatArray:
-    """Return the matrices (k, 3, 3) that map an angular velocity to the rate of the rotation part."""
+    """Return the matrices (k, 3, 3) that map the angular velocity of the tool to the rate of :func:`_skew_part`."""
     between = reached[:, :3, :3] @ np.swapaxes(poses[:, :3, :3], 1, 2)
     trace = np.trace(between, axis1=1, axis2=2)
     return np.asarray(0.5 * (trace[:, None, None] * np.eye(3) - between))
 
 
 def _skew_part(reached: FloatArray, poses: FloatArray) -> FloatArray:
-    """Return the rotation part (k, 3) of the pose error, ``sum t_k x u_k / 2`` over the axes of target and tool."""
+    """Return the rotation part (k, 3) of the pose error: half the sum of target axis cross tool axis over x, y, z."""
     crosses = np.cross(poses[:, :3, :3], reached[:, :3, :3], axis=1)
     return np.asarray(0.5 * crosses.sum(axis=2))
 
 
 def _axes(moved: MovedChain) -> tuple[FloatArray, FloatArray]:
-    """Return the distance (k, n) of the tip from each axis, not read for slides, and the sine of the angles (k, n, n) between axes."""
+    """Return the distance (k, n) of the tip from each axis, 1 for slides, and the sine (k, n, n) between each two."""
     arms, axes = moved.poses[:, None, :3, 3] - moved.points, moved.axes
     levers = np.where(moved.turns, np.linalg.norm(np.cross(arms, axes), axis=2), 1.0)
     sines = np.linalg.norm(np.cross(axes[:, :, None], axes[:, None]), axis=3)
@@ -314,7 +328,11 @@ class _Start(NamedTuple):
 
 
 def _remainders(chain: ToolChain, box: FloatArray, start: _Start) -> tuple[FloatArray, FloatArray]:
-    """Return bounds (k,) on second-order parts of position and rotation, for postures in boxes that reach the pose."""
+    """
+    Return bounds (k,) on the second-order parts of position [m] and rotation, for postures that reach the pose.
+
+    ``box`` (k, n) are the half widths within which the postures lie.
+    """
     is_turn = chain.chain.kinds != JointKind.PRISMATIC
     turns = box * is_turn
     sums = np.cumsum(turns, axis=1)
@@ -341,7 +359,7 @@ def _remainders(chain: ToolChain, box: FloatArray, start: _Start) -> tuple[Float
 
 
 def _within_limits(chain: ToolChain, nodes: Nodes) -> Nodes:
-    """Return the nodes whose boxes overlap the joint limits, one for each winding that does."""
+    """Return a node for each winding of a box that overlaps the limits; endless joints get no further winding."""
     own = chain.chain
     bounded = np.flatnonzero((chain.turning == 0) & (own.kinds != JointKind.PRISMATIC))
     for joint in bounded.tolist():

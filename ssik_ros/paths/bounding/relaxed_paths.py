@@ -86,7 +86,7 @@ class Bound(NamedTuple):
 
 
 class RelaxedPaths:
-    """Boxes of some layers of a tool path, halved again and again."""
+    """Search for a lower bound on the cost of a path: boxes of postures at some waypoints are halved repeatedly."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class RelaxedPaths:
         is_over: Callable[[], bool],
     ) -> None:
         """
-        Choose the layers and make the first boxes.
+        Choose some waypoints as layers, and make the first boxes of postures at each.
 
         :param arm: the arm.
         :param limits: the objective and the largest steps.
@@ -119,7 +119,7 @@ class RelaxedPaths:
         return self._is_late
 
     def _first_cells(self) -> ParameterCells:
-        """Return the cells of a grid over all parameters."""
+        """Return the cells of a grid over the ranges of all parameters, the same grid for each layer."""
         own, joints = self._arm.chain.chain, self._arm.parameters
         low, high = own.lower[joints].copy(), own.upper[joints].copy()
         wide = (high - low >= TURN) & (own.kinds[joints] != JointKind.PRISMATIC)
@@ -139,10 +139,10 @@ class RelaxedPaths:
         self, cells: ParameterCells, parents: tuple[IntArray, BoolArray, FloatArray] | None
     ) -> Nodes | None:
         """
-        Return the boxes of cells; None if time is up.
+        Return the sorted boxes of the branches over some cells; None if time is up.
 
-        ``parents`` are the row of each cell's parent, the branches (p, 8) of parents, and their prices (p, 8, n).
-        Branches that a parent does not have are left out. None takes all branches.
+        ``parents`` are (k,) the index of each cell's parent, (p, 8) a mask of the branches of each parent, and their
+        prices (p, 8, n), which the boxes take over. Other branches are left out. None takes all, with zero prices.
         """
         parts = []
         for begin in range(0, len(cells.layers), CELLS_AT_ONCE):
@@ -159,7 +159,7 @@ class RelaxedPaths:
         return self._sorted(nodes)
 
     def _sorted(self, nodes: Nodes) -> Nodes:
-        """Return boxes sorted by layer and branch, so that neighbouring cells are close to each other."""
+        """Return boxes sorted by layer, branch, winding, and a code that keeps neighbouring cells together."""
         turns = np.round(nodes.q / TURN)[:, self._limits.turning == 0].T
         keys = [_place(nodes.cells.centers), *turns, nodes.labels, nodes.cells.layers]
         return nodes.chosen(np.lexsort(keys))
@@ -177,7 +177,7 @@ class RelaxedPaths:
 
     def _round(self, is_early: bool) -> bool:
         """
-        Improve the bound and halve the boxes that matter; return whether to go on.
+        Improve ``best``, drop boxes that only costlier paths use, halve some others, and return whether to go on.
 
         :param is_early: whether to halve all loose boxes instead of those on the cheapest sequences.
         """
@@ -207,9 +207,9 @@ class RelaxedPaths:
 
     def _through(self, nodes: Nodes) -> tuple[float, FloatArray, FloatArray] | None:
         """
-        Return the least cost of a sequence, the least cost through each box (k,), and better prices (k, n).
+        Return the least cost of a sequence, the least cost through each box (k,), and new prices of the boxes (k, n).
 
-        If time is up before, return None and keep the bound of the first half.
+        Raise ``best`` to the least cost. If time is up, return None; ``best`` may have risen before.
         """
         layers = np.arange(len(self._rows) + 1)
         starts = np.searchsorted(nodes.cells.layers, layers).astype(np.int64)
@@ -228,10 +228,10 @@ class RelaxedPaths:
 
     def _swept(self, nodes: Nodes, starts: IntArray, sign: int) -> 'Sweep | None':
         """
-        Return the least cost of a sequence to each box; None if time is up.
+        Return the least cost of a sequence to each box, infinite for all if a layer has no box; None if time is up.
 
         :param nodes: the boxes.
-        :param starts: (layers + 1,) first row of each layer, then k.
+        :param starts: (layers + 1,) first row of each layer, then the number of boxes.
         :param sign: 1 for sequences from the first layer, -1 from the last.
         """
         count, limits = len(starts) - 1, self._limits
@@ -266,7 +266,7 @@ class RelaxedPaths:
         return found
 
     def _halved(self, nodes: Nodes, chosen: BoolArray) -> Nodes | None:
-        """Return the boxes after halving the cells of chosen boxes (k,); None if time is up."""
+        """Return all boxes after halving the cells of those in the mask ``chosen`` (k,); None if time is up."""
         if not chosen.any():
             return nodes
         others, nodes = nodes.chosen(~chosen), nodes.chosen(chosen)
@@ -299,7 +299,7 @@ class RelaxedPaths:
 
 
 def _layers(limits: StepLimits, q: FloatArray) -> IntArray:
-    """Return the indices of few waypoints, with both ends, whose straight steps are nearly as long as the path."""
+    """Return few waypoints, with all ends of passes, between which straight steps are nearly as long as ``q``."""
     places = q * limits.weights.mean(axis=0)
     travels = np.flatnonzero(limits.is_travel)
     spread = np.linspace(0, len(q) - 1, min(len(q), FEWEST_LAYERS)).astype(int)
@@ -352,7 +352,7 @@ def _joined_nodes(parts: list[Nodes]) -> Nodes:
 
 
 def _place(centers: FloatArray) -> IntArray:
-    """Return numbers (k,) that are close to each other for neighbouring cells: the bits of all parameters by turns."""
+    """Return the Morton code (k,) of the centres of cells: sorted by it, neighbours are mostly close together."""
     low = centers.min(axis=0, initial=0.0)
     width = np.maximum(centers.max(axis=0, initial=0.0) - low, 1e-12)
     own = ((centers - low) / width * (2**BITS - 1)).astype(np.int64)

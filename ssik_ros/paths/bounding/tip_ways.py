@@ -40,7 +40,7 @@ def lower_bound(
 
 
 def _bound(ways: FloatArray, levers: FloatArray, limits: StepLimits) -> FloatArray:
-    """Return the least cost (m - 1,) of steps with sum levers |dq| >= ways."""
+    """Return the least cost (m - 1,) of joint steps dq with ``levers @ |dq| >= ways``; ways (m - 1,) of the tool."""
     # In units of the objective, w_j |dq_j| = s_j: sum (levers_j / w_j) s_j >= way.
     own = levers / np.maximum(limits.weights[1:], 1e-300)
     if limits.objective == SUM_OF_STEPS:
@@ -55,7 +55,7 @@ def _bound(ways: FloatArray, levers: FloatArray, limits: StepLimits) -> FloatArr
 
 def tip_levers(chain: ToolChain) -> FloatArray:
     """
-    Return the largest distance (n,) of the tip from the axis of each joint in any posture; 1 for slides.
+    Return a bound (n,) on the distance of the tip from the axis of each joint in any posture [m]; 1 for slides.
 
     :param chain: the joints.
     """

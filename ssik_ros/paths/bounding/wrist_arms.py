@@ -75,7 +75,7 @@ class ParameterCells(NamedTuple):
 
 
 class LooseBoxes(NamedTuple):
-    """Boxes of the branches of cells."""
+    """Boxes that hold all postures of each of the eight branches over each cell."""
 
     q: FloatArray
     """(k, 8, n) centres; where ``is_sure``, the posture at the centre of the cell."""
@@ -88,7 +88,7 @@ class LooseBoxes(NamedTuple):
 
 
 class WristArm:
-    """An arm with a spherical wrist and two further axes that meet."""
+    """Six joints whose last three axes meet in a point and whose first two meet; other joints are parameters."""
 
     def __init__(self, chain: ToolChain, six: list[int], is_reversed: bool) -> None:
         """
@@ -110,7 +110,7 @@ class WristArm:
     @classmethod
     def of_chain(cls, chain: ToolChain) -> 'WristArm | None':
         """
-        Return the arm of a chain; None for a chain with another geometry.
+        Return the arm of a chain; None unless seven inner joints turn, the first or last is held, and the rest fit.
 
         :param chain: the joints.
         """
@@ -137,7 +137,7 @@ class WristArm:
         return meets and bool(min(crosses) > 1e-3) and self._elbow()[1] > 1e-6
 
     def _elbow(self) -> tuple[float, float, float]:
-        """Return A, B and the angle q0 with |E_3 W - S|^2 = A - 2 B cos(q - q0)."""
+        """Return (a, b, q0): with joint 3 at q, wrist and shoulder point are sqrt(a - 2 b cos(q - q0)) apart [m]."""
         h, v = self._axes[2], self._w - self._points[2]
         u = self._s - self._points[2]
         across = v - (h @ v) * h
@@ -148,9 +148,9 @@ class WristArm:
         self, cells: ParameterCells, poses: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """
-        Return R_G (k, 3, 3) and G W (k, 3) at the centres, and how far each may move within its cell.
+        Return the rotation (k, 3, 3) and wrist point (k, 3) that the six joints have to make at each cell's centre.
 
-        The last two arrays (k,) bound the shift of G W [m] and the turn of R_G [rad].
+        The last two arrays (k,) bound how far within the cell the point shifts [m] and the rotation turns [rad].
         """
         chain, own = self.chain, self.chain.chain
         k = len(cells.layers)
@@ -247,10 +247,12 @@ class WristArm:
         self, m: FloatArray, m_turn: FloatArray, signs: FloatArray
     ) -> tuple[FloatArray, FloatArray, BoolArray, BoolArray]:
         """
-        Return angles and half widths (k, 8, 3) of the last three joints; whether branches may exist, and do (k, 8).
+        Return angles and half widths (k, 8, 3) of the last three joints, and two masks (k, 8) of branches.
 
-        :param m: (k, 8, 3, 3) the rotation that they make.
-        :param m_turn: (k, 8) how far it may be turned.
+        The first mask has the branches that may exist, the second those that are sure to exist.
+
+        :param m: (k, 8, 3, 3) the rotation that the three joints make together.
+        :param m_turn: (k, 8) angle by which the rotation may differ from ``m`` [rad].
         :param signs: (k, 8) 1 or -1, the solution that the middle joint takes.
         """
         h = self._axes
@@ -275,14 +277,14 @@ class WristArm:
 
 
 def _meeting_point(axes: FloatArray, points: FloatArray) -> FloatArray:
-    """Return the point (3,) nearest to some lines."""
+    """Return the point (3,) with the least squared distance from some lines through ``points`` along ``axes``."""
     planes = np.eye(3) - np.einsum('ki,kj->kij', axes, axes)
     right = np.einsum('kij,kj->i', planes, points)
     return np.asarray(np.linalg.lstsq(planes.sum(axis=0), right, rcond=None)[0])
 
 
 def _away(point: FloatArray, axes: FloatArray, points: FloatArray) -> float:
-    """Return the largest distance of a point from some lines."""
+    """Return the largest distance of a point from some lines through ``points`` along ``axes`` [m]."""
     return float(np.linalg.norm(np.cross(point - points, axes), axis=1).max())
 
 
@@ -328,7 +330,11 @@ def _turned(axis: FloatArray, angles: FloatArray, vectors: FloatArray) -> FloatA
 
 
 def _angle_between(axis: FloatArray, start: FloatArray, end: FloatArray) -> FloatArray:
-    """Return the angles [rad] about one axis that turn vectors ``start`` into the half planes of ``end``."""
+    """
+    Return the angles [rad] about an axis (3,) that turn vectors ``start`` into the half planes of ``end``.
+
+    Each half plane is bounded by the axis.
+    """
     sines = np.cross(start, end) @ axis
     cosines = np.einsum('...i,...i->...', start, end) - (start @ axis) * (end @ axis)
     return np.asarray(np.arctan2(sines, cosines))

@@ -119,7 +119,11 @@ def _are_within(numbers: IntArray, low: int, high: int) -> bool:
 
 
 def _is_sound(scene: ChainScene, index: int) -> bool:
-    """Return whether the sizes of a solid are positive, or all triangles of a mesh have vertices of that mesh."""
+    """
+    Return whether the sizes of a solid are positive, or a mesh has triangles and all of them only its vertices.
+
+    The normal of a plane must not be zero.
+    """
     kind, sizes = int(scene.kinds[index]), scene.sizes[index]
     if kind != MESH:
         is_plane = SOLIDS[kind] == 'Plane'
@@ -172,7 +176,11 @@ def make_scene(
 def _gather(
     shapes: Sequence[SceneShape], carriers: IntArray, placed: FloatArray, pairs: IntArray
 ) -> ChainScene:
-    """Return the shapes that occur in ``pairs`` as arrays."""
+    """
+    Return the shapes that occur in ``pairs`` as arrays.
+
+    ``carriers`` and ``placed`` are the carrying joint and the pose of all shapes; pairs are renumbered.
+    """
     used, numbers = np.unique(pairs, return_inverse=True)
     own = [shapes[k] for k in used.tolist()]
     kinds, sizes, meshes = zip(*(_read(entry.shape.geometry) for entry in own), strict=True)
@@ -192,7 +200,7 @@ def _gather(
 
 
 def _read(geometry: Any) -> tuple[int, FloatArray, tuple[FloatArray, IntArray]]:
-    """Return kind, sizes, vertices and triangles of a shape of the collision library."""
+    """Return kind, sizes padded with zeros, and (vertices, triangles) of a shape; solids have no vertices."""
     name, nothing = type(geometry).__name__, (np.empty((0, 3)), np.empty((0, 3), dtype=np.int64))
     if name not in SOLIDS:
         corners = map(geometry.tri_indices, range(geometry.num_tris))
@@ -227,7 +235,11 @@ def _carriers(robot: RobotModel, chain: SerialChain) -> IntArray:
 
 
 def _carrier_poses(robot: RobotModel, chain: SerialChain) -> FloatArray:
-    """Return the poses (j + 2, 4, 4) of the joints of the tree, of the world and of the root link in the base link."""
+    """
+    Return the poses (j + 2, 4, 4) of the joints of the tree, then of world and root link, in the base link.
+
+    The joints of the chain are at zero, all others at their default positions.
+    """
     tree, state = robot.tree, robot.default_positions()
     state[chain.idx_q] = 0.0
     poses = compute_joint_poses(tree, robot.with_mimic(state))

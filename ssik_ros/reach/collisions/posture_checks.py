@@ -66,7 +66,11 @@ class PostureChecks:
         return min(max(self._scene.least_distance(q), 0.0), LARGEST_POSTURE_CLEARANCE)
 
     def _check(self, q: FloatArray, wanted: float) -> tuple[NDArray[np.bool_], FloatArray]:
-        """Return a mask (k,) of free postures, and a lower bound on the distance of each, at most ``wanted`` [m]."""
+        """
+        Return a mask (k,) of free postures, and a lower bound on the distance of each, at most ``wanted`` [m].
+
+        The bound takes hulls instead of meshes, so it may be zero for a free posture.
+        """
         q = np.ascontiguousarray(q)
         verdicts, culprits = (np.zeros(len(q), dtype=np.int64) for _ in range(2))
         apart, every = np.full(len(q), wanted), np.arange(len(q))

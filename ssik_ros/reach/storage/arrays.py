@@ -187,7 +187,7 @@ class StoredArray:
 
         :param key: index of the chunk along each axis.
         :param is_required: whether a missing chunk is an error; otherwise its cells have the fill value.
-        :raises StoreError: for a damaged chunk.
+        :raises StoreError: for a damaged chunk, and for a missing one that is required.
         """
         size = math.prod(self.chunks)
         try:
@@ -244,7 +244,11 @@ def packed_limit(size: int) -> int:
 
 
 def _ranges(where: Any, shape: tuple[int, ...]) -> tuple[list[range], list[bool]]:
-    """Return the indices of a part along each axis, and whether the part drops the axis; raise for other indices."""
+    """
+    Return the indices of a part along each axis, and whether the part drops the axis.
+
+    Raise InvalidOption for anything but whole numbers in range and slices with positive steps.
+    """
     parts = list(where) if isinstance(where, tuple) else [where]
     for part in parts:
         is_number = isinstance(part, int | np.integer) and not isinstance(part, bool)
@@ -271,7 +275,11 @@ def _ranges(where: Any, shape: tuple[int, ...]) -> tuple[list[range], list[bool]
 
 
 def _crossings(indices: range, chunk: int) -> Iterator[tuple[int, slice, slice]]:
-    """Yield the chunks along an axis with some of the indices: number, slice of the part, slice of the chunk."""
+    """
+    Yield (number of the chunk, slice of the part, slice of the chunk) for each chunk with some of the indices.
+
+    ``chunk`` is the size of a chunk along this axis.
+    """
     first = 0
     while first < len(indices):
         number = indices[first] // chunk

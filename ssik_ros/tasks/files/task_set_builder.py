@@ -81,7 +81,11 @@ def frames_in_use(task_sets: Iterable[TaskSet]) -> set[str]:
 
 
 def _find(environment: Environment, name: str, place: str, what: str) -> IkObject:
-    """Return an object by its name in a file; raise ConfigError with the line for an unknown name."""
+    """
+    Return an object by its name in a file; raise ConfigError with the line for an unknown name.
+
+    ``place`` is the file and line, ``what`` the role of the object, for the message.
+    """
     if name not in environment:
         hint = describe_choices(name, environment.objects)
         refuse(place, f'the {what} {quote(name)} is no frame of the robot or of the file', hint)
@@ -124,7 +128,11 @@ def _set_joint(environment: Environment, entry: FileEntry) -> None:
 
 
 def _require_limits(joint: IkJoint, limits: tuple[float, float], place: str) -> None:
-    """Raise ConfigError for limits that are wider than the joint's, or for a joint without limits."""
+    """
+    Raise ConfigError for limits that are wider than the joint's, or for a joint that cannot have limits.
+
+    A cyclic joint may get any limits; spherical and dependent joints none.
+    """
     if joint.kind == JointType.SPHERICAL or joint.dependency is not None:
         refuse(place, f'joint {quote(joint.name)} has no limits of its own')
     (lower, upper), (low, high) = limits, joint.limits

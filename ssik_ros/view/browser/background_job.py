@@ -39,16 +39,17 @@ class BackgroundJob:
 
     def start(self, work: Work) -> None:
         """
-        Start work.
+        Start work in a new thread; a result of earlier work is dropped.
 
-        :param work: looks at :attr:`is_cancelled` again and again.
+        :param work: called with this job; looks at :attr:`is_cancelled` again and again, and returns a function that
+            uses the result in the thread of the session.
         """
         self.is_cancelled = False
         run = self._run = object()
         threading.Thread(target=self._do, args=(run, work), name='job', daemon=True).start()
 
     def _do(self, run: object, work: Work) -> None:
-        """Work, and post the result, or the error of a failure."""
+        """Work, and post a call of :meth:`_finish` with the result, or with a function that raises the error again."""
         try:
             done = work(self)
         except SsikError as error:
@@ -59,7 +60,7 @@ class BackgroundJob:
         self._page.post(lambda: self._finish(run, done))
 
     def _finish(self, run: object, done: Callable[[], None]) -> None:
-        """Use the result, in the thread of the session."""
+        """Use the result, in the thread of the session, unless the work was cancelled or replaced meanwhile."""
         if run is not self._run:
             return
         self._run = None

@@ -178,7 +178,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_update(value: Any) -> bool:
-    """Return whether a control has a new value, and nothing else of it changes."""
+    """Return whether a control has a new value, a bool, a number or a text, and nothing else of it changes."""
     if not isinstance(value, dict) or list(value) != ['value']:
         return False
     new = value['value']

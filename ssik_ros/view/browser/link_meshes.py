@@ -211,7 +211,7 @@ class GhostMeshes:
 
     def highlight(self, index: int) -> None:
         """
-        Show one ghost clearly.
+        Show one ghost clearly, all others as usual.
 
         :param index: of the ghost; -1 for none.
         """
@@ -221,7 +221,7 @@ class GhostMeshes:
 
 
 def _coarse_links(solids: RobotSolids) -> dict[str, Surface]:
-    """Return the surface of each link with few triangles, all of which face outwards."""
+    """Return the surface of each link with few triangles, about GHOST_TRIANGLES of all links, which face outwards."""
     coarser = solids.coarser(GHOST_SEGMENTS)
     share = min(1.0, GHOST_TRIANGLES / max(coarser.triangle_count, 1))
     found = {}

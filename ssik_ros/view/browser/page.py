@@ -340,7 +340,7 @@ class Page:
         self._viser.flush()
 
     def _pause(self) -> float:
-        """Return how long to wait for the next motion of a handle [s]; the cause of a pose that is not reached is shown at once."""
+        """Return how long to wait for another event before slow work [s]; 0 unless a solved pose is dragged."""
         return GHOST_DELAY if self.is_dragging and self.session.outcome.solved else 0.0
 
     def _show_details(self, is_shown: bool) -> None:
@@ -381,7 +381,7 @@ class Page:
                 label.text = str(number + 1)
 
     def _marks(self) -> dict[str, Colour]:
-        """Return the colours of links that matter: after joints at their limits, and colliding."""
+        """Return colours by link: of the links that joints at their limits carry, and of colliding links."""
         session, tree = self.session, self.session.robot.tree
         known = session.explanation
         joints = [limit.joint.partition('/')[0] for limit in known.limits] if known else []

@@ -44,8 +44,10 @@ def make_html(session: PostureSession, playback: Playback | None = None) -> str:
     """
     Return a session as an HTML page: the robot, its branches as ghosts, targets and obstacles.
 
+    Without a playback, the branches are searched before.
+
     :param session: the session.
-    :param playback: a path that the page plays, instead of the branches.
+    :param playback: a path that the page plays, instead of the branches and targets.
     :raises SolverError: when viser is not installed.
     """
     import_extra('viser')
@@ -60,7 +62,7 @@ def make_html(session: PostureSession, playback: Playback | None = None) -> str:
 
 
 def _record(server: Any, session: PostureSession, playback: Playback | None) -> str:
-    """Return the page of a scene that a server holds."""
+    """Return the HTML page of a session, whose scene is added to ``server`` first."""
     solids = RobotSolids(session.robot, segments=SEGMENTS)
     bounds = bounds_of(solids, session.state)
     size = size_of(bounds)
@@ -109,7 +111,11 @@ def _add_obstacles(scene: Any, session: PostureSession) -> None:
 def _play(
     server: Any, robot: RobotMeshes, session: PostureSession, playback: Playback, size: float
 ) -> Any:
-    """Return the recording of a path; the session stays where it is."""
+    """
+    Return the recording of a path with the lines of its tips; the session stays where it is.
+
+    ``size`` is the length of the robot's box, by which lines are scaled [m].
+    """
     for number, points in enumerate(playback.tip_lines(session)):
         segments = np.stack((points[:-1], points[1:]), axis=1).astype(np.float32)
         server.scene.add_line_segments(f'/path/{number}', segments, LINE, thickness=0.005 * size)

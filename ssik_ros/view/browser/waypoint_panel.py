@@ -131,7 +131,7 @@ class WaypointPanel:
             self._plan_button.label = label
 
     def _list(self, session: Session) -> None:
-        """Write and draw the waypoints."""
+        """Write the list of waypoints, update the choice of one, and draw them."""
         self._drawn = list(session.waypoints)
         count = len(self._drawn)
         names = tuple(str(k + 1) for k in range(count)) or (NONE,)

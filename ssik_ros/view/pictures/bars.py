@@ -14,7 +14,9 @@ SHORTEST_BAR = 1e-3
 
 def bar_ends(tree: KinematicTree) -> dict[int, list[FloatArray]]:
     """
-    Return the far ends (3) of the bars of each moving joint in its moved frame, where they begin; -1 for the root link.
+    Return, by index of a moving joint, the far ends (3,) of the bars that begin at it, in its moved frame [m].
+
+    The index -1 stands for the root link; bars shorter than SHORTEST_BAR are left out.
 
     :param tree: the robot.
     """
@@ -31,7 +33,7 @@ def bar_ends(tree: KinematicTree) -> dict[int, list[FloatArray]]:
 
 def bar_lines(robot: RobotModel, state: FullState) -> FloatArray:
     """
-    Return the ends (2 k, 3) of all bars in the model frame, by twos.
+    Return the ends (2 k, 3) of all bars in the model frame, first and last end of each bar in turn [m].
 
     :param robot: the robot.
     :param state: its state.

@@ -90,7 +90,7 @@ def find_maker_parts(robot: RobotModel) -> list[VisualPart]:
 
 
 def has_wheel() -> bool:
-    """Return whether the extra is installed."""
+    """Return whether the optional package with meshes of arms is installed."""
     return any((folder / WHEEL).is_dir() for folder in data_folders())
 
 
@@ -117,7 +117,7 @@ def _urdf_texts() -> Iterator[tuple[Path, str]]:
 
 
 def _chain(tree: KinematicTree) -> list[str]:
-    """Return the names of the joints on the longest chain with one axis each."""
+    """Return the names of the joints with one axis on the longest chain of a robot; mimic joints are left out."""
     paths = [tree.joint_path(link) for link in tree.link_names]
     longest = max(paths, key=len)
     joints = [j for j in longest if tree.kinds[j] in TURNING and tree.leaders[j] < 0]
@@ -125,7 +125,11 @@ def _chain(tree: KinematicTree) -> list[str]:
 
 
 def _parts_of(robot: RobotModel, other: RobotModel, names: Sequence[str]) -> list[VisualPart]:
-    """Return the visual elements of another robot, carried by the links of a robot with the same axes."""
+    """
+    Return the visual elements with meshes of another robot, placed on the links of ``robot``.
+
+    The list is empty unless the joints ``names`` of both have the same axes. Links of a tool on the arm are left out.
+    """
     if _chain_below(other.tree, names) != list(names):
         return []
     lines, others = _axes(robot.tree, names), _axes(other.tree, names)
@@ -159,7 +163,11 @@ def _parts_of(robot: RobotModel, other: RobotModel, names: Sequence[str]) -> lis
 def _further_joints(
     tree: KinematicTree, other: KinematicTree, names: Sequence[str], to_root: FloatArray
 ) -> list[str]:
-    """Return the joints outside the chain, such as finger joints, that both robots have with the same axes."""
+    """
+    Return the joints outside the chain, such as finger joints, that both robots have with the same axes.
+
+    ``to_root`` (4, 4) takes the root frame of the other robot to the root frame of the first.
+    """
     both = [
         name
         for name in tree.joint_names
@@ -188,7 +196,11 @@ def _zero(tree: KinematicTree) -> FloatArray:
 
 
 def _chain_below(tree: KinematicTree, names: Sequence[str]) -> list[str]:
-    """Return the moving joints from the first of some joints to the last; empty if one is missing."""
+    """
+    Return the moving joints from the first of some joints to the last.
+
+    The list is empty if one is missing, or if the last is not below the first.
+    """
     if not all(name in tree.joint_index for name in names):
         return []
     joint, first = tree.joint_index[names[-1]], tree.joint_index[names[0]]
@@ -243,7 +255,7 @@ def _agree(
     others: Sequence[tuple[FloatArray, FloatArray]],
     to_root: FloatArray,
 ) -> bool:
-    """Return whether axes are the same lines with the same directions."""
+    """Return whether axes are the same lines with the same directions after ``to_root`` (4, 4) has moved ``others``."""
     for (point, direction), (other, turned) in zip(lines, others, strict=True):
         offset = to_root[:3, :3] @ other + to_root[:3, 3] - point
         if np.linalg.norm(to_root[:3, :3] @ turned - direction) > SAME_AXIS:

@@ -91,7 +91,7 @@ def _read_here(mesh: MeshFile, most: int) -> Surface | str | None:
 
 
 def _surface(name: str, corners: FloatArray, most: int) -> Surface | str:
-    """Return the surface of triangles with corners (3k, 3), with few triangles, or why the mesh is left out."""
+    """Return the surface of triangles (3k, 3), coarser if more than ``most``, or a sentence why it is left out."""
     if not len(corners):
         return f'the mesh {quote(name)} is left out: it has no triangles.'
     if not (np.abs(corners) < LARGEST).all():
@@ -105,7 +105,7 @@ def _surface(name: str, corners: FloatArray, most: int) -> Surface | str:
 
 
 def _key(mesh: MeshFile, most: int) -> str:
-    """Return the name of the surface in the cache."""
+    """Return the name of the surface in the cache; it changes with the file, its scale, and ``most``."""
     state = mesh.path.stat()
     words = (FORMAT, str(mesh.path.resolve()), state.st_mtime_ns, state.st_size, mesh.scale, most)
     return hashlib.sha256(repr(words).encode()).hexdigest()[:32]
@@ -192,7 +192,11 @@ def _read_apart(
 def _run_reader(
     jobs: Sequence[tuple[Path, tuple[float, ...], str]], most: int, folder: Path, seconds: float
 ) -> list[str]:
-    """Read files in another process; return the fault of each file that it finished, in order, empty without a fault."""
+    """
+    Read files in another process; return the fault of each file that it finished, in order, empty without a fault.
+
+    The list is shorter if the process ends early or takes longer than ``seconds``. Surfaces are written to ``folder``.
+    """
     order = {
         'folder': str(folder),
         'most': most,
@@ -223,7 +227,7 @@ def _run_reader(
 
 
 def _prune(folder: Path) -> None:
-    """Remove the files of the cache that were not used for the longest time, as far as there are too many."""
+    """Remove the files of the cache that were not used for the longest time, beyond MOST_CACHED bytes."""
     with contextlib.suppress(OSError):
         states = [(file.stat(), file) for file in folder.glob('*.npy')]
         states.sort(key=lambda pair: -pair[0].st_mtime)
@@ -235,7 +239,7 @@ def _prune(folder: Path) -> None:
 
 
 def _bound_memory() -> None:
-    """Let this process fail where a file would take all memory, on systems that can."""
+    """Limit the memory of this process to MOST_MEMORY bytes on systems that can, so that a huge file only ends it."""
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 

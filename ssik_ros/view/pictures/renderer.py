@@ -173,7 +173,7 @@ class Picture:
         return np.hstack((flat, seen[:, 2:]))
 
     def _layer(self, solids: list[tuple[Surface, Colour]]) -> tuple[FloatArray, FloatArray]:
-        """Return the depth (infinite where nothing is) and the colour of each sample."""
+        """Return the depth (height, width) of samples, infinite where nothing is, and their colours (h, w, 3)."""
         whole = join([solid for solid, _ in solids])
         colours = np.concatenate(
             [np.zeros((0, 3)), *(np.tile(c, (len(s.corners), 1)) for s, c in solids)]
@@ -186,7 +186,11 @@ class Picture:
         return depth.reshape(self._shape), image.reshape(*self._shape, 3)
 
     def _shadow(self, floor: float) -> FloatArray:
-        """Return how much of each sample is in the shadow of all solids on the floor, from 0 to 1."""
+        """
+        Return how much of each sample (height, width) is in the shadow on the floor, from 0 to 1, with soft edges.
+
+        ``floor`` is its height [m]; opaque solids and ghosts throw the same shadow.
+        """
         solids = [*self._opaque, *(pair for ghost, _ in self._ghosts for pair in ghost)]
         # SciPy's filters take a quarter of a second to import, and a page in the browser draws no picture.
         from scipy.ndimage import gaussian_filter
@@ -202,7 +206,13 @@ class Picture:
     def _rasterise(
         self, corners: NDArray[np.floating[Any]]
     ) -> tuple[FloatArray, IntArray, FloatArray]:
-        """Return the depth of all samples; of those that are hit the triangle, and the weights of its corners."""
+        """
+        Return the depth of all samples (height x width,), infinite without a hit.
+
+        For the samples that are hit, also return the index of the triangle and the weights (s, 3) of its corners.
+
+        :param corners: (k, 3, 3) corners of triangles in the world [m].
+        """
         height, width = self._shape
         flat = self._project(corners.reshape(-1, 3)).reshape(-1, 3, 3)
         flat[flat[:, :, 2].min(axis=1) < NEAREST_TRIANGLE] = np.nan
@@ -253,7 +263,7 @@ def _weight_planes(flat: FloatArray) -> FloatArray:
 
 
 def _at_samples(planes: FloatArray, column: IntArray, row: IntArray) -> FloatArray:
-    """Return the values of linear functions in the middles of samples."""
+    """Return the values of functions ``a x + b y + c``, as planes (..., 3), in the middles of samples."""
     values: FloatArray = planes[..., 0] * (column + 0.5)
     values += planes[..., 1] * (row + 0.5)
     values += planes[..., 2]
@@ -261,7 +271,11 @@ def _at_samples(planes: FloatArray, column: IntArray, row: IntArray) -> FloatArr
 
 
 def _bounds(values: FloatArray, most: int) -> tuple[IntArray, IntArray]:
-    """Return for each row of values the first sample whose middle lies between them, and the number of samples."""
+    """
+    Return, for each row, the first sample whose middle is between its least and largest value, and how many are.
+
+    Samples are numbered from 0 to ``most`` - 1; rows that are not finite have none.
+    """
     is_seen = np.logical_and.reduce(np.isfinite(values), axis=1)
     known = np.where(is_seen[:, None], values, 0.0)
     first = np.clip(np.ceil(known.min(axis=1) - 0.5), 0, most)
@@ -270,13 +284,21 @@ def _bounds(values: FloatArray, most: int) -> tuple[IntArray, IntArray]:
 
 
 def _spread(first: IntArray, count: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the index of each range and its numbers, one after the other."""
+    """
+    Return the numbers of all ranges, one range after the other: index of the range, and the number.
+
+    Range ``i`` has the numbers from ``first[i]`` on, ``count[i]`` of them.
+    """
     index = np.repeat(np.arange(len(count)), count)
     return index, np.arange(len(index)) - np.repeat(np.cumsum(count) - count - first, count)
 
 
 def _crossings(flat: FloatArray, height: NDArray[Any]) -> FloatArray:
-    """Return (k, 2) where horizontal lines enter and leave triangles; infinite where they do not meet."""
+    """
+    Return the x (k, 2) at which the line y = ``height`` enters and leaves each triangle; infinite if it does not.
+
+    :param flat: (k, 3, 2) corners in the picture.
+    """
     ends = np.tile((np.inf, -np.inf), (len(flat), 1))
     for i, j in ((0, 1), (1, 2), (2, 0)):
         (x, y), (to_x, to_y) = flat[:, i].T, flat[:, j].T
@@ -288,7 +310,11 @@ def _crossings(flat: FloatArray, height: NDArray[Any]) -> FloatArray:
 
 
 def _pieces(counts: IntArray) -> Iterator[tuple[int, int]]:
-    """Yield ranges of lines with about ``SAMPLES_PER_BLOCK`` samples each."""
+    """
+    Yield the first line and the end of runs of lines that have about ``SAMPLES_PER_BLOCK`` samples together.
+
+    :param counts: number of samples in each line.
+    """
     sums = np.cumsum(counts)
     low = 0
     while low < len(counts):
@@ -301,7 +327,7 @@ def _pieces(counts: IntArray) -> Iterator[tuple[int, int]]:
 def _enter(
     sample: IntArray, near: FloatArray, triangle: IntArray, depth: FloatArray, owner: IntArray
 ) -> None:
-    """Enter samples of triangles into the depth buffer; the nearest triangle owns a sample."""
+    """Write distances ``near`` and triangles of samples into ``depth`` and ``owner``, where they are nearer."""
     kept = np.flatnonzero(near < depth[sample])
     order = kept[np.argsort(-near[kept], kind='stable')]
     # Of several values for one sample the last one stays.
@@ -309,7 +335,7 @@ def _enter(
 
 
 def _middle(depth: FloatArray) -> float:
-    """Return the mean of the finite depths."""
+    """Return the mean of the finite depths; 0 if there are none."""
     seen = depth[np.isfinite(depth)]
     return float(seen.mean()) if seen.size else 0.0
 

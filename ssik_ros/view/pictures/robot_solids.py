@@ -99,14 +99,14 @@ class RobotSolids:
         return sorted([*better, *kept], key=lambda part: part.link)
 
     def _elements_of(self, link: XmlElement) -> list[XmlElement]:
-        """Return the elements of a link that are drawn."""
+        """Return the elements of a link that are drawn: visual ones, else or if wanted its collision elements."""
         elements = list(link.find_all('collision'))
         if self._elements == 'visual':
             elements = list(link.find_all('visual')) or elements
         return elements
 
     def _read_files(self) -> dict[int, Surface | str]:
-        """Return the surface of each mesh by the identity of its element, or why it cannot be drawn."""
+        """Return the surface of each mesh, or why it cannot be drawn, by the ``id`` of its geometry element."""
         found: dict[int, Surface | str] = {}
         files: dict[int, MeshFile] = {}
         for part in self._drawn:
@@ -124,7 +124,7 @@ class RobotSolids:
         return found | {key: surfaces[file] for key, file in files.items()}
 
     def _read(self) -> None:
-        """Make the solids of all parts."""
+        """Make the solids of all parts and the warnings; add bars if nothing is drawn or a visual mesh is missing."""
         robot = self.robot
         self.warnings: list[str] = []
         self._parts: list[tuple[int, Surface, FloatArray, Colour]] = []
@@ -147,7 +147,7 @@ class RobotSolids:
         return sum(len(part[1].corners) for part in self._parts)
 
     def _bars(self, drawn: set[int]) -> list[tuple[int, Surface, FloatArray, Colour]]:
-        """Return a bar from each joint to the next ones, for bodies without solids."""
+        """Return (link, solid, pose in the link, colour) of bars to the next joints, for joints not in ``drawn``."""
         tree, ends = self.robot.tree, bar_ends(self.robot.tree)
         lengths = [max(map(np.linalg.norm, found), default=0.0) for found in ends.values()]
         radius = BAR * float(sum(lengths))

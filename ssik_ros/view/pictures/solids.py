@@ -163,7 +163,7 @@ def make_mesh(vertices: FloatArray, triangles: IntArray) -> Surface:
 
 def find_equal_rows(rows: FloatArray) -> tuple[IntArray, IntArray]:
     """
-    Return the first row of each kind, and for each row (n) the number of its kind.
+    Return the index of the first row of each kind, and for each row (n) the number of its kind.
 
     Rows are compared by a hash of 64 bits: sorting whole rows takes ten times as long.
 
@@ -206,7 +206,11 @@ _SQUARE = ((-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0))
 
 
 def _strip(low: FloatArray, high: FloatArray, below: FloatArray, above: FloatArray) -> Surface:
-    """Return the surface between two closed lines of equally many points, with the normals at both."""
+    """
+    Return the surface between two closed lines ``low`` and ``high`` (n + 1, 3), whose last point repeats the first.
+
+    ``below`` and ``above`` are the normals at both lines.
+    """
     first = np.stack((low[:-1], low[1:], high[1:]), axis=1)
     second = np.stack((low[:-1], high[1:], high[:-1]), axis=1)
     normals = np.stack((below[:-1], below[1:], above[1:]), axis=1)
@@ -215,7 +219,7 @@ def _strip(low: FloatArray, high: FloatArray, below: FloatArray, above: FloatArr
 
 
 def _fan(rim: FloatArray, centre: FloatArray) -> Surface:
-    """Return a flat disk whose normal points away from the origin."""
+    """Return a flat disk from a closed line ``rim`` (n + 1, 3) to its centre; its normal points along the centre."""
     middle = np.broadcast_to(centre, rim[:-1].shape)
     normals = np.broadcast_to(centre / np.linalg.norm(centre), (len(middle), 3, 3))
     return Surface(np.stack((middle, rim[:-1], rim[1:]), axis=1), normals)
