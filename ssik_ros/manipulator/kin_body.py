@@ -298,7 +298,7 @@ def _numbers(values: ArrayLike, name: str, shape: tuple[int | None, ...]) -> Flo
 
 
 def _lengths(values: ArrayLike, name: str, shape: tuple[int | None, ...]) -> FloatArray:
-    """Return an array of lengths with a shape; raise ModelError if their products could overflow [m]."""
+    """Return lengths [m] of this shape; raise ModelError if one exceeds 1e12 m."""
     array, longest = _numbers(values, name, shape), DEFAULT_TOLERANCES.largest_length
     if (np.abs(array) > longest).any():
         raise ModelError(

@@ -36,7 +36,7 @@ class PathMeasures(NamedTuple):
 
 def measure_path(planner: ToolPathPlanner, path: ToolPath) -> PathMeasures:
     """
-    Return the measures of a path.
+    Return limit margins, smallest singular values and obstacle clearance of each posture of a path.
 
     :param planner: with the settings of the path.
     :param path: the plan.

@@ -87,7 +87,7 @@ class BatchReport(NamedTuple):
 
 class Job(Protocol):
     """
-    Work in units.
+    Do numbered, independent pieces of work, called units.
 
     A job is small because it is sent with each batch. The process that does the work reads large data itself.
     """

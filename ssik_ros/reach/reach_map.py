@@ -242,7 +242,7 @@ class ReachMap:
 
     def compare(self, other: 'ReachMap') -> MapComparison:
         """
-        Return the numbers of cells that this map, another map, or both reach, to compare two robots or two tools.
+        Count the cells that both maps, only this one, only the other or neither reach, and the undecided ones.
 
         :param other: a map of the same cells.
         :raises InvalidOption: if the other map has other cells.

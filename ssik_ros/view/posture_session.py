@@ -74,7 +74,7 @@ class PostureSession(ABC):
 
     def __init__(self, robot: RobotModel) -> None:
         """
-        Begin with nothing found.
+        Begin without targets, branches or contacts.
 
         :param robot: the robot.
         """

@@ -302,7 +302,7 @@ def constraint_error(constraint, a, b, e, turn):
 @kernel
 def locate(address):
     """
-    Write poses, residual and errors of the trial state.
+    Compute poses, residuals and errors at the joint values in ``trial`` of the chain's block.
 
     :param address: of the chain's block.
     :returns: as :func:`residuals`.

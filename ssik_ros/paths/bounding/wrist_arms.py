@@ -188,7 +188,7 @@ class WristArm:
 
     def boxes(self, cells: ParameterCells, poses: FloatArray) -> LooseBoxes:
         """
-        Return boxes of all branches of some cells.
+        Return, for each cell, boxes of joint values that hold all postures of each of the eight branches.
 
         :param cells: cells of the free parameters.
         :param poses: (layers, 4, 4) pose of each layer.

@@ -249,7 +249,7 @@ def _carrier_poses(robot: RobotModel, chain: SerialChain) -> FloatArray:
 
 
 def _touching(robot: RobotModel, scene: CollisionScene, pairs: IntArray) -> Iterator[str]:
-    """Yield a sentence for each two bodies that collide in every posture of the chain."""
+    """Yield a sentence for each of these pairs, which the chain never moves apart, if its links touch."""
     still = CollisionScene(robot, import_coal(), scene.shapes, pairs.tolist(), 0.0)
     names = [entry.shape.link for entry in scene.shapes]
     found = sorted(still.touching_pairs(robot.default_positions())) if len(pairs) else []

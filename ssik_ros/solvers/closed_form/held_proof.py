@@ -120,7 +120,7 @@ class AbsenceCauses:
 
     def __init__(self, arm: AnalyticArm) -> None:
         """
-        Prepare the proofs.
+        Prepare proofs that poses have no posture within the limits.
 
         :param arm: closed form of any arm.
         """

@@ -107,7 +107,9 @@ def row_at(at, row, n):
 @inline_kernel
 def number_at(at, what, n):
     """
-    Return the offset of a single number of a place: VALUE, INSIDE_BITS, HIT_BITS, BRIDGE_BITS or NEXT.
+    Return the offset in ``places`` of one number that is stored for a value of the held joint.
+
+    The numbers are VALUE, INSIDE_BITS, HIT_BITS, BRIDGE_BITS and NEXT.
 
     :param at: index of the place.
     :param n: number of joints.

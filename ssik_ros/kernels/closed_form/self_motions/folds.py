@@ -72,7 +72,7 @@ def scratch_size():
 @kernel
 def part_curves(out, heads, fold_at, knots, rows, ints, reals, target, free, work):
     """
-    Write the split curves; return their number.
+    Split curves at folds and crossings, link ends in the same posture, and return the number of curves.
 
     :param out: (ROWS_PER_KNOT k, segments.COLUMNS) out: knots of all curves in turn, with arc lengths from 0.
     :param heads: (2 k, COLUMNS) integers out: first row, number of rows, and the curves at both ends; -1 fills empty
