@@ -30,7 +30,7 @@ class RemoteResult(NamedTuple):
 
 @runtime_checkable
 class RemoteSolver(Protocol):
-    """A solver that is a service: ``solve`` in three steps, of which the second one is timed."""
+    """A solver in another process, called through a ROS service; only ``call`` is timed, ``prepare`` and ``read`` are not."""
 
     service: str
     """Name of the service, for reports."""

@@ -431,7 +431,7 @@ class CorridorSearch:
         return piece._replace(rows=piece.rows[: int(blocked[0]) + 1])
 
     def _accepted_piece(self, layers: Layers, checks: Obstacles | None) -> Piece:
-        """Return the best piece of which the caller accepts each posture; forbid the rows that the caller refuses."""
+        """Return the best piece whose postures the caller all accepts; forbid the rows that the caller refuses."""
         while True:
             piece = search_layers(layers, checks, self.pause)
             if self._accepts is None or not layers.ask(piece.rows, self._accepts, self.pause):

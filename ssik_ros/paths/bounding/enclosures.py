@@ -315,7 +315,7 @@ def _axes(moved: MovedChain) -> tuple[FloatArray, FloatArray]:
 
 
 class _Start(NamedTuple):
-    """Quantities at the centre of an expansion, of which the bounds of :func:`_remainders` are made."""
+    """Quantities at the centre of an expansion; :func:`_remainders` computes its bounds from them."""
 
     levers: FloatArray
     """(k, n) distance of the tip from each axis [m]; 1 for slides."""

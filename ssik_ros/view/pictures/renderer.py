@@ -335,7 +335,7 @@ def _enter(
 
 
 def _middle(depth: FloatArray) -> float:
-    """Return the mean of the finite depths; 0 if there are none."""
+    """Return the mean of the finite depths, or 0 if no depth is finite."""
     seen = depth[np.isfinite(depth)]
     return float(seen.mean()) if seen.size else 0.0
 
