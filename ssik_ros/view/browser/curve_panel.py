@@ -7,7 +7,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.view.browser.controls import on_change
-from ssik_ros.view.browser.link_meshes import link_poses, page_colour
+from ssik_ros.view.browser.link_meshes import line_segments, link_poses, page_colour
 from ssik_ros.view.browser.panels import Host, plain
 from ssik_ros.view.pictures.robot_pictures import GHOSTS
 from ssik_ros.view.session import Session
@@ -81,7 +81,7 @@ class CurvePanel:
             line.visible = self._has_lines and number < count
         ways = elbow_ways(session)
         for way, line in zip(ways, self._lines):
-            line.points = np.stack((way[:-1], way[1:]), axis=1).astype(np.float32)
+            line.points = line_segments(way)
         curves = list(session.curves)[:MOST_CURVES]
         lines = [
             f'{k + 1}\\. {c.length:.2f} rad, {plain(describe_ends(c))}'

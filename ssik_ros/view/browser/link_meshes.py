@@ -1,15 +1,18 @@
-"""The links of a robot as meshes on a page: one robot, and ghosts of it."""
+"""The meshes and lines of a page: a robot, ghosts of it, obstacles, and the lines that tips draw."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.model.collision.objects import WorldObject
 from ssik_ros.model.forward_kinematics import compute_link_poses
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.server.requests.poses import numbers_of_pose, pose_of_numbers
+from ssik_ros.view.obstacles import OBSTACLE, obstacle_surface
 from ssik_ros.view.pictures.renderer import Colour
 from ssik_ros.view.pictures.robot_solids import RobotSolids
 from ssik_ros.view.pictures.solids import find_equal_rows, join, simplify, Surface
@@ -58,6 +61,56 @@ def page_colour(colour: Colour) -> tuple[int, int, int]:
     """
     red, green, blue = (round(255.0 * part) for part in colour)
     return red, green, blue
+
+
+TIP_LINE = page_colour((0.1, 0.55, 0.75))
+"""Colour of the line that a tip draws along a path."""
+
+
+def line_segments(points: FloatArray) -> NDArray[np.float32]:
+    """
+    Return the segments (n - 1, 2, 3) of the line through points, as a page takes them.
+
+    :param points: (n, 3) [m].
+    """
+    return np.stack((points[:-1], points[1:]), axis=1).astype(np.float32)
+
+
+def add_tip_lines(scene: Any, lines: Iterable[FloatArray], size: float) -> list[Any]:
+    """
+    Add the lines that the tips draw along a path, and return their nodes.
+
+    :param scene: viser's scene.
+    :param lines: the points (n, 3) of each line [m].
+    :param size: of the robot [m]; the lines get thicker with it.
+    """
+    return [
+        scene.add_line_segments(
+            f'/path/{number}', line_segments(points), TIP_LINE, thickness=0.005 * size
+        )
+        for number, points in enumerate(lines)
+    ]
+
+
+def add_obstacle(scene: Any, name: str, item: WorldObject) -> Any:
+    """
+    Add an obstacle at its pose, and return its mesh.
+
+    :param scene: viser's scene.
+    :param name: of the node.
+    :param item: the obstacle.
+    """
+    vertices, triangles = indexed(obstacle_surface(item))
+    wxyz, position = page_pose(item.pose)
+    return scene.add_mesh_simple(
+        name,
+        vertices,
+        triangles,
+        color=page_colour(OBSTACLE),
+        side='double',
+        wxyz=wxyz,
+        position=position,
+    )
 
 
 def indexed(surface: Surface) -> tuple[FloatArray, IntArray]:

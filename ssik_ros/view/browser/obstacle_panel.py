@@ -10,9 +10,9 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption
 from ssik_ros.model.collision.objects import WorldObject
 from ssik_ros.view.browser.controls import on_press
-from ssik_ros.view.browser.link_meshes import indexed, page_colour, page_pose, read_page_pose
+from ssik_ros.view.browser.link_meshes import add_obstacle, page_colour, page_pose, read_page_pose
 from ssik_ros.view.browser.panels import Host, plain
-from ssik_ros.view.obstacles import KINDS, make_solid, MOST_OBSTACLES, OBSTACLE, obstacle_surface
+from ssik_ros.view.obstacles import KINDS, make_solid, MOST_OBSTACLES, OBSTACLE
 from ssik_ros.view.pose_text import read_numbers
 from ssik_ros.view.posture_session import PostureSession
 
@@ -139,11 +139,8 @@ class ObstaclePanel:
 
     def _add_mesh(self, item: WorldObject) -> Any:
         """Return the mesh of an obstacle, which a click chooses."""
-        vertices, triangles = indexed(obstacle_surface(item))
         self._count += 1
-        mesh = self._page.scene.add_mesh_simple(
-            f'/obstacles/{self._count}', vertices, triangles, color=COLOUR, side='double'
-        )
+        mesh = add_obstacle(self._page.scene, f'/obstacles/{self._count}', item)
 
         async def choose(event: Any) -> None:
             self._choice.value = item.name

@@ -14,7 +14,7 @@ import numpy as np
 from ssik_ros.errors import InvalidOption
 from ssik_ros.view.browser.background_job import BackgroundJob
 from ssik_ros.view.browser.controls import on_change, on_press
-from ssik_ros.view.browser.link_meshes import page_colour
+from ssik_ros.view.browser.link_meshes import add_tip_lines
 from ssik_ros.view.browser.panels import Host
 from ssik_ros.view.browser.scene_pictures import on_white
 from ssik_ros.view.copied_commands import write_path_python
@@ -25,7 +25,6 @@ from ssik_ros.view.posture_session import PostureSession
 FRAME_INTERVAL = 0.04
 """Time between two postures while a path plays [s]."""
 SPEEDS = {'1/4': 0.25, '1': 1.0, '4': 4.0}
-LINE = page_colour((0.1, 0.55, 0.75))
 WRITERS: dict[str, tuple[str, Callable[[Any, Playback], str]]] = {
     'CSV': ('path.csv', lambda session, path: write_csv(path)),
     'JointTrajectory (YAML)': (
@@ -87,13 +86,7 @@ class PathPanel:
         # The page writes the end below the slider: milliseconds are enough.
         self._slider.max = max(math.ceil(1e3 * path.duration), 1) / 1e3
         self._say('')
-        for number, points in enumerate(path.tip_lines(page.session)):
-            segments = np.stack((points[:-1], points[1:]), axis=1).astype(np.float32)
-            thickness = 0.005 * page.size
-            line = page.scene.add_line_segments(
-                f'/path/{number}', segments, LINE, thickness=thickness
-            )
-            self._lines.append(line)
+        self._lines = add_tip_lines(page.scene, path.tip_lines(page.session), page.size)
 
     def _say(self, text: str) -> None:
         """Show a text about a job; without one, the size of the path."""

@@ -11,7 +11,7 @@ from ssik_ros.view.pictures.robot_solids import RobotSolids
 
 VIEW = np.array((0.79, -0.79, 0.47))
 """Where the camera is, as seen from the middle of the robot and divided by its size."""
-CLOSE = 0.8
+FIRST_DISTANCE = 0.8
 """Distance of the first camera of a wide screen, as a part of :data:`VIEW`."""
 SKY, GROUND = (255, 255, 255), (190, 190, 200)
 """Colours of the light from above and from below."""
@@ -55,5 +55,5 @@ def set_scenery(server: Any, bounds: FloatArray, size: float) -> None:
     scene.configure_default_lights(cast_shadow=False)
     scene.configure_environment_map(None)
     scene.add_light_hemisphere('/sky', sky_color=SKY, ground_color=GROUND, intensity=1.7)
-    server.initial_camera.position = tuple(middle + CLOSE * size * VIEW)
+    server.initial_camera.position = tuple(middle + FIRST_DISTANCE * size * VIEW)
     server.initial_camera.look_at = tuple(middle)

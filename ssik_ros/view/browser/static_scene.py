@@ -11,16 +11,15 @@ import numpy as np
 from ssik_ros.errors import InvalidOption, SolverError
 from ssik_ros.view.browser.guard import Admission, Guard, import_extra
 from ssik_ros.view.browser.link_meshes import (
+    add_obstacle,
+    add_tip_lines,
     GhostMeshes,
-    indexed,
-    page_colour,
     page_pose,
     RobotMeshes,
     SEGMENTS,
 )
 from ssik_ros.view.browser.private_server import open_server
 from ssik_ros.view.browser.scenery import bounds_of, set_scenery, size_of
-from ssik_ros.view.obstacles import OBSTACLE, obstacle_surface
 from ssik_ros.view.pictures.robot_pictures import GHOSTS
 from ssik_ros.view.pictures.robot_solids import RobotSolids
 from ssik_ros.view.playback import Playback
@@ -32,7 +31,6 @@ RATE = 20.0
 MOST_POSTURES = 600
 AXIS_LENGTH = 0.1
 """Length of the axes at a target, as a part of the robot's size."""
-LINE = page_colour((0.1, 0.55, 0.75))
 SUFFIXES = ('.html', '.htm')
 PLAIN = '={darkMode:false}'
 FOLLOWS = "={darkMode:matchMedia('(prefers-color-scheme: dark)').matches}"
@@ -69,7 +67,8 @@ def _record(server: Any, session: PostureSession, playback: Playback | None) -> 
     set_scenery(server, bounds, size)
     robot = RobotMeshes(server.scene, solids, '/robot')
     robot.place(session.state)
-    _add_obstacles(server.scene, session)
+    for number, item in enumerate(session.obstacles):
+        add_obstacle(server.scene, f'/obstacles/{number}', item)
     if playback is None:
         _add_targets(server.scene, session, size)
         states = [session.state_with(branch.positions) for branch in session.branches]
@@ -92,22 +91,6 @@ def _add_targets(scene: Any, session: PostureSession, size: float) -> None:
         scene.add_frame(f'/targets/{number}', wxyz=wxyz, position=position, **lengths)
 
 
-def _add_obstacles(scene: Any, session: PostureSession) -> None:
-    """Add the obstacles."""
-    for number, item in enumerate(session.obstacles):
-        vertices, triangles = indexed(obstacle_surface(item))
-        wxyz, position = page_pose(item.pose)
-        scene.add_mesh_simple(
-            f'/obstacles/{number}',
-            vertices,
-            triangles,
-            color=page_colour(OBSTACLE),
-            side='double',
-            wxyz=wxyz,
-            position=position,
-        )
-
-
 def _play(
     server: Any, robot: RobotMeshes, session: PostureSession, playback: Playback, size: float
 ) -> Any:
@@ -116,9 +99,7 @@ def _play(
 
     ``size`` is the length of the robot's box, by which lines are scaled [m].
     """
-    for number, points in enumerate(playback.tip_lines(session)):
-        segments = np.stack((points[:-1], points[1:]), axis=1).astype(np.float32)
-        server.scene.add_line_segments(f'/path/{number}', segments, LINE, thickness=0.005 * size)
+    add_tip_lines(server.scene, playback.tip_lines(session), size)
     count = min(MOST_POSTURES, max(2, round(RATE * playback.duration)))
     times = np.linspace(0.0, playback.duration, count)
     robot.place(playback.state_at(0.0, session.state))

@@ -10,7 +10,7 @@ from ssik_ros.paths.requests import PathProgress
 from ssik_ros.server.requests.poses import numbers_of_pose
 from ssik_ros.view.browser.background_job import BackgroundJob
 from ssik_ros.view.browser.controls import on_press
-from ssik_ros.view.browser.link_meshes import page_colour, page_pose
+from ssik_ros.view.browser.link_meshes import line_segments, page_colour, page_pose
 from ssik_ros.view.browser.panels import Host, plain
 from ssik_ros.view.playback import Playback
 from ssik_ros.view.session import Session
@@ -165,8 +165,7 @@ class WaypointPanel:
         )
         self._nodes.append(axes)
         if len(rows) > 1:
-            places = poses[:, :3, 3]
-            lines = np.stack((places[:-1], places[1:]), axis=1).astype(np.float32)
+            lines = line_segments(poses[:, :3, 3])
             self._nodes.append(
                 scene.add_line_segments('/waypoints/lines', lines, LINE, thickness=0.003 * size)
             )

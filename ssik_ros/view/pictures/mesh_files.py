@@ -208,7 +208,7 @@ def _run_reader(
     paths = os.pathsep.join(os.path.abspath(path) for path in sys.path if path)
     try:
         done = subprocess.run(
-            *(command,),
+            command,
             input=json.dumps(order).encode(),
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
