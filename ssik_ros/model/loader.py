@@ -36,6 +36,8 @@ def load_robot(
     joint_limits: LimitsSource | None = None,
     xacro_args: Mapping[str, object] | None = None,
     max_joints: int | None = None,
+    *,
+    logs_warnings: bool = True,
 ) -> RobotModel:
     """
     Return the robot that a URDF describes; log faults in its files that MoveIt tolerates.
@@ -45,26 +47,7 @@ def load_robot(
     :param joint_limits: content or path of a joint_limits.yaml, whose limits win, as in MoveIt.
     :param xacro_args: arguments for xacro, by name; each file takes those that it declares.
     :param max_joints: a robot with more joints, fixed ones included, is refused; None for no bound.
-    :raises ModelError: when a description is malformed, by name and line.
-    :raises DescriptionNotFound: when a file does not exist.
-    """
-    robot = read_robot(urdf, srdf, joint_limits, xacro_args, max_joints)
-    _log(robot)
-    return robot
-
-
-@reads_file(ModelError)
-def read_robot(
-    urdf: TextSource,
-    srdf: TextSource | None = None,
-    joint_limits: LimitsSource | None = None,
-    xacro_args: Mapping[str, object] | None = None,
-    max_joints: int | None = None,
-) -> RobotModel:
-    """
-    Return the robot as :func:`load_robot` does, without a log line.
-
-    :param urdf, srdf, joint_limits, xacro_args, max_joints: as for :func:`load_robot`.
+    :param logs_warnings: False keeps the faults out of the log; they are in ``RobotModel.warnings`` either way.
     :raises ModelError: when a description is malformed, by name and line.
     :raises DescriptionNotFound: when a file does not exist.
     """
@@ -86,7 +69,7 @@ def read_robot(
     content, where = _read_limits(joint_limits, warnings)
     entries, faults = find_entries(content, where)
     limits, limit_warnings = compute_limits(description, entries, followers, where)
-    return RobotModel(
+    robot = RobotModel(
         name=description.name,
         tree=build_tree(description, limits, followers),
         urdf=description,
@@ -100,6 +83,9 @@ def read_robot(
             if math.isfinite(bound.acceleration)
         },
     )
+    if logs_warnings:
+        _log(robot)
+    return robot
 
 
 def load_package(files: MoveItConfig) -> RobotModel:

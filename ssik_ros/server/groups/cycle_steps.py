@@ -100,7 +100,7 @@ class StepFinder:
         steps = self._solver_for(goals[0])
         targets = [self._target(steps, goal, state) for goal in goals]
         start = Start(
-            np.clip(state.positions[server.places], *self._limits(state)),
+            self._start_positions(state),
             self._velocity(request),
             state.positions,
         )
@@ -158,12 +158,13 @@ class StepFinder:
         )
         return tips
 
-    def _limits(self, state: FullState) -> tuple[FloatArray, FloatArray]:
-        """Return the lower and upper limits (n,) of the group; refuse a state outside them by more than rounding."""
+    def _start_positions(self, state: FullState) -> FloatArray:
+        """Return the positions (n,) of the group within its limits; refuse a state outside them by more than rounding."""
         server = self._server
+        positions = state.positions[server.places]
         rows = zip(
             server.group.variable_names,
-            state.positions[server.places].tolist(),
+            positions.tolist(),
             server.lowest,
             server.highest,
             strict=True,
@@ -174,7 +175,7 @@ class StepFinder:
                     f'{quote(name)} starts at {value:.6g}, outside its limits {lowest:.6g} and {highest:.6g}: a step '
                     'begins within them.'
                 )
-        return server.group.lower, server.group.upper
+        return np.clip(positions, server.group.lower, server.group.upper)
 
     def _velocity(self, request: StepRequest) -> FloatArray | None:
         """Return the velocities (n,) at the beginning, 0 for joints not named; None for an arm at rest."""

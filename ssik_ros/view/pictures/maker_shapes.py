@@ -24,7 +24,7 @@ from ssik_ros.model.description_files import (
 )
 from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_poses
 from ssik_ros.model.kinematic_tree import JointKind, KinematicTree
-from ssik_ros.model.loader import read_robot
+from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.urdf.xml_document import XmlElement
 from ssik_ros.value_class import dataclass
@@ -80,7 +80,7 @@ def find_maker_parts(robot: RobotModel) -> list[VisualPart]:
         if not all(f'"{name}"' in text for name in names):
             continue
         try:
-            other = read_robot(path)
+            other = load_robot(path, logs_warnings=False)
         except SsikError:
             continue
         parts = _parts_of(robot, other, names)

@@ -5,7 +5,7 @@ An arm with simple shapes only gets the meshes of its maker where a package of d
 robot can be drawn, or a mesh is missing, round bars between the joints stand for it.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 import copy
 import itertools
 from typing import Literal
@@ -128,10 +128,12 @@ class RobotSolids:
         robot = self.robot
         self.warnings: list[str] = []
         self._parts: list[tuple[int, Surface, FloatArray, Colour]] = []
+        materials = {owner: _materials(owner) for owner in {part.owner for part in self._drawn}}
         for part in self._drawn:
             solid = self._read_solid(part)
             if solid is not None:
-                self._parts.append((part.link, solid, part.pose, _colour_of(part)))
+                colour = _colour_of(part.element, materials[part.owner])
+                self._parts.append((part.link, solid, part.pose, colour))
         if self._elements == 'visual' and (not self._parts or self.warnings):
             self._parts += self._bars({int(robot.tree.link_joints[p[0]]) for p in self._parts})
 
@@ -222,13 +224,16 @@ def _geometry_of(element: XmlElement) -> XmlElement | None:
     return None if holder is None else next(iter(holder.children), None)
 
 
-def _colour_of(part: VisualPart) -> Colour:
-    """Return the colour of an element's material, here or at the top of its URDF."""
-    material = part.element.find('material')
+def _materials(robot: RobotModel) -> dict[str | None, XmlElement]:
+    """Return the materials at the top of a URDF by name."""
+    return {top.get('name'): top for top in robot.urdf.document.find_all('material')}
+
+
+def _colour_of(element: XmlElement, materials: Mapping[str | None, XmlElement]) -> Colour:
+    """Return the colour of an element's material; where the material only names one, from ``materials``."""
+    material = element.find('material')
     if material is not None and material.find('color') is None:
-        name = material.get('name')
-        tops = part.owner.urdf.document.find_all('material')
-        material = {top.get('name'): top for top in tops}.get(name)
+        material = materials.get(material.get('name'))
     colour = None if material is None else material.find('color')
     if colour is None:
         return PLAIN
