@@ -170,6 +170,20 @@ def test_a_posture_is_approached_while_the_tip_stays(server):
     np.testing.assert_allclose(plain.q, READY, atol=1e-9)
 
 
+@pytest.mark.parametrize('side', [-1.0, 1.0])
+def test_a_start_outside_the_limits_by_rounding_counts_as_the_limit(server, side):
+    low, high, _ = limits_of(server)
+    limit = low if side < 0.0 else high
+    q = np.where(np.arange(7) == 1, limit, READY)
+    outside = np.where(np.arange(7) == 1, limit + side * 5e-7, READY)
+    pose = pose_at(server, q)
+    steps = [
+        take(server, step_request(pose, state=state_at(start))).step for start in (q, outside)
+    ]
+    assert np.array_equal(steps[0].q, steps[1].q)
+    assert (low <= steps[1].q).all() and (steps[1].q <= high).all()
+
+
 @pytest.mark.parametrize('link', ['left_tool', 'left_camera', ''])
 @pytest.mark.parametrize('seed', range(3))
 def test_links_at_the_tip_and_joints_outside_the_group(link, seed):

@@ -130,6 +130,16 @@ def test_a_damaged_urdf_in_a_package_is_passed_over(data):
     assert maker_shapes.find_maker_parts(load_robot(OWN))
 
 
+def test_faults_of_urdfs_in_packages_are_not_logged(data, caplog):
+    # The lower limit is above the upper one: a warning if this robot is loaded, and none if another one is drawn.
+    faulty = MAKER.format(length=0.4).replace('lower="0" upper="1"', 'lower="1" upper="0"')
+    assert load_robot(faulty).warnings
+    caplog.clear()
+    add_package(data, faulty)
+    assert maker_shapes.find_maker_parts(load_robot(OWN))
+    assert not caplog.messages
+
+
 def test_shapes_of_a_users_own_urdf_are_never_replaced(data):
     add_package(data, MAKER.format(length=0.4))
     box = '<visual><geometry><box size="1 1 1"/></geometry></visual>'

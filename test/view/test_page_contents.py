@@ -8,12 +8,15 @@ pytest.importorskip('viser', reason='needs the extra view: pip install viser')
 from made_pages import connect, drag, message, say_hello
 import numpy as np
 from test_page import change, wait_until
+import viser
 
 from ssik_ros.cli.verb.view import add_arguments
 from ssik_ros.cli.viewed_robot import open_session
 from ssik_ros.errors import InvalidOption
-from ssik_ros.server.requests.poses import numbers_of_pose
+from ssik_ros.server.requests.poses import numbers_of_pose, pose_of_numbers
+from ssik_ros.view.browser.link_meshes import read_page_pose
 from ssik_ros.view.browser.page import Page
+from ssik_ros.view.browser.static_scene import make_html
 from ssik_ros.view.obstacles import make_solid, MOST_OBSTACLES
 
 SECRET = '/etc/passwd'
@@ -49,6 +52,56 @@ def path(tmp_path):
 def press(page, socket, label):
     """Press a button."""
     change(page, socket, label, True, lambda: True)
+
+
+@pytest.fixture
+def added(monkeypatch):
+    """Return a function that records later calls of a method of viser's scene: each node, and the arguments."""
+
+    def record(method):
+        calls, add = [], getattr(viser.SceneApi, method)
+
+        def note(scene, *words, **settings):
+            node = add(scene, *words, **settings)
+            calls.append((node, *words))
+            return node
+
+        monkeypatch.setattr(viser.SceneApi, method, note)
+        return calls
+
+    return record
+
+
+def test_page_and_file_draw_the_line_of_the_tip_through_its_positions(opened, path, added):
+    calls = added('add_line_segments')
+    page = opened('panda', '--path', path)
+    session, playback = page.session, page.extras.playback
+    make_html(session, playback)
+    places = []
+    for seconds in np.linspace(0.0, playback.duration, len(playback.rows)):
+        playback.show(session, seconds)
+        places.append(session.tip_pose('panda_link8')[:3, 3])
+    drawn = [points for _, name, points, *_ in calls if name == '/path/0']
+    assert len(drawn) == 2
+    for segments in drawn:
+        assert np.allclose(segments[:, 0], places[:-1], atol=1e-6)
+        assert np.allclose(segments[:, 1], places[1:], atol=1e-6)
+
+
+def test_page_and_file_draw_an_obstacle_at_its_pose(opened, added):
+    page, calls = opened('panda'), added('add_mesh_simple')
+    pose = pose_of_numbers(0.5, -0.3, 0.2, 0.5, 0.5, 0.5, 0.5)
+    box = make_solid('box', 'box', [0.1, 0.2, 0.3], pose)
+    page.post(lambda: page.session.put_obstacle(box))
+    assert page.mailbox.wait_idle(30.0)
+    make_html(page.session)
+    drawn = [
+        (node, corners) for node, name, corners, *_ in calls if name.startswith('/obstacles/')
+    ]
+    assert len(drawn) == 2
+    for node, corners in drawn:
+        assert np.allclose(read_page_pose(node.wxyz, node.position), pose, atol=1e-12)
+        assert np.allclose(np.ptp(corners, axis=0), (0.1, 0.2, 0.3), atol=1e-6)
 
 
 def test_an_obstacle_is_added_dragged_and_removed(opened):
