@@ -124,7 +124,11 @@ def write_python(arguments: argparse.Namespace) -> int:
 
 
 def _validation(report: TrialReport) -> str:
-    """Return a text about the trial of a module; the same words for the same arm and version."""
+    """
+    Return sentences for the header of a written module: how many poses its trial solved, and with which errors.
+
+    The text is the same for the same arm and version.
+    """
     half = report.poses // 2
     with_seed = ''
     if report.only_with_seed:

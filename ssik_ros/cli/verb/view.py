@@ -143,10 +143,13 @@ def begin(
     arguments: argparse.Namespace,
 ) -> tuple[PostureSession, Extras, dict[str, FloatArray] | None]:
     """
-    Return the session of the command line, its extras, and its targets, which a session that is filmed is not at yet.
+    Open the session for the command line; return it with its extras, and the target poses by tip, or None.
+
+    The session is solved for these targets at once. If the page is recorded, the session stays at its start, so that
+    the recording shows the motion to the targets.
 
     :param arguments: the parsed arguments.
-    :raises SsikError: as :func:`open_session`, and for a target that is not one of the session.
+    :raises SsikError: as :func:`open_session`, and for a target of a robot without a planning group.
     """
     session, extras = open_session(arguments)
     targets = _read_targets(arguments, session)

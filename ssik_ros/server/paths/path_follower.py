@@ -1,4 +1,4 @@
-"""Joint paths of one group along straight lines: gives the group's solvers, link and checks to the path search."""
+"""Joint paths of one group along straight lines: runs the path search with the solver, link and checks of a request."""
 
 from collections.abc import Callable, Sequence
 import itertools
@@ -177,7 +177,11 @@ class PathFollower:
         )
 
     def _respond(self, found: Found, steps: Sequence[_Step], waypoints: int) -> PathResponse:
-        """Return the response: timed path, followed fraction and text; refuse a path that takes too long."""
+        """
+        Return the response: the path with times, the followed fraction of the lines, and a text about where it ends.
+
+        Raise RequestRefused if the path takes ``LONGEST_PATH`` [s] or longer.
+        """
         group = self._server.group
         scales = self._request.velocity_scale, self._request.acceleration_scale
         limits = scaled_limits(self._server.robot, group, *scales)
@@ -213,7 +217,11 @@ class PathFollower:
         return np.asarray(np.linalg.norm(np.diff(places, axis=0), axis=1) / speed)
 
     def _limited_place(self, q: FloatArray) -> FloatArray:
-        """Return the position (3,) [m] of the link whose speed is limited, at a posture (n,), in a fixed frame."""
+        """
+        Return the position (3,) [m] of the link whose speed is limited, at a posture (n,).
+
+        The frame is the base of the chain, or the root link if the request names another link.
+        """
         server, link = self._server, self._request.speed_link
         if not link:
             place: FloatArray = self._chain.pose(q, self._start.positions)[:3, 3]
@@ -244,7 +252,7 @@ class PathFollower:
         )
 
     def _largest_steps(self, request: PathRequest) -> FloatArray:
-        """Return the largest allowed step (n,) of each variable [rad or m], inf for any."""
+        """Return the largest allowed step (n,) of each variable between two samples [rad or m]; inf without a bound."""
         tree = self._server.robot.tree
         sliding = {
             int(tree.idx_q[j]) for j, kind in enumerate(tree.kinds) if kind == JointKind.PRISMATIC

@@ -40,7 +40,7 @@ LAYER = 64
 
 
 class SamplePostures(NamedTuple):
-    """Postures that reach one pose."""
+    """The postures (k, n) that reach one pose; if there are none, ``cause`` is the reason."""
 
     q: FloatArray
     """(k, n)."""
@@ -72,7 +72,7 @@ class PathModel:
 
 @dataclass(slots=True, eq=False)
 class _PathNode:
-    """A posture at a sample, with the cheapest sequence of postures that leads to it."""
+    """A posture at a sample, linked to the posture before it on the cheapest sequence that leads here."""
 
     q: FloatArray
     cost: float
@@ -135,7 +135,9 @@ class PathSearch:
 
     def join(self, rows: FloatArray, cause: Cause) -> Found:
         """
-        Return the sequence of given postures as far as neighbours join; if needed, postures are inserted between them.
+        Follow a given sequence of postures, one for each sample, as far as neighbours join; return the followed part.
+
+        If two neighbours do not join at once, postures are inserted between them.
 
         :param rows: (k, n) the start, and a posture for each of the first samples.
         :param cause: why there are no postures for the later samples.
@@ -155,7 +157,11 @@ class PathSearch:
     def _result(
         self, layer: list[_PathNode], reached: int, part: float, cause: Cause, text: str
     ) -> Found:
-        """Return the cheapest sequence that ends in ``layer``: ``reached`` samples and a part of the next step."""
+        """
+        Return the sequence that leads to the cheapest node of ``layer``, with the reason why it ends there.
+
+        It follows ``reached`` samples completely, and the ``part``, 0 to 1, of the next step.
+        """
         node: _PathNode | None = min(layer, key=lambda n: n.cost)
         points: list[FloatArray] = []
         samples: list[int] = []
@@ -204,9 +210,10 @@ class PathSearch:
         self, layer: list[_PathNode], target: FloatArray
     ) -> dict[bytes, tuple[FloatArray, list[tuple[float, _PathNode]]]] | Cause:
         """
-        Return the postures at a pose (4, 4) by their rounded bytes; or the cause if there are none.
+        Return the postures at a pose (4, 4), each with the nodes of ``layer`` before it; or the cause if none is found.
 
-        Each posture has the (cost, parent) pairs of those nodes of ``layer`` to which this winding is the nearest.
+        A posture is turned to the winding nearest to a node, so that it may appear in several windings. The keys are
+        rounded bytes of the posture. Each node comes as (cost of the sequence with this step, node).
         """
         model = self._model
         found: dict[bytes, tuple[FloatArray, list[tuple[float, _PathNode]]]] = {}
@@ -225,9 +232,10 @@ class PathSearch:
 
     def _joins(self, a: FloatArray, b: FloatArray, sample: int, begin: float, end: float) -> bool:
         """
-        Return whether no joint moves too far from ``a`` (n,) to ``b`` (n,), and halfway the link is on the line.
+        Return whether the joints may move straight from ``a`` (n,) to ``b`` (n,).
 
-        ``begin`` and ``end`` are the parts, 0 to 1, of the step to ``sample`` at which the postures are.
+        They may if no joint moves further than ``largest_steps`` and the link is near the line halfway. ``begin`` and
+        ``end`` are the parts, 0 to 1, of the step to ``sample`` at which the postures are.
         """
         if (np.abs(b - a) > self._model.largest_steps).any():
             return False
@@ -244,7 +252,12 @@ class PathSearch:
     def _halved(
         self, pairs: Sequence[tuple[float, _PathNode, FloatArray]], sample: int
     ) -> list[_PathNode]:
-        """Return a list of one node, the first of ``PAIRS_HALVED`` pairs that joins after halving; else empty."""
+        """
+        Return a list of one node: the first posture that can be joined to its node of the sample before; else empty.
+
+        A pair is (cost, node of the sample before, posture (n,) at ``sample``). Postures are inserted between the two.
+        At most ``PAIRS_HALVED`` pairs are tried.
+        """
         for cost, parent, q in pairs[:PAIRS_HALVED]:
             self._left = POSTURES_HALVED
             between = self._halve(parent.q, q, sample, 0.0, 1.0)
@@ -307,11 +320,12 @@ class PathSearch:
 
 def cut_at_jump(points: FloatArray, threshold: float) -> int:
     """
-    Return the number of points before the first step that is too long; all points if no step is.
+    Return the number of points before the first step that is too long; the number of all points if no step is.
+
+    The length of a step is the sum of the absolute changes of its joints.
 
     :param points: (k, n).
-    :param threshold: largest step as a multiple of the mean of the other steps, each the sum over its joints; 0 for
-        any.
+    :param threshold: largest length of a step as a multiple of the mean of the other steps; 0 allows any length.
     """
     steps = np.abs(np.diff(points, axis=0)).sum(axis=1)
     if threshold <= 0.0 or len(steps) < 2 or not math.isfinite(threshold):

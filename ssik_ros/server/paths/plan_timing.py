@@ -1,8 +1,9 @@
 """
-Times of planned tool paths: from rest to rest, within limits, and no faster than the tool may be.
+Times of planned tool paths: from rest to rest, within joint limits, and within the speed limit of the tool.
 
-Controllers that join points by cubics with the given speeds leave the straight line next to a corner by about 0.15 times the
-shorter line there. Around corners of free travel more points are put on the lines, so near that nothing is touched.
+Controllers that join points by cubics leave the straight line next to a corner, by about 0.15 times the shorter line
+there. Free motions between passes therefore get more points near their corners, so that the arm does not touch near
+obstacles.
 """
 
 from collections.abc import Mapping
@@ -32,7 +33,11 @@ class TimedPlan(NamedTuple):
 
 
 class _Points(NamedTuple):
-    """Points that the arm moves through, with the rows of the plan among them."""
+    """
+    Points that the arm moves through in straight joint motions, among them the waypoints of the plan.
+
+    ``rows`` has the index of the point of each waypoint.
+    """
 
     q: FloatArray
     """(p, n) joined by straight motions."""
@@ -84,9 +89,9 @@ def _least_times(
 
 def _points(plan: ToolPath, travels: IntArray) -> _Points:
     """
-    Return the rows of a plan, the corners of free travel, and points near these corners.
+    Return the waypoints of a plan, the corners of the free motions between passes, and more points near these corners.
 
-    ``travels`` (t,) are the rows after which the tool travels freely.
+    ``travels`` (t,) are the indices of the waypoints at which a free motion begins.
     """
     q = plan.positions
     ways = {own.first: own.positions for own in plan.stretches if own.is_travel}
@@ -105,7 +110,11 @@ def _points(plan: ToolPath, travels: IntArray) -> _Points:
 
 
 def _near_corners(way: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return points (p, n) on a polyline (r, n), dense near corners, and each line's share (p - 1,) of its length."""
+    """
+    Return a polyline (r, n) with more points near its corners, as points (p, n), and the length shares of its lines.
+
+    The shares (p - 1,) are parts of the whole length and sum to 1. All are 0 if the polyline has no length.
+    """
     points, lengths = [way[:1]], []
     for start, end in itertools.pairwise(way):
         length = float(np.abs(end - start).max())

@@ -47,7 +47,7 @@ class ObjectGiven(NamedTuple):
 
 
 class CarriedGiven(NamedTuple):
-    """Carried objects of a request."""
+    """The objects that a request attaches or detaches; with ``forgets``, the robot carries no other objects."""
 
     objects: Sequence[ObjectGiven] = ()
     forgets: bool = False
@@ -181,7 +181,7 @@ class IkResponse(NamedTuple):
 
     @property
     def clock_ended(self) -> bool:
-        """Return whether the clock ended the search."""
+        """Return whether the time budget ended the search before it was complete."""
         return self.result is not None and self.result.clock_ended
 
 
@@ -246,7 +246,7 @@ class BranchesResponse(NamedTuple):
 
     @property
     def clock_ended(self) -> bool:
-        """Return whether the clock ended the search."""
+        """Return whether the time budget ended the search before it was complete."""
         return self.report.clock_ended
 
 
