@@ -26,10 +26,11 @@ MOST_HELD = 64
 
 class InputTopic:
     """
-    One input, taken from its relative name, or from its absolute name while the relative one has no publisher.
+    One input of a node, such as joint states, from its relative topic name or from the absolute name.
 
-    A parameter ``<input>_topic`` of the node or a remapping leaves only one name. The first message on the relative
-    name does too, so that messages of another robot never mix with its messages.
+    The absolute name counts only while the relative one has no publisher. It is given up at the first message on the
+    relative name, so that messages of two robots never mix. A parameter ``<input>_topic`` or a remapping sets the only
+    name.
     """
 
     def __init__(
