@@ -1,9 +1,9 @@
 """
-Exception hierarchy: every misuse is an error that carries its evidence.
+Exceptions of the package: each misuse has a class, and the error keeps the data that a caller needs as attributes.
 
-An *outcome* of a solve is never an exception (see :mod:`ssik_ros.results`); an exception means that
-the request is not valid: a malformed model, an unknown name, a value out of range. Every class
-inherits from :class:`SsikError` and from the built-in class that users of the ancestor systems catch.
+An outcome of a solve is never an exception (see :mod:`ssik_ros.results`). An exception means that the request is not
+valid: a malformed model, an unknown name, a value out of range. Every class inherits from :class:`SsikError`, and from
+the built-in class that users of other kinematics libraries catch.
 """
 
 from collections.abc import Callable, Iterable

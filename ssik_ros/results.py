@@ -1,5 +1,5 @@
 """
-The result of a solve: outcomes are values, in one vocabulary for every solver.
+The result of a solve, as a value with a status and a cause that all solvers share; a failure is not an exception.
 
 Arrays are read-only. ``n`` is the number of joint variables of the group, ``t`` the number of target poses, ``k`` the
 number of solutions.

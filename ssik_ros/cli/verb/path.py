@@ -181,7 +181,7 @@ def _print(planned: _PlannedPath) -> None:
 
 
 def _rows(planned: _PlannedPath) -> list[tuple[str, ...]]:
-    """Return the cells of the table, a row for each joint."""
+    """Return the texts of the table: one row for each joint."""
     problem, q = planned.problem, planned.path.positions
     chain = SerialChain.from_group(problem.robot, problem.group)
     rows = []

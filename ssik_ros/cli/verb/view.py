@@ -197,7 +197,11 @@ def _serve(page: Page, arguments: argparse.Namespace) -> int:
 
 
 def _attach(arguments: argparse.Namespace) -> int:
-    """Replace this process by the node ``ik_view`` that shows a running robot; does not return."""
+    """
+    Replace this process by the ROS node ``ik_view``, which shows a running robot; does not return.
+
+    Raise an SsikError if an option does not fit a running robot, or if rclpy or viser is missing.
+    """
     given = [f'--{option}' for option, name in _NOT_FOR_ROS.items() if getattr(arguments, name)]
     if given:
         raise InvalidOption(f'--ros begins where the robot is; leave out {", ".join(given)}.')

@@ -100,9 +100,10 @@ class InputTopic:
 
     def _hear_absolute(self, message: Any) -> None:
         """
-        Take a message of the absolute name; ignore it if the relative name is published.
+        Take a message of the absolute name; ignore the message if the relative name has a publisher.
 
-        Before ``DISCOVERY_TIME`` is over, hold it back for :meth:`_end_grace`.
+        During the first ``DISCOVERY_TIME``, publishers may not be known yet. The message is then kept for
+        :meth:`_end_grace`.
         """
         if self._second is None or self._is_published():
             return

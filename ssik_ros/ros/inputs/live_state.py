@@ -50,9 +50,9 @@ class LiveState:
 
     def __init__(self, node: Node) -> None:
         """
-        Subscribe.
+        Subscribe to the topic ``joint_states``.
 
-        :param node: the node.
+        :param node: the node that subscribes.
         """
         self._latest: dict[tuple[str, ...], Sequence[float]] = {}
         self._older: dict[str, float] = {}

@@ -48,7 +48,7 @@ _NOT_GIVEN = {
 
 @dataclass(frozen=True, slots=True)
 class DescriptionText:
-    """One description of a robot and its origin."""
+    """A URDF or SRDF, as text or as the path of its file, and where it came from."""
 
     source: TextSource
     """Path of the file, or the text."""

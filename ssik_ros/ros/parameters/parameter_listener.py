@@ -231,7 +231,7 @@ class ParamListener:
             self._change_to(own)
 
     def _change_to(self, own: Iterable[RosParameter]) -> None:
-        """Replace these values, set the stamp to now, and call the user's callback."""
+        """Replace the values of the given parameters, note the time of the change, and call the user's callback."""
         with self._change:
             updated = self.get_params()
             for given in own:

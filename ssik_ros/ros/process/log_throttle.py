@@ -38,10 +38,11 @@ class _Passed(NamedTuple):
 
 class LogThrottle:
     """
-    Lets one line of each cause pass in a period, and counts the others.
+    Limits a log: lets one line of each cause pass in a period, and counts the suppressed ones.
 
-    A cause is a place in the source with a text: three wrong objects are three lines. Requests and messages can make up
-    new texts without end, so each place in the source may log only ``MOST_TEXTS`` of them in a period.
+    A cause is a place in the source together with a text, so that messages about three objects are three causes.
+    Requests can make up new texts without end. Therefore a place may log only ``MOST_TEXTS`` different texts in a
+    period.
     """
 
     def __init__(

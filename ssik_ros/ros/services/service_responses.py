@@ -35,10 +35,10 @@ def read_response(
     response: GetPositionIK.Response, joint_names: tuple[str, ...], tip_count: int
 ) -> RemoteResult:
     """
-    Return the result in a response; its solution is not verified.
+    Return the result that a response of ``compute_ik`` contains; the solution is not verified here.
 
     :param response: the response.
-    :param joint_names: the joints of the result, in its order.
+    :param joint_names: names of the joints of the result, in its order.
     :param tip_count: number of tips of the request.
     """
     code = response.error_code

@@ -151,9 +151,10 @@ class GoalSender:
 
     def _open(self, kind: str) -> str:
         """
-        Open a channel for a message or action type; return why that is impossible, or an empty text.
+        Open a channel that sends goals to receivers of a message or action type.
 
-        An open channel of this type stays, one of another type is closed first.
+        Return an empty text, or the reason why this is impossible. An open channel of the same type stays; one of
+        another type is closed first.
         """
         if kind == self._kind:
             return ''
@@ -272,7 +273,7 @@ class _Way:
         return posture
 
     def has_waited(self) -> bool:
-        """Return whether no posture was returned for ``STANDSTILL_TIME``."""
+        """Return whether the motion has waited for the robot longer than ``STANDSTILL_TIME``."""
         return time.monotonic() - self._moved > STANDSTILL_TIME
 
     def describe_lag(self, here: FloatArray) -> str:

@@ -99,7 +99,7 @@ def _names_of_groups(listing: Client, node: str) -> list[str]:
 
 
 def _text_of(getting: Client, name: str, node: str) -> str:
-    """Return a text parameter of the node; empty without one, or if a description is not XML."""
+    """Return the value of a text parameter of a node; empty if the node lacks it, or if a description is not XML."""
     # Some versions of rclpy return nothing at all if one of several names is unknown.
     values = _call(getting, GetParameters.Request(names=[name]), node).values
     value = parameter_value_to_python(values[0]) if values else None

@@ -160,7 +160,11 @@ class StepFinder:
         return tips
 
     def _start_positions(self, state: FullState) -> FloatArray:
-        """Return the positions (n,) of the group within its limits; refuse a state outside them by more than rounding."""
+        """
+        Return the positions (n,) of the group at the beginning, moved into its limits if only rounding is beyond.
+
+        Raise RequestRefused for a state that is farther outside the limits.
+        """
         server = self._server
         positions = state.positions[server.places]
         rows = zip(

@@ -285,13 +285,17 @@ class GroupServer:
             taken[link.tip] = goal.link
 
     def _present_poses(self, solver: IkSolver, state: FullState) -> FloatArray:
-        """Return the poses (t, 4, 4) that all tips have in a state, in the base frame of the solver."""
+        """Return the pose (t, 4, 4) of each tip of a solver in a given state, in the base frame of the solver."""
         base_root = self.frames.model_in_link(solver.base_frame, state) @ state.root_pose
         poses = self.frames.links_in_root(list(solver.tip_frames), state)
         return np.array([base_root @ pose for pose in poses])
 
     def _tip_link(self, solver: IkSolver, link: str) -> _TipLink:
-        """Return the tip to which a link is fixed, with the offset, kept for later calls; refuse another link."""
+        """
+        Return the tip to which a link is fixed, and the pose of the link in the tip, from a cache.
+
+        Raise RequestRefused for a link that is not fixed to a tip.
+        """
         key = (solver.tip_frames, link)
         found = self._links.get(key)
         if found is None:

@@ -78,7 +78,7 @@ class PosedRobot:
 
     def release(self, locked_joints: Collection[str], *, free_root: bool) -> None:
         """
-        Lock some joints and the root if wanted, and unlock all other joints.
+        Lock the named joints, unlock all other joints, and lock or unlock the root.
 
         :param locked_joints: names of the joints to lock.
         :param free_root: whether the root may move.

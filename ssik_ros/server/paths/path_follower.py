@@ -127,7 +127,7 @@ class PathFollower:
         return response._replace(text=f'{response.text}{note}'.rstrip())
 
     def _cut(self, found: Found) -> Found:
-        """Return a path up to its first step above ``jump_threshold`` times the mean of the other steps."""
+        """Return a path up to its first step above ``jump_threshold`` times the mean of all other steps."""
         threshold = self._request.jump_threshold
         kept = cut_at_jump(np.array(found.points), threshold)
         if kept == len(found.points):
@@ -138,9 +138,9 @@ class PathFollower:
 
     def _may_plan(self, planning: LinePlanning) -> bool:
         """
-        Return whether the planner may run: it has time, and the group has one tip, seven variables and full poses.
+        Return whether the planner may run after the search from sample to sample has ended early.
 
-        It may not run after a cancellation.
+        It needs time and a group with one tip, seven variables and full poses. It does not run after a cancellation.
         """
         group = self._server.group
         return (
@@ -290,9 +290,10 @@ class PathFollower:
 
     def _find(self, target: FloatArray, near: FloatArray) -> SamplePostures:
         """
-        Return every posture at a pose (4, 4) in the model frame, if the solver finds all; else solutions of a search.
+        Return the postures that reach a pose (4, 4) in the model frame: all of them if the solver finds all.
 
-        The search has at most ``SEARCHES`` starts, the first one ``near`` (n,), and runs the checks itself.
+        Any other solver searches from at most ``SEARCHES`` starts, the first one ``near`` (n,). Then the collision and
+        constraint checks are part of the search.
         """
         request = self._server.make_request(
             self._solver,

@@ -55,13 +55,15 @@ def time_plan(
     settings: Mapping[str, Any],
 ) -> TimedPlan:
     """
-    Return a planned path, or its longest piece, with times; postures that repeat are left out.
+    Return a planned path with times and velocities; postures that repeat are left out.
 
-    :param plan: the plan, with one row at least.
+    If the plan failed, its positions are the longest piece that was found.
+
+    :param plan: the plan, with one posture at least.
     :param group: the planning group of the plan.
     :param limits: velocity limits (n,) and acceleration limits (n,) of the variables of the group.
     :param poses: (m, 4, 4) all waypoints.
-    :param settings: settings of the plan that differ from the defaults.
+    :param settings: settings of the plan that differ from the defaults; ``passes`` and ``tool_speed`` [m/s] are read.
     """
     columns = [group.variable_names.index(name) for name in plan.joint_names]
     velocity, acceleration = (own[columns] for own in limits)
@@ -78,7 +80,12 @@ def time_plan(
 def _least_times(
     plan: ToolPath, travels: IntArray, poses: FloatArray, speed: float | None
 ) -> FloatArray | None:
-    """Return the times (k - 1,) [s] of the steps at the tool speed, 0 for free travel; None without a speed."""
+    """
+    Return the shortest time (k - 1,) [s] of each step at the tool speed [m/s]; ``None`` without a tool speed.
+
+    The time is 0 for a free motion between passes: there the tool may have any speed. ``travels`` are the indices of
+    these steps.
+    """
     if speed is None:
         return None
     times = step_times(poses[plan.first_waypoint :][: len(plan.positions)], speed)

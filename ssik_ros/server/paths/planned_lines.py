@@ -1,11 +1,11 @@
 """
 Joint paths along sampled poses by the planner of tool paths, for arms with one redundant joint.
 
-**Problem.** The search from sample to sample knows, for such an arm, only the postures that a solver finds from the ones
-before. It ends where these reach a joint limit, though other postures of the same poses lead on.
+**Problem.** For such an arm, the search from sample to sample only knows postures that a solver finds from the postures
+before. It ends when these reach a joint limit, even if other postures of the same poses lead on.
 
 **Method.** The planner searches all samples at once, from the given posture, for the least sum of squared joint steps.
-Where no path reaches the end, a second plan ends before the first sample that none reaches.
+If no path reaches the end, a second plan covers only the samples before the first one that cannot be reached.
 """
 
 from collections.abc import Callable, Sequence

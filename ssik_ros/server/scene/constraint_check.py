@@ -112,10 +112,10 @@ class ConstraintCheck:
 
     def narrow(self, group: JointGroup, state: FullState) -> tuple[FloatArray, FloatArray] | str:
         """
-        Return lower and upper limits (n,) of a group within its joint constraints; a text if they leave no room.
+        Return the limits (n,), (n,) of a group narrowed by its joint constraints; a text if they exclude all values.
 
-        A continuous joint gets the winding of its constraint that is nearest to the seed. A joint that the group does
-        not move has to keep its constraint in the given state.
+        For a continuous joint, the constraint is moved by whole turns as near to the seed as possible. A joint outside
+        the group must satisfy its constraint in the given state, else the result is a text.
 
         :param group: the group.
         :param state: seed, and joints outside the group.

@@ -133,7 +133,7 @@ class StateReader:
 
     def unnamed(self, given: StateGiven) -> list[str]:
         """
-        Return the names of joints whose values a request does not give, without followers.
+        Return the names of joints for which a request gives no value; followers (mimic joints) are left out.
 
         :param given: values of a request by name.
         """

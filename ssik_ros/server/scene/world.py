@@ -41,9 +41,11 @@ class Surroundings(NamedTuple):
 
     def find_frame(self, name: str) -> PlacedFrame | None:
         """
-        Return the pose of an object, or of a subframe by ``object/subframe``; None for an unknown name.
+        Return the pose of an object or subframe: relative to the model frame, or to the link that carries the object.
 
-        :param name: name of the object or subframe.
+        Return None for an unknown name.
+
+        :param name: name of the object, or ``object/subframe``.
         """
         bases = [(item, '') for item in self.standing]
         for item, base in [*bases, *((c.object, c.link) for c in self.carried)]:

@@ -292,7 +292,11 @@ class TaskSetStream:
         return result, False
 
     def _damped_copy(self, damping: float) -> Environment:
-        """Return a copy of the environment whose task sets take damped steps with at least this damping."""
+        """
+        Return a copy of the environment in which all task sets take damped steps.
+
+        The damping of a task set is ``damping``, or its own damping if that is larger.
+        """
         twin = self.world.copy()
         for task_set in self.task_sets:
             own = twin.task_sets[task_set.name]

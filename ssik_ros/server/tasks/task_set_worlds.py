@@ -54,7 +54,9 @@ class TaskSetWorlds:
     @contextmanager
     def lent(self, positions: FloatArray) -> Iterator[Environment]:
         """
-        Lend an environment with its joints at a full state and its frames at the poses of the file.
+        Context manager: yield an environment whose joints are at a full state, and whose frames are as in the file.
+
+        No other thread uses it until the context ends.
 
         :param positions: (nq,) full state of the robot; values outside limits are set to the limits.
         """
