@@ -114,10 +114,10 @@ def refine(lu, pivots, x):
 @kernel
 def write_inverse_distances(out, lu, pivots, sine, cosine, q, x):
     """
-    Write a matrix whose eigenvalues are the inverse distances of the nearby roots from an angle of joint k.
+    Write a matrix that tells how far the nearby roots are from an angle of joint k.
 
     The matrix is inv(M) D, with the value M and the derivative D of the twelve equations. A root is at the angle minus
-    1 / eigenvalue, to first order.
+    1 / eigenvalue [rad], to first order.
 
     :param out: (12, 12) out.
     :param lu, pivots: of :func:`factorise_equations` at this angle.

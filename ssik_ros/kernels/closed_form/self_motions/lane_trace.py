@@ -207,9 +207,11 @@ def _open(knots, ints, reals, target, seeds, is_done, free, work):
 @kernel
 def _begin(run, lane):
     """
-    Let an idle lane start a new curve at a given posture that is on no curve yet; return False if there is none.
+    Let an idle lane start a new curve at a given posture that is on no curve yet.
 
     The mark of the posture in ``is_done`` becomes FOLLOWED plus the index of the new curve.
+
+    :returns: False if all given postures are on a curve already.
     """
     c, is_done, count = run.own.curve, run.own.is_done, run.own.seeds.shape[0]
     curve = 0
@@ -237,7 +239,7 @@ def _take_second(run, lane):
     """
     Let an idle lane follow the second direction of some curve that only one lane follows.
 
-    :returns: False if there is no such curve.
+    :returns: False if all curves have both directions followed already.
     """
     for curve in range(LANES):
         if run.curves[curve, SEED] != NONE and run.curves[curve, WAYS + 1] == OPEN:

@@ -339,9 +339,9 @@ def first_beyond(run, row, width, miss):
     :param row: row of the first knot of the segment.
     :param width: length of the segment.
     :param miss: error of the prediction of its last knot.
-    :returns: (joint, side, share, is_peak). ``joint`` is -1 if there is none; ``side`` is 1 for an upper limit, -1 for
-        a lower limit; ``share`` is the place on the segment, 0 to 1; ``is_peak`` is True if the joint only turns back
-        near the limit.
+    :returns: (joint, side, share, is_peak). ``joint`` is -1 if no joint comes near a limit; ``side`` is 1 for an upper
+        limit, -1 for a lower limit; ``share`` is the place on the segment, 0 to 1; ``is_peak`` is True if the joint
+        only turns back near the limit.
     """
     knots, c, new = run.knots, run.curve, row + 1
     found, found_side, least, is_peak = -1, 1.0, 2.0, False

@@ -116,7 +116,7 @@ class Place(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """Bounds on the pose error of solutions, and what selects the point that represents a curve of solutions."""
+    """Bounds on the pose error of solutions, and criteria for the point that represents a curve of solutions."""
 
     exact: float
     """Frobenius norm of FK - T that rounding causes."""
