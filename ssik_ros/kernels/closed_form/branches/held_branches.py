@@ -56,7 +56,7 @@ AREA = TARGET + 12
 @inline_kernel
 def place_size(n):
     """
-    Return the size of a place, in numbers.
+    Return how many numbers a place takes in the flat table of places; a place stores the branches at one held value.
 
     :param n: number of joints.
     """
@@ -66,7 +66,7 @@ def place_size(n):
 @inline_kernel
 def ranges_size(n):
     """
-    Return the size of the ranges of :func:`write_ranges`, in numbers.
+    Return how many numbers :func:`write_ranges` writes about the ranges of n joints.
 
     :param n: number of joints.
     """
@@ -76,7 +76,9 @@ def ranges_size(n):
 @inline_kernel
 def waiting_size(n, capacity):
     """
-    Return the size of the table of candidates that wait for certification: their number, then rows.
+    Return how many numbers the table of candidates that wait for certification needs.
+
+    It has their number, then for each candidate its joint values and the index of its place.
 
     :param n: number of joints.
     :param capacity: largest number of waiting candidates; more are dropped.

@@ -179,7 +179,9 @@ def search(
 @inline_kernel
 def open_scratch(n, wanted, capacity, scratch):
     """
-    Return three views of the scratch: ranges of the joints, extra values, candidates that wait for certification.
+    Return three views of the scratch: ranges of the joints, extra values of the held joint, waiting candidates.
+
+    The candidates wait for certification; see :func:`held_branches.keep_place` for their table.
 
     :param n, wanted, capacity: as for :func:`scratch_size`.
     :param scratch: scratch of the search.

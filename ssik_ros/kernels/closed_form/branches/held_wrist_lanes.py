@@ -71,7 +71,11 @@ def column_of(branch, column):
 
 @inline_kernel
 def _load_target(scratch):
-    """Return the eight targets in the scratch as twelve values of lanes: rotation row by row, then translation."""
+    """
+    Return the eight targets of the free joints as a tuple of twelve lanes: rotation row by row, then translation.
+
+    :param scratch: (SCRATCH,) after :func:`write_targets`.
+    """
     return (
         lanes.load(scratch, TARGET),
         lanes.load(scratch, TARGET + LANES),
@@ -146,7 +150,12 @@ def _store_angle(scratch, arm, joint, y, x):
 
 @inline_kernel
 def _load_angle(scratch, arm, joint):
-    """Return sine and cosine of joint 0 to 2 of arm posture ``arm``, one lane for each value of the held joint."""
+    """
+    Return (sine, cosine) of one joint in an arm posture, each with a lane for each value of the held joint.
+
+    :param arm: index of the posture of the first three joints, 0 to 3.
+    :param joint: index of the joint, 0 to 2.
+    """
     start = ARMS + (arm * ARM + 3 * joint) * LANES
     return lanes.load(scratch, start + LANES), lanes.load(scratch, start + 2 * LANES)
 

@@ -109,7 +109,7 @@ AT_CERTIFICATION = after(AT_CLASS, 0, candidates.SCRATCH)
 
 def plan_size(n: int) -> int:
     """
-    Return the number of real numbers in the plan of a chain.
+    Return how many real numbers the plan of a chain has; integers are stored in another array.
 
     :param n: number of joints.
     """
@@ -246,27 +246,27 @@ def candidates_of(run):
 
 @inline_kernel
 def class_scratch(run):
-    """Return a view (candidates.SCRATCH,) of the scratch of the closed form."""
+    """Return a view (candidates.SCRATCH,) of the part of a search's scratch that the closed form of the class uses."""
     return vector(run.work, at(AT_CLASS, run.ints[N]), candidates.SCRATCH)
 
 
 @inline_kernel
 def certification_scratch(run):
-    """Return a view of the scratch that certification and refinement use."""
+    """Return a view of the part of a search's scratch that certification and refinement use."""
     n = run.ints[N]
     return vector(run.work, at(AT_CERTIFICATION, n), singular_refinement.scratch_size(n))
 
 
 @inline_kernel
 def _candidate(run):
-    """Return a view (n,) of the candidate that is being certified."""
+    """Return a view (n,) of the current candidate: the joint values that are being certified."""
     n = run.ints[N]
     return vector(run.work, at(AT_CANDIDATE, n), n)
 
 
 @inline_kernel
 def _area_of(run):
-    """Return a view of the area for eight candidates, laid out as in :mod:`lane_pipeline`."""
+    """Return a view of the part of the scratch in which eight candidates are measured, see :mod:`lane_pipeline`."""
     n = run.ints[N]
     return vector(run.work, _area(n), lane_pipeline.area_size(n))
 

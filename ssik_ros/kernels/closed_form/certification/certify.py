@@ -117,7 +117,7 @@ def residual(pose, target):
 @inline_kernel
 def rounding(target):
     """
-    Return the pose error that rounding alone may cause at a target (12,), as a Frobenius norm of FK - T.
+    Return the pose error that rounding may cause at a target (12,), as a Frobenius norm of FK - T.
 
     Newton steps gain nothing below this error.
     """
@@ -175,7 +175,7 @@ def _solve_regular(system, m):
     :param system: (m, m + 1 or more) matrix, then the right-hand side, which becomes the solution; further columns are
         ignored.
     :param m: number of equations.
-    :returns: False if a pivot is too small; then there is no solution.
+    :returns: False if a pivot is too small; then the system holds no usable solution.
     """
     largest = 0.0
     for i in range(m):

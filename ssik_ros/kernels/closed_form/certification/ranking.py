@@ -79,7 +79,7 @@ def _place_beside_limits(value, lower, upper, wish, near):
 @inline_kernel
 def _wrap(value, slides):
     """
-    Return the value of a revolute joint wrapped to (-pi, pi], and that of a prismatic joint unchanged.
+    Return a joint value: wrapped to (-pi, pi] for a revolute joint, unchanged for a prismatic joint.
 
     :param slides: True for a prismatic joint.
     """

@@ -58,9 +58,9 @@ def _range_of_windings(value, lower, upper):
 @kernel
 def count_windings(sizes, branches, lower, upper, slides):
     """
-    Write how many windings of each joint of each branch are within limits; 1 for a joint without windings.
+    Write for each joint of each branch at how many values within the limits it takes the same angle.
 
-    :param sizes: (b, n) out.
+    :param sizes: (b, n) out: at least 1, also for prismatic joints and joints without windings.
     :param branches: (b, n) joint values, within limits [rad or m].
     :param lower, upper: (n,) limits; may be infinite.
     :param slides: bit mask of the prismatic joints, see :mod:`chain`.

@@ -69,7 +69,9 @@ def write_six(out_axes, out_points, axes, points, n, held, moved, is_reversed):
 @inline_kernel
 def free_slides(slides, n, held, is_reversed):
     """
-    Return a bit mask of the prismatic joints among the free joints, in the order of the class.
+    Return a bit mask of the prismatic joints among the free joints, which are all but the held joint.
+
+    Bit i belongs to free joint i in the order of the class.
 
     :param slides: bit mask of the prismatic joints of the chain.
     :param n: number of joints.
@@ -171,7 +173,7 @@ def write_candidates(
 @kernel
 def put_in_order(out, count, n, held, value, is_reversed):
     """
-    Sort the free joints of each row into the order of the chain and insert the held joint, in place.
+    Turn rows of free joints, in place, into rows of the whole chain: restore the order and insert the held joint.
 
     :param out: (count or more, n) rows; the first columns have the values of the free joints.
     :param count: number of rows.

@@ -42,7 +42,7 @@ ROWS = 6
 @inline_kernel
 def area_size(n):
     """
-    Return the size of the area of eight candidates, in numbers.
+    Return how many numbers an area needs, the array in which eight candidates are measured at once.
 
     :param n: number of joints.
     """
@@ -65,9 +65,9 @@ def row_of(n, what):
 @inline_kernel
 def read_candidates(area, rows, start, count, n):
     """
-    Write candidates into an area; the last candidate fills unused lanes.
+    Copy the joint values of up to eight candidates into an area, joint by joint; the last one fills unused lanes.
 
-    :param area: (area_size(n),).
+    :param area: (area_size(n),) out: eight numbers for each joint.
     :param rows: (., n) candidates.
     :param start: index of the first candidate to read.
     :param count: number of candidates, up to eight.

@@ -172,9 +172,11 @@ def _begin_cells(queue, spread, arm):
 @kernel
 def _take(items, queue, first, count):
     """
-    Write eight cells of the queue, from cell ``first`` on, into ``items``, one in each lane.
+    Copy up to eight cells from the queue into ``items``, one in each lane.
 
     :param items: (ITEMS,) out, laid out as :class:`held_ranges.Cells`.
+    :param queue: table of cells.
+    :param first: index of the first cell to copy.
     :param count: number of cells, at most eight; the last one fills unused lanes.
     """
     for lane in range(LANES):

@@ -40,8 +40,8 @@ def outer_equations(arm):
     Return the coefficients of joint 5 in the two equations of joints 1 and 5, which do not depend on the pose.
 
     :param arm: :class:`pose_lanes.CountedArm`.
-    :returns: four coefficients of cos q5 and sin q5, equation by equation, those of the first equation in units of the
-        arm; constant of the first equation [m]; constant of the second.
+    :returns: four coefficients of cos q5 and sin q5, equation by equation; constant of the first equation [m];
+        constant of the second. The first equation's coefficients are in units of the arm.
     """
     h, h5, h6 = triple(arm.axes, 1), triple(arm.axes, 4), triple(arm.axes, 5)
     o5, o6 = triple(arm.points, 4), triple(arm.points, 5)

@@ -80,7 +80,7 @@ def _length_unit(points):
 @kernel
 def prepare_cut(out, axes, points, cut, work):
     """
-    Write what :func:`general_6r.solve_cut` needs of a chain whose loop is cut at one joint.
+    Write the constants of a chain whose loop is cut at one joint, for :func:`general_6r.solve_cut`.
 
     :param out: (CUT,) out: length unit, joint, whether the loop is reversed, motions between the frames of the joints;
         also the elimination if it does not depend on the target.

@@ -427,8 +427,8 @@ def write_companion(out, sine, cosine, one, counts, c, s, scratch):
     :param counts: of the :class:`Elimination`.
     :param c, s: cosine and sine of the origin.
     :param scratch: (12 WIDTH + 9,).
-    :returns: number of rows of the matrix, and its largest entry; (0, inf) if there is no matrix, because the leading
-        coefficients are singular at this origin.
+    :returns: number of rows of the matrix, and its largest entry; (0, inf) if the leading coefficients are singular at
+        this origin, so that no matrix exists.
     """
     pairs, quadratic, constant = int(counts[0]), int(counts[1]), int(counts[2])
     linear, second = 4 * pairs, 2 * quadratic

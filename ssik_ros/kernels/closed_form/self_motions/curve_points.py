@@ -202,7 +202,7 @@ def solve_there(c, q, aim):
     :param c: from :func:`open_curve`; ``c.row`` (7,) is the seventh equation, row . q = aim.
     :param q: (7,) the posture.
     :param aim: wanted value of ``row . q``.
-    :returns: determinant of [J; row], with the Jacobian J; 0 if the equations are singular, then there is no step.
+    :returns: determinant of [J; row], with the Jacobian J; 0 if the equations are singular, then neither is written.
     """
     certify.evaluate(c.axes, c.points, c.home, N, c.slides, q, c.screws, c.pose)
     certify.write_system(c.system, c.screws, c.slides, c.free, N, c.pose, c.target, 1.0)

@@ -135,7 +135,13 @@ def descend(rows, ints, reals, target, free, work):
 
 @inline_kernel
 def _begin(c, numbers, lane, posture):
-    """Put a posture (7,) into a lane of ``numbers``, with a seventh equation that keeps the value of the held joint."""
+    """
+    Let a lane start its Newton steps at a posture; the first step keeps the value of the held joint.
+
+    :param numbers: (lane_points.numbers_size(),) out: posture and seventh equation of the lane.
+    :param lane: index of the lane, 0 to 7.
+    :param posture: (7,) the start.
+    """
     for k in range(N):
         lp.set_number(numbers, lp.Q + k, lane, posture[k])
         lp.set_number(numbers, lp.ROW + k, lane, 1.0 if k == c.held else 0.0)

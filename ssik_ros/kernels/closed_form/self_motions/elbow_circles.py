@@ -533,7 +533,9 @@ def _images_inside(run, knot):
 @inline_kernel
 def _flip_of(image, joint):
     """
-    Return 1 if an image has the other posture of the joint's side of the arm, else 0.
+    Return 1 if the shoulder or wrist that a joint belongs to is in its other posture in an image, else 0.
+
+    An image is the curve of an arm's elbow circle with one of two postures of shoulder and of wrist.
 
     :param image: bit 0 is 1 for the other posture of the shoulder, bit 1 for the other posture of the wrist.
     :param joint: index of the joint; 0 to 3 belong to the shoulder, 4 to 6 to the wrist.

@@ -108,7 +108,7 @@ def _write_folds(c, q, out, fold_at, knots, rows, state, numbers):
 
     :param c, q: a :class:`curve_points.Curve`, and (7,) scratch.
     :param out: (., segments.COLUMNS) knots.
-    :param fold_at: (k,) out: row in ``out`` of the fold between a knot and the next; -1 if there is no fold.
+    :param fold_at: (k,) out: row in ``out`` of the fold between a knot and the next; -1 without a fold.
     :param knots: (k, segments.COLUMNS) knots of all curves.
     :param rows: (c,) number of knots of each curve.
     :param state, numbers: scratch of eight segments.
@@ -312,7 +312,7 @@ def _beginning(fold_at, knots, first, last):
 @inline_kernel
 def _put(out, at, fold_at, knots, item, first, last, lap):
     """
-    Copy an item of a curve into row ``at`` of ``out``; return its arc length.
+    Copy a knot or a fold of a curve into row ``at`` of ``out``; return its arc length [rad].
 
     :param out: knots of the split curves; its end has the knots of the folds.
     :param fold_at, knots: row of the fold after each knot, or -1; knots of all curves.

@@ -79,7 +79,14 @@ def write_inside(out, knots, ints, reals, target, free, work):
 
 @inline_kernel
 def _winding(c, k, value, near):
-    """Return the winding of a joint's value nearest to ``near``; prismatic joints keep their value."""
+    """
+    Return the winding of a joint value nearest to ``near``: the value plus a multiple of 2 pi.
+
+    The value of a prismatic joint stays unchanged.
+
+    :param c: a :class:`curve_points.Curve`, which knows the prismatic joints.
+    :param k: index of the joint.
+    """
     return value if is_slide(c.slides, k) else joint_values.winding(value, near)
 
 

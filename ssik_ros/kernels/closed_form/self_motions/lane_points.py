@@ -90,7 +90,12 @@ def set_number(numbers, row, lane, value):
 
 @inline_kernel
 def take_step(numbers, lane):
-    """Add the Newton step of a lane to its posture, in place; other lanes do not move."""
+    """
+    Add the Newton step of a lane to its posture Q, in place; other lanes do not move.
+
+    :param numbers: (numbers_size(),) after :func:`solve_there`.
+    :param lane: index of the posture, 0 to 7.
+    """
     for k in range(N):
         numbers[LANES * (Q + k) + lane] += numbers[LANES * (STEP + k) + lane]
 

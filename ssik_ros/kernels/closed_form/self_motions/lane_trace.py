@@ -127,7 +127,8 @@ def follow(knots, heads, ints, reals, target, seeds, is_done, free, work):
     :param ints, reals: the plan of seven joints with the limits.
     :param target: (12,) pose of the tip: rotation row by row, then translation.
     :param seeds: (m, 7) given postures; those that do not reach the pose give no curve.
-    :param is_done: (m,) integers: 0 for postures to follow in; 1 for postures that a curve has passed out.
+    :param is_done: (m,) integers, in and out. The caller sets 0 for postures to follow; the kernel sets 1 for postures
+        that a curve has passed or that do not reach the pose.
     :param free: (7,) indices of the joints: 0 to 6.
     :param work: (scratch_size(len(seeds)),) scratch.
     """

@@ -158,7 +158,11 @@ def prove(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work):
 
 @inline_kernel
 def _open(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work):
-    """Return the arrays in the scratch as :class:`Proving`, with every lane idle; set ``is_on`` to 0."""
+    """
+    Return a :class:`Proving` of views of the scratch, with every lane idle; ``is_on`` is set to 0.
+
+    Arguments are as for :func:`prove`.
+    """
     c = cp.open_curve(ints, reals, target, free, work)
     at = cp.scratch_size()
     q, state = vector(work, at, N), matrix(work, at + N, LANES, STATE)
@@ -312,10 +316,12 @@ def _come_closer(run, lane):
 @kernel
 def _is_joined(run, lane, reach, low):
     """
-    Return whether a lane's last ball and a new ball at its posture are proved to share their arc of solutions.
+    Return whether the last ball of a lane and a new ball at its posture are proved to contain parts of the same curve.
 
-    :param reach: radius of the new ball.
-    :param low: largest distance of a solution from the centre of the new ball.
+    In each ball the solutions form one arc; both balls must share a solution.
+
+    :param reach: radius of the new ball [rad].
+    :param low: largest distance of a solution from the centre of the new ball [rad].
     """
     state, numbers = run.state[lane], run.numbers
     half, straight, ahead = 0.5 * state[INVERSE_KAPPA], 0.0, 0.0

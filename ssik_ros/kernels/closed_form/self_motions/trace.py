@@ -219,7 +219,10 @@ def _follow(run, first, sign):
 @inline_kernel
 def next_step(step, miss):
     """
-    Return the length of the next step after an accepted step [rad].
+    Return the length of the next step along a curve [rad].
+
+    It is longer if the last prediction was more exact than WANTED_PREDICTION_MISS, otherwise shorter, and at most
+    LONGEST_ARC_STEP.
 
     :param step: length of the accepted step.
     :param miss: distance of its prediction from the curve.
@@ -399,7 +402,12 @@ def _insert_crossing(run, row):
 
 @kernel
 def _determinant_at(run, row, width, share):
-    """Return the determinant of [J; tangent] at a share of the cubic after ``row``; 0 if the equations are singular."""
+    """
+    Return the determinant of [J; tangent] at a place between knots ``row`` and ``row + 1``; 0 if it is singular.
+
+    :param width: length of the segment between both knots.
+    :param share: place on the segment's cubic, from 0 to 1.
+    """
     c = run.curve
     segments.write_point(run.q, run.knots, row, row + 1, width, share)
     segments.write_slope(c.row, run.knots, row, row + 1, width, share)

@@ -91,7 +91,7 @@ def find_nearest(
 
 @kernel
 def _others_have_limits(moving, swept, lower, upper):
-    """Return whether all joints have finite limits, except for ``moving`` and ``swept``, which may lack them."""
+    """Return whether all joints except ``moving`` and ``swept`` have two finite limits."""
     found = True
     for v in range(lower.shape[0]):
         is_limited = math.isfinite(lower[v]) and math.isfinite(upper[v])

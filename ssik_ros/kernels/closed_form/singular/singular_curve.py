@@ -285,7 +285,14 @@ def examine(q, along, aim, exact, scratch):
 
 @kernel
 def _write_tangent(along, q, aim, scratch):
-    """Replace ``along`` (6,), a direction in the free joints near the tangent, by the unit tangent at q."""
+    """
+    Replace a direction near the tangent of a curve of solutions by the unit tangent at q.
+
+    :param along: (6,) direction in the free joints in, unit tangent out.
+    :param q: (n,) a posture on the curve.
+    :param aim: a :class:`singular_refinement.Aim`: chain, joints that may move, and target.
+    :param scratch: (sr.scratch_size(n),) scratch.
+    """
     room, count = sr.view_scratch(scratch, aim.n), aim.moving
     normal = room.normal
     sr.write_equations(room.system, q, aim, scratch)

@@ -202,14 +202,20 @@ def _is_known(rows, kept, q, aim, same):
 
 @inline_kernel
 def _trace(place, curve, n):
-    """Return a view (MOST_STRIDES + 1, n) of the points of curve number ``curve`` in ``place``."""
+    """
+    Return a view (MOST_STRIDES + 1, n) of the stored points of one curve of solutions.
+
+    :param place: a :class:`Place`.
+    :param curve: index of the curve.
+    :param n: number of joints.
+    """
     rows = sc.MOST_STRIDES + 1
     return matrix(place.traces, curve * rows * n, rows, n)
 
 
 @kernel
 def _is_on_curve(place, curves, q, aim):
-    """Return whether the posture q lies on one of the first ``curves`` followed curves in ``place``."""
+    """Return whether the posture q lies on one of the first ``curves`` curves of solutions in ``place``."""
     for curve in range(curves):
         if sc.is_on_trace(_trace(place, curve, aim.n), int(place.strides[curve]), q, aim):
             return True
@@ -350,7 +356,9 @@ def are_regular(rows, count, aim, scratch):
 @kernel
 def _take(place, kept, curves, aim, choice):
     """
-    Classify the solution in ``place.q``, and add it, or the point that represents its curve, to the solutions.
+    Classify the solution in ``place.q``, and add it to the solutions unless it is known already.
+
+    If it is a point of a curve of solutions, the point that represents this curve is added instead.
 
     :param kept, curves: numbers of solutions and of curves before.
     :param aim, choice: chain and target; criteria, see :class:`Choice`.

@@ -63,7 +63,11 @@ NORMAL, VALUES, VECTORS, BEST, END = (7, 96), (7, 138), (7, 144), (7, 180), (8, 
 
 
 class Aim(NamedTuple):
-    """The problem of a refinement: a chain, which of its joints may move, and the pose that the tip has to reach."""
+    """
+    The problem of a refinement: a chain, which of its joints may move, and the pose that the tip has to reach.
+
+    The first ``moving`` entries of ``free`` are the joints that may move; lengths are divided by ``unit`` [m].
+    """
 
     axes: np.ndarray
     """(3 n,) unit directions."""
