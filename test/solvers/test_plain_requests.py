@@ -12,7 +12,7 @@ from ssik_ros import Manipulator
 from ssik_ros.errors import InvalidOption, RequestError
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause, IkStatus
-from ssik_ros.solvers.auto import solver as auto_solver
+from ssik_ros.solvers.auto import methods as group_methods
 from ssik_ros.solvers.registry import create_solver
 
 NAMES = ('ur5e', 'jaco2', 'panda')
@@ -231,7 +231,7 @@ def test_poses_beyond_an_edge_but_within_tolerance_of_it_are_reached(name):
 
 @pytest.mark.parametrize('has_seed', [True, False])
 def test_what_no_start_finds_the_closed_form_answers(has_seed, monkeypatch):
-    monkeypatch.setattr(auto_solver, 'FEW_STARTS', 1)
+    monkeypatch.setattr(group_methods, 'FEW_STARTS', 1)
     arm = Manipulator.from_prebuilt('jaco2')
     robot, group = arm.robot, arm.group
     one_start = create_solver('ssik_ros/Auto', robot, group)

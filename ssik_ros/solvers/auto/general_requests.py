@@ -1,0 +1,183 @@
+"""
+General requests: the methods of the policy in order, each with the time that the ones before have left.
+
+The fast path for plain requests hands over the requests that it does not take or does not solve.
+"""
+
+import dataclasses
+import time
+
+from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.results import Cause, IkResult, IkStatus
+from ssik_ros.solvers.auto.methods import GroupMethods
+from ssik_ros.solvers.auto.plain_requests import AT_THE_EDGE
+from ssik_ros.solvers.auto.policy import SolveMethod
+from ssik_ros.solvers.closed_form.solver import AnalyticSolver
+
+LAST_TRY = 0.05
+"""Least time for a try that begins at the limits, which no clock ends [s]."""
+
+
+class GeneralRequests:
+    """Solves any request by the methods of one group; several threads may call it at once."""
+
+    def __init__(self, methods: GroupMethods) -> None:
+        """
+        Keep the methods.
+
+        :param methods: closed form and searches of the group.
+        """
+        self._methods = methods
+
+    def solve(
+        self, request: SolveRequest, tried: IkResult | None = None, began: float | None = None
+    ) -> IkResult:
+        """
+        Return the result of any request.
+
+        :param request: the request.
+        :param tried: result of the fast path; None if the fast path has not run.
+        :param began: monotonic time at which the fast path began, if the request has a budget [s]; None means now.
+        """
+        group = self._methods
+        began = time.monotonic() if began is None else began
+        if tried is not None and (group.is_complete or _is_final(tried)):
+            return tried
+        methods, stop = group.for_request(request), _Deadline(request, began)
+        if methods[0] == SolveMethod.POSE_IK:
+            return group.pose_ik.solve(request)
+        if group.closed_form is None or SolveMethod.CLOSED_FORM not in methods:
+            return self._search_only(request, tried, stop)
+        if tried is None and methods[0] == SolveMethod.SEARCH:
+            tried = group.first_starts.solve(request)
+            if _is_final(tried):
+                return tried
+        return self._use_closed_form(group.closed_form, request, tried, stop)
+
+    def _search_only(
+        self, request: SolveRequest, tried: IkResult | None, stop: '_Deadline'
+    ) -> IkResult:
+        """
+        Return the result of a search without the closed form. Long searches run in PoseIK, which waits for free slots.
+
+        :param tried: result of the first starts; None if they have not run yet.
+        """
+        group = self._methods
+        if tried is None:
+            many = group.first_starts if group.closed_form is None else group.more_starts
+            tried = many.solve(request)
+        is_hopeless = tried.cause == Cause.NOT_FOUND and not group.has_unusual_size
+        if _is_final(tried) or is_hopeless or group.closed_form is not None:
+            return tried
+        left = stop.remaining(request)
+        if left is None:
+            return tried._replace(cause=Cause.DEADLINE, clock_ended=True)
+        result = group.pose_ik.solve(left)
+        if _is_final(result) or not stop.leaves(LAST_TRY):
+            return result
+        return group.edges.solve(request, result, group.tolerance(request))
+
+    def _use_closed_form(
+        self,
+        closed_form: AnalyticSolver,
+        request: SolveRequest,
+        tried: IkResult | None,
+        stop: '_Deadline',
+    ) -> IkResult:
+        """
+        Return the result of the closed form or, if it has no solution, of more starts of the search.
+
+        :param tried: result of the first starts; None if the closed form comes first.
+        """
+        group = self._methods
+        # If all first starts got stuck, sampling a joint takes longer and hardly ever finds a solution.
+        is_stuck = tried is not None and tried.cause == Cause.NOT_FOUND
+        is_hopeless = is_stuck and not (group.is_complete or group.has_unusual_size)
+        if tried is not None and is_hopeless and closed_form.arm.plan.held >= 0:
+            return tried
+        exact = closed_form.solve(request)
+        if exact.status == IkStatus.REFUSED or _is_within(exact, group.tolerance(request)):
+            return exact
+        if tried is not None and is_hopeless:
+            return self._with_nearest(exact, tried, request) if exact.is_proved else tried
+        if group.is_complete and (tried is not None or exact.cause == Cause.VALIDATION):
+            return exact if tried is None else self._with_nearest(exact, tried, request)
+        left = stop.remaining(request)
+        if left is None:
+            return _unsolved(exact, Cause.DEADLINE)
+        more = group.starts_at_the_edge if group.is_complete else group.more_starts
+        result = more.solve(left)
+        if result.solved or result.clock_ended or exact.solved:
+            return result
+        return self._with_nearest(exact, result, request) if group.is_complete else result
+
+    def _with_nearest(
+        self, exact: IkResult, searched: IkResult, request: SolveRequest
+    ) -> IkResult:
+        """
+        Return the result ``exact`` of a closed form with the nearest posture of the search ``searched``.
+
+        The exact pose has no branch. If a search has nearly met the tolerance, this proves nothing for poses within it.
+        """
+        cause, searches = exact.cause, exact.searches
+        is_near = searched.residual <= AT_THE_EDGE * self._methods.tolerance(request)
+        if cause == Cause.UNREACHABLE and is_near:
+            cause, searches = Cause.NOT_FOUND, searched.searches
+        return exact._replace(
+            cause=cause,
+            nearest=searched.nearest,
+            residual=searched.residual,
+            iterations=searched.iterations,
+            searches=searches,
+        )
+
+
+class _Deadline:
+    """The deadline of a request, shared by several solvers."""
+
+    def __init__(self, request: SolveRequest, began: float) -> None:
+        """Set the deadline of a request that began at the monotonic time ``began`` [s]; a timeout of 0 sets none."""
+        timeout = request.timeout
+        self._is_set = timeout is not None and timeout > 0.0
+        self._stop = began + (timeout or 0.0)
+
+    def leaves(self, seconds: float) -> bool:
+        """Return whether at least ``seconds`` are left until the deadline [s]; True without a deadline."""
+        return not self._is_set or self._stop - time.monotonic() >= seconds
+
+    def remaining(self, request: SolveRequest) -> SolveRequest | None:
+        """Return the request with the time left; None if no time is left or the caller has cancelled."""
+        if request.cancel is not None and request.cancel[0]:
+            return None
+        if not self._is_set:
+            return request
+        left = self._stop - time.monotonic()
+        return dataclasses.replace(request, timeout=left) if left > 0.0 else None
+
+
+def _is_final(result: IkResult) -> bool:
+    """Return whether no other method can change the result."""
+    return (
+        result.solved
+        or result.is_proved
+        or result.clock_ended
+        or result.status == IkStatus.REFUSED
+    )
+
+
+def _is_within(result: IkResult, tolerance: float) -> bool:
+    """Return whether a result is within a tolerance, which may be tighter than the closed form's."""
+    return result.solved and result.residual <= tolerance
+
+
+def _unsolved(result: IkResult, cause: Cause) -> IkResult:
+    """Return a copy of a result without its solutions, with a cause, as ended by the clock."""
+    nearest = result.q if result.nearest is None else result.nearest
+    return result._replace(
+        status=IkStatus.UNSOLVED,
+        cause=cause,
+        solutions=result.solutions[:0],
+        errors=result.errors[:0],
+        nearest=nearest,
+        clock_ended=True,
+    )

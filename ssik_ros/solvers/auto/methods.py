@@ -1,0 +1,172 @@
+"""
+The methods of one group: its closed form, its searches and PoseIK, and the policy that chooses among them.
+
+A method that few requests need is made when it is needed first.
+"""
+
+import functools
+import math
+
+import numpy as np
+
+from ssik_ros.errors import counted
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.model.serial_chain import LEAST_USUAL, MOST_USUAL
+from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.problem.problem import position_rows, Rows
+from ssik_ros.solvers.auto.limit_edges import LimitEdges
+from ssik_ros.solvers.auto.policy import (
+    choose,
+    find_closed_form,
+    Knowledge,
+    knowledge_of_arm,
+    ONLY_OF_POSE_IK,
+    SolveMethod,
+    Wanted,
+)
+from ssik_ros.solvers.closed_form.solver import AnalyticSolver
+from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
+from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver
+from ssik_ros.solvers.search.settings import SearchSettings
+from ssik_ros.solvers.search.solver import SearchSolver
+
+NAME = 'ssik_ros/Auto'
+FEW_STARTS = 16
+"""Starts of the search before a slow complete closed form. Fewer than three poses of a thousand need more starts."""
+STARTS_AT_THE_EDGE = 8
+"""Starts for a pose that a complete closed form does not reach: the pose may be reachable within the tolerance."""
+MANY_STARTS = 100
+"""Starts of a search without a complete closed form. If all of them get stuck, more starts seldom help."""
+SECOND_SEQUENCE = 1
+"""Seed of the second sequence of starts, which does not repeat the first one."""
+
+
+class GroupMethods:
+    """The methods of one group; several threads may use them at once."""
+
+    def __init__(
+        self, robot: RobotModel, group: JointGroup, options: PoseIkOptions, *, position_only: bool
+    ) -> None:
+        """
+        Find the closed form of the chain, if it has one, and prepare the first search.
+
+        :param robot: the robot.
+        :param group: one of its groups.
+        :param options: parameters.
+        :param position_only: leave the orientation of targets free.
+        """
+        self.robot, self.group, self.options = robot, group, options
+        self.position_only = position_only
+        is_nearest = options.solve_mode == 'optimize_distance'
+        self.wanted = Wanted.NEAREST if is_nearest else Wanted.ONE
+        """Which solution the parameters ask for."""
+        defaults = PoseIkOptions()
+        self._tuned = [
+            name for name in ONLY_OF_POSE_IK if getattr(options, name) != getattr(defaults, name)
+        ]
+        self.closed_form, self.why_no_closed_form = self._find_closed_form()
+        self.knowledge = (
+            Knowledge.NOTHING
+            if self.closed_form is None
+            else knowledge_of_arm(self.closed_form.arm)
+        )
+        """The knowledge that the closed form has of the branches of a pose."""
+        self.usual = choose(self.knowledge, self.wanted, is_tuned=bool(self._tuned))
+        """The methods for a request of one solution without locked joints, in the order in which they are tried."""
+        self.first_starts = self._search(self._count_first_starts(), 0)
+        """The search before the closed form, or after a fast closed form."""
+
+    def _find_closed_form(self) -> tuple[AnalyticSolver | None, str]:
+        """Return the closed form and an empty text, or None and the reason why it cannot be used."""
+        if self._tuned:
+            return None, f'{", ".join(self._tuned)} given, which PoseIK alone knows'
+        if self.position_only:
+            return None, 'the orientation is left free'
+        if len(self.group.tips) != 1:
+            return None, counted(len(self.group.tips), 'tip')
+        return find_closed_form(lambda: AnalyticSolver(self.robot, self.group, name=NAME))
+
+    def _search(self, starts: int, sequence: int) -> SearchSolver:
+        """Return Levenberg-Marquardt with at most ``starts`` starts; ``sequence`` is their seed, 0 for the default."""
+        return SearchSolver(
+            self.robot,
+            self.group,
+            SearchSettings(
+                tolerance=self.options.target_tolerance, slimit=starts, seed=sequence or None
+            ),
+            name=NAME,
+            rows=position_rows() if self.position_only else Rows(),
+        )
+
+    def _count_first_starts(self) -> int:
+        """Return the number of starts before the closed form, or after a fast closed form."""
+        if self.knowledge == Knowledge.ALL_AT_ONCE:
+            return STARTS_AT_THE_EDGE
+        return FEW_STARTS if self.is_complete else MANY_STARTS
+
+    @functools.cached_property
+    def has_unusual_size(self) -> bool:
+        """Return whether metres and radians differ so much in size that starts of an arm may all get stuck."""
+        reach = self.first_starts.problem.reach
+        return math.isfinite(reach) and not LEAST_USUAL <= reach <= MOST_USUAL
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether the closed form finds every branch of any pose: then an empty result is a proof."""
+        return self.knowledge >= Knowledge.ALL
+
+    @property
+    def uses_pose_ik(self) -> bool:
+        """Return whether PoseIK solves every request."""
+        return self.usual[0] == SolveMethod.POSE_IK
+
+    @functools.cached_property
+    def pose_ik(self) -> PoseIkSolver:
+        """Return PoseIK with the parameters of this solver."""
+        solver = PoseIkSolver(
+            self.robot, self.group, self.options, position_only=self.position_only
+        )
+        solver.name = NAME
+        return solver
+
+    @functools.cached_property
+    def edges(self) -> LimitEdges:
+        """Return the last try of a search, which begins at joint limits."""
+        return LimitEdges(self.first_starts, position_only=self.position_only)
+
+    @functools.cached_property
+    def starts_at_the_edge(self) -> SearchSolver:
+        """Return the search for a pose that a complete closed form does not reach exactly."""
+        return self._search(STARTS_AT_THE_EDGE, 0)
+
+    @functools.cached_property
+    def more_starts(self) -> SearchSolver:
+        """Return a search with many starts, which differ from the first ones."""
+        return self._search(MANY_STARTS, SECOND_SEQUENCE)
+
+    def for_request(self, request: SolveRequest) -> tuple[SolveMethod, ...]:
+        """
+        Return the methods for a request, in the order in which they are tried.
+
+        :param request: any request.
+        """
+        most = request.max_solutions
+        several = self.wanted == Wanted.ONE and isinstance(most, int | np.integer) and most > 1
+        return choose(
+            self.knowledge,
+            Wanted.SEVERAL if several else self.wanted,
+            is_tuned=bool(self._tuned),
+            is_locked=bool(request.locked),
+        )
+
+    def tolerance(self, request: SolveRequest) -> float:
+        """
+        Return the largest norm over position [m] and rotation [rad] error of a solution.
+
+        :param request: its tolerance counts if it has one, else the tolerance of the parameters.
+        """
+        tolerance = (
+            self.options.target_tolerance if request.tolerance is None else request.tolerance
+        )
+        return float(np.min(tolerance))
