@@ -27,7 +27,7 @@ _ROOTS = np.sqrt(np.array([2.0, 3.0, 5.0, 7.0, 11.0, 13.0]))
 
 
 class Rescued(NamedTuple):
-    """Outcome of the rescue."""
+    """Solutions that the rescue found within the limits, with counts of tried candidates and of solutions outside."""
 
     rows: FloatArray
     """(k, n + 3) joint values, then errors, as in :class:`ssik_ros.solvers.closed_form.branch_request.Branches`."""

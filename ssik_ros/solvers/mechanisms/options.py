@@ -23,7 +23,12 @@ REMOVED = ('translation_step', 'rotation_step')
 
 @dataclass(frozen=True)
 class ClosedChainOptions:
-    """Options of a solve with the defaults of ``Solver``; :meth:`compatible` has defaults like closed-chain-ik-js."""
+    """
+    Options of one closed-chain solve: method, budgets, damping, tolerances, weights and secondary objective.
+
+    The defaults are for :class:`ssik_ros.mechanisms.solver.Solver`; :meth:`compatible` returns the defaults of
+    closed-chain-ik-js.
+    """
 
     method: str = 'lm'
     """``lm``: adaptive damping. ``dls``: fixed damping. ``svd``: damping of single directions."""

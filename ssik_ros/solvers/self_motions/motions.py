@@ -16,7 +16,7 @@ from ssik_ros.solvers.self_motions.objectives import Objective
 
 class SelfMotions:
     """
-    Curves of solutions of one pose, within the limits.
+    All curves of postures that reach one pose, within the limits.
 
     A sequence of :class:`SelfMotion`; empty if the pose has no solution.
     """
@@ -44,13 +44,17 @@ class SelfMotions:
 
     @functools.cached_property
     def reason(self) -> str:
-        """Return why a curve beyond :attr:`resolution` may be missing; empty if the proof of the first access holds."""
+        """
+        Return a text that says why a curve may be missing; empty if all curves are proved to be found.
+
+        The proof runs at the first access.
+        """
         return self._find_gap()
 
     @property
     def is_complete(self) -> bool:
         """
-        Return whether all curves on which the held joint moves by more than :attr:`resolution` are surely included.
+        Return whether all curves on which the held joint moves by more than ``resolution`` are proved to be included.
 
         It is also False if a curve is missing on which the held joint hardly moves, see Completeness in docs/math.
         """
