@@ -1,4 +1,4 @@
-"""Paths and pictures of an arm: calls that bring the planner and the viewer along, each at its first use."""
+"""Methods of an arm that plan paths and show pictures; planner and viewer are imported at their first use."""
 
 from collections.abc import Mapping
 import dataclasses
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ArmTasks(ArmGeometry):
-    """An arm that plans tool paths and shows itself."""
+    """An arm with the methods ``plan`` for tool paths and ``show`` for pictures."""
 
     def plan(
         self, poses: ArrayLike, scene: 'ArmScene | None' = None, **settings: Any
@@ -79,7 +79,13 @@ class ArmTasks(ArmGeometry):
         scene: 'ArmScene | None' = None,
         locked: Mapping[str, float] | None = None,
     ) -> 'Session':
-        """Return a viewer session with the arm at ``q``, None for neutral, in a scene; ``locked`` sets variables."""
+        """
+        Return a viewer session that shows the arm at a posture among objects.
+
+        :param q: (dof,) joint vector [rad or m]; None means :attr:`neutral`.
+        :param scene: the objects; None means an empty scene.
+        :param locked: values of further variables of the robot, by name.
+        """
         from ssik_ros.view.session import Session
 
         rows = self._rows('show', self.neutral if q is None else q)
