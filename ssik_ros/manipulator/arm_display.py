@@ -22,7 +22,7 @@ class ArmPicture:
     """A PNG picture of an arm that notebooks display; ``png`` has the bytes of the file."""
 
     def __init__(self, png: bytes) -> None:
-        """Take the bytes of a PNG file."""
+        """Store the bytes of a PNG file."""
         self.png = png
 
     def _repr_png_(self) -> bytes:
@@ -84,10 +84,10 @@ def _inline(session: Session, playback: Playback | None) -> Any:
 
 def show_path(session: Session, path: ToolPath, picture: str | Path | None, port: int) -> Any:
     """
-    Play a path as :func:`show_session` shows a session.
+    Play a path in the browser, in a notebook or as an HTML file; return the page, the scene or the path of the file.
 
-    :param session: its robot is the robot of the path.
-    :param path: the path, with one row at least.
+    :param session: viewer session with the robot of the path.
+    :param path: the path, with at least one posture.
     :param picture, port: as for :func:`show_session`.
     """
     rows = np.concatenate([own.positions for own in path.stretches] or [path.positions])

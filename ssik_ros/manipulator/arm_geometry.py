@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 @tells_near_names
 class ArmGeometry:
-    """The joints of an arm, its forward kinematics, and its collisions."""
+    """An arm without a solver: its joints and limits, forward kinematics, Jacobian and collisions."""
 
     def __init__(self, robot: RobotModel, group: JointGroup) -> None:
         """
-        Take a group of a robot.
+        Store a robot and one of its groups as an arm.
 
         :param robot: the robot.
         :param group: a group of it that has one tip.

@@ -94,7 +94,7 @@ class ArmScene:
 
     def is_free(self, q: FloatArray) -> bool:
         """
-        Return whether a posture collides with nothing, itself included.
+        Return whether the robot collides neither with an object nor with itself at a posture.
 
         :param q: (n,) joint vector [rad or m].
         """

@@ -33,10 +33,10 @@ class ArmSources(ArmTasks):
         policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY,
     ) -> None:
         """
-        Take an arm given by its axes, or a group of a loaded robot; most users call :meth:`from_urdf`.
+        Make an arm from its axes, or from a group of a loaded robot; most users call :meth:`from_urdf`.
 
         :param kinbody_or_robot: the arm's axes, or the robot.
-        :param group: of a robot, a group with one tip.
+        :param group: with a robot, the group of the arm, which must have one tip; None with axes.
         :param policy: tolerances that :meth:`solve` uses when it gets none.
         :raises ValueError: when the group has several tips.
         :raises TypeError: when the arguments are something else.
@@ -112,7 +112,9 @@ class ArmSources(ArmTasks):
         policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY,
     ) -> 'Self':
         """
-        Return the arm with given axes and offsets.
+        Return the arm with given axes h and offsets p, whose tip is at T = p_0 J_1(q_1) p_1 ... J_n(q_n) p_n.
+
+        J_i is the rotation about axis i of a revolute joint, or the shift along it of a prismatic one.
 
         :param H: (n, 3) directions of the axes in the base frame, all joints at zero.
         :param P: (n + 1, 3) offsets: base to axis 1, axis i to axis i + 1, axis n to the end effector [m].

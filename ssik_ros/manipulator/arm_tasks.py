@@ -27,7 +27,9 @@ class ArmTasks(ArmGeometry):
         self, poses: ArrayLike, scene: 'ArmScene | None' = None, **settings: Any
     ) -> 'ArmPath':
         """
-        Return the best joint path through poses, see :func:`ssik_ros.paths.planner.plan_tool_path`; ``show()`` plays it.
+        Return a joint path through tool poses; ``show()`` plays it.
+
+        If no path exists, the result has the cause; see :func:`ssik_ros.paths.planner.plan_tool_path`.
 
         :param poses: (m, 4, 4) poses of the end effector in the base, or a list of poses in any form.
         :param scene: objects that the path keeps clear of, from :meth:`scene`; None checks no collisions.

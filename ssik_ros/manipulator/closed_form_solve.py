@@ -308,10 +308,11 @@ class _Request:
 
     def _explained(self, found: Branches, solved: Candidates) -> Candidates:
         """
-        Return candidates with the cause of the failure; unchanged if there are solutions, or only the cap left none.
+        Return candidates with the cause of the failure.
 
-        The cause is CONSISTENCY, CONSTRAINTS or LIMITS after the last filter that dropped a branch. If no filter did,
-        the closed form gives the cause.
+        If there are solutions, or if only ``max_solutions`` left none, return the candidates unchanged. Otherwise the
+        last filter that dropped a branch gives the cause: CONSISTENCY, CONSTRAINTS or LIMITS. If no filter did, the
+        closed form does.
         """
         if len(solved.q) or solved.dropped_by_max_solutions:
             return solved

@@ -87,10 +87,10 @@ class NewtonFamily:
 
     def __init__(self, robot: RobotModel, group: JointGroup) -> None:
         """
-        Take an arm.
+        Store the robot and the group of the arm; solvers are made at their first use.
 
         :param robot: the robot.
-        :param group: a group of it that has one tip.
+        :param group: one of its groups, with one tip.
         """
         self._robot, self._group = robot, group
         self._solvers: dict[Any, SearchSolver] = {}

@@ -1,4 +1,4 @@
-"""Results of ``ik_NR``, ``ik_GN`` and ``ik_LM``: the toolbox's five values, errors, cause and jumps."""
+"""Results of ``ik_NR``, ``ik_GN`` and ``ik_LM``: the toolbox's five values, and properties such as errors and cause."""
 
 import functools
 from typing import Any
@@ -20,7 +20,7 @@ class IkSolution(tuple[Any, ...]):
     """
     The result for one pose; unpacks as ``(q, success, iterations, searches, residual)``.
 
-    Without success ``q`` is the best state seen, and everything else belongs to it.
+    Without success, ``q`` is the best state seen; residual and errors are those at this state.
     """
 
     _facts: tuple[Report, JointGroup, Cause, bool]
@@ -33,7 +33,7 @@ class IkSolution(tuple[Any, ...]):
 
     @property
     def success(self) -> bool:
-        """Return whether every tolerance and every limit is kept."""
+        """Return whether ``q`` is a solution: all tolerances are met, and all limits if they were to be kept."""
         return self[1]  # type: ignore[no-any-return]
 
     @property
@@ -164,7 +164,7 @@ class IkSolutions(tuple[Any, ...]):
 
     @property
     def jumps(self) -> IntArray:
-        """Return the indices of the poses whose step is above :attr:`jump_threshold` or NaN."""
+        """Return the indices (k,) of the poses whose step from the pose before is above :attr:`jump_threshold` or NaN."""
         return np.flatnonzero(~(self.steps <= self.jump_threshold))
 
     def __repr__(self) -> str:

@@ -41,11 +41,11 @@ SEVEN = 7
 
 
 class SelfMotionArm:
-    """Finds the self-motions of an arm. One instance serves one thread."""
+    """Finds the self-motions of one arm: curves of postures that reach one pose. One instance serves one thread."""
 
     def __init__(self, robot: RobotModel, group: JointGroup, policy: TolerancePolicy) -> None:
         """
-        Take an arm.
+        Store the arm; the search is prepared at the first use.
 
         :param robot, group: the robot, and the group of the arm.
         :param policy: tolerances of the arm.

@@ -31,7 +31,7 @@ _FLOAT64 = np.dtype(np.float64)
 
 
 class SolveSettings(NamedTuple):
-    """Arguments of :meth:`Manipulator.solve` except the target and the solver's own parameters."""
+    """The checked arguments of :meth:`Manipulator.solve`, except the target and parameters of the solver."""
 
     seed: FloatArray
     """(dof,) reference of the order."""

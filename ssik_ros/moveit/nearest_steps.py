@@ -37,10 +37,10 @@ class NearestSteps:
         self, robot: RobotModel, group: JointGroup, base: str, tip: str, position_only: bool
     ) -> None:
         """
-        Make the step solver.
+        Prepare the steps of one group.
 
         :param robot, group: the robot and its planning group.
-        :param base, tip: names of the links: poses are of the tip in the base.
+        :param base, tip: names of links: poses give the tip in the base.
         :param position_only: whether the orientation of poses is free.
         """
         self._kinematics = ChainKinematics(robot, group, base, tip)

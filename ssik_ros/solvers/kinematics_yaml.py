@@ -195,7 +195,7 @@ def _common_value(key: str, leaves: Mapping[str, tuple[Any, str]]) -> Any:
 
 
 def _is_own(spec: SolverSpec, key: str) -> bool:
-    """Return whether a key is a parameter of the solver or an alias of a parameter."""
+    """Return whether a key is a parameter of a solver, or an alias of one of its parameters."""
     return key in solver_schema(spec).names or key in spec.parameter_aliases
 
 

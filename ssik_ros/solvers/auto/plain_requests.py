@@ -115,7 +115,9 @@ class PlainRequests:
 
     def solve(self, request: SolveRequest) -> IkResult:
         """
-        Return the result of one request: by one kernel call if it is plain and solved, else by the general path.
+        Return the result of one request: by one kernel call if the request is plain, otherwise by the general path.
+
+        A plain request that the kernel call does not solve goes on to the general path, too.
 
         :raises RequestError: when an array has a wrong shape or an option a wrong value.
         :raises InvalidLimits: if starts must be drawn for a joint without a range; names the joint.

@@ -97,7 +97,7 @@ def choose(
 
 def uses_closed_form(knowledge: Knowledge, parameters: Mapping[str, Any]) -> bool:
     """
-    Return whether requests for all solutions use the closed form of an arm, if they name no solver.
+    Return whether a request that asks for all solutions and names no solver is solved by the arm's closed form.
 
     :param knowledge: knowledge of the arm's closed form.
     :param parameters: parameters of ``ssik_ros/Auto`` by name. Any parameter except the tolerance requires the search.

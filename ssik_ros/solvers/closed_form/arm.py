@@ -24,7 +24,7 @@ Read = Callable[[BranchArrays, int, Prepared], Found]
 
 
 class AnalyticArm:
-    """Closed form of one chain. Several threads may call it at once."""
+    """The closed form of one chain: returns the branches of poses as arrays. Several threads may call it at once."""
 
     def __init__(
         self,

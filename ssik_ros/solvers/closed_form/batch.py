@@ -1,7 +1,8 @@
 """
-Find the branches of many poses: Python threads take chunks of poses. Each chunk is one kernel call without the GIL.
+Find the branches of many poses: Python threads take chunks of poses, and each chunk is one kernel call without the GIL.
 
-The result of a pose is bitwise the same as for a request with this one pose, whatever the number of threads.
+Where one pose takes long, each pose is a kernel call. The result of a pose is bitwise the same as for a request with
+this one pose, whatever the number of threads.
 """
 
 from collections import deque

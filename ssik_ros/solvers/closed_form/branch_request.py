@@ -103,7 +103,7 @@ def cause_of_absence(plan: AnalyticPlan, found: Branches, beyond: Cause) -> Caus
 
 
 def tip_pose(pose: FloatArray, request: BranchRequest) -> FloatArray:
-    """Return the pose of the tip: remove the tool of the request from the requested pose."""
+    """Return the pose (4, 4) of the tip for a requested pose; the two differ if the request has a tool."""
     return pose if request.tool is None else pose @ invert_pose(request.tool)
 
 

@@ -146,7 +146,9 @@ class AbsenceCauses:
 
     def explain(self, poses: FloatArray, counts: IntArray) -> NDArray[np.uint8]:
         """
-        Return the :class:`Cause` of each pose (m,). NONE, LIMITS and UNREACHABLE are proved; otherwise NOT_FOUND.
+        Return the :class:`Cause` (m,) why each pose has no branch within the limits; NONE for a pose with branches.
+
+        LIMITS and UNREACHABLE are proved; all other poses without branches get NOT_FOUND.
 
         :param poses: (m, 4, 4) poses of the tip in the base, contiguous.
         :param counts: (m, COUNTERS) counters of the search for branches within limits.

@@ -51,7 +51,8 @@ def place(
     :param pose: (4, 4) target pose of the tip in the base.
     :param seed: (n,) each joint takes the winding nearest to the seed; None takes the winding nearest to ``q``.
     :param limits: lower and upper limits, (n,) each; may be infinite.
-    :param mode: WITHIN_LIMITS, WRAP_ONLY (never fails) or KEEP_ALL (ignores limits), from :mod:`ranking`.
+    :param mode: from :mod:`ranking`: WITHIN_LIMITS; WRAP_ONLY, which never fails; or KEEP_ALL, which ignores limits and
+        wraps angles to (-pi, pi].
     """
     q, slides = q.copy(), int(plan.ints[search.SLIDES])
     wishes = q.copy() if seed is None else seed

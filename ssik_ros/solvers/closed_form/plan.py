@@ -86,7 +86,11 @@ class AnalyticPlan:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether a search finds all branches: no joint is held and the axes fit the class exactly."""
+        """
+        Return whether the closed form finds all branches of any pose.
+
+        This is so if no joint is held and the axes fit the class exactly.
+        """
         return self.held < 0 and self.drift == 0.0
 
     @property
@@ -152,7 +156,9 @@ def _possible_plans(
     chain: SerialChain, held: int | None, parallel: float, meeting: float
 ) -> Iterator[AnalyticPlan]:
     """
-    Yield the plans that the rules propose, best first: exact plans, then nearby chains, then eliminations.
+    Yield the plans that the rules propose, best first.
+
+    Plans whose class the axes fit exactly come first, then classes that they fit nearly, then eliminations.
 
     :param held: index of the joint of seven to hold; None tries all joints.
     :param parallel, meeting: as for :func:`make_plan`.

@@ -237,7 +237,7 @@ class PostureSearch:
             return SearchArrays(self._problem), SearchArrays(self._problem)
 
     def options_of(self, options: FloatArray, limits: KeptLimits) -> FloatArray:
-        """Return a copy of the kernel's options with the limits written into it."""
+        """Return a copy of the kernel's options with the limits, and the ranges of starts, written into it."""
         options, n = options.copy(), len(self._middle)
         lower, upper, sample_lower, sample_upper = _limit_rows(options, n)
         lower[:], upper[:] = limits.lower, limits.upper
@@ -251,7 +251,7 @@ class PostureSearch:
 
 
 class _Run:
-    """One search for one pose; lengths are in the unit of the :class:`PostureSearch` that owns it."""
+    """The search of :class:`PostureSearch` for one pose; lengths are in the unit that the owner uses."""
 
     def __init__(
         self,

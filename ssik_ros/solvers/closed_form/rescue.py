@@ -45,7 +45,9 @@ def rescue(
     iterations: int,
 ) -> Rescued:
     """
-    Return the solutions that iterations reach from the branches of the first perturbed target that yields one.
+    Return solutions of a target that the closed form misses, found from branches of slightly moved targets.
+
+    Moved targets are tried one after the other until iterations from their branches reach the target itself.
 
     :param arm: closed form of the arm.
     :param target: (4, 4) rigid transform.

@@ -102,7 +102,13 @@ def _wrist(axes: AxisGeometry) -> FloatArray | None:
 def _wrist_parallel(
     parallel: tuple[int, int], apart: tuple[int, int], axes: AxisGeometry
 ) -> Special | None:
-    """Return the wrist's point if axes ``parallel`` are parallel and axes ``apart`` are not; None otherwise."""
+    """
+    Return a match with the point where axes 4, 5 and 6 meet; None unless the axes of one pair are parallel.
+
+    :param parallel: indices of two axes that must be parallel.
+    :param apart: indices of two axes that must not be parallel.
+    :param axes: six axes.
+    """
     point = _wrist(axes)
     if point is None or not axes.are_parallel(*parallel) or axes.are_parallel(*apart):
         return None
@@ -110,7 +116,12 @@ def _wrist_parallel(
 
 
 def _wrist_meeting(pair: tuple[int, int], axes: AxisGeometry) -> Special | None:
-    """Return the wrist's point and the point where the two axes of ``pair`` meet; None if there are not both."""
+    """
+    Return a match with the points where axes 4, 5 and 6 meet and where two other axes meet; None without both points.
+
+    :param pair: indices of the two other axes.
+    :param axes: six axes.
+    """
     point = _wrist(axes)
     shoulder = None if point is None else axes.meet(*pair)
     if point is None or shoulder is None:

@@ -62,7 +62,7 @@ class SingularPoses:
 
     def __init__(self, plan: AnalyticPlan, posture_search: PostureSearch) -> None:
         """
-        Set up the search.
+        Prepare the search of one arm.
 
         :param plan: plan of a chain.
         :param posture_search: posture search of the same chain.

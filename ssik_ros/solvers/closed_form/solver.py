@@ -44,7 +44,7 @@ SOLVED, NO_CAUSE = IkStatus.SOLVED, Cause.NONE
 
 
 class AnalyticSolver:
-    """Closed form of one group; several threads may call it at once."""
+    """Solver of the registry for one group, by the closed form of its chain; several threads may call it at once."""
 
     def __init__(
         self,
@@ -97,7 +97,11 @@ class AnalyticSolver:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether :meth:`solve_all` finds all branches; False if it samples a held joint."""
+        """
+        Return whether :meth:`solve_all` finds all branches.
+
+        False if values of a held joint are sampled, or if the axes fit their class only nearly.
+        """
         return self.arm.plan.is_complete
 
     def warm_up(self) -> None:
@@ -108,7 +112,9 @@ class AnalyticSolver:
 
     def solve(self, request: SolveRequest) -> IkResult:
         """
-        Return the branches within the limits as a result, nearest to the seed first.
+        Return the branches within the limits, at most ``max_solutions``, as a result; nearest to the seed first.
+
+        Without a branch, the result has the cause of the failure.
 
         :raises RequestError: if an array has a wrong shape or an option a wrong value.
         """
@@ -187,7 +193,13 @@ class AnalyticSolver:
         return self._empty(IkStatus.REFUSED, Cause.BAD_TARGET, 0, None) if found is None else found
 
     def _explain(self, request: SolveRequest, found: Branches, seed: FloatArray) -> IkResult:
-        """Return a result without solutions that names the cause; this may search again without the locked joints."""
+        """
+        Return a result without solutions, with the cause why no branch is within the limits or passes the validation.
+
+        If joints are locked, the pose may be searched again without locks, to tell whether the locks are the cause.
+
+        :param found: branches of the pose before the validation.
+        """
         if found.certified == 0 and request.locked and self.arm.plan.held >= 0:
             # The locked value may be the cause: search again over all values of the held joint.
             others = self._find(dataclasses.replace(request, locked=None), seed)
@@ -308,7 +320,7 @@ class AnalyticSolver:
 
 
 def _first_valid(request: SolveRequest, solutions: FloatArray) -> list[int]:
-    """Return the indices of the first ``max_solutions`` solutions that ``request.validate`` accepts."""
+    """Return the indices of the first ``max_solutions`` solutions that ``request.validate`` accepts; it must be set."""
     keep: list[int] = []
     for index, q in enumerate(solutions):
         if len(keep) == request.max_solutions:

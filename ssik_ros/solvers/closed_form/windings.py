@@ -1,4 +1,8 @@
-"""List all windings of branches, see :mod:`ssik_ros.kernels.closed_form.certification.windings`."""
+"""
+List all windings of branches: postures that differ from a branch by whole turns of joints.
+
+The kernel is :mod:`ssik_ros.kernels.closed_form.certification.windings`.
+"""
 
 import math
 from typing import NamedTuple

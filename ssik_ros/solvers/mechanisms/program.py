@@ -30,7 +30,7 @@ class ChainProgram:
 
     def __init__(self, shape: Shape, chain: ChainRows) -> None:
         """
-        Pack a chain.
+        Pack one chain of a mechanism into arrays for the kernel, and allocate the workspace.
 
         :param shape: the mechanism.
         :param chain: one of its chains.

@@ -128,13 +128,13 @@ def find_chains(shape: Shape) -> list[ChainRows]:
 
 def elimination_order(count: int, cliques: Iterable[Iterable[int]]) -> list[int]:
     """
-    Return an order of variables in which the profile of a normal matrix is small.
+    Return an order of variables, as their indices, in which the profile of the normal matrix is small.
 
     The order is minimum degree, then depth first in the elimination tree. So variables that share a row of the factors
     are neighbours, and variables that many constraints share come last.
 
     :param count: number of variables.
-    :param cliques: variables of each constraint.
+    :param cliques: indices of the variables of each constraint.
     """
     neighbours: list[set[int]] = [set() for _ in range(count)]
     for clique in cliques:

@@ -49,7 +49,7 @@ class MechanismTables:
 
     def __init__(self, shape: Shape, chain: ChainRows) -> None:
         """
-        Pack a chain.
+        Build the tables of one chain of a mechanism.
 
         :param shape: the mechanism.
         :param chain: one of its chains.

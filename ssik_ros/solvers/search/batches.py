@@ -54,7 +54,7 @@ class BatchResult(NamedTuple):
 
 @runtime_checkable
 class BatchSolver(Protocol):
-    """The additional method of a solver that solves many targets faster than one by one."""
+    """Interface of solvers that can solve many targets in one call, faster than one by one."""
 
     def solve_many(
         self, request: SolveRequest, targets: FloatArray, timeout: float | None = None

@@ -48,10 +48,10 @@ def unlimited(n: int) -> FloatArray:
 
 
 class BoundedRefinement:
-    """The refinement of one chain; several threads may call it at once."""
+    """Refines postures of one chain by Newton steps within limits; several threads may call it at once."""
 
     def __init__(self, chain: SerialChain) -> None:
-        """Pack a chain."""
+        """Prepare the kernels' arrays of a chain."""
         n = len(chain.joint_names)
         self._n, self._joints, self._chain = n, np.arange(n), chain.packed
 
@@ -76,7 +76,7 @@ class BoundedRefinement:
         most_steps: int = singular_refinement.MOST_STEPS,
     ) -> FloatArray | None:
         """
-        Return a posture (n,) within the bounds that reaches a pose; None if the refinement ends elsewhere.
+        Return a posture (n,) within the bounds that reaches a pose, found by steps from ``q``; None if the steps fail.
 
         :param pose: (4, 4) pose of the tip in the base.
         :param q: (n,) posture within the bounds that nearly reaches the pose.

@@ -114,9 +114,10 @@ class SearchRequests:
 
     def is_special(self, request: SolveRequest) -> bool:
         """
-        Return whether a request needs kernel options of its own, made by :meth:`options`.
+        Return whether a request has a special field, for which :meth:`options` makes kernel options of its own.
 
-        Limits, a tolerance, a validation, locked joints or several solutions checked there are such fields.
+        Special fields are limits, a tolerance, a validation, locked joints, a number of searches, ``wants_nearest`` and
+        a ``max_solutions`` that is not a positive int. All requests are special if joints outside the group move a tip.
         """
         return bool(
             self._passive
@@ -192,11 +193,7 @@ def checked_flag(flag: IntArray) -> IntArray:
 
 
 def require_count(name: str, value: Any) -> None:
-    """
-    Raise an error unless a value is a whole number of at least 1.
-
-    :raises InvalidOption: has the name of the option.
-    """
+    """Raise InvalidOption, with the name of the option, unless a value is a whole number of at least 1."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise InvalidOption(f'{name} must be a whole number of at least 1, not {value!r}.')
 

@@ -364,7 +364,11 @@ def _sequence(nv: int, seed: int) -> FloatArray:
 
 
 def _check_size(name: str, values: ArrayLike, problem: Problem) -> FloatArray:
-    """Return an argument as an array (n,) of finite numbers, one for each joint variable of the group."""
+    """
+    Return an argument as an array (n,) of finite numbers, one for each joint variable of the group.
+
+    Raise DimensionMismatch for another shape, and InvalidOption for a value that is not finite.
+    """
     array = read_numbers(name, values)
     if array.shape != (problem.group_size,):
         raise DimensionMismatch(

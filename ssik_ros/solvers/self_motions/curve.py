@@ -120,12 +120,12 @@ class SelfMotion:
 
     @functools.cached_property
     def start(self) -> CurveEnd:
-        """Return the end of the curve at its first knot."""
+        """Return how the curve ends at its first knot: the reason, and the curves that continue there."""
         return self._read_end(0, self._others[: folds.OTHERS])
 
     @functools.cached_property
     def end(self) -> CurveEnd:
-        """Return the end of the curve at its last knot."""
+        """Return how the curve ends at its last knot: the reason, and the curves that continue there."""
         return self._read_end(-1, self._others[folds.OTHERS :])
 
     def _read_end(self, row: int, others: tuple[int, ...]) -> CurveEnd:

@@ -67,7 +67,7 @@ class SelfMotions:
 
     @functools.cached_property
     def curves(self) -> tuple[SelfMotion, ...]:
-        """Return the curves, split at folds of the held joint and at crossings."""
+        """Return the curves, cut where the held joint turns back (folds) and where curves cross."""
         size = len(self._knots)
         knots = np.empty((folds.ROWS_PER_KNOT * size, segments.COLUMNS))
         heads = np.empty((2 * size, folds.COLUMNS), dtype=np.int64)

@@ -96,10 +96,10 @@ class StepSolver:
 
     def __init__(self, solver: SearchSolver, max_iterations: int = 30) -> None:
         """
-        Prepare the steps.
+        Prepare the steps of one arm.
 
-        :param solver: search, whose law, tolerances and limits the steps use.
-        :param max_iterations: largest number of updates of one step.
+        :param solver: search whose step law, tolerances and limits the steps use.
+        :param max_iterations: largest number of joint updates of one step.
         """
         self.solver, self._most = solver, max_iterations
         self._idle: list[tuple[Tracker, Bounds]] = []

@@ -42,7 +42,7 @@ IkValidation = Callable[[RobotState, JointGroup, FloatArray], bool]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PoseTarget:
-    """A pose that a link is to reach."""
+    """A target of :func:`solve_ik`: a link, and the pose (4, 4) that it is to reach in the robot's root link."""
 
     link: str
     """Any link that the group moves."""
@@ -165,7 +165,7 @@ def _seconds(timeout: Any) -> float | None:
 
 
 def _pose(target: PoseTarget) -> FloatArray:
-    """Return the pose (4, 4) of a target."""
+    """Return the pose of a target as an array (4, 4); raise an error that names the link if the pose is malformed."""
     return read_pose(target.pose, f'The target of link {quote(target.link)}')
 
 
