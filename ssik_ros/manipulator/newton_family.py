@@ -119,11 +119,20 @@ class NewtonFamily:
         return found
 
     def get(self, key: Any) -> SearchSolver | None:
-        """Return the solver that :meth:`keep` has stored under a key, the settings as a tuple; None for an unknown key."""
+        """
+        Return the solver that is stored under a key by :meth:`keep`; None for an unknown key.
+
+        :param key: settings of the solver as a tuple.
+        """
         return self._solvers.get(key)
 
     def keep(self, key: Any, solver: SearchSolver) -> None:
-        """Store a solver under a key, the settings as a tuple; if 64 solvers are stored, drop the oldest one."""
+        """
+        Store a solver under a key; if 64 solvers are stored, drop the oldest one.
+
+        :param key: settings of the solver as a tuple.
+        :param solver: the solver.
+        """
         if len(self._solvers) >= MOST_SOLVERS:
             del self._solvers[next(iter(self._solvers))]
         self._solvers[key] = solver

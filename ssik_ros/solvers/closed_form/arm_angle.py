@@ -114,9 +114,9 @@ class ArmAngle:
 
     def _rotation(self, q: FloatArray) -> FloatArray:
         """
-        Return the rotation (3, 3) of the link after joint 1, 2 or 3, where ``q`` has the angles of that many joints.
+        Return the rotation (3, 3) from zero that the first k joints give the link after joint k.
 
-        Further angles count, too; the callers pass at most three.
+        :param q: (k,) angles of these joints, at most three [rad].
         """
         rotation = np.eye(3)
         for axis, value in zip(self.chain.axes, q, strict=False):

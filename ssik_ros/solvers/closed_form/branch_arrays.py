@@ -1,4 +1,9 @@
-"""Arrays of one running search for branches. Later searches reuse them; two running searches never share them."""
+"""
+Arrays of one running search for branches. Later searches reuse them; two running searches never share them.
+
+A search on arcs tries values of the held joint only on arcs of its range. An arc is an interval in which a branch is
+within the limits.
+"""
 
 from typing import NamedTuple
 

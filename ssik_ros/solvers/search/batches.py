@@ -94,7 +94,8 @@ class BatchWork:
         """
         Yield (row, nanoseconds until the deadline) of each target that this thread solves; 0 means no deadline.
 
-        From 0.03 s on, the thread waits for a free search slot before each block of targets. It ends at the deadline.
+        After 0.03 s, the thread waits before each block of targets for a search slot: few searches may run long at
+        once. It ends at the deadline.
         """
         for number, block in enumerate(self._blocks):
             now = time.perf_counter()

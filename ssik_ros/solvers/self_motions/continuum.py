@@ -1,4 +1,9 @@
-"""Trace curves on which six or fewer joints move while the tip does not move; they exist only at singular poses."""
+"""
+Trace curves on which six or fewer joints move while the tip does not move; they exist only at singular poses.
+
+The tracer needs seven joints. So joints are added to the chain that are zero and do not move along a curve. A curve is
+stored as knots: postures with tangents and arc lengths.
+"""
 
 import dataclasses
 import itertools

@@ -1,4 +1,9 @@
-"""One curve of a self-motion: its two ends and its postures."""
+"""
+One curve of a self-motion: its two ends and its postures.
+
+A curve is stored as knots. A knot has a posture, the unit tangent of the curve, and the arc length from the start. A
+code says whether and why the curve ends there.
+"""
 
 from collections.abc import Sequence
 import enum
@@ -100,7 +105,7 @@ class SelfMotion:
         self, pose: TracedPose, index: int, knots: FloatArray, others: tuple[int, ...]
     ) -> None:
         """
-        Store the knots.
+        Store the knots of the curve: postures with tangents and arc lengths, between which the curve is interpolated.
 
         :param pose: data shared by all curves of the pose.
         :param index: index of this curve.

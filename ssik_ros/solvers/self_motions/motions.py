@@ -1,4 +1,4 @@
-"""All self-motion curves of one pose."""
+"""All self-motion curves of one pose: curves of postures along which the joints move while the tip stays."""
 
 from collections.abc import Callable, Iterator, Sequence
 import functools
@@ -30,12 +30,13 @@ class SelfMotions:
         find_gap: Callable[[], str],
     ) -> None:
         """
-        Store the knots of all curves.
+        Store the curves as knots: postures with tangents and arc lengths.
 
         :param pose: data shared by the curves.
         :param knots: (k, segments.COLUMNS) knots of all curves in turn, not yet split at folds and crossings.
         :param rows: (c,) number of knots of each curve.
-        :param resolution: see the attribute.
+        :param resolution: if complete, every curve on which the held joint moves by more than this is included [rad or
+            m].
         :param find_gap: returns why a curve may be missing; an empty text if all curves are proved to be found.
         """
         self._pose, self._knots, self._rows, self._find_gap = pose, knots, rows, find_gap

@@ -1,4 +1,8 @@
-"""Trace the self-motions of one arm: its closed form finds postures on every curve, and each curve is followed."""
+"""
+Trace the self-motions of one arm: its closed form finds postures on every curve, and each curve is followed.
+
+A curve is stored as knots: postures with tangents and arc lengths.
+"""
 
 from collections.abc import Callable
 import functools
