@@ -157,12 +157,12 @@ def read_flag(name: str, value: Any) -> bool:
 
 def read_choice(name: str, value: Any, choices: Sequence[str]) -> str:
     """
-    Return an argument that is one of the allowed words.
+    Return an argument that is one of the allowed words, unchanged.
 
     :param name: the argument, for messages.
     :param value: the argument.
     :param choices: the allowed words.
-    :raises InvalidOption: with the nearest word.
+    :raises InvalidOption: for any other value; the message suggests the most similar allowed word.
     """
     if not isinstance(value, str) or value not in choices:
         text = describe_choices(shown(value), choices)
@@ -220,12 +220,12 @@ def read_count(name: str, value: Any, least: int = 0) -> int:
 
 def read_numbers(name: str, value: Any, shape: Sequence[int | None] | None = None) -> FloatArray:
     """
-    Return an argument as a new array of floats.
+    Return an argument as a new array of floats, which may be infinite or NaN.
 
     :param name: the argument, for messages.
-    :param value: numbers in any form that numpy takes.
-    :param shape: required shape, with None for a size that may be any; without it every shape is allowed.
-    :raises InvalidOption: when it holds text, truth values, complex numbers or other things.
+    :param value: a number, an array, or lists of numbers.
+    :param shape: required shape, with None for a size that may be any; without ``shape``, every shape is allowed.
+    :raises InvalidOption: for text, truth values, complex numbers and other objects.
     :raises DimensionMismatch: for rows of different length, and for another shape.
     """
     try:

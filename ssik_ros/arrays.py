@@ -1,4 +1,4 @@
-"""Array types of annotations, read-only arrays, and arrays of angles."""
+"""Types of numpy arrays for annotations, and functions that make arrays read-only or add whole turns to angles."""
 
 import math
 from typing import Any
@@ -35,9 +35,10 @@ def turns_within(
     angles: ArrayLike, lower: ArrayLike, upper: ArrayLike, slack: ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
     """
-    Return the least and the largest whole number of turns that move each angle into a range.
+    Return the least and the largest number of turns that move each angle into its range, as whole floats.
 
-    If no number of turns does, the least is larger than the largest.
+    Both arrays have the shape of ``angles``. If no number of turns moves an angle into its range, the least number is
+    larger than the largest. Without a limit, the number is infinite.
 
     :param angles: angles in an array of any shape [rad].
     :param lower, upper: limits of the range; infinite for no limit [rad].

@@ -1,9 +1,9 @@
 """
-Exception hierarchy: every misuse is an error that carries its evidence.
+Exceptions of the package: each misuse has a class, and the error keeps the data that a caller needs as attributes.
 
-An *outcome* of a solve is never an exception (see :mod:`ssik_ros.results`); an exception means that
-the request is not valid: a malformed model, an unknown name, a value out of range. Every class
-inherits from :class:`SsikError` and from the built-in class that users of the ancestor systems catch.
+An outcome of a solve is never an exception (see :mod:`ssik_ros.results`). An exception means that the request is not
+valid: a malformed model, an unknown name, a value out of range. Every class inherits from :class:`SsikError`, and from
+the built-in class that users of other kinematics libraries catch.
 """
 
 from collections.abc import Callable, Iterable
@@ -26,9 +26,12 @@ _MISSPELT = 0.8
 
 def shorten(text: object) -> str:
     """
-    Return a text from outside on one line, cut after 200 characters.
+    Return a user's name, path or value as text on one line for a message, cut after 200 characters.
 
-    :param text: a name, path or value from outside.
+    Line breaks and other characters that cannot be printed are written as escapes. A cut text ends with its full
+    length.
+
+    :param text: any object; its type is named if it has no text.
     """
     try:
         shown = str(text)
@@ -43,9 +46,9 @@ def shorten(text: object) -> str:
 
 def quote(text: object) -> str:
     """
-    Return a text from outside in quotes, cut after 200 characters.
+    Return a user's name, path or value in quotes for a message, on one line and cut after 200 characters.
 
-    :param text: a name, path or value from outside.
+    :param text: any object, as for :func:`shorten`.
     """
     return f"'{shorten(text)}'"
 
@@ -80,7 +83,7 @@ def counted(number: int, noun: str, plural: str = '') -> str:
 
 def short(value: float) -> str:
     """
-    Return a number with at most four significant digits; magnitudes below 1e-9 become 0.
+    Return a number as text with at most four significant digits, rounded to 1e-9.
 
     :param value: the number, such as a joint value [rad or m].
     """
@@ -89,7 +92,9 @@ def short(value: float) -> str:
 
 def percent(share: float) -> str:
     """
-    Return a share of a whole in per cent, at most four significant digits; less than all is never ``100 %``.
+    Return a share as text in per cent, such as ``12.5 %``, with at most four significant digits.
+
+    A share below 1 never becomes ``100 %`` but at most ``99.99 %``.
 
     :param share: from 0 to 1.
     """
@@ -99,11 +104,12 @@ def percent(share: float) -> str:
 
 def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
     """
-    Return the candidate that a misspelt name, or a word of another library, most likely means.
+    Return the existing name that a wrong name most likely means, or None if no name is similar.
+
+    A name that another library uses for the same thing counts as well (``OTHER_WORDS``).
 
     :param name: the name as the user wrote it.
     :param candidates: the names that exist.
-    :returns: the nearest candidate, or None when nothing is similar.
     """
     if not isinstance(name, str):
         return None
@@ -127,7 +133,7 @@ def tells_near_names(cls: type[_T]) -> type[_T]:
 
 
 def _refuse_name(owner: object, name: str) -> NoReturn:
-    """Raise AttributeError for an unknown attribute, with the nearest attribute or all of them."""
+    """Raise AttributeError for an unknown attribute; the text suggests the most similar one, or lists all of them."""
     text = f'{type(owner).__name__!r} object has no attribute {name!r}.'
     if not name.startswith('_'):
         # A named tuple also has a tuple's ``count`` and ``index``, which nobody means.
@@ -139,7 +145,9 @@ def _refuse_name(owner: object, name: str) -> NoReturn:
 
 def misspelt_name(name: str, candidates: Iterable[str]) -> str | None:
     """
-    Return the candidate that a name is a misspelling of; None if no candidate is that similar.
+    Return the existing name that differs from a given name by a small misspelling, or None.
+
+    Upper case, underscores and hyphens are ignored. The names must be more similar than for :func:`nearest_name`.
 
     :param name: the name as the user wrote it.
     :param candidates: the names that exist.
@@ -150,7 +158,11 @@ def misspelt_name(name: str, candidates: Iterable[str]) -> str | None:
 
 
 def _close_matches(name: str, candidates: Iterable[str], similarity: float) -> list[str]:
-    """Return a list with the nearest candidate, or an empty list; names of more than 200 characters match nothing."""
+    """
+    Return a list with only the most similar candidate; empty if none has at least ``similarity``, from 0 to 1.
+
+    Names of more than 200 characters match nothing.
+    """
     if len(name) > LONGEST_QUOTE:
         return []
     short = [candidate for candidate in candidates if len(candidate) <= LONGEST_QUOTE]
@@ -158,7 +170,7 @@ def _close_matches(name: str, candidates: Iterable[str], similarity: float) -> l
 
 
 def _plain(name: str) -> str:
-    """Return a name in lower case without separators."""
+    """Return a name in lower case without underscores and hyphens."""
     return name.lower().replace('_', '').replace('-', '')
 
 
@@ -297,7 +309,7 @@ class UnknownGroup(ConfigError, KeyError):
 
 
 class LocatedMapping(dict[str, Any]):
-    """A mapping with the place of each key, as ``file:line``."""
+    """A dictionary read from a file; ``places`` has the place of each key in the file, as ``file:line``."""
 
     def __init__(self) -> None:
         """Start empty."""
@@ -331,10 +343,10 @@ def reads_file(
     kind: type[SsikError],
 ) -> Callable[[Callable[_Parameters, _Content]], Callable[_Parameters, _Content]]:
     """
-    Return a decorator for readers of files: whatever a malformed file raises becomes one error that names the file.
+    Return a decorator for functions that read a file: errors from malformed content become one error of a given class.
 
-    The first argument of a reader is the path or the text. Errors of this package pass, with their message put on one
-    line.
+    The new error names the file, which is the first argument of the function. Errors of this package are raised again,
+    with their message put on one line.
 
     :param kind: class of the error.
     """

@@ -1,8 +1,8 @@
 """
-Markers of a mechanism or of a task, as plain data.
+Markers that show a mechanism or a task in a viewer, as plain data without ROS.
 
-A drawing tool converts each marker. Namespace and number of an object's marker never change, so that a new drawing
-replaces the old one.
+A viewer converts each marker. An object always has the same namespace and the same number within the namespace, so that
+its new marker replaces the old one.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ Color = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class Marker:
-    """One marker to draw: its shape, colour, size and points."""
+    """One shape to draw in a viewer; ``namespace`` and ``number`` together identify it."""
 
     namespace: str
     number: int

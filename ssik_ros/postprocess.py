@@ -1,9 +1,9 @@
 """
-The tail of a solve as single steps, for callers who want another order or a filter of their own in between.
+Functions that filter and sort solutions after a solve: joint limits, windings, distance to a seed, and number.
 
-``Manipulator.solve`` applies these by default. A *solution* is anything with a field ``q`` and a method ``_replace``, as
-:class:`ssik_ros.Solution`; a *kinbody* anything with ``joints`` that have ``limits`` and ``type``, as
-:class:`ssik_ros.KinBody`.
+``Manipulator.solve`` calls them by default; call them one by one for another order or a filter in between. A solution
+needs a field ``q`` and a method ``_replace``, as :class:`ssik_ros.Solution`. An arm needs ``joints`` with ``limits``
+and ``type``, as :class:`ssik_ros.KinBody`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -40,10 +40,10 @@ def respect_limits(sols: list[Solution], kb: KinBody) -> list[Solution]:
 
 def wrap_to_limits(sols: list[Solution], kb: KinBody) -> list[Solution]:
     """
-    Return the solutions with every angle moved by windings of 2 pi into its limits where that is possible.
+    Return the solutions with each angle moved into its joint limits by full turns, if that is possible.
 
-    At most two windings either way; the fewest win. Sliding joints and joints without limits stay as they are, and
-    so do angles that no winding brings inside.
+    An angle moves by the fewest turns that bring it inside, at most two in either direction. Angles that stay outside,
+    sliding joints and joints without limits are unchanged.
 
     :param sols: solutions.
     :param kb: the arm.
@@ -59,11 +59,13 @@ def nearest_to_seed(
     sols: list[Solution], q_seed: ArrayLike, metric: str = 'wrap_l2'
 ) -> list[Solution]:
     """
-    Return the solutions by their distance to a posture, nearest first; equal ones keep their order.
+    Return the solutions sorted by their distance to a posture, nearest first.
+
+    Solutions at equal distances keep their order.
 
     :param sols: solutions.
     :param q_seed: (dof,) the posture [rad].
-    :param metric: ``'wrap_l2'``, the norm of the joint differences modulo 2 pi, or ``'wrap_linf'``, the largest.
+    :param metric: ``'wrap_l2'`` for the norm of the joint differences modulo 2 pi, ``'wrap_linf'`` for the largest one.
     :raises ValueError: for another metric, or when a solution has another number of joints.
     """
     if not isinstance(metric, str) or metric not in METRICS:
@@ -93,7 +95,7 @@ def take_first(sols: list[Solution], k: int) -> list[Solution]:
 
 
 def _solutions(sols: Iterable[Solution], kb: KinBody | None = None) -> list[Solution]:
-    """Return solutions as a list after a check of their type, and of the type of the arm if it is given."""
+    """Return solutions as a list; raise InvalidOption if one is not a solution, or if ``kb`` is not an arm."""
     if kb is not None and not hasattr(kb, 'joints'):
         refuse('kb', kb, 'an arm with joints, such as a KinBody')
     if not isinstance(sols, Iterable) or isinstance(sols, str):
@@ -129,7 +131,11 @@ def _is_inside(value: float, limits: tuple[float, float] | None) -> bool:
 
 
 def _wrap(value: float, limits: tuple[float, float] | None, kind: str) -> float:
-    """Return an angle moved into its limits by the fewest windings; unchanged if that is impossible or not needed."""
+    """
+    Return an angle moved into its limits by the fewest turns, at most two; else the value unchanged.
+
+    The value of a prismatic joint and a value without limits are returned unchanged.
+    """
     if limits is None or kind == 'prismatic':
         return value
     moved = (value + k * TURN for k in WINDINGS)

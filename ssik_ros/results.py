@@ -1,5 +1,5 @@
 """
-The result of a solve: outcomes are values, in one vocabulary for every solver.
+The result of a solve, as a value with a status and a cause that all solvers share; a failure is not an exception.
 
 Arrays are read-only. ``n`` is the number of joint variables of the group, ``t`` the number of target poses, ``k`` the
 number of solutions.
@@ -33,7 +33,11 @@ class IkStatus(IntEnum):
 
 
 class Cause(IntEnum):
-    """Why a solve failed or has no better solution; one enumeration for all systems of the package."""
+    """
+    The reason why a request has no solution, or why the search for a better one ended; NONE without such a reason.
+
+    All solvers, task sets and services use this enumeration.
+    """
 
     NONE = 0
     UNREACHABLE = 1
@@ -188,7 +192,7 @@ class IkResult:
         return f'IkResult({values})'
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return the class and the fields; copy and pickle make an equal result of them."""
+        """Return the class and the fields; copy and pickle make an equal result from them."""
         return IkResult, tuple(self)
 
     def _replace(self, **changes: Any) -> 'IkResult':
@@ -212,7 +216,7 @@ class IkResult:
 
     @property
     def q(self) -> FloatArray:
-        """Return the joint vector (n,) of the first solution, or on failure of the nearest state seen."""
+        """Return the first solution (n,); after a failure, the nearest joint vector (n,) that the search saw."""
         return self.solutions[0] if self.nearest is None else self.nearest
 
     @property
@@ -227,9 +231,9 @@ class IkResult:
 
     def summary(self, left_over: str = '') -> str:
         """
-        Return one sentence about the outcome, with the cause of a failure.
+        Return a sentence about the outcome: solutions and errors, or cause and nearest state, and the effort.
 
-        :param left_over: error of the nearest state in words, if the caller knows its poses; empty for the residual.
+        :param left_over: text about how far the nearest state is from the target; if empty, the residual is printed.
         """
         work = counted(self.searches, 'search'), counted(self.iterations, 'iteration')
         if self.status == _SOLVED:

@@ -133,7 +133,12 @@ def finite_number(value: Any, place: str, noun: str) -> float:
 
 
 class EntryReader:
-    """Reads the values of one mapping of a file; a wrong value raises ConfigError with its place."""
+    """
+    Reads the values of one mapping of a file by key, with a check of each value.
+
+    A wrong value raises ConfigError, which names its place. A key that the mapping lacks raises KeyError, except in
+    :meth:`mapping`.
+    """
 
     def __init__(self, content: Any, place: str, noun: str, keys: Iterable[str]) -> None:
         """
@@ -153,14 +158,14 @@ class EntryReader:
         return checked_mapping(self.entry.get(key, {}), self.where(key), quote(key))
 
     def choice(self, key: str, choices: Iterable[str]) -> str:
-        """Return the value of a key as text if it is one of the choices; refuse any other value."""
+        """Return the value of a key as text; raise ConfigError unless it is one of ``choices``."""
         value = self.entry[key]
         if value not in choices:
             self.refuse(key, f'is {shorten(repr(value))}', describe_choices(str(value), choices))
         return str(value)
 
     def where(self, key: str) -> str:
-        """Return the place of the value of a key, as ``file:line``."""
+        """Return the place of the value of a key, as ``file:line``; if it is unknown, the place of the mapping."""
         return location(self.entry, key, self.place)
 
     def refuse(self, key: str, problem: str, hint: str = '') -> NoReturn:
@@ -168,28 +173,28 @@ class EntryReader:
         refuse(self.where(key), f'{quote(key)} of {self.noun} {problem}', hint)
 
     def text(self, key: str) -> str:
-        """Return the value of a key, a text that is not empty."""
+        """Return the value of a key; raise ConfigError unless it is a text that is not empty."""
         value = self.entry[key]
         if not isinstance(value, str) or not value:
             self.refuse(key, f'is no name but {shorten(repr(value))}')
         return value
 
     def switch(self, key: str) -> bool:
-        """Return the value of a key, True or False."""
+        """Return the value of a key; raise ConfigError unless it is True or False."""
         value = self.entry[key]
         if not isinstance(value, bool):
             self.refuse(key, f'is not true or false but {shorten(repr(value))}')
         return value
 
     def positive(self, key: str) -> float:
-        """Return the value of a key as a finite float of at least zero."""
+        """Return the value of a key as a float; raise ConfigError if it is negative or not finite."""
         number = finite_number(self.entry[key], self.where(key), quote(key))
         if number < 0.0:
             self.refuse(key, f'is negative: {number:g}')
         return number
 
     def numbers(self, key: str, count: int) -> tuple[float, ...]:
-        """Return the value of a key as a tuple of ``count`` finite floats."""
+        """Return the value of a key as a tuple of floats; raise ConfigError unless it lists ``count`` finite ones."""
         values = self.entry[key]
         if not isinstance(values, list | tuple) or len(values) != count:
             self.refuse(key, f'is no list of {counted(count, "number")} but {values!r}')

@@ -5,7 +5,7 @@ from ssik_ros.value_class import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Tolerances:
-    """Thresholds that are properties of double arithmetic or of contracts, not user options."""
+    """Numerical thresholds that no user can change: for rounding errors, and for valid input at an interface."""
 
     rigid: float = 1e-6
     """Largest deviation of R^T R from identity accepted in a target [1]; beyond it the matrix is not

@@ -1,10 +1,9 @@
 """
-The decorator ``dataclass`` with methods that all classes share: it takes half of the time.
+A replacement for the decorator ``dataclasses.dataclass`` that makes a class in half the time.
 
-The standard decorator compiles the text of six methods for each class, a third of the time to import this package. Only
-the initialiser depends on the fields so much that it has to be compiled. The methods that compare, hash and show an
-object are the same here for all classes. The rest is the standard decorator: ``fields``, ``replace`` and ``asdict``
-work as ever.
+The standard decorator compiles six methods for each class, which is a third of the import time of this package. Here
+only the initialiser is compiled. All classes share the methods that compare, hash and print an object. ``fields``,
+``replace`` and ``asdict`` of the standard library work with these classes.
 """
 
 from collections.abc import Callable
@@ -37,7 +36,7 @@ def _dataclass(
 
 
 def _make(plain: type, eq: bool, frozen: bool, slots: bool) -> type:
-    """Return a class as a data class, with the options of :func:`_dataclass`."""
+    """Return a plain class as a data class; ``eq``, ``frozen`` and ``slots`` are as for :func:`_dataclass`."""
     shows_itself = '__repr__' in plain.__dict__
     make = dataclasses.dataclass(eq=False, repr=False, frozen=frozen, slots=slots)
     made: Any = make(plain)
@@ -56,13 +55,13 @@ if not TYPE_CHECKING:
 
 
 def _nothing(thing: Any) -> tuple[()]:
-    """Return the key by which objects without fields are compared."""
+    """Return the empty tuple, by which objects of a class without fields are compared: all are equal."""
     del thing
     return ()
 
 
 def _equals(self: Any, other: Any) -> Any:
-    """Return whether another object is of the same class and has equal fields."""
+    """Return whether another object of the same class has equal fields; NotImplemented for another class."""
     if other.__class__ is not self.__class__:
         return NotImplemented
     compared = self.__class__._compared

@@ -1,8 +1,9 @@
 """
-The loader of :mod:`ssik_ros.strict_yaml`: PyYAML with strict rules, imported with the first text.
+The loaders that :mod:`ssik_ros.strict_yaml` uses: PyYAML with strict rules; imported when the first text is read.
 
-If PyYAML has libyaml, libyaml parses the text. If it refuses the text, PyYAML's own parser reads it again for a better message.
-Python builds the objects in both cases, so a text with too many levels is an error and never overflows the stack.
+If PyYAML has libyaml, libyaml parses the text. If it refuses the text, PyYAML's own parser reads it again for a better
+message. Python builds the objects in both cases, so a text with too many levels is an error and never overflows the
+stack.
 """
 
 import contextlib
@@ -25,7 +26,7 @@ _REPLACED = ('tag:yaml.org,2002:int', 'tag:yaml.org,2002:float', 'tag:yaml.org,2
 
 
 class YamlNote(NamedTuple):
-    """A fault of a maker's file that did not stop the reader."""
+    """A fault in a YAML file that MoveIt accepts: the place, the key, and how the value was read."""
 
     place: str
     """``file:line``."""
@@ -43,7 +44,7 @@ MOST_VALUES = 2_000_000
 
 
 class _Located:
-    """Turns an exception from the construction of a value into an error with its line."""
+    """Mixin for YAML loaders: exceptions from building a value become a ConstructorError with its line."""
 
     def construct_object(self, node: Any, deep: bool = False) -> Any:
         """Return the value of a node; malformed content raises ConstructorError with the line of the node."""
@@ -60,7 +61,7 @@ class _Located:
 
 
 class _StrictLoader(_Located, yaml.SafeLoader):
-    """SafeLoader with the rules of strict_yaml."""
+    """PyYAML's SafeLoader, written in Python, with the strict rules of :mod:`ssik_ros.strict_yaml`."""
 
     notes: list[YamlNote] | None = None
     """Receives faults that do not stop the reader; None: each fault stops it."""
@@ -79,7 +80,7 @@ if yaml.__with_libyaml__:
         yaml.constructor.SafeConstructor,
         yaml.resolver.Resolver,
     ):
-        """The same rules on the events of libyaml."""
+        """Loader with the rules of ``_StrictLoader`` that parses with libyaml, which is faster."""
 
         notes: list[YamlNote] | None = None
 
@@ -137,7 +138,11 @@ def _key(loader: yaml.SafeLoader, node: yaml.Node) -> str:
 
 
 def _find_duplicates(loader: Any, node: yaml.MappingNode) -> None:
-    """Raise an error or add a note if a key appears twice in one mapping; merged keys (<<) may be overridden."""
+    """
+    Check a mapping for keys that appear twice: raise ConstructorError, or add a note if the loader takes notes.
+
+    A key may override one that was merged from another mapping (<<).
+    """
     seen: dict[str, int] = {}
     for key_node, _ in node.value:
         key, mark = _key(loader, key_node), key_node.start_mark
@@ -152,9 +157,9 @@ def _find_duplicates(loader: Any, node: yaml.MappingNode) -> None:
 
 def _construct_tagged(loader: Any, suffix: str, node: yaml.Node) -> Any:
     """
-    Return the value below a tag: ``!degrees`` in radians, ``!radians`` as it is, other tags with a note.
+    Return a value that has a tag: ``!degrees`` is converted to radians, and ``!radians`` is read as a number.
 
-    If the loader takes no notes, every tag is an error.
+    Any other tag is ignored and adds a note. If the loader takes no notes, every tag raises ConstructorError.
     """
     mark = node.start_mark
     if loader.notes is None:
@@ -210,7 +215,12 @@ def load_text(text: str, source: str, notes: list[YamlNote] | None = None) -> An
 
 
 def _load(kind: Any, text: str, source: str, notes: list[YamlNote] | None) -> Any:
-    """Return the content of a text as one class of loader reads it; ``notes`` is emptied first."""
+    """
+    Return the content of a YAML text, parsed by the loader class ``kind``; None for an empty text.
+
+    ``source`` is the file name for messages. ``notes`` is emptied, then receives the faults that do not stop the
+    reader.
+    """
     loader = kind(_Text(text, source))
     if notes is not None:
         notes.clear()
@@ -223,7 +233,11 @@ def _load(kind: Any, text: str, source: str, notes: list[YamlNote] | None) -> An
 
 
 def _check_size(root: yaml.Node) -> None:
-    """Raise ComposerError for a document that contains itself, or has too many values with its aliases written out."""
+    """
+    Raise ComposerError for a document that contains itself, or has more than ``MOST_VALUES`` values.
+
+    An alias counts with all values that it stands for.
+    """
     sizes: dict[int, int] = {}
     open_nodes: set[int] = set()
     stack: list[tuple[yaml.Node, bool]] = [(root, False)]

@@ -120,24 +120,17 @@ TABLE = (
         (
             *('__init__', 'requests', 'control', 'pose_freedom', 'tool_chain', 'windings'),
             *('bodies', 'obstacles', 'layered_search', 'waypoints', 'search_space'),
-            *('singular_waypoints', 'tolerance_reach'),
+            *('singular_waypoints', 'tolerance_reach', 'penalties', 'reasons'),
         ),
         'tool paths: requests, chains, obstacles, layers of postures',
     ),
     Row((6, 1), 'paths.bounding', ALL, 'lower bounds on the cost of any joint path'),
+    Row((6, 1), 'paths.corridors', ALL, 'sequences of postures on grids, made cheaper'),
     Row(
         (6, 2),
         'paths',
         (
-            *(
-                'corridors',
-                'measures',
-                'newton_steps',
-                'path_file',
-                'penalties',
-                'planner',
-                'reasons',
-            ),
+            *('measures', 'path_file', 'planner'),
             *('travel', 'verification', 'waypoint_search'),
         ),
         'the best joint path along a tool path',

@@ -1,4 +1,4 @@
-"""The class of an arm, named as in the catalogue, whose head explains each name."""
+"""Find the kinematic class of an arm from its joint axes; ``catalogue.yaml`` explains the names of the classes."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -22,7 +22,11 @@ _WRIST, _SHOULDER = (4, 5, 6), (1, 2, 3)
 
 
 class _Class(NamedTuple):
-    """Conditions on the axes of a class of arms; joints are counted from 1."""
+    """
+    A class of arms: pairs of joints with parallel axes, and groups of joints whose axes meet in one point.
+
+    Joints are counted from 1.
+    """
 
     name: str
     parallel: Sequence[Joints] = ()
@@ -54,7 +58,10 @@ _CLASSES = {
 
 def classify_arm(chain: SerialChain) -> tuple[str, NearMiss | None]:
     """
-    Return the catalogue class of a chain, and the near miss: the first class that the chain almost belongs to, or None.
+    Return the class of a chain as the catalogue names it, and the near miss: the first class that the axes almost fit.
+
+    Without such a class, the second value is ``None``. An arm that fits no class is ``general_6r`` or ``general_7r``;
+    seven joints with a near miss are ``approximately_`` and the name of that class.
 
     :param chain: at most seven joints.
     """
@@ -76,14 +83,22 @@ def classify_arm(chain: SerialChain) -> tuple[str, NearMiss | None]:
 
 
 def _misses(geometry: AxisGeometry, wanted: _Class) -> tuple[float, float]:
-    """Return the largest distance [m] of an axis from its required common point, and the largest sine of parallels."""
+    """
+    Return by how much axes violate a class: largest distance from a common point [m], and largest sine of an angle.
+
+    The angle is between two axes that the class requires to be parallel. Both numbers are 0 if nothing is required.
+    """
     distances = (_spread(geometry, [joint - 1 for joint in joints]) for joints in wanted.meeting)
     sines = (geometry.sine(a - 1, b - 1) for a, b in wanted.parallel)
     return max(distances, default=0.0), max(sines, default=0.0)
 
 
 def _spread(geometry: AxisGeometry, joints: list[int]) -> float:
-    """Return the largest distance [m] of axes from their best common point; infinite if neighbours are parallel."""
+    """
+    Return the largest distance [m] of some axes from their best common point.
+
+    The distance is infinite if two consecutive ones of these axes are parallel. ``joints`` are indices from 0.
+    """
     if any(geometry.sine(a, b) < CLASS_DEVIATION for a, b in pairwise(joints)):
         return math.inf
     meeting = geometry.meeting(joints)

@@ -13,7 +13,11 @@ HIDDEN_DEVIATION = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class AxisRelation:
-    """Neighbouring axes that are parallel or have a common point, exactly or nearly."""
+    """
+    A geometric relation of neighbouring joint axes: parallel or meeting in one point, exactly or nearly.
+
+    ``drift`` is the deviation from the exact relation: a sine for parallel axes, a distance [m] for meeting axes.
+    """
 
     joints: tuple[int, ...]
     """Numbers of the joints, from one."""
@@ -54,14 +58,22 @@ def find_relations(geometry: AxisGeometry) -> list[AxisRelation]:
 
 
 def _covers(larger: AxisRelation, smaller: AxisRelation) -> bool:
-    """Return whether a relation makes a smaller one redundant: its joints contain the other's, and it is as exact."""
+    """
+    Return whether ``larger`` makes ``smaller`` redundant: the same kind of relation of at least the same joints.
+
+    An exact relation is covered only by another exact one.
+    """
     is_better = larger.is_exact or not smaller.is_exact
     is_part = set(smaller.joints) <= set(larger.joints)
     return larger.relation == smaller.relation and is_part and is_better
 
 
 def _parallel(geometry: AxisGeometry, joints: tuple[int, ...]) -> AxisRelation | None:
-    """Return the relation of parallel axes with the largest sine; None if they are far from parallel."""
+    """
+    Return the relation "parallel" of some joints; None if their axes are not even nearly parallel.
+
+    ``joints`` are indices from 0. The deviation is the largest sine between the first axis and another one.
+    """
     drift = max(geometry.sine(joints[0], joint) for joint in joints[1:])
     if drift >= NEARBY_PARALLEL:
         return None
@@ -69,7 +81,11 @@ def _parallel(geometry: AxisGeometry, joints: tuple[int, ...]) -> AxisRelation |
 
 
 def _meeting(geometry: AxisGeometry, joints: tuple[int, ...]) -> AxisRelation | None:
-    """Return the relation of axes with a common point; None if they miss it by far, are parallel, or slide."""
+    """
+    Return the relation "meet" of some joints; None if their axes do not even nearly have a common point.
+
+    It is also None for prismatic joints, and if consecutive axes are parallel. ``joints`` are indices from 0.
+    """
     if geometry.slides.intersection(joints):
         return None
     if any(geometry.sine(a, b) < NEARBY_PARALLEL for a, b in pairwise(joints)):

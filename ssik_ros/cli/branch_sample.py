@@ -30,11 +30,12 @@ class BranchSample:
 
 def sample_branches(arm: AnalyticArm, poses: int = POSES) -> BranchSample:
     """
-    Solve random poses of an arm; return the numbers of branches, the largest residual and the median time.
+    Solve random poses of an arm; return the number of branches, the largest residual and the median time.
 
-    Joint limits are ignored by the solves; one uncounted solve goes before.
+    The poses are from random joint values within the limits; the branches are counted without limits. One more solve
+    runs before the measurement, so that no time includes a warm-up.
 
-    :param arm: its closed form.
+    :param arm: the closed form of the arm.
     :param poses: number of random poses.
     """
     rng = np.random.default_rng(SAMPLE_SEED)

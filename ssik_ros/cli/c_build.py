@@ -1,4 +1,8 @@
-"""``ssik build`` for C: a library of one arm, the blocks of an arm, and the library that reads blocks."""
+"""
+``ssik build`` for C: a library for one arm, a file with the data of one arm, and a library that reads such files.
+
+The data of an arm is called its blocks: the numbers that the solver of this arm needs.
+"""
 
 import argparse
 from collections.abc import Callable, Iterator
@@ -27,9 +31,9 @@ def _say(text: str) -> None:
 @contextlib.contextmanager
 def _saying(what: str) -> Iterator[Callable[[str], None]]:
     """
-    Yield a function that takes lines of progress; ``what`` names the step before the first line.
+    Context manager: yield a function that takes lines of progress; ``what`` is shown before the first line.
 
-    A terminal shows the newest line with the time. All lines are printed in the end.
+    A terminal shows the newest line with the time. All lines are printed at the end of the context.
     """
     lines: list[str] = []
     try:
@@ -60,7 +64,7 @@ def _toolchain(arguments: argparse.Namespace) -> toolchain.Toolchain:
 
 def write_library(arguments: argparse.Namespace) -> int:
     """
-    Write a C library for one arm and return 0; if the arm has no solver of one chain, write nothing and return 1.
+    Write a C library for one arm and return 0; if no solver fits the chain, write nothing and return 1.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when the arm cannot be loaded, a program is missing or the folder cannot be written.
@@ -82,7 +86,11 @@ def write_library(arguments: argparse.Namespace) -> int:
 
 
 def _kernels(tools: toolchain.Toolchain, arm: blocks.Arm, are_shared: bool) -> toolchain.Kernels:
-    """Return kernels with the constants of the arm; kernels for all arms if ``are_shared`` or without llvmlite."""
+    """
+    Return the kernels of a C library, compiled with the constants of the arm, which is smaller and faster.
+
+    With ``are_shared``, or if llvmlite is missing, return the kernels that serve all arms.
+    """
     if are_shared:
         return toolchain.kernels_of_all_arms(tools)
     if freeze.is_possible():
@@ -96,7 +104,7 @@ def _kernels(tools: toolchain.Toolchain, arm: blocks.Arm, are_shared: bool) -> t
 
 def write_generic_library(arguments: argparse.Namespace) -> int:
     """
-    Write the C library that reads blocks; return 0.
+    Write the C library for all arms, which reads the data of an arm from a file of :func:`write_blocks`; return 0.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when a program is missing or the folder cannot be written.
@@ -137,7 +145,7 @@ def _read_kinematics(arguments: argparse.Namespace, group: JointGroup) -> GroupK
 
 def write_blocks(arguments: argparse.Namespace) -> int:
     """
-    Write the blocks of an arm or a group, which the generic library reads; return 0, or 1 if it has no solver.
+    Write the data file of an arm or a group for the generic C library; return 0, or 1 if no solver fits the arm.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when the arm cannot be loaded, a parameter is wrong, or the file cannot be written.

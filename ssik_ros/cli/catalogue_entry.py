@@ -70,7 +70,11 @@ def describe_arm(
 def _describe_joint(
     chosen: ChosenGroup, chain: SerialChain, index: int, frame: FloatArray
 ) -> CatalogueJoint:
-    """Return one joint of an entry; angles are copied from the description if they are unchanged."""
+    """
+    Return one joint of a catalogue entry; ``frame`` (4, 4) is its pose in the joint before at zero position.
+
+    If the angles of the description give the rotation of ``frame``, they are copied without change.
+    """
     name, kind = chain.joint_names[index], JointKind(chain.kinds[index])
     written = chosen.robot.urdf.joints[name]
     rpy = _vector(rpy_of_matrix(frame[:3, :3]))
@@ -158,7 +162,11 @@ def _list(values: tuple[float, ...]) -> str:
 
 
 def _number(value: float) -> str:
-    """Return a number that YAML reads back to the same bits: its floats need a point before an exponent."""
+    """
+    Return a number as text that YAML reads back to the same bits.
+
+    YAML needs a decimal point before an exponent, so ``1e-05`` becomes ``1.0e-05``.
+    """
     if value == int(value) and abs(value) < 1e15:
         return str(int(value))
     digits, e, exponent = repr(value).partition('e')

@@ -35,7 +35,7 @@ def find_closed_form(verb: str, chosen: ChosenGroup) -> AnalyticArm | None:
 
 def describe_tier(facts: SolverFacts) -> str:
     """
-    Return the number of a tier with its meaning in brackets.
+    Return the kind of a closed form as text: the number of its tier, 0 to 2, with the meaning in brackets.
 
     :param facts: facts about the solver.
     """

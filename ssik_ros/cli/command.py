@@ -170,7 +170,11 @@ def _split_lists(words: Sequence[str]) -> list[str]:
 
 
 def _refuse_verb(word: str) -> int:
-    """Print that a verb is unknown, with the nearest one or a replacement; return the exit code."""
+    """
+    Print an error about an unknown verb, with a suggestion; return the exit code ``WRONG``.
+
+    The suggestion is the replacement for a verb of another tool, else the most similar verb, else all verbs.
+    """
     names = [verb.name for verb in VERBS]
     near = difflib.get_close_matches(word, names, n=1)
     if word in ELSEWHERE:
@@ -188,7 +192,11 @@ def _chosen_verb(words: Sequence[str]) -> str:
 
 
 class _RoomForVerbs(argparse.HelpFormatter):
-    """A help formatter that starts all summaries after the longest verb; argparse ignores the verbs' indentation."""
+    """
+    A help formatter that starts all summaries in one column, to the right of the longest verb.
+
+    The formatter of argparse computes the column without the indentation of the verbs.
+    """
 
     def __init__(self, prog: str) -> None:
         """Set the column of the summaries."""

@@ -55,10 +55,10 @@ def _check(file: Path, option: str, endings: tuple[str, ...]) -> None:
 
 def write_path(file: Path, problem: PathProblem, path: ToolPath) -> None:
     """
-    Write the joint values of a plan to a file; if the plan failed, those on its longest piece.
+    Write the joint values of a plan to a file; if the plan failed, the values on its longest connected piece.
 
-    :param file: a CSV with one row per waypoint and corner of free travel, or a YAML with a
-        trajectory_msgs/JointTrajectory.
+    :param file: a CSV with one row for each waypoint, and rows for corners of the free motion between two passes; or a
+        YAML with a trajectory_msgs/JointTrajectory.
     :param problem, path: the problem and its plan.
     :raises InvalidOption: for a file that cannot be written.
     """
@@ -71,7 +71,11 @@ def write_path(file: Path, problem: PathProblem, path: ToolPath) -> None:
 
 
 def _write_table(stream: TextIO, problem: PathProblem, path: ToolPath) -> None:
-    """Write one row for each waypoint, followed by the corners of free travel that begins there."""
+    """
+    Write a CSV row with number and joint values for each waypoint.
+
+    If a free motion to the next pass begins at the waypoint, rows for the corners of this motion follow.
+    """
     corners = {own.first: own.positions[1:-1].tolist() for own in path.stretches if own.is_travel}
     rows = (
         [waypoint, *row]

@@ -155,13 +155,17 @@ def _group_between(robot: RobotModel, base: str | None, tip: str | None) -> Chos
 
 
 def _load(arguments: argparse.Namespace) -> NamedRobot:
-    """Return the robot that the first argument or one of the options names."""
+    """Load and return the robot that the options name, and show that the command waits if it takes long."""
     with waiting('Loading the robot'):
         return _load_named(arguments)
 
 
 def _load_named(arguments: argparse.Namespace) -> NamedRobot:
-    """Return the robot; a xacro file and a large package take seconds."""
+    """
+    Load and return the robot that the options name, without a display; this may take seconds.
+
+    Raise InvalidOption unless the options name exactly one robot.
+    """
     read_word(arguments)
     files = [path for path in (arguments.path, arguments.urdf) if path is not None]
     names = [name for name in (arguments.robot, arguments.moveit_config) if name is not None]

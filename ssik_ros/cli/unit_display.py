@@ -1,4 +1,4 @@
-"""Progress of making a map or a data set unit by unit."""
+"""Display of the progress while a map or a data set is made; its cells are computed in units."""
 
 import sys
 import time
@@ -13,13 +13,17 @@ WIDTH = 100
 
 
 class UnitDisplay:
-    """Shows the number of finished units: a bar on a terminal, a line every ``LINE_EVERY`` seconds elsewhere."""
+    """
+    Shows how many units of a map or data set are finished, with speed and time left; a unit is a batch of cells.
+
+    A terminal shows a bar. Elsewhere a line is printed every ``LINE_EVERY`` seconds.
+    """
 
     def __init__(self, noun: str = 'cells', *, quiet: bool = False) -> None:
         """
         Prepare the display; entering the context shows it.
 
-        :param noun: word for the parts of a unit.
+        :param noun: plural for the things that a unit contains, such as ``cells``; the speed is shown in them.
         :param quiet: whether to show nothing.
         """
         console = open_console(WIDTH)
@@ -45,9 +49,9 @@ class UnitDisplay:
 
     def report(self, progress: Progress, units: int) -> None:
         """
-        Show the progress of this run, and keep it in ``last``.
+        Show the progress of this run, and keep it in the attribute ``last``.
 
-        :param progress: units and parts done by this run.
+        :param progress: numbers of units and cells that this run has done.
         :param units: number of units that this run has to do, above zero.
         """
         self.last = progress

@@ -59,7 +59,9 @@ def add_content_options(parser: argparse.ArgumentParser) -> None:
 
 def open_session(arguments: argparse.Namespace) -> tuple[PostureSession, Extras]:
     """
-    Return the session for the command line, and the playback and reach cloud that are shown with it.
+    Return the session that the arguments describe: the robot on the page, with its solver, targets and obstacles.
+
+    The second value holds the playback of a joint path and the cloud of a reach map, each None if not given.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when a file cannot be read, or does not fit the robot.
@@ -86,7 +88,7 @@ def open_session(arguments: argparse.Namespace) -> tuple[PostureSession, Extras]
 
 
 def _refuse_solver(arguments: argparse.Namespace) -> None:
-    """Refuse options that only planning groups have."""
+    """Raise InvalidOption for options that only a planning group has: its solver, parameters, seed and windings."""
     given = [
         f'--{name}' for name in ('solver', 'param', 'seed', 'windings') if getattr(arguments, name)
     ]
@@ -125,7 +127,11 @@ def _put_boxes(session: Session, problem: PathProblem) -> None:
 
 
 def _open_robot(arguments: argparse.Namespace) -> PostureSession:
-    """Return the session of the robot that the options name: a group, a mechanism or task sets."""
+    """
+    Return the session of the robot that the options name: a mechanism, a task set file, or a planning group.
+
+    Raise InvalidOption for ``--goal`` without a mechanism.
+    """
     word = str(arguments.path) if arguments.path is not None else arguments.robot or ''
     is_shipped = word in mechanism_names() and not Path(word).exists()
     if is_shipped or arguments.loops is not None:
@@ -152,7 +158,12 @@ def _open_group(arguments: argparse.Namespace) -> Session:
 
 
 def _open_mechanism(arguments: argparse.Namespace, shipped: str) -> PostureSession:
-    """Return the session of a mechanism, shipped or with loops of a file, or of task sets on it."""
+    """
+    Return the session of a mechanism, or of its task sets if ``--tasks`` names a file.
+
+    ``shipped`` is the name of a mechanism of this package. If it is empty, the robot and the file of its loops come
+    from the options.
+    """
     loops_path = arguments.loops
     if shipped:
         urdf, own = mechanism_files(shipped)

@@ -8,7 +8,6 @@ Names, arguments and defaults are the same as in ssik's ``Manipulator``. If the 
 every branch. If it has none, or if ``method`` names another solver, that solver searches.
 """
 
-from collections.abc import Mapping
 import functools
 import inspect
 from typing import Any, Literal, overload, TYPE_CHECKING
@@ -38,13 +37,12 @@ from ssik_ros.manipulator.solution import (
 from ssik_ros.manipulator.solve_choice import SolveChoice
 from ssik_ros.manipulator.solve_settings import (
     count_threads,
-    METRICS,
     read_seeds,
     read_target,
     SEED_NAMES,
     take_seed,
 )
-from ssik_ros.manipulator.tolerance_policy import DEFAULT_TOLERANCE_POLICY, TolerancePolicy
+from ssik_ros.manipulator.tolerance_policy import DEFAULT_TOLERANCE_POLICY
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.problem.contract import IkSolver
 from ssik_ros.problem.pose_input import pose, read_poses
@@ -87,21 +85,6 @@ SHORT_SIGNATURE = inspect.Signature(
     ]
 )
 """Signature that ``help`` shows for :meth:`Manipulator.solve`; the docstring describes the other keywords."""
-SETTINGS = (
-    'max_solutions',
-    'respect_limits',
-    'allow_refinement',
-    'policy',
-    'refinement_max_iters',
-    'seed_metric',
-    'seed_tolerance',
-    'enumerate_windings',
-    'hold',
-    'arm_angle',
-    'redundancy_samples',
-    'timeout',
-)
-"""Keywords of :meth:`Manipulator.solve` that are not parameters of a solver, in the order in which it passes them on."""
 
 
 class Manipulator(ArmSources):
@@ -167,21 +150,9 @@ class Manipulator(ArmSources):
         T_target: ArrayLike,
         *,
         explain: bool = False,
-        max_solutions: int | None = None,
         q_seed: ArrayLike | None = None,
-        respect_limits: bool | str = True,
-        allow_refinement: bool = False,
-        policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY,
-        refinement_max_iters: int = REFINEMENT_ITERATIONS,
-        seed_metric: str = 'wrap_l2',
-        seed_tolerance: ArrayLike | None = None,
-        enumerate_windings: bool = False,
-        hold: Mapping[str | int, float] | None = None,
-        arm_angle: float | None = None,
-        redundancy_samples: int | None = None,
         method: str | None = None,
-        timeout: float | None = None,
-        **solver_kwargs: Any,
+        **options: Any,
     ) -> Solutions | tuple[Solutions, Diagnostic]:
         """
         Find joint vectors with which the end effector is at a pose: verified, best first.
@@ -221,44 +192,9 @@ class Manipulator(ArmSources):
         """
         if explain is not True and explain is not False:
             raise InvalidOption(f'explain must be True or False, not {shown(explain)}.')
-        if (
-            max_solutions is None
-            and respect_limits is True
-            and allow_refinement is False
-            and policy is DEFAULT_TOLERANCE_POLICY
-            and refinement_max_iters is REFINEMENT_ITERATIONS
-            and seed_metric is METRICS[0]
-            and seed_tolerance is None
-            and enumerate_windings is False
-            and hold is None
-            and arm_angle is None
-            and redundancy_samples is None
-            and method is None
-            and timeout is None
-            and not solver_kwargs
-        ):
-            prepared = self._choice.default
-        else:
-            names: tuple[str, ...] = SETTINGS
-            values: tuple[Any, ...] = (
-                max_solutions,
-                respect_limits,
-                allow_refinement,
-                policy,
-                refinement_max_iters,
-                seed_metric,
-                seed_tolerance,
-                enumerate_windings,
-                hold,
-                arm_angle,
-                redundancy_samples,
-                timeout,
-            )
-            if solver_kwargs:
-                if not solver_kwargs.keys().isdisjoint(SEED_NAMES):
-                    q_seed = take_seed(q_seed, solver_kwargs)
-                names, values = (*names, *solver_kwargs), (*values, *solver_kwargs.values())
-            prepared = self._choice.prepare(method, names, values)
+        if not options.keys().isdisjoint(SEED_NAMES):
+            q_seed = take_seed(q_seed, options)
+        prepared = self._choice.prepare(method, options)
         rows = None if explain else prepared.find(T_target, q_seed, True)
         if rows is not None and len(rows):
             return Solutions(map(Solution, rows[:, : prepared.dof], rows[:, -1].tolist()))
@@ -298,11 +234,9 @@ class Manipulator(ArmSources):
         :returns: one solution in each row, best first; (0, dof) if the pose has no solution.
         :raises ValueError, TypeError: as :meth:`solve`.
         """
-        if options and not options.keys().isdisjoint(SEED_NAMES):
+        if not options.keys().isdisjoint(SEED_NAMES):
             q_seed = take_seed(q_seed, options)
-        prepared = self._choice.default
-        if options or method is not None:
-            prepared = self._choice.prepare(method, tuple(options), tuple(options.values()))
+        prepared = self._choice.prepare(method, options)
         rows = prepared.find(T_target, q_seed, False)
         return prepared.solve(T_target, q_seed).q if rows is None else rows
 
@@ -328,8 +262,9 @@ class Manipulator(ArmSources):
         """
         targets = read_poses(poses)
         seeds = read_seeds(take_seed(q_seed, options), len(targets), self.dof)
-        prepared = self._choice.prepare(method, tuple(options), tuple(options.values()))
-        return prepared.solve_batch(targets, seeds, count_threads(threads))
+        return self._choice.prepare(method, options).solve_batch(
+            targets, seeds, count_threads(threads)
+        )
 
     def solve_position(
         self, xyz: ArrayLike, q_seed: ArrayLike | None = None, **options: Any

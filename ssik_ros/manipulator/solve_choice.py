@@ -114,16 +114,17 @@ class SolveChoice:
             raise TopologyMismatch(self._no_closed_form)
         return self.closed_form
 
-    def prepare(
-        self, method: str | None, names: tuple[str, ...], values: tuple[Any, ...]
-    ) -> PreparedSolve:
+    def prepare(self, method: str | None, options: Mapping[str, Any]) -> PreparedSolve:
         """
-        Return the prepared solve for a combination of options; the same object for the same options.
+        Return the prepared solve for some options, the same object for the same options.
 
-        :param method: name of a solver; None lets the arm choose.
-        :param names, values: names and values of the options.
-        :raises ValueError, TypeError: for unknown options and wrong values.
+        :param method: name of a solver; None for the choice of this arm.
+        :param options: keywords of ``Manipulator.solve`` and parameters of the solver, by name.
+        :raises ValueError, TypeError: for wrong options.
         """
+        if not options and method is None:
+            return self.default
+        names, values = tuple(options), tuple(options.values())
         last_method, last_names, last_values, kept = self._last
         # The same object has the same type, too; equal ones need not have.
         is_alike = method is last_method and names == last_names
@@ -132,15 +133,16 @@ class SolveChoice:
         # The key includes the types: 1, 1.0 and True are equal as keys, but not as values.
         key = (method, names, values, *map(type, values))
         try:
-            known = self._prepared.get(key)
+            prepared = self._prepared.get(key)
         except TypeError:
-            return self._make_solve(method, dict(zip(names, values, strict=True)))
-        if known is None:
-            known = self._make_solve(method, dict(zip(names, values, strict=True)))
+            return self._make_solve(method, options)
+        if prepared is None:
+            # The caller may change its options afterwards.
+            prepared = self._make_solve(method, dict(options))
             if len(self._prepared) < MOST_KEPT:
-                self._prepared[key] = known
-        self._last = method, names, values, known
-        return known
+                self._prepared[key] = prepared
+        self._last = method, names, values, prepared
+        return prepared
 
     def _make_solve(self, method: str | None, options: Mapping[str, Any]) -> PreparedSolve:
         """

@@ -60,6 +60,16 @@ class StepLimits(NamedTuple):
             objective=SUM_OF_POWERS,
         )
 
+    def every_nth(self, stride: int) -> IntArray:
+        """
+        Return the indices of every n-th waypoint, with both ends of each pass.
+
+        :param stride: n; 1 for all waypoints.
+        """
+        count, travels = len(self.largest), np.flatnonzero(self.is_travel)
+        some = (np.arange(0, count, stride), np.array([count - 1]), travels, travels + 1)
+        return np.unique(np.concatenate(some))
+
     def between(self, waypoints: IntArray, widest: float) -> 'StepLimits':
         """
         Return the limits and weights of steps from layer to layer over several waypoints; unchanged for all waypoints.
@@ -102,7 +112,7 @@ class Layers:
     """(k, r)."""
     starts: IntArray
     """(m + 1,) first row of each layer, then k."""
-    own: FloatArray
+    row_costs: FloatArray
     """(k,) cost of each row; infinite for rows that must not be taken."""
     key: int
     limits: StepLimits
@@ -159,7 +169,7 @@ class Layers:
                 self.parents,
                 self.q,
                 self.starts,
-                self.own,
+                self.row_costs,
                 *self.limits,
                 self.key,
                 first,
@@ -200,7 +210,7 @@ class Layers:
 
         :param rows: (m,).
         """
-        self.own[rows] = math.inf
+        self.row_costs[rows] = math.inf
 
     def check(self, rows: IntArray, obstacles: Obstacles) -> int:
         """
@@ -215,7 +225,7 @@ class Layers:
         hits, pairs = obstacles.check(self.q, rows)
         self.is_checked[rows] = True
         self.culprits[rows[hits]] = pairs[hits]
-        self.own[rows[self.is_doubtful[rows]]] -= self.doubt
+        self.row_costs[rows[self.is_doubtful[rows]]] -= self.doubt
         self.is_doubtful[rows] = False
         self.forbid(rows[hits])
         return int(hits.sum())
@@ -239,7 +249,7 @@ class Layers:
             refused += 1
             self.refusals[layer] += 1
             others = self.rows_of(layer)
-            others = others[~self.is_asked[others] & np.isfinite(self.own[others])]
+            others = others[~self.is_asked[others] & np.isfinite(self.row_costs[others])]
             away = np.abs(self.q[others] - self.q[row]).max(axis=1, initial=0.0)
             count = ASKED << min(int(self.refusals[layer]), 20)
             for other in others[np.argsort(away, kind='stable')[:count]].tolist():
@@ -253,7 +263,7 @@ class Layers:
         self.is_asked[row] = True
         is_accepted = accepts(self.q[row])
         if not is_accepted:
-            self.own[row] = math.inf
+            self.row_costs[row] = math.inf
         return is_accepted
 
     def prefer_sure_rows(self, doubt: float) -> None:
@@ -264,7 +274,7 @@ class Layers:
         """
         weight = doubt * float(self.limits.weights.mean())
         self.doubt = weight**2 if self.limits.objective == SUM_OF_SQUARES else weight
-        self.own[self.is_doubtful] += self.doubt
+        self.row_costs[self.is_doubtful] += self.doubt
 
     def check_quickly(self, rows: IntArray, obstacles: Obstacles) -> None:
         """
@@ -287,7 +297,7 @@ def make_layers(
     parameters: FloatArray,
     count: int,
     limits: StepLimits,
-    own: FloatArray | None = None,
+    row_costs: FloatArray | None = None,
 ) -> Layers:
     """
     Return postures sorted by layer, then by the joint that spreads most; :meth:`Layers.connect` is not called yet.
@@ -297,7 +307,7 @@ def make_layers(
     :param parameters: (k, r) parameters of each posture.
     :param count: number of layers.
     :param limits: largest steps and objective.
-    :param own: (k,) cost of each row; None for zeros.
+    :param row_costs: (k,) cost of each row; None for zeros.
     """
     q = wrap_steps(q, limits.turning)
     key = _best_key(q, limits)
@@ -308,7 +318,7 @@ def make_layers(
         q=np.ascontiguousarray(q[order]),
         parameters=parameters[order],
         starts=starts,
-        own=np.zeros(k) if own is None else own[order],
+        row_costs=np.zeros(k) if row_costs is None else row_costs[order],
         key=key,
         limits=limits,
         is_checked=np.zeros(k, dtype=bool),
@@ -350,7 +360,7 @@ def search_layers(layers: Layers, obstacles: Obstacles | None, pause: Callable[[
         pause()
         if hits == 0:
             return piece
-        bad = np.unique(layers.layer_of(piece.rows[np.isinf(layers.own[piece.rows])]))
+        bad = np.unique(layers.layer_of(piece.rows[np.isinf(layers.row_costs[piece.rows])]))
         near = np.unique((bad[:, None] + np.arange(-reach, reach + 1)).ravel())
         near = near[(near >= 0) & (near < layers.count)]
         changed = int(near[0])

@@ -34,7 +34,7 @@ from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.paths.bounding.relaxed_paths import KnownPath, MOST_ROUNDS, relaxed_bound
 from ssik_ros.paths.bounding.tip_ways import lower_bound
 from ssik_ros.paths.control import import_library, PlanCancelled, PlanControl, PlanStopped
-from ssik_ros.paths.corridors import Checks
+from ssik_ros.paths.corridors.sequences import Checks
 from ssik_ros.paths.layered_search import StepLimits
 from ssik_ros.paths.obstacles import Obstacles
 from ssik_ros.paths.penalties import PostureCosts

@@ -76,7 +76,7 @@ def explain(
         return _no_postures(waypoint, counts[broken], is_proved)
     if obstacles is not None:
         layers.check(rows, obstacles)
-    free = rows[np.isfinite(layers.own[rows])]
+    free = rows[np.isfinite(layers.row_costs[rows])]
     if not len(free):
         if obstacles is None or layers.refusals[broken]:
             text = f'Waypoint {waypoint}: no posture is allowed.'

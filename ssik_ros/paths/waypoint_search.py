@@ -10,9 +10,10 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.paths.control import PlanControl, PlanStopped
-from ssik_ros.paths.corridors import Checks, CorridorSearch
+from ssik_ros.paths.corridors.first_grids import corridors_of_larger_steps, first_corridors
+from ssik_ros.paths.corridors.refinement import Refinement
+from ssik_ros.paths.corridors.sequences import Checks, Corridor, GridSearch
 from ssik_ros.paths.layered_search import StepLimits
-from ssik_ros.paths.newton_steps import Corridor
 from ssik_ros.paths.reasons import passes_not_joined, PathFailure
 from ssik_ros.paths.search_space import SearchSpace
 from ssik_ros.paths.travel import TravelSearch
@@ -198,18 +199,18 @@ class WaypointSearch:
     def _search(self) -> PathFailure | None:
         """Store the best path, or its longest piece, in ``_best``; return None, or the failure of the search."""
         space, limits, poses, checks, control, _ = self._task
-        search = CorridorSearch(space, limits, poses, checks, control)
-        search.ends, search.shut_in = self._ends, self._shut_in
+        shut_in = tuple(self._shut_in)
+        grids = GridSearch(space, poses, checks, control.pause, self._ends, shut_in)
         control.found(math.inf)
         stride, failure = space.stride(len(poses)), None
         densities = list(DENSITIES if space.size else DENSITIES[:1])
         while densities:
             control.report(0.1, f'first grid, stride {stride}')
-            corridors, failure = search.first_grid(stride, densities[0])
+            corridors, failure = first_corridors(grids, limits, stride, densities[0])
             if failure is None:
                 if self._known is not None:
                     corridors = [self._known_corridor(self._known), *corridors]
-                failure = self._refine_best(search, corridors)
+                failure = self._refine_best(grids, corridors)
                 if failure is None:
                     return None
             elif corridors:
@@ -220,32 +221,33 @@ class WaypointSearch:
                 stride = max(1, stride // 2)
             else:
                 densities.pop(0)
-        return self._search_narrows(search, failure)
+        return self._search_narrows(grids, failure)
 
     def _search_narrows(
-        self, search: CorridorSearch, failure: PathFailure | None
+        self, grids: GridSearch, failure: PathFailure | None
     ) -> PathFailure | None:
         """
         Search without spare distance to obstacles, then with larger steps; return None, or the failure of the search.
 
         The path or its longest piece is stored in ``_best``. Free parameters are needed for larger steps.
 
-        :param search: the search whose grids led nowhere.
+        :param grids: the search whose grids led nowhere.
         :param failure: the failure of that search.
         """
-        space, control = self._task.space, self._task.control
+        space, limits, control = self._task.space, self._task.limits, self._task.control
         density = DENSITIES[-1] if space.size == 1 else DENSITIES[0]
-        if search.spare_nothing():
+        if grids.checks.obstacles is not None:
             control.report(0.1, 'first grid without spare distance')
-            corridors, failure = search.first_grid(1, density)
-            if failure is None and self._refine_best(search, corridors) is None:
+            grids = grids._replace(checks=grids.checks.without_spare_distance())
+            corridors, failure = first_corridors(grids, limits, 1, density)
+            if failure is None and self._refine_best(grids, corridors) is None:
                 return None
             if failure is not None and corridors and len(corridors[0].q) > self._found:
                 self._best = corridors
         if space.size and not space.is_scattered:
             control.report(0.1, 'first grid with larger steps')
-            corridors = search.first_grid_of_larger_steps(density)
-            if corridors and self._refine_best(search, corridors) is None:
+            corridors = corridors_of_larger_steps(grids, limits, density)
+            if corridors and self._refine_best(grids, corridors) is None:
                 return None
         return failure or NO_SEQUENCE
 
@@ -254,19 +256,19 @@ class WaypointSearch:
         """Return the number of waypoints of the longest piece so far."""
         return len(self._best[0].q) if self._best else 0
 
-    def _refine_best(
-        self, search: CorridorSearch, corridors: Sequence[Corridor]
-    ) -> PathFailure | None:
+    def _refine_best(self, grids: GridSearch, corridors: Sequence[Corridor]) -> PathFailure | None:
         """Store the first corridor that can be refined on all waypoints in ``_best``; return None, or a failure."""
         space, control = self._task.space, self._task.control
-        for rough in self._refine_all(search, corridors):
+        refinement = Refinement(grids, self._task.limits, control, np.arange(len(grids.poses)))
+        for rough in self._refine_all(refinement, corridors):
             control.report(0.6, 'refinement')
-            whole = search.refine(rough, ROUGH * space.spacing)
+            whole = refinement.refine(rough, ROUGH * space.spacing)
             if whole is not None:
                 self._best = [whole]
                 # Where a joint turns too far the caller begins again, so that the finest grids can wait.
                 if self._placed()[1] < 0:
-                    self._best = [search.refine(whole, FINEST_SPACING * space.spacing) or whole]
+                    finest = FINEST_SPACING * space.spacing
+                    self._best = [refinement.refine(whole, finest) or whole]
                 return None
         return NO_SEQUENCE
 
@@ -279,7 +281,7 @@ class WaypointSearch:
             own.append(space.parameters_of(posture, row, poses[row]))
         return Corridor(q, np.array(own), math.inf, space.spacing, np.arange(len(q)))
 
-    def _refine_all(self, search: CorridorSearch, corridors: Sequence[Corridor]) -> list[Corridor]:
+    def _refine_all(self, refinement: Refinement, corridors: Sequence[Corridor]) -> list[Corridor]:
         """
         Return some corridors after a rough refinement on fewer waypoints, the cheapest one first.
 
@@ -287,13 +289,13 @@ class WaypointSearch:
         """
         control, spacing = self._task.control, self._task.space.spacing
         rough: list[Corridor] = []
-        search.thin_out(ROUGH_LAYERS)
+        stride = max(1, len(self._task.poses) // ROUGH_LAYERS)
+        on_some = refinement._replace(rows=self._task.limits.every_nth(stride))
         for index, corridor in enumerate(corridors):
             control.report(0.2 + 0.4 * index / len(corridors), f'corridor {index + 1}')
-            refined = search.refine(corridor, ROUGH * spacing)
+            refined = on_some.refine(corridor, ROUGH * spacing)
             if refined is not None:
                 rough.append(refined)
-        search.thin_out(len(self._task.poses))
         return sorted(rough, key=lambda own: own.cost) or list(corridors)
 
 

@@ -101,9 +101,10 @@ class BenchmarkNode(Node):
 
     def _choose_services(self, config: BenchmarkConfig) -> Mapping[str, str]:
         """
-        Return the service to call by the label of its solver in the report.
+        Return the services to benchmark: a mapping from the label in the report to the name of the service.
 
-        Without the parameter ``services`` it is one: ``service``, under ``solver`` or the first solver of this package.
+        Without the parameter ``services``, the only service is the parameter ``service``. Its label is the parameter
+        ``solver``, else the first solver of this package in the configuration.
         """
         if self._settings.services:
             return parse_services(self._settings.services)
@@ -111,9 +112,10 @@ class BenchmarkNode(Node):
 
     def _prepare(self, config: BenchmarkConfig) -> BenchmarkSession:
         """
-        Return the benchmark session, for the robot of the configuration or, if parameters say so, of the topics.
+        Return the benchmark session, for the robot of the configuration or for the running robot on the topics.
 
-        With live seeds, searches start at the reported state of the robot.
+        With the parameter ``seeds`` set to ``live``, each search starts at the reported state of the running robot.
+        Raise InvalidOption if no running robot is used then.
         """
         settings = self._settings
         if settings.seeds == 'live' and settings.robot != 'topics':
@@ -155,7 +157,11 @@ class BenchmarkNode(Node):
         self.get_logger().info(f'{label}: {done} of {total}{left}')
 
     def _write(self, session: BenchmarkSession, report: BenchmarkReport) -> None:
-        """Write the result files and plots, and log the table and false claims of solvers."""
+        """
+        Write the result files and plots, and log the table; log an error for each solver with false claims.
+
+        A false claim is a result that a solver calls solved, but that forward kinematics refutes.
+        """
         folder = Path(self._settings.output_dir)
         write_results(session, report, folder)
         if self._settings.plots:

@@ -106,7 +106,11 @@ class InteractiveTargets:
         )
 
     def begin(self) -> None:
-        """Start a session with the robot that is served now, at its current state; done by the thread."""
+        """
+        Let the worker thread start a session with the robot that is served now, at its current state.
+
+        The call returns at once.
+        """
         self._mailbox.put(self._begin, 'begin')
 
     def close(self) -> None:
@@ -126,7 +130,11 @@ class InteractiveTargets:
         self._updates.publish(update)
 
     def _current(self) -> Session | None:
-        """Return the session; after a change of the robot or its parameters, a new one with the same targets."""
+        """
+        Return the session; if the robot or its parameters have changed, start a new session with the old targets.
+
+        If the tips differ, the targets of the new session are used. Return None without a robot.
+        """
         session = self._session
         if session is not None and session.server is not self._served():
             targets = session.targets
@@ -144,7 +152,11 @@ class InteractiveTargets:
         return response
 
     def _take_feedback(self, feedback: InteractiveMarkerFeedback) -> None:
-        """Queue the motion of a dragged marker; ignore other clients until the last one pauses for ``HOLD``."""
+        """
+        Queue the motion of a marker that a user drags; ignore markers that do not belong to the session.
+
+        One client holds a marker at a time. Other clients are ignored until the first one has paused for ``HOLD`` [s].
+        """
         name, session = feedback.marker_name, self._session
         if session is None or name not in session.targets:
             return
@@ -188,7 +200,11 @@ class InteractiveTargets:
             self._joints.publish(joints)
 
     def _rest(self) -> None:
-        """Compute branches and causes for the present targets, and publish them as markers."""
+        """
+        Compute all branches, or the causes of failure, for the present targets, and publish them as markers.
+
+        This is done when no drag is waiting.
+        """
         session = self._session
         if session is not None:
             session.complete()

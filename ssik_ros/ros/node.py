@@ -1,9 +1,9 @@
 """
 The node ``ssik_ros``, executable ``ik_server``: MoveIt's kinematics services for one robot.
 
-Another thread loads the robot, so that the node serves parameter services and signals meanwhile; ``compute_ik``,
-``solve_ik`` and ``compute_fk`` appear when everything is warm, ``~/solve_all`` when the closed forms are too. The
-server is exchanged as a whole: a request in progress keeps the robot that it began with.
+Another thread loads the robot, so that parameter services and signals work meanwhile. ``compute_ik``, ``solve_ik`` and
+``compute_fk`` appear after the warm-up of all solvers, ``~/solve_all`` after the warm-up of the closed forms. The
+server object is never changed but replaced: a request in progress keeps the robot with which it began.
 """
 
 from collections.abc import Callable, Sequence
@@ -163,7 +163,11 @@ class IkServer(ProcessNode):
             self._loading.end()
 
     def _report(self, text: str, can_mend: bool) -> None:
-        """Log an error; end the node if it serves no robot and ``can_mend``, a repair by a later message, is false."""
+        """
+        Log an error about a robot that does not load; end the node if nothing is left to serve.
+
+        The node goes on if it already serves a robot, or if a later message may repair the description (``can_mend``).
+        """
         if self._handlers.served is not None:
             _MESSAGES.error('The robot stays as it was. %s', text)
         elif can_mend:
@@ -237,7 +241,12 @@ class IkServer(ProcessNode):
         return server, kinematics
 
     def _close_loops(self, server: RobotServer, loops: LoopClosures) -> LoopServer:
-        """Return the loop server of a robot; without a loop file, log a bad ``<constraint>`` and ignore all of them."""
+        """
+        Return the server for goals and loops of a robot.
+
+        If a ``<constraint>`` of the URDF is wrong, log an error and ignore all of them. With a loop file, raise the
+        error.
+        """
         make = functools.partial(
             LoopServer, server.frames, server.states, loops, cancel=self._cancel
         )

@@ -294,7 +294,7 @@ def _count_solved(robot: RobotModel, group: JointGroup, server: GroupServer) -> 
 @contextlib.contextmanager
 def heard(name: str) -> Iterator[Sequence[str]]:
     """
-    Yield a list that collects the warnings of a logger; meanwhile its parent loggers do not get them.
+    Context manager: yield a list that collects the warnings of a logger; its parent loggers do not get them.
 
     :param name: name of the logger.
     """

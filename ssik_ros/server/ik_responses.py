@@ -88,7 +88,11 @@ def _describe_failure(
 
 
 def _narrow_limits(resolved: ResolvedRequest) -> JointBounds | str | None:
-    """Return (lower, upper) limits within joint constraints; a text if they leave no room; None without constraints."""
+    """
+    Return the joint limits (lower, upper) narrowed by the joint constraints of a request; None without constraints.
+
+    If the constraints allow no value of a joint, return a text that says so.
+    """
     checks = resolved.checks
     if checks is None or checks.constraints is None:
         return None
@@ -108,9 +112,10 @@ def _is_kept_away(
     request: IkRequest, resolved: ResolvedRequest, result: IkResult, spent_ns: int
 ) -> bool:
     """
-    Solve again without constraints and checks, in the time left of the budget; return whether that succeeds.
+    Return whether only constraints and collision checks prevent a solution: solve again without them.
 
-    Return False without solving if no time is left, or if the failure has another cause.
+    The second solve takes the time left of the budget. Return False without solving if no time is left, or if the cause
+    of the failure cannot be the constraints.
     """
     if result.cause not in _PERHAPS_CONSTRAINTS:
         return False

@@ -63,11 +63,21 @@ POSTURE = np.array([0.3, -1.2, 1.4, -0.8, 1.1, 0.5])
 
 
 def test_solve_has_the_arguments_of_the_contract():
-    # Its signature is shortened for `help`.
-    assert Manipulator.solve.__kwdefaults__ == SOLVE
+    # The signature is shortened for `help`; the other keywords are in the docstring.
+    assert keywords(Manipulator.solve).items() <= {**SOLVE, 'scene': None, 'cost': None}.items()
+    assert all(f':param {name}:' in Manipulator.solve.__doc__ for name in SOLVE)
     assert list(positional(Manipulator.solve)) == ['self', 'T_target']
     kinds = [p.kind for p in inspect.signature(Manipulator.solve).parameters.values()]
     assert kinds[-1] == inspect.Parameter.VAR_KEYWORD
+
+
+@pytest.mark.parametrize('name', ['ur5e', 'panda', 'irb120'])
+def test_the_defaults_of_solve_are_those_of_the_contract(name):
+    arm = Manipulator.from_prebuilt(name)
+    target = arm.fk(arm.neutral + 0.1)
+    solutions = [solution.q for solution in arm.solve(target, **SOLVE)]
+    assert solutions
+    assert np.array_equal(solutions, [solution.q for solution in arm.solve(target)])
 
 
 def test_constructors_have_the_arguments_of_the_contract():

@@ -115,7 +115,7 @@ def _print(report: BenchmarkReport) -> None:
 
 
 def _prepare(arguments: argparse.Namespace) -> list[BenchmarkSession]:
-    """Return the sessions of all configurations, so that an error in the last one shows before the first one runs."""
+    """Return the prepared benchmark of each configuration; an error in one shows before the first benchmark runs."""
     configs = [_configure(name, arguments) for name in arguments.configs]
     names = [config.name for config in configs]
     twice = sorted({name for name in names if names.count(name) > 1})

@@ -87,7 +87,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def write_python(arguments: argparse.Namespace) -> int:
     """
-    Write the module and return 0; write nothing and return 1 without a closed form or after a failed trial.
+    Write a Python module that solves one arm, after it has solved a number of test poses; return 0.
+
+    If the arm has no closed form, or if a test pose fails, write nothing and return 1.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when the arm cannot be loaded or the file cannot be written.
@@ -124,7 +126,11 @@ def write_python(arguments: argparse.Namespace) -> int:
 
 
 def _validation(report: TrialReport) -> str:
-    """Return a text about the trial of a module; the same words for the same arm and version."""
+    """
+    Return sentences for the header of a written module: how many poses its trial solved, and with which errors.
+
+    The text is the same for the same arm and version.
+    """
     half = report.poses // 2
     with_seed = ''
     if report.only_with_seed:
@@ -137,7 +143,7 @@ def _validation(report: TrialReport) -> str:
 
 
 def _print_result(path: Path, report: TrialReport) -> None:
-    """Print the name of the file and the results of the trial."""
+    """Print the name of the written file, and how the module solved its test poses."""
     print(f'validation: {_validation(report)}')
     print(f'worst residual {report.worst:.2g}; {report.median_ms:.3g} ms a solve, median, here')
     print(f'wrote {path} ({path.stat().st_size / 1024:.0f} KiB); it needs numpy only')

@@ -73,7 +73,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _shares(words: list[str] | None) -> tuple[float, ...]:
-    """Return the share of each stratum, in the order of ``STRATA``; equal shares without words."""
+    """
+    Return the share of each kind of sample (stratum), in the order of ``STRATA``; equal shares if ``words`` is empty.
+
+    ``words`` are ``STRATUM=SHARE``; strata that they do not name get 0. Raise InvalidOption for wrong words.
+    """
     if not words:
         return EQUAL_SHARES
     given: dict[str, float] = {}

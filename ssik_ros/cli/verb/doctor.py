@@ -88,7 +88,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _examine_robot(arguments: argparse.Namespace, given: Mapping[str, Any]) -> list[Finding]:
-    """Return the findings about the files of a robot; ``given`` has files by option. The imports need the kernels."""
+    """
+    Check the files of a robot, or of a MoveIt package, against each other; return the findings.
+
+    ``given`` has the files of the command line by field name; they replace files of the package.
+    """
     from ssik_ros.model.description_files import find_moveit_config
     from ssik_ros.server.checkup import examine, heard, RobotFiles
 

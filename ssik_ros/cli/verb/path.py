@@ -144,7 +144,7 @@ def as_mapping(path: ToolPath) -> dict[str, Any]:
 
 
 def _stretch(own: Stretch) -> dict[str, Any]:
-    """Return a stretch of a plan, which is a pass or free travel, as a mapping for JSON."""
+    """Return one part of a plan as a mapping for JSON: a pass along waypoints, or the free motion to the next pass."""
     return {
         'travel': own.is_travel,
         'first': own.first,
@@ -181,7 +181,7 @@ def _print(planned: _PlannedPath) -> None:
 
 
 def _rows(planned: _PlannedPath) -> list[tuple[str, ...]]:
-    """Return the cells of the table, a row for each joint."""
+    """Return the texts of the table: one row for each joint."""
     problem, q = planned.problem, planned.path.positions
     chain = SerialChain.from_group(problem.robot, problem.group)
     rows = []

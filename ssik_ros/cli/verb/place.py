@@ -52,7 +52,11 @@ class _Choice:
 
     @property
     def rank(self) -> tuple[float, float]:
-        """Return the weight and the value of the best placement, by which choices are sorted."""
+        """
+        Return (weight of the reached tasks, value of the objective) of the best placement, the key for sorting choices.
+
+        A value that is NaN counts as -1.
+        """
         best = self.result.placements[0]
         return best.weight, -1.0 if math.isnan(best.value) else best.value
 

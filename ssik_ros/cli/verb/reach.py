@@ -158,7 +158,11 @@ def _plan(arguments: argparse.Namespace, chosen: ChosenGroup) -> MapPlan:
 def _scene(
     arguments: argparse.Namespace, chosen: ChosenGroup, words: tuple[str, ...]
 ) -> ChainScene | None:
-    """Return the collision shapes that postures must avoid; None without collision checks. Prints notes."""
+    """
+    Return the robot with the obstacles that postures must avoid; None if no option asks for collision checks.
+
+    ``words`` are the quantities to compute; ``clearance`` needs the checks. Notes about the shapes are printed.
+    """
     files = arguments.obstacles or ()
     if not files and not arguments.collisions and 'clearance' not in words:
         return None

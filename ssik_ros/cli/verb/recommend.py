@@ -215,7 +215,11 @@ def _table(comparison: Comparison, advice: Recommendation | None) -> Table:
 
 
 def _cells(kind: Kind, figures: Figures, solutions: str) -> tuple[str, ...]:
-    """Return the texts of the cells of one row, without its title."""
+    """
+    Return the texts of a row of the table: the statistics of one solver for one kind of request.
+
+    The title of the row is not included. ``solutions`` is the text of the second last cell.
+    """
     share = '' if kind is Kind.OUT_OF_REACH else '-'
     if share and figures.count:
         share = percent(figures.verified / figures.count).removesuffix(' %')

@@ -63,7 +63,11 @@ def _describe(name: str) -> dict[str, Any]:
 
 
 def _describe_arm(name: str) -> dict[str, Any]:
-    """Return an arm of the catalogue in the same form, with its class as the group."""
+    """
+    Return an arm of the catalogue as a mapping for JSON, with the keys of :func:`_describe`.
+
+    The only group has the class of the arm as its name; the path of the URDF is ``None``.
+    """
     arm = arm_data(name)
     group = {
         'name': arm.expected_class,

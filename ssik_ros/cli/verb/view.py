@@ -143,10 +143,13 @@ def begin(
     arguments: argparse.Namespace,
 ) -> tuple[PostureSession, Extras, dict[str, FloatArray] | None]:
     """
-    Return the session of the command line, its extras, and its targets, which a session that is filmed is not at yet.
+    Open the session for the command line; return it with its extras, and the target poses by tip, or None.
+
+    The session is solved for these targets at once. If the page is recorded, the session stays at its start, so that
+    the recording shows the motion to the targets.
 
     :param arguments: the parsed arguments.
-    :raises SsikError: as :func:`open_session`, and for a target that is not one of the session.
+    :raises SsikError: as :func:`open_session`, and for a target of a robot without a planning group.
     """
     session, extras = open_session(arguments)
     targets = _read_targets(arguments, session)
@@ -194,7 +197,11 @@ def _serve(page: Page, arguments: argparse.Namespace) -> int:
 
 
 def _attach(arguments: argparse.Namespace) -> int:
-    """Replace this process by the node ``ik_view`` that shows a running robot; does not return."""
+    """
+    Replace this process by the ROS node ``ik_view``, which shows a running robot; does not return.
+
+    Raise an SsikError if an option does not fit a running robot, or if rclpy or viser is missing.
+    """
     given = [f'--{option}' for option, name in _NOT_FOR_ROS.items() if getattr(arguments, name)]
     if given:
         raise InvalidOption(f'--ros begins where the robot is; leave out {", ".join(given)}.')

@@ -36,11 +36,11 @@ def write_markers(drawn: Iterable[Marker], frame: str, stamp: Time) -> MarkerArr
 
 def write_overlays(overlays: Iterable[Overlay], world_frame: str, stamp: Time) -> MarkerArray:
     """
-    Return the message of the markers of overlays; RViz moves them with their frames.
+    Return one message with the markers of all overlays, each locked to its frame, so that RViz moves it along.
 
-    :param overlays: each in the frame of its base.
-    :param world_frame: name of the frame of overlays without a base.
-    :param stamp: time stamp of all of them.
+    :param overlays: things to draw, each in a frame of its own.
+    :param world_frame: name of the frame for overlays that have none.
+    :param stamp: time stamp of all markers.
     """
     message = MarkerArray()
     for overlay in overlays:
@@ -67,9 +67,10 @@ def _write_marker(marker: Marker, frame: str, stamp: Time) -> MarkerMessage:
 
 def _write_shape(message: MarkerMessage, marker: Marker) -> None:
     """
-    Write size and place of a marker into a message; dimensions that RViz ignores stay zero.
+    Write the size and position of a marker into its message; dimensions that RViz ignores stay zero.
 
-    A text gets a position and a cylinder a pose; all other shapes get points, with size 1 if it is zero.
+    A text gets a position, a cylinder a pose and a length. All other shapes get their points, and a size of 1 if the
+    marker's size is zero.
     """
     scale, size = message.scale, marker.size
     if marker.shape == 'text':

@@ -56,9 +56,10 @@ NOTHING_ELSE_CARRIED, POSE = CarriedGiven(forgets=True), (4, 4)
 
 def read_state(message: RobotState) -> StateGiven:
     """
-    Return the joints, poses and carried objects of a robot state; sizes and names are not checked here.
+    Return the joint values, joint poses and carried objects in a robot state message; sizes and names are not checked.
 
-    :param message: the state; with is_diff=false and joints, it replaces all carried objects too.
+    :param message: the state. If is_diff is false and joints are given, the robot carries only the objects of the
+        message.
     """
     joints, multi = message.joint_state, message.multi_dof_joint_state
     names, attached = joints.name, message.attached_collision_objects
@@ -247,9 +248,10 @@ class StateWriter:
 
     def write(self, message: RobotState, state: FullState) -> None:
         """
-        Fill a robot state: joints with one variable in model order, then the virtual joint and joints with several.
+        Write a full state into a robot state message: joints with one variable, then the virtual joint and all others.
 
-        Messages share the header and may share the multi-DOF part, so a receiver must not change these.
+        The first ones are in model order. Several messages share the header and the part for joints with several
+        variables, so a receiver must not change these.
 
         :param message: the message to fill.
         :param state: the state.
@@ -275,7 +277,11 @@ class StateWriter:
         multi.transforms = transforms
 
     def _transform(self, joint: int, kind: JointKind, state: FullState) -> Any:
-        """Return the Transform message of the motion of a joint, by its index, with several variables in a state."""
+        """
+        Return the Transform message of the motion of a joint with several variables, such as a floating joint.
+
+        ``joint`` is its index in the model; its values are read from ``state``.
+        """
         start = int(self._tree.idx_q[joint])
         values = state.positions[start : start + POSITION_SIZE[kind]]
         return write_transform(joint_motion(kind, self._tree.axes[joint], values))

@@ -1,4 +1,8 @@
-"""Functions that read requests from service messages of this package: each field from the field of the same meaning."""
+"""
+Functions that turn service messages of this package into requests, field by field.
+
+A field of the request is read from the message field of the same name, or of the name in ``_CONVERTED``.
+"""
 
 from collections.abc import Callable, Mapping
 import inspect
@@ -40,11 +44,11 @@ _CONVERTED: Mapping[str, tuple[str, Part]] = {
 
 def request_reader(kind: type, message: type, **own: Part) -> Callable[[Any], Any]:
     """
-    Return a function that makes a request from a message; names and numbers are not checked here.
+    Return a function that makes a request from a service message; names and numbers are not checked.
 
-    :param kind: the type of the request; fields that the message does not have keep their defaults.
-    :param message: the type of the message.
-    :param own: for some fields of the request, the function that reads the field from the whole message.
+    :param kind: the class of the request; fields that the message lacks keep their defaults.
+    :param message: the class of the message.
+    :param own: functions for single fields of the request, by name; each gets the whole message.
     """
     parts = dict(own)
     for name in inspect.signature(kind).parameters:

@@ -84,7 +84,7 @@ def _read_settings(message: PlanToolPath.Goal) -> dict[str, Any]:
 
 
 def _read_penalties(message: PenaltiesMessage) -> PathPenalties:
-    """Return the penalties of a goal; zones that are zero keep their defaults."""
+    """Return the penalties of a goal; a zone (field in ``ZONES``) that is zero keeps its default."""
     fields = {name: getattr(message, name) for name in PathPenalties.__dataclass_fields__}
     return PathPenalties(
         **{name: value for name, value in fields.items() if value or name not in ZONES}
@@ -92,7 +92,11 @@ def _read_penalties(message: PenaltiesMessage) -> PathPenalties:
 
 
 def _read_tolerances(messages: list[ToleranceMessage]) -> PathTolerance | list[PathTolerance]:
-    """Return one tolerance for all waypoints, or a list with one for each; equal ones are the same object."""
+    """
+    Return one tolerance for all waypoints if the message has only one, else a list with one for each waypoint.
+
+    Equal tolerances share one instance.
+    """
     known: dict[bytes, PathTolerance] = {}
     found = []
     for message in messages:

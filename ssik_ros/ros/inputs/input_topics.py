@@ -26,10 +26,11 @@ MOST_HELD = 64
 
 class InputTopic:
     """
-    One input, taken from its relative name, or from its absolute name while the relative one has no publisher.
+    One input of a node, such as joint states, from its relative topic name or from the absolute name.
 
-    A parameter ``<input>_topic`` of the node or a remapping leaves only one name. The first message on the relative
-    name does too, so that messages of another robot never mix with its messages.
+    The absolute name counts only while the relative one has no publisher. It is given up at the first message on the
+    relative name, so that messages of two robots never mix. A parameter ``<input>_topic`` or a remapping sets the only
+    name.
     """
 
     def __init__(
@@ -99,9 +100,10 @@ class InputTopic:
 
     def _hear_absolute(self, message: Any) -> None:
         """
-        Take a message of the absolute name; ignore it if the relative name is published.
+        Take a message of the absolute name; ignore the message if the relative name has a publisher.
 
-        Before ``DISCOVERY_TIME`` is over, hold it back for :meth:`_end_grace`.
+        During the first ``DISCOVERY_TIME``, publishers may not be known yet. The message is then kept for
+        :meth:`_end_grace`.
         """
         if self._second is None or self._is_published():
             return

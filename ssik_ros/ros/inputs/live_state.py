@@ -31,7 +31,7 @@ MOST_NAMED = 3
 
 
 class _MergedState(NamedTuple):
-    """The state of one robot after a number of messages."""
+    """The full state of one robot, merged from all joint state messages that were kept at that time."""
 
     reader: StateReader
     messages: int
@@ -50,9 +50,9 @@ class LiveState:
 
     def __init__(self, node: Node) -> None:
         """
-        Subscribe.
+        Subscribe to the topic ``joint_states``.
 
-        :param node: the node.
+        :param node: the node that subscribes.
         """
         self._latest: dict[tuple[str, ...], Sequence[float]] = {}
         self._older: dict[str, float] = {}
@@ -106,7 +106,7 @@ class LiveState:
             self._count += 1
 
     def _note(self, names: tuple[str, ...], positions: Sequence[float]) -> None:
-        """Do nothing; subclasses may use each message. Unusable positions are NaN."""
+        """Do nothing; a subclass may record the names and positions of each message. Unusable positions are NaN."""
 
     def _has_right_sizes(self, names: tuple[str, ...], positions: Sequence[float]) -> bool:
         """Return whether a message has one position for each name and not too many characters; log a warning if not."""
@@ -151,9 +151,9 @@ class LiveState:
 
     def _make_room(self, names: tuple[str, ...]) -> None:
         """
-        Note a new list of names; above ``PUBLISHERS`` lists, drop the oldest one and keep only its usable values.
+        Note a new list of joint names; above ``PUBLISHERS`` lists, drop the oldest list but keep its usable values.
 
-        Values are kept for joints of the robot, if it is known, and for ``MOST_OLDER`` joints at most.
+        Kept are values of joints of the robot, or of any joints while the robot is unknown, and ``MOST_OLDER`` at most.
         """
         self._new = [*self._new[1 - PUBLISHERS :], names]
         if len(self._latest) <= PUBLISHERS:
@@ -222,7 +222,7 @@ class LiveState:
 
     def find(self, reader: StateReader) -> _MergedState:
         """
-        Return the current full state of a robot, and whether messages support it; kept until the next message.
+        Return the current full state of a robot, with whether messages named its joints; cached until the next message.
 
         :param reader: makes states of the robot.
         """
@@ -261,7 +261,11 @@ class LiveState:
 
 
 def _refused(messages: Sequence[tuple[tuple[str, ...], Sequence[float]]]) -> frozenset[str]:
-    """Return the joints that messages name, but without any usable value."""
+    """
+    Return the names of joints for which all messages have only unusable values, which are NaN.
+
+    ``messages`` are pairs of joint names and positions.
+    """
     if not any(any(map(math.isnan, values)) for _, values in messages):
         return frozenset()
     pairs = [pair for names, values in messages for pair in zip(names, values, strict=True)]
@@ -270,7 +274,11 @@ def _refused(messages: Sequence[tuple[tuple[str, ...], Sequence[float]]]) -> fro
 
 
 def _keep_known(positions: Sequence[float], before: Sequence[float]) -> Sequence[float]:
-    """Return positions in which earlier values ``before`` replace those that are not finite; empty ``before``: none."""
+    """
+    Return positions in which earlier values replace those that are not finite.
+
+    ``before`` has the earlier values of the same joints; if it is empty, the positions are unchanged.
+    """
     if not before or all(map(math.isfinite, positions)):
         return positions
     return [new if math.isfinite(new) else old for new, old in zip(positions, before, strict=True)]

@@ -48,7 +48,7 @@ _NOT_GIVEN = {
 
 @dataclass(frozen=True, slots=True)
 class DescriptionText:
-    """One description of a robot and its origin."""
+    """A URDF or SRDF, as text or as the path of its file, and where it came from."""
 
     source: TextSource
     """Path of the file, or the text."""
@@ -92,11 +92,11 @@ class RobotDescription:
 
 def source_parameters(settings: Any, names: Iterable[str], **own: Any) -> SimpleNamespace:
     """
-    Return the parameters for a :class:`RobotSource`, for a node that does not have all of them.
+    Return the complete set of parameters that :class:`RobotSource` reads, for a node that declares only some of them.
 
     :param settings: the node's parameters.
-    :param names: parameters to copy from ``settings``; all others are empty.
-    :param own: values that the node itself sets.
+    :param names: names of parameters to copy from ``settings``; all others get empty values.
+    :param own: values that the node itself sets, by name.
     """
     chosen = {name: getattr(settings, name) for name in names}
     return SimpleNamespace(**{**_NOT_GIVEN, **chosen, **own})
@@ -150,7 +150,7 @@ class RobotSource:
 
     def may_mend(self, description: RobotDescription) -> bool:
         """
-        Return whether a later message on a topic may repair a description that does not load.
+        Return whether a description that does not load can still be repaired by a later message on a topic.
 
         :param description: the description.
         """
@@ -222,7 +222,11 @@ class RobotSource:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Deliver the robot if its URDF is known; while its SRDF is awaited, restart the timer of the wait instead."""
+        """
+        Deliver the robot if its URDF is known and no SRDF is awaited.
+
+        While an SRDF is awaited, restart the timer that ends the wait.
+        """
         if self._timer is not None:
             self._timer.cancel()
         if self._urdf is None:
@@ -278,7 +282,11 @@ class RobotSource:
         return None if self._files is None else _file(self._files.srdf_path)
 
     def _find_limits(self) -> Any:
-        """Return joint limits: the mapping of parameters, else the path of a file, else of the package's; or None."""
+        """
+        Return the source of joint limits: a nested mapping of parameters, or the path of a file; None without a source.
+
+        Parameters come before the file that a parameter names, and this file before the file of the MoveIt package.
+        """
         nested = nested_overrides(self._node, LIMITS_PREFIX)
         if nested:
             return nested
@@ -294,9 +302,10 @@ class RobotSource:
 
 def _find_files(parameters: Any) -> MoveItConfig | None:
     """
-    Return the files of the MoveIt configuration package; None if no package is named.
+    Return the files of the MoveIt configuration package that a parameter names; None if no package is named.
 
-    Refuse a robot name without a package. Descriptions given by parameters replace files of the package.
+    A URDF or SRDF that other parameters give replaces the file of the package. Raise InvalidParameter for a robot name
+    without a package.
     """
     if not parameters.moveit_config_package:
         if parameters.robot_name:

@@ -47,9 +47,10 @@ class RunningRobot:
 
     def read(self, group: str, needs_state: bool) -> BenchmarkRobot:
         """
-        Return the running robot, a group and the state of its joints; spins the executor while it waits.
+        Return the running robot, a planning group and the full state; run callbacks until all have come.
 
-        :param group: the group; if the robot has groups and not this one, its first arm instead.
+        :param group: name of the group. If the robot has groups but not this one, its first group with one tip is
+            taken.
         :param needs_state: whether all joints of the group have to be reported.
         :raises RobotNotRunning: when a message does not come in time.
         :raises SsikError: when a description is wrong or does not have the group.

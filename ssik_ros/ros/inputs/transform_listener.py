@@ -69,7 +69,9 @@ class TransformListener:
 
     def find(self, name: str, known: Collection[str]) -> PlacedFrame | str:
         """
-        Return the pose of a frame in the nearest of some frames, or the reason why it is unknown.
+        Return the pose of a frame relative to one of the known frames; or a sentence why it is unknown.
+
+        The known frame is the one that the fewest transforms lead to.
 
         :param name: the frame.
         :param known: names of frames with known poses.

@@ -1,8 +1,8 @@
 """
-Use of code that generate_parameter_library generated when this package was built, if it still fits its file.
+Find and use the parameter code that generate_parameter_library generated from a file when the package was built.
 
-The generated code declares and validates. Changes are followed by the listener of this package: the generated one
-changes its values before the other callbacks of a node have agreed, and copies them in a way that is not thread-safe.
+Generated code declares and validates parameters. This package's listener follows changes, because the generated one has
+two faults. It changes its values before the other callbacks of a node have agreed, and its copies are not thread-safe.
 """
 
 from collections.abc import Iterable
@@ -49,14 +49,20 @@ class _GeneratedListener(ParamListener):
 
     def declare_params(self) -> None:
         """
-        Declare all parameters that the node lacks, then read and check all values.
+        Declare all parameters that the node does not have yet, then read and check all values.
 
-        :raises ParameterUninitializedException: and other errors, as the constructor.
+        :raises ParameterUninitializedException: when a required parameter has no value.
+        :raises InvalidParameterTypeException: when a value has another type.
+        :raises InvalidParameterValueException: when a value is out of range.
         """
         self.generated.ParamListener.declare_params(self)
 
     def _refusal(self, own: Iterable[RosParameter]) -> str:
-        """Return why generated code refuses one of the values; empty if it accepts all. Do not change this listener."""
+        """
+        Return the reason why generated code refuses one of the values; empty if it accepts all.
+
+        The check works on a copy, so that the values of this listener stay unchanged.
+        """
         # Generated code stores the values that it checks: it gets a copy of this object.
         judge = copy.copy(self)
         judge.clear_user_callback()
@@ -66,7 +72,7 @@ class _GeneratedListener(ParamListener):
 
 def adapt_generated(generated: Any, schema: ParameterSchema) -> type:
     """
-    Return a class with the generated ``Params``, and a listener that follows changes as this package's does.
+    Return a class with ``Params`` and ``ParamListener``: generated declarations and checks, but this package's updates.
 
     :param generated: the generated class.
     :param schema: the parameters, read from the same file.

@@ -54,8 +54,9 @@ class GroupParameters:
         """
         Read the kinematics of groups that are not declared yet, and declare their parameters.
 
-        :param groups: the groups of the robot that are served.
-        :param of_robot: all groups of the robot; entries of groups that are neither here nor new cause a warning.
+        :param groups: names of the groups that are served.
+        :param of_robot: names of all groups of the robot. Entries of the file for any other group are logged as a
+            warning.
         :raises ConfigError: when the file or a value is wrong.
         """
         new = [name for name in groups if name not in self._groups]
@@ -89,7 +90,11 @@ class GroupParameters:
 
 
 def _drop_replaced(own: dict[str, Any], entries: Mapping[str, Any]) -> None:
-    """Remove from ``own`` each entry for a parameter that ``entries`` set too, under the same or another name."""
+    """
+    Remove the entries of ``own`` that ``entries`` replaces, in place.
+
+    An entry is replaced by one with the same key, or with an alias of the key in the parameters of the solver.
+    """
     name = str(entries.get('kinematics_solver', own.get('kinematics_solver') or ''))
     aliases = solver_spec(name if is_known(name) else DEFAULT_SOLVER).parameter_aliases
     given = {aliases.get(key, key) for key in entries}
@@ -111,9 +116,9 @@ def _copy_entries(
 
 def _node_entries(node: Node) -> dict[str, LocatedMapping]:
     """
-    Return the parameters given to a node for each group, by dotted names without prefix and group.
+    Return the parameter values given to a node below ``PREFIX``, by group and then by key, such as ``auto.epsilon``.
 
-    :raises InvalidParameter: for a value that belongs to no key.
+    :raises InvalidParameter: for a value whose name has a group but no key.
     """
     groups: dict[str, LocatedMapping] = {}
     for name, parameter in parameter_overrides(node).items():
@@ -170,15 +175,15 @@ class _DeclaredGroup:
         return listener
 
     def _common_values(self) -> dict[str, Any]:
-        """Return the values of the keys that every solver has, by key."""
+        """Return the present values of the parameters that every solver has, such as its name and time-out, by key."""
         fields = {key: getattr(self.kinematics, field) for key, field in KINEMATICS_FIELDS.items()}
         return {**fields, 'kinematics_solver': self.kinematics.requested_solver}
 
     def _take(self, _params: Any) -> None:
         """
-        Take new values of all parameters from the node, and call ``changed`` if a value differs.
+        Read all values from the node after a change; if one differs, replace the kinematics and call ``changed``.
 
-        Do nothing until all parameters are declared. The argument is ignored, and the solver itself never changes.
+        Do nothing until all parameters are declared. The argument is ignored. The name of the solver cannot change.
         """
         if not self._listeners:
             return
@@ -199,10 +204,10 @@ class _DeclaredGroup:
 
     def _value(self, key: str) -> Any:
         """
-        Return the value of a parameter after the change in progress.
+        Return the new value of a parameter, by key, while a change of parameters is in progress.
 
-        The node has all values of an atomic change before the first of the two listeners is called, so that half a
-        change is never served.
+        Two listeners share the keys of a group. The node has all new values before the first listener is called, so a
+        change of several keys is never served half.
         """
         if hasattr(self._node, 'add_post_set_parameters_callback'):
             return self._node.get_parameter(self._prefix + key).value
@@ -211,7 +216,7 @@ class _DeclaredGroup:
         return operator.attrgetter(key)(owner.get_params())
 
     def _changed_sources(self, values: Mapping[str, Any]) -> dict[str, str]:
-        """Return ``RUN_TIME``, by name, for every value that differs from the present kinematics."""
+        """Return a mapping from each name in ``values`` whose value has changed to the source ``RUN_TIME``."""
         before = self.kinematics
         known = {field: getattr(before, field) for field in KINEMATICS_FIELDS.values()}
         known |= self._schema.complete(before.parameters)

@@ -36,7 +36,11 @@ def promote(parameter: Parameter, declared: Parameter.Type) -> Parameter:
 
 
 class _Promotion:
-    """The pre-set callback of one node. It must not refer to the node, which is its key in ``_PROMOTIONS``."""
+    """
+    The callback that a node calls before it sets parameters: converts integers for parameters declared as doubles.
+
+    It must not refer to its node, which is its key in ``_PROMOTIONS``.
+    """
 
     def __init__(self) -> None:
         """Start without declared parameters."""

@@ -17,7 +17,9 @@ from ssik_ros.solvers.options.parameter_file import load_schema, read_resource
 @functools.cache
 def load_parameters(resource: str) -> Any:
     """
-    Return the class of a parameter file, with the classes ``Params`` and ``ParamListener``; one for each file.
+    Return the class for a parameter file, which holds the classes ``Params`` and ``ParamListener``.
+
+    The same class is returned for each call with the same file.
 
     :param resource: ``package:relative/path`` of a file in generate_parameter_library syntax.
     :raises ConfigError: when the file is missing or malformed.

@@ -173,9 +173,11 @@ class ParamListener:
 
     def declare_params(self) -> None:
         """
-        Declare all parameters that the node lacks, then read and check all values.
+        Declare all parameters that the node does not have yet, then read and check all values.
 
-        :raises ParameterUninitializedException: and other errors, as the constructor.
+        :raises ParameterUninitializedException: when a required parameter has no value.
+        :raises InvalidParameterTypeException: when a value has another type.
+        :raises InvalidParameterValueException: when a value is out of range.
         """
         for name, parameter in self._declared.items():
             if not self.node_.has_parameter(name):
@@ -214,7 +216,11 @@ class ParamListener:
         return SetParametersResult(successful=not reason, reason=reason)
 
     def _refusal(self, own: Iterable[RosParameter]) -> str:
-        """Return why one of the values, which have the right types, is refused; empty if all are accepted."""
+        """
+        Return the reason why one of the given values is out of range; empty if all are accepted.
+
+        Types are checked before.
+        """
         reasons = (_out_of_range(self._declared[given.name], given) for given in own)
         return next(filter(None, reasons), '')
 
@@ -225,7 +231,7 @@ class ParamListener:
             self._change_to(own)
 
     def _change_to(self, own: Iterable[RosParameter]) -> None:
-        """Replace these values, set the stamp to now, and call the user's callback."""
+        """Replace the values of the given parameters, note the time of the change, and call the user's callback."""
         with self._change:
             updated = self.get_params()
             for given in own:
@@ -300,7 +306,9 @@ def _value(given: RosParameter) -> Any:
 
 def make_parameter_class(schema: ParameterSchema) -> type:
     """
-    Return the class that generate_parameter_library would make: it has the root's name, and two classes in it.
+    Return a class named after the root of a parameter file, with the classes ``Params`` and ``ParamListener`` in it.
+
+    generate_parameter_library makes a class of the same form.
 
     :param schema: the parameters.
     """

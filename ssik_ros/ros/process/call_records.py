@@ -63,7 +63,7 @@ class CallRecords:
         self._calls = self._successes = self._late = self._beyond_goal = 0
 
     def count(self) -> None:
-        """Move the calls in ``calls`` into the statistics."""
+        """Add the calls collected in the list ``calls`` to the statistics, and empty the list."""
         with self._lock:
             self._count()
 

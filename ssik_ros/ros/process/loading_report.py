@@ -14,7 +14,11 @@ REPORT_EVERY = 5.0
 
 
 class LoadingReport:
-    """Logs the stage of loading a robot, its duration and the stages that are left, whenever it is told to."""
+    """
+    Logs how far the loading of a robot is: seconds since its beginning, the present stage, and the stages left.
+
+    A timer calls :meth:`tell` while the robot is loaded.
+    """
 
     def __init__(
         self, log: Callable[[str], object], clock: Callable[[], float] = time.monotonic

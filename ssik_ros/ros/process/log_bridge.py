@@ -16,9 +16,9 @@ Write = Callable[[int, str, str, str, int], object]
 
 def writer_of(logger: RcutilsLogger) -> Write:
     """
-    Return a function that writes a line to a node's logger, with the place in the source that a record names.
+    Return a function that writes a line to a node's logger, with the function, file and line number of its origin.
 
-    The methods of the logger search for their caller instead: they find the bridge, and read the paths of all modules.
+    The methods of the logger would name this bridge as the origin, and would read the paths of all modules to find it.
 
     :param logger: the logger.
     """
@@ -61,7 +61,7 @@ class LogBridge(logging.Handler):
             self.handleError(record)
 
     def flush(self) -> None:
-        """Write the number of lines left out, for causes that have not been logged again."""
+        """For each cause whose lines were suppressed in a period that is over, write one line with their number."""
         self._write_overdue(all_of_them=False)
 
     def close(self) -> None:

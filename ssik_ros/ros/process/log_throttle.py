@@ -38,10 +38,11 @@ class _Passed(NamedTuple):
 
 class LogThrottle:
     """
-    Lets one line of each cause pass in a period, and counts the others.
+    Limits a log: lets one line of each cause pass in a period, and counts the suppressed ones.
 
-    A cause is a place in the source with a text: three wrong objects are three lines. Requests and messages can make up
-    new texts without end, so each place in the source may log only ``MOST_TEXTS`` of them in a period.
+    A cause is a place in the source together with a text, so that messages about three objects are three causes.
+    Requests can make up new texts without end. Therefore a place may log only ``MOST_TEXTS`` different texts in a
+    period.
     """
 
     def __init__(
@@ -59,7 +60,9 @@ class LogThrottle:
 
     def admit(self, record: logging.LogRecord, text: str) -> str:
         """
-        Return the text to write, with the number of lines left out before; empty if the line is left out.
+        Return the text to write, or an empty text if a line of the same cause was written in this period.
+
+        A text that is written also tells how many lines were suppressed before.
 
         :param record: the record.
         :param text: its formatted text.
@@ -77,9 +80,11 @@ class LogThrottle:
 
     def overdue(self, all_of_them: bool = False) -> list[tuple[int, str]]:
         """
-        Return (level, text) for causes with lines left out, and reset their counts.
+        Return (level, text) for each cause whose lines were suppressed in a period that is over; reset their counts.
 
-        :param all_of_them: also causes whose period is not over, because nothing else will follow.
+        The text repeats the first line of the cause, with the number of suppressed lines.
+
+        :param all_of_them: whether to include causes whose period is not over, because the log ends.
         """
         now, lines = self._now(), []
         for cause, last in list(self._passed.items()):
@@ -90,9 +95,10 @@ class LogThrottle:
 
     def _cause_of(self, record: logging.LogRecord, now: float) -> Cause:
         """
-        Return the key by which lines count as the same cause: the place in the source with the text.
+        Return the key of a log line; lines with equal keys are repetitions of one cause.
 
-        For requests, a place with ``MOST_TEXTS`` recent texts has one key for all new texts.
+        The key has the place in the source and the text. Loggers of requests are bounded: if a place has ``MOST_TEXTS``
+        recent texts, all its new texts get one common key.
         """
         kind = record.exc_info[0] if record.exc_info else None
         place = (record.name, record.levelno, record.pathname, record.lineno, kind)
@@ -110,9 +116,9 @@ class LogThrottle:
 
     def _forget(self, now: float) -> None:
         """
-        Drop causes whose period is over and that left out no lines; if that is not enough, all that left out no lines.
+        Make room for a new cause: drop causes whose period is over and that have no suppressed lines.
 
-        If even that is not enough, drop all causes.
+        If too many remain, drop all causes without suppressed lines; if there are still too many, drop all causes.
         """
         kept = {c: p for c, p in self._passed.items() if p.left_out or now - p.at < self._period}
         if len(kept) >= MOST_CAUSES:

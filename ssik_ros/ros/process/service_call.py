@@ -47,9 +47,9 @@ def call_service(name: str, values: Mapping[str, Any], timeout: float) -> dict[s
 
 def _find(node: Any, name: str, timeout: float) -> tuple[str, str]:
     """
-    Wait up to ``timeout`` [s] for a service whose name ends with ``name``; return its full name and type.
+    Wait up to ``timeout`` [s] for a service with this name, or whose full name ends with it; return full name and type.
 
-    Raise SolverError if none appears, or if several do and none has exactly this name.
+    Raise SolverError if no such service appears, or if several do and none has exactly this name.
     """
     tail, deadline = f'/{name.lstrip("/")}', time.monotonic() + timeout
     while True:

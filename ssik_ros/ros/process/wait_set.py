@@ -33,14 +33,14 @@ class Ready(NamedTuple):
 
 
 class _Armed(NamedTuple):
-    """The entities of one callback group."""
+    """One callback group, with its entities and the functions that add them to the wait set."""
 
     group: CallbackGroup
     entries: list[tuple[Any, Callable[[Any], Any], Any]]
     """(entity, function, handle): the function adds the handle of the entity to the wait set."""
 
     def arm(self) -> None:
-        """Add the entities that their callback group allows to run now to the wait set; none of a busy group."""
+        """Add the entities that may run now to the wait set: none if a mutually exclusive group runs a callback."""
         if isinstance(self.group, MutuallyExclusiveCallbackGroup):
             # The group decides alike for all of its entities.
             if not self.group.can_execute(self.entries[0][0]):
@@ -116,7 +116,11 @@ class ReusedWaitSet:
         return True
 
     def _by_group(self) -> list[_Armed]:
-        """Return the entities of each callback group, each with its handle and the function that adds the handle."""
+        """
+        Return the entities of all nodes by callback group: timers, services, subscriptions and so on.
+
+        Each comes with its handle and the function that adds the handle to the wait set.
+        """
         groups: dict[int, _Armed] = {}
         for kind, found in self._entities.items():
             add = getattr(self._set, f'add_{kind}')
@@ -144,7 +148,9 @@ class ReusedWaitSet:
 
     def wait(self, *, blocks: bool = True) -> list[Ready]:
         """
-        Wait; return the ready entities except waitables, which :meth:`rest` returns. After a guard there may be none.
+        Wait until entities are ready, and return them, except for waitables, which :meth:`rest` returns.
+
+        The list may be empty, because guard conditions end the wait and are not returned.
 
         :param blocks: false to return at once, perhaps without an entity.
         """
@@ -164,9 +170,10 @@ class ReusedWaitSet:
 
     def rest(self) -> list[Ready]:
         """
-        Return the waitables that were ready in the last wait; a second call returns none.
+        Return the waitables that were ready at the end of the last wait; a second call returns an empty list.
 
-        They are many, seldom ready, and checked one by one, so that no response waits for this.
+        There are many waitables, and each takes a check of its own. :meth:`wait` does not check them, so that responses
+        do not have to wait.
         """
         ready = [waiting for waiting in self._handed if waiting.entity.is_ready(self._set)]
         self._handed.clear()

@@ -63,7 +63,11 @@ def _read_validity(message: GetStateValidity.Request) -> StateRequest:
 def _write_validity(
     message: GetStateValidity.Response, response: StateResponse, served: Served, request: Any
 ) -> None:
-    """Fill a response; it has no field for a text, so the reason of a state that cannot be checked is logged."""
+    """
+    Fill the response of ``check_state_validity``: valid or not, contacts, and one result for each constraint.
+
+    The message has no field for a text. So the reason why a state cannot be checked is logged.
+    """
     if response.text:
         _LOGGER.warning(
             'check_state_validity: reported invalid, the state could not be checked: %s',

@@ -106,7 +106,11 @@ def _write_self_motions(
 
 
 def _write_end(end: CurveEnd) -> EndMessage:
-    """Return the message of an end of a curve."""
+    """
+    Return the message about one end of a self-motion curve.
+
+    It tells the kind of the end, the joint whose limit ends the curve, and the curves that continue there.
+    """
     return EndMessage(
         kind=getattr(EndMessage, end.kind.name),
         joint=end.joint,

@@ -1,7 +1,8 @@
 """
-One handler for every service: each service is a row with its message type, and functions that read, solve and write.
+One handler function for all services: a table describes each service, and the handler reads, solves and responds.
 
-The handler gets the state of the robot, records the call, and writes every error as a response with a code.
+For each call, the handler adds the state of the robot and records time and result. An error becomes a response with an
+error code.
 """
 
 from collections.abc import Callable
@@ -61,7 +62,7 @@ class Served(NamedTuple):
 
 
 class _Refused(NamedTuple):
-    """The result of a request that is not solved, because it is unreadable or its deadline passed in the queue."""
+    """The result of a request that was not solved: its message cannot be read, or its deadline passed in the queue."""
 
     refusal: Refusal
     cause: Cause
@@ -70,7 +71,7 @@ class _Refused(NamedTuple):
 
 
 class Service(NamedTuple):
-    """A service: one row of a table."""
+    """Description of one service: message type, name, method that solves, and functions for its messages."""
 
     kind: Any
     """Type of the messages."""
@@ -117,11 +118,11 @@ class ServiceHandlers:
 
     def handler(self, service: Service) -> Callable[[Any, Any], Any]:
         """
-        Return the function that handles a service, and add a record for its calls.
+        Return the function that handles the calls of a service, and add a record for them.
 
         The function never raises: it fills the response message with the result, or with the reason of a failure.
 
-        :param service: its row.
+        :param service: description of the service.
         """
         kind, _, method, read, write, part, unknown_link, is_timed, budget = service
         records = self.records[service.name] = CallRecords()
@@ -184,9 +185,10 @@ class ServiceHandlers:
 
     def _add_assumption(self, service: Service, served: Served, request: Any, text: str) -> str:
         """
-        Return the text with a sentence about joints whose positions were assumed, if any.
+        Append a sentence about joints without a reported position, for which default values were used; return the text.
 
-        Also log the sentence if the response has no text field. ``request`` None adds none.
+        If no joint is missing, or if ``request`` is ``None``, the text is unchanged. If the response has no field for
+        texts, the sentence is logged too.
         """
         given = getattr(request, 'state', None)
         assumption = '' if given is None else self._live.assumption(served.server.states, given)
@@ -215,7 +217,7 @@ def _late(budget: float, waited: float) -> _Refused:
 
 
 def _was_late(result: Any) -> bool:
-    """Return whether the clock ended a request before it was solved."""
+    """Return whether a request failed because its time ran out."""
     cause = result.cause
     return bool(cause != NO_CAUSE and (cause == DEADLINE or getattr(result, 'clock_ended', False)))
 

@@ -35,10 +35,10 @@ def read_response(
     response: GetPositionIK.Response, joint_names: tuple[str, ...], tip_count: int
 ) -> RemoteResult:
     """
-    Return the result in a response; its solution is not verified.
+    Return the result that a response of ``compute_ik`` contains; the solution is not verified here.
 
     :param response: the response.
-    :param joint_names: the joints of the result, in its order.
+    :param joint_names: names of the joints of the result, in its order.
     :param tip_count: number of tips of the request.
     """
     code = response.error_code
@@ -73,7 +73,7 @@ def missing_response(text: str) -> RemoteResult:
 
 def cause_of(code: int, own_text: str) -> Cause:
     """
-    Return the cause of a failure from the text, or else from the code; BUDGET for other codes.
+    Return the cause of a failure: as the text says, else by the error code; BUDGET if both are unknown.
 
     :param code: the error code of the response.
     :param own_text: the text of a server of this package; empty for other servers.
@@ -93,7 +93,11 @@ def _pick(state: Any, joint_names: tuple[str, ...]) -> FloatArray:
 def _make_result(
     status: IkStatus, cause: Cause, solution: FloatArray | None, tips: int, text: str
 ) -> IkResult:
-    """Return a result with unknown errors, which are NaN; iterations and searches are read from the text."""
+    """
+    Return a solver result for the response of a service, whose errors are not known and therefore NaN.
+
+    The numbers of iterations and searches are read from the text of a server of this package.
+    """
     solutions = np.empty((0, 0)) if solution is None else solution[None]
     return IkResult(
         status=status,

@@ -134,9 +134,11 @@ class ServiceSolver:
 
     def call(self, message: GetPositionIK.Request) -> GetPositionIK.Response | str:
         """
-        Send a message and return the response, or the reason of a failure as text; too many failures end all calls.
+        Send a message and return the response, or a text why no response came.
 
-        :param message: the message; its timeout and ``response_timeout`` bound the wait.
+        After ``MISSING_LIMIT`` missing responses, nothing more is sent and each call returns a text at once.
+
+        :param message: the message; the wait ends after its timeout plus ``response_timeout``.
         :raises KeyboardInterrupt: when ROS shuts down meanwhile.
         """
         if self._missing >= MISSING_LIMIT:

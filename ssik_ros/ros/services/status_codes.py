@@ -33,10 +33,10 @@ _OF_REFUSAL = {
 
 def code_of_cause(cause: Cause, report_timeout: bool = False) -> int:
     """
-    Return MoveIt's error code for a pose after its search.
+    Return MoveIt's error code for the cause of a failed search; SUCCESS for the cause NONE.
 
-    :param cause: why it has no solution; NONE for a solved pose.
-    :param report_timeout: whether a search that the clock ended gets the code TIMED_OUT.
+    :param cause: why the pose has no solution; NONE for a solved pose.
+    :param report_timeout: whether a search that the time budget ended gets the code TIMED_OUT.
     """
     if cause == Cause.NONE:
         return _SUCCESS
@@ -54,11 +54,12 @@ def code_of(
     report_timeout: bool = False,
 ) -> int:
     """
-    Return MoveIt's error code for a response.
+    Return MoveIt's error code for a response: of its refusal, else of its cause, else SUCCESS.
 
-    :param response: with ``refusal`` and ``cause``; without ``solved``, it counts as solved if it has no cause.
+    :param response: an object with ``refusal`` and ``cause``. If it has an attribute ``solved``, this decides about
+        SUCCESS; otherwise a response without cause is a success.
     :param unknown_link: code of a request for an unknown link.
-    :param report_timeout: whether a search that the clock ended gets the code TIMED_OUT.
+    :param report_timeout: whether a search that the time budget ended gets the code TIMED_OUT.
     """
     refusal, cause = response.refusal, response.cause
     if refusal is Refusal.NONE:

@@ -49,7 +49,11 @@ class GoalLimits(NamedTuple):
 
 
 class _Goal(NamedTuple):
-    """A goal with its callbacks, as the service handler gets it."""
+    """
+    A goal of the action with its callbacks, in the form of a request for the service handler.
+
+    ``has_place`` tells whether the goal may be planned now: the node plans a limited number of goals at once.
+    """
 
     request: PlanToolPath.Goal
     watch: PlanWatch
@@ -58,7 +62,7 @@ class _Goal(NamedTuple):
 
 
 class _Exchange:
-    """Stands for the message type of the action in the table of services."""
+    """Replacement for a service type in the description of the action, as the handler only needs its ``Response``."""
 
     Response = staticmethod(empty_result)
 
@@ -99,7 +103,11 @@ class ToolPathAction:
         )
 
     def _execute(self, goal: Any) -> PlanToolPath.Result:
-        """Plan one goal in another thread, so that it ends at once when it is cancelled; return its result."""
+        """
+        Plan one goal in another thread, wait for its end or for a cancellation, and return the result.
+
+        A cancelled goal ends at most ``CANCEL_TIME`` [s] later, with the code PREEMPTED.
+        """
         results: list[PlanToolPath.Result] = []
         # A goal that has ended forgets that it was cancelled, and its plan may not have looked yet.
         cancelled = threading.Event()
@@ -129,9 +137,10 @@ class ToolPathAction:
         self, goal: Any, cancelled: threading.Event, results: list[PlanToolPath.Result]
     ) -> None:
         """
-        Wait for a place, plan one goal, and append its result to ``results``: a refusal without a place.
+        Wait for a free place among the goals planned at once, plan a goal, and append its result to ``results``.
 
-        The plan ends early if ``cancelled`` is set, the goal is cancelled, or the node ends.
+        If no place becomes free, the result is a refusal. The plan ends early if ``cancelled`` is set, the goal is
+        cancelled, or the node ends.
         """
         start = time.monotonic()
 
@@ -151,9 +160,10 @@ class ToolPathAction:
 
     def _take_place(self) -> bool:
         """
-        Wait up to ``HANDOVER`` [s] for a place, and return whether the goal got one.
+        Wait up to ``HANDOVER`` [s] for a place among the goals planned at once; return whether the goal got one.
 
-        Only as many goals wait as there are places, since each waiting goal takes a thread from the services.
+        Return False at once if as many goals wait as there are places: each waiting goal holds a thread of the
+        services.
         """
         if not self._waiting.acquire(blocking=False):
             return False
@@ -164,9 +174,9 @@ class ToolPathAction:
 
     def _read(self, goal: _Goal) -> ToolPathGoal:
         """
-        Return the goal in a message, with the default budget if it has none.
+        Return the request for a plan from a goal message, with the default time budget if the message has none.
 
-        Raise RequestRefused without a place or for too many waypoints.
+        Raise RequestRefused if too many goals are planned already, or for too many waypoints.
         """
         limits, count = self._limits, len(goal.request.waypoints)
         if not goal.has_place:

@@ -242,7 +242,7 @@ class RosScene:
             self._states.publish(make_joint_state(list(others), values, stamp))
 
     def _variables(self, positions: Positions) -> dict[str, float]:
-        """Return joint values by the names of joint states; a joint with several numbers has a name for each."""
+        """Return joint values by variable name, as joint states have them; a ball joint gives several variables."""
         return {
             name: float(number)
             for part, value in positions.items()
@@ -251,10 +251,12 @@ class RosScene:
 
     def broadcast(self, environment: Environment, prefix: str = PREFIX) -> None:
         """
-        Publish the frames of an environment that no other node publishes on /tf, relative to the root link.
+        Publish the poses of an environment's own frames on /tf, relative to the root link.
 
-        :param environment: made from this scene; dummies that are not frames of the scene are published.
-        :param prefix: put before their names.
+        Frames that came from the robot or from tf are left out, because other nodes publish them.
+
+        :param environment: made from this scene.
+        :param prefix: put before the names of the frames.
         :raises SceneNotReady: if tf2_msgs is not installed, or without a robot.
         """
         if self._frames is None:

@@ -173,7 +173,12 @@ class StreamNode(ProcessNode):
         return self._live.current(self._planning_scene.states)
 
     def _step(self) -> None:
-        """Compute one cycle; publish its status, and its command unless the robot is held for more than one cycle."""
+        """
+        Compute one cycle, and publish its status and its joint command.
+
+        While the robot is held, only the first cycle publishes a command, so that other nodes may move the joints
+        later.
+        """
         assert self._stream is not None
         begun = time.monotonic()
         step = self._stream.step(begun, self._state())

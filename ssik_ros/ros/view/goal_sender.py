@@ -1,9 +1,9 @@
 """
-Sends goals to the receiver that the user named: a topic, or an action.
+Sends goals to the receiver that the user named: a topic or an action.
 
-The type of the subscriptions or of the action decides which message is sent. Nothing is sent without
-:meth:`GoalSender.send`. The caller gives the current posture, which has to be recent and within all limits. On a topic
-of joint states, postures along the way wait for a robot that lags, and end if it does not follow.
+The type of the receiver decides which message is sent. Only :meth:`GoalSender.send` starts a motion. The caller gives
+the current posture, which has to be recent and within all limits. On a topic of joint states, the motion is sent as
+many postures. They wait for a robot that lags, and the motion ends if the robot does not follow.
 """
 
 from collections.abc import Sequence
@@ -76,7 +76,11 @@ class Motion(NamedTuple):
 
 
 class _Channel(Protocol):
-    """A sender of goals to one kind of receiver."""
+    """
+    Interface of the classes that send goals, one class for each type of receiver.
+
+    ``problem`` is why no goal can be sent, or empty; ``status`` is the state of the last goal as text.
+    """
 
     problem: str
     status: str
@@ -124,9 +128,10 @@ class GoalSender:
 
     def _look(self) -> str:
         """
-        Open the channel for the only type of receivers; return why that is impossible, or an empty text.
+        Look for receivers of the topic or action, and open a channel for their type.
 
-        A topic that this node listens to is refused.
+        Return an empty text, or a sentence why nothing can be sent: no receiver, several types, or a topic that this
+        node itself subscribes to.
         """
         kinds = self._kinds()
         if any(own.topic_name == self.name for own in self._node.subscriptions):
@@ -146,9 +151,10 @@ class GoalSender:
 
     def _open(self, kind: str) -> str:
         """
-        Open a channel for a message or action type; return why that is impossible, or an empty text.
+        Open a channel that sends goals to receivers of a message or action type.
 
-        An open channel of this type stays, one of another type is closed first.
+        Return an empty text, or the reason why this is impossible. An open channel of the same type stays; one of
+        another type is closed first.
         """
         if kind == self._kind:
             return ''
@@ -238,7 +244,7 @@ class _TrajectoryTopic:
 
 
 class _Way:
-    """A motion that is sent posture by posture: returns the next one, and waits while the robot lags."""
+    """A straight joint motion that is sent posture by posture; it waits while the robot lags."""
 
     def __init__(self, motion: Motion) -> None:
         self.motion = motion
@@ -252,9 +258,10 @@ class _Way:
 
     def next(self, here: FloatArray) -> FloatArray | None:
         """
-        Return the posture (n,) for the time since the last call; None while it is too far from ``here`` (n,).
+        Return the next posture (n,) to send; None while it is too far from the present posture ``here`` (n,).
 
-        Too far means more than the velocity limits allow within ``LAG``.
+        The motion goes on by the time since the last call. Too far means farther than a joint moves in ``LAG`` [s] at
+        its velocity.
         """
         now, motion = time.monotonic(), self.motion
         part = self._part + min(now - self._time, LONGEST_PLAYED_TIME) / motion.seconds
@@ -266,7 +273,7 @@ class _Way:
         return posture
 
     def has_waited(self) -> bool:
-        """Return whether no posture was returned for ``STANDSTILL_TIME``."""
+        """Return whether the motion has waited for the robot longer than ``STANDSTILL_TIME``."""
         return time.monotonic() - self._moved > STANDSTILL_TIME
 
     def describe_lag(self, here: FloatArray) -> str:
@@ -314,7 +321,7 @@ class _StateTopic:
         self._publisher.publish(make_joint_state(motion.names, posture, stamp))
 
     def stop(self, here: FloatArray | None, reason: str = '') -> None:
-        """End the motion, and send the present posture if it is known."""
+        """End the motion that is being sent, and send the present posture if it is known; nothing without a motion."""
         way, self._way = self._way, None
         if way is None:
             return

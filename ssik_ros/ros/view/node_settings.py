@@ -47,12 +47,13 @@ class NodeSettings(NamedTuple):
 
 def read_settings(node: Node, name: str) -> NodeSettings:
     """
-    Return the parameters of another node; blocks, so call it outside of the thread that spins.
+    Return the robot descriptions and solver parameters of another node, by its parameter services.
 
-    Descriptions are returned only as text: another node cannot name files of this machine.
+    This blocks until the node has responded, so another thread has to spin ``node``. Descriptions are returned only as
+    text, because the other node cannot name files of this machine.
 
-    :param node: the node that asks.
-    :param name: the other node; empty for the default one, whose absence gives empty settings.
+    :param node: the node that sends the requests.
+    :param name: the other node; empty for ``DEFAULT_NODE``, and empty settings if that node does not exist.
     :raises SolverError: when a named node does not exist, or a node does not respond in time.
     """
     wanted = node.resolve_service_name(name or DEFAULT_NODE)
@@ -83,7 +84,11 @@ def read_settings(node: Node, name: str) -> NodeSettings:
 
 
 def _names_of_groups(listing: Client, node: str) -> list[str]:
-    """Wait for parameters of planning groups; return at most MOST_PARAMETERS names, none after ``LOADING_TIME``."""
+    """
+    Wait until a node has parameters of planning groups; return their names, at most ``MOST_PARAMETERS``.
+
+    The list is empty if there are none after ``LOADING_TIME`` [s].
+    """
     request = ListParameters.Request(prefixes=[PREFIX.rstrip('.')])
     deadline = time.monotonic() + LOADING_TIME
     while True:
@@ -94,7 +99,7 @@ def _names_of_groups(listing: Client, node: str) -> list[str]:
 
 
 def _text_of(getting: Client, name: str, node: str) -> str:
-    """Return a text parameter of the node; empty without one, or if a description is not XML."""
+    """Return the value of a text parameter of a node; empty if the node lacks it, or if a description is not XML."""
     # Some versions of rclpy return nothing at all if one of several names is unknown.
     values = _call(getting, GetParameters.Request(names=[name]), node).values
     value = parameter_value_to_python(values[0]) if values else None
@@ -107,7 +112,11 @@ def _text_of(getting: Client, name: str, node: str) -> str:
 
 
 def _by_group(found: Iterable[tuple[str, Any]], node: str) -> LocatedMapping:
-    """Return the values of parameters below PREFIX by planning group and key; places name node and parameter."""
+    """
+    Return parameter values by planning group and key, from pairs of parameter name and value.
+
+    Names that do not begin with ``PREFIX`` are left out. The place of each entry names ``node`` and the parameter.
+    """
     groups = LocatedMapping()
     for name, value in found:
         group, _, key = name.removeprefix(PREFIX).partition('.')

@@ -97,7 +97,11 @@ class RunningGroup:
             self._sender.step(*self._checked())
 
     def where(self) -> Whereabouts:
-        """Return the current state, whether it is recent, and a text about its problem or assumption."""
+        """
+        Return the current state of the robot, whether it is recent enough, and a text about a problem.
+
+        The state is ``None`` as long as no joint states have come.
+        """
         found = self._live.find(self._reader)
         if not found.is_heard:
             text = f'No joint states of this robot have come on {self._live.topics}.'
@@ -179,7 +183,11 @@ class RunningGroup:
         return f'It takes {needed:.1f} s: {quote(joint)} is not to be faster than {SPEED:.0%} of its limit.'
 
     def _velocity(self) -> FloatArray:
-        """Return the velocities (n,) for goals [rad/s or m/s]: SPEED times the limit, or NO_FIGURE without one."""
+        """
+        Return the velocity (n,) of each joint for goals [rad/s or m/s]: the share ``SPEED`` of its velocity limit.
+
+        A joint without a velocity limit counts as limited to ``NO_FIGURE``.
+        """
         limits: FloatArray = self._robot.tree.velocity[self._group.idx_q]
         return SPEED * np.where((limits > 0.0) & np.isfinite(limits), limits, NO_FIGURE)
 

@@ -121,7 +121,11 @@ class ViewNode(ProcessNode):
                 self.fail(error)
 
     def _load(self, description: RobotDescription) -> None:
-        """Show the first robot; an error is fatal only if no topic can bring another robot. Later robots stop goals."""
+        """
+        Show the first robot; a later robot is not shown, and goals are refused if it differs from the first one.
+
+        If the first robot cannot be shown, the node ends unless a topic can bring another description.
+        """
         if self._page is not None:
             _LOGGER.warning('Another robot came. To see it, start the view again.')
             self._compare(str(description.urdf.source))
@@ -177,9 +181,10 @@ class ViewNode(ProcessNode):
 
     def _choose(self, robot: RobotModel) -> JointGroup:
         """
-        Return the group that parameters name, else the first one with a single tip; warn if there are several.
+        Return the group to show: the parameter ``group``, else the first group with a single tip.
 
-        Without groups it is the chain that the parameters, else the running node, name by base and tip link.
+        Log a warning if the robot has several groups. If it has none, return the chain between a base link and a tip
+        link. The parameters name them, else the running node.
         """
         settings, wanted = self._settings, self._settings.group
         if not wanted and len(robot.groups) > 1:
@@ -253,9 +258,9 @@ class ViewNode(ProcessNode):
 
 def _source_parameters(settings: Any, asked: NodeSettings) -> dict[str, Any]:
     """
-    Return the parameters that locate the robot; if no source is set, with the URDF of the running node.
+    Return the parameters that tell where the robot's descriptions are.
 
-    Its SRDF is used if neither an SRDF text nor a file is set either.
+    If none of them names a URDF, the URDF of the running node ``asked`` is used, and its SRDF unless one is named.
     """
     names = (
         'robot_description',

@@ -1,7 +1,7 @@
 """
-Every branch of a pose for one group: by its closed form where it has one, else by a search for several solutions.
+Find every branch of a pose for one group: by its closed form, or by a search for several solutions.
 
-Each posture of a response is measured here at exactly its numbers, whatever solver found it.
+A posture is returned only after forward kinematics has measured its errors, whatever solver returned it.
 """
 
 from collections.abc import Sequence
@@ -71,7 +71,11 @@ class GroupClosedForm:
         self._found: tuple[AnalyticSolver | None, str] | None = None
 
     def find(self) -> tuple[AnalyticSolver | None, str]:
-        """Return the closed-form solver, made in the first call; or None and why the chain has no closed form."""
+        """
+        Return the closed-form solver and a text; or None, and why the chain has no closed form.
+
+        The first call makes the solver; later calls return the same one.
+        """
         with self._lock:
             if self._found is None:
                 self._found = find_closed_form(self._make)
@@ -107,7 +111,7 @@ class _Gate:
 
 
 class _Outcome(NamedTuple):
-    """The branches that one solver returned, and the request that it got."""
+    """The branches that one solver returned for a request, why this solver was tried, and how long it took."""
 
     solver: IkSolver
     reason: str
@@ -141,7 +145,11 @@ class BranchFinder:
         return BranchFinder(server, self._closed_form)
 
     def warm_up(self) -> None:
-        """Make the closed form, if requests will need it, and load the kernels that postures are measured with."""
+        """
+        Make the closed form, if requests will need it, and load the kernels that measure postures.
+
+        Do nothing for a group without solver.
+        """
         server = self.server
         if server.solver is None:
             return
@@ -211,9 +219,10 @@ class BranchFinder:
 
     def _choose(self, own: IkSolver) -> list[tuple[IkSolver, str]]:
         """
-        Return (solver, reason) pairs in the order of trial; ``own`` is the group's solver.
+        Return the solvers to try one after the other, each with the reason of the choice as text.
 
-        It is the only one if it returns branches, ignores orientations, or the group has no closed form.
+        They are the closed form of the group and its own solver ``own``. Only ``own`` is returned if it returns
+        branches itself, if it leaves orientations free, or if the group has no closed form.
         """
         if isinstance(own, BranchSolver):
             return [(own, str(getattr(own, 'reason', '')))]
@@ -232,9 +241,10 @@ class BranchFinder:
 
     def _solve(self, solver: IkSolver, solve_request: SolveRequest) -> BranchSet:
         """
-        Return a branch solver's branches, else distinct solutions of a search, nearest to the seed first.
+        Return the postures that a solver finds for a request, as a set of branches.
 
-        For a search, set the numbers of solutions and starts in the request.
+        A branch solver returns all branches. Any other solver searches for several solutions; near duplicates are
+        dropped, and the nearest to the seed comes first. The search limits are written into the request.
         """
         if isinstance(solver, BranchSolver):
             return solver.solve_all(solve_request)
@@ -269,9 +279,10 @@ class BranchFinder:
         options: BranchOptions,
     ) -> list[Branch]:
         """
-        Return the postures within limits whose measured errors are within the solver's claims and the tolerance.
+        Measure the errors of postures by forward kinematics, and return the acceptable ones as branches.
 
-        ``postures.rows`` are rows of ``found``; branches are numbered in the order of the postures.
+        A posture is acceptable if it is within the limits and :meth:`_holds` accepts its errors. ``postures.rows`` has
+        the row of ``found`` of each posture; postures of one row get the same branch number, counted from 0.
         """
         kinematics = self._kinematics(solver, goals)
         targets = np.reshape(solve_request.targets, (-1, 4, 4))
@@ -306,9 +317,10 @@ class BranchFinder:
 
     def _holds(self, errors: FloatArray, claimed: FloatArray, options: BranchOptions) -> bool:
         """
-        Return whether measured errors (t, 2) are at most the claimed ones (2 t,), and their norms within the tolerance.
+        Return whether measured errors (t, 2) are as small as the solver claimed and as the request's tolerance demands.
 
-        Both allow CLAIMED_ERROR_SLACK; position-only kinematics ignores the angles.
+        ``claimed`` (2 t,) are the solver's errors: position [m], then angle [rad] of each tip. The tolerance bounds the
+        norm of both. Each comparison allows ``CLAIMED_ERROR_SLACK``. Position-only kinematics ignores the angles.
         """
         used = errors[:, :1] if self.server.kinematics.position_only else errors
         claims = claimed.reshape(-1, 2)[:, : used.shape[1]]
@@ -320,7 +332,11 @@ class BranchFinder:
         )
 
     def _kinematics(self, solver: IkSolver, goals: Sequence[LinkGoal]) -> list[LedLink]:
-        """Return, for each tip, forward kinematics of the link or carried object that goes to its target."""
+        """
+        Return, for each tip of a solver, forward kinematics of the frame whose pose is the target.
+
+        This frame is the link or carried object of the goal; for a tip without a goal it is the tip itself.
+        """
         led = [self.led_link(solver, LinkGoal(tip, NO_POSES)) for tip in solver.tip_frames]
         for goal in goals:
             led[self.server.tip_of(solver, goal.link)] = self.led_link(solver, goal)
@@ -340,7 +356,7 @@ class BranchFinder:
 
     def complete_solver(self) -> IkSolver | None:
         """
-        Return the solver that finds every posture of the group; None without such a solver.
+        Return a solver of the group that finds all postures of every pose; None if the group has no such solver.
 
         :raises RequestRefused: for a group without solver.
         """

@@ -141,9 +141,10 @@ class StepFinder:
 
     def _target(self, steps: StepSolver, goal: LinkGoal, state: FullState) -> FloatArray:
         """
-        Return the targets (t, 4, 4) of all tips in the base; tips without a goal keep their poses in ``state``.
+        Return the target poses (t, 4, 4) of all tips in the base link; a tip without a goal keeps its present pose.
 
-        For a carried object, the target of its tip; refuse one with position-only kinematics.
+        A goal for a carried object is converted to a pose of its tip. With position-only kinematics, such a goal raises
+        RequestRefused.
         """
         server = self._server
         asked = server.make_request(steps.solver, [goal], state, timeout=0.0)
@@ -159,7 +160,11 @@ class StepFinder:
         return tips
 
     def _start_positions(self, state: FullState) -> FloatArray:
-        """Return the positions (n,) of the group within its limits; refuse a state outside them by more than rounding."""
+        """
+        Return the positions (n,) of the group at the beginning, moved into its limits if only rounding is beyond.
+
+        Raise RequestRefused for a state that is farther outside the limits.
+        """
         server = self._server
         positions = state.positions[server.places]
         rows = zip(
@@ -194,7 +199,7 @@ class StepFinder:
         return velocity
 
     def _bounds_of(self, request: StepRequest) -> Bounds:
-        """Return the period, velocity and acceleration limits of a request; the last ones are kept."""
+        """Return the period, velocity limits and acceleration limits of a request, from a cache of recent requests."""
         key = request.period, request.velocity_scale, *request.accelerations
         found = self._bounds.get(key)
         if found is None:

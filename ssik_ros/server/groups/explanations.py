@@ -1,14 +1,14 @@
 """
-Why a pose has no solution: how near the robot comes, which limits keep it away, and a remedy.
+Explain why a pose has no solution: how near the robot comes, which joint limits prevent more, and a remedy.
 
-**Problem.** Of a pose that is not reached, find the posture within limits that comes nearest, and the joints whose limits
-would have to be wider to reach the pose.
+**Problem.** A pose is not reached. Find the nearest posture within the limits, and the joints whose limits would have
+to be wider to reach the pose.
 
-**Derivation.** The nearest posture is the nearest one that the group's solver found without collisions and constraints. From it,
-one descent without limits goes on to the pose. Each joint that ends beyond a limit is returned with its excess, in the
-winding nearest to its range.
+**Derivation.** The nearest posture is the best result of the group's solver without collision checks and constraints.
+From this posture, a descent that ignores the limits goes on to the pose. Each joint that ends beyond a limit is
+returned with its excess. Angles are first moved by whole turns as near to their range as possible.
 
-**Degenerate cases.** Out of reach of the links the descent ends away from the pose, and no limit is to blame.
+**Degenerate cases.** If the links are too short, the descent misses the pose, and no limit is returned.
 
 **References.** docs/reference/ros2.md.
 """
@@ -124,9 +124,10 @@ def _binding_limits(
     server: GroupServer, goal: LinkGoal, q: FloatArray, state: FullState
 ) -> tuple[BindingLimit, ...]:
     """
-    Return the limits that the end of a descent without limits, from a posture (n,) to the goal, exceeds.
+    Return the joint limits that would have to be exceeded to reach a goal, with the excess of each joint.
 
-    Return none if the descent misses the goal, or if a joint has several variables.
+    A search that ignores limits starts at ``q`` (n,); joints that end outside their limits are returned. The result is
+    empty if the search misses the goal, or if a joint has several variables.
     """
     tree, group = server.robot.tree, server.group
     kinds = [JointKind(tree.kinds[joint]) for joint in group.joint_indices]
@@ -155,9 +156,9 @@ def _binding_limits(
 
 def _advise(server: GroupServer, known: Explanation, is_free: bool) -> list[str]:
     """
-    Return the remedies, one sentence each; none for a solved pose.
+    Return remedies for a pose without solution, one sentence each; empty for a solved pose.
 
-    ``is_free`` tells whether the pose is reached without checks and constraints.
+    ``known`` is the explanation so far. ``is_free`` tells whether the pose is reached without checks and constraints.
     """
     cause = known.cause
     if known.solved:

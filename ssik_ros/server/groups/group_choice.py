@@ -39,12 +39,12 @@ def choose_groups(
 
 def find_only_tip(robot: RobotModel) -> str:
     """
-    Return the last link of a robot that has one branch of moving joints.
+    Return the name of the last link of a robot whose moving joints form one branch.
 
-    If several links are fixed to the last joint, the first one is returned: each of them may have a goal.
+    If several links are fixed to the last joint, return the first of them.
 
     :param robot: the robot.
-    :raises ModelError: when there are several branches, with their ends.
+    :raises ModelError: when there are several branches; the text names their ends.
     """
     tree = robot.tree
     parents = {joint.parent for joint in robot.urdf.joints.values()}

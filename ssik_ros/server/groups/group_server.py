@@ -1,4 +1,4 @@
-"""One planning group of a robot: its solver, where that came from, and its goals by link."""
+"""One planning group of a robot: its solver, the reason why this solver was chosen, and requests by link names."""
 
 from collections.abc import Callable, Sequence
 import time
@@ -64,7 +64,8 @@ class GroupServer:
         :param group: the group.
         :param kinematics: name and parameters of its solver.
         :param cancel: (1,) flag that ends every search.
-        :param untold: the positions array of states without any reported joint, see :class:`StateReader`.
+        :param untold: positions array of the state that is used while no joint was reported. For this very array,
+            searches start at the default seed of the group. None for no such array.
         """
         self.cancel = cancel
         self._untold, self._default_seed = untold, default_seed(frames.robot, group)
@@ -114,7 +115,7 @@ class GroupServer:
 
     @property
     def tier(self) -> str:
-        """Return the kind of the solver, such as ``iterative``; empty if the solver names none."""
+        """Return the kind of the solver, such as ``iterative``; empty without a solver or if the solver has no kind."""
         return str(getattr(self.solver, 'tier', ''))
 
     def warm_up(self) -> None:
@@ -194,13 +195,13 @@ class GroupServer:
         self, solver: IkSolver, link: str, pose: FloatArray, state: FullState, timeout: float
     ) -> SolveRequest:
         """
-        Return the request to a solver for one pose of one link.
+        Return the solver's request for one pose of one link: target in the base link, seed from the state, and budget.
 
         :param solver: the group's own, or another one of the group.
-        :param link: empty for the tip.
+        :param link: a link that is fixed to the only tip; empty for the tip itself.
         :param pose: (4, 4) in the model frame.
         :param state, timeout: as for :meth:`solve`.
-        :raises RequestRefused: for a link that is not a tip of the solver.
+        :raises RequestRefused: for a link that is not fixed to a tip of the solver.
         """
         hangs = self._links.get((solver.tip_frames, link)) or self._tip_link(solver, link)
         if (
@@ -284,13 +285,17 @@ class GroupServer:
             taken[link.tip] = goal.link
 
     def _present_poses(self, solver: IkSolver, state: FullState) -> FloatArray:
-        """Return the poses (t, 4, 4) that all tips have in a state, in the base frame of the solver."""
+        """Return the pose (t, 4, 4) of each tip of a solver in a given state, in the base frame of the solver."""
         base_root = self.frames.model_in_link(solver.base_frame, state) @ state.root_pose
         poses = self.frames.links_in_root(list(solver.tip_frames), state)
         return np.array([base_root @ pose for pose in poses])
 
     def _tip_link(self, solver: IkSolver, link: str) -> _TipLink:
-        """Return the tip to which a link is fixed, with the offset, kept for later calls; refuse another link."""
+        """
+        Return the tip to which a link is fixed, and the pose of the link in the tip, from a cache.
+
+        Raise RequestRefused for a link that is not fixed to a tip.
+        """
         key = (solver.tip_frames, link)
         found = self._links.get(key)
         if found is None:

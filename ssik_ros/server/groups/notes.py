@@ -92,10 +92,10 @@ def notes_on_failure(
 
 def _excess(server: GroupServer, goal: LinkGoal, state: FullState) -> tuple[float, float]:
     """
-    Return how far a goal is beyond the reach of a group, negative within it, and the reach [m]; zeros without a bound.
+    Return (excess, reach) [m]: how far a goal is beyond the longest reach of a group, negative within it.
 
     The reach is the sum of the lengths from the first moving joint of the chain to the goal, prismatic joints at their
-    farther limits. Planar and floating joints have no bound.
+    farther limits. Both numbers are 0 if the reach has no bound, as with planar and floating joints.
     """
     tree, group = server.robot.tree, set(server.group.joint_indices.tolist())
     solver = server.require_solver()
@@ -125,10 +125,12 @@ def describe_nearest(
     server: GroupServer, goals: Sequence[LinkGoal], state: FullState, result: IkResult
 ) -> str:
     """
-    Return how far the nearest state of a failed search is from the only goal, in words; else empty.
+    Return the distance between the nearest state of a failed search and the goal, as text with units.
+
+    The text is empty if there are several goals, or if the search has no nearest state.
 
     :param server: the group.
-    :param goals: in the model frame.
+    :param goals: poses in the model frame.
     :param state: seed, and joints outside the group.
     :param result: the solver's result.
     """

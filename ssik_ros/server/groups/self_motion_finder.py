@@ -89,9 +89,10 @@ class SelfMotionFinder:
 
     def _tracer(self, pose: FloatArray, options: SelfMotionOptions) -> SelfMotionTracer:
         """
-        Return the curve tracer of a link and the free axis in the options, kept for later; refuse unsuitable arms.
+        Return the object that traces self-motion curves for one link and the free axis in the options, from a cache.
 
-        ``pose`` (4, 4) is the pose of the link in the base at default joint positions.
+        ``pose`` (4, 4) is the pose of the link in the base link at the default joint positions; it tells where the link
+        is fixed to the tip. Raise RequestRefused for an arm that has no such curves.
         """
         server = self._finder.server
         axis = _read_axis(options.free_axis)

@@ -75,7 +75,7 @@ class CompletionRequest:
 
 
 class LoopResponse(NamedTuple):
-    """A state and the results of its chains, or the reason why the request was refused."""
+    """A solved state with one result for each kinematic chain, or the reason why the request was refused."""
 
     state: FullState | None
     """The solved state; if the solve failed, the state of the smallest error; None for a refused request."""
@@ -89,7 +89,7 @@ class LoopResponse(NamedTuple):
 
     @property
     def cause(self) -> Cause:
-        """Return NONE if solved, BUDGET if a chain ran out of time, and ``failure`` otherwise."""
+        """Return NONE if all chains are solved, BUDGET if one ran out of time, else the cause in ``failure``."""
         if self.solved:
             return Cause.NONE
         ended = any(chain.status == SOLVE_STATUS.TIMEOUT for chain in self.chains)

@@ -47,12 +47,12 @@ KEPT_SHAPES = 16
 
 
 def _refused(refusal: Refusal, _: Cause, text: str) -> LoopResponse:
-    """Return the response to a refused request for goals."""
+    """Return the response to a refused request for goals, with the refusal and its text; the cause is not used."""
     return LoopResponse(None, (), (), refusal, text)
 
 
 def _not_completed(refusal: Refusal, _: Cause, text: str) -> LoopResponse:
-    """Return the response to a refused request for all joints."""
+    """Return the response to a refused request for the positions of all joints; the given cause is not used."""
     return LoopResponse(None, (), (), refusal, text, Cause.LOOP)
 
 
@@ -69,10 +69,10 @@ class LoopServer:
         cancel: NDArray[np.int64] | None = None,
     ) -> None:
         """
-        Make the mechanism of a robot; without loops it is a tree whose links can have goals.
+        Make the mechanism of a robot; without loops, it is a tree whose links can have goals.
 
         :param frames: the frames of the robot.
-        :param states: reads its states; it has the defaults of joints without a reported position.
+        :param states: makes full states of the robot; joints without a reported position get its default values.
         :param loops: the content of a ``loop_closures.yaml``; None without a file.
         :param use_constraints: whether the ``<constraint>`` elements of the URDF close loops.
         :param cancel: (1,) flag that ends all solves.
@@ -149,7 +149,11 @@ class LoopServer:
         return LoopResponse(found, chains, done.clamped, Refusal.NONE, text, Cause.LOOP)
 
     def _given(self, request: CompletionRequest) -> dict[str, float]:
-        """Return the given positions by joint name; without names they are of the active joints."""
+        """
+        Return the given positions by joint name; without names, the positions are of the active joints, in their order.
+
+        Raise RequestRefused if the numbers of names and positions differ.
+        """
         names, positions = request.names, request.positions
         if len(positions) and not len(names):
             names = self.active_joints
@@ -164,7 +168,12 @@ class LoopServer:
     def _named(
         self, results: Iterable[ChainResult], goal_names: Mapping[str, str]
     ) -> tuple[ChainResult, ...]:
-        """Return results without joints that the mechanism added; ``goal_names`` has the names of goals by key."""
+        """
+        Return results with only the joints of the robot, and with the users' names of goals.
+
+        The mechanism adds joints for its goals; these are left out. ``goal_names`` has the name of each goal by its
+        key.
+        """
         known = self.robot.tree.joint_index
         return tuple(
             result.with_names(
@@ -175,7 +184,11 @@ class LoopServer:
         )
 
     def _mark(self, goal: PoseGoal) -> MarkedLink:
-        """Return link, offset, fixed directions and axes of a goal; refuse unknown names and goals that fix none."""
+        """
+        Return the link, offset, fixed directions and axes of a goal.
+
+        Raise RequestRefused for an unknown link or direction, and for a goal that fixes no direction.
+        """
         if goal.link not in self.robot.tree.link_index:
             text = f'Robot {quote(self.robot.name)} has no link {quote(goal.link)}'
             raise unknown(Refusal.UNKNOWN_LINK, text, goal.link, self.robot.tree.link_names)
@@ -201,7 +214,11 @@ class LoopServer:
 
     @contextlib.contextmanager
     def _borrowed(self, marked: Marked) -> Iterator[PosedRobot]:
-        """Yield a mechanism with goals on some links that no other request uses; keep it for later requests."""
+        """
+        Context manager: yield a mechanism whose goals are on the links in ``marked``, for this request only.
+
+        An idle mechanism is used again, or a new one is made. After the context, it is idle again.
+        """
         try:
             posed = self._idle[marked].pop()
         except LookupError:
@@ -212,7 +229,11 @@ class LoopServer:
             self._give_back(posed)
 
     def _give_back(self, posed: PosedRobot) -> None:
-        """Keep a mechanism for later requests with equal marks; drop the oldest marks if ``KEPT_SHAPES`` are kept."""
+        """
+        Keep an idle mechanism for later requests with goals on the same links.
+
+        Mechanisms for at most ``KEPT_SHAPES`` combinations of goals are kept; the oldest combination is dropped first.
+        """
         if posed.marked not in self._idle and len(self._idle) >= KEPT_SHAPES:
             # The oldest mechanisms go; a later request makes them again.
             self._idle.pop(next(iter(self._idle)), None)

@@ -23,7 +23,11 @@ class Followed(NamedTuple):
 
 
 class PassiveJoints:
-    """Completes the states of one robot from reported joints, one after the other; to be used by one thread."""
+    """
+    Computes the passive joints of a robot with loops from reports of its active joints, one report after the other.
+
+    It serves one thread.
+    """
 
     def __init__(self, robot: UrdfRobot, limit_tolerance: float = 0.0) -> None:
         """
@@ -104,7 +108,11 @@ class PassiveJoints:
         return Followed(*robot.to_joint_state(), problem)
 
     def _describe_problem(self, done: CompletedState) -> str:
-        """Return the problem of a completed state, empty without one; a leading ``!`` means an unusable state."""
+        """
+        Return a sentence about open loops or joints outside their limits; empty without a problem.
+
+        A leading ``!`` means that the state cannot be used.
+        """
         open_chains = [result for result in done.results if not result.converged]
         beyond = [
             name

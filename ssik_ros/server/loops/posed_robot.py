@@ -19,7 +19,11 @@ from ssik_ros.solvers.mechanisms.options import ClosedChainOptions
 
 
 class MarkedLink(NamedTuple):
-    """The part of a goal that decides the structure: equal marks mean equal mechanisms."""
+    """
+    The structure of a goal without its pose: the link, a frame on it, and the directions that the goal fixes.
+
+    Goals with equal values can use the same mechanism.
+    """
 
     link: str
     offset: bytes
@@ -31,15 +35,15 @@ class MarkedLink(NamedTuple):
 
 def goal_key(number: int) -> str:
     """
-    Return the key of a goal in chain results; it begins with a zero character, as no loop's name does.
+    Return the name of a goal inside a mechanism: a zero character and the number, which no loop has as its name.
 
-    :param number: place of the goal in the request.
+    :param number: index of the goal in the request.
     """
     return f'\0{number}'
 
 
 class PosedRobot:
-    """A robot for one request at a time; its world is the model frame."""
+    """A robot with loops and goals on some links, for one request at a time; its world frame is the model frame."""
 
     def __init__(self, robot: UrdfRobot, marked: tuple[MarkedLink, ...]) -> None:
         """
@@ -54,7 +58,7 @@ class PosedRobot:
         self._solver = Solver(robot.root)
 
     def _add_goal(self, mark: MarkedLink, number: int) -> Goal:
-        """Add a goal for a frame that is fixed to a link, under its key by number; return the goal."""
+        """Add a goal for a frame that is fixed to a link, named :func:`goal_key` of ``number``; return the goal."""
         goal, mount = add_goal(self.robot.links[mark.link], goal_key(number), mark.fixed)
         mount.set_matrix(np.frombuffer(mark.offset).reshape(4, 4))
         if mark.world_axes:
@@ -74,7 +78,7 @@ class PosedRobot:
 
     def release(self, locked_joints: Collection[str], *, free_root: bool) -> None:
         """
-        Lock some joints and the root if wanted, and unlock all other joints.
+        Lock the named joints, unlock all other joints, and lock or unlock the root.
 
         :param locked_joints: names of the joints to lock.
         :param free_root: whether the root may move.

@@ -1,4 +1,4 @@
-"""Joint paths of one group along straight lines: gives the group's solvers, link and checks to the path search."""
+"""Joint paths of one group along straight lines: runs the path search with the solver, link and checks of a request."""
 
 from collections.abc import Callable, Sequence
 import itertools
@@ -127,7 +127,7 @@ class PathFollower:
         return response._replace(text=f'{response.text}{note}'.rstrip())
 
     def _cut(self, found: Found) -> Found:
-        """Return a path up to its first step above ``jump_threshold`` times the mean of the other steps."""
+        """Return a path up to its first step above ``jump_threshold`` times the mean of all other steps."""
         threshold = self._request.jump_threshold
         kept = cut_at_jump(np.array(found.points), threshold)
         if kept == len(found.points):
@@ -138,9 +138,9 @@ class PathFollower:
 
     def _may_plan(self, planning: LinePlanning) -> bool:
         """
-        Return whether the planner may run: it has time, and the group has one tip, seven variables and full poses.
+        Return whether the planner may run after the search from sample to sample has ended early.
 
-        It may not run after a cancellation.
+        It needs time and a group with one tip, seven variables and full poses. It does not run after a cancellation.
         """
         group = self._server.group
         return (
@@ -177,7 +177,11 @@ class PathFollower:
         )
 
     def _respond(self, found: Found, steps: Sequence[_Step], waypoints: int) -> PathResponse:
-        """Return the response: timed path, followed fraction and text; refuse a path that takes too long."""
+        """
+        Return the response: the path with times, the followed fraction of the lines, and a text about where it ends.
+
+        Raise RequestRefused if the path takes ``LONGEST_PATH`` [s] or longer.
+        """
         group = self._server.group
         scales = self._request.velocity_scale, self._request.acceleration_scale
         limits = scaled_limits(self._server.robot, group, *scales)
@@ -213,7 +217,11 @@ class PathFollower:
         return np.asarray(np.linalg.norm(np.diff(places, axis=0), axis=1) / speed)
 
     def _limited_place(self, q: FloatArray) -> FloatArray:
-        """Return the position (3,) [m] of the link whose speed is limited, at a posture (n,), in a fixed frame."""
+        """
+        Return the position (3,) [m] of the link whose speed is limited, at a posture (n,).
+
+        The frame is the base of the chain, or the root link if the request names another link.
+        """
         server, link = self._server, self._request.speed_link
         if not link:
             place: FloatArray = self._chain.pose(q, self._start.positions)[:3, 3]
@@ -244,7 +252,7 @@ class PathFollower:
         )
 
     def _largest_steps(self, request: PathRequest) -> FloatArray:
-        """Return the largest allowed step (n,) of each variable [rad or m], inf for any."""
+        """Return the largest allowed step (n,) of each variable between two samples [rad or m]; inf without a bound."""
         tree = self._server.robot.tree
         sliding = {
             int(tree.idx_q[j]) for j, kind in enumerate(tree.kinds) if kind == JointKind.PRISMATIC
@@ -282,9 +290,10 @@ class PathFollower:
 
     def _find(self, target: FloatArray, near: FloatArray) -> SamplePostures:
         """
-        Return every posture at a pose (4, 4) in the model frame, if the solver finds all; else solutions of a search.
+        Return the postures that reach a pose (4, 4) in the model frame: all of them if the solver finds all.
 
-        The search has at most ``SEARCHES`` starts, the first one ``near`` (n,), and runs the checks itself.
+        Any other solver searches from at most ``SEARCHES`` starts, the first one ``near`` (n,). Then the collision and
+        constraint checks are part of the search.
         """
         request = self._server.make_request(
             self._solver,

@@ -47,7 +47,7 @@ class PathRequest:
 
 
 class TimedPath(NamedTuple):
-    """Points of a group with times; neighbouring points differ."""
+    """A joint path of a group as points with times and velocities; no point equals the next one."""
 
     positions: FloatArray
     """(k, n) [rad or m]."""

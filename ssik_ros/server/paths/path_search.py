@@ -1,17 +1,19 @@
 """
 The smoothest sequence of postures along sampled poses.
 
-**Problem.** Each sample of a line has some postures. Choose one for each so that neighbours join: no joint steps further
-than it may, and halfway between them in joint space the link is halfway along the line. Of all such sequences from the
-start take the one with the smallest sum of squared joint steps; where none reaches the end, one that gets furthest.
+**Problem.** Each sampled pose has some postures. Choose one for each sample so that neighbours join: no joint moves
+further than its largest step, and in the middle of the joint motion the link is near the line. Of all sequences from
+the start, take one with the smallest sum of squared joint steps. If no sequence reaches the end, take one that goes
+furthest.
 
-**Derivation.** Postures of a sample that join one of the sample before are a layer; the cost of a posture is the least
-over those it joins of their cost plus the squared step (dynamic programming, exact). Windings are chosen next to the
-posture before. Where a closed form knows all postures, all of them are tried, otherwise those that the group's solver
-finds from each posture of the layer before.
+**Derivation.** A layer holds the postures of a sample that join a posture of the layer before. The cost of a posture is
+the least sum of squared steps that leads to it (dynamic programming, exact). Windings are chosen next to the posture
+before. If a closed form knows all postures of a sample, all are tried. Otherwise the group's solver starts from each
+posture of the layer before.
 
-**Degenerate cases.** Near singularities steps are long although the way is continuous: where no posture of a sample
-joins, the line between the samples is halved until all parts join, down to 1e-5 of it. A change of branch never does.
+**Degenerate cases.** Near singularities, steps are long although the motion is continuous. If no posture of a sample
+joins, the line between the samples is halved until all parts join, down to 1e-5 of its length. A change of branch never
+joins.
 
 **References.** docs/reference/ros2.md.
 """
@@ -40,7 +42,7 @@ LAYER = 64
 
 
 class SamplePostures(NamedTuple):
-    """Postures that reach one pose."""
+    """The postures (k, n) that reach one pose; if there are none, ``cause`` is the reason."""
 
     q: FloatArray
     """(k, n)."""
@@ -72,7 +74,7 @@ class PathModel:
 
 @dataclass(slots=True, eq=False)
 class _PathNode:
-    """A posture at a sample, with the cheapest sequence of postures that leads to it."""
+    """A posture at a sample, linked to the posture before it on the cheapest sequence that leads here."""
 
     q: FloatArray
     cost: float
@@ -97,7 +99,7 @@ class Found(NamedTuple):
 
 
 class PathSearch:
-    """One search along one sequence of samples."""
+    """A search for a smooth sequence of postures along one sequence of sampled poses."""
 
     def __init__(self, model: PathModel, pose_at: Callable[[int, float], FloatArray]) -> None:
         """
@@ -135,7 +137,9 @@ class PathSearch:
 
     def join(self, rows: FloatArray, cause: Cause) -> Found:
         """
-        Return the sequence of given postures as far as neighbours join; if needed, postures are inserted between them.
+        Follow a given sequence of postures, one for each sample, as far as neighbours join; return the followed part.
+
+        If two neighbours do not join at once, postures are inserted between them.
 
         :param rows: (k, n) the start, and a posture for each of the first samples.
         :param cause: why there are no postures for the later samples.
@@ -155,7 +159,11 @@ class PathSearch:
     def _result(
         self, layer: list[_PathNode], reached: int, part: float, cause: Cause, text: str
     ) -> Found:
-        """Return the cheapest sequence that ends in ``layer``: ``reached`` samples and a part of the next step."""
+        """
+        Return the sequence that leads to the cheapest node of ``layer``, with the reason why it ends there.
+
+        It follows ``reached`` samples completely, and the ``part``, 0 to 1, of the next step.
+        """
         node: _PathNode | None = min(layer, key=lambda n: n.cost)
         points: list[FloatArray] = []
         samples: list[int] = []
@@ -171,9 +179,10 @@ class PathSearch:
         self, layer: list[_PathNode], sample: int
     ) -> tuple[list[_PathNode], Cause, str]:
         """
-        Return at most ``LAYER`` nodes of a sample that continue a node of ``layer``, cheapest first; cause and text.
+        Return the postures of ``sample`` that follow a posture of the layer before, as nodes, cheapest first.
 
-        Cause and text only count if there are no nodes.
+        There are at most ``LAYER`` nodes. The second and third value are the cause and a text, which count only if
+        there are no nodes.
         """
         target = self._pose_at(sample, 1.0)
         choices = self._choices(layer, target)
@@ -204,9 +213,10 @@ class PathSearch:
         self, layer: list[_PathNode], target: FloatArray
     ) -> dict[bytes, tuple[FloatArray, list[tuple[float, _PathNode]]]] | Cause:
         """
-        Return the postures at a pose (4, 4) by their rounded bytes; or the cause if there are none.
+        Return the postures at a pose (4, 4), each with the nodes of ``layer`` before it; or the cause if none is found.
 
-        Each posture has the (cost, parent) pairs of those nodes of ``layer`` to which this winding is the nearest.
+        A posture is turned to the winding nearest to a node, so that it may appear in several windings. The keys are
+        rounded bytes of the posture. Each node comes as (cost of the sequence with this step, node).
         """
         model = self._model
         found: dict[bytes, tuple[FloatArray, list[tuple[float, _PathNode]]]] = {}
@@ -225,9 +235,10 @@ class PathSearch:
 
     def _joins(self, a: FloatArray, b: FloatArray, sample: int, begin: float, end: float) -> bool:
         """
-        Return whether no joint moves too far from ``a`` (n,) to ``b`` (n,), and halfway the link is on the line.
+        Return whether the joints may move straight from ``a`` (n,) to ``b`` (n,).
 
-        ``begin`` and ``end`` are the parts, 0 to 1, of the step to ``sample`` at which the postures are.
+        They may if no joint moves further than ``largest_steps`` and the link is near the line halfway. ``begin`` and
+        ``end`` are the parts, 0 to 1, of the step to ``sample`` at which the postures are.
         """
         if (np.abs(b - a) > self._model.largest_steps).any():
             return False
@@ -236,7 +247,12 @@ class PathSearch:
     def _is_on_line(
         self, a: FloatArray, b: FloatArray, sample: int, begin: float, end: float
     ) -> bool:
-        """Return whether halfway between two postures the link is within ``LARGEST_DEVIATION`` of the line."""
+        """
+        Return whether the link is near the line in the middle of a joint motion from ``a`` (n,) to ``b`` (n,).
+
+        ``LARGEST_DEVIATION`` bounds the distance [m] and the angle [rad]. ``begin`` and ``end`` are the parts of the
+        step to ``sample`` at which the postures are.
+        """
         halfway = self._pose_at(sample, 0.5 * (begin + end))
         position, angle = self._model.errors(self._model.middle(a, b), halfway)
         return position <= LARGEST_DEVIATION[0] and angle <= LARGEST_DEVIATION[1]
@@ -244,7 +260,12 @@ class PathSearch:
     def _halved(
         self, pairs: Sequence[tuple[float, _PathNode, FloatArray]], sample: int
     ) -> list[_PathNode]:
-        """Return a list of one node, the first of ``PAIRS_HALVED`` pairs that joins after halving; else empty."""
+        """
+        Return a list of one node: the first posture that can be joined to its node of the sample before; else empty.
+
+        A pair is (cost, node of the sample before, posture (n,) at ``sample``). Postures are inserted between the two.
+        At most ``PAIRS_HALVED`` pairs are tried.
+        """
         for cost, parent, q in pairs[:PAIRS_HALVED]:
             self._left = POSTURES_HALVED
             between = self._halve(parent.q, q, sample, 0.0, 1.0)
@@ -277,7 +298,11 @@ class PathSearch:
         return None if second is None else [*first, middle, *second]
 
     def _nearest(self, target: FloatArray, q: FloatArray) -> FloatArray | None:
-        """Return the accepted posture (n,) at a pose (4, 4) that is nearest to ``q`` (n,); None without one."""
+        """
+        Return the posture (n,) at a pose (4, 4) that passes all checks and is nearest to ``q`` (n,).
+
+        Return None if none passes.
+        """
         postures = self._model.find(target, q).q
         if not len(postures):
             return None
@@ -289,7 +314,12 @@ class PathSearch:
         return None
 
     def _advance(self, node: _PathNode, sample: int) -> tuple[_PathNode, float]:
-        """Follow a step that cannot be completed; return the last node and the followed part of the step, 0 to 1."""
+        """
+        Go as far as possible from a node towards a sample that cannot be reached, by halving the step.
+
+        Return the last node, and the part of the step that was followed, 0 to 1. Without progress, return ``node`` and
+        0.
+        """
         low, high, q = 0.0, 1.0, node.q
         between: list[FloatArray] = []
         while high - low > SHORTEST_PART:
@@ -307,11 +337,12 @@ class PathSearch:
 
 def cut_at_jump(points: FloatArray, threshold: float) -> int:
     """
-    Return the number of points before the first step that is too long; all points if no step is.
+    Return the number of points before the first step that is too long; the number of all points if no step is.
+
+    The length of a step is the sum of the absolute changes of its joints.
 
     :param points: (k, n).
-    :param threshold: largest step as a multiple of the mean of the other steps, each the sum over its joints; 0 for
-        any.
+    :param threshold: largest length of a step as a multiple of the mean of the other steps; 0 allows any length.
     """
     steps = np.abs(np.diff(points, axis=0)).sum(axis=1)
     if threshold <= 0.0 or len(steps) < 2 or not math.isfinite(threshold):

@@ -31,10 +31,10 @@ SAME_JOINT_POINT = 1e-12
 
 def row_times(points: FloatArray, path: TimedPath) -> FloatArray:
     """
-    Return the times (k,) [s] at which a path is at the points given to :func:`time_path`, repeated points included.
+    Return the time (k,) [s] of each given point of a path; a repeated point has the time of the point before.
 
-    :param points: (k, n) as they were given to that function.
-    :param path: the result of that function.
+    :param points: (k, n) the points as they were given to :func:`time_path`.
+    :param path: the result of :func:`time_path`.
     """
     moves = (np.abs(np.diff(points, axis=0)) > SAME_JOINT_POINT).any(axis=1)
     index = np.append(0, np.cumsum(moves))
@@ -83,9 +83,10 @@ def time_path(
 
 def _speeds(lengths: FloatArray, slopes: FloatArray, acceleration: FloatArray) -> FloatArray:
     """
-    Return the speed (k,) at each point, as a part of the speed at the velocity limits; zero at both ends.
+    Return the path speed (k,) at each point, from 0 to 1; 1 is the speed at the velocity limits. Both ends are 0.
 
-    ``lengths`` (k - 1,) are the times of the lines at these limits [s], ``slopes`` (k - 1, n) their joint velocities.
+    ``lengths`` (k - 1,) are the times of the lines at the velocity limits [s]. ``slopes`` (k - 1, n) are the joint
+    velocities on the lines at these limits [rad/s or m/s].
     """
     half = 0.5 * acceleration
     with np.errstate(divide='ignore'):

@@ -1,8 +1,9 @@
 """
-Times of planned tool paths: from rest to rest, within limits, and no faster than the tool may be.
+Times of planned tool paths: from rest to rest, within joint limits, and within the speed limit of the tool.
 
-Controllers that join points by cubics with the given speeds leave the straight line next to a corner by about 0.15 times the
-shorter line there. Around corners of free travel more points are put on the lines, so near that nothing is touched.
+Controllers that join points by cubics leave the straight line next to a corner, by about 0.15 times the shorter line
+there. Free motions between passes therefore get more points near their corners, so that the arm does not touch near
+obstacles.
 """
 
 from collections.abc import Mapping
@@ -32,7 +33,11 @@ class TimedPlan(NamedTuple):
 
 
 class _Points(NamedTuple):
-    """Points that the arm moves through, with the rows of the plan among them."""
+    """
+    Points that the arm moves through in straight joint motions, among them the waypoints of the plan.
+
+    ``rows`` has the index of the point of each waypoint.
+    """
 
     q: FloatArray
     """(p, n) joined by straight motions."""
@@ -50,13 +55,15 @@ def time_plan(
     settings: Mapping[str, Any],
 ) -> TimedPlan:
     """
-    Return a planned path, or its longest piece, with times; postures that repeat are left out.
+    Return a planned path with times and velocities; postures that repeat are left out.
 
-    :param plan: the plan, with one row at least.
+    If the plan failed, its positions are the longest piece that was found.
+
+    :param plan: the plan, with one posture at least.
     :param group: the planning group of the plan.
     :param limits: velocity limits (n,) and acceleration limits (n,) of the variables of the group.
     :param poses: (m, 4, 4) all waypoints.
-    :param settings: settings of the plan that differ from the defaults.
+    :param settings: settings of the plan that differ from the defaults; ``passes`` and ``tool_speed`` [m/s] are read.
     """
     columns = [group.variable_names.index(name) for name in plan.joint_names]
     velocity, acceleration = (own[columns] for own in limits)
@@ -73,7 +80,12 @@ def time_plan(
 def _least_times(
     plan: ToolPath, travels: IntArray, poses: FloatArray, speed: float | None
 ) -> FloatArray | None:
-    """Return the times (k - 1,) [s] of the steps at the tool speed, 0 for free travel; None without a speed."""
+    """
+    Return the shortest time (k - 1,) [s] of each step at the tool speed [m/s]; ``None`` without a tool speed.
+
+    The time is 0 for a free motion between passes: there the tool may have any speed. ``travels`` are the indices of
+    these steps.
+    """
     if speed is None:
         return None
     times = step_times(poses[plan.first_waypoint :][: len(plan.positions)], speed)
@@ -84,9 +96,9 @@ def _least_times(
 
 def _points(plan: ToolPath, travels: IntArray) -> _Points:
     """
-    Return the rows of a plan, the corners of free travel, and points near these corners.
+    Return the waypoints of a plan, the corners of the free motions between passes, and more points near these corners.
 
-    ``travels`` (t,) are the rows after which the tool travels freely.
+    ``travels`` (t,) are the indices of the waypoints at which a free motion begins.
     """
     q = plan.positions
     ways = {own.first: own.positions for own in plan.stretches if own.is_travel}
@@ -105,7 +117,11 @@ def _points(plan: ToolPath, travels: IntArray) -> _Points:
 
 
 def _near_corners(way: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return points (p, n) on a polyline (r, n), dense near corners, and each line's share (p - 1,) of its length."""
+    """
+    Return a polyline (r, n) with more points near its corners, as points (p, n), and the length shares of its lines.
+
+    The shares (p - 1,) are parts of the whole length and sum to 1. All are 0 if the polyline has no length.
+    """
     points, lengths = [way[:1]], []
     for start, end in itertools.pairwise(way):
         length = float(np.abs(end - start).max())

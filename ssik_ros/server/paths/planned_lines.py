@@ -1,11 +1,11 @@
 """
 Joint paths along sampled poses by the planner of tool paths, for arms with one redundant joint.
 
-**Problem.** The search from sample to sample knows, for such an arm, only the postures that a solver finds from the ones
-before. It ends where these reach a joint limit, though other postures of the same poses lead on.
+**Problem.** For such an arm, the search from sample to sample only knows postures that a solver finds from the postures
+before. It ends when these reach a joint limit, even if other postures of the same poses lead on.
 
 **Method.** The planner searches all samples at once, from the given posture, for the least sum of squared joint steps.
-Where no path reaches the end, a second plan ends before the first sample that none reaches.
+If no path reaches the end, a second plan covers only the samples before the first one that cannot be reached.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ LARGEST_PLANNED_TURN, LARGEST_SLIDE = 0.35, 0.1
 
 
 class LinePlanning(NamedTuple):
-    """Settings of the planner that finds a longer path."""
+    """Settings of the planner that runs when the search from sample to sample ends early."""
 
     around: Callable[[], Surroundings]
     """Function that returns the objects around the robot."""
@@ -41,7 +41,7 @@ class LinePlanning(NamedTuple):
 
 
 class PlannedLine(NamedTuple):
-    """Postures along samples, as the planner found them."""
+    """The planner's result: one posture for each reached sample, and the reason why later samples are not reached."""
 
     rows: FloatArray
     """(k, n) the start, and a posture for each of the samples that are reached."""
@@ -87,7 +87,7 @@ def place_in_link(items: Sequence[WorldObject], base: FloatArray) -> list[WorldO
 
 
 def load_planner() -> None:
-    """Import the modules of plans, so that the first one does not wait for it."""
+    """Import the modules of the planner in advance, so that the first plan does not wait for them."""
     from ssik_ros.paths.planner import LIBRARIES
 
     for name in LIBRARIES:
@@ -96,9 +96,9 @@ def load_planner() -> None:
 
 def plan_line(asked: LineRequest) -> PlannedLine:
     """
-    Return planned postures along samples, up to the first sample that no path reaches.
+    Return planned postures for the samples, up to the first sample that no path reaches.
 
-    After an SsikError, return only the start, with the error as the text.
+    After an SsikError, return only the start posture, with the error as the text.
 
     :param asked: start, sampled poses, objects and budget.
     """

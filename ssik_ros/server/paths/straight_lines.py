@@ -1,12 +1,12 @@
 """
 Poses along straight lines: positions linear, orientations at constant angular velocity.
 
-**Problem.** Sample the way from a pose through waypoints so that neighbouring samples are near to each other.
+**Problem.** Sample the lines from a pose through waypoints so that neighbouring samples are near to each other.
 
-**Derivation.** Between T_a and T_b at s in [0, 1]: p = (1 - s) p_a + s p_b, R = R_a exp(s log(R_a^T R_b)). The number of
-steps is max(floor(d / d_max), floor(a / (3.5 d_max))) + 1 for the distance d and the angle a, as MoveIt has it.
+**Derivation.** Between T_a and T_b at s in [0, 1]: p = (1 - s) p_a + s p_b, R = R_a exp(s log(R_a^T R_b)). The number
+of steps is max(floor(d / d_max), floor(a / (3.5 d_max))) + 1 for the distance d and the angle a, as MoveIt has it.
 
-**Degenerate cases.** At a rotation by pi the axis is one of the two that there are.
+**Degenerate cases.** A rotation by pi can go either way around its axis; one of the two ways is taken.
 
 **References.** docs/reference/ros2.md.
 """

@@ -1,4 +1,4 @@
-"""Best joint paths along tool paths for goals by name: the robot's state, its frames and the objects around it."""
+"""Plans the best joint path for goals by name: reads the robot's state, frames and objects from the planning scene."""
 
 import math
 from typing import Any

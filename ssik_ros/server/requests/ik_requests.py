@@ -47,7 +47,7 @@ class ObjectGiven(NamedTuple):
 
 
 class CarriedGiven(NamedTuple):
-    """Carried objects of a request."""
+    """The objects that a request attaches or detaches; with ``forgets``, the robot carries no other objects."""
 
     objects: Sequence[ObjectGiven] = ()
     forgets: bool = False
@@ -82,7 +82,7 @@ class FramedPose(NamedTuple):
 
 
 class LinkGoal(NamedTuple):
-    """One pose that one link is to reach."""
+    """A target pose for one link, or for the object that it carries, which ``tool`` then places on the link."""
 
     link: str
     """Empty for the only tip of the group."""
@@ -98,7 +98,7 @@ NOTHING_GIVEN = StateGiven()
 
 
 class BranchOptions(NamedTuple):
-    """Fields of a request for every branch, in addition to :class:`IkRequest`."""
+    """The options of a request for all branches, in addition to the fields of :class:`IkRequest`."""
 
     max_solutions: int = 0
     """Largest number of postures in the response; zero, or a larger number, means ``LARGEST_RESPONSE``."""
@@ -109,7 +109,7 @@ class BranchOptions(NamedTuple):
 
 
 class SelfMotionOptions(NamedTuple):
-    """Fields of a request for self-motions, in addition to :class:`IkRequest`."""
+    """The options of a request for self-motions, in addition to the fields of :class:`IkRequest`."""
 
     free_axis: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """Axis in the frame of the link about which the link may rotate freely; zero for no such axis."""
@@ -181,7 +181,7 @@ class IkResponse(NamedTuple):
 
     @property
     def clock_ended(self) -> bool:
-        """Return whether the clock ended the search."""
+        """Return whether the time budget ended the search before it was complete."""
         return self.result is not None and self.result.clock_ended
 
 
@@ -246,7 +246,7 @@ class BranchesResponse(NamedTuple):
 
     @property
     def clock_ended(self) -> bool:
-        """Return whether the clock ended the search."""
+        """Return whether the time budget ended the search before it was complete."""
         return self.report.clock_ended
 
 

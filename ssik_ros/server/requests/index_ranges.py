@@ -1,4 +1,4 @@
-"""Places in a vector as ranges, where they follow each other: numpy copies these at once, others one by one."""
+"""Index arrays as slices, if the indices are consecutive: numpy copies a slice at once, other indices one by one."""
 
 import numpy as np
 from numpy.typing import NDArray

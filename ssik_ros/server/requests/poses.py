@@ -40,11 +40,11 @@ NO_POSE = 'a number is not finite, or the quaternion has a length below 1e-150 o
 
 def require_pose(noun: str, pose: FloatArray) -> None:
     """
-    Refuse a pose (4, 4) with numbers that are not finite, or coordinates that are absurd.
+    Raise an error for a pose (4, 4) that is not finite, or whose position is farther away than any robot reaches.
 
-    :param noun: the subject of the message.
+    :param noun: name of the pose, which begins the message.
     :param pose: the pose.
-    :raises RequestRefused: which names the fault.
+    :raises RequestRefused: for such a pose; positions are bounded by ``LARGEST_REQUEST_VALUE`` [m].
     """
     problem = ''
     if not np.isfinite(pose).all():

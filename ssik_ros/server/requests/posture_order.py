@@ -1,4 +1,4 @@
-"""Postures of one group in order: windings, distances from a seed, room to the limits."""
+"""Sort the postures of one group by distance from a seed, choose their windings, and measure distances to limits."""
 
 import math
 from typing import NamedTuple
@@ -16,7 +16,12 @@ from ssik_ros.solvers.closed_form.windings import enumerate_windings
 
 
 class Postures(NamedTuple):
-    """Postures of a response, best first."""
+    """
+    The postures of a response, nearest to the seed first.
+
+    ``rows`` has the index of the branch of each posture. ``total`` counts the postures before the number was cut to the
+    maximum of the request.
+    """
 
     q: FloatArray
     """(k, n)."""
@@ -48,10 +53,10 @@ class PostureOrder:
 
     def nearest_windings(self, q: FloatArray, seed: FloatArray) -> FloatArray:
         """
-        Return joint vectors (k, n) with each angle in the winding within limits that is nearest to a seed.
+        Return postures (k, n) in which each angle is moved by full turns as near to the seed as its limits allow.
 
-        :param q: (k, n) within limits; lengths and quaternions stay unchanged.
-        :param seed: (n,).
+        :param q: (k, n) postures within limits; lengths and quaternions stay unchanged.
+        :param seed: (n,) joint vector.
         """
         windings = np.round((seed - q) / TURN)
         with np.errstate(invalid='ignore'):
@@ -64,11 +69,13 @@ class PostureOrder:
 
     def first_of_each(self, q: FloatArray, order: list[int], apart: float) -> list[int]:
         """
-        Return the rows, in an order, that differ from each earlier kept row by more than ``apart`` in some joint.
+        Return the indices of postures, in the given order, without near duplicates of earlier ones.
 
-        :param q: (k, n).
-        :param order: indices of rows.
-        :param apart: largest difference of near postures in each joint [rad or m].
+        A posture is kept if it differs from every kept one by more than ``apart`` in some joint.
+
+        :param q: (k, n) postures.
+        :param order: indices of the postures, best first.
+        :param apart: largest difference of near duplicates in each joint [rad or m].
         """
         keep: list[int] = []
         for row in order:
@@ -120,9 +127,9 @@ class PostureOrder:
 
     def count_windings(self, q: FloatArray) -> list[int]:
         """
-        Return the winding of each variable, counted from its angle within (-pi, pi]; 0 for lengths.
+        Return for each variable the number of full turns that its angle is away from (-pi, pi]; 0 for lengths.
 
-        :param q: (n,).
+        :param q: (n,) joint vector.
         """
         windings = np.ceil(q / TURN - 0.5).astype(np.int64) * self._is_angle
         return [int(winding) for winding in windings]

@@ -70,7 +70,7 @@ class ConfigsRequest(CheckedRequest):
 
 @dataclass(slots=True)
 class LedPathRequest(CheckedRequest):
-    """Lead a tip straight to its target, or through waypoints."""
+    """Request a joint path along which a tip moves straight to its target, or through waypoints."""
 
     tip: str = ''
     """Empty for the tip of the task set's first task."""

@@ -41,13 +41,21 @@ class CandidateChecks:
 
     @property
     def cause(self) -> Cause:
-        """Return CONSTRAINTS if candidates broke constraints and no other candidate collided, else COLLISION."""
+        """
+        Return the cause for a search whose candidates were all refused: CONSTRAINTS or COLLISION.
+
+        It is COLLISION as soon as one candidate satisfied the constraints and collided.
+        """
         if self._complaint and self.pair is None:
             return Cause.CONSTRAINTS
         return Cause.COLLISION
 
     def describe(self) -> str:
-        """Return why candidates were refused, as a clause: a constraint of the last one, or its colliding bodies."""
+        """
+        Return a clause for messages about why candidates were refused.
+
+        It names the constraint that the last refused candidate breaks, or the two bodies that collide.
+        """
         if self._complaint and self.pair is None:
             return f'no candidate keeps the constraints; of the last one, {self._complaint}'
         which = (

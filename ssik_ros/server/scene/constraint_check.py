@@ -1,15 +1,16 @@
 """
 Constraints on a posture, as MoveIt means them: joints near values, points in volumes, links near orientations.
 
-**Problem.** Say of a full state whether each constraint holds, and how far it is off.
+**Problem.** Check for a full state whether it satisfies each constraint, and by how much it violates one.
 
-**Derivation.** A joint constraint bounds d = q - q0, wrapped to (-pi, pi] where the joint is continuous. A position
+**Derivation.** A joint constraint bounds d = q - q0, wrapped to (-pi, pi] if the joint is continuous. A position
 constraint requires that the point p = T_frame_link o of a link lies in a region of the frame. An orientation constraint
-takes E = R_desired^T R_link and bounds each of three numbers of it: the angles (a, b, c) of E = Rx(a) Ry(b) Rz(c), or
+takes E = R_desired^T R_link and bounds three numbers of it. These are the angles (a, b, c) of E = Rx(a) Ry(b) Rz(c), or
 the components of its rotation vector.
 
-**Degenerate cases.** Where cos b = 0, a and c rotate about one axis, and only their sum (or difference) is known: the
-constraint holds if all of it fits into a or all of it into c. A frame that is a link moves with the posture.
+**Degenerate cases.** If cos b = 0, a and c rotate about one axis, and only their sum or difference is known. The
+constraint then holds if the whole rotation is within the tolerance of a, or within the tolerance of c. A frame that is
+a link moves with the posture.
 
 **References.** moveit_msgs/Constraints; see docs/reference/ros2.md.
 """
@@ -111,10 +112,10 @@ class ConstraintCheck:
 
     def narrow(self, group: JointGroup, state: FullState) -> tuple[FloatArray, FloatArray] | str:
         """
-        Return lower and upper limits (n,) of a group within its joint constraints; a text if they leave no room.
+        Return the limits (n,), (n,) of a group narrowed by its joint constraints; a text if they exclude all values.
 
-        A continuous joint gets the winding of its constraint that is nearest to the seed. A joint that the group does
-        not move has to keep its constraint in the given state.
+        For a continuous joint, the constraint is moved by whole turns as near to the seed as possible. A joint outside
+        the group must satisfy its constraint in the given state, else the result is a text.
 
         :param group: the group.
         :param state: seed, and joints outside the group.
@@ -264,7 +265,11 @@ def _weight(weight: float) -> float:
 
 
 def _rotation_vector(pose: FloatArray) -> list[tuple[float, float, float]]:
-    """Return the rotation vector (x, y, z) of a pose (4, 4) [rad], in a list as for :func:`_angles_of`."""
+    """
+    Return the rotation vector (x, y, z) of a pose (4, 4) [rad], as a list of one.
+
+    The list has the same form as the result of :func:`_angles_of`.
+    """
     *_, x, y, z, w = numbers_of_pose(pose)
     length = math.hypot(x, y, z)
     if length == 0.0:
@@ -274,7 +279,11 @@ def _rotation_vector(pose: FloatArray) -> list[tuple[float, float, float]]:
 
 
 def _angles_of(pose: FloatArray) -> list[tuple[float, float, float]]:
-    """Return the angles (a, b, c) of Rx(a) Ry(b) Rz(c) of a pose (4, 4) [rad]; two choices if cos b = 0."""
+    """
+    Return the angles (a, b, c) of Rx(a) Ry(b) Rz(c), which is the rotation of a pose (4, 4) [rad], in a list.
+
+    If cos b = 0, only the sum or difference of a and c is defined. The list then has two choices: c = 0, and a = 0.
+    """
     r = pose[:3, :3]
     cosine = math.hypot(r[0, 0], r[0, 1])
     b = math.atan2(r[0, 2], cosine)

@@ -22,10 +22,11 @@ class FrameReader:
 
     def __init__(self, robot: RobotModel, elsewhere: Elsewhere | None = None) -> None:
         """
-        Keep the poses of links that no joint moves.
+        Keep the robot, and compute the poses of links that no joint moves.
 
         :param robot: the robot.
-        :param elsewhere: returns the pose of a frame that is not a link, or why it is unknown; None for no such frames.
+        :param elsewhere: function that returns the pose of a frame that is not a link, or a text why the frame is
+            unknown. Without the function, only links and the model frame are known.
         """
         self.robot = robot
         self._elsewhere = elsewhere
@@ -69,7 +70,7 @@ class FrameReader:
 
     def in_model_frame(self, frame: str, state: FullState) -> FloatArray | None:
         """
-        Return the pose (4, 4) of a frame in the model frame; None if the frame is the model frame or has its pose.
+        Return the pose (4, 4) of a frame in the model frame; None for the model frame, and for a fixed link at it.
 
         :param frame: empty, the model frame, a link, or a frame of the callback. If the name is unknown and has a
             leading slash, as in ROS 1, it is looked up without the slash.

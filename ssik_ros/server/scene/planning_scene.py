@@ -83,9 +83,9 @@ class PlanningScene:
         self, link: str, around: Callable[[], Surroundings], pose: FloatArray = AT_MODEL_FRAME
     ) -> LinkGoal:
         """
-        Return the goal for a pose of a link, of a carried object, or of a subframe of a carried object.
+        Return a goal that puts a link, a carried object or a subframe of a carried object at a pose.
 
-        :param link: name of the link, object or subframe; an unknown name is kept as the link.
+        :param link: name of the link, object or subframe; any other name is kept as the link and is refused later.
         :param around: returns the objects around the robot.
         :param pose: (4, 4) in the model frame.
         """
@@ -99,7 +99,9 @@ class PlanningScene:
         self, given: StateGiven, state: FullState, current: FullState
     ) -> Callable[[], Surroundings]:
         """
-        Return a function that returns the objects around the robot; they are collected at its first call.
+        Return a function without arguments that returns the objects around the robot.
+
+        The objects are collected when it is called first, because many requests do not need them.
 
         :param given: the state that a request names, with its carried objects.
         :param state: the full state of the request.

@@ -37,7 +37,11 @@ QUATERNION_LENGTHS = (1e-150, 1e150)
 
 
 class _Places(NamedTuple):
-    """The position variables that a list of joint names sets."""
+    """
+    Which variables of a full state a list of joint names sets.
+
+    Followers are mimic joints; a follower in the list sets the variable of its leader if the list lacks the leader.
+    """
 
     given: Places
     """Indices into the list; followers and unknown names left out."""
@@ -93,14 +97,14 @@ class StateReader:
 
     def merge(self, current: FullState, given: StateGiven) -> FullState:
         """
-        Return the current state with the values of a request, as a new state if there are any.
+        Return the current state with the values that a request gives; if it gives none, the current state itself.
 
-        A follower given without its leader moves the leader; given with it, the leader wins and the follower is noted
-        in ``contradicted``.
+        If only a follower (mimic joint) is given, its leader moves with it. If both are given, the leader counts, and a
+        different value of the follower is noted in ``contradicted``.
 
         :param current: the values of everything that is not named.
         :param given: values of a request by name.
-        :raises RequestRefused: for an unknown joint, missing values, or one that is not finite.
+        :raises RequestRefused: for an unknown joint, missing values, or a value that is not finite or is too large.
         """
         state = current
         if len(given.names) or len(given.positions):
@@ -129,7 +133,7 @@ class StateReader:
 
     def unnamed(self, given: StateGiven) -> list[str]:
         """
-        Return the names of joints whose values a request does not give, without followers.
+        Return the names of joints for which a request gives no value; followers (mimic joints) are left out.
 
         :param given: values of a request by name.
         """
@@ -242,9 +246,10 @@ class StateReader:
 
     def _set_mimic(self, positions: FloatArray, places: _Places, values: FloatArray) -> None:
         """
-        Set leaders by the followers whose leader is not given, then all followers, in ``positions`` (nq,).
+        Write the leaders and followers (mimic joints) into full positions (nq,), in place.
 
-        ``values`` are the given values, in the order of the list of names.
+        A leader that is not given gets the value that its given follower needs. Then all followers are set from their
+        leaders. ``values`` are the given values, in the order of the list of names.
         """
         for index, leader, multiplier, offset in places.driven:
             positions[leader] = (values[index] - offset) / multiplier
@@ -253,9 +258,10 @@ class StateReader:
 
     def _find(self, names: tuple[str, ...]) -> _Places:
         """
-        Return the position variables that a list of joint names sets, kept for later calls.
+        Return which position variables a list of joint names sets, from a cache of earlier lists.
 
-        A very long list is not kept, and ``CACHED_NAME_LISTS`` kept lists are dropped all at once.
+        A very long list is not cached. When ``CACHED_NAME_LISTS`` lists are cached, the next new list empties the cache
+        first.
         """
         places = self._places.get(names)
         if places is None:
@@ -300,9 +306,10 @@ class StateReader:
         self, name: str, index: int, given: dict[str, int]
     ) -> list[tuple[int, int, float, float]]:
         """
-        Return how a follower's value sets its leader, as ``_Places.driven``; empty if the leader is given too.
+        Return how a follower's given value sets its leader: a list of one entry for ``_Places.driven``.
 
-        It is also empty for a multiplier of zero. ``index`` is the place of ``name`` in the list of names.
+        The list is empty if the leader is given too, or if the multiplier is zero. ``index`` is the index of the
+        follower ``name`` in the list of names.
         """
         tree = self.robot.tree
         joint = self._followers[name]

@@ -55,10 +55,12 @@ class TransformTree:
 
     def find(self, name: str, known: Collection[str]) -> PlacedFrame | str:
         """
-        Return the pose of a frame in the nearest other frame that is known, or a sentence why it leads to none.
+        Return the pose of a frame relative to a known frame; or a sentence why the transforms lead to no known frame.
+
+        Of several known frames, the one that needs the fewest transforms is used.
 
         :param name: the frame.
-        :param known: names of known frames.
+        :param known: names of frames whose poses are known.
         """
         if name not in self._parents and name not in self._children:
             heard = self.names()

@@ -21,7 +21,7 @@ LONGEST_NAME = 1_000
 
 
 class PlacedFrame(NamedTuple):
-    """The pose of a frame that is not a link."""
+    """The pose (4, 4) of a frame that is not a link, in ``base``: the name of a link, or empty for the model frame."""
 
     base: str
     """A link, or empty for the model frame."""
@@ -30,16 +30,22 @@ class PlacedFrame(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """All objects at one moment; without a change, the world returns the same object again."""
+    """
+    A snapshot of all objects: ``standing`` ones in the world, and objects that the robot carries.
+
+    As long as no object changes, the world returns the same instance.
+    """
 
     standing: tuple[WorldObject, ...] = ()
     carried: tuple[CarriedObject, ...] = ()
 
     def find_frame(self, name: str) -> PlacedFrame | None:
         """
-        Return the pose of an object or of a subframe (``object/subframe``); None if the name is unknown.
+        Return the pose of an object or subframe: relative to the model frame, or to the link that carries the object.
 
-        :param name: of the frame.
+        Return None for an unknown name.
+
+        :param name: name of the object, or ``object/subframe``.
         """
         bases = [(item, '') for item in self.standing]
         for item, base in [*bases, *((c.object, c.link) for c in self.carried)]:
@@ -65,9 +71,9 @@ class Surroundings(NamedTuple):
 
     def standing_named(self, name: str) -> WorldObject | None:
         """
-        Return the object of this name in the world, ignoring carried objects; None for an unknown name.
+        Return the object of a name in the world; None if no object has this name or a link carries it.
 
-        :param name: its name.
+        :param name: name of the object.
         """
         return next((item for item in self.standing if item.name == name), None)
 
@@ -100,7 +106,7 @@ class SceneWorld:
 
     def append(self, item: WorldObject) -> None:
         """
-        Add shapes and subframes to the object of the same name; without such an object, add the object.
+        Add shapes and subframes to the object of the same name; if no such object exists, add ``item`` as a new object.
 
         :param item: the new shapes and subframes, in an object frame at ``item.pose`` in the model frame.
         :raises ModelError: for invalid or missing shapes, or too many objects.
@@ -184,7 +190,7 @@ class SceneWorld:
         self._exchange(self._now._replace(standing=(*others, item)), item)
 
     def _exchange(self, now: Surroundings, item: WorldObject) -> None:
-        """Make new surroundings the current ones; raise ModelError, naming ``item``, if they are too large."""
+        """Make ``now`` the current objects; raise ModelError, which names ``item``, for too many shapes or vertices."""
         items = [*now.standing, *(entry.object for entry in now.carried)]
         parts = sum(len(entry.touch_links) for entry in now.carried)
         parts += sum(len(each.shapes) + len(each.subframes) for each in items)

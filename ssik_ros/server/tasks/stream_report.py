@@ -47,7 +47,9 @@ class StreamRecords:
 
     def take(self, step: StreamStep, begun: float, ended: float) -> float:
         """
-        Record a cycle; return the time from its target's arrival to ``ended`` [s], 0 without new target or command.
+        Record a cycle; return its latency [s]: the time from the arrival of its newest target to ``ended``.
+
+        The latency is 0 if no new target has come since the last cycle, or if the cycle sends no command.
 
         :param step: result of the cycle.
         :param begun, ended: times at which the cycle began and ended [s].

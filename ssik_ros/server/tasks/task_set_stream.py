@@ -59,7 +59,7 @@ class StreamCause(IntEnum):
 
 
 class Arrived(NamedTuple):
-    """A target as received."""
+    """A received target: its pose, the stamp of the sender, its time of arrival, and its number in the stream."""
 
     pose: FramedPose
     stamp: int
@@ -219,7 +219,12 @@ class TaskSetStream:
         return StreamStep(TrackStatus.HELD, cause, text, self._positions, None, False)
 
     def _follow(self, now: float, current: FullState | None) -> StreamStep:
-        """Return the command towards the current targets, and keep it as the last command; or hold."""
+        """
+        Return the command towards the current targets, and keep it for the next cycle.
+
+        Return a HELD step with its cause if a target is missing or old, the state is unknown, or the robot lags. A
+        singular posture that cannot be solved holds the robot, too.
+        """
         if not self._latest and not self._follows:
             return self._hold(StreamCause.NO_TARGET, 'No target has come yet.')
         stale = self._why_stale(now)
@@ -255,15 +260,16 @@ class TaskSetStream:
         )
 
     def _measure(self) -> SolveResult:
-        """Return the errors of the task sets at the present joint values of the environment, without a motion."""
+        """Return the errors of the task sets at the present joint values of the environment; nothing moves."""
         return self.world.solve(self.task_sets, max_iterations=0)
 
     def _approach(self, before: FloatArray) -> tuple[SolveResult, bool]:
         """
-        Take a step that reduces the error, or none; return the remaining errors and whether the step was shortened.
+        Move to joint values with a smaller error; return the remaining errors, and whether the motion was shortened.
 
-        If a target cannot be met, a solve may end anywhere, and the arm would wander from cycle to cycle. The step is
-        therefore repeated with growing damping, towards the gradient, until it reduces the error.
+        If no tried step reduces the error, the joints stay at ``before``. This is for targets that cannot be met: a
+        solve may then end anywhere, and the arm would wander from cycle to cycle. So the step is repeated with growing
+        damping.
 
         :param before: joint values before the cycle, like ``Environment.q``.
         """
@@ -286,7 +292,11 @@ class TaskSetStream:
         return result, False
 
     def _damped_copy(self, damping: float) -> Environment:
-        """Return a copy of the environment whose task sets take damped steps with at least this damping."""
+        """
+        Return a copy of the environment in which all task sets take damped steps.
+
+        The damping of a task set is ``damping``, or its own damping if that is larger.
+        """
         twin = self.world.copy()
         for task_set in self.task_sets:
             own = twin.task_sets[task_set.name]
@@ -302,7 +312,11 @@ class TaskSetStream:
         return ''
 
     def _why_behind(self, current: FullState) -> str:
-        """Return a sentence about the joint that is too far from its last command; empty if all are near."""
+        """
+        Return a sentence about the joint that is too far from its last command; empty if no joint lags.
+
+        A joint lags if it could not come there within ``max_lag`` seconds at its largest velocity.
+        """
         if self._positions is None:
             return ''
         way = np.abs(self._positions[self.places] - current.positions[self.places])
@@ -319,9 +333,9 @@ class TaskSetStream:
 
     def _place(self, current: FullState, begins: bool) -> None:
         """
-        Place the frames of the file and the received targets in the environment.
+        Set the poses of the file's frames and of the received targets in the environment.
 
-        Frames that the file defines at a tip are placed only if ``begins``.
+        Frames that the file defines by the pose of a tip are set only in the first cycle of a motion (``begins``).
         """
         left_out = {*self._unused, *self._latest}
         if not begins:

@@ -54,7 +54,9 @@ class TaskSetWorlds:
     @contextmanager
     def lent(self, positions: FloatArray) -> Iterator[Environment]:
         """
-        Lend an environment with its joints at a full state and its frames at the poses of the file.
+        Context manager: yield an environment whose joints are at a full state, and whose frames are as in the file.
+
+        No other thread uses it until the context ends.
 
         :param positions: (nq,) full state of the robot; values outside limits are set to the limits.
         """
@@ -79,9 +81,9 @@ class TaskSetWorlds:
 
     def way(self, before: FloatArray, after: FloatArray) -> FloatArray:
         """
-        Return ``after - before``; the differences of cyclic joints are wrapped to half a turn.
+        Return the joint motion ``after - before``; differences of cyclic joints are wrapped to [-pi, pi].
 
-        :param before, after: joint values, like ``Environment.q``.
+        :param before, after: joint values of an environment, like ``Environment.q`` [rad or m].
         """
         way = after - before
         way[self._cyclic] = wrap_angles(way[self._cyclic])
@@ -89,7 +91,9 @@ class TaskSetWorlds:
 
     def moved_inside(self, positions: FloatArray, world: Environment) -> list[str]:
         """
-        Return the names of joints whose given values were outside their limits, without followers and ball joints.
+        Return the names of the joints that the environment moved to a limit, because the given values were outside.
+
+        Mimic joints and ball joints are not listed.
 
         :param positions: (nq,) full state as given.
         :param world: environment lent for this state.
@@ -120,9 +124,9 @@ class TaskSetWorlds:
 
     def places(self, joints: Sequence[IkJoint]) -> IntArray:
         """
-        Return the indices, in a full state, of the values of some joints.
+        Return the index of each value of some joints in the robot's full state.
 
-        :param joints: of any of the environments.
+        :param joints: joints of any of the environments.
         """
         return self._places[value_places(joints)]
 

@@ -208,11 +208,11 @@ class TaskSets:
 
     def find_task_sets(self, names: Sequence[str], only: bool = False) -> list[str]:
         """
-        Return the names of task sets after a check; without names, all task sets of the file.
+        Return the given names after a check that such task sets exist; if none are given, the names of all task sets.
 
-        :param names: of task sets.
-        :param only: whether to refuse missing names if the file has several task sets.
-        :raises RequestRefused: for an unknown name, a name given twice, and missing names as above.
+        :param names: names of task sets.
+        :param only: whether the caller needs one task set: empty ``names`` are then refused if the file has several.
+        :raises RequestRefused: for an unknown name, a name given twice, and empty names as above.
         """
         known = list(self.worlds.template.task_sets)
         for name in names:
@@ -270,7 +270,11 @@ class TaskSets:
         state: FullState,
         checks: CandidateChecks | None,
     ) -> '_Validation | None':
-        """Return a function that checks configurations, None without checks; refuse if a moved joint is not chosen."""
+        """
+        Return a function that checks a configuration of ``joints`` for collisions and constraints; None without checks.
+
+        Raise RequestRefused if ``joints`` lacks a joint that the task set moves.
+        """
         if checks is None:
             return None
         missing = [joint.name for joint in task_set.joints if joint not in joints]
@@ -293,7 +297,15 @@ class _Validation:
         state: FullState,
         checks: CandidateChecks,
     ) -> None:
-        """Keep the state and the checks; ``joints`` make a configuration, ``world`` gives the other values."""
+        """
+        Keep the checks, and the state that gives the values of all other joints.
+
+        :param worlds: converts joint values of an environment to full states.
+        :param world: environment whose present values are used for joints outside ``joints``.
+        :param joints: the joints whose values make a configuration.
+        :param state: full state of the robot.
+        :param checks: the checks of constraints and collisions.
+        """
         self._worlds, self._world, self._state, self._checks = worlds, world, state, checks
         self._places = value_places(joints)
         self.refused = 0
@@ -390,7 +402,11 @@ def _tasks_left(result: SolveResult) -> list[TaskLeft]:
 def _why_none(
     checks: CandidateChecks | None, validate: _Validation | None, clock_ended: bool
 ) -> tuple[Cause, str]:
-    """Return the cause and a sentence for a search without any configuration."""
+    """
+    Return the cause and a sentence for a search that found no configuration.
+
+    The cause is the checks' if they refused a configuration, else DEADLINE if the time ran out, else NOT_FOUND.
+    """
     if checks is not None and validate is not None and validate.refused:
         return checks.cause, f'No configuration: {checks.describe()}.'
     if clock_ended:

@@ -71,7 +71,12 @@ STACK_HEAD = LANES + 3
 
 
 class Interval(NamedTuple):
-    """Two neighbouring places (values of the held joint with their branches), and the places next to them."""
+    """
+    An interval of the held joint between two neighbouring tried values.
+
+    ``p``, ``a``, ``b`` and ``r`` are indices of places in ascending order of the value. A place is one tried value of
+    the held joint with its branches. The interval is from ``a`` to ``b``; ``p`` and ``r`` are needed for slopes.
+    """
 
     p: int
     """The place before ``a``; ``a`` itself if ``a`` is the first place."""
@@ -90,7 +95,9 @@ class Interval(NamedTuple):
 @inline_kernel
 def places_needed(last):
     """
-    Return the number of places (values of the held joint with their branches) that a search may write.
+    Return the largest number of places, tried values of the held joint, that a search writes.
+
+    This is the number of scanned places plus MOST_TRIED_VALUES.
 
     :param last: index of the last scanned place.
     """
@@ -100,7 +107,7 @@ def places_needed(last):
 @inline_kernel
 def stack_size(last):
     """
-    Return the size of the stack of intervals of a search, in numbers.
+    Return how many integers the stack of open intervals of a search needs.
 
     :param last: index of the last scanned place.
     """
@@ -110,7 +117,11 @@ def stack_size(last):
 
 @inline_kernel
 def _interval(places, n, p, a, b, r):
-    """Return the :class:`Interval` from place a to place b; p is the place before a, and r the place after b."""
+    """
+    Return the :class:`Interval` between places a and b, with its width and the inverse distances of its neighbours.
+
+    :param p, r: place before a, and place after b; p is a, or r is b, at an end of the range.
+    """
     width = places[hb.number_at(b, hb.VALUE, n)] - places[hb.number_at(a, hb.VALUE, n)]
     before = places[hb.number_at(a, hb.VALUE, n)] - places[hb.number_at(p, hb.VALUE, n)]
     after = places[hb.number_at(r, hb.VALUE, n)] - places[hb.number_at(b, hb.VALUE, n)]
@@ -129,15 +140,17 @@ def _interval(places, n, p, a, b, r):
 @inline_kernel
 def _step(places, ranges, n, interval, joint):
     """
-    Return how a joint moves over an interval, for all branches in lanes; angles are modulo 2 pi [rad].
+    Return five numbers for each of the eight branches: how a joint moves between two places [rad].
+
+    The numbers are: the joint's angle at a, relative to the middle of its range; its change from a to b; from p to a;
+    from b to r; a bound on its deviation from a straight line between a and b. Angles and changes are in [-pi, pi).
 
     :param places: flat table of places, see :mod:`held_branches`.
     :param ranges: from :func:`held_branches.write_ranges`.
     :param n: number of joints.
     :param interval: an :class:`Interval` from place a to b, with p before and r after.
     :param joint: index of the joint.
-    :returns: angle at a relative to the middle of the range; changes from a to b, from p to a, from b to r; largest
-        deviation of the joint from its chord.
+    :returns: (start, change, before, after, bend), each eight lanes, one for each branch.
     """
     at_a = lanes.load(places, hb.row_at(interval.a, joint, n))
     at_b = lanes.load(places, hb.row_at(interval.b, joint, n))
@@ -156,7 +169,10 @@ def _step(places, ranges, n, interval, joint):
 @inline_kernel
 def _shares_inside(start, change, reach):
     """
-    Return first and last share (0 to 1) of an interval at which a joint may be within limits; first > last for none.
+    Return the first and the last share of an interval at which a joint may be within its limits.
+
+    A share is 0 at place a and 1 at place b. If the joint is outside all along, the first share is larger than the
+    last.
 
     :param start: angle at a relative to the middle of the range [rad].
     :param change: change from a to b [rad].
@@ -182,9 +198,10 @@ def _shares_inside(start, change, reach):
 @inline_kernel
 def _rooms(places, n, interval):
     """
-    Return the rooms of all branches at a and at b, and a mask of the branches with known negative rooms at both.
+    Return the rooms of the eight branches at place a and at place b, and a mask of the branches that exist at neither.
 
-    A room is 0 if the branch exists, else minus its residual; -inf if it is not known.
+    The room is 0 if the branch reaches the pose, minus its pose error if it misses the pose, and -inf if this was not
+    checked. The mask leaves out branches that were not checked at one of both places.
     """
     a = lanes.load(places, hb.row_at(interval.a, n + hb.RESIDUAL_ROW, n))
     b = lanes.load(places, hb.row_at(interval.b, n + hb.RESIDUAL_ROW, n))
@@ -194,11 +211,14 @@ def _rooms(places, n, interval):
 @kernel
 def existing(places, n, interval):
     """
-    Return the bits of the branches that may exist between two places.
+    Return a bit mask of the branches that may reach the pose somewhere between two neighbouring places.
+
+    A branch is left out if it misses the pose at both places by so much that its slopes do not let it get there in
+    between.
 
     :param places: flat table of places, see :mod:`held_branches`.
     :param n: number of joints.
-    :param interval: interval between the two places.
+    :param interval: :class:`Interval` between the two places.
     """
     a, b, is_absent = _rooms(places, n, interval)
     if lanes.bits_of(is_absent) == 0:
@@ -217,7 +237,7 @@ def existing(places, n, interval):
 @inline_kernel
 def _stays(start, change, bend, half):
     """
-    Return a mask of the branches that keep a joint within its range from a to b.
+    Return a mask of the branches on which a joint surely stays within its range between places a and b.
 
     :param start, change: angle at a relative to the middle of the range, and its change to b [rad].
     :param bend: largest deviation from the chord [rad].
@@ -230,11 +250,13 @@ def _stays(start, change, bend, half):
 @inline_kernel
 def _leaves_once(start, change, before, after, half, is_forward):
     """
-    Return a mask of the branches that move a joint steadily out of its range, from the end inside to the other end.
+    Return a mask of the branches on which a joint leaves its range once and does not return between two places.
+
+    The joint must be outside its range at one end of the interval, and must move steadily towards this end.
 
     :param start, change, before, after: from :func:`_step`.
     :param half: half the width of the range [rad].
-    :param is_forward: mask of the branches that are inside at a; all others are inside at b.
+    :param is_forward: mask of the branches that leave from a towards b; all others leave from b towards a.
     """
     out = lanes.select(is_forward, start + change, start)
     out = lane_angles.wrapped(out)
@@ -248,9 +270,7 @@ def _leaves_once(start, change, before, after, half, is_forward):
 @inline_kernel
 def _staying(places, ranges, n, interval):
     """
-    Return the bits of the branches whose joints stay within limits between two places.
-
-    They must be within limits at both places.
+    Return a bit mask of the branches on which all joints surely stay within limits from place a to place b.
 
     :param places, ranges, n, interval: as for :func:`is_doubtful`.
     """
@@ -265,12 +285,15 @@ def _staying(places, ranges, n, interval):
 @kernel
 def is_doubtful(places, ranges, n, interval):
     """
-    Return whether an arc of some branch may lie between two places without having been sampled.
+    Return whether more values must be tried between two neighbouring places.
+
+    This is so if a branch without a sample at either place may be within limits in between. It is also so if a sampled
+    branch may leave the limits and return, so that a further arc lies in between.
 
     :param places: flat table of places, see :mod:`held_branches`.
     :param ranges: from :func:`held_branches.write_ranges`.
     :param n: number of joints.
-    :param interval: interval between the two places.
+    :param interval: :class:`Interval` between the two places.
     """
     hit_a = hb.bits_at(places, interval.a, hb.HIT_BITS, n)
     hit_b = hb.bits_at(places, interval.b, hb.HIT_BITS, n)
@@ -318,11 +341,11 @@ def is_doubtful(places, ranges, n, interval):
 @kernel
 def bridge(places, ranges, n, p, a, b, r, wanted):
     """
-    Return the bits of the branches that are within the limits at a, at b and between both.
+    Return a bit mask of the branches that are within the limits at place a, at place b, and surely between them.
 
     :param places, ranges, n: as for :func:`is_doubtful`.
-    :param p, a, b, r: places of an :class:`Interval`.
-    :param wanted: bits of the branches to examine.
+    :param p, a, b, r: four consecutive places, as in :class:`Interval`.
+    :param wanted: bit mask of the branches to examine; other branches are never returned.
     """
     bits = hb.bits_at(places, a, hb.INSIDE_BITS, n) & wanted
     bits &= hb.bits_at(places, b, hb.INSIDE_BITS, n)
@@ -334,11 +357,13 @@ def bridge(places, ranges, n, p, a, b, r, wanted):
 @kernel
 def _inherit(places, ranges, n, p, a, b, r, other):
     """
-    Mark as hit, at one end of an interval, the branches that are hit at the other end and stay within limits between.
+    Copy hits from one end of an interval to the other end, for branches that stay within the limits in between.
+
+    A branch is hit at a place if its arc through this place has a sample already.
 
     :param places, ranges, n: as for :func:`is_doubtful`.
-    :param p, a, b, r: places of an :class:`Interval`.
-    :param other: the end with the hits, a or b; the bits of the other one of both are changed.
+    :param p, a, b, r: four consecutive places, as in :class:`Interval`.
+    :param other: a or b, the end whose hits are read. HIT_BITS of the opposite end is written.
     """
     at = a + b - other
     hit = hb.bits_at(places, at, hb.HIT_BITS, n)
@@ -350,9 +375,11 @@ def _inherit(places, ranges, n, p, a, b, r, other):
 @kernel
 def push_scanned(stack, last):
     """
-    Put the intervals between the scanned places on the stack, the first one on top; return their number.
+    Write the intervals between neighbouring scanned places onto an empty stack; return their number, ``last``.
 
-    :param stack: (stack_size(last),), rows of COLUMNS.
+    The interval with the smallest values is on top.
+
+    :param stack: (stack_size(last),) integers out: each interval takes COLUMNS numbers, the places p, a, b, r.
     :param last: index of the last scanned place.
     """
     for size in range(last):
@@ -365,17 +392,19 @@ def push_scanned(stack, last):
 @kernel
 def choose_values(places, ranges, n, pending, stack, size, values):
     """
-    Take up to eight intervals that may hide an arc from the stack, and write values between their ends.
+    Take intervals from the stack until eight of them may hide an arc, and write the values to try inside these.
 
-    Eight values cost as much as one. So eight intervals get one value each, and fewer intervals get several values
-    each.
+    Intervals that hide nothing are dropped. If a doubtful interval is narrower than NARROWEST_ARC, candidates at both
+    its ends are appended to ``pending``, and certification decides. As eight values cost as much as one, fewer
+    intervals get more values each.
 
     :param places, ranges, n: as for :func:`is_doubtful`.
-    :param pending: as for :func:`held_branches.keep_place`.
-    :param stack: (stack_size(last),), rows of COLUMNS; ``size`` rows are in use. The taken intervals are written to its
-        head.
-    :param values: (8,) out: values of the held joint [rad].
-    :returns: number of taken intervals, number of values in each, and number of intervals left on the stack.
+    :param pending: table of candidates that wait for certification, as for :func:`held_branches.keep_place`.
+    :param stack: (stack_size(last),) from :func:`push_scanned`. The taken intervals are copied to its beginning.
+    :param size: number of intervals on the stack.
+    :param values: (8,) out: values of the held joint [rad], interval by interval.
+    :returns: number of taken intervals (0 if the search is finished), number of values in each, and number of
+        intervals that are left on the stack.
     """
     count = 0
     while size > 0 and count < LANES:
@@ -405,12 +434,15 @@ def choose_values(places, ranges, n, pending, stack, size, values):
 @kernel
 def take_in(places, ranges, n, pending, stack, size, count, parts, first):
     """
-    Append candidates at the new places to ``pending``, link the places, and put the intervals between on the stack.
+    Divide the intervals of :func:`choose_values` at their new places, and push the parts onto the stack.
+
+    The new places are linked in the order of their values. Branches there that are within limits and belong to no
+    sampled arc are appended to ``pending``.
 
     :param places, ranges, n, pending, stack, size: as for :func:`choose_values`.
-    :param count, parts: number of intervals, and number of values in each.
-    :param first: index of the first new place.
-    :returns: number of intervals on the stack.
+    :param count, parts: number of divided intervals, and number of new places in each.
+    :param first: index of the first new place; the others follow in the order of the values.
+    :returns: new number of intervals on the stack.
     """
     chain = vector(stack, COLUMNS * LANES, LANES + 4)
     for i in range(count - 1, -1, -1):
@@ -429,12 +461,13 @@ def take_in(places, ranges, n, pending, stack, size, count, parts, first):
 @kernel
 def _keep_chain(places, ranges, n, pending, chain, count):
     """
-    Link the new places between two old ones and append their candidates to ``pending``.
+    Link the new places inside one interval, and append their candidates to ``pending``.
 
-    Branches that stay within the limits up to a place where they are hit are left out.
+    Branches that stay within the limits up to a place where their arc has a sample are left out.
 
     :param places, ranges, n, pending: as for :func:`choose_values`.
-    :param chain: place before, first end, ``count`` new places, other end, place after.
+    :param chain: indices of count + 4 places in ascending order: place before the interval, its first end, the new
+        places, its other end, place after it.
     :param count: number of new places.
     """
     for k in range(1, count + 2):

@@ -30,17 +30,20 @@ def search_many(
     work,
 ):
     """
-    Write the solutions of m poses one after the other; return the number of written rows.
+    Write the solutions of m poses one after the other; return the number of all written solutions.
 
-    :param q: (m capacity, n) out: solutions, best first for each pose.
+    :param q: (m capacity, n) out: solutions [rad or m]. Solutions of the first pose come first, best first within a
+        pose.
     :param residuals: (m capacity,) out: Frobenius norm of FK - T of each solution.
-    :param counts: (m, COUNTERS) out: counters of each search; COUNT is NOT_RIGID if the pose is not a rigid transform.
-    :param poses: (m, 4, 4) targets.
+    :param counts: (m, COUNTERS) out: counters of the search of each pose. COUNT is the number of its rows in ``q``, or
+        NOT_RIGID (-1) if the pose is not a rigid transform.
+    :param poses: (m, 4, 4) target poses.
     :param seeds: (m, n) one seed for each pose, or (1, n) one for all; read if HAS_SEED is set.
     :param held_range: (2,) range of the held joint; a seed's value is moved into it [rad or m].
     :param ints, reals, options: as for :func:`search.search`.
-    :param samples: values of the held joint; with a seed, the first value is overwritten by the seed's value.
-    :param rows: (capacity, n + 3) scratch for the result of one search.
+    :param samples: values of the held joint [rad or m]; with a seed, the first value is overwritten by the seed's
+        value.
+    :param rows: (capacity, n + 3) scratch for the solutions of one pose; ``capacity`` is the most solutions of a pose.
     :param counters, work: scratch of one search.
     """
     n, held, has_seed = ints[search.N], ints[search.HELD], options[search.HAS_SEED] != 0.0

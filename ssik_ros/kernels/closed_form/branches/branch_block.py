@@ -33,14 +33,24 @@ exist."""
 
 @inline_kernel
 def integers(address, part):
-    """Return a view of the integers of one part, such as COUNTERS, of the block at a memory address."""
+    """
+    Return a view of the integers of one part of a block.
+
+    :param address: memory address of the block.
+    :param part: a part of integers: PLAN_INTS or COUNTERS.
+    """
     head = integers_at(address, 0, HEAD)
     return integers_at(address, head[2 * part], head[2 * part + 1])
 
 
 @inline_kernel
 def floats(address, part):
-    """Return a view of the real numbers of one part, such as ROWS, of the block at a memory address."""
+    """
+    Return a view of the real numbers of one part of a block.
+
+    :param address: memory address of the block.
+    :param part: a part of real numbers, such as ROWS.
+    """
     head = integers_at(address, 0, HEAD)
     return floats_at(address, head[2 * part], head[2 * part + 1])
 
@@ -48,8 +58,11 @@ def floats(address, part):
 @inline_kernel
 def rows_of(address, n):
     """
-    Return a view (capacity, n + 3) of the solutions in a block: joint values, then errors as in :func:`search.search`.
+    Return a view (capacity, n + 3) of the solutions in a block.
 
+    Each row has n joint values [rad or m], position error [m], rotation error [rad], and Frobenius norm of FK - T.
+
+    :param address: memory address of the block.
     :param n: number of joints.
     """
     rows = floats(address, ROWS)
@@ -59,10 +72,12 @@ def rows_of(address, n):
 @kernel
 def search_block(address, pose, seed):
     """
-    Write the solutions of one pose into ROWS, best first; return their number, -1 if the pose is not a rigid transform.
+    Write the solutions of one pose into part ROWS of a block, best first, each with its errors; return their number.
 
-    :param address: address of the block.
-    :param pose: (4, 4), contiguous.
+    The number is -1 if the pose is not a rigid transform.
+
+    :param address: memory address of the block, which has the plan of the arm and the options.
+    :param pose: (4, 4) target pose of the tip, contiguous.
     :param seed: (n,) contiguous; read if HAS_SEED is set.
     """
     return search.search(
@@ -81,13 +96,14 @@ def search_block(address, pose, seed):
 @kernel
 def solve(address, pose, seed):
     """
-    Write the solutions of one pose into ROWS and FOUND of a block, best first.
+    Write the solutions of one pose into a block, best first: with errors into ROWS, joint values only into FOUND.
 
-    :param address: address of the block.
+    :param address: memory address of the block.
     :param pose: (4, 4); its rotation may deviate from a rotation by less than ``rigid`` and is made orthonormal.
-    :param seed: (n,); read if HAS_SEED is set.
-    :returns: number of solutions; -1 if the pose is not a rigid transform; BAD_SEED if the seed is not finite or too
-        large; DOUBTFUL if the search is in doubt. In doubt, the block has the solutions that were found.
+    :param seed: (n,); its values are checked in any case, and used if HAS_SEED is set.
+    :returns: number of solutions; -1 if the pose is not a rigid transform; BAD_SEED (-2) if a seed value is not finite
+        or too large; DOUBTFUL (-3) if the search may have missed solutions. In doubt, ROWS and FOUND have the
+        solutions that were found, and counter COUNT has their number.
     """
     n = seed.shape[0]
     own_pose, own_seed = matrix(floats(address, POSE), 0, 4, 4), floats(address, SEED)

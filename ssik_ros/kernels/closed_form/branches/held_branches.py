@@ -1,8 +1,10 @@
 """
 Branches of six joints at values of the seventh, held joint, with their distances to the limits.
 
-A place stores the branches at one value of the held joint: rows of eight numbers, one for each branch. A branch has the
-same index at all values, so it is a curve over the held joint.
+A place stores the eight branches at one value of the held joint. It has rows of eight numbers, one number for each
+branch: a row for each joint, the margin to the limits, and the room (0 if the branch reaches the pose, otherwise minus
+its pose error). Another row has single numbers, such as VALUE and HIT_BITS. A branch has the same index at all places,
+so it is a curve over the held joint. A branch is hit at a place if its arc there has been sampled.
 """
 
 import math
@@ -54,7 +56,7 @@ AREA = TARGET + 12
 @inline_kernel
 def place_size(n):
     """
-    Return the size of a place, in numbers.
+    Return how many numbers a place takes in the flat table of places; a place stores the branches at one held value.
 
     :param n: number of joints.
     """
@@ -64,7 +66,7 @@ def place_size(n):
 @inline_kernel
 def ranges_size(n):
     """
-    Return the size of the ranges of :func:`write_ranges`, in numbers.
+    Return how many numbers :func:`write_ranges` writes about the ranges of n joints.
 
     :param n: number of joints.
     """
@@ -74,7 +76,9 @@ def ranges_size(n):
 @inline_kernel
 def waiting_size(n, capacity):
     """
-    Return the size of the table of candidates that wait for certification: their number, then rows.
+    Return how many numbers the table of candidates that wait for certification needs.
+
+    It has their number, then for each candidate its joint values and the index of its place.
 
     :param n: number of joints.
     :param capacity: largest number of waiting candidates; more are dropped.
@@ -95,10 +99,10 @@ def scratch_size(n):
 @inline_kernel
 def row_at(at, row, n):
     """
-    Return the offset of a row of a place.
+    Return the offset, in the flat table of places, of a row of eight numbers, one for each branch.
 
     :param at: index of the place.
-    :param row: index of a joint, or n + MARGIN, n + RESIDUAL_ROW.
+    :param row: index of a joint, for its values; n + MARGIN for the margins; n + RESIDUAL_ROW for the rooms.
     :param n: number of joints.
     """
     return LANES * ((n + ROWS) * at + row)
@@ -107,11 +111,11 @@ def row_at(at, row, n):
 @inline_kernel
 def number_at(at, what, n):
     """
-    Return the offset in ``places`` of one number that is stored for a value of the held joint.
-
-    The numbers are VALUE, INSIDE_BITS, HIT_BITS, BRIDGE_BITS and NEXT.
+    Return the offset, in the flat table of places, of a single number of a place.
 
     :param at: index of the place.
+    :param what: VALUE, value of the held joint; INSIDE_BITS, HIT_BITS or BRIDGE_BITS, masks of branches; NEXT, index
+        of the place with the next larger value.
     :param n: number of joints.
     """
     return LANES * ((n + ROWS) * at + n + NUMBERS) + what
@@ -120,10 +124,12 @@ def number_at(at, what, n):
 @inline_kernel
 def bits_at(places, at, what, n):
     """
-    Return a bit mask of a place with one bit for each branch: INSIDE_BITS, HIT_BITS or BRIDGE_BITS.
+    Return a number of a place as an integer, usually a mask with one bit for each branch.
 
     :param places: flat table of places.
     :param at: index of the place.
+    :param what: INSIDE_BITS, branches within limits; HIT_BITS, branches whose arc has a sample; BRIDGE_BITS, branches
+        within limits up to the next scanned place; or NEXT, index of the next place, -1 after the last.
     :param n: number of joints.
     """
     return int(places[number_at(at, what, n)])
@@ -169,12 +175,13 @@ def write_ranges(ranges, ints, reals):
 @kernel
 def prepare(ranges, ints, reals, g, scratch):
     """
-    Write the numbers that all values of the held joint share.
+    Write ranges of all joints and constants of the free joints, which do not depend on the value of the held joint.
 
-    :param ranges: (ranges_size(n),) out.
+    :param ranges: (ranges_size(n),) out, see :func:`write_ranges`.
     :param ints, reals: integers and real numbers of the arm's plan, see :mod:`search`.
     :param g: (12,) G of the seven joints.
-    :param scratch: (scratch_size(n),) scratch.
+    :param scratch: (scratch_size(n),) out: axes, points, special points and target of the six free joints for
+        :func:`write_by_lanes`; not written unless :func:`is_done_by_lanes`.
     """
     n = ints[search.N]
     write_ranges(ranges, ints, reals)
@@ -202,9 +209,11 @@ def prepare(ranges, ints, reals, g, scratch):
 @inline_kernel
 def is_done_by_lanes(ints):
     """
-    Return whether a kernel solves eight values of the held joint at once.
+    Return whether :func:`write_by_lanes` can solve the arm for eight values of the held joint at once.
 
-    :param ints: the plan.
+    It can if the first or last joint of seven is held, and the class is a spherical wrist with meeting axes 1 and 2.
+
+    :param ints: integers of the arm's plan.
     """
     n, held = ints[search.N], ints[search.HELD]
     is_class = (
@@ -217,11 +226,11 @@ def is_done_by_lanes(ints):
 @kernel
 def write_by_lanes(places, first, count, ints, reals, scratch):
     """
-    Write the joints and the marks of places; return a bit mask of the values that this kernel cannot solve.
+    Write the branches of up to eight places at once; return a bit mask of the places that this kernel cannot solve.
 
-    Marks are in the rows of the rooms: 1 if a subproblem was tangent or out of reach, else 0. If
-
-    :func:`is_done_by_lanes` is False, nothing is written and the mask is EVERY.
+    The rows of the joints are written, and a mark in place of each room: 1 if a subproblem of the branch was tangent
+    or out of reach, else 0. If :func:`is_done_by_lanes` is False, nothing is written, and the mask has all bits
+    (EVERY).
 
     :param places: flat table of places.
     :param first: index of the first place to write.
@@ -268,9 +277,10 @@ def write_by_lanes(places, first, count, ints, reals, scratch):
 @kernel
 def take_candidates(places, at, raw, count, n):
     """
-    Write the joints and the marks of one place from candidates.
+    Write the branches of one place from the candidates of a closed form.
 
-    Marks are in the row of the rooms: 0; 1 if both candidates of a subproblem are equal; MISSING without a candidate.
+    The rows of the joints are written, and a mark in place of each room: 0 for a regular candidate, 1 if both
+    solutions of a subproblem are equal, MISSING for a branch without a candidate.
 
     :param places: flat table of places.
     :param at: index of the place.
@@ -301,13 +311,15 @@ def _are_same(raw, a, b, n):
 @kernel
 def write_margins(run, places, at, ranges, rounding, scratch):
     """
-    Write the margins of the branches of a place, replace its marks by rooms, and write which branches are inside.
+    Write margins, rooms and INSIDE_BITS of a place whose joints and marks are known, and clear its HIT_BITS.
 
-    A room is 0 if the branch exists, else minus its residual; -inf if it is not checked. All hits are cleared.
+    The margin of a branch is the least distance of a joint to its limits [rad], negative outside. The room replaces
+    the mark: 0 if the branch reaches the pose, otherwise minus its pose error. It is -inf if a marked branch is so far
+    outside the limits that its error was not computed.
 
     :param run: a :class:`search.BranchRun`, the arrays of the search.
     :param places: flat table of places.
-    :param at: index of the place; it has its joints, and marks in place of rooms.
+    :param at: index of the place.
     :param ranges: from :func:`write_ranges`.
     :param rounding: residual below which a candidate counts as reaching the pose.
     :param scratch: (scratch_size(n),) scratch.
@@ -339,10 +351,10 @@ def write_margins(run, places, at, ranges, rounding, scratch):
 @inline_kernel
 def misses(run, places, at, scratch):
     """
-    Return the residuals of the branches of a place, one in each lane: Frobenius norm of FK - T.
+    Return the pose errors of the eight branches of a place, one in each lane: Frobenius norm of FK - T.
 
     :param run: a :class:`search.BranchRun`, the arrays of the search.
-    :param places, at: table of places, and index of a place with its joints.
+    :param places, at: table of places, and index of a place whose rows of joints are written.
     :param scratch: (scratch_size(n),) scratch.
     """
     n, slides, target = run.ints[search.N], run.ints[search.SLIDES], search.target_of(run)
@@ -357,15 +369,16 @@ def misses(run, places, at, scratch):
 @kernel
 def keep_place(places, at, least, ranges, pending, n):
     """
-    Append branches of a place to the candidates for certification: branches with enough margin that are not hit yet.
+    Append the branches of a place that are not hit yet to the candidates for certification, and mark them as hit.
 
-    If the table is full, branches are marked as hit without being appended.
+    A branch is appended if its margin is at least ``least`` and it reaches the pose. If the table is full, branches
+    are marked as hit without being appended.
 
     :param places: flat table of places.
-    :param at: index of the place; its appended branches are marked as hit.
-    :param least: least margin: INSIDE_MARGIN; -CANDIDATE_ERROR if certification shall decide; EVERYTHING for all
+    :param at: index of the place.
+    :param least: least margin [rad]: INSIDE_MARGIN; -CANDIDATE_ERROR if certification shall decide; EVERYTHING for all
         candidates, whether or not they reach the pose.
-    :param ranges: from :func:`write_ranges`; joints outside by rounding are moved onto the limit.
+    :param ranges: from :func:`write_ranges`; joints outside by at most CANDIDATE_ERROR are moved onto the limit.
     :param pending: (waiting_size(n, capacity),) number of waiting candidates, then joint values and place index of
         each.
     :param n: number of joints.
@@ -395,9 +408,10 @@ def keep_place(places, at, least, ranges, pending, n):
 @inline_kernel
 def _put_on_limits(pending, start, ranges, n):
     """
-    Move joints of a waiting candidate that are outside their limits onto them; it begins at offset ``start``.
+    Move the joints of a waiting candidate that are outside their limits onto the nearer limit, in place.
 
     :param pending: table of waiting candidates.
+    :param start: offset of the candidate in ``pending``.
     :param ranges: from :func:`write_ranges`.
     :param n: number of joints.
     """
@@ -417,10 +431,10 @@ def _waiting_at(index, n):
 @inline_kernel
 def add_candidate(pending, q, held, value, at, n):
     """
-    Append a candidate for certification.
+    Append a posture, with the held joint set to a value, to the candidates that wait for certification.
 
-    :param pending: as for :func:`keep_place`.
-    :param q: (n,) the candidate.
+    :param pending: as for :func:`keep_place`; the caller makes sure that it has room.
+    :param q: (n,) the posture.
     :param held, value: index of the held joint, and its value [rad].
     :param at: index of the candidate's place.
     :param n: number of joints.
@@ -435,7 +449,10 @@ def add_candidate(pending, q, held, value, at, n):
 @kernel
 def read_waiting(raw, pending, first, n):
     """
-    Read up to eight waiting candidates; return their number. A place whose candidates do not all fit is left for later.
+    Copy up to eight waiting candidates from number ``first`` on into ``raw``; return how many.
+
+    Candidates of one place stay together: if not all of a place fit, they are left for the next call. Only a place
+    with more than eight candidates is divided.
 
     :param raw: (., n) out.
     :param pending: as for :func:`keep_place`.

@@ -29,7 +29,12 @@ DRIFT = 0.05
 
 
 class Collected(NamedTuple):
-    """Counts of :func:`collect`: tried values; candidates at the seed's value; how many of them are outside limits."""
+    """
+    Counts that :func:`collect` returns: tried values of the held joint, and candidates at the seed's value.
+
+    ``tried``: number of tried values. ``seeds``: number of candidates at the seed's value, which are the first in the
+    table. ``outside``: how many of these are outside the limits.
+    """
 
     tried: int
     seeds: int
@@ -39,23 +44,29 @@ class Collected(NamedTuple):
 @inline_kernel
 def scan_size(wanted):
     """
-    Return the number of scanned values, a multiple of the requested number.
+    Return the number of scanned values: the least multiple of ``wanted`` that is at least LEAST_SCAN.
 
-    :param wanted: least number of values to try.
+    :param wanted: requested number of values of the held joint.
     """
     return wanted * ((LEAST_SCAN + wanted - 1) // wanted)
 
 
 @inline_kernel
 def last_scanned(wanted):
-    """Return the index of the last scanned place; places 0 and last are the ends of the range, values lie between."""
+    """
+    Return the index of the last scanned place.
+
+    Place 0 is the lower end of the range of the held joint, the last one the upper end; scanned values lie between.
+
+    :param wanted: requested number of values of the held joint.
+    """
     return scan_size(wanted) + 1
 
 
 @inline_kernel
 def places_needed(last):
     """
-    Return the number of places for a search: scanned places, places between them, and places for extra values.
+    Return how many places a search needs: scanned places, places between them, and eight for extra values.
 
     :param last: index of the last scanned place.
     """
@@ -77,14 +88,21 @@ def scratch_size(n, wanted, capacity):
 
 @inline_kernel
 def fill_size(wanted):
-    """Return the largest number of extra values that may be added to the tried values."""
+    """
+    Return the largest number of extra values of the held joint that :func:`_choose_more` may add.
+
+    :param wanted: requested number of values.
+    """
     return hb.BRANCHES * (wanted + 2)
 
 
 @inline_kernel
 def turning_range(low, high, limits_count):
     """
-    Return the range of values for a held revolute joint [rad]: its limits, or a range of 2 pi.
+    Return the range (low, high) of values to try for a held revolute joint [rad].
+
+    It is the joint's limits, or -pi to pi if limits do not count or are infinite. Limits of more than a full turn are
+    replaced by a full turn about their middle.
 
     :param low, high: limits of the joint; may be infinite.
     :param limits_count: True if solutions outside the limits are dropped.
@@ -101,7 +119,9 @@ def turning_range(low, high, limits_count):
 @inline_kernel
 def into_range(value, low, high, slides):
     """
-    Return the winding of an angle inside a range, or the nearest end of the range if no winding is inside.
+    Return a joint value moved into a range: an angle by whole turns, a prismatic joint's length by clipping.
+
+    If no winding of an angle is inside, the angle is clipped to an end of the range.
 
     :param value, low, high: angle and range [rad], or [m] for a prismatic joint.
     :param slides: True for a prismatic joint, which has no windings.
@@ -122,13 +142,14 @@ def search(
     out, counters, ints, reals, spread, matrix_t, seed, options, work, places, stack, scratch
 ):
     """
-    Write the solutions of one pose, best first; return their number, -1 if the pose is not a rigid transform.
+    Write the solutions of one pose within limits, best first; return their number, -1 if the pose is not rigid.
 
     Candidates are collected and certified in one loop, so that the certification is compiled only once.
 
-    :param out, counters, ints, reals, matrix_t, seed, options, work: as for :func:`search.search`; limits are
-        respected.
-    :param spread: (SPREAD,) settings of the samples.
+    :param out: (capacity, n + 3) out: joint values in each row, then position error [m], rotation error [rad], and
+        Frobenius norm of FK - T.
+    :param counters, ints, reals, matrix_t, seed, options, work: as for :func:`search.search`; limits are respected.
+    :param spread: (SPREAD,) range of the held joint and requested number of values; TRIED is written.
     :param places: (places_needed(last_scanned(wanted)) * place_size(n),) scratch.
     :param stack: (arcs.stack_size(last_scanned(wanted)),) integers, scratch.
     :param scratch: (scratch_size(n, wanted, capacity),) scratch.
@@ -158,7 +179,9 @@ def search(
 @inline_kernel
 def open_scratch(n, wanted, capacity, scratch):
     """
-    Return three views of the scratch: ranges of the joints, extra values, candidates that wait for certification.
+    Return three views of the scratch: ranges of the joints, extra values of the held joint, waiting candidates.
+
+    The candidates wait for certification; see :func:`held_branches.keep_place` for their table.
 
     :param n, wanted, capacity: as for :func:`scratch_size`.
     :param scratch: scratch of the search.
@@ -175,11 +198,15 @@ def open_scratch(n, wanted, capacity, scratch):
 @kernel
 def collect(run, spread, places, stack, scratch):
     """
-    Collect candidates for certification: all within limits at the requested values, and at least one on every arc.
+    Append candidates to the waiting table: those within limits at the requested values, and one or more on every arc.
+
+    All candidates at the seed's value come first, also those outside the limits. The table is a part of ``scratch``,
+    see
+    :func:`open_scratch`.
 
     :param run: a :class:`search.BranchRun`, after :func:`search.begin`.
     :param spread, places, stack, scratch: as for :func:`search`.
-    :returns: number of tried values, number of candidates at the seed's value, and number of these outside the limits.
+    :returns: a :class:`Collected`.
     """
     n, wanted, options, seed = run.ints[common.N], int(spread[WANTED]), run.options, run.seed
     last, ints = last_scanned(wanted), run.ints
@@ -224,7 +251,12 @@ def collect(run, spread, places, stack, scratch):
 
 @inline_kernel
 def _start(spread, value):
-    """Return ``value``, the seed's value of the held joint, moved into the range in ``spread``; NaN (no seed) stays."""
+    """
+    Return the seed's value of the held joint moved into the range [rad]; NaN, which means no seed, stays NaN.
+
+    :param spread: (SPREAD,) settings with the range.
+    :param value: the seed's value, or NaN.
+    """
     # Chains with prismatic joints are not sampled on arcs.
     return into_range(value, spread[LOW], spread[HIGH], False) if value == value else value
 
@@ -232,14 +264,16 @@ def _start(spread, value):
 @kernel
 def write_places(run, places, first, count, ranges, scratch):
     """
-    Write places: the branches, margins and rooms at the values of the held joint in the scratch at VALUES.
+    Write complete places at given values of the held joint: joints, margins, rooms and INSIDE_BITS of eight branches.
+
+    Values that the kernel for eight values cannot solve are solved one by one.
 
     :param run: a :class:`search.BranchRun`, after :func:`search.begin`.
     :param places: flat table of places, see :mod:`held_branches`.
     :param first: index of the first place to write.
     :param count: number of values, at most eight.
     :param ranges: from :func:`held_branches.write_ranges`.
-    :param scratch: scratch after :func:`held_branches.prepare`.
+    :param scratch: scratch after :func:`held_branches.prepare`; the values are in it at VALUES [rad].
     """
     n, rounding = run.ints[common.N], hb.CANDIDATE_ERROR
     if run.ints[common.CUT] >= 0:
@@ -258,10 +292,12 @@ def write_places(run, places, first, count, ranges, scratch):
 @inline_kernel
 def _choose_scanned(values, spread, first, count, last):
     """
-    Write values ``first`` to ``first + count - 1`` of the scanned places into ``values``.
+    Write the scanned values with numbers ``first`` to ``first + count - 1`` into ``values`` [rad].
 
-    Value 0 is the low end of the range, value ``last`` the high end; midpoints of equal steps lie between.
+    Value 0 is the low end of the held joint's range, value ``last`` the high end. The values between them are the
+    midpoints of last - 1 equal steps.
 
+    :param values: (8,) out.
     :param spread: (SPREAD,) settings with the range.
     """
     step = (spread[HIGH] - spread[LOW]) / (last - 1)
@@ -273,13 +309,14 @@ def _choose_scanned(values, spread, first, count, last):
 @kernel
 def _keep_scanned(places, ranges, n, pending, seeded, wanted):
     """
-    Append to ``pending`` candidates at the requested values, and at least one on each run of places within limits.
+    Append candidates at scanned places to ``pending``: at every requested value, and one on each run within limits.
 
-    Also link the scanned places, and mark the sampled runs as hit. Both ends of the range are sampled with a tolerance.
+    A run is a series of scanned places along which one branch stays within limits. The places are linked, and the
+    branches of sampled runs are marked as hit. At both ends of the range, certification decides about the limits.
 
     :param places, ranges, n, pending: as for :func:`held_branches.keep_place`.
     :param seeded: seed's value of the held joint, which has been sampled; NaN without a seed.
-    :param wanted: least number of values to try.
+    :param wanted: requested number of values.
     """
     last = last_scanned(wanted)
     every = (last - 1) // wanted
@@ -302,9 +339,10 @@ def _keep_scanned(places, ranges, n, pending, seeded, wanted):
 @kernel
 def _keep_runs(places, ranges, n, pending, last):
     """
-    Append a candidate from the middle of each run of scanned places without a hit; mark sampled runs as hit.
+    Append a candidate from the middle of each run that has no sample yet; mark all places of sampled runs as hit.
 
-    A run is a stretch on which one branch stays within limits. Runs whose middle is an end of the range get none.
+    A run is a series of scanned places along which one branch stays within limits. If its middle is an end of the
+    range, no candidate is appended. BRIDGE_BITS of the places are written.
 
     :param places, ranges, n, pending: as for :func:`held_branches.keep_place`.
     :param last: index of the last scanned place, counting both ends of the range.
@@ -335,7 +373,7 @@ def _keep_runs(places, ranges, n, pending, last):
 
 @inline_kernel
 def _count_bits(bits):
-    """Return the number of set bits among eight."""
+    """Return the number of set bits among the lowest eight."""
     count = 0
     for branch in range(hb.BRANCHES):
         count += (bits >> branch) & 1
@@ -345,12 +383,12 @@ def _count_bits(bits):
 @inline_kernel
 def _stretch(places, at, n):
     """
-    Return the width of an interval of the held joint [rad], and the number of branches within limits at both ends.
+    Return the distance from a place to the next [rad], and the number of branches that are within limits at both.
 
-    Both are 0 after the last place.
+    Both are 0 for the last place.
 
-    :param places: the values with their branches, a linked list.
-    :param at: number of the first value; the interval ends at the next value.
+    :param places: flat table of places, linked by NEXT.
+    :param at: index of the place.
     :param n: number of joints.
     """
     behind = hb.bits_at(places, at, hb.NEXT, n)
@@ -365,14 +403,15 @@ def _stretch(places, at, n):
 @kernel
 def _choose_more(fill, places, n, wanted, kept):
     """
-    Write extra values on the stretches within the limits, evenly spaced, if few have been tried; return their number.
+    Write extra values of the held joint, if the arcs have fewer candidates than requested; return their number.
 
-    The goal is one posture for each branch with an arc, at each requested value and at the seed's value.
+    The goal is, for each branch with an arc, one candidate for each requested value and one for the seed's value. The
+    extra values are spread evenly over the arcs.
 
     :param fill: (fill_size(wanted),) out: values of the held joint [rad].
     :param places, n: places of the search, linked by NEXT in the order of values, and number of joints.
-    :param wanted: number of requested values.
-    :param kept: number of postures within limits that wait for certification.
+    :param wanted: requested number of values.
+    :param kept: number of candidates within limits that wait for certification.
     """
     met, length, at = 0, 0.0, 0
     while at >= 0:
@@ -399,11 +438,11 @@ def _choose_more(fill, places, n, wanted, kept):
 @kernel
 def _certify(run, pending, seeds, scratch):
     """
-    Certify the waiting candidates, eight at a time, and add the wanted ones to the kept branches of the search.
+    Certify the waiting candidates, eight at a time, and store new solutions among the kept branches of the search.
 
     :param run: a :class:`search.BranchRun`.
     :param pending: as for :func:`held_branches.keep_place`.
-    :param seeds: number of leading candidates with the seed's value of the held joint.
+    :param seeds: number of leading candidates with the seed's value of the held joint, which keep this value.
     :param scratch: scratch of the search.
     """
     n, first, raw = run.ints[common.N], 0, common.candidates_of(run)
@@ -419,13 +458,13 @@ def _certify(run, pending, seeds, scratch):
 @kernel
 def _polish(run, raw, count, held, scratch):
     """
-    Move candidates of a chain that nearly fits a class towards solutions of the true chain, in place.
+    Move candidates of the nearest chain that fits a class towards solutions of the arm's own chain, in place.
 
-    :param run: a :class:`search.BranchRun` with the true chain and the target.
+    :param run: a :class:`search.BranchRun` with the arm's chain and the target.
     :param raw: (8 or more, n) candidates in the first ``count`` rows.
     :param count: number of candidates.
     :param held: index of a joint that does not move; -1 lets all joints move.
-    :param scratch: scratch of the search; the arrays for trying values are overwritten.
+    :param scratch: scratch of the search; its part for trying values is overwritten.
     """
     n, own = run.ints[common.N], newton_lanes.scratch_size(run.ints[common.N])
     area, own_scratch = vector(scratch, own, LANES * n), vector(scratch, 0, own)

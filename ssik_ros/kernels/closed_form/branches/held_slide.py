@@ -45,9 +45,11 @@ from ssik_ros.kernels.rows.places import at
 @kernel
 def slide_range(ints, reals, matrix_t):
     """
-    Return the useful range (low, high) of a held prismatic joint [m]; ignore its limits if they exclude all of it.
+    Return the range (low, high) of a held prismatic joint [m] in which the rest of the chain may reach the target.
 
-    :param ints, reals: a plan with a prismatic held joint.
+    The range is cut to the joint's limits, except if none of it is within the limits.
+
+    :param ints, reals: integers and real numbers of a plan whose held joint is prismatic.
     :param matrix_t: (4, 4) target pose of the tip.
     """
     n, held = ints[search.N], ints[search.HELD]

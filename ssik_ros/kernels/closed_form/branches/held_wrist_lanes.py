@@ -59,13 +59,23 @@ SCRATCH = TARGET + 12 * LANES
 
 @inline_kernel
 def column_of(branch, column):
-    """Return the offset of a column of a branch in the scratch; one number for each value of the held joint follows."""
+    """
+    Return the offset in the scratch of eight numbers of a branch, one for each value of the held joint.
+
+    :param branch: index of the branch, 0 to 7.
+    :param column: joint 0 to 5 of the class, for its angles; 6 for the marks (1: a subproblem is tangent or out of
+        reach).
+    """
     return (branch * COLUMNS + column) * LANES
 
 
 @inline_kernel
 def _load_target(scratch):
-    """Return the eight targets in the scratch as twelve values of lanes: rotation row by row, then translation."""
+    """
+    Return the eight targets of the free joints as a tuple of twelve lanes: rotation row by row, then translation.
+
+    :param scratch: (SCRATCH,) after :func:`write_targets`.
+    """
     return (
         lanes.load(scratch, TARGET),
         lanes.load(scratch, TARGET + LANES),
@@ -85,9 +95,9 @@ def _load_target(scratch):
 @kernel
 def write_targets(scratch, g, h, o, values, is_behind, is_reversed):
     """
-    Write the targets of the six free joints at eight values of the held joint.
+    Write into the scratch the eight targets that the six free joints must reach, one for each value of the held joint.
 
-    :param scratch: (SCRATCH,) scratch.
+    :param scratch: (SCRATCH,) out: rotation row by row, then translation, eight numbers each.
     :param g: (12,) G of the seven joints, or its inverse if ``is_reversed``.
     :param h, o: axis of the held joint, and a point on it.
     :param values: (8,) angles of the held joint [rad].
@@ -122,7 +132,14 @@ def write_targets(scratch, g, h, o, values, is_behind, is_reversed):
 
 @inline_kernel
 def _store_angle(scratch, arm, joint, y, x):
-    """Write angle, sine and cosine of the vector (x, y) for one joint of arm posture ``arm``; return sine, cosine."""
+    """
+    Store angle, sine and cosine of the vector (x, y) for one joint of an arm posture; return (sine, cosine).
+
+    :param scratch: (SCRATCH,) out, eight lanes for each number.
+    :param arm: index of the posture of the first three joints, 0 to 3.
+    :param joint: index of the joint, 0 to 2.
+    :param y, x: components of the vector in eight lanes, of any length.
+    """
     s, c = lane_angles.turned_by(y, x)
     start = ARMS + (arm * ARM + 3 * joint) * LANES
     lanes.store(scratch, start, lanes.arc_tangent(y, x))
@@ -133,7 +150,12 @@ def _store_angle(scratch, arm, joint, y, x):
 
 @inline_kernel
 def _load_angle(scratch, arm, joint):
-    """Return sine and cosine of joint 0 to 2 of arm posture ``arm``, one lane for each value of the held joint."""
+    """
+    Return (sine, cosine) of one joint in an arm posture, each with a lane for each value of the held joint.
+
+    :param arm: index of the posture of the first three joints, 0 to 3.
+    :param joint: index of the joint, 0 to 2.
+    """
     start = ARMS + (arm * ARM + 3 * joint) * LANES
     return lanes.load(scratch, start + LANES), lanes.load(scratch, start + 2 * LANES)
 
@@ -147,11 +169,14 @@ def _sign_of(value):
 @kernel
 def _write_arms(scratch, axes, points, special):
     """
-    Write the four postures of the first three joints; return a bit mask of the values that this kernel cannot solve.
+    Write into the scratch four arm postures, the angles of joints 1 to 3 that bring W to its target.
 
-    :param scratch: (SCRATCH,) with the targets.
+    Each posture has sines, cosines and a mark: 1 if a subproblem is tangent or out of reach.
+
+    :param scratch: (SCRATCH,) with the targets of :func:`write_targets`.
     :param axes, points: (18,) the free joints in the order of the class.
     :param special: (6,) W, where axes 4, 5 and 6 meet, and A, where axes 1 and 2 meet.
+    :returns: bit mask of the values of the held joint that this kernel cannot solve.
     """
     h1, h2, h3 = triple(axes, 0), triple(axes, 1), triple(axes, 2)
     o3, w, a = triple(points, 2), triple(special, 0), triple(special, 1)
@@ -202,11 +227,12 @@ def _write_arms(scratch, axes, points, special):
 @kernel
 def _write_wrists(scratch, axes, arm):
     """
-    Write both branches of an arm posture; return a bit mask of the values with a nearly straight wrist.
+    Complete an arm posture by both wrists: write two branches of six angles and a mark, at :func:`column_of`.
 
     :param scratch: (SCRATCH,) with the targets and the arm postures.
     :param axes: (18,) the free joints in the order of the class.
-    :param arm: index of the arm posture.
+    :param arm: index of the arm posture, 0 to 3; its branches are 2 arm and 2 arm + 1.
+    :returns: bit mask of the values of the held joint at which the wrist is nearly straight.
     """
     h1, h2, h3 = triple(axes, 0), triple(axes, 1), triple(axes, 2)
     h4, h5, h6 = triple(axes, 3), triple(axes, 4), triple(axes, 5)
@@ -247,12 +273,15 @@ def _write_wrists(scratch, axes, arm):
 @kernel
 def write_branches(scratch, axes, points, special):
     """
-    Write the branches at eight values; return a bit mask of the values whose branches are unusable.
+    Write the eight branches at eight values of the held joint: six angles [rad] and a mark, at :func:`column_of`.
 
-    :param scratch: (SCRATCH,) with the targets of :func:`write_targets`; :func:`column_of` gives the places of the
-        branches.
+    The mark is 1 if a subproblem was tangent or out of reach: the branch is then the nearest posture, and may not
+    exist.
+
+    :param scratch: (SCRATCH,) with the targets of :func:`write_targets`.
     :param axes, points: (18,) the free joints in the order of the class.
     :param special: (6,) W, where axes 4, 5 and 6 meet, and A, where axes 1 and 2 meet.
+    :returns: bit mask of the values whose branches are unusable.
     """
     useless = _write_arms(scratch, axes, points, special)
     for arm in range(4):

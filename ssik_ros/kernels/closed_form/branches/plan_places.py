@@ -1,4 +1,8 @@
-"""Places of the real numbers of a plan, see :mod:`ssik_ros.kernels.rows.places`."""
+"""
+Offsets of the parts of a plan's array of real numbers, as pairs (a, b): the part begins at a n + b for n joints.
+
+A plan holds the data of an arm for its closed form: axes, points, home pose, limits and special points.
+"""
 
 AXES = 0, 0
 """(3 n,) directions of the axes of the chain on which candidates are certified."""

@@ -78,7 +78,6 @@ Shifts of the starts; a shift is tried if the shift before it gave no solution [
 
 At a singular posture no first-order motion leads to the solution. The larger shift is for poses that a continuum of
 postures almost reaches and few postures reach exactly.
-reach by a continuum of postures, and exactly by few of them.
 """
 
 CLOSING = 1e-7
@@ -110,7 +109,7 @@ AT_CERTIFICATION = after(AT_CLASS, 0, candidates.SCRATCH)
 
 def plan_size(n: int) -> int:
     """
-    Return the number of real numbers in the plan of a chain.
+    Return how many real numbers the plan of a chain has; integers are stored in another array.
 
     :param n: number of joints.
     """
@@ -132,13 +131,21 @@ def work_size(n: int, capacity: int) -> int:
 
 @inline_kernel
 def _area(n):
-    """Return the offset in the scratch ``work`` of the area in which eight candidates are measured together."""
+    """
+    Return the offset in the scratch ``work`` of the area in which eight candidates are measured together.
+
+    :param n: number of joints.
+    """
     return at(AT_CERTIFICATION, n) + singular_refinement.scratch_size(n)
 
 
 @inline_kernel
 def _kept_at(n, row):
-    """Return the offset in ``work`` of kept branch ``row``: n + 3 numbers; the sort keys begin after the last row."""
+    """
+    Return the offset in the scratch ``work`` of kept branch ``row``: n joint values, then three errors.
+
+    For ``row`` = capacity, this is the offset of the sort keys.
+    """
     return _area(n) + lane_pipeline.area_size(n) + row * (n + 3)
 
 
@@ -154,7 +161,7 @@ def pack_plan(
     hull: np.ndarray | None = None,
 ) -> np.ndarray:
     """
-    Return the real numbers of a plan.
+    Return the real numbers of a plan as one flat array, with its parts at the offsets of :mod:`plan_places`.
 
     :param axes, points: (n, 3) chain on which candidates are certified.
     :param home: (12,) M, pose of the tip with all joints at zero: rotation row by row, then translation.
@@ -173,7 +180,13 @@ def pack_plan(
 
 
 class BranchRun(NamedTuple):
-    """Arrays of one search: plan, request, scratch and counters."""
+    """
+    Arrays of one search, passed together to its functions.
+
+    ``counters``: integers such as KEPT, then scratch. ``ints``, ``reals``: plan of the arm. ``seed``: (n,) joint
+    values. ``options``: options of the call, such as MODE. ``work``: scratch with target, candidates and kept
+    branches.
+    """
 
     counters: np.ndarray
     ints: np.ndarray
@@ -204,14 +217,16 @@ def limits_of(run):
 
 @inline_kernel
 def target_of(run):
-    """Return a view (12,) of the target T."""
+    """Return a view (12,) of the target pose T of the tip: rotation row by row, then translation."""
     return vector(run.work, TARGET, 12)
 
 
 @inline_kernel
 def candidates_in(work, n):
     """
-    Return a view (BRANCHES_OF_SIX, n) of the uncertified candidates; with a held joint, for its last value only.
+    Return a view (BRANCHES_OF_SIX, n) of the candidates of the closed form in the scratch, not certified.
+
+    With a held joint, these are the candidates for the value that was tried last.
 
     :param work: scratch of a search.
     :param n: number of joints.
@@ -221,47 +236,55 @@ def candidates_in(work, n):
 
 @inline_kernel
 def candidates_of(run):
-    """Return a view (BRANCHES_OF_SIX, n) of the uncertified candidates of a search, at a held joint's last value."""
+    """
+    Return a view (BRANCHES_OF_SIX, n) of the candidates of the closed form in the scratch of a search, not certified.
+
+    With a held joint, these are the candidates for the value that was tried last.
+    """
     return candidates_in(run.work, run.ints[N])
 
 
 @inline_kernel
 def class_scratch(run):
-    """Return a view (candidates.SCRATCH,) of the scratch of the closed form."""
+    """Return a view (candidates.SCRATCH,) of the part of a search's scratch that the closed form of the class uses."""
     return vector(run.work, at(AT_CLASS, run.ints[N]), candidates.SCRATCH)
 
 
 @inline_kernel
 def certification_scratch(run):
-    """Return a view of the scratch that certification and refinement use."""
+    """Return a view of the part of a search's scratch that certification and refinement use."""
     n = run.ints[N]
     return vector(run.work, at(AT_CERTIFICATION, n), singular_refinement.scratch_size(n))
 
 
 @inline_kernel
 def _candidate(run):
-    """Return a view (n,) of the candidate that is being certified."""
+    """Return a view (n,) of the current candidate: the joint values that are being certified."""
     n = run.ints[N]
     return vector(run.work, at(AT_CANDIDATE, n), n)
 
 
 @inline_kernel
 def _area_of(run):
-    """Return a view of the area for eight candidates, laid out as in :mod:`lane_pipeline`."""
+    """Return a view of the part of the scratch in which eight candidates are measured, see :mod:`lane_pipeline`."""
     n = run.ints[N]
     return vector(run.work, _area(n), lane_pipeline.area_size(n))
 
 
 @inline_kernel
 def _rows_of(run):
-    """Return a view (capacity, n + 3) of the kept branches: joint values, then three errors."""
+    """
+    Return a view (capacity, n + 3) of the kept branches: joint values, position error, rotation error, Frobenius norm.
+
+    Errors of -1 mark a row that is not measured yet.
+    """
     n = run.ints[N]
     return matrix(run.work, _kept_at(n, 0), run.capacity, n + 3)
 
 
 @inline_kernel
 def _keys_of(run):
-    """Return a view (capacity,) of the sort keys of the kept branches."""
+    """Return a view (capacity,) of the sort keys of the kept branches: distance from the seed, 0 without a seed."""
     return vector(run.work, _kept_at(run.ints[N], run.capacity), run.capacity)
 
 
@@ -284,15 +307,17 @@ def search(out, counters, ints, reals, samples, matrix_t, seed, options, work):
     """
     Write the solutions of one pose, best first; return their number, -1 if the pose is not a rigid transform.
 
+    The best solution is the one nearest to the seed. DOUBT of ``counters`` tells whether solutions may be missing.
+
     :param out: (capacity, n + 3) joint values in each row, then the errors at exactly these numbers: position error
         [m], rotation error [rad], and Frobenius norm of FK - T.
-    :param counters: (COUNTERS + capacity,) integers: counters, then scratch.
+    :param counters: (COUNTERS + capacity,) integers out: counters such as RAW, KEPT, COUNT and DOUBT, then scratch.
     :param ints, reals: integers and real numbers of the arm's plan.
     :param samples: values of the held joint [rad or m]; if no joint is held, one number that is not read.
-    :param matrix_t: (4, 4) target pose of the tip; its rotation may deviate from a rotation by less than ``rigid``, and
-        a copy is made orthonormal.
+    :param matrix_t: (4, 4) target pose of the tip; its rotation may deviate from a rotation by less than ``rigid``,
+        and a copy is made orthonormal.
     :param seed: (n,) sorts the solutions and selects the winding of each joint; read if HAS_SEED is set.
-    :param options: (OPTIONS,) options of the call.
+    :param options: (OPTIONS,) options of the call, such as MODE and MAX_SOLUTIONS.
     :param work: (work_size(n, capacity),) scratch.
     """
     run = BranchRun(counters, ints, reals, seed, options, work, out.shape[0])
@@ -312,11 +337,11 @@ def search(out, counters, ints, reals, samples, matrix_t, seed, options, work):
 @inline_kernel
 def write_candidates(run, value):
     """
-    Write the candidates of the closed form for one value of the held joint; return their number.
+    Write the candidates of the closed form for one value of the held joint into the scratch; return their number.
 
-    DOUBT is set if the pose hardly determines one of their angles.
+    Counter DOUBT is set to 1 if the pose hardly determines an angle, as at a singular posture.
 
-    :param value: value of the held joint [rad or m].
+    :param value: value of the held joint [rad or m]; not read if no joint is held.
     """
     n, ints, reals = run.ints[N], run.ints, run.reals
     count, is_free = candidates.write_candidates(
@@ -344,10 +369,10 @@ def write_candidates(run, value):
 @inline_kernel
 def note_doubt(run, count):
     """
-    Set DOUBT if the search has no solution and its candidates do not prove that none exists.
+    Set counter DOUBT after a search without a solution, if its candidates do not prove that none exists.
 
-    Nothing changes with a held joint, because samples prove nothing, or if DOUBT is set already. If the axes fit the
-    class only nearly, nothing is proved either.
+    Nothing changes if a solution was found, if a joint is held (samples prove nothing), or if DOUBT is set already. If
+    the axes fit the class only nearly, DOUBT is set without a test.
 
     :param count: number of candidates in the scratch, before certification.
     """
@@ -359,7 +384,11 @@ def note_doubt(run, count):
 
 @inline_kernel
 def is_met(run):
-    """Return whether a finished search returned a solution; if MAX_SOLUTIONS is 0, whether a branch was kept."""
+    """
+    Return whether a finished search has found a solution: one was written to ``out``.
+
+    If MAX_SOLUTIONS is 0, nothing is written, and a kept branch counts.
+    """
     counters = run.counters
     return counters[COUNT] > 0 or (counters[KEPT] > 0 and not run.options[MAX_SOLUTIONS] > 0.0)
 
@@ -367,10 +396,10 @@ def is_met(run):
 @kernel
 def _is_proof(run, count):
     """
-    Return whether the candidates of six joints prove that the limits contain no solution.
+    Return whether the candidates of a search prove that no posture within the limits reaches the pose.
 
-    The proof: each candidate either clearly misses the pose, or reaches it at a regular posture well outside the
-    limits. The current candidate is overwritten.
+    They do if each candidate clearly misses the pose, or reaches it at a regular posture well outside the limits. The
+    current candidate in the scratch is overwritten.
 
     :param count: as for :func:`note_doubt`.
     """
@@ -403,9 +432,10 @@ def _is_proof(run, count):
 @inline_kernel
 def _offered_angle(run):
     """
-    Return the angle [rad] for the joint that the pose may leave free: the seed's, else OFFERED; moved into the limits.
+    Return the angle to use for the last joint if the pose leaves it free [rad], as at a straight wrist.
 
-    In the mode KEEP_ALL the limits do not count. The joint is the last revolute one in the order of the class.
+    It is the seed's angle, or option OFFERED without a seed, clipped to the limits except in mode KEEP_ALL. The joint
+    is the last revolute one in the order of the class.
     """
     n, ints, slides = run.ints[N], run.ints, run.ints[SLIDES]
     joint = ints[JOINT_INDICES] if ints[REVERSED] != 0 else ints[JOINT_INDICES + min(n, 6) - 1]
@@ -424,9 +454,10 @@ def _offered_angle(run):
 @kernel
 def begin(run, matrix_t):
     """
-    Clear the counters, write T and G = T M^-1 into the scratch; return False if the target is not a rigid transform.
+    Start a search: clear the counters, and write the target T and G = T M^-1 into the scratch.
 
     :param matrix_t: as for :func:`search`.
+    :returns: False if ``matrix_t`` is not a rigid transform; then the target is not written.
     """
     fill(run.counters[:COUNTERS], 0)
     if not se3.is_rigid(matrix_t, 0, run.options[RIGID_OPTION]):
@@ -441,7 +472,11 @@ def begin(run, matrix_t):
 
 @kernel
 def is_refused(run):
-    """Return whether the reach hull proves the target out of reach, whatever the limits; if so, set PROVED."""
+    """
+    Return whether the reach hull of the arm proves the target unreachable, whatever the limits.
+
+    If so, counter PROVED is set to 1.
+    """
     hull = vector(run.reals, at(plan_places.HULL, run.ints[N]), reach_hull.BLOCK)
     tolerance = run.options[ERROR_OPTION]
     # The motion that takes the tip from its place at zero to the target also moves the point of the hull.
@@ -456,7 +491,8 @@ def finish(out, run):
     """
     Write the kept solutions, best first, at most MAX_SOLUTIONS; return their number, which is also stored in COUNT.
 
-    Solutions that were moved onto limits are measured again. Copies and solutions beyond the tolerance are left out.
+    Rows that are not measured yet, such as those moved onto limits, are measured now. Copies, and solutions whose
+    residual exceeds ERROR_OPTION, are left out.
 
     :param out: as for :func:`search`.
     """
@@ -492,12 +528,13 @@ def finish(out, run):
 @kernel
 def keep(run, count, first):
     """
-    Certify the candidates for one value of the held joint and keep the wanted ones; return the smallest residual.
+    Certify the candidates in the scratch and keep the new solutions; return the smallest residual of a candidate.
 
-    If none is certified but one is close, shifted starts are refined. If no certified one is kept, the seed is tried.
+    If no candidate becomes a solution but the smallest residual is below ALMOST, shifted candidates are refined. If
+    all solutions are outside the limits or known, the seed itself is certified, too.
 
-    :param count: number of candidates in the scratch.
-    :param first: first row of the kept branches with the same value of the held joint.
+    :param count: number of candidates in the scratch, all at one value of the held joint.
+    :param first: number of kept branches before this value. Only later rows are compared with new solutions.
     """
     n, held, counters = run.ints[N], run.ints[HELD], run.counters
     counters[RAW] += count
@@ -521,7 +558,9 @@ def keep(run, count, first):
 @kernel
 def _keep_refined(run, count, nudge, first):
     """
-    Refine candidates from shifted starts and keep solutions; return the smallest residual, infinite without candidates.
+    Shift each candidate by a fixed pattern, refine it, and keep the solutions; return the smallest residual.
+
+    The residual is infinite without candidates.
 
     :param nudge: size of the shift [rad].
     :param count, first: as for :func:`keep`.
@@ -549,7 +588,7 @@ def _keep_refined(run, count, nudge, first):
 @inline_kernel
 def aim_at(run, free, moving, unit):
     """
-    Return chain, target and moving joints as a :class:`singular_refinement.Aim`.
+    Return the chain, the target and the joints that may move, packed as a :class:`singular_refinement.Aim`.
 
     :param free: (n,) indices of the joints; the first ``moving`` of them may move.
     :param moving: number of joints that may move.
@@ -576,9 +615,10 @@ def _extent(run):
 @kernel
 def _keep_group(run, start, group, first):
     """
-    Certify up to eight candidates and keep the wanted ones; return the smallest residual.
+    Certify up to eight candidates and keep new solutions; return the smallest residual of a candidate.
 
-    Candidates that reach the target up to rounding are finished. Other promising candidates are certified one by one.
+    Candidates that reach the target up to rounding are kept as they are. Candidates with a residual of at most
+    RESIDUAL_OPTION get Newton steps one by one. Others are dropped.
 
     :param start, group: index of the first candidate in the scratch, and number of candidates.
     :param first: as for :func:`keep`.
@@ -626,9 +666,12 @@ def _keep_group(run, start, group, first):
 @inline_kernel
 def _store_row(run, area, lane, kept):
     """
-    Write candidate ``lane`` of an area, with its errors, into row ``kept`` of the kept branches, and its sort key.
+    Write a measured candidate, with its three errors and its sort key, as kept branch number ``kept``.
 
     The key is the distance from the seed, 0 without a seed.
+
+    :param area: area of eight measured candidates, see :mod:`lane_pipeline`.
+    :param lane: index of the candidate among the eight.
     """
     n, rows = run.ints[N], _rows_of(run)
     for k in range(n):
@@ -642,9 +685,9 @@ def _store_row(run, area, lane, kept):
 @kernel
 def _keep_all(run, done, lost):
     """
-    Keep the measured candidates that reach the target and are within limits; return the smallest residual.
+    Keep all of eight measured candidates that reach the target within the limits; return the smallest residual.
 
-    All candidates must differ from each other. Candidates outside the limits are counted as dropped.
+    No two candidates may be equal, because they are not compared. Solutions outside the limits are counted as dropped.
 
     :param done: bits of the candidates that reach the target up to rounding.
     :param lost: bits of the candidates outside the limits.
@@ -674,7 +717,12 @@ def _keep_all(run, done, lost):
 
 @inline_kernel
 def _drop(run, q):
-    """Count a branch q outside the limits, and store it after the kept branches, last row first, if it fits."""
+    """
+    Count a solution q that is outside the limits as DROPPED.
+
+    It is also stored, so that copies can be recognised: the first one in the last row of the kept branches, later ones
+    in rows before it. Without a free row it is only counted.
+    """
     n, counters, rows = run.ints[N], run.counters, _rows_of(run)
     row = run.capacity - 1 - counters[DROPPED]
     if row > counters[KEPT]:
@@ -687,9 +735,12 @@ def _drop(run, q):
 @inline_kernel
 def _is_dropped_at(run, number, value):
     """
-    Return whether a branch outside the limits is stored and has this value of the held joint.
+    Return whether dropped solution ``number`` is stored, and has a given value of the held joint.
 
-    :param number: index in the order of dropped branches; -1 returns False.
+    Dropped solutions are those outside the limits. Without a held joint, the value does not matter.
+
+    :param number: index in the order of dropping; -1 returns False.
+    :param value: value of the held joint [rad or m].
     """
     row, held = run.capacity - 1 - number, run.ints[HELD]
     if number < 0 or row <= run.counters[KEPT]:
@@ -700,10 +751,13 @@ def _is_dropped_at(run, number, value):
 @inline_kernel
 def _keep_measured(run, lane, is_alike, is_lost, first):
     """
-    Keep one of eight measured candidates if it is new and wanted; it is the current candidate in the scratch.
+    Count one of eight measured candidates as a solution, and keep it, or drop it if it is outside the limits.
+
+    A candidate that equals a known solution is only counted as certified. The candidate must also be the current
+    candidate in the scratch.
 
     :param lane: index among the eight candidates.
-    :param is_alike: True if it may equal a branch that is kept for this sample already.
+    :param is_alike: True if it must be compared with the solutions that are kept for this value of the held joint.
     :param is_lost: True if it is outside the limits.
     :param first: as for :func:`keep`.
     """
@@ -723,7 +777,9 @@ def _keep_measured(run, lane, is_alike, is_lost, first):
 @kernel
 def _keep_one(run, first):
     """
-    Certify the current candidate, keep it if it is wanted, and return its residual.
+    Improve the current candidate by Newton steps, and keep it if it is a new solution; return its residual.
+
+    A solution outside the limits is dropped, unless a fold allows to move it onto the limits.
 
     :param first: as for :func:`keep`.
     """
@@ -772,12 +828,13 @@ def _keep_one(run, first):
 @inline_kernel
 def _is_copy(run, place):
     """
-    Return whether a branch repeats an earlier branch of the order.
+    Return whether a sorted branch equals an earlier one up to SAME_VALUE.
 
-    The seed's value of the held joint may also be a sample, or Newton may lead to it from a sample. Symmetric branches
-    at the same distance from the seed may lie between the two. The key of a branch that was left out is NaN.
+    This happens if the seed's value of the held joint is also a sample, or if Newton leads to it from a sample. Up to
+    MOST_BETWEEN earlier branches with nearly the same distance from the seed are compared. Branches with the key NaN,
+    which were left out, are skipped.
 
-    :param place: place of the branch in the order.
+    :param place: place of the branch in the sorted order.
     """
     n, keys = run.ints[N], _keys_of(run)
     indices = vector(run.counters, COUNTERS, run.capacity)
@@ -801,7 +858,7 @@ def _kept(run, row):
 
 @inline_kernel
 def _are_copies(q, other, n):
-    """Return whether two postures (n,) at values of a held joint are equal up to SAME_VALUE."""
+    """Return whether no joint of two postures (n,) differs by more than SAME_VALUE [rad or m]."""
     largest = 0.0
     for k in range(n):
         largest = max(largest, abs(q[k] - other[k]))
@@ -822,11 +879,11 @@ def _put_on_limits(run, wishes):
     """
     Move joints of the candidate that are just outside their limits onto them, and let the other joints compensate.
 
-    This works only at a fold, where solutions are close together in one direction. The indices of the moving joints are
-    stored temporarily after the counters.
+    This works only at a fold, where solutions are close together in one direction. The indices of the moving joints
+    are stored temporarily after the counters.
 
     :param wishes: (n,) preferred joint values.
-    :returns: whether a solution is found; it is written next to the current candidate in the scratch.
+    :returns: whether this gave a solution within the limits; it is at AT_PLACED in the scratch.
     """
     n, slides, mode = run.ints[N], run.ints[SLIDES], int(run.options[MODE])
     placed = vector(run.work, at(AT_PLACED, n), n)
@@ -857,13 +914,10 @@ def _put_on_limits(run, wishes):
 @kernel
 def _is_known(run, first, q, error, is_inside):
     """
-    Return whether a solution is already among the kept or dropped solutions of this sample.
+    Return whether a solution equals one that is already kept or dropped for this value of the held joint.
 
     Near a fold a solution within the limits may have a neighbour outside. So a solution within the limits is not
     compared with dropped solutions.
-
-    Near a fold two different solutions are close, and their midpoint misses the pose by the square of their distance.
-    So the midpoint may miss the pose only by rounding, not by the tolerance of solutions.
 
     :param q: (n,) the solution.
     :param error: residual at q.
@@ -888,9 +942,11 @@ def _is_known(run, first, q, error, is_inside):
 @kernel
 def _is_same_as(run, row, q, error):
     """
-    Return whether q is the solution in kept row ``row``: near it, with a midpoint that reaches the target, too.
+    Return whether q and the kept branch in row ``row`` are the same solution.
 
-    Postures that are equal up to SAME_VALUE also count.
+    They are if all joints differ by less than SEPARATION_OPTION and the midpoint of both reaches the target up to
+    rounding. Near a fold two solutions may be as close, but their midpoint misses the pose by the square of their
+    distance. Postures equal up to SAME_VALUE always count as the same.
 
     :param error: residual at q.
     """

@@ -116,7 +116,11 @@ def residual(pose, target):
 
 @inline_kernel
 def rounding(target):
-    """Return the residual (Frobenius norm) at a target (12,) below which Newton steps gain nothing."""
+    """
+    Return the pose error that rounding may cause at a target (12,), as a Frobenius norm of FK - T.
+
+    Newton steps gain nothing below this error.
+    """
     return RESIDUAL_ROUNDING * (2.0 + abs(target[9]) + abs(target[10]) + abs(target[11]))
 
 
@@ -166,10 +170,12 @@ def write_errors(errors, pose, target):
 @kernel
 def _solve_regular(system, m):
     """
-    Solve m equations in place by elimination with pivoting; return False if a pivot is too small.
+    Solve m linear equations in place by Gaussian elimination with pivoting.
 
-    :param system: (m, m + 1) matrix and right-hand side, which becomes the solution; further columns are ignored.
+    :param system: (m, m + 1 or more) matrix, then the right-hand side, which becomes the solution; further columns are
+        ignored.
     :param m: number of equations.
+    :returns: False if a pivot is too small; then the system holds no usable solution.
     """
     largest = 0.0
     for i in range(m):
@@ -193,9 +199,12 @@ def _solve_regular(system, m):
 @kernel
 def write_system(system, screws, slides, free, count, pose, target, scale):
     """
-    Write the Jacobian of the free joints and the error at the tip: three linear rows, three angular rows.
+    Write the linear equations of a Newton step: Jacobian of the free joints, and error at the tip.
 
-    :param system: (6, 7) columns of ``count`` joints, then the error in column ``count``.
+    Rows 0 to 2 are linear, rows 3 to 5 angular. The error is the vector to the target's origin, then the rotation axis
+    times the sine of the angle.
+
+    :param system: (6, 7) out: columns of ``count`` joints, then the error in column ``count``.
     :param screws: (6 n,) of :func:`evaluate`.
     :param slides: bit mask of the prismatic joints.
     :param free: (n,) indices of the joints, of which the first ``count`` may move.
@@ -243,10 +252,10 @@ def write_normal(normal, system, count):
 @kernel
 def _solve_damped(normal, system, count):
     """
-    Write the damped least-squares step into the last column of ``normal``.
+    Compute the damped least-squares step of ``count`` joints, which exists at singular postures, too.
 
-    :param normal: (6, 7) scratch; the step is in column ``count`` of its first ``count`` rows.
-    :param system: (6, 7) Jacobian of ``count`` columns, and the error.
+    :param normal: (6, 7) out: the step is in column ``count`` of its first ``count`` rows.
+    :param system: (6, 7) Jacobian of ``count`` columns, then the error.
     """
     size = 0.0
     for i in range(6):
@@ -261,11 +270,11 @@ def _solve_damped(normal, system, count):
 @kernel
 def move(out, q, free, count, step, most):
     """
-    Write a posture moved by one step; shorten the step if it is too long.
+    Write a posture moved by one step of the free joints; a step that is too long is scaled down.
 
-    :param out, q: (n,), which may be the same; all of q is copied.
-    :param free: (n,) indices of the joints that move.
-    :param step: (., 7) of which column ``count`` is the step.
+    :param out, q: (n,) new and old posture, which may be the same array.
+    :param free: (n,) indices of the joints; the first ``count`` of them move.
+    :param step: (., 7) table whose column ``count`` is the step.
     :param most: largest change of a joint [rad or m].
     """
     longest = 0.0
@@ -302,7 +311,9 @@ def _step(q, screws, slides, free, count, pose, target, system, normal):
 @kernel
 def certify(axes, points, home, n, slides, q, free, count, target, near, errors, scratch):
     """
-    Improve a candidate on its chain by Newton, in place, and return its residual, the Frobenius norm of FK(q) - T.
+    Improve a candidate by Newton steps, in place, and return its residual, the Frobenius norm of FK(q) - T.
+
+    The caller decides by the residual whether the candidate is a solution.
 
     :param axes, points, home, n, slides: the chain, as for :func:`evaluate`.
     :param q: (n,) the candidate in, the posture with the smallest residual out.
@@ -310,7 +321,8 @@ def certify(axes, points, home, n, slides, q, free, count, target, near, errors,
     :param count: number of joints that may move.
     :param target: (12,) pose of the tip: rotation row by row, then translation.
     :param near: residual above which the candidate is not changed.
-    :param errors: (3,) out: errors at exactly the returned q; not written if the residual is above ``near``.
+    :param errors: (3,) out: position error [m], rotation error [rad] and residual at exactly the returned q; not
+        written if the first residual is above ``near``.
     :param scratch: flat scratch of ``scratch_size(n)`` numbers.
     """
     screws = vector(scratch, at(SCREWS, n), 6 * n)
@@ -358,7 +370,11 @@ def scratch_size(n):
 
 @inline_kernel
 def difference(a, b, slides):
-    """Return a - b for two values of a joint; unless ``slides`` is True (a prismatic joint), wrapped to [-pi, pi)."""
+    """
+    Return the difference a - b of two values of a joint, wrapped to [-pi, pi) for a revolute joint.
+
+    :param slides: True for a prismatic joint, whose difference is not wrapped.
+    """
     if slides:
         return a - b
     return a - b - TWO_PI * math.floor((a - b) / TWO_PI + 0.5)
@@ -367,10 +383,11 @@ def difference(a, b, slides):
 @inline_kernel
 def are_near(store, row, q, n, slides, same):
     """
-    Return whether no joint of two solutions differs by more than ``same``, angles modulo 2 pi.
+    Return whether no joint of two solutions differs by more than ``same``; angles are compared modulo 2 pi.
 
-    :param store: (., n) solutions, of which ``row`` is compared with q.
-    :param q: (n,) the other solution.
+    :param store, row: (., n) table of solutions, and the row of the first solution.
+    :param q: (n,) the second solution.
+    :param n, slides: number of joints, and bit mask of the prismatic joints.
     :param same: largest difference [rad or m].
     """
     for i in range(n):
@@ -383,9 +400,11 @@ def are_near(store, row, q, n, slides, same):
 @kernel
 def repeats(store, row, n, slides, same):
     """
-    Return whether a row of a table is within ``same`` of an earlier row in every joint.
+    Return whether row ``row`` of a table nearly equals an earlier row: no joint differs by more than ``same``.
 
     :param store: (., n) joint values.
+    :param n, slides: number of joints, and bit mask of the prismatic joints.
+    :param same: largest difference [rad or m].
     """
     known = False
     for other in range(row):
@@ -396,9 +415,10 @@ def repeats(store, row, n, slides, same):
 @inline_kernel
 def share_of(points, n):
     """
-    Return the length by which position errors are divided [m]: 1, or the summed size of an arm below SMALL_ARM_SIZE.
+    Return the length that counts as one when position errors of an arm are compared [m].
 
-    The size is the sum of the coordinate differences of neighbouring points, at least SMALLEST.
+    It is 1, or for an arm smaller than SMALL_ARM_SIZE the arm's size: the sum of the coordinate differences of
+    neighbouring points, at least SMALLEST.
 
     :param points: (3 n,) a point on each axis [m].
     :param n: number of joints.
@@ -412,13 +432,15 @@ def share_of(points, n):
 @kernel
 def meet_half_way(axes, points, home, n, slides, store, row, q, target, reached, scratch):
     """
-    Return whether the point half way between two solutions also reaches the target, up to rounding.
+    Return whether two close postures are the same solution: the posture half way between them also reaches the target.
 
-    Positions are compared with the size of small arms. If an elbow is nearly stretched, the middle between its bends
-    misses the pose by so little in metres only because the arm is small.
+    Its error may exceed theirs only by rounding. Positions are compared with the size of small arms, whose two
+    solutions near a fold differ by little in metres.
 
-    :param store: (., n) solutions; ``row`` and q are close to each other.
-    :param reached: larger residual of both solutions.
+    :param axes, points, home, n, slides, target: the chain and the target, as for :func:`certify`.
+    :param store, row: table of postures, and the row of the first one.
+    :param q: (n,) the second posture.
+    :param reached: larger residual of both postures.
     :param scratch: as for :func:`certify`.
     """
     screws = vector(scratch, at(SCREWS, n), 6 * n)

@@ -15,9 +15,9 @@ from ssik_ros.kernels.geometry import so3, vectors
 
 def pack_slides(is_prismatic: Iterable[bool]) -> int:
     """
-    Return a bit mask of the prismatic joints, bit i for joint i from zero.
+    Return the integer ``slides``, a bit mask of the prismatic joints: bit i for joint i from zero.
 
-    :param is_prismatic: of each joint.
+    :param is_prismatic: for each joint, whether it is prismatic.
     """
     return sum(1 << joint for joint, slides in enumerate(is_prismatic) if slides)
 
@@ -25,10 +25,10 @@ def pack_slides(is_prismatic: Iterable[bool]) -> int:
 @inline_kernel
 def triple(array, index):
     """
-    Return the vector of one joint, as three numbers, from an array of three numbers for each joint.
+    Return the three numbers of joint ``index`` from a flat array, such as its axis, as a tuple.
 
-    :param array: (3 n,).
-    :param index: of the joint, from zero.
+    :param array: (3 n,) three numbers for each joint.
+    :param index: index of the joint, from zero.
     """
     return array[3 * index], array[3 * index + 1], array[3 * index + 2]
 
@@ -38,8 +38,8 @@ def is_slide(slides, index):
     """
     Return whether a joint is prismatic.
 
-    :param slides: a bit for each prismatic joint.
-    :param index: of the joint, from zero.
+    :param slides: bit mask of the prismatic joints.
+    :param index: index of the joint, from zero.
     """
     return slides != 0 and (slides >> index) & 1 != 0
 
@@ -47,11 +47,11 @@ def is_slide(slides, index):
 @inline_kernel
 def screw(h, o, c, s, x):
     """
-    Return the image of a point under a rotation about a line.
+    Return the image of a point under a rotation about a line, as a tuple of three numbers.
 
     :param h, o: unit direction and a point of the line.
     :param c, s: cosine and sine of the angle.
-    :param x: a point.
+    :param x: the point.
     """
     return vectors.add(o, vectors.turn(h, c, s, vectors.subtract(x, o)))
 

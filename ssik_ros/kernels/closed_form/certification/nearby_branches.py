@@ -55,7 +55,9 @@ def smallest_pivot(system):
 @kernel
 def are_all(axes, points, home, n, slides, free, raw, count, near, scratch):
     """
-    Return True if no candidate is near a place where further branches of the true chain may be born.
+    Return whether the candidates of the nearest chain of a class lead to all branches of the true chain.
+
+    False means a doubt: a candidate is so close to a singular posture that further branches may exist there.
 
     :param axes, points, home, n, slides: the true chain.
     :param free: (n,) indices of the joints that may move, the first six of them.

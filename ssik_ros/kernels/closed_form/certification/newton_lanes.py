@@ -53,16 +53,21 @@ def scratch_size(n):
 
 @inline_kernel
 def _entry(n, row, column):
-    """Return the offset in the scratch of entry (row, column) of the equations J J^T y = e; column 6 is e."""
+    """
+    Return the offset in the scratch of entry (row, column) of the equations J J^T y = e, eight numbers (lanes).
+
+    :param n: number of joints.
+    :param column: 0 to 5 for the matrix, 6 for the right side e.
+    """
     return LANES * (ROWS * n + COLUMNS * row + column)
 
 
 @inline_kernel
 def load_three(scratch, start):
     """
-    Return the three components of a vector, which are stored one after the other as eight numbers (lanes) each.
+    Return a vector of eight candidates, a tuple of three lanes, from an array.
 
-    :param scratch: array with the vector.
+    :param scratch: array with the vector: eight numbers for each component, one after the other.
     :param start: offset of the first component.
     """
     return (
@@ -82,11 +87,12 @@ def _store(scratch, start, v):
 @kernel
 def write_screws(area, axes, points, home, n, slides, scratch):
     """
-    Write a point and the axis of every joint; return x, y, z and the origin of the tip, all for eight candidates.
+    Write the place of every joint axis at eight postures, and return the pose of the tip.
 
     :param area: (8 n or more,) joint values, eight of each joint.
     :param axes, points, home, slides: the chain, as for :func:`certify.evaluate`.
-    :param scratch: (scratch_size(n),).
+    :param scratch: (scratch_size(n),) out: for each joint a point of its axis, then the axis.
+    :returns: (x, y, z, t): columns of the tip's rotation and its origin, each a vector of lanes.
     """
     zero, one = lanes.spread(0.0), lanes.spread(1.0)
     c0, c1, c2, t = (one, zero, zero), (zero, one, zero), (zero, zero, one), (zero, zero, zero)
@@ -115,11 +121,13 @@ def write_screws(area, axes, points, home, n, slides, scratch):
 @kernel
 def write_columns(n, slides, t, scratch):
     """
-    Write the columns of J, (z_i x (t - p_i), z_i) or (z_i, 0), in place of points and axes.
+    Replace the joint axes of :func:`write_screws` by the columns of the Jacobian J at eight postures.
+
+    A column is (z_i x (t - p_i), z_i), or (z_i, 0) for a prismatic joint.
 
     :param n, slides: as for :func:`write_screws`.
-    :param t: origin of the tip.
-    :param scratch: (scratch_size(n),).
+    :param t: origin of the tip, in lanes.
+    :param scratch: (scratch_size(n),) points and axes in, columns of J out.
     """
     for i in range(n):
         point = load_three(scratch, LANES * ROWS * i)
@@ -134,10 +142,13 @@ def write_columns(n, slides, t, scratch):
 @inline_kernel
 def error_at(x, y, z, t, target):
     """
-    Return the error at the tip: vector to the origin of the target [m], and rotation axis times the sine of the angle.
+    Return the pose error of the tip at eight postures, as two vectors of lanes.
 
-    :param x, y, z, t: columns and origin of the tip.
-    :param target: (12,) pose of the tip: rotation row by row, then translation.
+    The first is the vector from the tip to the origin of the target [m]. The second is the axis of the missing
+    rotation, times the sine of its angle.
+
+    :param x, y, z, t: pose of the tip, from :func:`write_screws`.
+    :param target: (12,) target pose of the tip: rotation row by row, then translation.
     """
     turn = vectors.cross(x, (target[0], target[3], target[6]))
     turn = vectors.add(turn, vectors.cross(y, (target[1], target[4], target[7])))
@@ -213,7 +224,9 @@ def _solve(scratch, n):
 @kernel
 def polish(area, axes, points, home, n, held, target, scratch):
     """
-    Move eight candidates to solutions next to them, in place.
+    Move eight candidates towards solutions next to them by Newton steps, in place.
+
+    A candidate may not arrive, for example at a singular posture, so the caller must measure the results.
 
     :param area: (8 n or more,) joint angles, eight of each joint [rad].
     :param axes, points, home: the chain of n revolute joints.

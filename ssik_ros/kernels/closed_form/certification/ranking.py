@@ -32,9 +32,12 @@ def nearest_winding(value, wish):
 @inline_kernel
 def sensible_wish(wish, lower, upper):
     """
-    Return a wish moved to within 2 pi of the limits. The nearest winding stays the same, and no digits are lost.
+    Return a preferred angle, moved so near to the limits that computing the nearest winding loses no digits [rad].
 
-    :param wish: angle [rad], finite.
+    The result is within 2 pi of the limits, and within FARTHEST_WISH of zero. The winding inside the limits that is
+    nearest stays the same.
+
+    :param wish: preferred angle [rad], finite.
     :param lower, upper: limits; may be infinite.
     """
     least, most = max(lower - TWO_PI, -FARTHEST_WISH), min(upper + TWO_PI, FARTHEST_WISH)
@@ -44,7 +47,9 @@ def sensible_wish(wish, lower, upper):
 @inline_kernel
 def place_in_limits(value, lower, upper, wish):
     """
-    Return the winding of an angle inside closed limits that is nearest to a wish; NaN if none is inside.
+    Return the winding of an angle within the limits that is nearest to a preferred value [rad]; NaN if none is inside.
+
+    A winding that is outside by at most LIMIT_ROUNDING is moved onto the limit.
 
     :param value: the angle [rad].
     :param lower, upper: limits; may be infinite.
@@ -55,7 +60,11 @@ def place_in_limits(value, lower, upper, wish):
 
 @inline_kernel
 def _place_beside_limits(value, lower, upper, wish, near):
-    """Return the winding as :func:`place_in_limits`; a value up to ``near`` outside moves onto the limit, else NaN."""
+    """
+    Return the winding of an angle within the limits that is nearest to ``wish`` [rad]; NaN if none is inside.
+
+    A winding that is outside by at most ``near`` is moved onto the limit.
+    """
     best = nearest_winding(value, sensible_wish(wish, lower, upper))
     # Rounding has put such a value just outside: it belongs on the limit, not at another winding.
     if best > upper + near:
@@ -69,20 +78,26 @@ def _place_beside_limits(value, lower, upper, wish, near):
 
 @inline_kernel
 def _wrap(value, slides):
-    """Return an angle wrapped to (-pi, pi]; unless ``slides`` is True (a prismatic joint), whose value stays."""
+    """
+    Return a joint value: wrapped to (-pi, pi] for a revolute joint, unchanged for a prismatic joint.
+
+    :param slides: True for a prismatic joint.
+    """
     return value if slides else so3.wrap_to_pi(value)
 
 
 @kernel
 def place(q, n, slides, lower, upper, wishes, mode):
     """
-    Choose the winding of each joint of a solution, in place; return False if the limits exclude it.
+    Choose the winding of each joint of a solution, in place; return False if the limits exclude the solution.
 
-    :param q: (n,) the solution.
+    Values that are outside by at most LIMIT_ROUNDING are moved onto the limit.
+
+    :param q: (n,) the solution; it may be changed in part if False is returned.
     :param n: number of joints.
-    :param slides: bit mask of the prismatic joints, which keep their values.
+    :param slides: bit mask of the prismatic joints, which have no windings.
     :param lower, upper: (n,) limits.
-    :param wishes: (n,) preferred joint values.
+    :param wishes: (n,) preferred joint values: the nearest winding inside is chosen.
     :param mode: WITHIN_LIMITS; KEEP_ALL, which only wraps to (-pi, pi]; or WRAP_ONLY, which moves joints into their
         limits if possible. The last two return True for every solution.
     """
@@ -92,10 +107,11 @@ def place(q, n, slides, lower, upper, wishes, mode):
 @kernel
 def place_beside(q, n, slides, lower, upper, wishes, mode, near):
     """
-    Choose the windings like :func:`place`; values up to ``near`` outside their limits are moved onto them.
+    Choose the winding of each joint as :func:`place`, but accept values that are farther outside their limits.
 
     :param q, n, slides, lower, upper, wishes, mode: as for :func:`place`.
-    :param near: largest distance outside a limit [rad or m].
+    :param near: largest distance outside a limit of a value that is moved onto this limit [rad or m].
+    :returns: False if the limits exclude the solution.
     """
     if mode == KEEP_ALL:
         for i in range(n):

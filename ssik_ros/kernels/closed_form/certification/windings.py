@@ -35,7 +35,14 @@ TWO_PI = 2.0 * math.pi
 
 @inline_kernel
 def has_windings(lower, upper, slides):
-    """Return whether a joint with these limits has several windings for some angles; never if ``slides`` is True."""
+    """
+    Return whether a joint may take the same angle at several values within its limits.
+
+    It may if it is revolute and its finite limits are more than 2 pi apart.
+
+    :param lower, upper: limits [rad].
+    :param slides: True for a prismatic joint.
+    """
     is_long = upper - lower > TWO_PI + LIMIT_ROUNDING
     return math.isfinite(lower) and math.isfinite(upper) and is_long and not slides
 
@@ -51,9 +58,9 @@ def _range_of_windings(value, lower, upper):
 @kernel
 def count_windings(sizes, branches, lower, upper, slides):
     """
-    Write how many windings of each joint of each branch are within limits; 1 for a joint without windings.
+    Write for each joint of each branch at how many values within the limits it takes the same angle.
 
-    :param sizes: (b, n) out.
+    :param sizes: (b, n) out: at least 1, also for prismatic joints and joints without windings.
     :param branches: (b, n) joint values, within limits [rad or m].
     :param lower, upper: (n,) limits; may be infinite.
     :param slides: bit mask of the prismatic joints, see :mod:`chain`.
@@ -69,14 +76,16 @@ def count_windings(sizes, branches, lower, upper, slides):
 @kernel
 def write_windings(values, costs, sizes, branches, lower, upper, slides, seed, has_seed):
     """
-    Write the values of each joint, nearest to the seed first, and their distances from it.
+    Write the values that each joint of each branch may take, nearest to the seed first, and their distances from it.
 
     Without a seed the values nearest to zero come first and all distances are zero.
 
-    :param values, costs: (b, n, largest of ``sizes``) out: values [rad or m], and distances.
-    :param sizes: (b, n) from :func:`count_windings`.
+    :param values, costs: (b, n, largest of ``sizes``) out: values [rad or m], and distances from the seed; entries
+        from ``sizes`` on are not written.
+    :param sizes: (b, n) number of values of each joint, from :func:`count_windings`.
     :param branches, lower, upper, slides: as for :func:`count_windings`.
     :param seed: (n,) [rad or m].
+    :param has_seed: whether the seed is used.
     """
     for row in range(branches.shape[0]):
         for i in range(branches.shape[1]):
@@ -104,7 +113,7 @@ def write_windings(values, costs, sizes, branches, lower, upper, slides, seed, h
 @kernel
 def _distance(costs, places, metric):
     """
-    Return the distance of a combination from the seed, as :func:`ranking.distance` sums it.
+    Return the distance of a combination of windings from the seed: sum of squares, or largest difference of a joint.
 
     :param costs: (n, .) distances of each joint's windings from the seed, of one branch.
     :param places: (n,) index of the winding of each joint.
@@ -119,7 +128,15 @@ def _distance(costs, places, metric):
 
 @inline_kernel
 def _comes_first(keys, owners, codes, a, b):
-    """Return whether combination a is sorted before b: by distance (key), then branch (owner), then code."""
+    """
+    Return whether combination a of windings is sorted before combination b.
+
+    The smaller distance from the seed decides, then the earlier branch, then the smaller code.
+
+    :param keys, owners, codes: distance, branch and code of all combinations; a code numbers the windings of all
+        joints.
+    :param a, b: indices of both combinations.
+    """
     if keys[a] != keys[b]:
         return keys[a] < keys[b]
     if owners[a] != owners[b]:
@@ -130,9 +147,11 @@ def _comes_first(keys, owners, codes, a, b):
 @kernel
 def _push(heap, size, item, keys, owners, codes):
     """
-    Insert a combination into the heap (indices of combinations, best first), which has ``size`` entries before.
+    Insert a combination of windings into a binary heap, whose first entry is the best combination.
 
-    :param item: index of the combination in ``keys`` (distance), ``owners`` (branch) and ``codes`` (windings).
+    :param heap: indices of combinations; ``size`` entries are in use before.
+    :param item: index of the combination to insert.
+    :param keys, owners, codes: as for :func:`_comes_first`.
     """
     at = size
     while at > 0:
@@ -146,7 +165,12 @@ def _push(heap, size, item, keys, owners, codes):
 
 @kernel
 def _pop(heap, size, keys, owners, codes):
-    """Remove the best combination from the heap of ``size`` entries and return its index."""
+    """
+    Remove the best combination of windings from a binary heap, and return its index.
+
+    :param heap, size: the heap, and its number of entries before, at least one.
+    :param keys, owners, codes: as for :func:`_comes_first`.
+    """
     best, item, at = heap[0], heap[size - 1], 0
     while True:
         below = 2 * at + 1
@@ -180,9 +204,9 @@ def _read_places(places, code, sizes):
 @kernel
 def take_best(out, of_branch, values, costs, sizes, metric, heap, keys, owners, codes, places):
     """
-    Write the best combinations of all branches, best first.
+    Write the best combinations of windings over all branches, nearest to the seed first.
 
-    :param out: (k, n) out: joint values; k is at most the number of all combinations.
+    :param out: (k, n) out: joint values [rad or m]; k is at most the number of all combinations.
     :param of_branch: (k,) out: index of the branch of each combination.
     :param values, costs, sizes: from :func:`write_windings`.
     :param metric: SUM_OF_SQUARES or LARGEST_DIFFERENCE of :mod:`ranking`.
@@ -224,9 +248,9 @@ def take_best(out, of_branch, values, costs, sizes, metric, heap, keys, owners, 
 @kernel
 def measure_rows(errors, rows, axes, points, home, slides, target, scratch):
     """
-    Write the errors of each joint vector.
+    Write the pose errors of many postures.
 
-    :param errors: (k, 3) out: errors as from :func:`certify.measure`.
+    :param errors: (k, 3) out: position error [m], rotation error [rad], Frobenius norm of FK - T.
     :param rows: (k, n) joint values [rad or m].
     :param axes, points: (3 n,) directions of the joint axes and a point on each, all joints at zero.
     :param home: (12,) M, pose of the tip with all joints at zero: rotation row by row, then translation.

@@ -41,13 +41,15 @@ class."""
 @kernel
 def write_six(out_axes, out_points, axes, points, n, held, moved, is_reversed):
     """
-    Write the free joints, at most six, in the order of the class.
+    Write the axes and points of the joints that a closed form solves for: all but the held joint, at most six.
 
-    :param out_axes, out_points: (18,) out.
+    Joints after the held one are moved by it. For the reversed chain, the order is reversed and the axes are negative.
+
+    :param out_axes, out_points: (18,) out, in the order of the class.
     :param axes, points: (3 n,) directions of the joint axes and a point on each, all joints at zero.
     :param n: number of joints.
     :param held: index of the held joint, -1 if no joint is held.
-    :param moved: (12,) E of the held joint.
+    :param moved: (12,) motion E of the held joint; not read if no joint is held.
     :param is_reversed: True if the class fits the reversed chain.
     """
     row, last = 0, n - 1 if held < 0 else n - 2
@@ -67,7 +69,9 @@ def write_six(out_axes, out_points, axes, points, n, held, moved, is_reversed):
 @inline_kernel
 def free_slides(slides, n, held, is_reversed):
     """
-    Return a bit mask of the prismatic joints among the free joints, in the order of the class.
+    Return a bit mask of the prismatic joints among the free joints, which are all but the held joint.
+
+    Bit i belongs to free joint i in the order of the class.
 
     :param slides: bit mask of the prismatic joints of the chain.
     :param n: number of joints.
@@ -102,24 +106,23 @@ def write_candidates(
     scratch,
 ):
     """
-    Write the candidates of a chain of six joints, or of seven with one held; some classes accept fewer joints.
-
-    Return the number of candidates, and whether the pose hardly determines one of their angles. Then other postures may
-    exist.
+    Write the candidates that a closed form gives for one pose and one value of the held joint.
 
     :param out: (16, n) out: joint vectors in the order of the chain, not certified.
-    :param kind, case: class of the free joints.
+    :param kind, case: class of the free joints, such as SPHERICAL_WRIST, and its case, such as ``PARALLEL_23``.
     :param is_reversed: True if the class fits the reversed chain.
     :param axes, points: (3 n,) directions of the joint axes and a point on each, all joints at zero.
     :param n: 6, or 7 with a held joint; fewer for classes with prismatic joints.
     :param slides: bit mask of the prismatic joints. Free joints must be revolute in classes without prismatic joints.
     :param held: index of the held joint, -1 if no joint is held.
     :param value: value of the held joint [rad or m].
-    :param special: (6,) special points of the class in the chain at zero; ``behind`` (2,) says for each whether the
-        held joint moves it.
+    :param special: (6,) two special points of the class, such as the wrist centre, with all joints at zero.
+    :param behind: (2,) for each special point, whether the held joint moves it.
     :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
     :param offered: angle for a joint that a singular pose leaves free [rad].
     :param scratch: (SCRATCH,) scratch.
+    :returns: number of candidates; whether the pose hardly determines one of their angles, so that other postures may
+        exist.
     """
     own_axes, own_points = vector(scratch, AT_AXES, 18), vector(scratch, AT_POINTS, 18)
     own_special, rest = vector(scratch, AT_SPECIAL, 6), vector(scratch, AT_REST, OWN_SCRATCH)
@@ -170,7 +173,7 @@ def write_candidates(
 @kernel
 def put_in_order(out, count, n, held, value, is_reversed):
     """
-    Sort the free joints of each row into the order of the chain and insert the held joint, in place.
+    Turn rows of free joints, in place, into rows of the whole chain: restore the order and insert the held joint.
 
     :param out: (count or more, n) rows; the first columns have the values of the free joints.
     :param count: number of rows.

@@ -42,7 +42,7 @@ ROWS = 6
 @inline_kernel
 def area_size(n):
     """
-    Return the size of the area of eight candidates, in numbers.
+    Return how many numbers an area needs, the array in which eight candidates are measured at once.
 
     :param n: number of joints.
     """
@@ -52,9 +52,12 @@ def area_size(n):
 @inline_kernel
 def row_of(n, what):
     """
-    Return the offset of a row of an area, such as RESIDUAL; the row is counted after the rows of joint values.
+    Return the offset in an area of a row of eight numbers, one for each candidate.
+
+    The rows of the n joint values come before.
 
     :param n: number of joints.
+    :param what: POSITION, ROTATION or RESIDUAL (errors), DISTANCE from the seed, or the marks for duplicates.
     """
     return LANES * (n + what)
 
@@ -62,9 +65,9 @@ def row_of(n, what):
 @inline_kernel
 def read_candidates(area, rows, start, count, n):
     """
-    Write candidates into an area; the last candidate fills unused lanes.
+    Copy the joint values of up to eight candidates into an area, joint by joint; the last one fills unused lanes.
 
-    :param area: (area_size(n),).
+    :param area: (area_size(n),) out: eight numbers for each joint.
     :param rows: (., n) candidates.
     :param start: index of the first candidate to read.
     :param count: number of candidates, up to eight.
@@ -80,7 +83,10 @@ def _place_in_limits(value, lower, upper, wish):
     """
     Return the winding of ``value`` nearest to ``wish`` within limits, in each lane, and a mask of lanes that have one.
 
-    Values outside by at most FOLD_LIMIT_ROUNDING count as inside; returned values are moved onto the limits.
+    Values outside by at most FOLD_LIMIT_ROUNDING count as inside. Returned values are clipped to the limits.
+
+    :param value, wish: angles in eight lanes [rad].
+    :param lower, upper: limits of the joint; may be infinite.
     """
     # No if: whether another winding is needed differs from pose to pose.
     value = value + ranking.TWO_PI * lanes.floor((wish - value) * ranking.PER_RADIAN + 0.5)
@@ -100,7 +106,10 @@ def _place_in_limits(value, lower, upper, wish):
 @kernel
 def place(area, n, slides, lower, upper, seed, has_seed, mode):
     """
-    Choose the windings of eight candidates, in place; return the bits of the candidates that the limits exclude.
+    Choose the windings of eight candidates, in place; return a bit mask of the candidates outside the limits.
+
+    The mask is 0 unless ``mode`` is WITHIN_LIMITS. Joints outside by at most FOLD_LIMIT_ROUNDING are moved onto the
+    limit.
 
     :param area: (area_size(n),) joint values.
     :param slides: bit mask of the prismatic joints.
@@ -132,11 +141,11 @@ def place(area, n, slides, lower, upper, seed, has_seed, mode):
 @inline_kernel
 def turn_pose(h, o, s, c, x, y, t):
     """
-    Return x, y and t after a rotation about the line h through o: two directions and a point.
+    Return a frame after a rotation about a line: two of its directions x, y, and its origin t.
 
     :param h, o: unit direction and a point of the line.
     :param s, c: sine and cosine of the angle.
-    :param x, y, t: the directions and the point.
+    :param x, y, t: the directions and the origin before.
     """
     d = 1.0 - c
     dx, dy, dz = d * h[0], d * h[1], d * h[2]
@@ -155,7 +164,11 @@ def turn_pose(h, o, s, c, x, y, t):
 
 @inline_kernel
 def _squared_difference(v, array, start, step):
-    """Return |v - w|^2 for a vector w in an array, at ``start``, ``start + step`` and ``start + 2 step``."""
+    """
+    Return |v - w|^2, in each lane, for a vector w that is stored in an array.
+
+    :param start, step: offset of the first component of w, and distance to the next components.
+    """
     a, b, c = v[0] - array[start], v[1] - array[start + step], v[2] - array[start + 2 * step]
     return a * a + b * b + c * c
 
@@ -163,7 +176,10 @@ def _squared_difference(v, array, start, step):
 @kernel
 def measure(area, axes, points, home, n, slides, target, doubtful):
     """
-    Write the errors of eight candidates, and the marks that show duplicates.
+    Write position error [m], rotation error [rad] and Frobenius norm of FK - T of eight candidates into their area.
+
+    Two marks of each candidate are written, too. They are sums of sines and cosines that are nearly equal for
+    duplicates.
 
     :param area: (area_size(n),) joint values; all rows but DISTANCE are written.
     :param axes, points, home, slides: the chain, as for :func:`certify.evaluate`.
@@ -202,9 +218,11 @@ def measure(area, axes, points, home, n, slides, target, doubtful):
 @kernel
 def find_alike(area, n, count, same):
     """
-    Return the bits of the candidates that may be within ``same`` of another candidate in every joint.
+    Return a bit mask of the candidates that may be duplicates of another candidate, judged by their marks.
 
-    :param area: (area_size(n),), measured.
+    A candidate without a bit surely differs from all others by more than ``same`` in some joint.
+
+    :param area: (area_size(n),) after :func:`measure`.
     :param count: number of candidates, up to eight.
     :param same: largest difference of a joint [rad or m].
     """
@@ -246,12 +264,10 @@ def write_distances(area, seed, n, slides, lower, upper, metric):
 @kernel
 def order_few(keys, indices, count, scratch):
     """
-    Write the indices of up to eight keys in ascending order; equal keys keep their order.
-
-    Each key is compared with every other key, without a branch.
+    Write the indices that sort up to eight keys in ascending order; equal keys keep their order.
 
     :param keys: (8 or more,) numbers, of which ``count`` are read.
-    :param indices: (8 or more,) out.
+    :param indices: (8 or more,) out: the first ``count`` are the order.
     :param scratch: (8,) numbers.
     """
     place = lanes.places()

@@ -58,11 +58,11 @@ SCRATCH = 15
 @kernel
 def write_rotations(out, axes, count, image_of, offered):
     """
-    Write the angles of up to three axes whose product is a rotation R.
+    Write the angles about up to three axes whose rotations together make a rotation R.
 
     With fewer than three axes, R may not be reached exactly.
 
-    :param out: (2, 3) rows of angles.
+    :param out: (2, 3) out: a row of angles [rad] for each solution.
     :param axes: (., 3) unit axes in its first ``count`` rows.
     :param count: number of axes, 0 to 3.
     :param image_of: (12,) a transform whose rotation is R.
@@ -127,11 +127,11 @@ def solve(out, axes, points, slides, n, g, offered, scratch):
 @kernel
 def _write_row(out, row, axes, points, slides, n, g, turns, count):
     """
-    Write row ``row`` of ``out``: angles from the same row of ``turns``, and prismatic joints for these angles.
+    Write one candidate: the given angles of the revolute joints, and the lengths of the prismatic joints for them.
 
-    :param out: (2, n) candidates.
+    :param out, row: (2, n) candidates, and the row to write.
     :param axes, points, slides, n, g: as for :func:`solve`.
-    :param turns: (2, 3) angles of the ``count`` revolute joints.
+    :param turns: (2, 3) table whose row ``row`` has the angles of the ``count`` revolute joints.
     :param count: number of revolute joints.
     """
     x = triple(points, n - 1)

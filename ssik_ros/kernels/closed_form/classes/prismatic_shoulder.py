@@ -226,11 +226,15 @@ def turn_and_slide(out, k, b, g, m, v, c, zeros):
 @kernel
 def _level_slide(out, climb, a1, b1, d1, a2, b2, d2, size):
     """
-    Write four rows of columns s and u for a nearly vanishing ``climb`` = k.g; return 4.
+    Solve the two equations of :func:`turn_and_slide` for s and u, if the slide is nearly perpendicular to axis k.
 
-    :param out: (4, 3) out: column 0 is not written; s, the length of the slide; u, the angle about m.
+    Four rows are written: s, the length of the slide, and u, the angle about m.
+
+    :param out: (4, 3) out: columns 1 and 2 are s and u; column 0 is not written.
+    :param climb: k.g, which nearly vanishes.
     :param a1, b1, d1, a2, b2, d2: coefficients of the two equations in s and u, see the module.
     :param size: size of the lengths that give these coefficients.
+    :returns: 4, the number of rows.
     """
     rounds = 4 if abs(climb) > ZERO_COEFFICIENT else 1
     for row in range(4):
@@ -278,16 +282,17 @@ def _slide_outside(arm, slides, h1, o1, h2, o2, h3, o3, w, p, rows, zeros):
 @kernel
 def solve(out, axes, points, slides, n, special, g, offered, scratch):
     """
-    Write the candidates; return their number, and whether the pose hardly determines one of their angles.
+    Write the candidates of a chain with one or two prismatic joints among the first three and a wrist whose axes meet.
 
-    :param out: (8, n) candidates, not certified.
+    :param out: (8, n) out: candidates, not certified.
     :param axes, points: (3 n,) directions of the joint axes and a point on each, all joints at zero.
-    :param slides: which of the first three joints are prismatic, as the module lists them.
+    :param slides: bit mask of the prismatic joints among the first three, such as PRR.
     :param n: number of joints, 3 to 6.
     :param special: (3,) W, the centre of the wrist.
     :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
     :param offered: angle of the last joint for a straight wrist [rad].
     :param scratch: (SCRATCH,) numbers.
+    :returns: number of candidates, and whether the pose hardly determines one of their angles.
     """
     h1, h2, h3 = triple(axes, 0), triple(axes, 1), triple(axes, 2)
     o1, o2, o3 = triple(points, 0), triple(points, 1), triple(points, 2)
@@ -308,10 +313,11 @@ def solve(out, axes, points, slides, n, special, g, offered, scratch):
 @kernel
 def _write_wrists(out, arm, count, axes, slides, n, g, offered, scratch):
     """
-    Write the candidates of shoulder rows with their wrists; return their number, and whether a wrist is straight.
+    Write the candidates for given postures of the first three joints: each posture with all its wrists.
 
     :param out, axes, slides, n, g, offered, scratch: as for :func:`solve`.
     :param arm: (4, 3) values of the first three joints in its first ``count`` rows.
+    :returns: number of candidates, and whether a wrist is straight.
     """
     wrist, left = matrix(scratch, AT_WRIST, 2, 3), vector(scratch, AT_LEFT, 12)
     written, is_free = 0, False

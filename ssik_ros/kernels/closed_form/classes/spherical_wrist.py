@@ -134,18 +134,19 @@ def _arm_parallel_12(arm, h1, o1, h2, o2, h3, o3, w, p):
 @kernel
 def _arm_meeting(arm, alone, h, o, point, reach, outer, middle, a):
     """
-    Write four rows (q1, q2, q3) of an arm with two axes that meet in A into ``arm``.
+    Write four rows (q1, q2, q3) for an arm of which two neighbouring axes of the first three meet in a point A.
 
-    Return 4, and whether the pose hardly determines one of the angles. The axis h through o does not pass
-    through A; its joint has column ``alone`` of ``arm``.
+    The axis h that does not pass through A sets the distance of a point from A; the other two joints set its
+    direction.
 
     :param arm: (4, 3) out.
-    :param alone: 0 if this is axis 1, 2 if it is axis 3.
+    :param alone: column of the joint of axis h: 0 if this is axis 1, 2 if it is axis 3.
     :param h, o: this axis, and a point on it.
     :param point: point that this joint moves.
     :param reach: place relative to A to which the other two joints must move the point.
     :param outer, middle: axes of the other two joints; ``outer`` is at the end of the arm.
     :param a: the point A.
+    :returns: 4, and whether the pose hardly determines one of the angles.
     """
     outcome, q, other = sp3.solve(
         h, vectors.subtract(point, o), vectors.subtract(a, o), vectors.dot(reach, reach)

@@ -21,7 +21,13 @@ SCRATCH = 9 * lanes.HALF_LANES
 
 @inline_kernel
 def _store_angle(angles, joint, y, x):
-    """Write angle, sine and cosine of the vectors (x, y) of joint 0 to 2 in four lanes; return sine and cosine."""
+    """
+    Store the angle of the vector (x, y), with its sine and cosine, as the angle of one joint in four postures.
+
+    :param angles: (SCRATCH,) out: four lanes for each number.
+    :param joint: index of the joint, 0 to 2.
+    :returns: sine and cosine in four lanes.
+    """
     s, c = lane_angles.turned_by(y, x)
     lanes.store(angles, joint * lanes.HALF_LANES, lanes.arc_tangent(y, x))
     lanes.store(angles, (3 + joint) * lanes.HALF_LANES, s)
@@ -31,7 +37,11 @@ def _store_angle(angles, joint, y, x):
 
 @inline_kernel
 def _load_angle(angles, joint):
-    """Return sine and cosine of joint 0 to 2 in four lanes, one for each posture."""
+    """
+    Return sine and cosine of one joint in four postures, as lanes.
+
+    :param joint: index of the joint, 0 to 2.
+    """
     return (
         lanes.load_half(angles, (3 + joint) * lanes.HALF_LANES),
         lanes.load_half(angles, (6 + joint) * lanes.HALF_LANES),
@@ -41,10 +51,11 @@ def _load_angle(angles, joint):
 @kernel
 def write_arm_parallel_23(angles, axes, points, w, p):
     """
-    Write the first three angles of four postures that move W to p; axes 2 and 3 are parallel.
+    Write joints 1 to 3 of four postures that move the wrist centre W to p, for an arm whose axes 2 and 3 are parallel.
 
-    :param angles: (SCRATCH,) rows of four: the angles, their sines, their cosines.
-    :param axes, points: (18,) the chain; ``w`` is W and ``p`` is G W.
+    :param angles: (SCRATCH,) out: rows of four: the angles [rad], their sines, their cosines.
+    :param axes, points: (18,) directions of the six axes and a point on each, all joints at zero.
+    :param w, p: W with all joints at zero, and its target G W.
     :returns: whether the pose hardly determines joint 1, because W is on axis 1 or close to it.
     """
     h1, h2, h3 = triple(axes, 0), triple(axes, 1), triple(axes, 2)
@@ -79,9 +90,9 @@ def write_arm_parallel_23(angles, axes, points, w, p):
 @kernel
 def spread_arm(angles, arm, count):
     """
-    Write the first three angles of four postures.
+    Write given values of joints 1 to 3 of up to four postures into lanes, with their sines and cosines.
 
-    :param angles: (SCRATCH,) rows of four: the angles, their sines, their cosines.
+    :param angles: (SCRATCH,) out: rows of four: the angles, their sines, their cosines.
     :param arm: (4, 3) postures of the first three joints in its first ``count`` rows.
     """
     for k in range(3):
@@ -94,18 +105,26 @@ def spread_arm(angles, arm, count):
 
 @inline_kernel
 def undo(h1, s1, c1, h2, s2, c2, h3, s3, c3, v):
-    """Return v rotated back about h1, then h2, then h3: (R_1 R_2 R_3)^T v, from sines s and cosines c of the angles."""
+    """
+    Return a vector with the rotations of joints 1 to 3 undone: (R_1 R_2 R_3)^T v.
+
+    :param h1, h2, h3: unit axes.
+    :param s1, c1, s2, c2, s3, c3: sines and cosines of the angles.
+    :param v: the vector.
+    """
     return vectors.turn(h3, c3, -s3, vectors.turn(h2, c2, -s2, vectors.turn(h1, c1, -s1, v)))
 
 
 @kernel
 def write_wrists(out, angles, axes, g):
     """
-    Write eight candidates and return True; if a wrist is nearly straight, write nothing and return False.
+    Complete four postures of joints 1 to 3 by both wrists: write eight candidates and return True.
 
-    :param out: (8, 6) candidates.
-    :param angles: (SCRATCH,) their first three angles, with sines and cosines, in four lanes; overwritten.
-    :param axes: (18,) of the chain.
+    If a wrist is nearly straight, nothing is written, and the result is False.
+
+    :param out: (8, 6) out: candidates.
+    :param angles: (SCRATCH,) joints 1 to 3, with sines and cosines, in four lanes; overwritten.
+    :param axes: (18,) directions of the six axes, all joints at zero.
     :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
     """
     h1, h2, h3 = triple(axes, 0), triple(axes, 1), triple(axes, 2)

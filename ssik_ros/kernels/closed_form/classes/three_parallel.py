@@ -75,13 +75,14 @@ NEARLY_LINED_UP = 1e-3
 @kernel
 def _plane(out, row, first, h, oa, ob, oc, sb, sc, kv, ko, v):
     """
-    Write the two solutions of three parallel joints a, b, c that make the motion K, into two rows of ``out``.
+    Write the two solutions of three parallel joints a, b, c that together make a motion K, into two rows of ``out``.
 
-    :param out: (., 6) candidates; rows ``row`` and ``row + 1``, columns ``first`` to ``first + 2``.
+    :param out: (., 6) candidates; rows ``row`` and ``row + 1``, columns ``first`` to ``first + 2`` are written [rad].
     :param h, oa, ob, oc: common direction, and points of the axes.
-    :param sb, sc: signs of axes b and c against h.
-    :param kv: K's rotation applied to v, a unit vector perpendicular to h.
+    :param sb, sc: 1 if the direction of axis b or c is h, -1 if it is -h.
+    :param kv: K's rotation applied to v.
     :param ko: K applied to the point oc.
+    :param v: a unit vector perpendicular to h.
     """
     theta = angle_between(h, v, kv)
     reach = vectors.subtract(ko, oa)
@@ -99,15 +100,16 @@ def _plane(out, row, first, h, oa, ob, oc, sb, sc, kv, ko, v):
 @kernel
 def _solve_last(h6, p, q, offered, u, v, nearest, furthest):
     """
-    Return q6 with R(h6, q6) p = q; if p is parallel to h6, the angle nearest to the offered one within reach.
+    Return q6 [rad] with R(h6, q6) p = q, or a suitable value if p is parallel to h6, so that q6 is free.
 
-    Within reach: the parallel joints can make the distance |R(-h6, q6) u - v|.
+    A free q6 is the angle nearest to the offered one at which the parallel joints can reach the pose: they must make
+    the distance |R(-h6, q6) u - v|.
 
     :param h6: direction of axis 6.
     :param p, q: vectors.
     :param offered: preferred q6 [rad].
-    :param u: vector from a point of axis 6 to the point that joint c carries.
-    :param v: vector from the same point to the point on axis a.
+    :param u: vector from a point of axis 6 to the point that the last parallel joint carries.
+    :param v: vector from the same point to the point on the first parallel axis.
     :param nearest, furthest: least and largest possible square of the distance.
     """
     across = vectors.cross(h6, p)
@@ -125,7 +127,7 @@ def _solve_last(h6, p, q, offered, u, v, nearest, furthest):
 @kernel
 def _reach(h, arm, base):
     """
-    Return smallest and largest |R(h, t) arm - base|^2.
+    Return the smallest and the largest squared distance |R(h, t) arm - base|^2 over all angles t.
 
     :param h: unit axis.
     :param arm, base: vectors.
@@ -139,8 +141,12 @@ def _reach(h, arm, base):
 @kernel
 def _sharpen(h, h5, h6, image, q5, is_second):
     """
-    Return q5 without loss of digits if h is nearly parallel to axis 6.
+    Return q5 [rad], computed again without loss of digits if axis 6 is nearly parallel to the parallel axes.
 
+    Otherwise q5 is returned unchanged.
+
+    :param h: direction of the parallel axes.
+    :param h5, h6: directions of axes 5 and 6.
     :param image: R_1^T R_G h6, or another vector whose angle to h the vector R_5 h6 must make.
     :param is_second: True if q5 is the second of two solutions that rounding may have merged.
     """
@@ -163,7 +169,11 @@ def _is_lined_up(h, image):
 
 @kernel
 def _solve_234(out, axes, points, g, offered, scratch):
-    """Write the candidates with axes 2, 3, 4 parallel; arguments and results as for :func:`solve`."""
+    """
+    Write the candidates for axes 2, 3, 4 parallel, one by one; arguments are as for :func:`solve`.
+
+    :returns: number of candidates, and whether the pose hardly determines one of their angles.
+    """
     h1, h, h5, h6 = triple(axes, 0), triple(axes, 1), triple(axes, 4), triple(axes, 5)
     o1, o2, o3 = triple(points, 0), triple(points, 1), triple(points, 2)
     o4, o5, o6 = triple(points, 3), triple(points, 4), triple(points, 5)
@@ -225,9 +235,10 @@ def _solve_234(out, axes, points, g, offered, scratch):
 @kernel
 def _solve_123(out, axes, points, meeting, g, offered):
     """
-    Write the candidates with axes 1, 2, 3 parallel; axes 5 and 6 meet in ``meeting``. See :func:`solve` for the rest.
+    Write the candidates for axes 1, 2, 3 parallel; other arguments are as for :func:`solve`.
 
-    :returns: number of candidates, 8, and whether the pose hardly determines one of their angles.
+    :param meeting: point where axes 5 and 6 meet.
+    :returns: 8, the number of candidates, and whether the pose hardly determines one of their angles.
     """
     h, h4, h5, h6 = triple(axes, 0), triple(axes, 3), triple(axes, 4), triple(axes, 5)
     o1, o2, o3, o4 = triple(points, 0), triple(points, 1), triple(points, 2), triple(points, 3)

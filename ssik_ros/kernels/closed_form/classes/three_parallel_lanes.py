@@ -29,7 +29,13 @@ SCRATCH = 6 * lanes.HALF_LANES
 
 @inline_kernel
 def _store_angle(angles, place, angle, sine, cosine):
-    """Write the angle of joint 1 (``place`` 0) or joint 5 (``place`` 1) of four pairs, with its sine and cosine."""
+    """
+    Store one angle of four pairs (q1, q5), with its sine and cosine.
+
+    :param angles: (SCRATCH,) out.
+    :param place: 0 for joint 1, 1 for joint 5.
+    :param angle, sine, cosine: values in four lanes.
+    """
     lanes.store(angles, place * lanes.HALF_LANES, angle)
     lanes.store(angles, (2 + place) * lanes.HALF_LANES, sine)
     lanes.store(angles, (4 + place) * lanes.HALF_LANES, cosine)
@@ -38,11 +44,14 @@ def _store_angle(angles, place, angle, sine, cosine):
 @inline_kernel
 def _write_rank_one(angles, a, b, d):
     """
-    Write the pairs of angles of :func:`sp6.solve` for a matrix b of rank one; return whether one is hardly determined.
+    Write four pairs (q1, q5) that solve both outer equations, for an arm whose axes 5 and 6 meet.
 
-    :param angles: (SCRATCH,) rows of four: the angles, their sines, their cosines.
-    :param a, b: 2x2 matrices as tuples, row by row.
-    :param d: right-hand side.
+    One combination of the equations then contains joint 1 only.
+
+    :param angles: (SCRATCH,) out: rows of four: the angles [rad], their sines, their cosines.
+    :param a, b: coefficients of joints 1 and 5, 2x2 matrices as tuples, row by row; b has rank one.
+    :param d: right-hand sides.
+    :returns: whether one of the angles is hardly determined.
     """
     alone, (m1, m2, ma1, ma2, md) = sp6.split_rank_one(a, b, d)
     sine, cosine = lane_angles.of_component(
@@ -68,11 +77,12 @@ def _write_rank_one(angles, a, b, d):
 @kernel
 def write_outer(angles, axes, points, g):
     """
-    Write the angles of joints 1 and 5; return the number of pairs, up to four, and whether one is hardly determined.
+    Write the pairs of angles of joints 1 and 5, the outer joints, for which the parallel joints may reach the pose.
 
-    :param angles: (SCRATCH,) rows of four: the angles, their sines, their cosines.
+    :param angles: (SCRATCH,) out: rows of four: the angles [rad], their sines, their cosines.
     :param axes, points: (18,) directions of the six axes and a point on each, all joints at zero.
     :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
+    :returns: number of pairs, up to four; whether one of the angles is hardly determined.
     """
     h1, h, h5, h6 = triple(axes, 0), triple(axes, 1), triple(axes, 4), triple(axes, 5)
     o1, o5, o6 = triple(points, 0), triple(points, 4), triple(points, 5)
@@ -107,9 +117,11 @@ def write_outer(angles, axes, points, g):
 @kernel
 def write_inner(out, angles, axes, points, g):
     """
-    Write eight candidates; return False if one is nearly singular, because then they are unusable.
+    Write eight candidates from four pairs of joints 1 and 5; return False if they are unusable.
 
-    :param out: (8, 6) candidates.
+    They are unusable if the wrist of one of them is nearly singular: axis 6 nearly parallel to the parallel axes.
+
+    :param out: (8, 6) out: candidates.
     :param angles: (SCRATCH,) the angles of joints 1 and 5, with sines and cosines; overwritten.
     :param axes, points: (18,) directions of the six axes and a point on each, all joints at zero.
     :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
@@ -159,10 +171,15 @@ def write_inner(out, angles, axes, points, g):
 @inline_kernel
 def _elbows(h, o2, o3, o4, reach, whole):
     """
-    Return the three angles about the parallel axes, with both elbows of each pair in neighbouring lanes [rad].
+    Return the angles of the three parallel joints, for both elbows of four pairs of joints 1 and 5 [rad].
 
+    Both elbows of a pair are in neighbouring lanes.
+
+    :param h: common direction of the axes.
+    :param o2, o3, o4: points of the axes.
     :param reach: required vector from ``o2`` to the point of axis 4, in four lanes.
     :param whole: sum of the three angles, in four lanes [rad].
+    :returns: three angles, each in eight lanes.
     """
     arm, base = vectors.subtract(o4, o3), vectors.subtract(o2, o3)
     a, b, c = sp4.coefficients(base, h, arm)

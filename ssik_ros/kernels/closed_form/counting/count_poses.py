@@ -45,7 +45,12 @@ DOUBTFUL = -3
 
 @inline_kernel
 def _is_same_chain(reals, n):
-    """Return whether the plan certifies candidates on the chain that gives them, so that its class fits exactly."""
+    """
+    Return whether the arm fits its class exactly: the candidates come from the same chain on which they are certified.
+
+    :param reals: real numbers of the plan.
+    :param n: number of joints.
+    """
     is_same = True
     for i in range(6 * n):
         is_same = is_same and reals[i] == reals[at(plan_places.OWN_AXES, n) + i]
@@ -55,9 +60,11 @@ def _is_same_chain(reals, n):
 @inline_kernel
 def _counted_arm(ints, reals, scratch):
     """
-    Return a :class:`pose_lanes.CountedArm` for the kernels of a class; its arrays are views of the scratch.
+    Write the data of an arm for the counting kernels into the scratch; return views of them.
 
-    :param ints, reals: the plan of six joints.
+    :param ints, reals: integers and real numbers of the plan of six joints.
+    :param scratch: (AT_LIMITS + 6 LIMIT,) out.
+    :returns: a :class:`pose_lanes.CountedArm`.
     """
     n, is_reversed = ints[search.N], ints[search.REVERSED] != 0
     axes, points = vector(scratch, 0, 18), vector(scratch, AT_POINTS, 18)
@@ -89,7 +96,15 @@ def _counted_arm(ints, reals, scratch):
 
 @inline_kernel
 def _has_lanes(ints, reals, arm):
-    """Return whether a kernel can count eight poses of an arm at once: exactly of its class, without slides."""
+    """
+    Return whether a kernel can count the branches of eight poses of this arm at once.
+
+    The arm must fit its class exactly and have no prismatic joint. The class must be a spherical wrist with axes 2 and
+    3 parallel, or axes 2, 3 and 4 parallel with axes 5 and 6 meeting.
+
+    :param ints, reals: integers and real numbers of the plan.
+    :param arm: a :class:`pose_lanes.CountedArm`.
+    """
     if ints[search.SLIDES] != 0 or arm.size2 == 0.0 or not _is_same_chain(reals, 6):
         return False
     if ints[search.KIND] == candidates.SPHERICAL_WRIST:
@@ -104,14 +119,14 @@ def _has_lanes(ints, reals, arm):
 @inline_kernel
 def _count_eight(arm, kind, is_reversed, reals, area, affine):
     """
-    Write the numbers of branches of eight poses into ``area``; return the bits of the uncertain poses.
+    Write the numbers of branches of eight poses into ``area``; return the bits of the poses whose number is uncertain.
 
     :param arm: a :class:`pose_lanes.CountedArm`.
     :param kind: class of the arm, such as SPHERICAL_WRIST.
     :param is_reversed: True if the class fits the reversed chain.
     :param reals: the plan's real numbers.
     :param area: (POSES + LANES,) the poses, then their counts.
-    :param affine: bits of the poses whose last row is (0, 0, 0, 1).
+    :param affine: bits of the poses whose last row is (0, 0, 0, 1); others count as uncertain.
     """
     target = pose_lanes.load_poses(area)
     doubt = gates.not_in(pose_lanes.are_rigid(target)) | (~affine & EVERY)
@@ -129,12 +144,12 @@ def _count_eight(arm, kind, is_reversed, reals, area, affine):
 @kernel
 def count_many(counts, poses, ints, reals, samples, seed, options, rows, counters, work, scratch):
     """
-    Write the number of branches within limits of each pose; return the number of poses that were searched one by one.
+    Write the number of branches within limits of each pose; return how many poses had to be searched one by one.
 
-    The number is -1 if a pose is not a rigid transform, and DOUBTFUL if its search is in doubt. The arm must have six
-    joints, no held joint and no elimination.
+    The arm must have six joints, no held joint and no elimination.
 
-    :param counts: (m,) out.
+    :param counts: (m,) out: number of branches; -1 if the pose is not a rigid transform; DOUBTFUL (-3) if further
+        branches may exist.
     :param poses: (m, 4, 4) targets.
     :param ints, reals, samples, options: as for :func:`search.search`, with mode WITHIN_LIMITS and without a seed.
     :param seed: (n,) ignored.

@@ -46,9 +46,10 @@ edge."""
 @kernel
 def write_limits(table, lower, upper, n, is_reversed):
     """
-    Write the limits of joints in the form that :func:`within` reads.
+    Write a table of joint limits as cosines and sines, in the form that :func:`within` reads.
 
-    :param table: (LIMIT n,) out, joints in the order of the class.
+    :param table: (LIMIT n,) out: for each joint, in the order of the class, cosine and sine of the middle, cosine of
+        the half width, and width of the uncertain edge.
     :param lower, upper: (n,) limits of the chain [rad]; may be infinite.
     :param n: number of joints.
     :param is_reversed: True if the class fits the reversed chain.
@@ -85,7 +86,7 @@ def within(table, joint, s, c):
 @inline_kernel
 def component(r2, d, size2):
     """
-    Return (open, certain, x) for the two angles t with a cos t + b sin t = d.
+    Decide whether a cos t + b sin t = d has two angles t, and prepare them.
 
     :param r2: a^2 + b^2 in each lane.
     :param d: right side in each lane.
@@ -103,9 +104,9 @@ def component(r2, d, size2):
 @inline_kernel
 def angle(y, x, inverse):
     """
-    Return sine and cosine of the angle of a vector (x, y) whose length is known up to rounding.
+    Return (sine, cosine) of the angle from the x axis to the vector (x, y), in each lane.
 
-    :param inverse: inverse of the length.
+    :param inverse: inverse of the vector's length, which is known up to rounding.
     """
     s, c = y * inverse, x * inverse
     # A Newton step for 1 / sqrt squares the rounding error of the length.

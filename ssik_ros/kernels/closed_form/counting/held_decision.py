@@ -83,7 +83,9 @@ def scratch_size(most):
 @kernel
 def probe(run, values, count, places, ranges, scratch):
     """
-    Return the number of branches within limits at several values of the held joint; certification is not run.
+    Return how many branches are within limits and reach the pose, summed over several values of the held joint.
+
+    Candidates are measured but not improved by Newton steps.
 
     :param run: a :class:`search.BranchRun`, after :func:`search.begin`.
     :param values: (8,) values of the held joint [rad]; the first ``count`` are read.
@@ -115,12 +117,14 @@ def probe(run, values, count, places, ranges, scratch):
 @kernel
 def _scan(run, spread, values, places, ranges, scratch):
     """
-    Test two batches of eight values of the held joint, spread over its range, and stop after the first success.
+    Look for a posture within limits at sixteen values of the held joint, spread over its range.
+
+    The values are tested in two batches of eight. The second batch is left out if the first one has a posture.
 
     :param run, places, ranges, scratch: as for :func:`probe`.
     :param spread: (SPREAD,) settings with the range.
     :param values: (8,) scratch.
-    :returns: number of branches within limits in that batch; 0 if both batches have none.
+    :returns: number of branches within limits in the first successful batch; 0 if both batches have none.
     """
     step = (spread[HIGH] - spread[LOW]) / (2 * LANES)
     for part in range(2):
@@ -136,13 +140,14 @@ def _scan(run, spread, values, places, ranges, scratch):
 @kernel
 def _begin_cells(queue, spread, arm):
     """
-    Write the first cells into the queue, grouped by arm posture; return their number.
+    Write the first cells, which cover the range of the held joint for every arm posture, into the queue.
 
     If the chain does not fit the class exactly, each wrist has its own cells.
 
     :param queue: (CELL most,) out: CELL numbers for each cell.
     :param spread: (SPREAD,) settings with the range of the held joint.
     :param arm: a :class:`held_ranges.HeldArm`.
+    :returns: number of cells.
     """
     drift, is_split = arm.numbers[hr.DRIFT], arm.numbers[hr.SPLIT] != 0.0
     low, high, count = spread[LOW] - spread[BEYOND], spread[HIGH] + spread[BEYOND], 0
@@ -167,9 +172,11 @@ def _begin_cells(queue, spread, arm):
 @kernel
 def _take(items, queue, first, count):
     """
-    Write eight cells of the queue, from cell ``first`` on, into ``items``, one in each lane.
+    Copy up to eight cells from the queue into ``items``, one in each lane.
 
     :param items: (ITEMS,) out, laid out as :class:`held_ranges.Cells`.
+    :param queue: table of cells.
+    :param first: index of the first cell to copy.
     :param count: number of cells, at most eight; the last one fills unused lanes.
     """
     for lane in range(LANES):
@@ -188,7 +195,13 @@ def _take(items, queue, first, count):
 
 @inline_kernel
 def _joint_of(out, joint, is_second):
-    """Return centre and radius of joint 0 to 5 in eight cells [rad]; mask ``is_second`` selects the second wrist."""
+    """
+    Return the range of a joint in eight cells, as (centre, radius) [rad].
+
+    :param out: (RANGES,) ranges of the joints, from :func:`held_ranges.bound`.
+    :param joint: index of the joint in the class, 0 to 5.
+    :param is_second: mask of the lanes whose second wrist is meant; others read the first wrist.
+    """
     row, other = joint * LANES, (13 + joint) * LANES
     centre = lanes.select(is_second, lanes.load(out, other), lanes.load(out, row))
     row, other = row + 6 * LANES, other + 6 * LANES
@@ -199,9 +212,10 @@ def _joint_of(out, joint, is_second):
 @inline_kernel
 def _drift_of_arm(out, arm, is_second):
     """
-    Return the part of the drift of W that joints 1 to 3 cause: a vector in eight lanes, and the radius of its error.
+    Return the part of the wrist centre's drift that the axes of joints 1 to 3 cause, and a bound on its error.
 
-    The drift of the wrist centre W is its place on the nearest chain minus its place on the true chain.
+    The drift is the place of the wrist centre W on the nearest chain of the class minus its place on the true chain, a
+    vector in units of the arm.
 
     :param out: (RANGES,) ranges of the joints.
     :param arm: a :class:`held_ranges.HeldArm`.
@@ -224,9 +238,10 @@ def _drift_of_arm(out, arm, is_second):
 @inline_kernel
 def _drift_of_wrist(out, arm, is_second):
     """
-    Return the part of the drift of W that joints 4 to 6 cause, in the last body's frame, and the radius of its error.
+    Return the part of the wrist centre's drift that the axes of joints 4 to 6 cause, and a bound on its error.
 
-    The drift of the wrist centre W is its place on the nearest chain minus its place on the true chain.
+    The drift is the place of the wrist centre W on the nearest chain of the class minus its place on the true chain, a
+    vector in units of the arm. It is given in the frame of the last body.
 
     :param out: (RANGES,) ranges of the joints.
     :param arm: a :class:`held_ranges.HeldArm`.
@@ -247,7 +262,14 @@ def _drift_of_wrist(out, arm, is_second):
 
 @inline_kernel
 def _lifted(arm, pose, own):
-    """Return a vector of the last body, given in its frame, as the target turns it with the held joint at zero."""
+    """
+    Return a vector that is fixed to the last body, in the base frame, if the body is at the target.
+
+    The held joint is at zero.
+
+    :param arm, pose: a :class:`held_ranges.HeldArm` and the target, a :class:`held_ranges.Pose`.
+    :param own: the vector in the frame of the last body.
+    """
     x = vectors.scale(vectors.dot(triple(arm.vectors, hr.X6), own), pose.x)
     y = vectors.scale(vectors.dot(triple(arm.vectors, hr.Y6), own), pose.y)
     z = vectors.cross(pose.x, pose.y)
@@ -258,10 +280,12 @@ def _lifted(arm, pose, own):
 @inline_kernel
 def _write_drift(items, out, arm, pose):
     """
-    Write the drift of the wrist centre W, nearest chain minus true chain, and its radius into ``items``.
+    Bound the drift of the wrist centre W by the ranges of the joints, and write it into the cells.
 
-    Lanes change only if the ranges of the joints give a smaller radius than before.
+    The drift is the place of W on the nearest chain of the class minus its place on the true chain. A lane changes
+    only if the radius, the bound on the drift's error, gets smaller.
 
+    :param items: (ITEMS,) eight cells; rows SHIFT, LIFT and BALL are written.
     :param out: (RANGES,) ranges of the joints.
     :param arm, pose: a :class:`held_ranges.HeldArm` and the target, a :class:`held_ranges.Pose`.
     """
@@ -283,10 +307,11 @@ def _write_drift(items, out, arm, pose):
 @inline_kernel
 def _write_lift(items, arm, pose):
     """
-    Write the drift of the wrist centre W into ``items``, where only the offset of axis 6 causes it.
+    Write the drift of the wrist centre W into the cells, for an arm of which only axis 6 misses W.
 
-    It follows from the range of joint 6 in ``items``.
+    The drift then depends on joint 6 only, and follows from the range of joint 6 in the cells.
 
+    :param items: (ITEMS,) eight cells; rows LIFT and BALL are written.
     :param arm, pose: a :class:`held_ranges.HeldArm` and the target, a :class:`held_ranges.Pose`.
     """
     sine, cosine = lanes.sine_cosine(lanes.load(items, hr.LAST * LANES))
@@ -302,10 +327,11 @@ def _write_lift(items, arm, pose):
 @inline_kernel
 def _cut_last(items, out):
     """
-    Narrow the range of joint 6 in ``items`` to its range in each branch, in place; return the bits of empty lanes.
+    Narrow the range of joint 6 in each cell to its computed range, in place.
 
-    :param items: (ITEMS,) eight cells.
+    :param items: (ITEMS,) eight cells; row LAST and the next are written.
     :param out: (RANGES,) ranges of the joints.
+    :returns: bits of the cells in which no value of joint 6 is left.
     """
     is_second = lanes.load(items, hr.WRIST * LANES) > 0.5
     centre, radius = _joint_of(out, 5, is_second)
@@ -326,11 +352,12 @@ def _cut_last(items, out):
 @kernel
 def _examine(out, arm, pose, items):
     """
-    Write joint ranges of eight cells into ``out``; return the bits of cells that may have a posture within limits.
+    Bound the joints of eight cells, and return which cells may contain a posture within limits.
 
-    There are two masks, for the first and for the second wrist. The drift of W in ``items`` may be narrowed.
-
+    :param out: (RANGES,) out: ranges of the joints, see :func:`held_ranges.bound`.
     :param arm, pose: a :class:`held_ranges.HeldArm` and the target, a :class:`held_ranges.Pose`.
+    :param items: (ITEMS,) eight cells; their drift of W and range of joint 6 may be narrowed.
+    :returns: bits of these cells for the first wrist, and for the second wrist.
     """
     is_split = arm.numbers[hr.SPLIT] != 0.0
     if is_split:
@@ -355,13 +382,16 @@ def _examine(out, arm, pose, items):
 @kernel
 def _choose_values(values, items, out, spread, first, second, count):
     """
-    Write the different middles of cells at which all joints may be within limits; return their number.
+    Write values of the held joint to try: the middles of cells at which all joints may be within limits.
+
+    Equal values are written once.
 
     :param values: (8,) out: values of the held joint [rad], moved into its range.
     :param items, out: cells, and the ranges of their joints.
     :param spread: (SPREAD,) settings with the range.
     :param first, second: bits of the cells that may have a posture, for each wrist.
     :param count: number of cells.
+    :returns: number of values.
     """
     inside = lanes.bits_of(lanes.load(out, hr.MARGIN * LANES) >= 0.0) & first
     inside |= lanes.bits_of(lanes.load(out, (13 + hr.MARGIN) * LANES) >= 0.0) & second
@@ -382,13 +412,15 @@ def _choose_values(values, items, out, spread, first, second, count):
 @kernel
 def _divide(queue, size, most, items, start, bits, is_split):
     """
-    Append both halves of a cell; return the new number of cells, most + 1 if they do not fit or the cell is too narrow.
+    Append both halves of a cell to the queue; return the new number of cells.
+
+    The result is most + 1 if the queue is full or the cell is too narrow to be divided.
 
     :param queue: table of ``size`` cells.
     :param most: largest number of cells.
     :param items: eight cells with their drift and range of joint 6.
-    :param start: index of the cell in the queue, and its lane in ``items``.
-    :param bits: bits of the remaining wrists.
+    :param start: pair: index of the cell in the queue, and its lane in ``items``.
+    :param bits: bits of the wrists that may still have a posture, 1 to 3.
     :param is_split: True if the range of joint 6 may be divided instead of the cell.
     """
     at, lane, place = CELL * start[0], start[1], CELL * size
@@ -416,10 +448,12 @@ def _divide(queue, size, most, items, start, bits, is_split):
 @kernel
 def _divide_all(queue, size, most, items, head, first, second, count, is_split):
     """
-    Append both halves of the cells that may have a posture; return the new number of cells, most + 1 if one is lost.
+    Append both halves of all cells that may have a posture to the queue; return the new number of cells.
+
+    The result is most + 1 if a cell cannot be divided, because the queue is full or the cell is too narrow.
 
     :param queue, size, most, items, is_split: as for :func:`_divide`.
-    :param head: index of the first of these cells in the queue.
+    :param head: index in the queue of the first cell in ``items``.
     :param first, second: bits of the cells that may have a posture, for each wrist.
     :param count: number of cells in ``items``.
     """
@@ -436,12 +470,14 @@ def _divide_all(queue, size, most, items, head, first, second, count, is_split):
 @kernel
 def _decide(run, arm, pose, spread, scratch):
     """
-    Return the status of a pose, the number of branches in the batch that has any, and the number of examined cells.
+    Decide whether one pose is reached within limits.
 
     :param run: a :class:`search.BranchRun`, after :func:`search.begin`.
     :param arm, pose: a :class:`held_ranges.HeldArm` and the target, a :class:`held_ranges.Pose`.
     :param spread: (SPREAD,) settings.
     :param scratch: (scratch_size(most),) scratch.
+    :returns: REACHED, PROVED (no posture exists) or UNDECIDED; number of branches in the batch of values that found
+        any, else 0; number of examined cells.
     """
     most, n = int(spread[CELL_COUNT]), 7
     items, out = vector(scratch, 0, hr.ITEMS), vector(scratch, hr.ITEMS, hr.RANGES)
@@ -497,15 +533,15 @@ def decide_many(
     scratch,
 ):
     """
-    Write the status of each pose: REACHED, PROVED to be out of reach, UNDECIDED, or NOT_RIGID.
+    Write for each pose whether it is reached within limits.
 
-    The four arrays after the seed are the fields of :class:`held_ranges.HeldArm`.
-
-    :param status: (m,) out.
-    :param branches: (m,) out: branches within limits in the batch of values of the held joint that found any.
+    :param status: (m,) out: REACHED (a posture was found), PROVED (none exists), UNDECIDED, or NOT_RIGID (-1).
+    :param branches: (m,) out: branches within limits in the batch of values of the held joint that found any, else 0.
     :param tried: (m,) out: number of examined cells of the held joint.
     :param poses: (m, 4, 4) targets.
     :param ints, reals, options, seed: as for :func:`search.search`; the seed is ignored.
+    :param held, numbers, limits, beside: fields of the arm's :class:`held_ranges.HeldArm`; ``held`` is its
+        ``vectors``.
     :param spread: (SPREAD,) settings, such as LOW.
     :param counters, work: scratch of one search.
     :param scratch: (scratch_size(most),) scratch.

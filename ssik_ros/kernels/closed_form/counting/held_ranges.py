@@ -95,7 +95,11 @@ ITEMS = 14 * LANES
 
 
 class HeldArm(NamedTuple):
-    """Constants of the six joints in the order of their class, and of the held joint."""
+    """
+    Constants of an arm for the bounds: its held joint, and the other six joints in the order of their class.
+
+    Lengths are in units of the arm's size.
+    """
 
     vectors: np.ndarray
     """(3 VECTORS,)."""
@@ -108,7 +112,7 @@ class HeldArm(NamedTuple):
 
 
 class Pose(NamedTuple):
-    """Target with the held joint at zero."""
+    """The target pose of the six free joints with the held joint at zero, as three vectors in the base frame."""
 
     arm: tuple[float, float, float]
     """W relative to a point on the axis of the held joint."""
@@ -118,7 +122,11 @@ class Pose(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Eight cells of the held joint (middle and half width [rad]), each with a branch of the first three joints."""
+    """
+    Eight cells to bound, one in each lane: a range of the held joint, and a branch of the first three joints.
+
+    ``middle`` and ``half`` are middle and half width of the range [rad].
+    """
 
     middle: float
     half: float
@@ -134,7 +142,12 @@ class Cells(NamedTuple):
 
 
 class Target(NamedTuple):
-    """The pose seen from joint 1. Angles have centre and radius; sides of triangles have cosine, sine and radius."""
+    """
+    Ranges that the target allows while the held joint moves through a cell, seen from A, where axes 1 and 2 meet.
+
+    W is the centre of the wrist. Angles are (centre, radius) [rad]; sides of spherical triangles are (cosine, sine,
+    radius).
+    """
 
     shortest: float
     longest: float
@@ -153,7 +166,11 @@ class Target(NamedTuple):
 
 
 class Elbow(NamedTuple):
-    """The line from A to W as joint 3 positions it. Angles, also of joint 3 (``joint``), have centre and radius."""
+    """
+    Ranges of the line from A, where axes 1 and 2 meet, to the wrist centre W, as joint 3 positions it.
+
+    ``joint`` is the range of joint 3. Angles are (centre, radius) [rad]; sides are (cosine, sine, radius).
+    """
 
     joint: tuple[float, float]
     low: float
@@ -170,7 +187,11 @@ class Elbow(NamedTuple):
 
 
 class Shoulder(NamedTuple):
-    """Spherical triangle of axis 1, axis 2 and the line from A to W."""
+    """
+    Ranges from the spherical triangle of axis 1, axis 2 and the line from A to W, as (centre, radius) [rad].
+
+    ``joint1`` and ``joint2`` are the ranges of joints 1 and 2.
+    """
 
     joint1: tuple[float, float]
     joint2: tuple[float, float]
@@ -179,7 +200,11 @@ class Shoulder(NamedTuple):
 
 
 class Wrist(NamedTuple):
-    """Centres and radii of the angles of the spherical triangle of axis 4, axis 6 and the line from axis A to the wrist W."""
+    """
+    Ranges from the spherical triangle of axis 4, axis 6 and the line from A to the wrist centre W.
+
+    All are (centre, radius) [rad]; ``at4`` and ``at6`` are the triangle's angles at axis 4 and at axis 6.
+    """
 
     bend: tuple[float, float]
     """Angle of joint 5, relative to its phase."""
@@ -190,7 +215,7 @@ class Wrist(NamedTuple):
 @inline_kernel
 def make_pose(arm, target):
     """
-    Return the target with the held joint at zero, as a :class:`Pose`.
+    Return the target pose, with the held joint at zero, as a :class:`Pose`.
 
     :param arm: a :class:`HeldArm`.
     :param target: (12,) G of the seven joints, or its inverse for a reversed class, in units of the arm.
@@ -210,7 +235,7 @@ def _length(v):
 
 @inline_kernel
 def _inverse(value):
-    """Return the inverse of a value that is not negative; 1e300 for zero."""
+    """Return 1 / ``value`` in each lane for values that are not negative; 1e300 in place of infinity for zero."""
     return lanes.select(value > 1e-300, 1.0, lanes.spread(1e300)) / lanes.select(
         value > 1e-300, value, 1.0
     )
@@ -225,7 +250,7 @@ def _arc_cosine(x):
 @inline_kernel
 def _between_cosines(low, high):
     """
-    Return centre and radius of the angles in [0, pi] whose cosine is from ``low`` to ``high``.
+    Return the range of angles in [0, pi] whose cosine is from ``low`` to ``high``, as (centre, radius) [rad].
 
     The second result is a mask of lanes with no such angle. The range is widened by INTERVAL_ROUNDING.
     """
@@ -286,14 +311,14 @@ def _azimuth_of_cone(radius, sine):
 @inline_kernel
 def _turning(axis_x, axis_y, way, slope, width, rest):
     """
-    Return centre and radius of the angle of a moving vector in the plane of two axes, from x towards y [rad].
+    Bound the direction of a moving vector, seen in the plane of two axes, while a parameter moves through a range.
 
-    The radius is pi if the vector may vanish in this plane.
-
-    :param axis_x, axis_y: the two axes.
+    :param axis_x, axis_y: the two axes, perpendicular unit vectors.
     :param way, slope: the vector and its derivative at the middle of the parameter's range.
     :param width: half the width of the parameter's range.
-    :param rest: bound on the distance of the vector from its tangent.
+    :param rest: bound on the vector's distance from its first-order prediction.
+    :returns: centre and radius of the angle from x towards y [rad]; the radius is pi if the vector may vanish in the
+        plane.
     """
     x, y = vectors.dot(axis_x, way), vectors.dot(axis_y, way)
     slope_x, slope_y = vectors.dot(axis_x, slope), vectors.dot(axis_y, slope)
@@ -309,8 +334,9 @@ def _turning(axis_x, axis_y, way, slope, width, rest):
 @inline_kernel
 def _dihedral(way, square, size, a, b):
     """
-    Return the angle about vector ``way`` from the half plane with a to the half plane with b, in each lane [rad].
+    Return the angle about vector ``way`` from vector a to vector b, both projected onto the plane across it [rad].
 
+    :param way: the vector, in lanes.
     :param square, size: squared length and length of ``way``.
     """
     y = size * vectors.dot(way, vectors.cross(a, b))
@@ -321,7 +347,11 @@ def _dihedral(way, square, size, a, b):
 
 @inline_kernel
 def _see_target(arm, pose, cells):
-    """Return the :class:`Target`: ranges of the pose seen from joint 1 while the held joint moves through its cells."""
+    """
+    Return the :class:`Target` of eight cells: ranges of distance and angles of W seen from A, and of axis 6.
+
+    A is the point where axes 1 and 2 meet, W the centre of the wrist. The held joint moves through each cell.
+    """
     known, numbers = arm.vectors, arm.numbers
     u, h1 = triple(known, U), triple(known, H1)
     sine, cosine = lanes.sine_cosine(numbers[SIGN] * cells.middle)
@@ -370,7 +400,13 @@ def _see_target(arm, pose, cells):
 
 @inline_kernel
 def _bend_elbow(arm, cells, shortest, longest):
-    """Return the :class:`Elbow` for distances of W from A between two bounds, and a mask of lanes out of reach."""
+    """
+    Bound joint 3, which sets the distance between A and the wrist centre W, for a range of this distance.
+
+    :param arm, cells: a :class:`HeldArm`, and eight :class:`Cells`.
+    :param shortest, longest: least and largest distance, in units of the arm.
+    :returns: the :class:`Elbow`, and a mask of the lanes in which joint 3 cannot make any such distance.
+    """
     known, numbers = arm.vectors, arm.numbers
     h2, h3, h4 = triple(known, H2), triple(known, H3), triple(known, H4)
     inverse = 1.0 / numbers[TWO_R]
@@ -416,9 +452,12 @@ def _bend_elbow(arm, cells, shortest, longest):
 @inline_kernel
 def _angle_of_triangle(low, high, least, most):
     """
-    Return centre and radius of an angle with cosine x / y, and a mask of lanes without such an angle.
+    Return the range of the angle whose cosine is x / y, as (centre, radius) [rad].
 
-    x is from ``low`` to ``high``, y, which is positive, from ``least`` to ``most``.
+    The second result is a mask of lanes without such an angle.
+
+    :param low, high: range of x.
+    :param least, most: range of y, which is positive.
     """
     low, high = _quotient(low, high, least, most)
     return _between_cosines(low, high)
@@ -426,7 +465,12 @@ def _angle_of_triangle(low, high, least, most):
 
 @inline_kernel
 def _place_shoulder(arm, cells, target, elbow):
-    """Return ranges of joints 1 and 2 as a :class:`Shoulder`, and a mask of lanes where its triangle does not exist."""
+    """
+    Bound joints 1 and 2, which turn the line from A to W onto the target's line.
+
+    :param arm, cells, target, elbow: data of eight cells.
+    :returns: the :class:`Shoulder`, and a mask of the lanes in which no angles exist.
+    """
     c, s = arm.numbers[C12], arm.numbers[S12]
     size = abs(c)
     least_a, most_a = _sines(target.low, target.high)
@@ -455,9 +499,10 @@ def _place_shoulder(arm, cells, target, elbow):
 @inline_kernel
 def _bend_wrist(arm, target, elbow, roll):
     """
-    Return the :class:`Wrist`, and a mask of lanes where joint 5 cannot form its triangle.
+    Bound the angle between axes 4 and 6, and so joint 5.
 
     :param roll: centre and radius of the angle about the line from A to W, from axis 6 to axis 4.
+    :returns: the :class:`Wrist`, and a mask of the lanes in which joint 5 cannot make this angle.
     """
     c6, s6, cone6 = target.side
     c4, s4, cone4 = elbow.side
@@ -483,7 +528,11 @@ def _bend_wrist(arm, target, elbow, roll):
 
 @inline_kernel
 def _place_wrist(arm, target, elbow, wrist, side):
-    """Return (centre, radius) of joints 4, 5 and 6 [rad]; ``side`` is 1 or -1, the sign of the wrist's bend."""
+    """
+    Return the ranges of joints 4, 5 and 6 of one wrist, each as (centre, radius) [rad].
+
+    :param side: 1 for the first wrist, -1 for the second; sign of the angle of joint 5.
+    """
     known, numbers = arm.vectors, arm.numbers
     h4, h5, h6 = triple(known, H4), triple(known, H5), triple(known, H6)
     bend, width = wrist.bend
@@ -506,11 +555,13 @@ def _place_wrist(arm, target, elbow, wrist, side):
 @inline_kernel
 def _inside(limits, joint, place):
     """
-    Return the margin of a joint's centre to its limits, infinite without limits, and a mask of lanes wholly outside.
+    Compare the range of a joint with its limits, in eight lanes.
 
     :param limits: (12,) middles, then half widths of the ranges.
     :param joint: index of the joint, 0 to 5.
     :param place: centre and radius of the joint [rad].
+    :returns: distance of the centre from the nearer limit [rad], negative outside, infinite without limits; mask of
+        lanes in which the whole range is outside.
     """
     half = limits[6 + joint]
     if not half < math.pi:
@@ -523,7 +574,11 @@ def _inside(limits, joint, place):
 
 @inline_kernel
 def _store(out, row, place):
-    """Write centre and radius of a joint into rows ``row`` and ``row + 6`` of ``out``."""
+    """
+    Write centre and radius of a joint in eight lanes into rows ``row`` and ``row + 6`` of ``out``.
+
+    :param place: (centre, radius) [rad].
+    """
     lanes.store(out, row * LANES, place[0])
     lanes.store(out, (row + 6) * LANES, place[1])
 
@@ -555,13 +610,14 @@ def _load(items):
 @kernel
 def bound(out, arm, pose, items):
     """
-    Write the ranges of the joints for both wrists; return the bits of the lanes that may have a posture within limits.
+    Write the ranges of all six joints in eight cells, for both wrists, and return which cells may have a posture.
 
-    :param out: (RANGES,) out: for each wrist six centres, six radii and the least margin of the centres.
+    :param out: (RANGES,) out: for each wrist six centres, six radii [rad] and the least margin of the centres to the
+        limits, eight lanes each. It is incomplete if all cells are excluded.
     :param arm: a :class:`HeldArm`.
     :param pose: :class:`Pose`.
     :param items: (ITEMS,) eight :class:`Cells`.
-    :returns: bits for the first wrist, bits for the second wrist.
+    :returns: bits of the cells that may have a posture within limits, for the first wrist and for the second wrist.
     """
     cells = _load(items)
     target = _see_target(arm, pose, cells)

@@ -16,7 +16,7 @@ POSES = 12 * lanes.LANES
 
 
 class CountedArm(NamedTuple):
-    """Six joints in the order of their class, with limits."""
+    """Constants of an arm of six joints for the counting kernels, in the order of its class."""
 
     axes: np.ndarray
     """(18,) unit directions."""
@@ -32,13 +32,17 @@ class CountedArm(NamedTuple):
 
 @inline_kernel
 def at_zero():
-    """Return the value of lanes with zero in each lane."""
+    """Return lanes that are all zero."""
     return lanes.spread(0.0)
 
 
 @inline_kernel
 def columns_of(g):
-    """Return the first two columns of the rotations of poses g in lanes, as two vectors."""
+    """
+    Return the first two columns of the rotations of eight poses, as two vectors of lanes.
+
+    :param g: poses in eight lanes, see :func:`load_poses`.
+    """
     return (g[0], g[3], g[6]), (g[1], g[4], g[7])
 
 
@@ -73,7 +77,11 @@ def gather(area, poses, start, count):
 
 @inline_kernel
 def load_poses(area):
-    """Return eight poses from an area: nine numbers of the rotation row by row, then three of the translation."""
+    """
+    Return eight poses as a tuple of twelve lanes: nine of the rotation row by row, then three of the translation.
+
+    :param area: (POSES,) from :func:`gather`.
+    """
     n = lanes.LANES
     return (
         lanes.load(area, 0),
@@ -107,9 +115,9 @@ def are_rigid(g):
 @inline_kernel
 def behind(g, m):
     """
-    Return the products G M of poses with one transform M.
+    Return eight poses, each multiplied from the right by one transform: G M.
 
-    :param g: poses in eight lanes.
+    :param g: poses G in eight lanes, see :func:`load_poses`.
     :param m: (12,) M.
     """
     r0, r1, r2 = (g[0], g[1], g[2]), (g[3], g[4], g[5]), (g[6], g[7], g[8])
@@ -133,7 +141,11 @@ def behind(g, m):
 
 @inline_kernel
 def inverted(g):
-    """Return the inverses of poses g in lanes, which must be rigid."""
+    """
+    Return the inverses of eight rigid poses.
+
+    :param g: poses in eight lanes, see :func:`load_poses`.
+    """
     x, y, z = (g[0], g[3], g[6]), (g[1], g[4], g[7]), (g[2], g[5], g[8])
     t = (g[9], g[10], g[11])
     x0, y0, z0 = -vectors.dot(x, t), -vectors.dot(y, t), -vectors.dot(z, t)

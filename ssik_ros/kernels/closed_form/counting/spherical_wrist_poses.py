@@ -32,10 +32,11 @@ from ssik_ros.kernels.geometry.subproblems import sp4
 @inline_kernel
 def count(arm, g):
     """
-    Return the number of branches in each lane, and the bits of the uncertain lanes.
+    Count the branches within limits of eight poses.
 
     :param arm: :class:`pose_lanes.CountedArm`.
     :param g: poses G in eight lanes.
+    :returns: number of branches in each lane, and the bits of the lanes whose number is uncertain.
     """
     h1, h2 = triple(arm.axes, 0), triple(arm.axes, 1)
     o1, w = triple(arm.points, 0), triple(arm.special, 0)
@@ -68,11 +69,12 @@ def count(arm, g):
 @inline_kernel
 def _count_elbows(arm, left, ok1):
     """
-    Return the number of branches for the pose that remains after joint 1, and the bits of the uncertain lanes.
+    Count the branches of eight poses with one value of joint 1, which is already divided out of the poses.
 
     :param arm: a :class:`pose_lanes.CountedArm`.
-    :param left: two columns of E_1^-1 G, and the place of the wrist's point under it.
-    :param ok1: mask of lanes to count.
+    :param left: first two columns of the rotation of E_1^-1 G, and the image of the wrist centre under it.
+    :param ok1: mask of lanes to count; other lanes get 0.
+    :returns: number of branches in each lane, and the bits of the lanes whose number is uncertain.
     """
     h2, h3 = triple(arm.axes, 1), triple(arm.axes, 2)
     o2, o3, w = triple(arm.points, 1), triple(arm.points, 2), triple(arm.special, 0)
@@ -119,12 +121,13 @@ def _count_elbows(arm, left, ok1):
 @inline_kernel
 def _count_wrists(arm, x, y, t, ok):
     """
-    Return the number of wrists for the pose that remains after three joints, and the bits of the uncertain lanes.
+    Count the branches of eight poses with given joints 1 to 3: the wrists that make the remaining rotation.
 
     :param arm: a :class:`pose_lanes.CountedArm`.
     :param x, y: first two columns of R_4 R_5 R_6, the required rotation of the wrist.
-    :param t: place of the wrist's point that the first three joints require.
-    :param ok: mask of lanes to count.
+    :param t: image of the wrist centre that the first three joints require.
+    :param ok: mask of lanes to count; other lanes get 0.
+    :returns: number of wrists in each lane, and the bits of the lanes whose number is uncertain.
     """
     h4, h5, h6 = triple(arm.axes, 3), triple(arm.axes, 4), triple(arm.axes, 5)
     o4, o5, o6, w = (

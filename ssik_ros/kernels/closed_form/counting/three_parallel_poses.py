@@ -37,13 +37,11 @@ from ssik_ros.kernels.geometry.subproblems import sp4, sp6
 @inline_kernel
 def outer_equations(arm):
     """
-    Return the numbers of joint 5 in both equations of the outer joints, which do not depend on the pose.
-
-    The coefficients of the first equation are in units of the arm, its constant is not.
+    Return the coefficients of joint 5 in the two equations of joints 1 and 5, which do not depend on the pose.
 
     :param arm: :class:`pose_lanes.CountedArm`.
-    :returns: four coefficients of cos q5 and sin q5, equation by equation; constant of the first equation [m]; constant
-        of the second.
+    :returns: four coefficients of cos q5 and sin q5, equation by equation; constant of the first equation [m];
+        constant of the second. The first equation's coefficients are in units of the arm.
     """
     h, h5, h6 = triple(arm.axes, 1), triple(arm.axes, 4), triple(arm.axes, 5)
     o5, o6 = triple(arm.points, 4), triple(arm.points, 5)
@@ -56,10 +54,11 @@ def outer_equations(arm):
 @inline_kernel
 def count(arm, g):
     """
-    Return the number of branches in each lane, and the bits of the uncertain lanes.
+    Count the branches within limits of eight poses.
 
     :param arm: :class:`pose_lanes.CountedArm`.
     :param g: poses G in eight lanes.
+    :returns: number of branches in each lane, and the bits of the lanes whose number is uncertain.
     """
     h1, h, h6 = triple(arm.axes, 0), triple(arm.axes, 1), triple(arm.axes, 5)
     o1, o5, o6 = triple(arm.points, 0), triple(arm.points, 4), triple(arm.points, 5)
@@ -106,11 +105,12 @@ def count(arm, g):
 @inline_kernel
 def _count_wrists(arm, left, equation, ok1):
     """
-    Return the number of branches for the pose that remains after joint 1, and the bits of the uncertain lanes.
+    Count the branches of eight poses with one value of joint 1, for both values of joint 5.
 
-    :param left: two columns of E_1^-1 G, and the place of axis 6's point under it.
-    :param equation: m1, m2, d and sqrt(m1^2 + m2^2 - d^2) of m1 cos q5 + m2 sin q5 = d.
-    :param ok1: mask of lanes to count.
+    :param left: first two columns of the rotation of E_1^-1 G, and the image of axis 6's point under it.
+    :param equation: m1, m2, d and sqrt(m1^2 + m2^2 - d^2) of the equation m1 cos q5 + m2 sin q5 = d.
+    :param ok1: mask of lanes to count; other lanes get 0.
+    :returns: number of branches in each lane, and the bits of the lanes whose number is uncertain.
     """
     h, h5, h6 = triple(arm.axes, 1), triple(arm.axes, 4), triple(arm.axes, 5)
     ax, ay, _ = left
@@ -145,11 +145,12 @@ def _count_wrists(arm, left, equation, ok1):
 @inline_kernel
 def _count_planes(arm, left, angles, ok):
     """
-    Return the number of postures of the parallel joints for the remaining pose, and the bits of the uncertain lanes.
+    Count the branches of eight poses with given joints 1, 5 and 6: the postures of the three parallel joints.
 
-    :param left: two columns of E_1^-1 G, and the place of axis 6's point under it.
+    :param left: first two columns of the rotation of E_1^-1 G, and the image of axis 6's point under it.
     :param angles: sines and cosines of joints 5 and 6.
-    :param ok: mask of lanes to count.
+    :param ok: mask of lanes to count; other lanes get 0.
+    :returns: number of postures in each lane, and the bits of the lanes whose number is uncertain.
     """
     h, h3, h4 = triple(arm.axes, 1), triple(arm.axes, 2), triple(arm.axes, 3)
     h5, h6 = triple(arm.axes, 4), triple(arm.axes, 5)

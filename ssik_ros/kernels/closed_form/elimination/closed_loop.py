@@ -47,12 +47,12 @@ CONSTANTS = SECOND_CUT + CUT
 @kernel
 def _write_frame(out, axes, points, joint, reversed_, inverse_scale):
     """
-    Write a frame, as a pose, whose z axis is the axis of a joint, on the chain or on the reversed chain.
+    Write the frame F of a joint: its z axis is the joint's axis, its origin the joint's point.
 
     :param out: (12,) out: rotation row by row, then translation in length units.
     :param axes, points: (18,) directions of the axes, and a point on each [m].
     :param joint: index of the joint; on the reversed chain it counts from the last joint.
-    :param reversed_: True for the reversed chain.
+    :param reversed_: True for the reversed chain, which has negative axes.
     :param inverse_scale: inverse of the length unit [1/m].
     """
     i = 5 - joint if reversed_ else joint
@@ -80,12 +80,13 @@ def _length_unit(points):
 @kernel
 def prepare_cut(out, axes, points, cut, work):
     """
-    Write the constants of a chain that is cut at one place.
+    Write the constants of a chain whose loop is cut at one joint, for :func:`general_6r.solve_cut`.
 
-    :param out: (CUT,) out.
+    :param out: (CUT,) out: length unit, joint, whether the loop is reversed, motions between the frames of the joints;
+        also the elimination if it does not depend on the target.
     :param axes, points: (18,) directions of the six axes and a point on each, all joints at zero.
     :param cut: joint where the loop is cut: 0 to 5 on the chain, 6 to 11 for joints 0 to 5 of the reversed chain.
-    :param work: scratch, overwritten.
+    :param work: float workspace of :func:`general_6r.solve`, overwritten.
     """
     joint = cut % JOINTS
     reversed_ = cut >= JOINTS
@@ -118,13 +119,13 @@ def prepare_cut(out, axes, points, cut, work):
 @kernel
 def prepare_constants(out, axes, points, start, work):
     """
-    Write the constants of a chain for :func:`general_6r.solve`: one or two cuts.
+    Write the constants of a chain for :func:`general_6r.solve`: number of cuts (1 or 2), then the data of each cut.
 
     :param out: (CONSTANTS,) out.
     :param axes: (18,) unit directions of the axes in the base frame, all joints at zero.
     :param points: (18,) a point on each axis [m].
-    :param start: place of the cut, from :func:`choose_start`.
-    :param work: scratch, overwritten.
+    :param start: numbers of one or two cuts in one integer, from :func:`general_6r.choose_start`; not negative.
+    :param work: float workspace of :func:`general_6r.solve`, overwritten.
     """
     first, second = start % CUTS, start // CUTS - 1
     prepare_cut(vector(out, FIRST_CUT, CUT), axes, points, first, work)
@@ -137,10 +138,11 @@ def prepare_constants(out, axes, points, start, work):
 @kernel
 def close_loop(constants, g, work):
     """
-    Write the six motions of the loop and their inverses into the workspace.
+    Write the six motions B of a loop and their inverses into the workspace; the last one contains the target.
 
     :param constants: (CUT,) of :func:`prepare_cut`.
-    :param g: (12,) target.
+    :param g: (12,) target G of the chain.
+    :param work: float workspace; W_LOOP and W_INVERSES are written.
     """
     copy(vector(work, W_LOOP, 60), vector(constants, AT_MOTIONS, 60))
     copy(vector(work, W_INVERSES, 60), vector(constants, AT_INVERSES, 60))
@@ -162,7 +164,13 @@ def close_loop(constants, g, work):
 
 @inline_kernel
 def turn(out, q, pose):
-    """Write into ``out`` (12,) the rotation about z by q times ``pose`` (12,)."""
+    """
+    Write the motion ``pose`` followed by a rotation about the z axis: Rz(q) times ``pose``.
+
+    :param out: (12,) out, another array than ``pose``.
+    :param q: angle [rad].
+    :param pose: (12,) rotation row by row, then translation.
+    """
     c, s = math.cos(q), math.sin(q)
     for j in range(3):
         x, y = pose[j], pose[3 + j]

@@ -45,7 +45,12 @@ PARTLY_FREE = 1e-8
 
 
 class Elimination(NamedTuple):
-    """Contribution of joints k-1 and k-2 to the equations, as views of one flat array."""
+    """
+    The part of a cut loop's 14 equations that joints k-1 and k-2 contribute, as views of one flat array.
+
+    It has the combinations of the equations in which these joints do not occur, and the factorisation that later gives
+    their angles.
+    """
 
     null: np.ndarray
     """(6, 14) combinations of the equations without these joints."""
@@ -90,7 +95,7 @@ PAIRS_IMAGINARY, PAIRS_SCRATCH, MIX_PAIRS_SIZE = 60, 120, 132
 
 @inline_kernel
 def view_elimination(array, start):
-    """Return views of a flat array as an :class:`Elimination`, which begins at offset ``start``."""
+    """Return an :class:`Elimination` of views of a flat array, in which it begins at offset ``start``."""
     return Elimination(
         matrix(array, start, LEFT, EQUATIONS),
         matrix(array, start + AT_MIX, LEFT, LEFT),
@@ -106,7 +111,7 @@ def view_elimination(array, start):
 @kernel
 def _write_products(out, first, middle, last, scratch):
     """
-    Write line X after the turns v and u as multiples of the nine products of (sin, cos, 1) of u and of v.
+    Write a line that two joints rotate, as coefficients of the nine products of (sin, cos, 1) of both angles.
 
     The line is rho(first) rho(Rz(u)) rho(middle) rho(Rz(v)) X, where rho acts as in :mod:`line_representation`.
 
@@ -126,10 +131,12 @@ def _write_products(out, first, middle, last, scratch):
 @kernel
 def _write_null_space(out, table):
     """
-    Factorise the coefficients of joints k-1 and k-2, and write the combinations of equations without them.
+    Find the six combinations of the 14 equations in which joints k-1 and k-2 do not occur, by factorisation.
 
-    :param out: an :class:`Elimination`; ``null``, ``offset``, ``factors``, ``tau``, ``order``, ``constant`` are written.
-    :param table: (15, 9) their side of the equations.
+    :param out: an :class:`Elimination`; ``null``, ``offset``, ``factors``, ``tau``, ``order``, ``constant`` and the
+        rank in ``counts`` are written.
+    :param table: (15, 9) coefficients of the products of sines and cosines of both joints, from
+        :func:`_write_products`.
     """
     for i in range(EQUATIONS):
         vectors.copy(out.factors[i], table[i + 1])
@@ -148,11 +155,12 @@ PAIRS = (0, 3, 8, 11)
 @kernel
 def _write_linear_pairs(mix, rows, real, scratch):
     """
-    Write the pairs of combinations that are linear in the half-angle; return their number.
+    Write pairs of combinations of the six equations that are linear in tan(q_k / 2); return the number of pairs.
 
-    :param mix: (6, 6) to be written from row 0 on.
-    :param rows: (6, 8) real parts in columns 0..3, imaginary ones in 4..7, of which the first ``real`` rows count.
-    :param real: number of rows.
+    :param mix: (6, 6) out: two rows of coefficients for each pair, from row 0 on.
+    :param rows: (6, 8) coefficients of joint k as complex numbers: real parts in columns 0..3, imaginary parts in
+        4..7.
+    :param real: number of leading rows in which joint k occurs.
     :param scratch: (132,).
     """
     total = 4 + real
@@ -177,9 +185,12 @@ def _write_linear_pairs(mix, rows, real, scratch):
 @kernel
 def _write_mix(out, scratch):
     """
-    Write the combinations of the six equations with a low degree in the half-angle of joint k.
+    Write into ``out.mix`` the combinations of the six equations that have low degrees in tan(q_k / 2).
 
-    :param out: an :class:`Elimination` whose ``null`` is known; it is rotated so that rows without joint k come last.
+    Pairs of linear rows come first, then quadratic rows, then rows without joint k. Their numbers are written to
+    ``out.counts``.
+
+    :param out: an :class:`Elimination` whose ``null`` is known.
     :param scratch: (236,).
     """
     a = matrix(scratch, 0, LEFT, 8)
@@ -227,11 +238,11 @@ def _write_mix(out, scratch):
 @kernel
 def eliminate(out, inverses, k, scratch):
     """
-    Eliminate joints k-1 and k-2 from the equations.
+    Write an :class:`Elimination`: remove joints k-1 and k-2 from the equations of a loop that is cut at joint k.
 
-    :param out: an :class:`Elimination`.
+    :param out: the :class:`Elimination`.
     :param inverses: (6, 12) inverse motions of the loop.
-    :param k: joint whose half-angle remains.
+    :param k: index of the joint whose half-angle remains as unknown, 0 to 5.
     :param scratch: (SCRATCH,).
     """
     table = matrix(scratch, AT_TABLE, LINE, PRODUCTS)
@@ -245,9 +256,12 @@ def eliminate(out, inverses, k, scratch):
 @inline_kernel
 def _to_half_angles(out, row, v):
     """
-    Write row ``row`` of ``out``: nine coefficients ``v`` of products of (sin, cos, 1), as coefficients of x_a^i x_b^j.
+    Convert a polynomial in sines and cosines of two angles to one in x_a and x_b, the tangents of half the angles.
 
-    The polynomial is the sum times (1 + x_a^2) (1 + x_b^2), x the tangent of half an angle. ``v`` is overwritten.
+    The result is the polynomial times (1 + x_a^2) (1 + x_b^2).
+
+    :param out: (., 9) table; row ``row`` gets the coefficients of x_a^i x_b^j, i and j from 2 to 0.
+    :param v: (9,) coefficients of the products of (sin, cos, 1) of both angles; overwritten.
     """
     for i in range(3):
         s, c, one = v[3 * i], v[3 * i + 1], v[3 * i + 2]
@@ -260,9 +274,12 @@ def _to_half_angles(out, row, v):
 @kernel
 def write_polynomials(sine, cosine, one, elimination, loop, k, scratch):
     """
-    Write the six equations in x_a and x_b: their coefficients are multiples of sin q_k, cos q_k and 1.
+    Write the six equations without joints k-1 and k-2 as polynomials in x_a and x_b.
 
-    :param sine, cosine, one: (6, 9) coefficients of x_a^i x_b^j, i, j = 2..0, for the rows of ``null``.
+    These are the tangents of half the angles of joints k+1 and k+2. An equation is the sum of three polynomials, times
+    sin q_k, cos q_k and 1.
+
+    :param sine, cosine, one: (6, 9) out: coefficients of x_a^i x_b^j, i, j = 2..0, of these three polynomials.
     :param elimination: the :class:`Elimination` of joint k.
     :param loop: (6, 12) motions of the loop.
     :param scratch: (SCRATCH,).
@@ -291,9 +308,9 @@ def write_polynomials(sine, cosine, one, elimination, loop, k, scratch):
 @kernel
 def mix_rows(out, mix, rows):
     """
-    Write ``mix`` times ``rows``: each row is a combination of the six equations.
+    Write the matrix product of ``mix`` and ``rows``, so that each row is a combination of the six equations.
 
-    :param out: (6, 9).
+    :param out: (6, 9) out.
     :param mix: (6, 6).
     :param rows: (6, 9).
     """
@@ -305,7 +322,13 @@ def mix_rows(out, mix, rows):
 
 @inline_kernel
 def _put(table, column, row):
-    """Write the coefficients (9,) of an equation into ``column`` of the table, and x_a times it into the next."""
+    """
+    Write an equation, and the same equation times x_a, into two neighbouring columns of the transposed system.
+
+    :param table: (12, .) rows belong to the unknowns x_a^i x_b^j, i = 3..0, j = 2..0.
+    :param column: column of the equation; the next column gets its multiple.
+    :param row: (9,) coefficients of the equation.
+    """
     for j in range(SIZE):
         table[j, column] = table[j, column + 1] = 0.0
     for j in range(PRODUCTS):
@@ -320,15 +343,16 @@ WIDTH = SIZE + MOST_EIGENVALUES
 @kernel
 def _write_system(table, sine, cosine, one, pairs, quadratic, constant, c, s, row):
     """
-    Write the transposed leading and lower coefficients of all equations, with the origin of q_k moved.
+    Write the twelve equations, transposed, as polynomials in tan((q_k - origin) / 2).
 
-    Each equation comes twice: unchanged, then multiplied by x_a.
+    The leading coefficients come first, then the lower ones. Each of the six equations comes twice: unchanged, and
+    multiplied by x_a.
 
     :param table: (12, WIDTH) out; columns: leading coefficients of linear, quadratic, constant rows; then D0 of the
         linear rows, C1 and C0 of the quadratic ones.
     :param sine, cosine, one: (6, 9) mixed polynomials.
     :param pairs, quadratic, constant: number of pairs of linear rows, of quadratic rows and of constant rows.
-    :param c, s: cosine and sine of the new origin.
+    :param c, s: cosine and sine of the origin.
     :param row: (9,) scratch.
     """
     linear = 2 * pairs
@@ -368,11 +392,11 @@ def _write_system(table, sine, cosine, one, pairs, quadratic, constant, c, s, ro
 @kernel
 def _divide(table, width):
     """
-    Solve with the leading twelve columns: reduce them to the unit matrix by row operations, in place.
+    Multiply a table by the inverse of its first twelve columns, in place, by Gauss-Jordan elimination.
 
     :param table: (12, WIDTH).
-    :param width: columns that are used.
-    :returns: the smallest pivot over the largest, 0 for a singular matrix.
+    :param width: number of columns that are used.
+    :returns: smallest pivot over largest pivot; 0 for a singular matrix.
     """
     smallest, largest = math.inf, 0.0
     for j in range(SIZE):
@@ -396,15 +420,15 @@ def _divide(table, width):
 @kernel
 def write_companion(out, sine, cosine, one, counts, c, s, scratch):
     """
-    Write the matrix whose eigenvalues are tan((q_k - origin) / 2); return its size and its largest entry.
+    Write the matrix whose eigenvalues are tan((q_k - origin) / 2) at the solutions.
 
-    The size is 0, and the entry infinite, if the leading coefficients are singular at this origin.
-
-    :param out: (256,) the matrix by columns.
+    :param out: (256,) out: the matrix by columns.
     :param sine, cosine, one: (6, 9) mixed polynomials.
     :param counts: of the :class:`Elimination`.
     :param c, s: cosine and sine of the origin.
     :param scratch: (12 WIDTH + 9,).
+    :returns: number of rows of the matrix, and its largest entry; (0, inf) if the leading coefficients are singular at
+        this origin, so that no matrix exists.
     """
     pairs, quadratic, constant = int(counts[0]), int(counts[1]), int(counts[2])
     linear, second = 4 * pairs, 2 * quadratic
@@ -430,9 +454,9 @@ def write_companion(out, sine, cosine, one, counts, c, s, scratch):
 @kernel
 def other_angles(loop_line, elimination, scratch):
     """
-    Return the angles of joints k-1 and k-2 [rad], from the line that remains for them.
+    Return the angles of joints k-1 and k-2 [rad], from the line that both must make.
 
-    :param loop_line: (15, 1) the line, after the rotations of all joints of its side.
+    :param loop_line: (15, 1) z axis after the rotations of joints k, k+1 and k+2, as in :mod:`line_representation`.
     :param elimination: the :class:`Elimination` of joint k.
     :param scratch: (14,).
     """

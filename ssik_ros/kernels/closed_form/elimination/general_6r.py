@@ -131,18 +131,22 @@ ORIGINS = 5
 
 
 def workspace() -> tuple[Any, Any]:
-    """Return the float and the integer workspace of :func:`solve`."""
+    """Return new arrays for the ``work`` (floats) and ``ints`` (int32) arguments of :func:`solve`."""
     return np.zeros(WORKSPACE), np.zeros(INTS, dtype=np.int32)
 
 
 @kernel
 def _choose_matrix(elimination, work):
     """
-    Write the eigenvalue problem at the first good origin to ``W_MATRIX``, or at the best origin if none is good.
+    Choose an origin of q_k, and write the matrix of the eigenvalue problem for it to ``W_MATRIX``.
+
+    The first of ORIGINS origins whose matrix has no entry above GOOD_ENTRY is chosen, else the origin with the
+    smallest largest entry.
 
     :param elimination: the :class:`Elimination`; the mixed polynomials are in ``work``.
     :param work: the float workspace.
-    :returns: its size (0 without a problem), the origin [rad], and its largest entry (infinite without a problem).
+    :returns: size of the matrix (0 if no origin has one), the origin [rad], and the largest entry (infinite without a
+        matrix).
     """
     sine, cosine = matrix(work, W_MIXED_SINE, 6, 9), matrix(work, W_MIXED_COSINE, 6, 9)
     one = matrix(work, W_MIXED_ONE, 6, 9)
@@ -165,8 +169,10 @@ def _choose_matrix(elimination, work):
 @inline_kernel
 def _insert(out, count, q, part):
     """
-    Insert a root and its imaginary part into sorted lists; return their new length.
+    Insert a root and its imaginary part into two ascending lists; return their new length.
 
+    :param out: (32,) ``count`` roots [rad]; from 16 on twice their imaginary parts, or 0 for parts up to SURELY_REAL.
+    :param q: the root [rad].
     :param part: imaginary part of tan(q / 2), relative to 1 + |tan|^2.
     """
     place = count
@@ -182,11 +188,14 @@ def _insert(out, count, q, part):
 @kernel
 def _write_roots(out, size, origin, largest, work):
     """
-    Write the real roots q_k in ascending order; return their number, -1 if the eigenvalues do not converge.
+    Write the real roots q_k of the eigenvalue problem at ``W_MATRIX`` in ascending order; return their number.
 
-    :param out: (32,) the roots [rad], then from 16 on their imaginary parts; 0 for each that is surely real.
+    The number is -1 if the eigenvalues do not converge.
+
+    :param out: (32,) out: up to 16 roots [rad], then from 16 on their imaginary parts, 0 for a root that is surely
+        real.
     :param size, origin: size of the eigenvalue problem, and its origin of q_k [rad].
-    :param largest: largest entry of the eigenvalue problem at ``W_MATRIX``.
+    :param largest: largest entry of the eigenvalue problem.
     :param work: the float workspace.
     """
     nearly_real = max(NEARLY_REAL, min(MOST_NEARLY_REAL, SPLIT_BY_ROUNDING * largest))
@@ -206,7 +215,9 @@ def _write_roots(out, size, origin, largest, work):
 @kernel
 def _write_safe_roots(out, work):
     """
-    Write the real roots in ascending order from a larger eigenvalue problem that needs no inverse; at most 16 are kept.
+    Write the real roots q_k from a larger eigenvalue problem that needs no inverse, in ascending order.
+
+    The larger problem also has spurious roots; at most 16 roots are kept.
 
     :param out: (32,) as for :func:`_write_roots`.
     :param work: the float workspace.
@@ -247,9 +258,9 @@ def _write_safe_roots(out, work):
 @kernel
 def _add_roots(found, begin, elimination, k, work, ints, is_careful):
     """
-    Add the candidates of all roots; if the fast roots leave a doubt, add candidates of the robust ones, too.
+    Compute the roots of one cut and add their candidates; use the robust roots, too, if the fast ones leave a doubt.
 
-    :param found: (ROWS, 7) out; the first ``begin`` rows are filled.
+    :param found: (ROWS, 7) out: six angles in the order of the loop [rad], then the miss; ``begin`` rows are filled.
     :param begin: number of filled rows.
     :param elimination, k: the :class:`Elimination`, and the joint of the roots.
     :param work, ints: of :func:`workspace`.
@@ -281,12 +292,16 @@ def _add_roots(found, begin, elimination, k, work, ints, is_careful):
 @kernel
 def solve_cut(found, count, constants, g, work, ints, is_careful):
     """
-    Add the candidates of one cut, in the joint order of the chain.
+    Add the candidates of a target that one cut of the loop gives, in the joint order of the chain.
 
-    :param found: (ROWS, 7) angles, then the miss.
+    :param found: (ROWS, 7) out: six angles [rad], then the miss, the largest distance by which the loop does not
+        close, in link lengths and radians.
+    :param count: number of rows that are filled already.
     :param constants: (CUT,) constants of the cut, from :func:`closed_loop.prepare_cut`.
+    :param g: (12,) target, T M^-1.
+    :param work, ints: of :func:`workspace`.
     :param is_careful: as for :func:`solve`.
-    :returns: the new count, and whether the candidates of this cut are certainly complete.
+    :returns: new number of filled rows, and whether the candidates of this cut are certainly complete.
     """
     k = int(constants[AT_JOINT])
     close_loop(constants, g, work)
@@ -325,12 +340,13 @@ def _distance(found, i, j):
 @kernel
 def _write_merits(merits, found, count):
     """
-    Write the merits of candidates; larger is better.
+    Write a number for each candidate by which the best sixteen are chosen; larger is better.
 
-    Largest are candidates that reach the target and differ from better ones. Then come candidates near the target. The
-    distance from better candidates decides the rest.
+    Candidates that reach the target and differ from all better ones come first, then candidates near the target.
+    Within both groups, a candidate with a small miss and far from better ones comes first.
 
     :param merits: (ROWS,) out.
+    :param found, count: (ROWS, 7) candidates with their miss, in the first ``count`` rows.
     """
     for i in range(count):
         nearest = math.pi
@@ -345,10 +361,10 @@ def _write_merits(merits, found, count):
 @kernel
 def _copy_best(out, found, count, merits):
     """
-    Write at most sixteen candidates in the order in which they were found; return their number.
+    Write the best candidates, at most sixteen, in the order in which they were found; return their number.
 
-    :param out: (16, 6) angles in (-pi, pi].
-    :param found: (ROWS, 7).
+    :param out: (16, 6) out: angles in (-pi, pi].
+    :param found, count: (ROWS, 7) candidates with their miss, in the first ``count`` rows.
     :param merits: (ROWS,) scratch.
     """
     if count > CANDIDATE_ROWS:
@@ -370,12 +386,12 @@ def _copy_best(out, found, count, merits):
 @kernel
 def _nudge(out, g, number, unit):
     """
-    Write a target that is moved a little, in an arbitrary direction.
+    Write a target that is rotated and shifted a little in an arbitrary direction.
 
     :param out: (12,) out.
     :param g: (12,) the target.
-    :param number: index of the motion. 0 and 1 go forth and back along the first direction, 2 and 3 along the second.
-        4 and 5 go along the first direction again, by the smaller motion NEARER.
+    :param number: which motion, 0 to 5. 0 and 1 go forth and back by NUDGE along the first direction, 2 and 3 along
+        the second. 4 and 5 go along the first direction by the smaller motion NEARER.
     :param unit: length unit of the chain [m].
     """
     way = NEARER if number > 3 else NUDGE
@@ -391,12 +407,12 @@ def _nudge(out, g, number, unit):
 @kernel
 def solve(out, constants, g, work, ints, is_careful):
     """
-    Write candidates for all postures that reach a target; return their number.
+    Write candidates for all postures that reach a target, not certified; return their number, at most 16.
 
-    :param out: (16, 6) joint angles in (-pi, pi].
+    :param out: (16, 6) out: joint angles in (-pi, pi].
     :param constants: (CONSTANTS,) of :func:`prepare_constants`.
     :param g: (12,) target, T M^-1.
-    :param work, ints: of :func:`workspace`.
+    :param work, ints: of :func:`workspace`; W_DOUBT becomes CERTAIN, or a mark such as DOUBTFUL_TARGET.
     :param is_careful: whether to leave out nearly complex roots that are surely complex, which takes time.
     """
     found = matrix(work, W_FOUND, ROWS, JOINTS + 1)
@@ -422,9 +438,10 @@ def solve(out, constants, g, work, ints, is_careful):
 @kernel
 def is_confirmed(count, constants, g, work, ints):
     """
-    Return whether a second cut proves that a target has no more solutions than those that were found.
+    Return whether a second cut proves that a target has no more solutions than the ``count`` that were found.
 
-    A nearly complex root of one cut is seldom nearly complex in another, because the angles of other joints differ by more.
+    Without a second cut this is False. A nearly complex root of one cut is seldom nearly complex in another, because
+    the angles of other joints differ by more.
 
     :param count: number of different solutions that were found.
     :param constants, g, work, ints: as for :func:`solve`. The rows at ``W_FOUND`` are overwritten.
@@ -444,12 +461,12 @@ def is_confirmed(count, constants, g, work, ints):
 @kernel
 def solve_beside(constants, g, work, ints):
     """
-    Add the candidates of six targets near the last one, which is in doubt, to the candidates at ``W_FOUND``.
+    Solve six slightly moved targets, and add their candidates to those at ``W_FOUND``; W_COUNT is the new number.
 
-    A target with a symmetry can make every cut singular, but its neighbours do not. All six targets are used. At a fold
-    both solutions are out of reach on one side, and a cut may be singular for a neighbour, too.
+    This helps if the target itself is in doubt. A target with a symmetry can make every cut singular, but its
+    neighbours do not.
 
-    :param constants, g, work, ints: as for :func:`solve`.
+    :param constants, g, work, ints: as for :func:`solve`; ``g`` is the target in doubt.
     """
     found, count = matrix(work, W_FOUND, ROWS, JOINTS + 1), int(work[W_COUNT])
     nudged = vector(work, W_NUDGED, 12)
@@ -477,7 +494,13 @@ DIGITS_FOR_DOUBT = 8.0
 
 
 def _trial(axes: Any, points: Any, number: int) -> tuple[Any, Any]:
-    """Return posture ``number`` (6,) of a fixed sequence without structure, and the target (12,) that it reaches."""
+    """
+    Return a test posture without structure, and the target that it reaches.
+
+    :param axes, points: (6, 3) unit directions of the axes, and a point on each [m].
+    :param number: place in a fixed sequence of postures, from 0.
+    :returns: angles (6,) [rad], and the target G (12,).
+    """
     joints = np.arange(JOINTS)
     share = (number + 1) * 0.7548776662 + joints * joints * 0.5698402910
     angles = 2.0 * math.pi * (share % 1.0) - math.pi
@@ -496,13 +519,15 @@ def _rate_cut(
     constants: Any, trials: Any, found: Any, work: Any, ints: Any
 ) -> tuple[float, float]:
     """
-    Return the rating of a cut, and the digits to which it finds the worst of several postures; zeros if it misses one.
+    Rate a cut by how exactly it finds known postures again; return (rating, digits).
 
-    Doubts cost digits of the rating, because they cost time later.
+    ``digits`` is the number of correct digits of the worst posture. The rating is smaller if the cut is often in
+    doubt. Both are 0 if the cut misses a posture.
 
     :param constants: (CUT,) constants of the cut, from :func:`closed_loop.prepare_cut`.
-    :param trials: postures and their targets.
+    :param trials: pairs of a posture and its target.
     :param found: (ROWS, 7) scratch.
+    :param work, ints: of :func:`workspace`.
     """
     digits, doubts = 15.0, 0
     for angles, g in trials:
@@ -518,19 +543,24 @@ def _rate_cut(
 
 
 def _joint_of(cut: int) -> int:
-    """Return the joint of the chain whose angle is the unknown of a cut; cuts 6 to 11 belong to the reversed chain."""
+    """
+    Return the index in the chain of the joint at which a cut is made, 0 to 5.
+
+    Cuts 0 to 5 belong to the chain, cuts 6 to 11 to the reversed chain, from its first joint on.
+    """
     return cut if cut < JOINTS else 11 - cut
 
 
 def choose_start(axes: Any, points: Any) -> tuple[int, float]:
     """
-    Return the best place to cut the loop of a chain, and the digits to which it finds the worst of several postures.
+    Choose where to cut the loop of a chain; return the choice as one number, and the digits of its accuracy.
 
-    The place is a number for :func:`prepare` and :func:`prepare_constants`; it has a second cut for doubtful targets.
-    It is -1 if no cut works.
+    All twelve cuts are tested with known postures. The number contains the best cut, and a second cut for doubtful
+    targets. It is -1, with 0 digits, if no cut finds all postures.
 
     :param axes: (18,) unit directions.
     :param points: (18,) a point on each axis [m].
+    :returns: number for :func:`prepare` and :func:`prepare_constants`; correct digits of the worst test posture.
     """
     # The kernels take arrays that are writable.
     axes = np.array(axes, dtype=float).ravel()
@@ -554,11 +584,11 @@ def choose_start(axes: Any, points: Any) -> tuple[int, float]:
 
 def prepare(axes: Any, points: Any, start: int) -> Any:
     """
-    Return the constants (CONSTANTS,) of a chain for :func:`solve`.
+    Return the constants (CONSTANTS,) of a chain for :func:`solve`, as a new array.
 
     :param axes: (18,) unit directions.
     :param points: (18,) a point on each axis [m].
-    :param start: place of the cut, from :func:`choose_start`.
+    :param start: number of the cuts, from :func:`choose_start`; not negative.
     """
     constants = np.zeros(CONSTANTS)
     prepare_constants(

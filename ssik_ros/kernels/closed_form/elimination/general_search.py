@@ -72,10 +72,10 @@ def search(
     """
     Write the solutions of one pose, best first; return their number, -1 if the pose is not a rigid transform.
 
-    :param out, counters, ints, reals, samples, matrix_t, seed, options, work: as for the search in closed form.
-    :param constants: constants of the elimination; overwritten if a joint is held.
-    :param six: (16, 6) scratch.
-    :param loop_work, loop_ints: scratch of the elimination.
+    :param out, counters, ints, reals, samples, matrix_t, seed, options, work: as for
+        :func:`ssik_ros.kernels.closed_form.branches.search.search`.
+    :param constants: (CONSTANTS,) constants of the elimination; overwritten if a joint is held.
+    :param six, loop_work, loop_ints: scratch of the elimination, from :func:`make_scratch`.
     """
     run = common.BranchRun(counters, ints, reals, seed, options, work, out.shape[0])
     if not common.begin(run, matrix_t):
@@ -127,10 +127,11 @@ def search(
 @kernel
 def _keep_nearby(run, value):
     """
-    Keep the branches to which the closed form of a nearby chain leads; return True if surely no other branch exists.
+    Keep the solutions to which the closed form of the nearest chain of a class leads, after Newton steps.
 
     :param run: a :class:`search.BranchRun`.
     :param value: value of the held joint [rad]; ignored if no joint is held.
+    :returns: True if surely no other branch exists, so that no elimination is needed.
     """
     n, ints, counters = run.ints[common.N], run.ints, run.counters
     before, first = counters[common.BRANCHES], counters[common.KEPT]
@@ -152,9 +153,10 @@ def _keep_nearby(run, value):
 @kernel
 def _settle(run, count, value, constants, six, g, loop_work, loop_ints):
     """
-    Refine candidates whose certainty is in doubt, and return their number; DOUBT is set if a doubt is left.
+    Refine doubtful candidates of an elimination to exact solutions, one for each; return their number.
 
-    Singular solutions then do not depend on rounding. Candidates that are surely regular stay unchanged.
+    Singular solutions then do not depend on rounding. If all candidates are surely regular, they stay unchanged.
+    Counter DOUBT is set if solutions may still be missing.
 
     :param run: a :class:`search.BranchRun`, with the candidates in its scratch; solutions replace them.
     :param count: number of candidates.
@@ -218,9 +220,10 @@ def _settle(run, count, value, constants, six, g, loop_work, loop_ints):
 @kernel
 def _take_real_joints(raw, six, count, n, held, value):
     """
-    Copy candidates whose added joints are at zero, and insert the held joint; return their number.
+    Copy candidates of six joints to rows of the chain's own joints; return their number.
 
-    A chain of fewer than six joints is solved with joints added after it, which must not have moved.
+    A held joint is inserted. A chain of fewer than six joints was solved with added joints at its end; candidates in
+    which an added joint is not at zero are left out.
 
     :param raw: (16, n or more) out.
     :param six: (16, 6) candidates.
@@ -252,6 +255,10 @@ def loop_size(n):
 
 
 def make_scratch() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return new arrays ``six`` (16, 6), ``loop_work`` for MOST_JOINTS joints, ``loop_ints`` for :func:`search`."""
+    """
+    Return new scratch arrays for :func:`search`, for chains of up to seven joints.
+
+    They are ``six`` (16, 6), ``loop_work`` (floats) and ``loop_ints`` (int32).
+    """
     _, loop_ints = general_6r.workspace()
     return np.empty((common.BRANCHES_OF_SIX, 6)), np.zeros(loop_size(MOST_JOINTS)), loop_ints

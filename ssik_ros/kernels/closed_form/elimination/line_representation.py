@@ -15,10 +15,10 @@ LINE = 15
 @inline_kernel
 def write_line(out, column, pose):
     """
-    Write the z axis of a frame as a line.
+    Write the z axis of a frame as a line, fifteen numbers in one column of a table.
 
-    :param out: (15, .).
-    :param column: where to write.
+    :param out: (15, .) table of lines.
+    :param column: column to write.
     :param pose: (12,) pose of the frame.
     """
     l0, l1, l2 = pose[2], pose[5], pose[8]
@@ -39,7 +39,12 @@ def write_line(out, column, pose):
 
 @inline_kernel
 def _rotated(pose, x, row, i):
-    """Return the vector in rows ``row`` to ``row + 2`` of column i of table x, rotated by ``pose``."""
+    """
+    Return three components of a line, rotated by the rotation of ``pose``.
+
+    :param x: (15, .) table of lines.
+    :param row, i: first row of the three components, and column of the line.
+    """
     a, b, c = x[row, i], x[row + 1, i], x[row + 2, i]
     return (
         pose[0] * a + pose[1] * b + pose[2] * c,
@@ -51,10 +56,10 @@ def _rotated(pose, x, row, i):
 @kernel
 def transform_lines(out, pose, lines, count):
     """
-    Write rho(pose) X for every column X.
+    Write the images of lines under a rigid motion, rho(pose) X for every column X.
 
     :param out, lines: (15, .) tables, not the same.
-    :param pose: (12,).
+    :param pose: (12,) the motion: rotation row by row, then translation.
     :param count: number of columns.
     """
     b0, b1, b2 = pose[9], pose[10], pose[11]
@@ -83,10 +88,12 @@ def transform_lines(out, pose, lines, count):
 @inline_kernel
 def _expand_pair(out, lines, count, row):
     """
-    Write rows ``row`` and ``row + 1`` of lines after a turn about z, as multiples of sin, cos and 1.
+    Write two rows of lines that are rotated about z by an unknown angle, as coefficients of its sin, its cos and 1.
 
-    :param out: table; first ``count`` columns for sin, then for cos, then for 1.
-    :param lines: table of ``count`` lines.
+    The rows ``row`` and ``row + 1`` are two components that the rotation mixes.
+
+    :param out: (15, .) out: first ``count`` columns for sin, then for cos, then for 1.
+    :param lines: (15, .) table of ``count`` lines.
     """
     for j in range(count):
         x, y = lines[row, j], lines[row + 1, j]
@@ -98,10 +105,11 @@ def _expand_pair(out, lines, count, row):
 @inline_kernel
 def _expand_fixed(out, lines, count, row):
     """
-    Write row ``row`` of lines, which a turn about z does not change, as multiples of sin (0), cos (0) and 1.
+    Write a row of lines that a rotation about z does not change: 0 for sin, 0 for cos, the row itself for 1.
 
-    :param out: table; first ``count`` columns for sin, then for cos, then for 1.
-    :param lines: table of ``count`` lines.
+    :param out: (15, .) out: first ``count`` columns for sin, then for cos, then for 1.
+    :param lines: (15, .) table of ``count`` lines.
+    :param row: index of the row.
     """
     for j in range(count):
         out[row, j] = out[row, count + j] = 0.0
@@ -111,10 +119,10 @@ def _expand_fixed(out, lines, count, row):
 @kernel
 def expand_turn(out, lines, count):
     """
-    Write rho(Rz(q)) X for every column X, as multiples of sin q, cos q and 1.
+    Write lines that are rotated about z by an unknown angle q, as coefficients of sin q, cos q and 1.
 
-    :param out: (15, .) first the columns that belong to sin q, then to cos q, then to 1.
-    :param lines: (15, .).
+    :param out: (15, .) out: first ``count`` columns for sin q, then for cos q, then for 1.
+    :param lines: (15, .) table of ``count`` lines.
     :param count: number of columns of ``lines``.
     """
     for row in (1, 4, 9, 12):

@@ -1,4 +1,8 @@
-"""Layout of the elimination's scratch in one flat array, and of the rows of candidates."""
+"""
+Offsets (W_...) of the parts of the elimination's float workspace, and the sizes of its arrays.
+
+A row of candidates has six angles and the miss, the distance by which the loop does not close.
+"""
 
 from ssik_ros.kernels.closed_form.elimination import elimination as el, null_vectors as nv
 from ssik_ros.kernels.rows.eigenvalues import SCRATCH_ROWS

@@ -42,12 +42,14 @@ SCRATCH = AT_REST + max(
 @kernel
 def factorise_equations(lu, pivots, sine, cosine, one, q):
     """
-    Write the triangular factors of the twelve equations at an angle of joint k.
+    Write the triangular factors (LU) of the twelve equations in x_a^i x_b^j at an angle of joint k.
 
-    :param lu: (12, 12).
-    :param pivots: (12,) int32 row exchanges.
+    Vanishing pivots are replaced by tiny ones, so that null vectors can be computed.
+
+    :param lu: (12, 12) out.
+    :param pivots: (12,) out: int32 row exchanges.
     :param sine, cosine, one: (6, 9) coefficients of sin q_k, cos q_k and 1 in the six equations.
-    :param q: angle [rad].
+    :param q: angle of joint k [rad].
     """
     s, c = math.sin(q), math.cos(q)
     largest = 0.0
@@ -100,8 +102,10 @@ def refine(lu, pivots, x):
     """
     Move a vector towards the null vector of the equations by one step of inverse iteration, in place.
 
+    It is then scaled so that its largest absolute entry is 1.
+
     :param lu, pivots: of :func:`factorise_equations`.
-    :param x: (12,) products x_a^i x_b^j, see the module.
+    :param x: (12,) the vector, of products x_a^i x_b^j, see the module.
     """
     _solve(lu, pivots, x)
     _scale(x)
@@ -110,11 +114,12 @@ def refine(lu, pivots, x):
 @kernel
 def write_inverse_distances(out, lu, pivots, sine, cosine, q, x):
     """
-    Write inv(M) D, with the value M and the derivative D of the equations at an angle.
+    Write a matrix that tells how far the nearby roots are from an angle of joint k.
 
-    Near the angle, the roots are at the angle minus the inverse of each eigenvalue.
+    The matrix is inv(M) D, with the value M and the derivative D of the twelve equations. A root is at the angle minus
+    1 / eigenvalue [rad], to first order.
 
-    :param out: (12, 12).
+    :param out: (12, 12) out.
     :param lu, pivots: of :func:`factorise_equations` at this angle.
     :param sine, cosine: (6, 9) coefficients of sin q_k and cos q_k in the six equations.
     :param q: the angle of joint k [rad].
@@ -135,7 +140,7 @@ def write_inverse_distances(out, lu, pivots, sine, cosine, q, x):
 
 @inline_kernel
 def _start(x, column):
-    """Write into x (12,) a start vector without structure, different for each ``column``."""
+    """Write into x (12,) a vector without structure to start an iteration from; it depends on ``column``."""
     for i in range(SIZE):
         x[i] = math.cos(1.0 + 2.7 * i + 1.3 * column * (i + 1))
 
@@ -143,9 +148,12 @@ def _start(x, column):
 @kernel
 def null_vector(x, lu, pivots):
     """
-    Write the vector for which the left sides of the equations are smallest, with a largest entry of 1.
+    Write the null vector of the equations at a root, or the vector that comes nearest to one.
 
-    :param x: (12,) products x_a^i x_b^j, see the module.
+    Its largest absolute entry is 1.
+
+    :param x: (12,) out: products x_a^i x_b^j up to a factor, see the module.
+    :param lu, pivots: of :func:`factorise_equations`.
     """
     _start(x, 0)
     linalg.back_substitute(lu, x, SIZE)
@@ -156,9 +164,10 @@ def null_vector(x, lu, pivots):
 @kernel
 def read_angles(x):
     """
-    Return the angles (q_a, q_b) of a null vector [rad].
+    Return the angles (q_a, q_b) of joints k+1 and k+2 [rad] that a null vector belongs to.
 
-    Each comes from two entries that are one degree apart, one of them the largest of all.
+    Each tangent of half an angle is the quotient of two entries that are one power apart, one of them the largest of
+    all.
 
     :param x: (12,) products x_a^i x_b^j, see the module.
     """
@@ -181,7 +190,9 @@ def read_angles(x):
 @kernel
 def _orthogonalise(space, m):
     """
-    Make the rows of a table orthonormal, one after the other.
+    Make the rows of a table orthonormal, one after the other, in place.
+
+    A row that depends on earlier rows becomes zero.
 
     :param space: (m, 12).
     """
@@ -193,9 +204,11 @@ def _orthogonalise(space, m):
 @kernel
 def null_space(space, lu, pivots, m):
     """
-    Write an orthonormal basis of the m vectors for which the left sides of the equations are smallest.
+    Write an orthonormal basis of the space of m vectors that come nearest to null vectors of the equations.
 
-    :param space: (m, 12).
+    :param space: (m, 12) out.
+    :param lu, pivots: of :func:`factorise_equations`.
+    :param m: dimension of the space.
     """
     for i in range(m):
         _start(space[i], i)
@@ -207,18 +220,22 @@ def null_space(space, lu, pivots, m):
 
 @inline_kernel
 def _is_high(index, step):
-    """Return whether the entry ``step`` places after ``index`` has one power less of x_a (step 3) or x_b (step 1)."""
+    """
+    Return whether entry ``index + step`` of a null vector has one power of a variable less than entry ``index``.
+
+    The entries are x_a^i x_b^j, i = 3..0, j = 2..0. The variable is x_a for step 3, x_b for step 1.
+    """
     return index < SIZE - 3 if step == 3 else index % 3 < 2
 
 
 @kernel
 def _write_operator(out, space, m, step, turn, weight, scratch):
     """
-    Add the matrix of multiplication by x_a (step 3) or x_b (step 1), its origin moved, on a space.
+    Add to a matrix the multiplication by x_a (step 3) or x_b (step 1), as it acts on a space of null vectors.
 
-    :param out: (m, m) added to.
-    :param space: (m, 12).
-    :param turn: half-angle of the new origin.
+    :param out: (m, m), to which ``weight`` times the matrix is added.
+    :param space: (m, 12) basis of the space.
+    :param turn: half-angle by which the origin of the angle is moved, so that no solution is at infinity.
     :param weight: factor.
     :param scratch: (2 SIZE MOST_EIGENVALUES + 3 MOST_EIGENVALUES,).
     """
@@ -245,9 +262,11 @@ def _write_operator(out, space, m, step, turn, weight, scratch):
 @kernel
 def split_space(out, space, m, scratch):
     """
-    Write the null vectors x_a^i x_b^j that lie in a space; return their number.
+    Write the null vectors of the form x_a^i x_b^j, one for each solution, that span a space; return their number.
 
-    :param out: (m, 12).
+    The number is 0 if the eigenvectors do not converge. For a pair of complex solutions only one vector is written.
+
+    :param out: (m, 12) out.
     :param space: (m, 12) basis of the space.
     :param scratch: (SCRATCH,).
     """

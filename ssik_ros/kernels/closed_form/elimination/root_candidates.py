@@ -63,9 +63,9 @@ DIFFERENT_ROOTS = 1e-3
 @kernel
 def _complete(found, elimination, k, qk, qa, qb, work):
     """
-    Complete the six angles of the loop from three joints, and write the distance of the loop from closing.
+    Complete the six angles of the loop from three of them, and measure by how much the loop does not close.
 
-    :param found: (7,) out: angles in the order of the loop [rad], then the distance in link lengths and radians.
+    :param found: (7,) out: angles in the order of the loop [rad], then the miss in link lengths and radians.
     :param elimination: the :class:`Elimination` of joint k.
     :param k: joint where the loop is cut.
     :param qk, qa, qb: angles of the joints k, k+1 and k+2 [rad].
@@ -102,7 +102,12 @@ def _complete(found, elimination, k, qk, qa, qb, work):
 
 @kernel
 def _is_new(found, first, count):
-    """Return whether row ``count`` misses by less than HOPELESS_MISS and differs from the rows from ``first`` on."""
+    """
+    Return whether the candidate in row ``count`` is worth keeping.
+
+    It must miss the target by less than HOPELESS_MISS, and differ from the candidates in rows ``first`` to ``count`` -
+    1.
+    """
     if not found[count, 6] < HOPELESS_MISS:
         return False
     for row in range(first, count):
@@ -117,9 +122,10 @@ def _is_new(found, first, count):
 @kernel
 def _count_apart(found, first, count):
     """
-    Return how many solutions the rows ``first`` to ``count`` - 1 with a miss below DOUBTFUL_MISS belong to.
+    Return the number of different solutions among rows ``first`` to ``count`` - 1.
 
-    A row within DIFFERENT_ROOTS of an earlier one in every joint belongs to the same solution.
+    Only rows with a miss below DOUBTFUL_MISS count. A row within DIFFERENT_ROOTS of an earlier one in every joint
+    belongs to the same solution.
     """
     solutions = 0
     for row in range(first, count):
@@ -138,7 +144,7 @@ def _count_apart(found, first, count):
 @kernel
 def _drop_others(found, first, count):
     """
-    Drop rows ``first`` to ``count`` - 1 that miss the target by DOUBTFUL_MISS or more; return the new count.
+    Remove the rows from ``first`` on that miss the target by DOUBTFUL_MISS or more; return the new number of rows.
 
     The kept rows move up.
     """
@@ -153,7 +159,9 @@ def _drop_others(found, first, count):
 @kernel
 def _add_shared(found, count, roots, begin, end, elimination, k, work, ints):
     """
-    Add the candidates of roots that lie close together, from one null space at their mean; return the new count.
+    Add the candidates of several roots that lie close together; return the new number of filled rows.
+
+    The roots are treated as one multiple root at their mean, whose null space several solutions span.
 
     :param found: (ROWS, 7) out; ``count`` rows are filled.
     :param count: number of filled rows.
@@ -182,7 +190,15 @@ def _add_shared(found, count, roots, begin, end, elimination, k, work, ints):
 
 @kernel
 def _add_single(found, count, first, q, elimination, k, work, ints):
-    """Add the candidate of root q, unless it is hopeless or equals a row from ``first`` on; return the new count."""
+    """
+    Add the candidate of one root to the rows of ``found``; return the new number of filled rows.
+
+    It is left out if it misses the target by HOPELESS_MISS or more, or equals a row from ``first`` on.
+
+    :param found, count: (ROWS, 7) candidates, of which ``count`` rows are filled.
+    :param q: the root, an angle of joint k [rad].
+    :param elimination, k, work, ints: as for :func:`_add_shared`.
+    """
     sine, cosine = matrix(work, W_SINE, 6, 9), matrix(work, W_COSINE, 6, 9)
     one = matrix(work, W_ONE, 6, 9)
     lu, pivots = matrix(work, W_LU, 12, 12), ints
@@ -197,13 +213,14 @@ def _add_single(found, count, first, q, elimination, k, work, ints):
 @kernel
 def _are_complex(middle, part, work, ints):
     """
-    Return whether nearly complex roots are surely complex, so that they belong to no solution.
+    Return whether a group of nearly complex roots is surely complex, so that it belongs to no solution.
 
-    The roots around their middle are computed again, with it as origin. Multiple real roots that rounding has split become
-    real again, or come much closer.
+    The roots are computed again with their middle as origin. Multiple real roots that rounding has split become real
+    again, or come much closer.
 
     :param middle: mean of the real parts [rad].
     :param part: largest imaginary part [rad].
+    :param work, ints: the float and the integer workspace.
     """
     sine, cosine = matrix(work, W_SINE, 6, 9), matrix(work, W_COSINE, 6, 9)
     one, lu = matrix(work, W_ONE, 6, 9), matrix(work, W_LU, 12, 12)
@@ -226,7 +243,9 @@ def _are_complex(middle, part, work, ints):
 @kernel
 def _join_ends(roots, total):
     """
-    Move roots just below pi to the front, minus 2 pi, in place, if they are within JOINED of the first root.
+    Make a group of roots near pi and -pi contiguous: move roots just below pi to the front, minus 2 pi, in place.
+
+    Only roots within JOINED of the first root are moved.
 
     :param roots: (32,) ascending roots, of which ``total`` count, then from 16 on their imaginary parts.
     """
@@ -243,13 +262,17 @@ def _join_ends(roots, total):
 @kernel
 def add_candidates(found, count, roots, total, elimination, k, work, ints, is_careful):
     """
-    Add the candidates of all roots.
+    Add the candidates of all roots of a cut.
 
-    :param found: (ROWS, 7) angles in the order of the loop, then the miss; ``count`` rows are filled.
-    :param roots: (32,) ascending angles of joint k, of which ``total`` count, then their imaginary parts [rad].
-    :param work: the workspace; ``W_MULTIPLE`` gets the certainty of roots that coincide or are nearly complex.
+    :param found: (ROWS, 7) out: angles in the order of the loop, then the miss; ``count`` rows are filled.
+    :param roots: (32,) ascending angles of joint k, of which ``total`` count, then from 16 on their imaginary parts
+        [rad].
+    :param elimination, k: the :class:`Elimination`, and the joint of the roots.
+    :param work, ints: the float and the integer workspace; ``W_MULTIPLE`` gets the certainty of roots that coincide or
+        are nearly complex.
     :param is_careful: whether to leave out nearly complex roots that are surely complex; this takes time.
-    :returns: the new count, and whether there are as many close candidates as sure roots, in every group of them.
+    :returns: new number of filled rows; whether every group of close roots has at least as many candidates that reach
+        the target as surely real roots.
     """
     _join_ends(roots, total)
     work[W_MULTIPLE] = CERTAIN

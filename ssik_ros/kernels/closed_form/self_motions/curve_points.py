@@ -68,7 +68,13 @@ AT_FACTS = AT_TANGENT + N
 
 
 class Curve(NamedTuple):
-    """The chain, the target pose and the scratch of the functions of this module."""
+    """
+    One curve of postures of a seven-joint chain that keep a target pose, with the scratch to compute its points.
+
+    ``axes``, ``points``, ``home``, ``slides``: the chain, as for :func:`certify.evaluate`. ``held``: the joint by
+    which the curve's direction is chosen. ``screws``, ``pose``: axes of the joints and pose of the tip at the last
+    posture.
+    """
 
     axes: np.ndarray
     points: np.ndarray
@@ -102,7 +108,11 @@ def scratch_size():
 
 @kernel
 def _write_limits(work, ints, reals):
-    """Write seven lower, then seven upper limits to the head of ``work``; infinite for ranges of a full turn."""
+    """
+    Write seven lower and seven upper limits to the first 14 numbers of ``work``.
+
+    They are -inf and inf for revolute joints whose range covers a full turn.
+    """
     for k in range(N):
         low, high = reals[LOWER + k], reals[UPPER + k]
         is_free = not high - low < 2.0 * math.pi and not is_slide(ints[search.SLIDES], k)
@@ -113,12 +123,12 @@ def _write_limits(work, ints, reals):
 @inline_kernel
 def open_curve(ints, reals, target, free, work):
     """
-    Return chain, pose and scratch as a :class:`Curve`.
+    Return a :class:`Curve` for an arm and a target pose: views of the plan, and views of the scratch.
 
     :param ints, reals: integers and real numbers of the arm's plan, see :mod:`search`.
     :param target: (12,) pose of the tip: rotation row by row, then translation.
     :param free: (7,) indices of the joints: 0 to 6.
-    :param work: (scratch_size(),) scratch.
+    :param work: (scratch_size(),) scratch; the limits are written to its beginning.
     """
     _write_limits(work, ints, reals)
     return Curve(
@@ -185,13 +195,14 @@ def _eliminate(system):
 @kernel
 def solve_there(c, q, aim):
     """
-    Write Newton step and unit tangent at a posture; return the determinant of [J; row], 0 if it is singular.
+    Write the Newton step towards the curve and the unit tangent at a posture, without moving it.
 
-    The step is in column STEP of ``c.system``. J is the Jacobian, ``row`` the seventh equation.
+    The step is in column STEP of ``c.system``, the tangent in ``c.tangent``.
 
-    :param c: from :func:`open_curve`; ``c.row`` is the seventh equation, ``c.tangent`` is written.
-    :param q: (7,) the posture, which is not moved.
+    :param c: from :func:`open_curve`; ``c.row`` (7,) is the seventh equation, row . q = aim.
+    :param q: (7,) the posture.
     :param aim: wanted value of ``row . q``.
+    :returns: determinant of [J; row], with the Jacobian J; 0 if the equations are singular, then neither is written.
     """
     certify.evaluate(c.axes, c.points, c.home, N, c.slides, q, c.screws, c.pose)
     certify.write_system(c.system, c.screws, c.slides, c.free, N, c.pose, c.target, 1.0)
@@ -216,13 +227,17 @@ def solve_there(c, q, aim):
 @kernel
 def correct(c, q, aim, last, most):
     """
-    Move a posture onto the curve, in place; return the last determinant of [J; row], 0 if this fails.
+    Move a posture onto the curve by Newton steps, in place, to the point with ``row . q`` = ``aim``.
 
-    :param c: from :func:`open_curve`; ``c.row`` is the seventh equation; tangent and first step are written.
+    This fails if the equations are singular, a step is longer than LONGEST_NEWTON_STEP, or ``most`` steps are too few.
+
+    :param c: from :func:`open_curve`; ``c.row`` is given. The tangent, and the length of the first step in
+        ``c.facts``, are written.
     :param q: (7,) the posture; it has moved after a failure, too.
     :param aim: wanted value of ``row . q``.
     :param last: step length at which the iteration ends [rad or m].
     :param most: most steps.
+    :returns: last determinant of [J; row]; 0 after a failure.
     """
     for count in range(most):
         determinant = solve_there(c, q, aim)
@@ -243,7 +258,11 @@ def correct(c, q, aim, last, most):
 
 @inline_kernel
 def correct_exactly(c, q, aim):
-    """Move q onto the curve up to rounding, where ``c.row . q`` is ``aim``; return as :func:`correct`."""
+    """
+    Move q (7,) in place onto the curve up to rounding, to the point with ``c.row . q`` = ``aim``.
+
+    :returns: determinant of [J; row]; 0 if this fails, see :func:`correct`.
+    """
     return correct(c, q, aim, LAST_STEP, EXACT_STEPS)
 
 
@@ -259,7 +278,7 @@ def dot(a, b):
 @kernel
 def fix_joint(c, joint):
     """
-    Write ``c.row``, so that the seventh equation fixes the value of a joint.
+    Set the seventh equation ``c.row`` to the unit vector of a joint, so that ``aim`` is the value of this joint.
 
     :param joint: index of the joint.
     """
@@ -270,11 +289,12 @@ def fix_joint(c, joint):
 @kernel
 def write_first_tangent(c, q):
     """
-    Write the unit tangent at a posture of the curve, without a tangent before it.
+    Write the unit tangent of a curve at its first posture into ``c.tangent``.
 
-    The tangent points to larger values of one joint, the held joint if possible. ``c.row`` is overwritten.
+    The tangent points to larger values of one joint: the held joint, if it moves along the curve. ``c.row`` is
+    overwritten.
 
-    :param c: from :func:`open_curve`; ``c.tangent`` is written.
+    :param c: from :func:`open_curve`.
     :param q: (7,) a posture on the curve.
     :returns: a number with the sign of the determinant of [J; tangent], 0 if the tangent is undefined.
     """

@@ -63,9 +63,10 @@ def scratch_size():
 @kernel
 def are_wanted(knots):
     """
-    Return whether descents may find more: a curve crosses another curve or passes near a singular posture.
+    Return whether searches from arbitrary postures may find further curves.
 
-    There, curves may pass on which the held joint does not move.
+    They may if a traced curve crosses another curve or passes near a singular posture. Curves on which the held joint
+    does not move may pass there.
 
     :param knots: (k, segments.COLUMNS) knots of all curves.
     """
@@ -81,7 +82,9 @@ def are_wanted(knots):
 @kernel
 def descend(rows, ints, reals, target, free, work):
     """
-    Move postures onto curves; write those that arrive within the limits to the first rows and return their number.
+    Move postures onto curves by Newton steps; return how many arrive at the pose and within the limits.
+
+    These are written to the first rows, in the order of their arrival. The other rows are undefined afterwards.
 
     :param rows: (m, 7), at least one row: starts in; postures on the curves out, at most m.
     :param ints, reals: the plan of seven joints with the limits.
@@ -132,7 +135,13 @@ def descend(rows, ints, reals, target, free, work):
 
 @inline_kernel
 def _begin(c, numbers, lane, posture):
-    """Put a posture (7,) into a lane of ``numbers``; its seventh equation keeps the value of the held joint."""
+    """
+    Let a lane start its Newton steps at a posture; the first step keeps the value of the held joint.
+
+    :param numbers: (lane_points.numbers_size(),) out: posture and seventh equation of the lane.
+    :param lane: index of the lane, 0 to 7.
+    :param posture: (7,) the start.
+    """
     for k in range(N):
         lp.set_number(numbers, lp.Q + k, lane, posture[k])
         lp.set_number(numbers, lp.ROW + k, lane, 1.0 if k == c.held else 0.0)
@@ -142,10 +151,11 @@ def _begin(c, numbers, lane, posture):
 @kernel
 def _step(numbers, lane):
     """
-    Move a lane by the shortest step that removes its error, cut to LONGEST_DESCENT_STEP; return the uncut length.
+    Move the posture of a lane by the shortest step that removes its pose error to first order.
 
     :param numbers: (lane_points.numbers_size(),) solved equations; posture and next seventh equation are written.
     :param lane: index of the lane.
+    :returns: length of the step [rad or m], before it was cut to LONGEST_DESCENT_STEP.
     """
     along = aim = square = 0.0
     for k in range(N):

@@ -100,7 +100,13 @@ method."""
 
 
 class Circles(NamedTuple):
-    """Arrays that build the curves of a pose."""
+    """
+    Arrays that build the curves of a pose for one value of joint 4.
+
+    The circle is the curve on which the elbow turns by psi about the line from shoulder to wrist. An image is the same
+    curve with the other posture of the shoulder, of the wrist, or of both; there are four. A root is an angle psi at
+    which a joint reaches a limit.
+    """
 
     curve: cp.Curve
     elbow: np.ndarray
@@ -134,16 +140,18 @@ def scratch_size():
 @kernel
 def find(knots, heads, target, spheres, matrix_t, ints, reals, free, work):
     """
-    Write all curves of a pose; return their number, NOT_PLAIN, or NO_ROOM if their knots do not fit.
+    Write all curves of a pose within the limits, for an arm with two spherical joints; return their number.
 
-    :param knots: as for :func:`lane_trace.follow`.
+    :param knots: (., segments.COLUMNS) out: knots of all curves in turn.
     :param heads: (MOST_CURVES, 2) integers out: first row and number of rows of each curve.
     :param target: (12,) out: the target with an orthonormal rotation, row by row, then its translation.
-    :param spheres: (6,) S and W in the base, with all joints at zero.
+    :param spheres: (6,) S and W, the centres of shoulder and wrist in the base frame, with all joints at zero.
     :param matrix_t: (4, 4) target pose of the tip, a rigid transform.
     :param ints, reals: the plan of seven joints.
     :param free: (7,) indices of the joints: 0 to 6.
     :param work: (scratch_size(),) scratch.
+    :returns: number of curves; NOT_PLAIN (-2) if another method must handle the pose; NO_ROOM (-1) if the knots do not
+        fit.
     """
     se3.from_matrix(target, matrix_t, 0)
     se3.orthonormalise(target)
@@ -189,7 +197,7 @@ def find(knots, heads, target, spheres, matrix_t, ints, reals, free, work):
 
 @inline_kernel
 def _open(ints, reals, target, free, work):
-    """Return chain, pose and views of the scratch ``work`` as :class:`Circles`."""
+    """Return a :class:`Circles` with views of the plan, the target and the scratch ``work``."""
     c, at = cp.open_curve(ints, reals, target, free, work), cp.scratch_size()
     elbow, ring = vector(work, at, ELBOW), matrix(work, at + ELBOW, RING, RING_COLUMNS)
     at += ELBOW + RING * RING_COLUMNS
@@ -210,7 +218,9 @@ def _open(ints, reals, target, free, work):
 @kernel
 def _write_turns(turns, h, bend, folded, reach):
     """
-    Write R_0, which turns the line from shoulder to folded wrist onto ``reach``, and R_0 times the turn of joint 4.
+    Write two rotations that the elbow circle starts from: R_0 of the shoulder, and R_0 times the rotation of joint 4.
+
+    R_0 turns the line from shoulder to folded wrist onto ``reach``; it is the rotation of joints 1 to 3 at psi = 0.
 
     :param turns: (TURNS,) out: both rotations, row by row, from FIRST_TURN and BENT_TURN on.
     :param h: direction of axis 4.
@@ -240,7 +250,11 @@ def _unit(a):
 @kernel
 def _write_waves(run, turns, reach):
     """
-    Write into ``run.elbow`` the components of shoulder and wrist axes as waves m + a cos psi + b sin psi.
+    Write into ``run.elbow`` the joints of shoulder and wrist as functions of the elbow angle psi.
+
+    They are five waves for each side: cosine of the middle joint, cosine and sine of the first and of the last joint.
+    A wave m + a cos psi + b sin psi is stored as (m, a, b). At OFFSET are the values of joints 2 and 6 that make their
+    neighbouring axes parallel [rad].
 
     :param run: a :class:`Circles`.
     :param turns: (TURNS,) motion of the tip, and the rotations of :func:`_write_turns`.
@@ -275,7 +289,7 @@ def _write_waves(run, turns, reach):
 @kernel
 def _write_ring(run):
     """
-    Write into ``run.ring`` knots of the whole circle, and halve segments until the cubics between neighbours fit.
+    Write into ``run.ring`` knots of the whole elbow circle, so dense that the cubics between neighbours are accurate.
 
     :returns: False if the chain misses the pose, the knots come too near to each other, or more than RING are needed.
     """
@@ -307,7 +321,7 @@ def _write_ring(run):
 
 @inline_kernel
 def _reaches(run):
-    """Return whether row 0 of ``run.ring`` reaches the pose up to CIRCLE_ERROR."""
+    """Return whether the first knot of the elbow circle reaches the pose: its pose error is at most CIRCLE_ERROR."""
     c, size = run.curve, certify.scratch_size(N)
     scratch, errors = vector(run.scratch, TURNS, size), vector(run.scratch, TURNS + size, 3)
     certify.measure(c.axes, c.points, c.home, N, c.slides, run.ring[0], c.target, errors, scratch)
@@ -316,7 +330,11 @@ def _reaches(run):
 
 @kernel
 def _fit(table, a, b):
-    """Return whether the cubic between knots a and b is accurate enough, judged by its chord and tangents."""
+    """
+    Return whether the cubic between knots a and b of a table is accurate enough.
+
+    The cosine between both tangents must be at least LEAST_COSINE, and the chord must fit the mean of the tangents.
+    """
     square, cosine = 0.0, 0.0
     for k in range(N):
         way = segments.wrapped(table[b, k] - table[a, k], -math.inf)
@@ -333,10 +351,12 @@ def _fit(table, a, b):
 @kernel
 def _write_knots(run, table, first, count):
     """
-    Write joints, unit tangents and the distance from singular postures of knots whose column ARC has the angle psi.
+    Write joint values, unit tangent and distance from singular postures of knots at given elbow angles psi.
+
+    The distance is the least sine of joints 2 and 6, counted from their singular values, in column LEAST_PIVOT.
 
     :param run: a :class:`Circles`, as :func:`find` prepares it.
-    :param table: (., segments.COLUMNS) or more columns.
+    :param table: (., segments.COLUMNS) or more columns; column ARC has the angle psi of each row.
     :param first, count: first row, and number of rows.
     """
     numbers = run.numbers
@@ -371,11 +391,12 @@ def _wave(elbow, side, k, cosine, sine):
 @inline_kernel
 def _write_side(run, side, cosine, sine):
     """
-    Write three joints of a side of the arm, and their derivatives by psi, of eight knots into ``run.numbers``.
+    Write three joints of one side of the arm, and their derivatives by psi, for eight knots into ``run.numbers``.
 
     :param side: 0 for the shoulder, joints 1 to 3; 1 for the wrist, joints 5 to 7.
     :param sine, cosine: sine and cosine of psi, in eight lanes.
-    :returns: sine of the middle joint, and the sum of the squared derivatives, in eight lanes.
+    :returns: sine of joint 2 or 6, counted from its singular value, and the sum of the squared derivatives, in eight
+        lanes.
     """
     middle, middle_slope = _wave(run.elbow, side, 0, cosine, sine)
     x, x_slope = _wave(run.elbow, side, 1, cosine, sine)
@@ -401,10 +422,11 @@ def _write_side(run, side, cosine, sine):
 @kernel
 def _write_roots(run):
     """
-    Write the angles psi at which a joint reaches a limit (roots), sorted; return their number.
+    Write the roots into ``run.roots``, sorted: the angles psi at which a joint reaches a limit; return their number.
 
-    Also write knots at the roots (``run.ends``) and halfway to the next (``run.gaps``), and into ``run.inside`` the
-    images within the limits there. Without roots, there is one gap, at psi = 0, for the whole circle.
+    Also write the knots at the roots (``run.ends``), the knots halfway to the next root (``run.gaps``), and which
+    images are within the limits there (``run.inside``). Without roots, the whole circle is one gap with its knot at
+    psi = 0.
     """
     c, elbow, count = run.curve, run.elbow, 0
     for side in range(2):
@@ -446,10 +468,12 @@ def _write_roots(run):
 @kernel
 def _add_root(roots, count, psi, beside, joint, upper):
     """
-    Insert a root into the ``count`` sorted roots.
+    Insert a root, an angle psi at which a joint reaches a limit, into the ``count`` sorted roots.
 
+    :param roots: (ROOTS, ROOT) rows PLACE, JOINT, UPPER, FLIP; the width of the gap after the root is not written.
     :param psi: angle at which the joint reaches its limit [rad].
-    :param beside: wave (m, a, b); if it is negative at psi, the root belongs to the other posture of the joint's side.
+    :param beside: wave (m, a, b). If its value at psi is negative, the root belongs to images with the other posture
+        of the joint's side of the arm (FLIP is 1).
     :param joint, upper: index of the joint; 1 for its upper limit, 0 for its lower limit.
     """
     value, _ = _wave(beside, 0, 0, math.cos(psi), math.sin(psi))
@@ -467,10 +491,10 @@ def _add_root(roots, count, psi, beside, joint, upper):
 @inline_kernel
 def _in_image(run, value, joint, flip):
     """
-    Return the value of a joint in an image.
+    Return the value of a joint in an image of the elbow circle, from its value on the circle [rad].
 
     :param value: value of the joint on the circle.
-    :param flip: 1 if the joint's side of the arm is in its other posture, else 0.
+    :param flip: 1 if the joint's side of the arm, shoulder or wrist, is in its other posture in the image, else 0.
     """
     if flip == 0 or joint == 3:
         return value
@@ -482,9 +506,10 @@ def _in_image(run, value, joint, flip):
 @kernel
 def _images_inside(run, knot):
     """
-    Return bits of a knot of the circle: bit 2 side + flip is 1 if the three joints of a side are within the limits.
+    Return a bit mask of the postures of shoulder and wrist that are within the limits at a knot of the elbow circle.
 
-    Side 0 is the shoulder, 1 the wrist; flip 1 is the other posture of the side.
+    Bit 2 side + flip stands for three joints of a side: side 0 is the shoulder, 1 the wrist; flip 1 is its other
+    posture.
     """
     c, bits = run.curve, 0
     for side in range(2):
@@ -507,19 +532,27 @@ def _images_inside(run, knot):
 
 @inline_kernel
 def _flip_of(image, joint):
-    """Return 1 if an image has the other posture of the joint's side: shoulder 0 to 3, wrist 4 to 6; else 0."""
+    """
+    Return 1 if the shoulder or wrist that a joint belongs to is in its other posture in an image, else 0.
+
+    An image is the curve of an arm's elbow circle with one of two postures of shoulder and of wrist.
+
+    :param image: bit 0 is 1 for the other posture of the shoulder, bit 1 for the other posture of the wrist.
+    :param joint: index of the joint; 0 to 3 belong to the shoulder, 4 to 6 to the wrist.
+    """
     return (image >> (joint // 4)) & 1
 
 
 @kernel
 def _write_image(run, knots, heads, count, row, image, size):
     """
-    Write the curves of an image; return their number, or a negative code, and the next free row of knots.
+    Write the curves of one image of the elbow circle that are within the limits.
 
     :param run: a :class:`Circles`, as :func:`find` prepares it.
-    :param knots, heads: out, after ``count`` curves and ``row`` rows.
+    :param knots, heads: out, after the first ``row`` rows of knots and ``count`` heads.
     :param image: bit 0 for the shoulder's other posture, bit 1 for the wrist's other posture.
     :param size: number of roots.
+    :returns: number of written curves, or NO_ROOM if their knots do not fit; and the next free row of knots.
     """
     own, count_own, outside = run.own, 0, -1
     for root in range(size):
@@ -558,7 +591,9 @@ def _write_image(run, knots, heads, count, row, image, size):
 @kernel
 def _is_inside(run, image, begin, end, size):
     """
-    Return 1 if an image is within the limits between two of its roots, else 0; the widest gap between roots decides.
+    Return 1.0 if an image is within the limits between two neighbouring roots of it, else 0.0.
+
+    Roots of other images may lie between them. The knot in the middle of the widest gap between all roots decides.
 
     :param begin, end: indices of the roots; if they are equal, the whole circle is meant.
     :param size: number of roots.
@@ -576,7 +611,12 @@ def _is_inside(run, image, begin, end, size):
 
 @kernel
 def _write_whole(run, knots, first, image):
-    """Write the whole circle in an image, a closed curve, from row ``first`` on; return its knots, or NO_ROOM."""
+    """
+    Write the whole elbow circle of an image as a closed curve, its first knot repeated at the end.
+
+    :param first: row of the first knot.
+    :returns: number of knots, or NO_ROOM if they do not fit.
+    """
     row, at = 0, first
     while True:
         if at == knots.shape[0]:
@@ -591,8 +631,9 @@ def _write_whole(run, knots, first, image):
 @kernel
 def _write_stretch(run, knots, first, image, begin, end):
     """
-    Write the curve from root ``begin`` to root ``end``, in an image, from row ``first`` on.
+    Write the part of an image's circle from root ``begin`` to root ``end`` as one curve.
 
+    :param first: row of the first knot.
     :returns: number of knots; 1 for a stretch without length; NO_ROOM if they do not fit.
     """
     start, stop = run.roots[begin, PLACE], run.roots[end, PLACE]
@@ -621,7 +662,13 @@ def _write_stretch(run, knots, first, image, begin, end):
 
 @kernel
 def _write_end(run, knots, at, first, image, root):
-    """Write row ``at`` of ``knots``: the image of the circle at a root, with the root's joint exactly on its limit."""
+    """
+    Write an end of a curve into row ``at`` of ``knots``: the knot at a root, with its joint exactly on the limit.
+
+    :param first: row of the first knot of the curve.
+    :param image: image of the circle to write.
+    :param root: index of the root.
+    """
     joint, side = int(run.roots[root, JOINT]), run.roots[root, UPPER]
     _put(run, knots, at, first, run.ends[root], image)
     knots[at, joint] = run.curve.upper[joint] if side > 0.0 else run.curve.lower[joint]
@@ -631,9 +678,12 @@ def _write_end(run, knots, at, first, image, root):
 @kernel
 def _put(run, knots, at, first, knot, image):
     """
-    Write row ``at`` of ``knots``: the image of a knot of the circle, with its arc length from row ``first``.
+    Write an image of one knot of the elbow circle into row ``at`` of ``knots``, and its arc length from row ``first``.
 
     Joints with limits get the winding nearest to the middle of their limits, others the one nearest to the row before.
+
+    :param knot: joints, tangent and other columns of the knot on the circle.
+    :param image: bits of the image, as for :func:`_write_image`.
     """
     c = run.curve
     for k in range(N):

@@ -72,14 +72,14 @@ def scratch_size():
 @kernel
 def part_curves(out, heads, fold_at, knots, rows, ints, reals, target, free, work):
     """
-    Split curves at folds and crossings, link ends in the same posture, and return the number of curves.
+    Split curves at folds and crossings, and list which of the new curves end in the same posture; return their number.
 
-    :param out: (ROWS_PER_KNOT k, segments.COLUMNS) out: knots of all curves in turn, with arc lengths from 0.
-    :param heads: (2 k, COLUMNS) integers out: first row, number of rows, and the curves at both ends; -1 fills empty
-        places.
+    :param out: (ROWS_PER_KNOT k, segments.COLUMNS) out: knots of all new curves in turn, with arc lengths from 0.
+    :param heads: (2 k, COLUMNS) integers out, a row for each new curve: first row, number of rows, up to OTHERS curves
+        that continue at its first knot, and up to OTHERS that continue at its last knot; -1 fills empty places.
     :param fold_at: (k,) integers, scratch.
-    :param knots: (k, segments.COLUMNS) knots of all curves.
-    :param rows: (c,) number of knots of each curve.
+    :param knots: (k, segments.COLUMNS) knots of all given curves.
+    :param rows: (c,) number of knots of each given curve.
     :param ints, reals: the plan of seven joints.
     :param target: (12,) pose of the tip: rotation row by row, then translation.
     :param free: (7,) indices of the joints: 0 to 6.
@@ -104,11 +104,11 @@ def part_curves(out, heads, fold_at, knots, rows, ints, reals, target, free, wor
 @kernel
 def _write_folds(c, q, out, fold_at, knots, rows, state, numbers):
     """
-    Write a knot for each fold into the last rows of ``out``, backwards, and note its row in ``fold_at``.
+    Find the folds of all curves and write a knot for each: the first into the last row of ``out``, the next before it.
 
     :param c, q: a :class:`curve_points.Curve`, and (7,) scratch.
     :param out: (., segments.COLUMNS) knots.
-    :param fold_at: (k,) out: row in ``out`` of the fold after each knot; -1 if the segment after the knot has none.
+    :param fold_at: (k,) out: row in ``out`` of the fold between a knot and the next; -1 without a fold.
     :param knots: (k, segments.COLUMNS) knots of all curves.
     :param rows: (c,) number of knots of each curve.
     :param state, numbers: scratch of eight segments.
@@ -138,14 +138,16 @@ def _write_folds(c, q, out, fold_at, knots, rows, state, numbers):
 @kernel
 def _find_folds(c, q, out, fold_at, knots, state, numbers, count):
     """
-    Write the knots of the folds of ``count`` segments, up to eight at once, to the rows of ``out`` in ``fold_at``.
+    Find the folds of up to eight segments at once and write their knots.
 
     A fold that has not converged after LOOKS steps is written at the last examined posture.
 
     :param c, q: a :class:`curve_points.Curve`, and (7,) scratch.
+    :param out, fold_at: knots out, and the row of each segment's fold in ``out``.
     :param knots: (k, segments.COLUMNS) knots of all curves.
-    :param state: (8, STATE) segments with their brackets.
+    :param state: (8, STATE) segments; LOW and HIGH bracket the share of the segment at which the fold is.
     :param numbers: scratch of :mod:`lane_points`.
+    :param count: number of segments.
     """
     for lane in range(LANES):
         for k in range(STATE):
@@ -184,10 +186,10 @@ def _find_folds(c, q, out, fold_at, knots, state, numbers, count):
 @kernel
 def _narrow(lane, f):
     """
-    Replace one end of the bracket of a fold, in place, by the share that was examined (Illinois method).
+    Narrow the bracket of a fold to the examined share of its segment, in place (Illinois method).
 
-    :param lane: (STATE,) numbers of a segment.
-    :param f: the held joint's component of the tangent at this share.
+    :param lane: (STATE,) numbers of the segment: SHARE replaces LOW or HIGH.
+    :param f: the held joint's component of the tangent at this share; its sign says which end is replaced.
     """
     # Halve the component at the end that stays twice (Illinois method), so that both ends approach the fold.
     if f * lane[F_LOW] > 0.0:
@@ -203,7 +205,10 @@ def _narrow(lane, f):
 @kernel
 def _look_at(q, knots, state, numbers, lane):
     """
-    Set posture and seventh equation of a lane to the share of its segment at which the secant of the bracket vanishes.
+    Choose the next share of a segment to examine for its fold, and put the posture there into a lane.
+
+    The share is where a straight line through both ends of the bracket vanishes. The seventh equation of the lane is
+    written, too.
 
     :param q: (7,) scratch.
     :param knots: knots of all curves.
@@ -228,9 +233,14 @@ def _look_at(q, knots, state, numbers, lane):
 @kernel
 def _part(out, heads, count, written, fold_at, knots, first, rows):
     """
-    Write the pieces of one curve; return their number, and the number of rows written in all.
+    Write the pieces of one curve between its folds and crossings; return their number, and the rows written in all.
 
-    ``item`` counts along the curve: 2 row is a knot, 2 row + 1 is the fold after this knot.
+    A closed curve with a fold or crossing begins at the first of them.
+
+    :param out, heads: knots and heads out, after the first ``written`` rows and ``count`` heads.
+    :param fold_at: row of the fold after each knot, or -1.
+    :param knots: knots of all curves.
+    :param first, rows: first row and number of rows of the curve in ``knots``.
     """
     last, begun = first + rows - 1, count
     begin = _beginning(fold_at, knots, first, last)
@@ -267,7 +277,12 @@ def _part(out, heads, count, written, fold_at, knots, first, rows):
 
 @inline_kernel
 def _is_end(fold_at, knots, item):
-    """Return whether a curve is split at an item: 2 row is a knot (fold or crossing), 2 row + 1 the fold after it."""
+    """
+    Return whether a curve is split at an item.
+
+    Items count along the curve: item 2 row is the knot in this row, item 2 row + 1 the fold between this knot and the
+    next.
+    """
     row = item // 2
     if item % 2 == 1:
         return fold_at[row] >= 0
@@ -277,7 +292,10 @@ def _is_end(fold_at, knots, item):
 @inline_kernel
 def _beginning(fold_at, knots, first, last):
     """
-    Return the item of the first fold or crossing of a closed curve; -1 if it has none or is not closed.
+    Return the item at which the pieces of a closed curve begin: its first fold or crossing.
+
+    Item 2 row is a knot, 2 row + 1 the fold after this knot. The result is -1 if the curve is not closed or has
+    neither.
 
     :param fold_at, knots: row of the fold after each knot, or -1; knots of all curves.
     :param first, last: first and last row of the curve.
@@ -294,7 +312,7 @@ def _beginning(fold_at, knots, first, last):
 @inline_kernel
 def _put(out, at, fold_at, knots, item, first, last, lap):
     """
-    Copy an item of a curve into row ``at`` of ``out``; return its arc length.
+    Copy a knot or a fold of a curve into row ``at`` of ``out``; return its arc length [rad].
 
     :param out: knots of the split curves; its end has the knots of the folds.
     :param fold_at, knots: row of the fold after each knot, or -1; knots of all curves.
@@ -323,9 +341,10 @@ def _row_of(heads, curve, end):
 @kernel
 def _link(out, heads, count, curve, end, lower):
     """
-    Write into the heads of a curve the indices of at most OTHERS curves that end in the posture of one of its ends.
+    List at one end of a split curve the other curves that end in the same posture, in the heads of the curve.
 
-    Other places get -1, and so do all places of an end that is neither a fold nor a crossing.
+    At most OTHERS indices are written, -1 fills the other places. An end that is neither a fold nor a crossing gets -1
+    only.
 
     :param out: knots of the split curves.
     :param heads: (., COLUMNS) of which ``count`` rows are in use.

@@ -52,10 +52,10 @@ def scratch_size():
 @kernel
 def write_inside(out, knots, ints, reals, target, free, work):
     """
-    Write a posture for every stretch of one curve within the limits; return the number of written postures.
+    Write postures of one curve within the limits, at least one for each stretch inside; return their number.
 
-    :param out: (m, 7) out; further stretches are ignored if it is full.
-    :param knots: (k, segments.COLUMNS) knots of one curve.
+    :param out: (m, 7) out; further postures are left out if it is full.
+    :param knots: (k, segments.COLUMNS) knots of one curve, which may exceed the limits.
     :param ints, reals: the plan of seven joints with the limits.
     :param target: (12,) pose of the tip: rotation row by row, then translation.
     :param free: (7,) indices of the joints: 0 to 6.
@@ -79,14 +79,23 @@ def write_inside(out, knots, ints, reals, target, free, work):
 
 @inline_kernel
 def _winding(c, k, value, near):
-    """Return the winding of a joint's value nearest to ``near``; prismatic joints keep their value."""
+    """
+    Return the winding of a joint value nearest to ``near``: the value plus a multiple of 2 pi.
+
+    The value of a prismatic joint stays unchanged.
+
+    :param c: a :class:`curve_points.Curve`, which knows the prismatic joints.
+    :param k: index of the joint.
+    """
     return value if is_slide(c.slides, k) else joint_values.winding(value, near)
 
 
 @kernel
 def _write_marks(c, marks, knots, row):
     """
-    Write the sorted shares, 0 to 1, at which a joint passes a limit or has an extremum; return their number.
+    Write the shares of a segment at which some joint passes a limit or turns back, ascending; return their number.
+
+    A share is 0 at the first knot of the segment and 1 at the second one.
 
     :param c: a :class:`curve_points.Curve` with the limits.
     :param marks: (MARKS,) out; 0 and 1 are always among them.
@@ -121,7 +130,11 @@ def _write_marks(c, marks, knots, row):
 
 @kernel
 def _add(marks, count, share):
-    """Insert a share into ``count`` sorted shares, unless the array is full; return the new number."""
+    """
+    Insert a share into ``count`` ascending shares; return the new number of shares.
+
+    If the array is full, nothing is inserted.
+    """
     if count >= marks.shape[0]:
         return count
     place = count
@@ -135,7 +148,10 @@ def _add(marks, count, share):
 @kernel
 def _pass_at(knots, row, width, k, limit, low, high):
     """
-    Return the share between ``low`` and ``high`` at which the cubic of joint ``k`` passes ``limit``, by bisection.
+    Return the share of a segment, between ``low`` and ``high``, at which joint ``k`` passes the value ``limit``.
+
+    The joint must be on different sides of ``limit`` at ``low`` and ``high``; the share is found by bisection of the
+    cubic.
 
     :param knots, row: knots of a curve, and the first row of the segment.
     :param width: length of the segment.
@@ -173,10 +189,10 @@ def _is_inside(c, q, knots, row, width, share):
 @kernel
 def wind(c, q, beyond):
     """
-    Move joints to the winding nearest to the middle of their limits; return whether all are within the limits.
+    Move joints with limits to the winding nearest to the middle of their limits; return whether all are inside.
 
     :param c: from :func:`curve_points.open_curve`.
-    :param q: (7,) the posture, changed in place up to the first joint that is outside.
+    :param q: (7,) the posture, changed in place; joints after the first one that is outside stay unchanged.
     :param beyond: accepted distance outside the limits [rad or m].
     """
     for k in range(N):

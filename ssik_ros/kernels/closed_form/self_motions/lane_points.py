@@ -60,29 +60,42 @@ NUMBERS = FACTOR + ROWS
 
 @inline_kernel
 def numbers_size():
-    """Return the size of the numbers of :func:`solve_there`."""
+    """Return how many numbers :func:`solve_there` needs for eight postures."""
     return LANES * NUMBERS
 
 
 @inline_kernel
 def number_of(numbers, row, lane):
     """
-    Return a number of a lane.
+    Return one number of a lane from the table of numbers of eight postures.
 
-    :param row: row of eight numbers, such as LEAST_DIAGONAL.
+    :param numbers: (numbers_size(),) rows of eight numbers, one for each lane.
+    :param row: row of the number, such as LEAST_DIAGONAL.
+    :param lane: index of the posture, 0 to 7.
     """
     return numbers[LANES * row + lane]
 
 
 @inline_kernel
 def set_number(numbers, row, lane, value):
-    """Set a number of a lane; ``row`` is a row of eight numbers, such as AIM."""
+    """
+    Set one number of a lane in the table of numbers of eight postures.
+
+    :param numbers: (numbers_size(),) rows of eight numbers, one for each lane.
+    :param row: row of the number, such as AIM.
+    :param lane: index of the posture, 0 to 7.
+    """
     numbers[LANES * row + lane] = value
 
 
 @inline_kernel
 def take_step(numbers, lane):
-    """Add the Newton step of a lane to its posture, in place; other lanes do not move."""
+    """
+    Add the Newton step of a lane to its posture Q, in place; other lanes do not move.
+
+    :param numbers: (numbers_size(),) after :func:`solve_there`.
+    :param lane: index of the posture, 0 to 7.
+    """
     for k in range(N):
         numbers[LANES * (Q + k) + lane] += numbers[LANES * (STEP + k) + lane]
 
@@ -90,9 +103,9 @@ def take_step(numbers, lane):
 @inline_kernel
 def entry_at(row, joint):
     """
-    Return the offset of an entry of the Jacobian in the numbers of eight postures.
+    Return the offset in ``numbers`` of an entry of the Jacobian, eight numbers, one for each lane.
 
-    :param row, joint: row and column of the entry.
+    :param row, joint: row (0 to 5) and column (0 to 6) of the entry.
     """
     return LANES * (ROWS * joint + row)
 
@@ -100,10 +113,13 @@ def entry_at(row, joint):
 @kernel
 def solve_there(c, numbers):
     """
-    Write Jacobian, error, Newton step and unit tangent at eight postures.
+    Write the Newton step towards the curve and the unit tangent of eight postures, without moving these.
+
+    Also write error, SIZE (length of the step), LEAST_DIAGONAL, ALONG and SIGN. The Jacobian is replaced by its
+    factors.
 
     :param c: from :func:`curve_points.open_curve`.
-    :param numbers: (numbers_size(),) with Q, ROW and AIM.
+    :param numbers: (numbers_size(),) with the postures Q, and ROW and AIM of their seventh equations row . q = aim.
     """
     _write_equations(c, numbers)
     solve_equations(numbers)
@@ -112,7 +128,9 @@ def solve_there(c, numbers):
 @kernel
 def solve_equations(numbers):
     """
-    Write Newton step, unit tangent and determinant of eight systems of equations; the Jacobian becomes its factors.
+    Write the Newton step and the unit tangent of eight systems of equations, whose Jacobian and error are given.
+
+    Also write SIZE (length of the step), LEAST_DIAGONAL, ALONG and SIGN. The Jacobian is replaced by its factors.
 
     :param numbers: (numbers_size(),) with the Jacobian, ERROR, Q, ROW and AIM.
     """
@@ -161,7 +179,11 @@ def inverse_norm(numbers):
 
 @kernel
 def _write_equations(c, numbers):
-    """Write the Jacobian, and the error at the tip, of the eight postures in ``numbers`` into it."""
+    """
+    Write into ``numbers`` the Jacobian and the error at the tip of the eight postures that it contains at Q.
+
+    :param c: from :func:`curve_points.open_curve`.
+    """
     area = vector(numbers, LANES * Q, LANES * N)
     x, y, z, t = newton_lanes.write_screws(area, c.axes, c.points, c.home, N, c.slides, numbers)
     newton_lanes.write_columns(N, c.slides, t, numbers)
@@ -174,9 +196,9 @@ def _write_equations(c, numbers):
 @inline_kernel
 def _reflect(numbers, row):
     """
-    Reflect row ``row`` of the Jacobian so that only its diagonal entry remains, and the rows below; return this entry.
+    Reflect Jacobian row ``row`` so that only its diagonal entry is left; return this entry of L in eight lanes.
 
-    The vector of the reflection replaces the row, its factor is stored at FACTOR.
+    The rows below are reflected, too. The vector of the reflection replaces the row, its factor is stored at FACTOR.
     """
     square = lanes.spread(0.0)
     for k in range(row, N):
@@ -202,7 +224,12 @@ def _reflect(numbers, row):
 
 @inline_kernel
 def _apply(numbers, row, start):
-    """Apply reflection ``row`` in place to the seven rows of ``numbers`` from row ``start`` on, STEP or TANGENT."""
+    """
+    Apply the reflection that is stored in Jacobian row ``row`` to a vector of seven rows, in place.
+
+    :param numbers: (numbers_size(),) after :func:`_reflect` of this row.
+    :param start: first row of the vector, STEP or TANGENT.
+    """
     total = lanes.spread(0.0)
     for k in range(row, N):
         value = lanes.load(numbers, LANES * (start + k))
@@ -217,9 +244,10 @@ def _apply(numbers, row, start):
 @kernel
 def _meet_aim(numbers, product):
     """
-    Add to the step the multiple of the tangent that meets the seventh equation, and turn the tangent along ROW.
+    Complete the Newton steps: add the multiple of the tangent by which row . q becomes AIM.
 
-    Also write SIZE, ALONG, and the determinant of [J; tangent] at SIGN.
+    The tangent is turned so that it points along ROW. SIZE, ALONG and the determinant of [J; tangent], SIGN, are
+    written.
 
     :param numbers: with the shortest step and a unit tangent of either sign.
     :param product: product of the diagonal of L, in eight lanes.

@@ -75,7 +75,12 @@ OPEN, UNDER_WAY, DONE = 0.0, 1.0, 2.0
 
 
 class Lanes(NamedTuple):
-    """Arrays of eight curves that are being followed."""
+    """
+    Arrays of up to eight curves that are followed at the same time, and of the eight lanes that follow them.
+
+    A lane follows one direction of a curve. Its phase is IDLE; START, at the first posture; STEP, towards the next
+    knot; or LAND, towards a joint limit.
+    """
 
     state: np.ndarray
     """(8, STATE)."""
@@ -115,14 +120,15 @@ def scratch_size(seeds):
 @kernel
 def follow(knots, heads, ints, reals, target, seeds, is_done, free, work):
     """
-    Write the curves through given postures; return their number, -1 if their knots do not fit.
+    Write the curves through given postures, each curve once; return their number, -1 if their knots do not fit.
 
     :param knots: (., segments.COLUMNS) out: knots of all curves in turn.
     :param heads: (m, 2) integers out: first row and number of rows of each curve.
     :param ints, reals: the plan of seven joints with the limits.
     :param target: (12,) pose of the tip: rotation row by row, then translation.
-    :param seeds: (m, 7) given postures.
-    :param is_done: (m,) integers: 0 for postures to follow; 1 after a curve has passed them.
+    :param seeds: (m, 7) given postures; those that do not reach the pose give no curve.
+    :param is_done: (m,) integers, in and out. The caller sets 0 for postures to follow; the kernel sets 1 for postures
+        that a curve has passed or that do not reach the pose.
     :param free: (7,) indices of the joints: 0 to 6.
     :param work: (scratch_size(len(seeds)),) scratch.
     """
@@ -201,7 +207,13 @@ def _open(knots, ints, reals, target, seeds, is_done, free, work):
 
 @kernel
 def _begin(run, lane):
-    """Start an idle lane at a given posture with mark 0, and set its curve's mark; return False if none is left."""
+    """
+    Let an idle lane start a new curve at a given posture that is on no curve yet.
+
+    The mark of the posture in ``is_done`` becomes FOLLOWED plus the index of the new curve.
+
+    :returns: False if all given postures are on a curve already.
+    """
     c, is_done, count = run.own.curve, run.own.is_done, run.own.seeds.shape[0]
     curve = 0
     while run.curves[curve, SEED] != NONE:
@@ -225,7 +237,11 @@ def _begin(run, lane):
 
 @kernel
 def _take_second(run, lane):
-    """Let an idle lane follow some curve whose second direction is still open; return False if all are taken."""
+    """
+    Let an idle lane follow the second direction of some curve that only one lane follows.
+
+    :returns: False if all curves have both directions followed already.
+    """
     for curve in range(LANES):
         if run.curves[curve, SEED] != NONE and run.curves[curve, WAYS + 1] == OPEN:
             _follow_second(run, lane, curve)
@@ -236,7 +252,7 @@ def _take_second(run, lane):
 @kernel
 def _follow_second(run, lane, number):
     """
-    Let a lane follow curve ``number`` from its first posture along the tangent, its second direction.
+    Let a lane follow curve ``number`` from its first posture in the second direction.
 
     Up to three knots of the first direction are copied, reversed, so that the first prediction is good.
     """
@@ -257,12 +273,14 @@ def _follow_second(run, lane, number):
 @kernel
 def _advance(run, lane, first):
     """
-    Use the solved equations of a lane: write a knot, take a step, shorten the step, or finish the curve.
+    Advance a lane by one round, after its equations were solved.
+
+    The lane takes a Newton step, keeps a knot and predicts the next one, shortens its step, or finishes its curve.
 
     :param run: a :class:`Lanes`.
     :param lane: index of a lane that is not idle.
     :param first: row of the output where a finished curve is written.
-    :returns: number of knots written there, 0 if no curve is finished, -1 if they do not fit.
+    :returns: number of knots of a curve that was written there; 0 if no curve is finished, -1 if the knots do not fit.
     """
     state = run.state[lane]
     along = lp.number_of(run.numbers, lp.ALONG, lane)
@@ -305,9 +323,9 @@ def _reaches(run, lane):
 @inline_kernel
 def _is_good(run, lane):
     """
-    Count a Newton step of a lane; return whether its length and the count are acceptable.
+    Count a Newton step of a lane; return False if it is too long or there are too many steps.
 
-    The first step of a prediction is stored as MISS; it is compared with the step along the curve.
+    The length of the first step of a prediction is stored as MISS, the prediction's error.
     """
     state, size = run.state[lane], lp.number_of(run.numbers, lp.SIZE, lane)
     state[COUNT] += 1.0
@@ -321,7 +339,11 @@ def _is_good(run, lane):
 
 @kernel
 def _write_first(run, lane):
-    """Write the first knot of a lane's curve from its solved equations; the first direction is against the tangent."""
+    """
+    Store the posture at which a lane has started as the first knot of its curve, and choose the direction of the lane.
+
+    The lane goes against the solved tangent; the second direction is open for another lane.
+    """
     state, number = run.state[lane], int(run.state[lane, CURVE])
     knots, curve, row = run.own.knots, run.curves[number], 2 * number * MOST_LANE_KNOTS
     for k in range(N):
@@ -341,13 +363,17 @@ def _write_first(run, lane):
 
 @inline_kernel
 def _table_of(state):
-    """Return the first row of the table of knots that a lane writes, from its state."""
+    """
+    Return the first row of the knots that a lane writes, in the table of all lanes, for its curve and direction.
+
+    :param state: (STATE,) numbers of the lane.
+    """
     return (2 * int(state[CURVE]) + int(state[WAY])) * MOST_LANE_KNOTS
 
 
 @kernel
 def _predict(run, lane):
-    """Predict the posture one step after the last knot of a lane, where its Newton steps start."""
+    """Put into a lane the posture that is predicted one step after its last knot; the next Newton steps start there."""
     state = run.state[lane]
     q, base = run.own.q, _table_of(state)
     aim = trace.write_prediction(q, run.own, int(state[ROW]), base, state[WIDTH])
@@ -361,10 +387,12 @@ def _predict(run, lane):
 @kernel
 def _shorten(run, lane, first, factor):
     """
-    Multiply the step length of a lane by ``factor`` and predict again; if it is too short, :mod:`trace` takes over.
+    Multiply the step length of a lane by ``factor`` and predict again from its last knot.
+
+    If the step gets too short, :mod:`trace` follows the whole curve instead.
 
     :param first: row of the output where a finished curve is written.
-    :returns: as :func:`_advance`.
+    :returns: number of knots of a finished curve, 0 or -1, as :func:`_advance`.
     """
     run.state[lane, WIDTH] *= factor
     if not run.state[lane, WIDTH] >= trace.SHORTEST_ARC_STEP:
@@ -376,10 +404,13 @@ def _shorten(run, lane, first, factor):
 @kernel
 def _meet_limit(run, lane, first):
     """
-    Keep the knot at which a lane has arrived, or aim at the first limit that the segment passes, or shorten the step.
+    Store the posture at which a lane has arrived after its last knot, and check the limits on this segment.
+
+    If a joint passes a limit, the lane aims at the posture on the limit. If a joint peaks near a limit, the step is
+    shortened. Otherwise the knot is kept.
 
     :param first: row of the output where a finished curve is written.
-    :returns: as :func:`_advance`.
+    :returns: number of knots of a finished curve, 0 or -1, as :func:`_advance`.
     """
     state, knots, numbers = run.state[lane], run.own.knots, run.numbers
     row = int(state[ROW])
@@ -414,7 +445,7 @@ def _meet_limit(run, lane, first):
 @inline_kernel
 def _comes_near_limit(run, row, width, miss):
     """
-    Return whether some joint may come near a limit between knot ``row`` and the next.
+    Return whether the cubic of some joint may come near a limit between knot ``row`` and the next.
 
     :param width: length of the segment.
     :param miss: error of the prediction of its last knot; it widens the margin.
@@ -434,10 +465,10 @@ def _comes_near_limit(run, row, width, miss):
 @kernel
 def _aim_at_limit(run, lane, width, share, joint, side):
     """
-    Let a lane solve for the posture with a joint on the limit that it passes at a share of the last step.
+    Let a lane solve for the posture at which a joint is exactly on a limit that its last step has passed.
 
     :param width: length of the segment.
-    :param share: share of the segment at which the limit is passed.
+    :param share: share of the segment, 0 to 1, at which the limit is passed.
     :param joint, side: index of the joint; 1 for its upper limit, -1 for its lower limit.
     """
     state, c, q = run.state[lane], run.own.curve, run.own.q
@@ -455,12 +486,15 @@ def _aim_at_limit(run, lane, width, share, joint, side):
 @kernel
 def _keep_knot(run, lane, first, width, kind):
     """
-    Append the last knot of a lane to its curve, mark postures on the segment, and begin a step or end the direction.
+    Append the posture at which a lane has arrived to its curve, and mark the given postures on the last segment.
+
+    Then the lane begins its next step. If its direction has ended, it becomes idle or takes the second direction. A
+    curve with both directions finished is written to the output.
 
     :param first: row of the output where a finished curve is written.
-    :param width: length of the segment.
-    :param kind: kind of the knot, such as REGULAR, or with a joint on its limit.
-    :returns: as :func:`_advance`.
+    :param width: length of the last segment.
+    :param kind: kind of the knot, REGULAR or a joint limit.
+    :returns: number of knots of a finished curve, 0 or -1, as :func:`_advance`.
     """
     state, knots, base = run.state[lane], run.own.knots, _table_of(run.state[lane])
     number, way, row = int(state[CURVE]), int(state[WAY]), int(state[ROW])
@@ -493,7 +527,12 @@ def _keep_knot(run, lane, first, width, kind):
 
 @kernel
 def _cross_off(run, lane, row):
-    """Mark the given postures between a row and the next with the lane's curve; drop curves that had marked them."""
+    """
+    Mark the given postures between knots ``row`` and ``row + 1`` as passed by the lane's curve.
+
+    If another curve that is being followed has marked one of them, both are the same curve, so the other one is
+    dropped.
+    """
     own, c = run.own, run.own.curve
     knots, mark = own.knots, FOLLOWED + int(run.state[lane, CURVE])
     width = knots[row + 1, ARC] - knots[row, ARC]
@@ -517,7 +556,11 @@ def _cross_off(run, lane, row):
 
 @inline_kernel
 def _beside(run, row, k, start, aside):
-    """Return a bit mask of the eight postures whose joint ``k`` may lie between knots ``row`` and ``row + 1``."""
+    """
+    Return a bit mask of eight given postures, from number ``start`` on, whose joint ``k`` fits a segment.
+
+    The joint must lie between its values at knots ``row`` and ``row + 1``, give or take ``aside`` [rad or m].
+    """
     knots, c = run.own.knots, run.own.curve
     before, behind = knots[row, k], knots[row + 1, k]
     away = lanes.load(run.joints, k * (run.joints.shape[0] // N) + start) - 0.5 * (before + behind)
@@ -529,7 +572,12 @@ def _beside(run, row, k, start, aside):
 
 @kernel
 def _replace_marks(run, mark, new):
-    """Replace ``mark`` in ``is_done`` by ``new`` for all given postures; only postures with 0 are tested again."""
+    """
+    Replace a mark of given postures in ``is_done`` by another one.
+
+    :param mark: the mark to replace.
+    :param new: the new mark. With 0, segments are tested against the postures again; with any other mark they are not.
+    """
     is_done = run.own.is_done
     for seed in range(run.own.seeds.shape[0]):
         if is_done[seed] == mark:
@@ -539,7 +587,7 @@ def _replace_marks(run, mark, new):
 
 @inline_kernel
 def _look_at(run, seed, is_open):
-    """Set whether given posture ``seed`` is tested against further segments (``is_open``)."""
+    """Set whether further segments are tested against given posture ``seed`` (``is_open``)."""
     held = run.own.curve.held
     value = run.own.seeds[seed, held] if is_open else math.nan
     run.joints[held * (run.joints.shape[0] // N) + seed] = value
@@ -548,9 +596,11 @@ def _look_at(run, seed, is_open):
 @kernel
 def _drop(run, curve, new):
     """
-    Stop following a curve: make its lanes idle, free its place, and replace its mark in ``is_done``.
+    Stop following a curve: make its lanes idle, free its place, and change the marks of the postures on it.
 
-    :param new: 0 lets other curves begin at its postures, 1 marks them as done, or the mark of another curve.
+    :param curve: index of the curve.
+    :param new: new mark of its postures in ``is_done``: 0 lets other curves begin there, 1 marks them as passed; or
+        the mark of another curve.
     """
     _replace_marks(run, FOLLOWED + curve, new)
     run.curves[curve, SEED] = NONE
@@ -562,11 +612,11 @@ def _drop(run, curve, new):
 @kernel
 def _finish(run, curve, first, begin, last, more, end):
     """
-    Append a curve to the output and free its place; return its number of knots, -1 if they do not fit.
+    Append a finished curve to the output and free its place; return its number of knots, -1 if they do not fit.
 
     :param curve: index of the curve.
-    :param first: first row to write.
-    :param begin, last: rows of its first part.
+    :param first: first row of the output to write.
+    :param begin, last: rows of its first part in the table of the lanes.
     :param more, end: rows of its second part; its arc lengths count from the end of the first part. ``more`` is 0 if
         there is one part only.
     """
@@ -587,10 +637,11 @@ def _finish(run, curve, first, begin, last, more, end):
 @kernel
 def _leave(run, lane, first):
     """
-    Let :mod:`trace` follow the curve of a lane anew, and write it from row ``first`` on.
+    Give up a lane's curve, and let :mod:`trace` follow it anew from its first posture and write it to the output.
 
-    Curves that began at a posture on it are dropped, too.
+    Other curves that began at a posture on it are dropped.
 
+    :param first: first row of the output to write.
     :returns: number of knots, -1 if they do not fit.
     """
     is_done, number = run.own.is_done, int(run.state[lane, CURVE])

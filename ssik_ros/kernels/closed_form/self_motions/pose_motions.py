@@ -41,15 +41,19 @@ def find(
     matrix_t, seed, options, work, places, stack, scratch,
 ):  # fmt: skip
     """
-    Write all curves of a pose; return their number, NOT_RIGID, TOO_FAR, or -1 if their knots do not fit.
+    Write all curves of a pose within the limits; return their number.
 
-    :param knots, heads, free: as for :func:`lane_trace.follow`.
+    :param knots: (., segments.COLUMNS) out: knots of all curves in turn.
+    :param heads: (m, 2) integers out: first row and number of rows of each curve.
     :param target: (12,) out: the target with an orthonormal rotation, row by row, then its translation.
     :param seeds: (m, 7) scratch, with room for every candidate.
     :param is_done: (m,) integers, scratch.
+    :param free: (7,) indices of the joints: 0 to 6.
     :param curve_work: (lane_trace.scratch_size(len(seeds)),) scratch.
     :param counters, ints, reals, spread, matrix_t, seed, options, work, places, stack, scratch: as for
-        :func:`held_search.search`; the seed is ignored, and TRIED becomes the number of postures in ``seeds``.
+        :func:`held_search.search`; the seed must be unset, and TRIED becomes the number of postures in ``seeds``.
+    :returns: number of curves; -1 if their knots do not fit; NOT_RIGID (-2) if the pose is not a rigid transform;
+        TOO_FAR (-3) if the pose is proved to be out of reach.
     """
     spread[held_search.TRIED] = 0.0
     run = common.BranchRun(counters, ints, reals, seed, options, work, seeds.shape[0])

@@ -85,7 +85,12 @@ STATE = DIRECTION + N
 
 
 class Proving(NamedTuple):
-    """Arrays of a running proof."""
+    """
+    Arrays of a running proof that knots lie on curves.
+
+    A lane proves one segment after another by a chain of balls around points of the segment. In each ball the
+    solutions form one arc. ``seeds`` are the given postures, ``is_on`` their marks, ``curve`` the chain and the pose.
+    """
 
     state: np.ndarray
     """(8, STATE)."""
@@ -116,18 +121,18 @@ def scratch_size(seeds):
 @kernel
 def prove(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work):
     """
-    Prove that knots are joined by curves, and mark the postures on these curves.
+    Prove that neighbouring knots are joined by curves, and mark the given postures that are proved to lie on them.
 
     :param is_on: (m,) integers out: 1 for postures that lie on a curve, else 0.
     :param knots: (k, segments.COLUMNS) knots of all curves in turn.
     :param goes_on: (k,) integers: 0 for the last knot of each curve, else 1.
     :param seeds: (m, 7) given postures.
-    :param bound: (BOUND,) bound on the second derivative.
+    :param bound: (BOUND,) numbers of the functions F, among them a bound on their second derivative.
     :param ints, reals: the plan of seven joints.
     :param target: (12,) pose of the tip: rotation row by row, then translation.
     :param free: (7,) indices of the joints: 0 to 6.
     :param work: (scratch_size(m),) scratch.
-    :returns: -1 if all segments are proved; otherwise the first knot (row) of a segment that was not.
+    :returns: -1 if all segments are proved; otherwise the row of the first knot of a segment that is not.
     """
     run = _open(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work)
     row = 0
@@ -153,7 +158,11 @@ def prove(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work):
 
 @inline_kernel
 def _open(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work):
-    """Return the arrays in the scratch as :class:`Proving`, with every lane idle; set ``is_on`` to 0."""
+    """
+    Return a :class:`Proving` of views of the scratch, with every lane idle; ``is_on`` is set to 0.
+
+    Arguments are as for :func:`prove`.
+    """
     c = cp.open_curve(ints, reals, target, free, work)
     at = cp.scratch_size()
     q, state = vector(work, at, N), matrix(work, at + N, LANES, STATE)
@@ -177,7 +186,13 @@ def _open(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work):
 
 @kernel
 def _aim(run, lane, share):
-    """Set posture and seventh equation of a lane to a share of its segment's cubic, or to the last knot of a curve."""
+    """
+    Put the posture at a share of a segment's cubic into a lane, with a seventh equation across the cubic.
+
+    If the lane's knot is the last one of its curve, the posture of this knot is used.
+
+    :param share: 0 at the first knot of the segment, 1 at the second one.
+    """
     state, knots, q, numbers = run.state[lane], run.knots, run.q, run.numbers
     row, aim = int(state[ROW]), 0.0
     state[NEXT], state[COUNT] = share, 0.0
@@ -201,9 +216,10 @@ def _aim(run, lane, share):
 @kernel
 def _write_equations(run):
     """
-    Write the functions F of the proof and their Jacobian J at eight postures into ``run.numbers``.
+    Write the six functions F, which vanish at solutions, and their Jacobian J at eight postures into ``run.numbers``.
 
-    :returns: sine of the remaining rotation in each lane; 2 if the rotation is large.
+    :param run: a :class:`Proving` with the postures.
+    :returns: sine of the remaining rotation between tip and target in each lane; 2 if the rotation is large.
     """
     c, numbers, bound = run.curve, run.numbers, run.bound
     area, at = vector(numbers, LANES * lp.Q, LANES * N), LANES * lp.ROWS * int(bound[JOINT])
@@ -238,7 +254,10 @@ def _write_equations(run):
 @kernel
 def _advance(run, lane):
     """
-    Make a ball from the solved equations of a lane, mark postures in it and aim at the next point, or correct the lane.
+    Advance a lane by one round, after its equations were solved.
+
+    If the posture is near enough to the curve, a ball is made around it, given postures in the ball are marked, and
+    the lane aims at the next point of its segment. Otherwise the lane takes a Newton step, or chooses a nearer point.
 
     :param run: a :class:`Proving` with solved equations.
     :param lane: index of the lane; it becomes idle at the end of its segment.
@@ -279,7 +298,11 @@ def _advance(run, lane):
 
 @kernel
 def _come_closer(run, lane):
-    """Aim a lane nearer to its last ball; return False if it has no ball yet or the distance gets too small."""
+    """
+    Let a lane try a point nearer to the centre of its last ball.
+
+    :returns: False, so that the proof fails, if the lane has no ball yet or the distance gets below LEAST_RADIUS.
+    """
     state, row = run.state[lane], int(run.state[lane, ROW])
     step = CLOSER * (state[NEXT] - state[HERE])
     if state[PHASE] == BEGIN or run.goes_on[row] == 0:
@@ -293,10 +316,12 @@ def _come_closer(run, lane):
 @kernel
 def _is_joined(run, lane, reach, low):
     """
-    Return whether a lane's last ball and a new ball at its posture are proved to share their arc of solutions.
+    Return whether the last ball of a lane and a new ball at its posture are proved to contain parts of the same curve.
 
-    :param reach: radius of the new ball.
-    :param low: largest distance of a solution from the centre of the new ball.
+    In each ball the solutions form one arc; both balls must share a solution.
+
+    :param reach: radius of the new ball [rad].
+    :param low: largest distance of a solution from the centre of the new ball [rad].
     """
     state, numbers = run.state[lane], run.numbers
     half, straight, ahead = 0.5 * state[INVERSE_KAPPA], 0.0, 0.0
@@ -313,7 +338,11 @@ def _is_joined(run, lane, reach, low):
 
 @kernel
 def _mark(run, state):
-    """Set ``is_on`` to 1 for given postures inside the last ball of a lane, whose numbers are ``state`` (STATE,)."""
+    """
+    Set ``is_on`` to 1 for the given postures inside the last ball of a lane.
+
+    :param state: (STATE,) numbers of the lane.
+    """
     c, size, seeds = run.curve, INSIDE_SHARE * state[REACH], run.seeds
     middle, is_free = state[POINT + c.held], not c.lower[c.held] > -math.inf
     for start in range(0, run.held.shape[0], LANES):

@@ -59,11 +59,11 @@ def scratch_size():
 @kernel
 def write_postures(out, errors, arcs, knots, ints, reals, target, free, work):
     """
-    Write the postures of a curve at arc lengths.
+    Write the postures of a curve at given arc lengths, exact up to rounding, and their errors.
 
     :param out: (m, 7) out.
     :param errors: (m, 3) out: position error [m], rotation error [rad], Frobenius norm of FK - T.
-    :param arcs: (m,) arc lengths [rad].
+    :param arcs: (m,) arc lengths [rad], clipped to the curve.
     :param knots: (k, segments.COLUMNS) knots of the curve.
     :param ints, reals: the plan of seven joints.
     :param target: (12,) pose of the tip: rotation row by row, then translation.
@@ -85,7 +85,11 @@ def write_postures(out, errors, arcs, knots, ints, reals, target, free, work):
 
 @kernel
 def _segment_of(knots, arc):
-    """Return the row of the knot before an arc length, the last but one row at most."""
+    """
+    Return the row of the first knot of the segment that contains an arc length; 0 for a curve of one knot.
+
+    An arc length beyond the curve belongs to the first or the last segment.
+    """
     low, high = 0, knots.shape[0] - 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -98,7 +102,12 @@ def _segment_of(knots, arc):
 
 @kernel
 def _read(c, q, knots, arc):
-    """Write into q the posture at an arc length, moved onto the curve, and its tangent into ``c.tangent``."""
+    """
+    Write into q (7,) the posture at an arc length, moved onto the curve, and its unit tangent into ``c.tangent``.
+
+    :param c: from :func:`curve_points.open_curve`.
+    :param arc: arc length [rad], clipped to the curve.
+    """
     row = _segment_of(knots, arc)
     if knots.shape[0] == 1:
         for k in range(N):
@@ -147,7 +156,8 @@ def write_nearest(q, knots, posture, count, ints, reals, target, free, work):
     """
     Write the posture of a curve nearest to a given posture; return its arc length [rad].
 
-    Angles of joints without limits are compared modulo 2 pi.
+    The distance is Euclidean over the first ``count`` joints. Angles of joints without limits are compared modulo 2
+    pi.
 
     :param q: (7,) out.
     :param posture: (7,) given posture.
@@ -193,9 +203,11 @@ def write_nearest(q, knots, posture, count, ints, reals, target, free, work):
 @kernel
 def _write_aim(aim, knots, a, b, posture, lower):
     """
-    Write ``posture`` into ``aim``; joints without limits get the winding nearest to the middle of knots a and b.
+    Write a posture into ``aim``, with joints without limits at the winding nearest to a segment.
 
     :param aim: (7,) out.
+    :param a, b: rows of the segment's knots; its middle decides about the winding.
+    :param posture: (7,) the posture.
     :param lower: (7,) lower limits; -inf for joints without limits.
     """
     for k in range(N):
@@ -205,7 +217,12 @@ def _write_aim(aim, knots, a, b, posture, lower):
 
 @kernel
 def _nearest_on_cubic(knots, row, width, aim, count):
-    """Return the share, 0 to 1, at which the cubic after ``row`` is nearest to ``aim`` in ``count`` joints."""
+    """
+    Return the share, 0 to 1, at which the cubic of a segment is nearest to the posture ``aim``.
+
+    :param row, width: row of the segment's first knot, and length of the segment.
+    :param count: number of leading joints in the distance.
+    """
     low, high = 0.0, 1.0
     if _rate(knots, row, width, 0.0, aim, count) >= 0.0:
         return 0.0
@@ -222,7 +239,12 @@ def _nearest_on_cubic(knots, row, width, aim, count):
 
 @inline_kernel
 def _rate(knots, row, width, share, aim, count):
-    """Return half the derivative, by the share, of the squared distance of a cubic from ``aim`` in ``count`` joints."""
+    """
+    Return half the derivative, by the share, of the squared distance between a cubic and the posture ``aim``.
+
+    :param row, width: row of the segment's first knot, and length of the segment.
+    :param count: number of leading joints in the distance.
+    """
     total = 0.0
     for k in range(count):
         away = segments.joint_at(knots, row, row + 1, width, share, k) - aim[k]
@@ -233,9 +255,12 @@ def _rate(knots, row, width, share, aim, count):
 @kernel
 def _true_rate(c, q, knots, row, width, share, aim, count):
     """
-    Write into q the posture at a share, moved onto the curve; return the scalar product of its tangent and q - ``aim``.
+    Return the rate at which the distance of the curve from the posture ``aim`` grows at a share of a segment.
 
-    Only the first ``count`` joints enter the product; ``c.tangent`` is written.
+    This is the scalar product of the unit tangent and q - ``aim``. The posture q at the share, moved onto the curve,
+    and the tangent, in ``c.tangent``, are written.
+
+    :param count: number of leading joints in the product.
     """
     _read_share(c, q, knots, row, width, share)
     total = 0.0
@@ -247,9 +272,13 @@ def _true_rate(c, q, knots, row, width, share, aim, count):
 @kernel
 def _refine(c, q, knots, row, width, share, aim, count):
     """
-    Write into q the posture on the curve nearest to ``aim`` near a share of a segment; return its share.
+    Find the posture on the curve nearest to the posture ``aim``, near a share of a segment; return its share.
 
-    The search stays within the segment, 0 to 1, and counts the first ``count`` joints.
+    The search stays within the segment, shares 0 to 1.
+
+    :param q: (7,) out: the nearest posture.
+    :param share: first guess, such as the nearest point of the cubic.
+    :param count: number of leading joints in the distance.
     """
     half, f_low, f_high, low, high = 0.02, 1.0, -1.0, share, share
     while half < 2.0 and (f_low >= 0.0 or f_high <= 0.0):

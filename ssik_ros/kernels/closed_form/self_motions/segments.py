@@ -1,8 +1,10 @@
 """
 Segments of a traced curve: two knots with their tangents, and the cubic between them.
 
-A knot is a row of numbers: joints, unit tangent, arc length, kind, room. Angles are continuous along a curve, so joints
-without limits may leave (-pi, pi].
+A knot is a row of numbers: seven joints, unit tangent (TANGENT), arc length (ARC), kind (KIND), and the least pivot of
+the Jacobian with one joint held (LEAST_PIVOT), which is small near other curves. Angles are continuous along a curve,
+so joints without limits may leave (-pi, pi]. A share tells a place on a segment: 0 at its first knot, 1 at its second
+one.
 """
 
 import math
@@ -34,7 +36,9 @@ def chord_of(knots, a, b):
 @kernel
 def length_of(knots, a, b):
     """
-    Return the length of the curve between two knots, accurate to fourth order [rad].
+    Return the length of the curve between two neighbouring knots [rad].
+
+    It is estimated from chord and tangents, accurate to fourth order.
 
     :param knots: (., COLUMNS).
     :param a, b: rows.
@@ -49,10 +53,11 @@ def length_of(knots, a, b):
 @inline_kernel
 def joint_at(knots, a, b, width, u, k):
     """
-    Return the value of a joint on the cubic, at a share of the segment.
+    Return the value of a joint [rad or m] on the cubic between two knots.
 
+    :param knots, a, b: table of knots, and the rows of both knots.
     :param width: length of the segment.
-    :param u: share, from 0 at a to 1 at b.
+    :param u: share of the segment, from 0 at a to 1 at b.
     :param k: index of the joint.
     """
     v = 1.0 - u
@@ -73,7 +78,7 @@ def slope_at(knots, a, b, width, u, k):
 @kernel
 def write_point(q, knots, a, b, width, u):
     """
-    Write a point of the cubic.
+    Write the posture at a share of the cubic between two knots.
 
     :param q: (7,) out.
     :param knots, a, b, width, u: as for :func:`joint_at`.
@@ -85,9 +90,9 @@ def write_point(q, knots, a, b, width, u):
 @kernel
 def write_slope(out, knots, a, b, width, u):
     """
-    Write the direction of the cubic as a unit vector.
+    Write the direction of the cubic between two knots at a share, as a unit vector.
 
-    :param out: (7,).
+    :param out: (7,) out; zeros if the cubic does not move at this share.
     :param knots, a, b, width, u: as for :func:`joint_at`.
     """
     size = 0.0
@@ -102,8 +107,9 @@ def write_slope(out, knots, a, b, width, u):
 @kernel
 def peak(knots, a, b, width, k, side):
     """
-    Return the share at which a joint has its maximum or minimum inside a segment, -1 if it is at an end.
+    Return the share, 0 to 1, at which a joint's cubic has its maximum or minimum inside a segment, -1 if it has none.
 
+    :param k: index of the joint.
     :param side: 1 for the maximum, -1 for the minimum.
     """
     m, n = width * knots[a, TANGENT + k], width * knots[b, TANGENT + k]
@@ -123,9 +129,9 @@ def peak(knots, a, b, width, k, side):
 @inline_kernel
 def highest(knots, a, b, width, k, side):
     """
-    Return an upper bound of ``side`` times joint ``k`` on the cubic from knot a to b: its largest control point.
+    Return an upper bound of ``side`` times joint ``k`` on the cubic between knots a and b.
 
-    :param side: 1 for an upper bound, -1 for a lower bound.
+    With ``side`` = 1 this bounds the joint from above; with -1 it is minus a lower bound of the joint.
     """
     first, last = side * knots[a, k], side * knots[b, k]
     third = side * width / 3.0
@@ -136,7 +142,9 @@ def highest(knots, a, b, width, k, side):
 @kernel
 def reach(knots, a, b, width, k, limit, side):
     """
-    Return the share at which a joint reaches a limit that it exceeds at b, accurate to 1e-4.
+    Return the share, 0 to 1, at which joint ``k`` reaches a limit on the cubic between knots a and b.
+
+    The joint must exceed the limit at b and not at a. The share is accurate to 1e-4.
 
     :param limit: the limit.
     :param side: 1 for an upper limit, -1 for a lower limit.
@@ -154,7 +162,7 @@ def reach(knots, a, b, width, k, limit, side):
 @inline_kernel
 def wrapped(difference, low):
     """
-    Return the difference of two values of a joint; for a joint without limits, wrapped to [-pi, pi).
+    Return a difference of two values of a joint, wrapped to [-pi, pi) if the joint has no limits.
 
     :param difference: difference of the values [rad or m].
     :param low: lower limit of the joint; -inf for a joint without limits.
@@ -167,7 +175,9 @@ def wrapped(difference, low):
 @kernel
 def share_of(knots, a, b, q, lower, reach_aside):
     """
-    Return the share (-0.1 to 1.1) of a segment nearest to a posture, -1 if the posture is not near the segment.
+    Return the share of the chord between knots a and b that is nearest to a posture, from -0.1 to 1.1.
+
+    The result is -1 if the posture is not near the segment.
 
     :param q: (7,) the posture.
     :param lower: (7,) lower limits; -inf for joints that are compared modulo 2 pi.

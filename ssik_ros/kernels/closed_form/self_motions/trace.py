@@ -85,7 +85,7 @@ MOST_STEPS = 5000
 
 
 class Tracing(NamedTuple):
-    """Arrays of a running trace."""
+    """Arrays of a running trace, which follows curves one after the other and writes their knots."""
 
     knots: np.ndarray
     """(., segments.COLUMNS) out: knots of all curves in turn."""
@@ -100,24 +100,30 @@ class Tracing(NamedTuple):
 
 @inline_kernel
 def scratch_size():
-    """Return the size of the scratch for tracing, in numbers."""
+    """Return how many numbers of scratch a trace needs."""
     return cp.scratch_size() + N
 
 
 @inline_kernel
 def limit_kind(joint, side):
-    """Return the kind of a knot with a joint at a limit; ``side`` is 1 for the upper limit, -1 for the lower limit."""
+    """
+    Return the number that marks a knot at which a joint is on its limit, for column KIND.
+
+    :param joint: index of the joint.
+    :param side: 1 for its upper limit, -1 for its lower limit.
+    """
     return LIMIT + (2.0 * joint + (1.0 if side > 0.0 else 0.0) + 1.0) / 32.0
 
 
 @kernel
 def trace_one(run, seed, first):
     """
-    Write the curve through a given posture and mark the postures on it; return its number of knots, -1 without room.
+    Write the whole curve through a given posture, in both directions, and mark the given postures on it.
 
-    :param run: a :class:`Tracing`.
+    :param run: a :class:`Tracing`; ``is_done`` becomes 1 for the postures on the curve.
     :param seed: index of the posture.
     :param first: row of the first knot.
+    :returns: number of knots, 1 at a singular posture without a tangent; -1 if they do not fit.
     """
     knots, c = run.knots, run.curve
     if first + 2 >= knots.shape[0]:
@@ -147,7 +153,7 @@ def trace_one(run, seed, first):
 @kernel
 def turn_round(knots, first, last):
     """
-    Reverse the order of knots, with their tangents and arc lengths.
+    Reverse a traced curve, in place: the order of its knots, their tangents, and their arc lengths.
 
     :param knots: (., segments.COLUMNS) table of knots.
     :param first, last: first and last row to reverse.
@@ -166,10 +172,10 @@ def turn_round(knots, first, last):
 @kernel
 def _follow(run, first, sign):
     """
-    Write the knots after row ``first`` in the direction of its tangent, up to the end of the curve.
+    Follow a curve from the knot in row ``first`` in the direction of its tangent, and write the knots up to its end.
 
     :param sign: a number with the sign of the determinant of [J; tangent] at ``first``.
-    :returns: the last row and the kind of its knot; FULL if the table is full.
+    :returns: row of the last knot, and its kind: CLOSED, a joint limit or SINGULAR; FULL if the table is full.
     """
     knots, c = run.knots, run.curve
     row, step, before = first, FIRST_ARC_STEP, sign
@@ -213,7 +219,10 @@ def _follow(run, first, sign):
 @inline_kernel
 def next_step(step, miss):
     """
-    Return the length of the next step after an accepted step [rad].
+    Return the length of the next step along a curve [rad].
+
+    It is longer if the last prediction was more exact than WANTED_PREDICTION_MISS, otherwise shorter, and at most
+    LONGEST_ARC_STEP.
 
     :param step: length of the accepted step.
     :param miss: distance of its prediction from the curve.
@@ -227,7 +236,7 @@ def next_step(step, miss):
 @kernel
 def write_prediction(q, run, row, first, step):
     """
-    Write the posture that is predicted at a distance after a knot; return its scalar product with the tangent.
+    Write the posture that is predicted one step after a knot; return its scalar product with the tangent at the knot.
 
     :param q: (7,) out.
     :param run: a :class:`Tracing`.
@@ -263,9 +272,10 @@ def write_prediction(q, run, row, first, step):
 @kernel
 def _take_step(run, row, first, step):
     """
-    Write the knot after ``row``, one step along the curve; return the determinant of [J; tangent] there.
+    Write the knot one step after knot ``row``, and its tangent; return the determinant of [J; tangent] there.
 
-    It is 0 if Newton fails, the prediction misses too far or the tangent turns too much: then try a shorter step.
+    The determinant is 0 if the step must be shortened: Newton fails, the prediction misses too far, or the tangent
+    turns too much.
 
     :param first: row of the first knot of the curve.
     :param step: length of the step [rad].
@@ -290,9 +300,11 @@ def _take_step(run, row, first, step):
 @kernel
 def _meet_limit(run, row, width, miss):
     """
-    Move the knot after a row to the first limit that the segment from the row to this knot passes.
+    If a joint passes a limit between knot ``row`` and the next, move the next knot to the posture on the limit.
 
-    :returns: kind of this knot (REGULAR if no limit is passed), and a share. A positive share asks for a step shortened
+    :param width: length of the segment.
+    :param miss: error of the prediction of the next knot.
+    :returns: kind of the next knot, REGULAR or a joint limit; and a share. A positive share asks for a step shortened
         by this factor, because a joint peaks near its limit or the knot could not be moved.
     """
     knots, c = run.knots, run.curve
@@ -324,14 +336,15 @@ def _meet_limit(run, row, width, miss):
 @kernel
 def first_beyond(run, row, width, miss):
     """
-    Return the joint that passes a limit first, the side, the share of the segment, and whether the joint only peaks.
-
-    The joint is -1 if no joint passes a limit.
+    Find the joint that passes or nearly touches a limit first on a segment.
 
     :param run: a :class:`Tracing`.
     :param row: row of the first knot of the segment.
     :param width: length of the segment.
     :param miss: error of the prediction of its last knot.
+    :returns: (joint, side, share, is_peak). ``joint`` is -1 if no joint comes near a limit; ``side`` is 1 for an upper
+        limit, -1 for a lower limit; ``share`` is the place on the segment, 0 to 1; ``is_peak`` is True if the joint
+        only turns back near the limit.
     """
     knots, c, new = run.knots, run.curve, row + 1
     found, found_side, least, is_peak = -1, 1.0, 2.0, False
@@ -360,7 +373,11 @@ def first_beyond(run, row, width, miss):
 
 @kernel
 def _insert_crossing(run, row):
-    """Insert a knot after ``row`` where the determinant changes its sign; return ``row + 2``, the next knot."""
+    """
+    Insert a knot of kind CROSSING after ``row``, where the determinant of [J; tangent] changes its sign.
+
+    :returns: ``row + 2``, the row of the knot that came after ``row`` before.
+    """
     knots = run.knots
     width = knots[row + 1, ARC] - knots[row, ARC]
     low, high = 0.0, 1.0
@@ -385,7 +402,12 @@ def _insert_crossing(run, row):
 
 @kernel
 def _determinant_at(run, row, width, share):
-    """Return the determinant of [J; tangent] at a share of the cubic after ``row``; 0 if the equations are singular."""
+    """
+    Return the determinant of [J; tangent] at a place between knots ``row`` and ``row + 1``; 0 if it is singular.
+
+    :param width: length of the segment between both knots.
+    :param share: place on the segment's cubic, from 0 to 1.
+    """
     c = run.curve
     segments.write_point(run.q, run.knots, row, row + 1, width, share)
     segments.write_slope(c.row, run.knots, row, row + 1, width, share)
@@ -394,7 +416,7 @@ def _determinant_at(run, row, width, share):
 
 @kernel
 def _cross_off(run, row, last):
-    """Set ``is_done`` to 1 for the given postures on the segments from row ``row`` to row ``last``."""
+    """Set ``is_done`` to 1 for the given postures that lie on the curve between knots ``row`` and ``last``."""
     held, low = run.curve.held, run.curve.lower
     for a in range(row, last):
         width = run.knots[a + 1, ARC] - run.knots[a, ARC]
@@ -410,7 +432,7 @@ def _cross_off(run, row, last):
 @inline_kernel
 def held_range(run, a, b, width):
     """
-    Return middle and half width of the range of the held joint for postures between two knots.
+    Return the range in which the held joint must be for a posture to lie between two knots, as (middle, half width).
 
     :param run: a :class:`Tracing`.
     :param a, b: rows of the knots.
@@ -423,7 +445,7 @@ def held_range(run, a, b, width):
 @inline_kernel
 def aside_of(width):
     """
-    Return the largest expected distance of a curve from the chord of a segment.
+    Return how far a curve may be from the straight line between two neighbouring knots [rad].
 
     :param width: length of the segment.
     """
@@ -462,7 +484,11 @@ def lies_on(run, a, b, q, width):
 
 @kernel
 def _gap(run, a, b, q, width, share):
-    """Return the distance of q from the cubic at a share between knots a and b; leave that point in ``run.q``."""
+    """
+    Return the distance in joint space between q and the cubic of knots a and b, at a share of the cubic [rad].
+
+    The cubic's posture at this share is written into ``run.q``.
+    """
     segments.write_point(run.q, run.knots, a, b, width, share)
     total = 0.0
     for k in range(N):
@@ -473,7 +499,9 @@ def _gap(run, a, b, q, width, share):
 @kernel
 def is_closed(run, row, last, first):
     """
-    Return whether the curve passes its first knot; if so, move the knot in row ``last`` there.
+    Return whether a curve has come back to its first knot; if so, move knot ``last`` onto the first knot.
+
+    The windings of its angles stay, and its arc length becomes the length of the closed curve.
 
     :param run: a :class:`Tracing`.
     :param row, last: first and last row of the segments to examine.

@@ -61,7 +61,11 @@ BOUNDED_SHRINK, MORE = 0.5, 8.0
 
 
 class BoundedScratch(NamedTuple):
-    """The parts of the scratch of :func:`refine_within`, after the scratch of :mod:`certify`."""
+    """
+    Views of the scratch of :func:`refine_within`: equations, bounds, step and best posture.
+
+    They lie after the scratch of :mod:`certify`.
+    """
 
     table: np.ndarray
     """(6 + n, n + 1) Jacobian over the damping, then the error."""
@@ -89,7 +93,7 @@ def scratch_size(n):
 
 @inline_kernel
 def view_scratch(scratch, n):
-    """Return the scratch for a chain of n joints as a :class:`BoundedScratch`."""
+    """Return a :class:`BoundedScratch` of views of a flat array, for a chain of n joints."""
     rows, table = ROWS + n, certify.scratch_size(n)
     bounds = table + rows * (n + 1)
     step = bounds + 2 * n
@@ -109,7 +113,7 @@ def refine_within(
     q, lower, upper, axes, points, home, n, slides, joints, target, unit, most_steps, scratch
 ):
     """
-    Improve a posture in place until rounding stops the progress; return the Frobenius norm of FK(q) - T.
+    Improve a posture in place, without leaving the limits, until rounding stops the progress.
 
     :param q: (n,) a posture within the limits in, the posture with the smallest error out.
     :param lower, upper: (n,) limits.
@@ -117,6 +121,7 @@ def refine_within(
     :param joints: (n,) indices of the joints: 0 to n - 1.
     :param most_steps: largest number of steps, including failed steps.
     :param scratch: (scratch_size(n),) numbers.
+    :returns: Frobenius norm of FK(q) - T at the improved posture, which need not be a solution.
     """
     aim = Aim(axes, points, home, n, slides, joints, n, target, unit)
     room = view_scratch(scratch, n)
@@ -160,10 +165,12 @@ def refine_within(
 @kernel
 def _damp(table, aim, damping):
     """
-    Convert the columns of prismatic joints to units of length, and write ``damping`` on the diagonal of the rows below.
+    Complete the equations of a step: scale the columns of prismatic joints, and append the damping rows.
 
-    :param table: (6 + n, n + 1) Jacobian in its first six rows, with the error in the last column; changed in place.
-    :param aim: a :class:`singular_refinement.Aim`: chain, unit of length and target.
+    :param table: (6 + n, n + 1) changed in place. It has the Jacobian in its first six rows, with the error in the
+        last column; the n rows below become ``damping`` times the unit matrix.
+    :param aim: a :class:`singular_refinement.Aim`: its unit of length scales the columns.
+    :param damping: factor that keeps the step small.
     """
     n = aim.n
     for v in range(n):

@@ -62,7 +62,7 @@ def find_nearest(
     scratch,
 ):
     """
-    Write the nearest postures, the nearest first; return their number, 0 for chains of more than MOST_JOINTS joints.
+    Write the postures nearest to a pose among those with all joints but one or two on their limits, the nearest first.
 
     :param out: (most, n) out; ``most`` is the largest number of postures.
     :param errors: (most,) out: Frobenius norms of FK - T, lengths divided by ``unit``.
@@ -72,6 +72,7 @@ def find_nearest(
     :param on_faces: True lets two joints move (faces), False one (edges).
     :param q: (n,) scratch.
     :param scratch: (certify.scratch_size(n),) numbers.
+    :returns: number of postures; 0 for chains of more than MOST_JOINTS joints.
     """
     if n > MOST_JOINTS:
         return 0
@@ -90,7 +91,7 @@ def find_nearest(
 
 @kernel
 def _others_have_limits(moving, swept, lower, upper):
-    """Return whether all joints have finite limits, except for ``moving`` and ``swept``, which may lack them."""
+    """Return whether all joints except ``moving`` and ``swept`` have two finite limits."""
     found = True
     for v in range(lower.shape[0]):
         is_limited = math.isfinite(lower[v]) and math.isfinite(upper[v])
@@ -101,7 +102,9 @@ def _others_have_limits(moving, swept, lower, upper):
 @kernel
 def _keep_nearest(out, errors, count, q, moving, swept, lower, upper, aim, scratch):
     """
-    Insert the nearest postures of all edges or faces along two joints into ``out``; return the new number of rows.
+    Find the nearest postures on all edges or faces along given joints, and insert them into ``out``.
+
+    On an edge all joints but ``moving`` are on a limit, on a face all but ``moving`` and ``swept``.
 
     :param out, errors: sorted postures, and their squared errors, of which ``count`` rows are in use; changed.
     :param q: (n,) scratch.
@@ -109,6 +112,7 @@ def _keep_nearest(out, errors, count, q, moving, swept, lower, upper, aim, scrat
     :param swept: index of the joint that takes SWEPT values, or NOTHING_SWEPT for edges.
     :param lower, upper: (n,) limits.
     :param aim: a :class:`singular_refinement.Aim`: chain and target.
+    :returns: new number of rows in use.
     """
     for corner in range(1 << aim.n):
         if not _put_on_corner(q, corner, moving, swept, lower, upper):
@@ -127,7 +131,11 @@ def _keep_nearest(out, errors, count, q, moving, swept, lower, upper, aim, scrat
 
 @kernel
 def _range_of(v, lower, upper, aim):
-    """Return the limits of joint v; if one is infinite, -pi to pi, or if prismatic a chain length either way."""
+    """
+    Return the range (low, high) over which joint v is swept: its limits if both are finite.
+
+    Otherwise it is -pi to pi [rad], or for a prismatic joint minus to plus the chain's length [m].
+    """
     if math.isfinite(lower[v]) and math.isfinite(upper[v]):
         return lower[v], upper[v]
     half = aim.unit if is_slide(aim.slides, v) else math.pi
@@ -137,10 +145,13 @@ def _range_of(v, lower, upper, aim):
 @kernel
 def _put_on_corner(q, corner, moving, swept, lower, upper):
     """
-    Put all joints but two on the limits that the bits of a corner name: bit v is 1 for the upper limit of joint v.
+    Put all joints except ``moving`` and ``swept`` on limits, in place, as the bits of ``corner`` say.
 
-    :param moving, swept: the two joints that keep their values; a corner with one of their bits set names no new posture.
-    :returns: False if another corner names the same posture.
+    Bit v is 1 for the upper limit of joint v, 0 for the lower one.
+
+    :param q: (n,) the posture.
+    :param moving, swept: the two joints that keep their values.
+    :returns: False if a smaller ``corner`` gives the same posture, so that this one can be skipped.
     """
     for v in range(q.shape[0]):
         is_upper, moves = corner >> v & 1, v == moving or v == swept
@@ -169,9 +180,10 @@ def _squared_error(q, aim, scratch):
 @kernel
 def _lowest(q, moving, lower, upper, aim, scratch):
     """
-    Return two values of joint ``moving``, one of which has the least error; nan instead of a second one.
+    Return the values of joint ``moving`` to try for the least pose error, with all other joints fixed.
 
-    If a turning joint has no minimum inside its limits, these are its two limits. ``q[moving]`` is overwritten.
+    If the error has its minimum within the limits, or the joint is prismatic, the result is (best value, nan).
+    Otherwise the result is both limits. ``q[moving]`` is overwritten.
 
     :param q: (n,) values of the other joints.
     :param aim: a :class:`singular_refinement.Aim`: chain and target.
@@ -205,7 +217,7 @@ def _keep(out, errors, count, q, error, lower, upper):
     """
     Insert a posture into the ``count`` sorted rows; return the new count.
 
-    Copies are left out, and of more than ``most`` rows the farthest.
+    A copy of a row is left out. If more than ``most`` rows result, the farthest posture is dropped.
 
     :param out, errors: postures (most, n) and their squared errors (most,), the nearest first; changed.
     :param q: (n,) the posture, with its squared ``error``.

@@ -48,7 +48,11 @@ EXTRA = ROWS + 1
 
 
 class EdgeScratch(NamedTuple):
-    """The parts of the scratch of :func:`move_to_edge`, after the scratch of :mod:`certify`; m joints may move."""
+    """
+    Views of the scratch of :func:`move_to_edge`, for m joints that may move.
+
+    They lie after the scratch of :mod:`certify`. u is the direction that no joint feels.
+    """
 
     motions: np.ndarray
     """(6, m + 1) Jacobian of the moving joints, then the error."""
@@ -84,7 +88,7 @@ def scratch_size(n):
 
 @inline_kernel
 def view_scratch(scratch, n, moving):
-    """Return the scratch for a chain of n joints, of which some move, as an :class:`EdgeScratch`."""
+    """Return an :class:`EdgeScratch` of views of a flat array, for a chain of n joints of which ``moving`` may move."""
     m, motions = moving + EXTRA, certify.scratch_size(n)
     turned = motions + ROWS * (moving + 1)
     values = turned + 6 * moving
@@ -110,9 +114,9 @@ def view_scratch(scratch, n, moving):
 @kernel
 def move_to_edge(q, axes, points, home, n, slides, free, moving, target, unit, scratch):
     """
-    Move a posture in place to where no motion of the joints reduces the error of the pose to first order.
+    Move a posture in place to the nearest edge of reach: no joint motion reduces the pose error to first order there.
 
-    This can fail, so the caller has to measure the result.
+    Newton's method may fail, so the caller has to measure the result.
 
     :param q: (n,) a posture that nearly reaches the pose [rad or m].
     :param axes, points, home, n, slides, target, unit: see :class:`singular_refinement.Aim`.
@@ -151,7 +155,9 @@ def move_to_edge(q, axes, points, home, n, slides, free, moving, target, unit, s
 @kernel
 def _write_force(room, moving):
     """
-    Write ``room.force``, the direction u: left singular vector of the Jacobian with the smallest singular value.
+    Write into ``room.force`` the direction u of force and moment that the joints feel least.
+
+    u is the left singular vector of the Jacobian with the smallest singular value.
 
     :param room: an :class:`EdgeScratch` with the Jacobian in ``motions``.
     :param moving: number of joints that may move.
@@ -167,7 +173,9 @@ def _write_force(room, moving):
 @kernel
 def _write_newton(room, distance, moving):
     """
-    Write into ``room.equations`` the linear equations of a step: error = distance u, J^T u = 0, |u| = 1.
+    Write into ``room.equations`` the linear equations of one Newton step towards the edge of reach.
+
+    The step solves error = distance u, J^T u = 0 and |u| = 1 to first order, with unknown joints, u and distance.
 
     :param room: an :class:`EdgeScratch` with Jacobian and error in ``motions`` and u in ``force``.
     :param distance: current distance of the pose from the edge of reach.
@@ -194,12 +202,12 @@ def _write_newton(room, distance, moving):
 @kernel
 def bend(motions, force, i, j):
     """
-    Return the derivative of the i-th number of J^T u by the j-th joint.
+    Return the derivative of component i of J^T u with respect to joint j, at a fixed direction u.
 
-    Joints before the i-th rotate column i of J. The i-th joint and those after it move the tip, which changes the linear
-    part of the column.
+    Joints before the i-th rotate column i of J. The i-th joint and those after it move the tip, which changes the
+    linear part of the column.
 
-    :param motions: (6, m or more) motion of the tip for each joint, in their order, linear first.
+    :param motions: (6, m or more) Jacobian J: motion of the tip for each joint, in their order, linear first.
     :param force: (6,) the direction u.
     """
     a, b = min(i, j), max(i, j)

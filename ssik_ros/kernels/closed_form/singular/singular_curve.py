@@ -115,7 +115,9 @@ def scratch_size(n):
 @kernel
 def _dot(step, a, b, aim):
     """
-    Return the scalar product of a direction and the difference b - a of two postures, angles modulo 2 pi.
+    Return the scalar product of a direction and the difference b - a of two postures.
+
+    Differences of angles are wrapped to (-pi, pi]. Only the joints that may move count.
 
     :param step: (count,) direction in the joints that may move.
     :param a, b: (n,) postures.
@@ -132,14 +134,17 @@ def _dot(step, a, b, aim):
 @kernel
 def correct(q, start, along, s, aim, scratch):
     """
-    Move a posture to the smallest error at a given distance along a direction; return the norm of this error.
+    Move a posture, in place, to the smallest pose error at a fixed distance along a direction.
 
-    :param q: (n,) first posture; the result replaces it.
+    The distance is counted from ``start``: all postures in the plane across ``along`` have the same.
+
+    :param q: (n,) first guess in, the posture out.
     :param start: (n,) posture at distance zero.
     :param along: (6,) unit vector of the direction in the free joints.
     :param s: the distance [rad, or m for a prismatic joint].
     :param aim: a :class:`singular_refinement.Aim`: chain, joints that may move, and target.
     :param scratch: (sr.scratch_size(n),) scratch.
+    :returns: norm of the pose error there, with lengths in ``aim.unit``.
     """
     room, free, count = sr.view_scratch(scratch, aim.n), aim.free, aim.moving
     normal = room.normal
@@ -171,9 +176,13 @@ def _go(q, start, along, s, aim):
 @kernel
 def _measure(g, start, along, h, aim, q, errors, scratch):
     """
-    Write g at nine places with spacing h around a posture; return the largest value.
+    Measure the pose error at nine places along a direction, ``h`` apart, as signed numbers g; return the largest size.
 
-    :param g: (9,).
+    At each place the error is the smallest one across the direction. g is its component along the largest of the nine
+    errors.
+
+    :param g: (9,) out.
+    :param start, along: posture at the middle place, and the direction (6,) in the free joints.
     :param q: (n,) scratch.
     :param errors: (9, 6) scratch.
     """
@@ -205,9 +214,10 @@ def _power(x, m):
 @kernel
 def _mean_zero(g, a):
     """
-    Return the number m of zeros of the polynomial through g that coincide near zero, and their mean, in spacings.
+    Return how many zeros of the polynomial through g coincide near zero (m), and their mean in spacings.
 
-    If Pellet's test tells no m, the power with the largest term is used, and the mean is at most FARTHEST_MEAN.
+    m is 1 for a single zero. If Pellet's test does not decide, m is the power of the largest term, and the mean is cut
+    to FARTHEST_MEAN.
 
     :param g: (9,) values at -4 .. 4.
     :param a: (9,) out: coefficients of the polynomial, lowest power first.
@@ -236,14 +246,16 @@ def _mean_zero(g, a):
 @kernel
 def examine(q, along, aim, exact, scratch):
     """
-    Classify a singular solution, and move it to the mean of the solutions that coincide with it, in place.
+    Decide whether a singular solution is isolated or a point of a curve of solutions.
+
+    An isolated solution is moved in place to the mean of the solutions that coincide there.
 
     :param q: (n,) a solution.
     :param along: (6,) unit null vector of the Jacobian in the free joints.
     :param aim: a :class:`singular_refinement.Aim`: chain, joints that may move, and target.
     :param exact: largest error of a solution.
     :param scratch: (scratch_size(n),) scratch.
-    :returns: ISOLATED or CURVE.
+    :returns: ISOLATED (0) or CURVE (1).
     """
     n = aim.n
     other, g = vector(scratch, at(OTHER, n), n), vector(scratch, at(MEASURED, n), PLACES)
@@ -273,7 +285,14 @@ def examine(q, along, aim, exact, scratch):
 
 @kernel
 def _write_tangent(along, q, aim, scratch):
-    """Replace ``along`` (6,), a direction in the free joints near the tangent, by the unit tangent at q."""
+    """
+    Replace a direction near the tangent of a curve of solutions by the unit tangent at q.
+
+    :param along: (6,) direction in the free joints in, unit tangent out.
+    :param q: (n,) a posture on the curve.
+    :param aim: a :class:`singular_refinement.Aim`: chain, joints that may move, and target.
+    :param scratch: (sr.scratch_size(n),) scratch.
+    """
     room, count = sr.view_scratch(scratch, aim.n), aim.moving
     normal = room.normal
     sr.write_equations(room.system, q, aim, scratch)
@@ -293,10 +312,11 @@ def _write_tangent(along, q, aim, scratch):
 @kernel
 def _rate(q, aim, lower, upper, wish, play):
     """
-    Return the number of joints outside their limits, and the squared distance of q from the reference posture ``wish``.
+    Rate a posture: return the number of joints outside their limits, and its squared distance from a reference.
 
-    :param q, lower, upper, wish: (n,) posture, limits, reference; windings of angles do not count.
+    :param q, lower, upper: (n,) posture and limits; a joint is inside if one of its windings is.
     :param aim: a :class:`singular_refinement.Aim`: the chain.
+    :param wish: (n,) reference posture; differences of angles are modulo 2 pi.
     :param play: largest distance outside a limit of a joint that counts as inside, at most LIMIT_ROUNDING [rad or m].
     """
     outside, total = 0.0, 0.0
@@ -315,7 +335,7 @@ def _rate(q, aim, lower, upper, wish, play):
 @kernel
 def _approach(q, start, along, aim, wish, tangent, scratch):
     """
-    Write the point nearest to a reference posture on one stride (length CURVE_STRIDE) of the curve.
+    Write the point nearest to a reference posture on one stride of a curve, a step of length CURVE_STRIDE.
 
     If the distance has no minimum inside the stride, this is the end of the stride.
 
@@ -358,11 +378,15 @@ def _approach(q, start, along, aim, wish, tangent, scratch):
 @kernel
 def _cross_limit(q, start, along, aim, limits, wish, forward, least, scratch):
     """
-    Write the point of a stride at which a joint reaches its limit; return its distance along the stride.
+    Find the point of a curve's stride at which a joint reaches its limit; return its distance along the stride [rad].
 
-    :param q: (n,) out; ``least`` joints are outside their limits there.
+    A stride is a step of length CURVE_STRIDE.
+
+    :param q: (n,) out: the point; ``least`` joints are outside their limits there.
     :param start, along: first posture of the stride, and its direction.
+    :param aim: a :class:`singular_refinement.Aim`: chain and target.
     :param limits: lower and upper limits (n,), (n,).
+    :param wish: (n,) posture that selects windings.
     :param forward: True if the number of joints outside grows along the stride.
     :param least: number of joints outside at the better end of the stride.
     """
@@ -381,7 +405,9 @@ def _cross_limit(q, start, along, aim, limits, wish, forward, least, scratch):
 @kernel
 def length_within(start, tangent, aim, lower, upper, trace, scratch):
     """
-    Return the length of a curve within the limits on one side of a point, at most until it closes [rad].
+    Follow a curve of solutions from a point in one direction; return its length within the limits [rad].
+
+    It ends where a joint reaches a limit, the curve closes or cannot be followed, or after MOST_STRIDES strides.
 
     :param start: (n,) a solution within the limits.
     :param tangent: (6,) the direction in the free joints, a unit vector.
@@ -415,9 +441,12 @@ def length_within(start, tangent, aim, lower, upper, trace, scratch):
 @kernel
 def represent(q, along, aim, lower, upper, wish, trace, scratch):
     """
-    Move a point of a curve of solutions, in place, to the point that represents it; return the strides that were made.
+    Follow a curve of solutions, and move q in place to the point that represents it; return the number of strides.
 
-    :param q: (n,) a solution on the curve.
+    This is the point with the fewest joints outside their limits; among those, the one nearest to the reference
+    posture.
+
+    :param q: (n,) a solution on the curve in, the point out.
     :param along: (6,) its tangent in the free joints, a unit vector; overwritten.
     :param aim: a :class:`singular_refinement.Aim`: chain, joints that may move, and target.
     :param lower, upper: (n,) limits.
@@ -484,11 +513,12 @@ def _gap(a, b, aim):
 @kernel
 def is_on_trace(trace, strides, q, aim):
     """
-    Return whether a posture lies on a curve that was followed.
+    Return whether a posture is within CURVE_DISTANCE of a curve that :func:`represent` has followed.
 
-    :param trace: (MOST_STRIDES + 1, n) of which ``strides`` + 1 rows are filled.
-    :param q: (n,).
-    :param aim: a :class:`singular_refinement.Aim`: chain, joints that may move, and target.
+    :param trace: (MOST_STRIDES + 1, n) points of the curve, of which ``strides`` + 1 rows are filled.
+    :param strides: number of steps between these points.
+    :param q: (n,) the posture.
+    :param aim: a :class:`singular_refinement.Aim`: the chain.
     """
     for i in range(strides):
         square = along = length = 0.0

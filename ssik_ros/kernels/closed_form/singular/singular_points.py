@@ -62,11 +62,12 @@ def _write_left(left, values, system, count, spare):
 @kernel
 def _write_derivative(out, q, probe, vectors, column, aim, table, scratch):
     """
-    Write the derivative (6, 6) of the Jacobian along column ``column`` of ``vectors``, by central differences.
+    Write the derivative of the Jacobian along a direction of the joints, by central differences.
 
     :param out: (6, 6) out.
     :param q: (n,) the posture.
     :param vectors: (6, 6) directions in the free joints, one in each column.
+    :param column: which of these directions.
     :param aim: a :class:`singular_refinement.Aim`: chain and target.
     :param probe, table, scratch: (n,), (6, 7) and (6 n + 12,) scratch.
     """
@@ -84,7 +85,12 @@ def _write_derivative(out, q, probe, vectors, column, aim, table, scratch):
 
 @kernel
 def _form(left, row, table, right, column, count):
-    """Return entry (row, column) of L^T A N, with L in ``left``, A in ``table`` and N in ``right``."""
+    """
+    Return entry (row, column) of the product L^T A N.
+
+    :param left, table, right: the matrices L, A and N.
+    :param count: number of joints that may move: columns of A, and rows of N.
+    """
     total = 0.0
     for i in range(sr.ROWS):
         inner = 0.0
@@ -97,9 +103,11 @@ def _form(left, row, table, right, column, count):
 @kernel
 def sharpen(q, nulls, aim, probe, extra, scratch):
     """
-    Move a solution with several null vectors, in place, to the place where the Jacobian vanishes on them.
+    Move an isolated solution at which the Jacobian has several null vectors, in place, to its exact position.
 
-    :param q: (n,) a solution to the square root of rounding.
+    There, the Jacobian vanishes on its null vectors.
+
+    :param q: (n,) the solution, exact to the square root of rounding in, to rounding out.
     :param nulls: number of null vectors.
     :param aim: a :class:`singular_refinement.Aim`: chain, joints that may move, and target.
     :param probe: (n,) scratch.
@@ -143,14 +151,16 @@ def sharpen(q, nulls, aim, probe, extra, scratch):
 @kernel
 def _move(q, right, left, values, system, normal, nulls, aim):
     """
-    Add one correction to q in place: along the null vectors, and perpendicular to them by the pseudo-inverse.
+    Add one correction to a solution in place.
+
+    Along the null vectors it is the given motion; perpendicular to them, the pseudo-inverse removes the pose error.
 
     :param q: (n,) the solution.
     :param right, left: (6, 6) right and left singular vectors of the Jacobian; the last ``nulls`` right ones are null.
     :param values: (6,) singular values.
     :param system: (6, 7) Jacobian, then the error.
     :param normal: (6, 7) motion along each null vector in column ``nulls``, cut to LARGEST_CORRECTION.
-    :param aim: names the free joints.
+    :param aim: a :class:`singular_refinement.Aim`, which names the joints that may move.
     """
     count = aim.moving
     for j in range(count):

@@ -85,7 +85,11 @@ AT_REST = after(AT_EXTRA, 0, sp.SCRATCH)
 
 
 class Place(NamedTuple):
-    """Arrays that collect the solutions of one pose, as views of one flat array."""
+    """
+    Working memory for one pose: the solutions and curves that were found, and the solution under examination.
+
+    All are views of one flat array.
+    """
 
     found: np.ndarray
     """(16, n) solutions."""
@@ -112,7 +116,7 @@ class Place(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """Criteria for solutions, and for the point that represents a curve."""
+    """Bounds on the pose error of solutions, and criteria for the point that represents a curve of solutions."""
 
     exact: float
     """Frobenius norm of FK - T that rounding causes."""
@@ -137,7 +141,7 @@ def scratch_size(n):
 
 @inline_kernel
 def _view(scratch, n):
-    """Return a flat array as :class:`Place`."""
+    """Return a :class:`Place` of views of a flat array, for a chain of n joints."""
     return Place(
         matrix(scratch, 0, MOST_SINGULAR_SOLUTIONS, n),
         vector(scratch, at(AT_IS_POINT, n), MOST_SINGULAR_SOLUTIONS),
@@ -156,9 +160,10 @@ def _view(scratch, n):
 @kernel
 def _count_null_vectors(place, q, aim):
     """
-    Write singular values and right singular vectors at q into ``place``; return the number of values below NULL.
+    Return the number of null vectors of the Jacobian at q, 0 if it counts as regular.
 
-    It is 0 if the smallest value is at least REGULAR_SINGULAR_VALUE: then the Jacobian counts as regular.
+    It is regular if the smallest singular value is at least REGULAR_SINGULAR_VALUE; otherwise the values below NULL
+    are counted. Singular values and right singular vectors are written into ``place``.
     """
     system = sr.view_scratch(place.rest, aim.n).system
     sr.write_equations(system, q, aim, place.rest)
@@ -180,7 +185,11 @@ def _error(place, q, aim):
 
 @kernel
 def _is_known(rows, kept, q, aim, same):
-    """Return whether a posture equals one of the first ``kept`` rows in every joint, up to ``same``."""
+    """
+    Return whether a posture differs from one of the first ``kept`` rows by less than ``same`` in every joint.
+
+    Angles are compared modulo 2 pi.
+    """
     for row in range(kept):
         largest = 0.0
         for k in range(aim.n):
@@ -193,14 +202,20 @@ def _is_known(rows, kept, q, aim, same):
 
 @inline_kernel
 def _trace(place, curve, n):
-    """Return a view (MOST_STRIDES + 1, n) of the points of curve number ``curve`` in ``place``."""
+    """
+    Return a view (MOST_STRIDES + 1, n) of the stored points of one curve of solutions.
+
+    :param place: a :class:`Place`.
+    :param curve: index of the curve.
+    :param n: number of joints.
+    """
     rows = sc.MOST_STRIDES + 1
     return matrix(place.traces, curve * rows * n, rows, n)
 
 
 @kernel
 def _is_on_curve(place, curves, q, aim):
-    """Return whether the posture q lies on one of the first ``curves`` followed curves in ``place``."""
+    """Return whether the posture q lies on one of the first ``curves`` curves of solutions in ``place``."""
     for curve in range(curves):
         if sc.is_on_trace(_trace(place, curve, aim.n), int(place.strides[curve]), q, aim):
             return True
@@ -210,9 +225,10 @@ def _is_on_curve(place, curves, q, aim):
 @kernel
 def _add(place, kept, q, aim, same):
     """
-    Append q to the ``kept`` solutions, if there is room, unless it is within ``same`` of one; return the new number.
+    Append q to the ``kept`` solutions in ``place.found``, unless it is known already; return the new number.
 
-    A separation other than REGULAR_SEPARATION marks the solution as singular in ``place.is_point``.
+    It is known if a solution differs by less than ``same`` in every joint. Without a free row nothing is added. With a
+    ``same`` other than REGULAR_SEPARATION, the solution is marked as singular in ``place.is_point``.
     """
     if kept >= MOST_SINGULAR_SOLUTIONS or _is_known(place.found, kept, q, aim, same):
         return kept
@@ -224,14 +240,15 @@ def _add(place, kept, q, aim, same):
 @kernel
 def _add_curve(place, kept, curves, q, aim, choice):
     """
-    Follow the curve through q and add the point that represents it; return the numbers of solutions and of curves.
+    Follow the curve of solutions through q, and add the point that represents it to the solutions.
 
     If CURVES curves are stored, the new one replaces the last of them.
 
-    :param place: arrays; ``place.along`` is the tangent of the curve.
+    :param place: a :class:`Place`; ``place.along`` is the tangent of the curve.
     :param kept, curves: numbers of solutions and of curves so far.
     :param q: (n,) the point; it is overwritten.
     :param aim, choice: chain and target; criteria, see :class:`Choice`.
+    :returns: new numbers of solutions and of curves.
     """
     # If the curves do not fit, replace the last one.
     curve = min(curves, CURVES - 1)
@@ -247,7 +264,12 @@ def _add_curve(place, kept, curves, q, aim, choice):
 
 @kernel
 def _write_null_vector(place, number, sign, aim):
-    """Write ``sign`` times a right singular vector into ``place.along``; number 0 has the smallest singular value."""
+    """
+    Write a right singular vector, times ``sign``, as a direction into ``place.along``.
+
+    :param number: 0 for the vector with the smallest singular value, 1 for the next.
+    :param sign: 1.0 or -1.0.
+    """
     for j in range(aim.moving):
         place.along[j] = sign * place.vectors[j, aim.moving - 1 - number]
 
@@ -255,14 +277,16 @@ def _write_null_vector(place, number, sign, aim):
 @kernel
 def _add_crossing(place, kept, curves, nulls, q, aim, choice):
     """
-    Add the curves through a posture with several null vectors; if no curve is found, add the posture itself.
+    Search curves through a posture with several null vectors, and add the point that represents each of them.
+
+    If no curve is found, the posture is isolated; its exact position is added.
 
     :param place: arrays of the pose, see :class:`Place`.
     :param kept, curves: numbers of solutions and of curves so far.
     :param nulls: number of null vectors.
     :param q: (n,) the posture, moved if it is isolated.
     :param aim, choice: chain and target; criteria, see :class:`Choice`.
-    :returns: number of solutions, and number of curves.
+    :returns: new numbers of solutions and of curves.
     """
     is_crossing = False
     for way in range(2 * nulls):
@@ -290,9 +314,10 @@ def _add_crossing(place, kept, curves, nulls, q, aim, choice):
 @kernel
 def _sharpen(place, nulls, q, aim, exact):
     """
-    Move q, an isolated solution with up to ``nulls`` null vectors, in place to its exact position.
+    Move q, an isolated solution with at most ``nulls`` null vectors, in place to its exact position.
 
-    Fewer null vectors are tried in turn, until the pose error is at most ``exact``; :mod:`singular_curve` treats one.
+    The largest number of null vectors for which the pose error stays below ``exact`` is used. For one null vector,
+    :func:`singular_curve.examine` does this.
     """
     for number in range(nulls, 1, -1):
         copy(place.probe, q)
@@ -309,7 +334,7 @@ def _sharpen(place, nulls, q, aim, exact):
 @kernel
 def are_regular(rows, count, aim, scratch):
     """
-    Return whether the Jacobian is regular at all candidates.
+    Return whether the Jacobian is regular, by a margin, at all candidates; True without candidates.
 
     :param rows: (., n) of which ``count`` rows are candidates.
     :param aim: a :class:`singular_refinement.Aim`: chain, joints that may move, and target.
@@ -331,10 +356,13 @@ def are_regular(rows, count, aim, scratch):
 @kernel
 def _take(place, kept, curves, aim, choice):
     """
-    Classify the solution in ``place.q`` and add it, or its curve; return the numbers of solutions and of curves.
+    Classify the solution in ``place.q``, and add it to the solutions unless it is known already.
 
-    :param kept, curves: these numbers before.
+    If it is a point of a curve of solutions, the point that represents this curve is added instead.
+
+    :param kept, curves: numbers of solutions and of curves before.
     :param aim, choice: chain and target; criteria, see :class:`Choice`.
+    :returns: new numbers of solutions and of curves.
     """
     q = place.q[0]
     nulls = _count_null_vectors(place, q, aim)
@@ -354,13 +382,16 @@ def _take(place, kept, curves, aim, choice):
 @kernel
 def settle(out, rows, count, aim, choice, scratch):
     """
-    Write the solutions that candidates lead to, each once; return their number.
+    Refine candidates of one pose, and write each different solution once; return their number, at most 16.
+
+    A curve of solutions gives one point, see :class:`Choice`. Candidates with an error above the tolerance are left
+    out.
 
     :param out: (16, n) out; may be the same array as ``rows``.
     :param rows: (., n) candidates in the first ``count`` rows; they are refined in place.
     :param count: number of candidates.
     :param aim: a :class:`singular_refinement.Aim`: chain, joints that may move, and target.
-    :param choice: criteria for solutions, and the preferred points.
+    :param choice: a :class:`Choice`.
     :param scratch: (scratch_size(n),) scratch.
     """
     place = _view(scratch, aim.n)
@@ -403,7 +434,9 @@ def settle_rows(
     scratch,
 ):
     """
-    Settle candidates of a chain whose joints are all free; also find the curves of solutions through the results.
+    Refine candidates and write each different solution once, as :func:`settle`, with the curve through each solution.
+
+    All joints may move.
 
     :param out: (16, n) out, another array than ``rows``.
     :param curves: (16, n + 2) out: unit tangent of each solution's curve, then the lengths of the curve within the
@@ -418,6 +451,7 @@ def settle_rows(
     :param wish: (n,) reference posture for the point of a curve.
     :param errors: (2,) Frobenius norms of FK - T: caused by rounding, and largest of a solution.
     :param scratch: (scratch_size(n),) scratch.
+    :returns: number of solutions.
     """
     aim = sr.Aim(axes, points, home, n, slides, free, n, target, unit)
     choice = Choice(errors[0], errors[1], limits[0], limits[1], wish)

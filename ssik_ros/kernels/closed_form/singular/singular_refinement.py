@@ -63,7 +63,11 @@ NORMAL, VALUES, VECTORS, BEST, END = (7, 96), (7, 138), (7, 144), (7, 180), (8, 
 
 
 class Aim(NamedTuple):
-    """A chain, the joints of it that may move, and the pose that they have to reach."""
+    """
+    The problem of a refinement: a chain, which of its joints may move, and the pose that the tip has to reach.
+
+    The first ``moving`` entries of ``free`` are the joints that may move; lengths are divided by ``unit`` [m].
+    """
 
     axes: np.ndarray
     """(3 n,) unit directions."""
@@ -86,7 +90,11 @@ class Aim(NamedTuple):
 
 
 class RefinementScratch(NamedTuple):
-    """The parts of the scratch of a refinement; its beginning is the scratch of :func:`write_equations`."""
+    """
+    Views of the scratch of a refinement: postures, equations and singular vectors.
+
+    Its beginning is the scratch of :func:`write_equations`.
+    """
 
     pose: np.ndarray
     """(12,) FK(q) after :func:`write_equations`."""
@@ -108,7 +116,7 @@ class RefinementScratch(NamedTuple):
 
 @inline_kernel
 def view_scratch(scratch, n):
-    """Return the scratch for a chain of n joints as a :class:`RefinementScratch`."""
+    """Return a :class:`RefinementScratch` of views of a flat array, for a chain of n joints."""
     return RefinementScratch(
         vector(scratch, at(certify.POSE, n), 12),
         vector(scratch, at(certify.POSTURE, n), n),
@@ -134,7 +142,9 @@ def scratch_size(n):
 @kernel
 def write_equations(system, q, aim, scratch):
     """
-    Write the Jacobian of the free joints and the error at the tip; return the norm of the error.
+    Write the Jacobian of the free joints and the pose error at the tip; return the norm of the error.
+
+    Rows 0 to 2 are linear, in units of ``aim.unit``, rows 3 to 5 angular.
 
     :param system: (6, 7) out: columns of the free joints, then the error in the next column.
     :param q: (n,) joint values.
@@ -155,12 +165,12 @@ def write_equations(system, q, aim, scratch):
 @kernel
 def is_regular(q, aim, least, scratch):
     """
-    Return whether the Jacobian of the free joints has full rank, by a margin.
+    Return whether the Jacobian of the joints that may move has full rank at a posture, by a margin.
 
     :param q: (n,) joint values.
     :param aim: an :class:`Aim`: chain, joints that may move, and target.
-    :param least: bound on the smallest pivot over the largest entry (six free joints), or else on the smallest over the
-        largest singular value.
+    :param least: the margin. With six moving joints, the smallest pivot over the largest entry must be larger; with
+        fewer, the smallest singular value over the largest one.
     :param scratch: (scratch_size(n),) numbers.
     """
     room, count = view_scratch(scratch, aim.n), aim.moving
@@ -174,9 +184,10 @@ def is_regular(q, aim, least, scratch):
 @kernel
 def solve_positive(normal, count):
     """
-    Solve symmetric positive equations in place; the solution replaces column ``count``.
+    Solve linear equations with a symmetric positive matrix, in place; a vanishing pivot is replaced by a tiny one.
 
-    :param normal: (6, 7); the first ``count`` rows and ``count + 1`` columns are used.
+    :param normal: (6, 7) matrix in its first ``count`` rows and columns, right side in column ``count``, which becomes
+        the solution.
     """
     largest = 0.0
     for i in range(count):
@@ -195,11 +206,12 @@ def solve_positive(normal, count):
 @kernel
 def refine(q, aim, scratch):
     """
-    Improve a solution in place until rounding stops the progress; return the Frobenius norm of FK(q) - T.
+    Move a posture towards a nearby solution, also a singular one, in place, until rounding stops the progress.
 
     :param q: (n,) the candidate in, the posture with the smallest error out.
     :param aim: an :class:`Aim`: chain, joints that may move, and target.
     :param scratch: (scratch_size(n),) numbers.
+    :returns: Frobenius norm of FK(q) - T at the result, which need not be a solution.
     """
     room, free, count = view_scratch(scratch, aim.n), aim.free, aim.moving
     system, other, normal = room.system, room.other, room.normal
@@ -230,10 +242,11 @@ def refine(q, aim, scratch):
 @kernel
 def _step_without_squares(q, aim, error, scratch):
     """
-    Improve q in place by pseudo-inverse steps from singular values; keep the posture with the smallest error.
+    Improve a posture in place by steps of the pseudo-inverse, which keep digits that normal equations lose.
 
-    :param q: (n,) the posture, with the norm ``error`` of its error.
-    :param aim: chain, joints that may move, and target.
+    :param q: (n,) the posture in, the one with the smallest error out.
+    :param aim: an :class:`Aim`: chain, joints that may move, and target.
+    :param error: norm of the pose error at q.
     :param scratch: (scratch_size(n),) numbers.
     """
     room, count, since = view_scratch(scratch, aim.n), aim.moving, 0
@@ -264,7 +277,13 @@ def _step_without_squares(q, aim, error, scratch):
 
 @inline_kernel
 def _image(system, vectors_, row, column, count):
-    """Return entry (row, column) of the Jacobian ``system`` times the right singular vectors; ``count`` joints move."""
+    """
+    Return entry (row, column) of the product of the Jacobian and its right singular vectors.
+
+    :param system: (6, 7) Jacobian in its first ``count`` columns.
+    :param vectors_: right singular vectors, one in each column.
+    :param count: number of joints that may move.
+    """
     total = 0.0
     for j in range(count):
         total += system[row, j] * vectors_[j, column]

@@ -24,11 +24,12 @@ def _turn_columns(table, rows, p, q, c, s):
 @kernel
 def decompose(values, vectors, a, rows, columns):
     """
-    Write singular values in descending order and the right singular vectors, one in each column.
+    Write the singular values of a small matrix, in descending order, and its right singular vectors.
 
-    :param values: (columns,).
-    :param vectors: (columns, columns or more).
-    :param a: (rows, columns or more) overwritten: its columns become orthogonal.
+    :param values: (columns,) out.
+    :param vectors: (columns, columns or more) out: one vector in each column.
+    :param a: (rows, columns or more) the matrix; overwritten, its columns become orthogonal.
+    :param rows, columns: size of the matrix.
     """
     for i in range(columns):
         for j in range(columns):

@@ -12,12 +12,11 @@ The normal equations are symmetric with a band: each waypoint meets its two neig
 are met by weights w = 1 / (|dq| + a little), anew for each step. D comes from differences of exact postures.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.paths.layers import SUM_OF_SQUARES
+from ssik_ros.paths.corridors.sequences import Corridor
 from ssik_ros.paths.layered_search import StepLimits
 from ssik_ros.paths.search_space import SearchSpace
 from ssik_ros.paths.windings import wrap_steps
@@ -28,20 +27,6 @@ LARGEST_SLOPE = 1e3
 """Derivative above which a waypoint stays: its posture is singular, or jumps to another branch."""
 WAYPOINT_DAMPING = 1e-6
 """Damping of the equations of a waypoint, as a share of their largest diagonal entry [1]."""
-
-
-class Corridor(NamedTuple):
-    """A sequence of postures with its parameters."""
-
-    q: FloatArray
-    """(m, n)."""
-    parameters: FloatArray
-    """(m, r)."""
-    cost: float
-    spacing: FloatArray
-    """(r,) of the grid that it comes from."""
-    rows: IntArray
-    """(m,) index of the waypoint of each posture."""
 
 
 def newton_steps(

@@ -1,0 +1,126 @@
+"""Corridors on coarse grids over all values of the free parameters."""
+
+import math
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray, IntArray, wrap_angles
+from ssik_ros.paths.corridors.sequences import (
+    BRANCH,
+    Corridor,
+    GridSearch,
+    make_corridor,
+    StepRule,
+)
+from ssik_ros.paths.layered_search import Layers, Piece, search_layers, StepLimits
+from ssik_ros.paths.reasons import explain, PathFailure
+from ssik_ros.paths.windings import wrap_steps
+
+EASED = 0.1
+"""Step that the first grid may have, if its limit is smaller; twice the limit otherwise [rad or m]."""
+MOST_CORRIDORS = 3
+"""Different sequences of the first grid that are refined."""
+AVERSION = 0.5
+"""Cost of the rows near a chosen corridor for the next one, as a part of the mean cost of a step."""
+DOUBT = 0.5
+"""Joint step that a row may cost more when it is sure not to collide [rad or m]."""
+NEIGHBOUR_SPACINGS = 8.0
+"""Distance of the parameters of neighbours, in spacings of the grid."""
+
+
+def first_corridors(
+    grids: GridSearch, limits: StepLimits, stride: int, density: int
+) -> tuple[list[Corridor], PathFailure | None]:
+    """
+    Return the best different corridors on the first grid, and None; or the failure if none leads through.
+
+    With the failure, the list holds the longest part of a corridor if the stride is 1, and is empty otherwise.
+
+    :param grids: the search on each grid.
+    :param limits: largest steps and objective.
+    :param stride: waypoints from one layer to the next.
+    :param density: see :meth:`SearchSpace.grid`.
+    """
+    space, obstacles = grids.space, grids.checks.of_waypoints
+    waypoints = limits.every_nth(stride)
+    spacing = space.spacing / density
+    samples = space.grid(waypoints, density)
+    layers, counts = grids.layers(
+        waypoints, samples, StepRule(limits), is_rough=space.is_scattered
+    )
+    if obstacles is not None:
+        for layer in range(layers.count):
+            layers.check_quickly(layers.rows_of(layer), obstacles)
+            grids.pause(int(waypoints[layer]))
+        layers.prefer_sure_rows(DOUBT)
+    piece = grids.find(layers, stride == 1)
+    if len(piece.rows) == len(waypoints):
+        pieces = _different(grids, layers, piece, spacing)
+        return [make_corridor(layers, each, waypoints, spacing) for each in pieces], None
+    grids.pause()
+    reached = len(piece.rows)
+    failure = explain(space, grids.poses, layers, counts, waypoints, obstacles, reached)
+    if stride > 1 or not len(piece.rows):
+        return [], failure
+    piece = _before_wide_step(layers, piece, limits)
+    return [make_corridor(layers, piece, waypoints, spacing)], failure
+
+
+def corridors_of_larger_steps(
+    grids: GridSearch, limits: StepLimits, density: int
+) -> list[Corridor]:
+    """
+    Return the corridor with the smallest steps on the first grid, in a list; the steps may exceed their limits.
+
+    The list is empty if no corridor leads through all waypoints.
+
+    The step between neighbouring values of a grid may exceed its limit, or no step between two values of the grid may
+    be nearly as large as its limit.
+
+    :param grids: the search on each grid.
+    :param limits: largest steps.
+    :param density: see :meth:`SearchSpace.grid`.
+    """
+    waypoints = np.arange(len(grids.poses))
+    rule = StepRule(limits.levelled(EASED), has_penalties=False)
+    layers, _ = grids.layers(waypoints, grids.space.grid(waypoints, density), rule)
+    piece = grids.find(layers, True)
+    if len(piece.rows) < len(waypoints):
+        return []
+    corridor = make_corridor(layers, piece, waypoints, grids.space.spacing / density)
+    return [corridor._replace(cost=math.inf)]
+
+
+def _before_wide_step(layers: Layers, piece: Piece, limits: StepLimits) -> Piece:
+    """Return a piece cut before its first step above the limits, which are wider on a coarse grid."""
+    steps = np.abs(wrap_steps(np.diff(layers.q[piece.rows], axis=0), layers.limits.turning))
+    largest = limits.largest[piece.first + 1 : piece.first + len(piece.rows)]
+    wide = np.flatnonzero((steps > largest).any(axis=1))
+    return piece._replace(rows=piece.rows[: int(wide[0]) + 1]) if len(wide) else piece
+
+
+def _different(grids: GridSearch, layers: Layers, best: Piece, spacing: FloatArray) -> list[Piece]:
+    """Return ``best`` and up to two other full pieces; each search makes rows near earlier pieces cost more."""
+    if not grids.space.size:
+        return [best]
+    pieces, before = [best], layers.row_costs.copy()
+    extra = AVERSION * best.cost / layers.count
+    for _ in range(MOST_CORRIDORS - 1):
+        layers.row_costs[_rows_near(grids, layers, pieces[-1], spacing)] += extra
+        piece = search_layers(layers, grids.checks.of_waypoints, grids.pause)
+        if len(piece.rows) < layers.count:
+            break
+        pieces.append(piece)
+    finite = np.isfinite(layers.row_costs)
+    layers.row_costs[finite] = before[finite]
+    return pieces
+
+
+def _rows_near(grids: GridSearch, layers: Layers, piece: Piece, spacing: FloatArray) -> IntArray:
+    """Return the rows whose parameters and joints are near the row of the piece in the same layer."""
+    of_row = piece.rows[layers.layer_of(np.arange(len(layers.q)))]
+    changes = layers.parameters - layers.parameters[of_row]
+    changes = np.abs(np.where(grids.space.is_endless, wrap_angles(changes), changes))
+    steps = np.abs(wrap_steps(layers.q - layers.q[of_row], layers.limits.turning))
+    near = (changes < NEIGHBOUR_SPACINGS * spacing).all(axis=1) & (steps < BRANCH).all(axis=1)
+    return np.flatnonzero(near)

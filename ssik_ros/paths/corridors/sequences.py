@@ -1,0 +1,209 @@
+"""
+The best sequence of postures on one grid of the free parameters.
+
+A grid gives the postures of each waypoint as a layer. A sequence takes one posture of each layer.
+"""
+
+from collections.abc import Callable, Sequence
+import functools
+from typing import NamedTuple
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.kernels.paths.layers import LARGEST_STEP
+from ssik_ros.paths.layered_search import (
+    Layers,
+    make_layers,
+    Piece,
+    search_layers,
+    StepLimits,
+)
+from ssik_ros.paths.obstacles import Obstacles
+from ssik_ros.paths.penalties import PostureCosts
+from ssik_ros.paths.search_space import Samples, SearchSpace
+from ssik_ros.paths.windings import every_winding, unwind, wrap_steps
+
+WIDEST_STEP = 1.0
+"""Largest step over several waypoints at once, unless one may be as long [rad or m]."""
+WIDEST_SPREAD = 1.5
+"""Largest step that is spread over its neighbours [rad or m]."""
+BRANCH = 0.5
+"""Difference of a joint above which rows are not near [rad or m]."""
+SAME_BRANCH = 1.0
+"""Difference of a joint above which a finer grid leaves a posture out [rad or m]."""
+MOST_REPAIRS = 40
+"""Motions of one grid that collide and are led around."""
+
+
+class Corridor(NamedTuple):
+    """A sequence of postures with its parameters."""
+
+    q: FloatArray
+    """(m, n)."""
+    parameters: FloatArray
+    """(m, r)."""
+    cost: float
+    spacing: FloatArray
+    """(r,) of the grid that it comes from."""
+    rows: IntArray
+    """(m,) index of the waypoint of each posture."""
+
+
+class Checks(NamedTuple):
+    """Collision checks, penalties and the caller's filter for postures."""
+
+    obstacles: tuple[Obstacles, Obstacles] | None
+    """For waypoints, and for the motions between them; None for no checks."""
+    costs: PostureCosts
+    """Penalties."""
+    accepts: Callable[[FloatArray], bool] | None = None
+    """Tells of a posture (n,) whether the caller wants it; None for any."""
+
+    @property
+    def of_waypoints(self) -> Obstacles | None:
+        """Return the collision checks of waypoints; None for no checks."""
+        return None if self.obstacles is None else self.obstacles[0]
+
+    def without_spare_distance(self) -> 'Checks':
+        """Return checks whose waypoints keep no larger distance from obstacles than motions do."""
+        if self.obstacles is None:
+            return self
+        return self._replace(obstacles=(self.obstacles[1], self.obstacles[1]))
+
+
+class StepRule(NamedTuple):
+    """Largest steps of the sequences of a grid, and their cost."""
+
+    limits: StepLimits
+    has_penalties: bool = True
+    """Whether the penalties of postures count; False if only the steps are to become small."""
+
+
+class GridSearch(NamedTuple):
+    """Finds the best sequence on each grid of one path."""
+
+    space: SearchSpace
+    """The free parameters."""
+    poses: FloatArray
+    """(m, 4, 4) waypoints."""
+    checks: Checks
+    pause: Callable[..., None]
+    """Ends the search in time, see :meth:`PlanControl.pause`."""
+    ends: tuple[FloatArray | None, FloatArray | None] = (None, None)
+    """Given postures at the first and the last waypoint."""
+    shut_in: Sequence[tuple[int, FloatArray]] = ()
+    """Waypoints with a posture (n,) that no free travel joins to the other pass; postures near them are skipped."""
+
+    def layers(
+        self,
+        waypoints: IntArray,
+        samples: Samples,
+        rule: StepRule,
+        near: FloatArray | None = None,
+        is_rough: bool = False,
+    ) -> tuple[Layers, IntArray]:
+        """
+        Return the postures of samples as layers, and the counts (m, 3) of branches at each waypoint.
+
+        The counts are: branches, how many of them are outside the limits, and whether more may exist. A given posture
+        at an end replaces all others there. Postures near a posture of ``shut_in`` are forbidden.
+
+        :param waypoints: index of the waypoint of each layer.
+        :param samples: values of the parameters.
+        :param rule: largest steps, and whether penalties count.
+        :param near: (m, n) postures; others that are far from them are left out. None keeps all postures.
+        :param is_rough: whether steps may be as large as the coarse grid needs.
+        """
+        turning = rule.limits.turning
+        keep = None if near is None else functools.partial(_is_near, near, turning)
+        branches, parameters = self.space.postures(waypoints, self.poses[waypoints], samples, keep)
+        q, owners = branches.q, branches.owners
+        chain = self.space.chain.chain
+        for joint in self.space.chain.wound:
+            q, origin = every_winding(q, joint, chain.lower[joint], chain.upper[joint])
+            owners, parameters = owners[origin], parameters[origin]
+        for layer, posture in zip((0, len(waypoints) - 1), self.ends, strict=True):
+            if posture is not None:
+                kept = owners != layer
+                waypoint = int(waypoints[layer])
+                values = self.space.parameters_of(posture, waypoint, self.poses[waypoint])
+                q, owners = np.vstack([q[kept], posture]), np.append(owners[kept], layer)
+                parameters = np.vstack([parameters[kept], values])
+        limits = rule.limits.between(waypoints, WIDEST_STEP)
+        if is_rough:
+            limits = limits._replace(largest=np.maximum(limits.largest, WIDEST_SPREAD))
+        penalties = self._penalties(q, len(waypoints), rule)
+        layers = make_layers(q, owners, parameters, len(waypoints), limits, penalties)
+        self._forbid_shut_in(layers, waypoints)
+        return layers, branches.counts
+
+    def _penalties(self, q: FloatArray, layers: int, rule: StepRule) -> FloatArray | None:
+        """Return the part (k,) of the path's cost that is the penalty of each posture; None without penalties."""
+        if not rule.has_penalties or not self.checks.costs.is_used:
+            return None
+        is_largest = rule.limits.objective == LARGEST_STEP
+        return self.checks.costs.values(q) / (1 if is_largest else layers)
+
+    def _forbid_shut_in(self, layers: Layers, waypoints: IntArray) -> None:
+        """Forbid the rows near the postures of ``shut_in``."""
+        for waypoint, posture in self.shut_in:
+            for layer in np.flatnonzero(waypoints == waypoint).tolist():
+                rows = layers.rows_of(layer)
+                steps = np.abs(wrap_steps(layers.q[rows] - posture, layers.limits.turning))
+                layers.forbid(rows[(steps < BRANCH).all(axis=1)])
+
+    def find(self, layers: Layers, are_motions_checked: bool) -> Piece:
+        """
+        Return the best piece without collisions, also of its motions if these are checked.
+
+        Rows next to colliding motions are forbidden. If motions still collide after MOST_REPAIRS searches, the piece is
+        cut before the first of them.
+
+        :param layers: the postures.
+        :param are_motions_checked: whether the motions between waypoints must be free too.
+        """
+        obstacles = self.checks.obstacles
+        for _ in range(MOST_REPAIRS):
+            piece = self._accepted_piece(layers)
+            if obstacles is None or not are_motions_checked or len(piece.rows) < 2:
+                return piece
+            q = unwind(layers.q[piece.rows], layers.limits.turning)
+            reached, _ = obstacles[1].follow(q, self.pause)
+            travels = layers.limits.is_travel[piece.first : piece.first + len(reached)]
+            blocked = np.flatnonzero((reached < 1.0) & ~travels)
+            if not len(blocked):
+                return piece
+            # Half of the motion or less: the row before is the nearer one to the collision.
+            early = reached[blocked] < 0.5
+            layers.forbid(piece.rows[np.where(early, blocked, blocked + 1)])
+        return piece._replace(rows=piece.rows[: int(blocked[0]) + 1])
+
+    def _accepted_piece(self, layers: Layers) -> Piece:
+        """Return the best piece whose postures the caller all accepts; forbid the rows that the caller refuses."""
+        accepts = self.checks.accepts
+        while True:
+            piece = search_layers(layers, self.checks.of_waypoints, self.pause)
+            if accepts is None or not layers.ask(piece.rows, accepts, self.pause):
+                return piece
+
+
+def make_corridor(
+    layers: Layers, piece: Piece, waypoints: IntArray, spacing: FloatArray
+) -> Corridor:
+    """
+    Return a piece of layers as a corridor.
+
+    :param layers: the postures.
+    :param piece: a sequence of their rows.
+    :param waypoints: index of the waypoint of each layer.
+    :param spacing: (r,) of the grid.
+    """
+    rows = waypoints[piece.first : piece.first + len(piece.rows)]
+    return Corridor(layers.q[piece.rows], layers.parameters[piece.rows], piece.cost, spacing, rows)
+
+
+def _is_near(near: FloatArray, turning: IntArray, q: FloatArray, owners: IntArray) -> FloatArray:
+    """Return a mask (k,) of postures (k, n) whose joints differ little from ``near`` (m, n) at their layer."""
+    steps = np.abs(wrap_steps(q - near[owners], turning))
+    return np.asarray((steps < SAME_BRANCH).all(axis=1))
