@@ -1,4 +1,4 @@
-"""How an arm and its paths are shown: a page in the browser, a scene in a notebook, or a file."""
+"""Show an arm or a path: as a page in the browser, as a scene in a notebook, or as a file."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,14 +19,14 @@ from ssik_ros.view.session import Session
 
 
 class ArmPicture:
-    """A picture of an arm that notebooks show; ``png`` holds the bytes of the file."""
+    """A PNG picture of an arm that notebooks display; ``png`` has the bytes of the file."""
 
     def __init__(self, png: bytes) -> None:
-        """Take the bytes of a PNG file."""
+        """Store the bytes of a PNG file."""
         self.png = png
 
     def _repr_png_(self) -> bytes:
-        """Return the picture for a notebook."""
+        """Return the bytes of the PNG file; notebooks call this method."""
         return self.png
 
 
@@ -37,11 +37,14 @@ def show_session(
     playback: Playback | None = None,
 ) -> Any:
     """
-    Write a file and return its path; else return a scene in a notebook; else open a page in the browser and return it.
+    Show a robot with its surroundings, and return the result.
 
-    :param session: the session.
-    :param picture: the file; None for a notebook or a page.
-    :param port: of the page.
+    With ``picture``, write a file and return its path. In a notebook, return a scene that the notebook displays.
+    Otherwise open a page in the browser and return the page.
+
+    :param session: the robot, its state and its surroundings, from the viewer.
+    :param picture: HTML, PNG or JPEG file to write; None for a notebook or a page.
+    :param port: port of the page.
     :param playback: a path that is played; it cannot be written as a picture.
     :raises InvalidOption: for a file of another kind.
     :raises SolverError: when viser is missing.
@@ -58,9 +61,9 @@ def show_session(
 
 def _write(session: Session, path: Path, playback: Playback | None) -> Path:
     """
-    Write a session into an HTML file, or a picture if the suffix is another; return the path.
+    Write an HTML file, or a picture for any other suffix; return the path.
 
-    Raise InvalidOption for a picture of a playback.
+    Raise InvalidOption if there is a playback and the file is not HTML.
     """
     if path.suffix.lower() in SUFFIXES:
         save_html(session, path, playback)
@@ -72,7 +75,7 @@ def _write(session: Session, path: Path, playback: Playback | None) -> Path:
 
 
 def _inline(session: Session, playback: Playback | None) -> Any:
-    """Return a scene for a notebook; a picture if viser is missing and no path is played."""
+    """Return an interactive scene for a notebook; without viser and without a playback, a still picture."""
     if find_spec('viser') is None and playback is None:
         with tempfile.TemporaryDirectory() as folder:
             return ArmPicture(_write(session, Path(folder, 'arm.png'), None).read_bytes())
@@ -81,10 +84,10 @@ def _inline(session: Session, playback: Playback | None) -> Any:
 
 def show_path(session: Session, path: ToolPath, picture: str | Path | None, port: int) -> Any:
     """
-    Play a path as :func:`show_session` shows a session.
+    Play a path in the browser, in a notebook or as an HTML file; return the page, the scene or the path of the file.
 
-    :param session: its robot is the robot of the path.
-    :param path: the path, with one row at least.
+    :param session: viewer session with the robot of the path.
+    :param path: the path, with at least one posture.
     :param picture, port: as for :func:`show_session`.
     """
     rows = np.concatenate([own.positions for own in path.stretches] or [path.positions])

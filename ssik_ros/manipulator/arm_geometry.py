@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 @tells_near_names
 class ArmGeometry:
-    """The joints of an arm, its forward kinematics, and its collisions."""
+    """An arm without a solver: its joints and limits, forward kinematics, Jacobian and collisions."""
 
     def __init__(self, robot: RobotModel, group: JointGroup) -> None:
         """
-        Take a group of a robot.
+        Store a robot and one of its groups as an arm.
 
         :param robot: the robot.
         :param group: a group of it that has one tip.
@@ -51,12 +51,12 @@ class ArmGeometry:
 
     @property
     def base(self) -> str:
-        """Return the link that poses are given in."""
+        """Return the name of the base link; all poses are given in its frame."""
         return self.group.base_link
 
     @property
     def tip(self) -> str:
-        """Return the link of the end effector, which targets are poses of."""
+        """Return the name of the end-effector link; targets are poses of this link in the base frame."""
         return self.group.tip
 
     @property
@@ -138,9 +138,11 @@ class ArmGeometry:
 
     def jacobian(self, q: ArrayLike) -> FloatArray:
         """
-        Return the Jacobian (6, m) of the end effector: its twist (linear, angular) in base axes per joint velocity.
+        Return the Jacobian (6, dof) of the end effector: linear, then angular velocity in base axes per joint velocity.
 
-        :param q: (dof,) joint vector [rad or m], or (k, dof) for an array (k, 6, m).
+        A ball or floating joint has one column for each of its velocity variables.
+
+        :param q: (dof,) joint vector [rad or m], or (k, dof) for an array (k, 6, dof).
         :raises ValueError: when the size is another or a value is not finite.
         """
         rows = self._rows('jacobian', q)
@@ -201,11 +203,16 @@ class ArmGeometry:
 
     @functools.cached_property
     def _alone(self) -> 'ArmScene':
-        """Return the collision scene of the robot without objects."""
+        """Return the collision scene of the robot without objects, made at the first access."""
         return self.scene()
 
     def _rows(self, call: str, q: ArrayLike) -> FloatArray:
-        """Return an argument as a finite joint vector (dof,), or several (k, dof); the error names the ``call``."""
+        """
+        Return an argument as a joint vector (dof,), or an array (k, dof) of joint vectors.
+
+        Raise DimensionMismatch for another shape or a value that is not finite; the text names ``call``, the calling
+        method.
+        """
         rows = read_numbers('q', q)
         if rows.shape[-1:] != (self.dof,) or rows.ndim > 2 or not np.isfinite(rows).all():
             raise DimensionMismatch(

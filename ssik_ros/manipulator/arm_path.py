@@ -1,4 +1,4 @@
-"""The joint path of an arm, which shows itself."""
+"""The joint path that ``Manipulator.plan`` returns: a tool path with a method ``show()``."""
 
 from collections.abc import Callable
 import dataclasses
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @tells_near_names
 @dataclass(frozen=True, eq=False)
 class ArmPath(ToolPath):
-    """The joint path of an arm, which shows itself."""
+    """A planned joint path of an arm; ``show()`` plays it in the viewer."""
 
     open_session: 'Callable[[], Session] | None' = dataclasses.field(default=None, repr=False)
     """Returns a session of the viewer in which the path is shown."""
@@ -25,12 +25,14 @@ class ArmPath(ToolPath):
     @names_keywords
     def show(self, *, picture: str | Path | None = None, port: int = 8080) -> Any:
         """
-        Play the path in the browser, in a notebook, or as a file; of a failed plan, play the longest piece.
+        Play the path in the browser, in a notebook, or as a file.
+
+        If the plan failed, play the longest part of the path that was found.
 
         :param picture: an HTML file to write instead of opening a page.
         :param port: port of the page.
-        :returns: the path of the file; in a notebook a scene that can be turned; else the page, which lives as long as the
-            program or until its ``close()``.
+        :returns: the path of the file; in a notebook a scene that can be turned; else the page, which lives as long as
+            the program or until its ``close()``.
         :raises InvalidOption: if no joint path was found.
         :raises SolverError: when viser is missing; ``pip install 'ssik_ros[view]'`` brings it.
         """

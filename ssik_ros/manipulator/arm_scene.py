@@ -34,7 +34,7 @@ Items = Mapping[str, Any] | Iterable[Any]
 
 @tells_near_names
 class ArmScene:
-    """The robot of an arm among objects; joints outside the arm have their default positions. Serves one thread."""
+    """Collision checks of an arm among objects; joints outside the arm have default positions. Serves one thread."""
 
     def __init__(
         self,
@@ -94,19 +94,25 @@ class ArmScene:
 
     def is_free(self, q: FloatArray) -> bool:
         """
-        Return whether a posture collides with nothing, itself included.
+        Return whether the robot collides neither with an object nor with itself at a posture.
 
         :param q: (n,) joint vector [rad or m].
         """
         return self.colliding_pair(q) is None
 
     def __repr__(self) -> str:
-        """Return the names of the objects."""
+        """Return a text with the names of the objects."""
         return f'<ArmScene: {", ".join(item.name for item in self.objects) or "no objects"}>'
 
 
 def _make(noun: str, items: Items, kind: SolidKind) -> Iterable[WorldObject]:
-    """Yield objects of one kind from pairs (size, where) or mappings; ``noun`` and a number name nameless ones."""
+    """
+    Yield world objects of one kind, with names.
+
+    :param noun: beginning of the name of an object without a name, such as ``box`` for ``box 1``.
+    :param items: (size, where) or a mapping for each object, in a list or by name.
+    :param kind: box, sphere or mesh.
+    """
     if not isinstance(items, Iterable) or isinstance(items, str):
         refuse(_ARGUMENTS[kind], items, 'pairs (size, where), in a list or by name')
     named = items.items() if isinstance(items, Mapping) else _numbered(noun, items)
@@ -118,7 +124,13 @@ def _make(noun: str, items: Items, kind: SolidKind) -> Iterable[WorldObject]:
 
 
 def _parts(item: Any, name: str) -> tuple[Any, FloatArray]:
-    """Return size and pose (4, 4) of an object that is a pair (size, where) or a mapping."""
+    """
+    Return the size and the pose (4, 4) of one object; raise InvalidOption for another form.
+
+    :param item: a pair (size, where), or a mapping with ``size`` and ``pose``, or with arguments of
+        :func:`ssik_ros.pose`.
+    :param name: name of the object, for messages.
+    """
     if isinstance(item, Mapping) and 'size' in item:
         where = {str(key): value for key, value in item.items() if key != 'size'}
         if where.keys() == {'pose'}:
@@ -141,7 +153,7 @@ def _parts(item: Any, name: str) -> tuple[Any, FloatArray]:
 
 
 def _numbered(noun: str, items: Iterable[Any]) -> Iterable[tuple[str, Any]]:
-    """Return pairs of a name, such as ``box 1``, and an object."""
+    """Give each object a name of ``noun`` and a number from 1, such as ``box 1``; return pairs (name, object)."""
     return ((f'{noun} {number}', item) for number, item in enumerate(items, start=1))
 
 

@@ -1,4 +1,4 @@
-"""Ways to name an arm: a description, a group, axes, Denavit-Hartenberg parameters, a name."""
+"""Constructors of an arm: from a URDF, a planning group, axes, Denavit-Hartenberg parameters, or a robot's name."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ArmSources(ArmTasks):
-    """An arm, with the methods that make one from a URDF, a group, axes, Denavit-Hartenberg parameters or a name."""
+    """An arm with class methods that load or build it, such as ``from_urdf`` and ``from_dh``."""
 
     @names_keywords
     def __init__(
@@ -33,10 +33,10 @@ class ArmSources(ArmTasks):
         policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY,
     ) -> None:
         """
-        Take an arm given by its axes, or a group of a loaded robot; most users call :meth:`from_urdf`.
+        Make an arm from its axes, or from a group of a loaded robot; most users call :meth:`from_urdf`.
 
         :param kinbody_or_robot: the arm's axes, or the robot.
-        :param group: of a robot, a group with one tip.
+        :param group: with a robot, the group of the arm, which must have one tip; None with axes.
         :param policy: tolerances that :meth:`solve` uses when it gets none.
         :raises ValueError: when the group has several tips.
         :raises TypeError: when the arguments are something else.
@@ -74,8 +74,8 @@ class ArmSources(ArmTasks):
 
         :param path: URDF or xacro file, or the XML itself.
         :param base: link that targets are given in; None means the root link.
-        :param ee, tip: link of the end effector, by either name; None means the last moved link of the longest chain,
-            hands left out.
+        :param ee, tip: link of the end effector; give only one of the two. None means the last moved link of the
+            longest chain, hands left out.
         :param policy: tolerances.
         :param joint_limits: joint_limits.yaml (mapping or path), whose limits win, as in MoveIt.
         :param xacro_args: arguments of a xacro file by name.
@@ -112,7 +112,9 @@ class ArmSources(ArmTasks):
         policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY,
     ) -> 'Self':
         """
-        Return the arm with given axes and offsets.
+        Return the arm with given axes h and offsets p, whose tip is at T = p_0 J_1(q_1) p_1 ... J_n(q_n) p_n.
+
+        J_i is the rotation about axis i of a revolute joint, or the shift along it of a prismatic one.
 
         :param H: (n, 3) directions of the axes in the base frame, all joints at zero.
         :param P: (n + 1, 3) offsets: base to axis 1, axis i to axis i + 1, axis n to the end effector [m].
@@ -162,9 +164,13 @@ class ArmSources(ArmTasks):
         """
         Return the arm with distal Denavit-Hartenberg parameters: Rz(theta + q) Tz(d) Tx(a) Rx(alpha) for each joint.
 
-        :param alpha, a, d: (n,) [rad], [m], [m].
+        A prismatic joint has Rz(theta) Tz(d + q) in place of Rz(theta + q) Tz(d).
+
+        :param alpha: (n,) twists [rad].
+        :param a: (n,) lengths of common normals [m].
+        :param d: (n,) offsets along the joint axes [m].
         :param limits: as for :meth:`from_axes`.
-        :param sigma: (n,) 0 for a revolute joint, 1 for a prismatic one, Rz(theta) Tz(d + q); None means revolute ones.
+        :param sigma: (n,) 0 for a revolute joint, 1 for a prismatic one; None means revolute ones.
         :param theta: (n,) angles about the joint axes [rad]; None means zeros.
         :param policy: tolerances.
         :raises ValueError: for lists of different length, numbers that are not finite, and a sigma that is neither 0

@@ -1,4 +1,4 @@
-"""Paths and pictures of an arm: calls that bring the planner and the viewer along, each at its first use."""
+"""Methods of an arm that plan paths and show pictures; planner and viewer are imported at their first use."""
 
 from collections.abc import Mapping
 import dataclasses
@@ -21,13 +21,15 @@ if TYPE_CHECKING:
 
 
 class ArmTasks(ArmGeometry):
-    """An arm that plans tool paths and shows itself."""
+    """An arm with the methods ``plan`` for tool paths and ``show`` for pictures."""
 
     def plan(
         self, poses: ArrayLike, scene: 'ArmScene | None' = None, **settings: Any
     ) -> 'ArmPath':
         """
-        Return the best joint path through poses, see :func:`ssik_ros.paths.planner.plan_tool_path`; ``show()`` plays it.
+        Return a joint path through tool poses; ``show()`` plays it.
+
+        If no path exists, the result has the cause; see :func:`ssik_ros.paths.planner.plan_tool_path`.
 
         :param poses: (m, 4, 4) poses of the end effector in the base, or a list of poses in any form.
         :param scene: objects that the path keeps clear of, from :meth:`scene`; None checks no collisions.
@@ -79,7 +81,13 @@ class ArmTasks(ArmGeometry):
         scene: 'ArmScene | None' = None,
         locked: Mapping[str, float] | None = None,
     ) -> 'Session':
-        """Return a viewer session with the arm at ``q``, None for neutral, in a scene; ``locked`` sets variables."""
+        """
+        Return a viewer session that shows the arm at a posture among objects.
+
+        :param q: (dof,) joint vector [rad or m]; None means :attr:`neutral`.
+        :param scene: the objects; None means an empty scene.
+        :param locked: values of further variables of the robot, by name.
+        """
         from ssik_ros.view.session import Session
 
         rows = self._rows('show', self.neutral if q is None else q)

@@ -1,4 +1,4 @@
-"""The solutions of many poses: one array, seen pose by pose."""
+"""The solutions of many poses in one array, with access to each pose by its index."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,8 @@ class BatchSolutions:
     """
     Solutions of ``m`` poses, ``k`` in all; ``batch[i]`` is the array (k_i, n) of pose i, best first.
 
-    Iterating gives these arrays one after the other.
+    Iterating gives these arrays one after the other. A pose that is not a rigid transform has no rows and status
+    REFUSED.
     """
 
     q: FloatArray
@@ -52,7 +53,7 @@ class BatchSolutions:
 
     @property
     def counts(self) -> IntArray:
-        """Return the number of solutions of each pose (m,)."""
+        """Return the number of solutions of each pose (m,), 0 for a pose without a solution."""
         counts: IntArray = np.diff(self.offsets)
         return counts
 

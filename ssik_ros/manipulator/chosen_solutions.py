@@ -1,4 +1,4 @@
-"""Solutions that a scene accepts, the cheapest first."""
+"""Choose among the solutions of a pose: drop those that collide with a scene, and sort the others by a cost."""
 
 from collections.abc import Callable
 import math
@@ -15,9 +15,10 @@ from ssik_ros.results import Cause
 
 def choose(found: Candidates, settings: SolveSettings, most: int | None) -> Candidates:
     """
-    Return the solutions that collide with nothing, cheapest first, up to a number; without a cost keep their order.
+    Return the solutions that do not collide, sorted by the cost, at most ``most`` of them.
 
-    If all collide, the cause is COLLISION and the detail names the first pair of bodies.
+    Without a cost they keep their order. If all collide, the cause is COLLISION and the detail names two bodies that
+    do.
 
     :param found: all solutions, nearest to the seed first.
     :param settings: settings of the solve, with a scene, a cost or both.

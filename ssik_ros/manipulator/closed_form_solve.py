@@ -1,7 +1,7 @@
 """
-A solve by the closed form of an arm: all branches, then the filters of the settings.
+Solve a pose by the closed form of an arm: find all branches, then filter them by the settings of the solve.
 
-In order: branches within limits, held joints, distance from the seed, windings of joints, a cap.
+The filters are, in this order: limits, held joints, distance from the seed, windings of joints, ``max_solutions``.
 """
 
 import math
@@ -61,11 +61,11 @@ NEARLY = 0.05
 
 
 class ArmClosedForm:
-    """The closed form of one chain."""
+    """The closed form of one chain, with the facts about it and its arm angles, if the chain has any."""
 
     def __init__(self, chain: SerialChain, policy: TolerancePolicy) -> None:
         """
-        Find the closed form of a chain.
+        Choose the closed form of a chain.
 
         :param chain: the chain.
         :param policy: tolerances for parallel and for meeting axes.
@@ -78,7 +78,7 @@ class ArmClosedForm:
 
 
 class ClosedFormSolve(PreparedSolve):
-    """A solve by the closed form of an arm."""
+    """The prepared solve of an arm that has a closed form: finds all branches of a pose and filters them."""
 
     def __init__(self, form: ArmClosedForm, settings: SolveSettings) -> None:
         """
@@ -100,7 +100,12 @@ class ClosedFormSolve(PreparedSolve):
     def find(
         self, T_target: ArrayLike, q_seed: ArrayLike | None, with_errors: bool
     ) -> FloatArray | None:
-        """Return the solutions as rows, see the base class; None without plain settings, or if a rescue is needed."""
+        """
+        Return the solutions as rows by the fast path, see the base class.
+
+        Return None if the settings need filters, or if the pose is singular or not quite rigid. Return None also for no
+        branch with ``allow_refinement``.
+        """
         rows = None
         if self._plain is not None:
             rows = self._plain.find(T_target, q_seed, with_errors)
@@ -124,7 +129,12 @@ class ClosedFormSolve(PreparedSolve):
     def solve_batch(
         self, targets: FloatArray, seeds: FloatArray | None, threads: int
     ) -> BatchSolutions:
-        """Return the solutions of many poses; with plain settings, one kernel call solves a chunk of poses."""
+        """
+        Return the solutions of many poses, see the base class.
+
+        If the settings need no filters, each kernel call solves a chunk of poses; otherwise the poses are solved one by
+        one.
+        """
         settings, arm = self.settings, self._form.arm
         if not settings.is_plain or settings.allow_refinement:
             return super().solve_batch(targets, seeds, threads)
@@ -145,10 +155,13 @@ class ClosedFormSolve(PreparedSolve):
         again: NDArray[np.bool_],
     ) -> BatchSolutions:
         """
-        Return the solutions of a batch after solving the poses of the mask ``again`` (m,) one by one.
+        Solve some poses of a batch again, one by one, and return the solutions of all poses.
 
-        These poses are not quite rigid, or samples of the redundancy missed their solutions. Poses that are not rigid
-        at all stay refused.
+        These are poses that are not exactly rigid, and poses that samples of the held joint did not reach. Poses that
+        are not rigid at all stay refused.
+
+        :param found: result of the batch.
+        :param again: (m,) mask of the poses to solve again.
         """
         counts = found.counts[:, search.COUNT].copy()
         ends = np.cumsum(np.maximum(counts, 0))[:-1]
@@ -164,17 +177,23 @@ class ClosedFormSolve(PreparedSolve):
 
 
 class _Holding(NamedTuple):
-    """The joint of seven that is held, and its values; with None the closed form chooses."""
+    """The joint of seven to hold (index) and its values (k,); None lets the closed form choose joint or values."""
 
     joint: int | None = None
     values: FloatArray | None = None
 
 
 class _Request:
-    """One pose to solve by a closed form, with the settings of the solve."""
+    """The solve of one pose by a closed form, with the settings of that solve."""
 
     def __init__(self, form: ArmClosedForm, target: FloatArray, settings: SolveSettings) -> None:
-        """Take a target (4, 4), and settings with their seed."""
+        """
+        Convert the settings to a request for the closed form.
+
+        :param form: closed form of the arm.
+        :param target: (4, 4) pose of the end effector in the base; may be nearly rigid.
+        :param settings: settings of the solve, with the seed.
+        """
         self._form, self._target, self._settings = form, target, settings
         self._arm, self._chain, self._n = form.arm, form.chain, form.arm.plan.size
         self._branch_request = _branch_request(form, settings)
@@ -196,7 +215,11 @@ class _Request:
         return solved
 
     def _branches(self) -> Branches:
-        """Return the branches of the pose; if its rotation is nearly exact, make it exact first."""
+        """
+        Return the branches of the pose; if its rotation is not quite orthonormal, make it so first.
+
+        Raise InvalidTarget if the pose is too far from a rigid transform.
+        """
         found = self._arm.branches_refined(self._target, self._branch_request)
         if found is None:
             found = self._arm.branches_refined(self._exact(), self._branch_request)
@@ -205,15 +228,15 @@ class _Request:
         return found
 
     def _exact(self) -> FloatArray:
-        """Return the rigid transform (4, 4) nearest to the target."""
+        """Return the rigid transform (4, 4) nearest to the target; raise InvalidTarget if it is too far away."""
         return repair_target(self._target, self._settings.policy.rigid)
 
     def _cause_of_narrowness(self) -> Cause:
         """
-        Return the cause of a failure at held values: whether the pose has solutions at other values.
+        Return the cause of a solve that found no branch at the requested values of held joints or near the seed.
 
-        If the pose has none without held joints, arm angle and seed tolerance, return the cause of that. Otherwise it
-        is CONSISTENCY for a seed tolerance, CONSTRAINTS for held joints or an arm angle.
+        The pose is solved again without held joints, arm angle and seed tolerance. If this finds nothing, return its
+        cause. Otherwise return CONSISTENCY if only a seed tolerance was set, else CONSTRAINTS.
         """
         settings = self._settings
         wide = settings._replace(hold=(), arm_angle=None, seed_tolerance=None)
@@ -224,7 +247,7 @@ class _Request:
         return Cause.CONSISTENCY if is_near else Cause.CONSTRAINTS
 
     def _plain(self, found: Branches) -> Candidates:
-        """Return all branches as candidates, without filters but with the count of those outside the limits."""
+        """Return all branches as candidates, with the counts of branches outside the limits and above ``max_solutions``."""
         kept = max(0, found.branches - found.dropped)
         cut = kept - len(found.q)
         return self._explained(
@@ -242,7 +265,12 @@ class _Request:
         )
 
     def _filtered(self, found: Branches) -> Candidates:
-        """Return the branches that pass all filters as candidates, with the number that each filter dropped."""
+        """
+        Return the branches that pass all filters as candidates, with the number that each filter dropped.
+
+        If no branch is found and ``allow_refinement`` is set, solutions come from the rescue, see
+        :mod:`ssik_ros.solvers.closed_form.rescue`.
+        """
         settings = self._settings
         rows = np.hstack([found.q, found.errors])
         raw, dropped, refined = found.branches, found.dropped, 0
@@ -280,9 +308,11 @@ class _Request:
 
     def _explained(self, found: Branches, solved: Candidates) -> Candidates:
         """
-        Return candidates with the cause of a failure, unless there are solutions or ``max_solutions`` cut them all.
+        Return candidates with the cause of the failure.
 
-        The cause is from the last filter that dropped one, else from the closed form.
+        If there are solutions, or if only ``max_solutions`` left none, return the candidates unchanged. Otherwise the
+        last filter that dropped a branch gives the cause: CONSISTENCY, CONSTRAINTS or LIMITS. If no filter did, the
+        closed form does.
         """
         if len(solved.q) or solved.dropped_by_max_solutions:
             return solved
@@ -297,11 +327,13 @@ class _Request:
 
     def _curves_at(self, found: Branches, rows: FloatArray) -> FloatArray | None:
         """
-        Return for each row the curve of solutions (n + 2,) through the branch that it equals modulo 2 pi.
+        Return for each row the curve of solutions through its posture (k, n + 2); None if all branches are isolated.
 
-        It is the tangent (n,) and the lengths of the curve against and along it; None if no branch has a curve.
+        A curve is its unit tangent (n,), then its lengths against the tangent and along it [rad]. A row on no curve has
+        zeros.
 
-        The curve of a row without such a branch is zeros.
+        :param found: branches of the pose; a row belongs to a branch that is equal modulo 2 pi.
+        :param rows: (k, ...) rows that begin with joint values (n,).
         """
         if found.curves is None:
             return None
@@ -313,7 +345,13 @@ class _Request:
         return curves
 
     def _at_arm_angle(self, angle: float) -> BranchRequest:
-        """Return the request with joint 1 held at the values that it has at an arm angle [rad]."""
+        """
+        Return the request with joint 1 held at all values at which the elbow can have an arm angle.
+
+        Raise InvalidOption for an arm without an arm angle, or if ``hold`` is set, too.
+
+        :param angle: the arm angle [rad].
+        """
         measure = self._form.arm_angle
         if measure is None:
             raise InvalidOption(
@@ -327,7 +365,11 @@ class _Request:
         return self._branch_request._replace(held=0, held_values=values)
 
     def _at_angle(self, rows: FloatArray) -> FloatArray:
-        """Return the rows whose arm angle is the requested one within AT_ANGLE; all rows if none is requested."""
+        """
+        Return the rows with the requested arm angle, within 1e-6 rad; all rows if the settings request none.
+
+        :param rows: (k, n + 3) joint values and errors.
+        """
         measure, wanted = self._form.arm_angle, self._settings.arm_angle
         if measure is None or wanted is None or not len(rows):
             return rows
@@ -336,9 +378,11 @@ class _Request:
 
     def _at_hold(self, rows: FloatArray) -> FloatArray:
         """
-        Return the rows whose held joints are at their values modulo 2 pi, set to exactly these values.
+        Return the rows whose held joints have their values modulo 2 pi, with these joints set to exactly these values.
 
-        Rows that then miss the pose, or whose held values are outside of the limits, are dropped.
+        A row that then misses the pose is dropped. All rows are dropped if a held value is outside the limits.
+
+        :param rows: (k, n + 3) joint values and errors.
         """
         if not self._settings.hold or not len(rows):
             return rows
@@ -377,9 +421,12 @@ class _Request:
 
     def _with_windings(self, rows: FloatArray) -> tuple[FloatArray, int]:
         """
-        Return the rows with all windings of their joints, up to ``max_solutions``, and their number without that cap.
+        Return each row at all its windings, at most ``max_solutions`` rows, and the number of rows without this cap.
 
-        Without ``enumerate_windings`` return the rows unchanged.
+        A winding differs by whole turns of joints within their limits. Unless ``enumerate_windings`` is set, return the
+        rows unchanged and their number.
+
+        :param rows: (k, n + 3) joint values and errors.
         """
         settings = self._settings
         if not settings.enumerate_windings or not len(rows):
@@ -401,7 +448,11 @@ class _Request:
         return self._measured(wound.q), wound.total
 
     def _winding_limits(self) -> tuple[FloatArray, FloatArray]:
-        """Return the lower and upper limits (n,) of windings: narrowed by the seed tolerance, equal for held joints."""
+        """
+        Return the lower and upper limits (n,) for windings: the chain's limits, narrowed by the seed tolerance.
+
+        A held joint has its value as both limits.
+        """
         settings = self._settings
         lower, upper = self._chain.lower.copy(), self._chain.upper.copy()
         if settings.seed is not None and settings.seed_tolerance is not None:
@@ -417,7 +468,11 @@ class _Request:
         return lower, upper
 
     def _measured(self, q: FloatArray) -> FloatArray:
-        """Return joint vectors (k, n) with three errors at the target, the residual last: (k, n + 3)."""
+        """
+        Return joint vectors (k, n) with their errors at the target appended, as rows (k, n + 3).
+
+        The errors are position [m], rotation [rad] and the Frobenius norm of FK - T.
+        """
         errors = np.empty((len(q), 3))
         winding_kernels.measure_rows(
             errors,
@@ -430,7 +485,11 @@ class _Request:
 
 
 def _branch_request(form: ArmClosedForm, settings: SolveSettings) -> BranchRequest:
-    """Return the settings of a solve as a request to the closed form; only plain settings cap its solutions."""
+    """
+    Return the settings of a solve as a request to the closed form.
+
+    ``max_solutions`` is passed on only if no filter follows.
+    """
     policy = settings.policy
     held, values = _holding(form, settings)
     cap = settings.max_solutions if settings.is_plain else None
@@ -448,7 +507,12 @@ def _branch_request(form: ArmClosedForm, settings: SolveSettings) -> BranchReque
 
 
 def _holding(form: ArmClosedForm, settings: SolveSettings) -> _Holding:
-    """Return the joint of seven to hold and its values; empty if no joint is held or the closed form chooses."""
+    """
+    Return the joint of seven to hold and its values, from ``hold`` or from the seed tolerance.
+
+    With a seed tolerance, values of the sampled joint are spread within the tolerance of the seed. Both are None if the
+    arm holds no joint, or if the closed form chooses.
+    """
     plan, chain = form.arm.plan, form.chain
     if plan.held < 0:
         return _Holding()
@@ -475,7 +539,7 @@ def _holding(form: ArmClosedForm, settings: SolveSettings) -> _Holding:
 
 def describe_plan(plan: AnalyticPlan) -> SolverFacts:
     """
-    Return name, tier and reason of a closed form in ssik's words.
+    Return the solver of an arm as ssik names it: dotted name, tier, reason, held joint and drift.
 
     :param plan: the plan of the closed form.
     """
@@ -494,7 +558,7 @@ def describe_plan(plan: AnalyticPlan) -> SolverFacts:
 
 
 def _seven_name(axes: AxisGeometry) -> str:
-    """Return the name of the class of seven joints; empty if the axes belong to no class."""
+    """Return ssik's name of the class of seven joints, such as ``seven_r.srs``; empty if the axes belong to no class."""
     shoulder, wrist = axes.meet(0, 1, 2) is not None, axes.meet(4, 5, 6) is not None
     if shoulder and wrist:
         return 'seven_r.srs'
@@ -504,7 +568,7 @@ def _seven_name(axes: AxisGeometry) -> str:
 
 
 def _near_seven_name(plan: AnalyticPlan) -> str:
-    """Return the class that seven joints nearly fit, with ``_polished`` added; else ``jointlock.seven_r``."""
+    """Return the name of the class that seven axes nearly fit, with ``_polished`` added, else ``jointlock.seven_r``."""
     if plan.drift == 0.0:
         return 'jointlock.seven_r'
     loose = AxisGeometry.of_chain(plan.chain, near=NEARLY)

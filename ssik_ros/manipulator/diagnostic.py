@@ -7,7 +7,7 @@ from ssik_ros.value_class import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """Counts and reasons of one solve; safe to log and to pickle."""
+    """The report of one solve: solver, counts of candidates, and cause of a failure; safe to log and to pickle."""
 
     solver_name: str
     """Dotted name of the solver, such as ``ikgeo.three_parallel``."""
@@ -47,12 +47,16 @@ class Diagnostic:
     """Message of the solver."""
 
     def summary(self) -> str:
-        """Return sentences about the outcome (reached, out of reach, all filtered out, or cut off) and the warnings."""
+        """
+        Return one or more sentences: the outcome of the solve, then its warnings.
+
+        The outcome says how many solutions there are, or why there are none.
+        """
         parts = [self._outcome(), *self.warnings]
         return ' '.join(parts)
 
     def _outcome(self) -> str:
-        """Return the sentence about the outcome."""
+        """Return one sentence that says how many solutions were found by which solver, or why none was found."""
         by = f'by {self.solver_name} (tier {self.solver_tier}: {self.dispatch_reason})'
         if self.final_count:
             capped = self.dropped_by_max_solutions

@@ -1,8 +1,8 @@
 """
-An arm as lines: the axes of its joints and the pose of its end effector, all joints at zero.
+An arm in product-of-exponentials form: joint axes as lines, and the end-effector pose with all joints at zero.
 
-T_base_ee(q) = E_1(q_1) ... E_n(q_n) home, where E_i rotates about, or slides along, the axis of joint i. Origins and
-rotations of link frames have vanished.
+T_base_ee(q) = E_1(q_1) ... E_n(q_n) home, where E_i rotates about, or slides along, the axis of joint i. Link frames
+are not kept.
 """
 
 from collections.abc import Iterable, Sequence
@@ -38,7 +38,7 @@ JOINT_TYPES = ('revolute', 'continuous', 'prismatic')
 
 @dataclass(frozen=True, eq=False, slots=True)
 class KinBodyJoint:
-    """One joint as a line."""
+    """One joint of an arm: its name, type and limits, and its axis as a line in the base frame."""
 
     name: str
     type: str
@@ -52,7 +52,7 @@ class KinBodyJoint:
 
     def motion(self, value: float) -> FloatArray:
         """
-        Return the motion (4, 4) of all links after the joint, in the base frame.
+        Return the rigid transform E (4, 4) in the base frame by which a joint value moves all later links from zero.
 
         :param value: angle or displacement of the joint [rad or m].
         """
@@ -67,7 +67,7 @@ class KinBodyJoint:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class KinBody:
-    """An arm in product-of-exponentials form."""
+    """An arm as a list of joint axes and the pose of its end effector with all joints at zero."""
 
     joints: tuple[KinBodyJoint, ...]
     home: FloatArray
@@ -77,7 +77,7 @@ class KinBody:
     name: str = 'arm'
 
     def __post_init__(self) -> None:
-        """Check the joints, and make the given arrays read-only."""
+        """Check the joints, and make arrays read-only."""
         if not isinstance(self.joints, tuple | list) or not self.joints:
             raise ModelError('An arm needs a tuple of joints.')
         check_kind('home', self.home, np.ndarray, 'an array (4, 4)')
@@ -247,7 +247,7 @@ class KinBody:
         return cls.from_transforms(np.array(frames), limits=limits, joint_types=types)
 
     def to_urdf(self) -> str:
-        """Return the arm as the text of a URDF: one link for each joint, without shapes and inertia."""
+        """Return the text of a URDF with the same joints; its links have no shapes and no inertia."""
         corners = [np.zeros(3), *(joint.point for joint in self.joints)]
         flange = self.home[:3, 3] - corners[-1]
         arm = CatalogueArm(
@@ -260,7 +260,11 @@ class KinBody:
 
 
 def _catalogue_joint(joint: KinBodyJoint, corner: FloatArray) -> CatalogueJoint:
-    """Return a joint as data for a URDF; ``corner`` (3,) is the point of the joint before it [m]."""
+    """
+    Return a joint in the form that :func:`make_urdf` takes.
+
+    :param corner: (3,) point of the previous joint in the base frame, zeros for the first joint [m].
+    """
     endless = joint.limits is None and joint.type == 'revolute'
     lower, upper = joint.limits or (-math.inf, math.inf)
     kind, place = 'continuous' if endless else joint.type, _vector(joint.point - corner)
@@ -298,7 +302,7 @@ def _numbers(values: ArrayLike, name: str, shape: tuple[int | None, ...]) -> Flo
 
 
 def _lengths(values: ArrayLike, name: str, shape: tuple[int | None, ...]) -> FloatArray:
-    """Return lengths [m] of this shape; raise ModelError if one exceeds 1e12 m."""
+    """Return lengths as an array of ``shape`` [m]; raise ModelError for a length above 1e12 m or not finite."""
     array, longest = _numbers(values, name, shape), DEFAULT_TOLERANCES.largest_length
     if (np.abs(array) > longest).any():
         raise ModelError(
@@ -322,7 +326,13 @@ def _joints(
     limits: Sequence[Limits] | ArrayLike | None,
     joint_types: Sequence[str] | None,
 ) -> tuple[KinBodyJoint, ...]:
-    """Return joints, named joint1 and so on, on axes (n, 3) through points (n, 3); refuse axes of length zero."""
+    """
+    Return the joints, named ``joint1``, ``joint2`` and so on; raise ModelError for an axis of length zero.
+
+    :param axes: (n, 3) directions of any length.
+    :param points: (n, 3) a point on each axis [m].
+    :param limits, joint_types: as for :meth:`KinBody.from_axes`.
+    """
     lengths = np.linalg.norm(axes, axis=1)
     if (lengths < NO_DIRECTION).any():
         joint = int(np.argmin(lengths))

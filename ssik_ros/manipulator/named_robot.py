@@ -1,4 +1,4 @@
-"""Robots by name: shipped robots, arms of the catalogue, and installed MoveIt configurations."""
+"""Load a robot by its name: a shipped robot, an arm of the catalogue, or an installed MoveIt configuration."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ from ssik_ros.value_class import dataclass
 
 @dataclass(frozen=True, eq=False, slots=True)
 class NamedRobot:
-    """A robot, and the arm that its files describe."""
+    """A robot loaded by its name, with its kinematics.yaml, or with base and tip link if it is an arm of the catalogue."""
 
     robot: RobotModel
     kinematics_path: Path | None = None
@@ -29,9 +29,12 @@ class NamedRobot:
 
     def likely_groups(self, *, with_one_tip: bool = False) -> list[JointGroup]:
         """
-        Return the SRDF groups that are likely arms: of several, those in kinematics.yaml, without hands.
+        Return the SRDF groups that are probably arms.
 
-        :param with_one_tip: whether to leave out groups with several tips.
+        If kinematics.yaml names some of several groups, only these are kept. Groups that move joints of a hand are left
+        out, if others remain.
+
+        :param with_one_tip: True leaves out groups with several tips.
         """
         groups = [g for g in self.robot.groups.values() if len(g.tips) == 1 or not with_one_tip]
         if len(groups) > 1 and self.kinematics_path is not None:
@@ -44,9 +47,9 @@ class NamedRobot:
 
     def arm(self) -> JointGroup:
         """
-        Return the group of the only arm.
+        Return the group of the robot's only arm.
 
-        :raises InvalidOption: when several groups could be meant.
+        :raises InvalidOption: unless exactly one group is likely to be an arm.
         """
         if self.base is not None and self.tip is not None:
             return self.robot.group_from_links(self.base, self.tip)
@@ -86,7 +89,7 @@ def _arms_of(robot: RobotModel, groups: list[JointGroup]) -> list[JointGroup]:
 
 
 class PackageChoice(NamedTuple):
-    """The robot, files and arguments that a user chooses for a MoveIt configuration."""
+    """A user's choices for a MoveIt configuration: which robot of the package, which files, and xacro arguments."""
 
     robot_name: str | None = None
     """The robot of a package with several."""

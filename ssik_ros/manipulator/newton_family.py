@@ -1,5 +1,5 @@
 """
-The toolbox's calls: ``ik_NR``, ``ik_GN`` and ``ik_LM`` on an arm, and as its methods.
+The Robotics Toolbox's functions ``ik_NR``, ``ik_GN`` and ``ik_LM``, and the same calls as methods of an arm.
 
 >>> q, success, iterations, searches, residual = ik_LM(arm, Tep)
 
@@ -87,10 +87,10 @@ class NewtonFamily:
 
     def __init__(self, robot: RobotModel, group: JointGroup) -> None:
         """
-        Take an arm.
+        Store the robot and the group of the arm; solvers are made at their first use.
 
         :param robot: the robot.
-        :param group: a group of it that has one tip.
+        :param group: one of its groups, with one tip.
         """
         self._robot, self._group = robot, group
         self._solvers: dict[Any, SearchSolver] = {}
@@ -102,11 +102,12 @@ class NewtonFamily:
         self, mask: ArrayLike | None, rows: Rows | None, settings: Mapping[str, Any]
     ) -> SearchSolver:
         """
-        Return the solver for settings; the same one for the same settings.
+        Return the solver for settings; the same object for the same settings.
 
         :param mask: (6,) weights of the six components of the pose error; None means ones.
-        :param rows: rows in their own axes instead of a mask.
+        :param rows: rows of the pose error, each with its own axis, instead of a mask.
         :param settings: fields of :class:`ssik_ros.solvers.search.settings.SearchSettings`.
+        :raises InvalidOption: if both mask and rows are given, and for invalid settings.
         """
         checked = make_settings(settings)
         own = _rows(mask, rows)
@@ -118,20 +119,32 @@ class NewtonFamily:
         return found
 
     def get(self, key: Any) -> SearchSolver | None:
-        """Return the solver that is kept under a key; None without one."""
+        """
+        Return the solver that is stored under a key by :meth:`keep`; None for an unknown key.
+
+        :param key: settings of the solver as a tuple.
+        """
         return self._solvers.get(key)
 
     def keep(self, key: Any, solver: SearchSolver) -> None:
-        """Keep a solver under a key; drop the oldest one if MOST_SOLVERS are kept."""
+        """
+        Store a solver under a key; if 64 solvers are stored, drop the oldest one.
+
+        :param key: settings of the solver as a tuple.
+        :param solver: the solver.
+        """
         if len(self._solvers) >= MOST_SOLVERS:
             del self._solvers[next(iter(self._solvers))]
         self._solvers[key] = solver
 
     def one(self, solver: SearchSolver, target: FloatArray, q0: ArrayLike | None) -> IkSolution:
         """
-        Return the solution for one pose (4, 4) of float64 from ``q0`` (n,), None for the default start.
+        Solve one pose by the fast path, without timeout and validation.
 
-        This is the fast path. Without success the result has the best state and the cause; malformed input raises.
+        Without success, the result has the best state and the cause; malformed input raises an error.
+
+        :param target: (4, 4) pose of the end effector in the base, of float64.
+        :param q0: (n,) first start; None means the default start.
         """
         single, pool = solver.single, solver.single.idle
         start: Any = q0
@@ -168,9 +181,12 @@ class NewtonFamily:
         validate: Validation | None,
     ) -> IkSolution:
         """
-        Return the solution for one pose (4, 4) within a time budget [ns]; ``validate`` accepts it.
+        Solve one pose with a time budget, a validation, or both.
 
-        A budget of 0 sets no limit, and ``validate`` None accepts every candidate.
+        :param target: (4, 4) pose of the end effector in the base.
+        :param q0: (n,) first start; None means the default start.
+        :param timeout_ns: budget [ns]; 0 sets no limit.
+        :param validate: called with a candidate (n,); False rejects it. None accepts every candidate.
         """
         request = SolveRequest(target, validate=validate)
         arrays, out = solver.borrow(), np.empty((2, solver.width))
@@ -202,7 +218,11 @@ class NewtonFamily:
         """
         Return the result of a search without a solution, with a copy of its best state ``q``.
 
-        Raise if the code in ``report`` says that target or start is malformed, or that a variable cannot be sampled.
+        Raise an error if target or start is malformed, or if starts cannot be drawn for a joint without limits.
+
+        :param report: code, iterations, searches, residual, position error [m] and rotation error [rad] of the search.
+        :param arrays: arrays of the search.
+        :param target: (4, 4) pose that was searched.
         """
         code = report[0]
         if code == state.BAD_TARGET:
@@ -229,11 +249,13 @@ class NewtonFamily:
         jump_threshold: float = JUMP,
     ) -> IkSolutions:
         """
-        Return the solutions for a stack of poses (N, 4, 4): of a path, or of independent poses.
+        Solve a stack of poses (N, 4, 4), either as a path or independently.
 
-        On a path, the search for a pose starts at the solution of the pose before it. ``q0`` is (n,), or (N, n) for
-        independent poses, which ``threads`` share. ``max_joint_step`` is kept at each step of a path;
-        without it, steps above ``jump_threshold`` are avoided if possible.
+        On a path, the search for a pose starts at the solution of the pose before it. Then ``max_joint_step`` limits
+        each step; without it, steps above ``jump_threshold`` are taken only if no shorter one is found.
+
+        :param q0: (n,) first start, or (N, n) for independent poses; None means the default start.
+        :param independent: True solves each pose for itself, with up to ``threads`` threads.
         """
         seeds = None
         if q0 is not None:
@@ -262,7 +284,7 @@ class NewtonFamily:
         return self._stacked(found, jump_threshold)
 
     def _stacked(self, found: StackResult, jump_threshold: float) -> IkSolutions:
-        """Return the results of a stack as :class:`IkSolutions`."""
+        """Convert the arrays of a stack of poses to :class:`IkSolutions`."""
         q, numbers, codes, causes = found
         success = codes[:, paths.CODE] == state.FOUND
         columns = (codes[:, paths.ITERATIONS], codes[:, paths.SEARCHES], numbers[:, 0])
@@ -276,7 +298,17 @@ class NewtonFamily:
     def solve(
         self, solver: SearchSolver, Tep: Any, q0: ArrayLike | None, request: Mapping[str, Any]
     ) -> IkSolution | IkSolutions:
-        """Return the solution or solutions for poses in any form; ``request`` has keywords of REQUEST."""
+        """
+        Solve one pose or a stack of poses.
+
+        Return IkSolution for one pose, IkSolutions for a stack.
+
+        :param Tep: pose or poses in any form that :func:`ik_LM` takes.
+        :param q0: first start; None means the default start.
+        :param request: options of the call that are not settings of the solver, such as ``timeout`` and
+            ``independent``.
+        :raises InvalidOption: for an option of stacks with one pose, or the reverse.
+        """
         targets = _read_poses(Tep, read_flag('normalize', request.get('normalize', False)))
         own = {
             name: request[name]
@@ -299,7 +331,13 @@ class NewtonFamily:
         return self.one_checked(solver, targets, q0, timeout_ns, validate)
 
     def tracker(self, q0: ArrayLike, options: Mapping[str, Any]) -> Tracker:
-        """Return a tracker that starts at ``q0``; options are for Tracker and the search, ``mask`` and ``rows``."""
+        """
+        Return a tracker that starts at ``q0``, see :meth:`ssik_ros.Manipulator.tracker`.
+
+        :param q0: (n,) where the arm is [rad or m].
+        :param options: options of the tracker and of its search, ``mask`` and ``rows`` included.
+        :raises InvalidOption: for an unknown option.
+        """
         names = ('dt', 'velocity_limits', 'acceleration_limits', 'max_iterations')
         more = ('max_joint_step', 'mask', 'rows', 'method')
         known = {*names, *more, *SearchSettings.__dataclass_fields__}
@@ -339,8 +377,8 @@ def ik_NR(
 
     :param pinv: use the pseudo-inverse; False needs as many joints as rows, and gives a search up where the inverse
         does not exist.
-    :param pinv_damping: d in s / (s^2 + d^2) for each singular value s. The last five updates of a search go without, as
-        they would crawl.
+    :param pinv_damping: damping d of the pseudo-inverse: s / (s^2 + d^2) in place of 1 / s for each singular value s.
+        The last five updates of a search are not damped, because damping slows convergence.
     """
     key = (
         *('newton', ilimit, slimit, tol, joint_limits, pinv, pinv_damping),
@@ -452,7 +490,12 @@ def _solve(
     key: tuple[Any, ...],
     options: dict[str, Any],
 ) -> Any:
-    """Find the solver of the arguments and call it; ``key`` has the settings in the order of the signature."""
+    """
+    Find or make the solver for the arguments of ``ik_NR``, ``ik_GN`` or ``ik_LM``, and return its result.
+
+    :param key: the settings among the arguments, in the order of the signature.
+    :param options: further keyword options; the options of the call are removed.
+    """
     try:
         family = chain.newton_family
     except AttributeError:
@@ -482,7 +525,13 @@ def _solve(
 
 
 def _named(values: tuple[Any, ...]) -> dict[str, Any]:
-    """Return the settings in a key by their names; refuse an unknown method of :func:`ik_LM`."""
+    """
+    Return the settings of a key as a dictionary by name.
+
+    Raise InvalidOption if the key is from :func:`ik_LM` and has an unknown method.
+
+    :param values: the settings in the order of the signature of ``ik_NR``, ``ik_GN`` or ``ik_LM``.
+    """
     named = dict(zip(_NAMES[len(values)], values, strict=True))
     if 'k' in named and not isinstance(named['law'], str):
         refuse('method', named['law'], 'a word')
@@ -497,9 +546,11 @@ def _named(values: tuple[Any, ...]) -> dict[str, Any]:
 
 def _checked_names(options: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     """
-    Return keyword options as settings; refuse a name that the key has, such as ``law``.
+    Return a copy of the keyword options; raise InvalidOption for an option that is already an argument.
 
-    :func:`make_settings` checks all other names.
+    Such a name is ``law``, which is the argument ``method``. Unknown names are refused later by :func:`make_settings`.
+
+    :param names: names of the settings that come from arguments.
     """
     for name in options:
         if name in names:
@@ -509,9 +560,11 @@ def _checked_names(options: Mapping[str, Any], names: Sequence[str]) -> dict[str
 
 def _rows(mask: ArrayLike | None, rows: Rows | None) -> Rows:
     """
-    Return the rows of a pose error from a mask (6,) or from ``rows``, all six if both are None; refuse both.
+    Return the rows of the pose error from a mask or from ``rows``; all six with weight 1 if both are None.
 
-    The weights of rows are square roots of the weights in a mask.
+    Raise InvalidOption if both are given. The weights of rows are square roots of the weights in a mask.
+
+    :param mask: (6,) weights that are finite, not negative and not all zero.
     """
     if mask is None:
         return Rows() if rows is None else check_kind('rows', rows, Rows)
@@ -534,7 +587,13 @@ def _rows(mask: ArrayLike | None, rows: Rows | None) -> Rows:
 
 
 def _read_poses(Tep: Any, normalize: bool) -> FloatArray:
-    """Return one pose in any form as an array (4, 4), or a stack (N, 4, 4); ``normalize`` repairs rotations."""
+    """
+    Return one pose as an array (4, 4), or a stack of poses (N, 4, 4).
+
+    :param Tep: pose or poses in any form.
+    :param normalize: True replaces each rotation by the nearest orthonormal one; False leaves poses as they are.
+    :raises InvalidTarget: with ``normalize``, for values that are not finite and mirrored rotations.
+    """
     poses = read_pose_or_poses(getattr(Tep, 'A', Tep), 'Tep')
     if not normalize:
         return poses

@@ -1,4 +1,4 @@
-"""Results of ``ik_NR``, ``ik_GN`` and ``ik_LM``: the toolbox's five values, errors, cause and jumps."""
+"""Results of ``ik_NR``, ``ik_GN`` and ``ik_LM``: the toolbox's five values, and properties such as errors and cause."""
 
 import functools
 from typing import Any
@@ -20,7 +20,7 @@ class IkSolution(tuple[Any, ...]):
     """
     The result for one pose; unpacks as ``(q, success, iterations, searches, residual)``.
 
-    Without success ``q`` is the best state seen, and everything else belongs to it.
+    Without success, ``q`` is the best state seen; residual and errors are those at this state.
     """
 
     _facts: tuple[Report, JointGroup, Cause, bool]
@@ -33,12 +33,12 @@ class IkSolution(tuple[Any, ...]):
 
     @property
     def success(self) -> bool:
-        """Return whether every tolerance and every limit is kept."""
+        """Return whether ``q`` is a solution: all tolerances are met, and all limits if they were to be kept."""
         return self[1]  # type: ignore[no-any-return]
 
     @property
     def iterations(self) -> int:
-        """Return the number of updates over all searches."""
+        """Return the number of joint updates, summed over all searches."""
         return self[2]  # type: ignore[no-any-return]
 
     @property
@@ -53,12 +53,12 @@ class IkSolution(tuple[Any, ...]):
 
     @property
     def position_error(self) -> float:
-        """Return the position error, over the rows that have a weight [m]."""
+        """Return the norm of the position errors in x, y and z that have a weight in the mask [m]."""
         return self._facts[0][4]
 
     @property
     def rotation_error(self) -> float:
-        """Return the rotation error, over the rows that have a weight [rad]."""
+        """Return the norm of the rotation errors about the axes that have a weight in the mask [rad]."""
         return self._facts[0][5]
 
     @property
@@ -83,7 +83,7 @@ class IkSolution(tuple[Any, ...]):
         return self._facts[3]
 
     def __repr__(self) -> str:
-        """Return the five values and the cause."""
+        """Return a text with q, success, iterations, searches, residual and the cause."""
         values = ', '.join(f'{name}={getattr(self, name)!r}' for name in _FIVE)
         return f'IkSolution({values}, cause={self.cause.name})'
 
@@ -96,10 +96,10 @@ def make_solution(
     values: tuple[Any, ...], facts: tuple[Report, JointGroup, Cause, bool]
 ) -> IkSolution:
     """
-    Return the result for one pose.
+    Return the result for one pose as an :class:`IkSolution`.
 
     :param values: (q, success, iterations, searches, residual).
-    :param facts: report of the search, joints, cause, and whether the clock ended the search.
+    :param facts: (report of the search, joint group, cause, whether the clock ended the search).
     """
     solution = _new(IkSolution, values)
     solution._facts = facts
@@ -136,7 +136,7 @@ class IkSolutions(tuple[Any, ...]):
 
     @property
     def iterations(self) -> IntArray:
-        """Return the number of updates over all searches of each pose (N,)."""
+        """Return the number of joint updates of each pose (N,), summed over its searches."""
         return self[2]  # type: ignore[no-any-return]
 
     @property
@@ -151,7 +151,11 @@ class IkSolutions(tuple[Any, ...]):
 
     @functools.cached_property
     def steps(self) -> FloatArray:
-        """Return the largest joint step from the pose before to each pose (N,); 0 for the first [rad or m]."""
+        """
+        Return the largest joint difference of each pose from the pose before (N,) [rad or m].
+
+        The first step is 0. Joints without limits are compared modulo 2 pi.
+        """
         if len(self.q) == 0:
             return np.zeros(0)
         change = np.diff(self.q, axis=0)
@@ -160,7 +164,7 @@ class IkSolutions(tuple[Any, ...]):
 
     @property
     def jumps(self) -> IntArray:
-        """Return the indices of the poses whose step is above :attr:`jump_threshold` or NaN."""
+        """Return the indices (k,) of the poses whose step from the pose before is above :attr:`jump_threshold` or NaN."""
         return np.flatnonzero(~(self.steps <= self.jump_threshold))
 
     def __repr__(self) -> str:

@@ -1,8 +1,8 @@
 """
-A solve that is prepared once for a combination of options: by a solver of the registry, or by a closed form.
+Solves of an arm that are checked and set up once for a combination of options, then called for many poses.
 
-:class:`ssik_ros.Manipulator` keeps one for each combination that it has seen. :class:`SearchSolve` serves arms without a
-closed form and solves that name a method.
+:class:`ssik_ros.Manipulator` keeps one for each combination that it has seen. :class:`SearchSolve` serves arms without
+a closed form and solves that name a method; :class:`ssik_ros.manipulator.closed_form_solve.ClosedFormSolve` the others.
 """
 
 from abc import ABC, abstractmethod
@@ -38,7 +38,7 @@ CLOSED_FORM_ONLY = ('enumerate_windings', 'arm_angle', 'redundancy_samples')
 
 
 class PreparedSolve(ABC):
-    """A solve with everything settled but target and seed; several threads may call it at once."""
+    """A solve whose options are already checked; a call gives only target and seed. Several threads may call it at once."""
 
     def __init__(self, settings: SolveSettings, facts: SolverFacts) -> None:
         """
@@ -53,11 +53,14 @@ class PreparedSolve(ABC):
         self, T_target: ArrayLike, q_seed: ArrayLike | None, with_errors: bool
     ) -> FloatArray | None:
         """
-        Return all solutions as rows by the fast path, best first; None if :meth:`solve` has to find them.
+        Return all solutions as rows, best first, by the fast path; None if the caller has to call :meth:`solve`.
+
+        The base class has no fast path and always returns None.
 
         :param T_target: (4, 4) pose of the end effector in the base.
         :param q_seed: (dof,) reference of the order; None means the default seed.
-        :param with_errors: whether each row ends with its errors, (k, dof + 3) instead of (k, dof).
+        :param with_errors: True returns rows (k, dof + 3) with the errors: position [m], rotation [rad], Frobenius norm
+            of FK - T. False returns joint vectors (k, dof).
         :raises ValueError, TypeError: if the target is not a pose, or if the seed is malformed.
         """
         del T_target, q_seed, with_errors
@@ -65,7 +68,7 @@ class PreparedSolve(ABC):
 
     def solve(self, T_target: ArrayLike, q_seed: ArrayLike | None) -> Candidates:
         """
-        Return the solutions, and the numbers of candidates that each filter dropped.
+        Return the solutions of one pose, and the number of candidates that each filter dropped.
 
         :param T_target, q_seed: as for :meth:`find`.
         :raises ValueError, TypeError: as :meth:`find`; also for ``seed_tolerance`` without a seed.
@@ -85,13 +88,18 @@ class PreparedSolve(ABC):
 
     @abstractmethod
     def _solve(self, target: FloatArray, settings: SolveSettings) -> Candidates:
-        """Return the solutions for a target (4, 4); the settings have the seed of the request."""
+        """
+        Return the solutions for a target, before the scene and the cost choose among them.
+
+        :param target: (4, 4) pose of the end effector in the base.
+        :param settings: settings of this solve, with the seed.
+        """
 
     def solve_batch(
         self, targets: FloatArray, seeds: FloatArray | None, threads: int
     ) -> BatchSolutions:
         """
-        Return the solutions of many poses.
+        Return the solutions of many poses; a pose that is not a rigid transform is marked as refused.
 
         :param targets: (m, 4, 4) poses of the end effector in the base.
         :param seeds: (1, dof) one seed for all poses, or (m, dof); None means the default seed.
@@ -115,10 +123,11 @@ class PreparedSolve(ABC):
 
     def explain(self, found: Candidates, made_with: TolerancePolicy) -> Diagnostic:
         """
-        Return the report of a solve, with the cause if it found nothing.
+        Return the report of a solve: counts of candidates, warnings, and the cause of a failure.
 
         :param found: the result of :meth:`solve`.
-        :param made_with: tolerances that the arm was made with.
+        :param made_with: tolerances that were given when the arm was made; changes that have no effect are warned
+            about.
         """
         count, facts, policy = len(found.q), self.facts, self.settings.policy
         return Diagnostic(
@@ -148,7 +157,11 @@ class PreparedSolve(ABC):
 
 
 def _few_joints(dof: int, count: int) -> tuple[str, ...]:
-    """Return advice for a failed solve of an arm that cannot reach most full poses; empty in all other cases."""
+    """
+    Return a warning, as a tuple of one text, if an arm of fewer than six joints has no solution; else an empty tuple.
+
+    :param count: number of solutions.
+    """
     if count or dof >= FULL_POSE:
         return ()
     return (
@@ -158,7 +171,7 @@ def _few_joints(dof: int, count: int) -> tuple[str, ...]:
 
 
 class SearchSolve(PreparedSolve):
-    """A solve by a solver of the registry; one solution unless more are wanted."""
+    """The prepared solve by a named solver, or by ``ssik_ros/Auto``; it returns one solution unless more are requested."""
 
     def __init__(
         self,
@@ -182,9 +195,13 @@ class SearchSolve(PreparedSolve):
 
     def _solve(self, target: FloatArray, settings: SolveSettings) -> Candidates:
         """
-        Return the solutions for a target (4, 4), with Frobenius norms as residuals; the settings have the seed.
+        Return the solutions for a target; their residuals are Frobenius norms of FK - T.
 
-        Raise InvalidTarget if the target is not nearly rigid, or if the solver refuses target or seed.
+        Raise InvalidTarget if the target is not nearly rigid, or if the solver refuses target or seed. Raise
+        InvalidOption for settings that need a closed form.
+
+        :param target: (4, 4) pose of the end effector in the base.
+        :param settings: settings of this solve, with the seed.
         """
         _check_honoured(self._solver, settings)
         exact = repair_target(target, settings.policy.rigid)
@@ -213,7 +230,7 @@ class SearchSolve(PreparedSolve):
 
 
 def _check_honoured(solver: IkSolver, settings: SolveSettings) -> None:
-    """Raise InvalidOption for settings that only a closed form can keep."""
+    """Raise InvalidOption for settings that need a closed form, such as ``enumerate_windings`` or ``arm_angle``."""
     for name in CLOSED_FORM_ONLY:
         value: Any = getattr(settings, name)
         if value:
@@ -246,7 +263,7 @@ def _request(group: JointGroup, target: FloatArray, settings: SolveSettings) -> 
 
 
 def _count(settings: SolveSettings) -> int:
-    """Return the number of solutions to search for: RANKED with a cost, 1 without ``max_solutions``."""
+    """Return the number of solutions to search for: 16 with a cost, else ``max_solutions``, and 1 by default."""
     if settings.cost is not None:
         return RANKED
     return 1 if settings.max_solutions is None else settings.max_solutions
@@ -254,9 +271,9 @@ def _count(settings: SolveSettings) -> int:
 
 def _ordered(q: FloatArray, group: JointGroup, settings: SolveSettings) -> FloatArray:
     """
-    Return the solutions (k, n), sorted by the largest joint difference to the seed if that is the metric.
+    Return the solutions (k, n) in the order of the metric ``seed_metric``.
 
-    By the other metric, the solver has sorted them already.
+    For ``wrap_linf`` sort by the largest joint difference to the seed; for ``wrap_l2`` keep the order of the solver.
     """
     if settings.seed_metric == 'wrap_l2' or len(q) < 2:
         return q

@@ -1,4 +1,8 @@
-"""The self-motions of an arm: of its own seven joints, or of six and a spin about an axis of the tool."""
+"""
+The self-motions of an arm: of its own seven joints, or of six joints and a spin about an axis of the tool.
+
+A self-motion is a curve of postures along which the joints move while the tip stays.
+"""
 
 from collections.abc import Sequence
 import math
@@ -37,11 +41,11 @@ SEVEN = 7
 
 
 class SelfMotionArm:
-    """Finds the self-motions of an arm. One instance serves one thread."""
+    """Finds the self-motions of one arm: curves of postures that reach one pose. One instance serves one thread."""
 
     def __init__(self, robot: RobotModel, group: JointGroup, policy: TolerancePolicy) -> None:
         """
-        Take an arm.
+        Store the arm; the search is prepared at the first use.
 
         :param robot, group: the robot, and the group of the arm.
         :param policy: tolerances of the arm.
@@ -79,9 +83,9 @@ class SelfMotionArm:
 
     def _find_continuum(self, target: FloatArray) -> SelfMotions | None:
         """
-        Return the curves of six joints or fewer at a singular pose.
+        Return the curves of postures of a singular pose, for an arm of six joints or fewer.
 
-        Return None if the pose has no curve, or if the arm has no closed form.
+        Return None if the pose has no curve, is not a rigid transform, or if the arm has no closed form.
         """
         chain = SerialChain.from_group(self._robot, self._group)
         if self._closed_form is None:
@@ -98,7 +102,11 @@ class SelfMotionArm:
         return follow_continuum(chain, rows, self._clearance) if len(rows) else None
 
     def _tracer(self, axis: tuple[float, float, float] | None) -> SelfMotionTracer:
-        """Return the tracer of the curves, made at the first call for a free axis."""
+        """
+        Return the object that finds the curves, made at the first call for a free axis and kept.
+
+        :param axis: unit vector in the tip's frame about which the tool may spin; None for a fixed tool.
+        """
         if axis not in self._tracers:
             chain = SerialChain.from_group(self._robot, self._group)
             self._tracers[axis] = make_tracer(chain, axis, self._policy, self._clearance)
@@ -106,9 +114,12 @@ class SelfMotionArm:
 
     def _clearance(self, obstacles: Sequence[WorldObject]) -> Objective:
         """
-        Return a function of a joint vector: the least distance of two bodies whose relative pose the arm changes [m].
+        Return a function that maps a joint vector to the least distance between two bodies [m].
 
-        The bodies include ``obstacles``; joints outside the arm have default positions.
+        Only pairs of bodies count whose relative pose the arm changes. Joints outside the arm have default positions.
+        Raise InvalidOption for a robot without collision geometry.
+
+        :param obstacles: objects in the root frame of the robot, which count as bodies.
         """
         robot, at = self._robot, self._group.idx_q
         checker = CollisionChecker(robot)
@@ -136,12 +147,12 @@ def make_tracer(
     clearance: ClearanceMaker | None = None,
 ) -> SelfMotionTracer:
     """
-    Return the tracer of an arm's self-motions.
+    Return the object that finds the self-motions of an arm.
 
     :param chain: seven joints, or six and a free axis.
     :param free_axis: unit vector in the tip's frame about which the tool may spin; None for a fixed tool.
     :param policy: tolerances for parallel and for meeting axes.
-    :param clearance: makes the objective ``clearance``; None without a robot model.
+    :param clearance: maps obstacles to the objective ``clearance``; None without a robot model.
     :raises TopologyMismatch: if the number of joints is another, or if the chain has no closed form.
     """
     dof = len(chain.joint_names)

@@ -1,4 +1,4 @@
-"""Results of a solve in the façade: one solution, the candidates, and facts about the solver."""
+"""Results of ``Manipulator.solve``: the list of solutions, candidates with their counts, and facts about the solver."""
 
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
@@ -16,7 +16,11 @@ RefinementMode = Literal['none', 'lm']
 
 
 class Continuum(NamedTuple):
-    """A curve of solutions through one solution, as arms of six joints have at singular poses."""
+    """
+    A curve of solutions through one solution: its direction there, and its length within the limits.
+
+    Arms of six joints have such curves at singular poses.
+    """
 
     direction: NDArray[np.float64]
     """(dof,) unit tangent of the curve at the solution."""
@@ -26,7 +30,7 @@ class Continuum(NamedTuple):
 
 @tells_near_names
 class Solution(NamedTuple):
-    """One inverse-kinematics solution."""
+    """One joint vector that reaches the target, with its residual and, at a singular pose, the curve through it."""
 
     q: NDArray[np.float64]
     """(dof,) joint vector [rad or m]."""
@@ -64,21 +68,21 @@ class Solutions(list[Solution]):
         return '' if report is None else report.summary()
 
     def _report(self) -> Diagnostic | None:
-        """Return the report of a failed solve; None if the list has solutions, or no solve has returned it."""
+        """Return the report of a failed solve; None if the list has solutions or was not returned by a solve."""
         return None if self or not hasattr(self, '_explain') else self._explain()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Let copies and pickles keep the report, not the arm that would make it."""
+        """Return constructor and arguments for copies and pickles, which keep the report but no reference to the arm."""
         return _with_report, (list(self), self._report())
 
 
 def _with_report(rows: list[Solution], report: Diagnostic | None) -> Solutions:
-    """Return a list of solutions; an empty list gets a report, if there is a report."""
+    """Return solutions as a list; if ``report`` is given, return an empty list with this report instead."""
     return Solutions(rows) if report is None else no_solutions(lambda: report)
 
 
 class Candidates(NamedTuple):
-    """Solutions, best first, and the numbers of candidates that each filter dropped."""
+    """The solutions of one solve, best first, with the number of candidates that each filter dropped and the cause."""
 
     q: FloatArray
     """(k, n) joint vectors [rad or m]."""
@@ -105,7 +109,7 @@ class Candidates(NamedTuple):
 
 def no_solutions(explain: Callable[[], Diagnostic]) -> Solutions:
     """
-    Return an empty list that knows its reason.
+    Return an empty list whose ``cause`` and ``reason`` come from a report.
 
     :param explain: returns the report; it is called each time the cause or the reason is read.
     """
@@ -129,14 +133,18 @@ def as_solutions(found: Candidates) -> Solutions:
 
 
 def _continuum(curve: FloatArray, n: int) -> Continuum | None:
-    """Return the curve through a solution, None if ``curve`` is zeros; it has n tangent entries and two lengths."""
+    """
+    Return the curve through a solution of n joints; None for an isolated solution, whose ``curve`` is zeros.
+
+    :param curve: (n + 2,) unit tangent, then the lengths of the curve against the tangent and along it [rad].
+    """
     if not curve.any():
         return None
     return Continuum(curve[:n].copy(), (-float(curve[n]), float(curve[n + 1])))
 
 
 class SolverFacts(NamedTuple):
-    """The solver of an arm, and the reason for its choice."""
+    """Name and tier of the solver of an arm, with the reason for its choice, the held joint and the drift."""
 
     solver_name: str
     """Dotted name, such as ``ikgeo.three_parallel``."""

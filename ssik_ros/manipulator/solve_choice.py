@@ -1,4 +1,4 @@
-"""The solver of each combination of options of a solve, prepared once."""
+"""Choose the solver of an arm for each combination of options of ``Manipulator.solve``, and keep it for later calls."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -35,7 +35,7 @@ MOST_KEPT = 64
 
 
 class SolveChoice:
-    """The solvers of one arm, and its choice among them. Several threads may use it at once."""
+    """Chooses between closed form and search for one arm, and keeps the solvers; several threads may use it at once."""
 
     def __init__(
         self,
@@ -46,11 +46,11 @@ class SolveChoice:
         seed: FloatArray,
     ) -> None:
         """
-        Keep the arm; solvers and solves are prepared at their first use.
+        Store the arm; solvers are made at their first use.
 
         :param robot, group, kinematics: the arm.
-        :param policy: tolerances of a solve without any.
-        :param seed: (n,) seed of a solve without one.
+        :param policy: tolerances of solves that give none.
+        :param seed: (n,) seed of solves that give none.
         """
         self._robot, self._group, self._kinematics = robot, group, kinematics
         self._policy, self._seed = policy, seed
@@ -61,7 +61,7 @@ class SolveChoice:
 
     @functools.cached_property
     def facts(self) -> SolverFacts:
-        """Return the default solver, and the reason for its choice."""
+        """Return name, tier and reason of the solver that solves without options."""
         if self.closed_form is not None:
             return self.closed_form.facts
         return SolverFacts(
@@ -88,12 +88,16 @@ class SolveChoice:
 
     @functools.cached_property
     def default(self) -> PreparedSolve:
-        """Return the prepared solve without options."""
+        """Return the prepared solve for calls without options, made at the first access."""
         return self._make_solve(None, {})
 
     @functools.cached_property
     def closed_form(self) -> ArmClosedForm | None:
-        """Return the closed form; None if the arm has none. Set ``_no_closed_form`` to the reason."""
+        """
+        Return the closed form of the arm; None if the arm has none.
+
+        The first access chooses the closed form and stores the reason of a failure in ``_no_closed_form``.
+        """
         found, reason = find_closed_form(self._find_closed_form)
         self._no_closed_form = reason and f'no closed form: {reason}'
         return found
@@ -141,7 +145,14 @@ class SolveChoice:
         return prepared
 
     def _make_solve(self, method: str | None, options: Mapping[str, Any]) -> PreparedSolve:
-        """Check options and prepare a solve: by the closed form if ``method`` and options allow it, else a search."""
+        """
+        Check the options and return a new prepared solve.
+
+        The closed form is used if it is named, or if no method is named and the options do not require a search.
+
+        :param method: name of a solver; None lets the arm choose.
+        :param options: settings of the solve and parameters of the solver, by name.
+        """
         given = {name: value for name, value in options.items() if name in NAMES}
         parameters = {name: value for name, value in options.items() if name not in NAMES}
         if given.get('policy', DEFAULT_TOLERANCE_POLICY) is DEFAULT_TOLERANCE_POLICY:
@@ -167,7 +178,12 @@ class SolveChoice:
         return SearchSolve(solver, self._kinematics, self._group, settings, facts)
 
     def _check_parameters(self, method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Return parameters of a solver under their own names; raise for one that neither solve nor the solver has."""
+        """
+        Return checked parameters of a solver by their main names.
+
+        :param parameters: values by name or alias.
+        :raises InvalidOption: for a name that is neither a keyword of ``solve`` nor a parameter of the solver.
+        """
         if not parameters:
             return {}
         spec = solver_spec(method)
@@ -185,7 +201,11 @@ class SolveChoice:
 
 
 def _within(settings: SolveSettings, tolerance: float | None) -> SolveSettings:
-    """Return the settings with ``tolerance`` as the largest residual, unchanged for None or a wider one."""
+    """
+    Return the settings with ``tolerance`` as the largest residual of a solution, if it is below the present one.
+
+    Otherwise, or for None, return the settings unchanged.
+    """
     if tolerance is None or tolerance >= settings.policy.fk_atol:
         return settings
     return settings._replace(policy=replace(settings.policy, subproblem_postverify=tolerance))

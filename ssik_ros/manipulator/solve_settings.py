@@ -1,4 +1,4 @@
-"""Check the arguments of ``Manipulator.solve``; a wrong one is an error that names it."""
+"""Check the arguments of ``Manipulator.solve``; the error for a wrong argument names the argument."""
 
 from collections.abc import Callable, Mapping, Sequence
 import functools
@@ -31,7 +31,7 @@ _FLOAT64 = np.dtype(np.float64)
 
 
 class SolveSettings(NamedTuple):
-    """Arguments of :meth:`Manipulator.solve` except the target and the solver's own parameters."""
+    """The checked arguments of :meth:`Manipulator.solve`, except the target and parameters of the solver."""
 
     seed: FloatArray
     """(dof,) reference of the order."""
@@ -57,7 +57,11 @@ class SolveSettings(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Return whether the branches are the solutions, without another filter, windings, scene or cost."""
+        """
+        Return whether the branches of the closed form need no further step.
+
+        Further steps are held joints, windings, a seed tolerance, an arm angle, a scene and a cost.
+        """
         return not (
             self.hold
             or self.enumerate_windings
@@ -68,7 +72,7 @@ class SolveSettings(NamedTuple):
 
     @property
     def is_chosen(self) -> bool:
-        """Return whether a scene refuses solutions, or a cost orders them."""
+        """Return whether a scene or a cost is set, which drop or sort solutions after the solve."""
         return self.scene is not None or self.cost is not None
 
 
@@ -100,7 +104,7 @@ def check_settings(
 
 def read_target(T_target: ArrayLike) -> FloatArray:
     """
-    Return a target as a contiguous array (4, 4), not always a copy; whether it is rigid is not checked.
+    Return a target as a contiguous array (4, 4), maybe the argument itself; do not check whether it is rigid.
 
     :param T_target: a pose in any form of :mod:`ssik_ros.problem.pose_input`.
     :raises TypeError: when it holds no real numbers.
@@ -117,7 +121,7 @@ def read_target(T_target: ArrayLike) -> FloatArray:
 
 def read_seed(q_seed: ArrayLike, dof: int) -> FloatArray:
     """
-    Return a seed as an array (dof,), not always a copy.
+    Return a seed as an array (dof,), maybe the argument itself.
 
     :param q_seed: (dof,) joint vector [rad or m].
     :param dof: number of joint variables.
@@ -142,7 +146,9 @@ def read_seed(q_seed: ArrayLike, dof: int) -> FloatArray:
 
 def take_seed(q_seed: ArrayLike | None, options: dict[str, Any]) -> ArrayLike | None:
     """
-    Return the seed; remove it from the options if its name there is ``seed`` or ``q0``.
+    Return the seed, which may be given as ``q_seed``, or in the options as ``seed`` or ``q0``; None without a seed.
+
+    A seed in the options is removed from them.
 
     :param q_seed: the seed under its first name, or None.
     :param options: all other keywords, changed in place; a whole number as ``seed`` stays, as the seed of random
@@ -302,7 +308,7 @@ MAY_BE_NONE = ('max_solutions', 'arm_angle', 'redundancy_samples', 'timeout', 's
 
 def read_seeds(q_seed: ArrayLike | None, poses: int, dof: int) -> FloatArray | None:
     """
-    Return seeds as a contiguous array (m, n), or (1, n) for one seed; None without seeds or poses.
+    Return seeds as a contiguous array: (m, n), or (1, n) for one common seed; None without seeds or poses.
 
     :param q_seed: joint values (n,) or (m, n) [rad or m].
     :param poses: number of poses m.
@@ -327,7 +333,7 @@ def read_seeds(q_seed: ArrayLike | None, poses: int, dof: int) -> FloatArray | N
 
 def count_threads(threads: int | None) -> int:
     """
-    Return the number of threads to use; refuse any other value than a count from 1 on.
+    Return the number of threads to use, at least 1; refuse a value that is not a whole number of at least 1.
 
     :param threads: the caller's number; None means one for each processor.
     """

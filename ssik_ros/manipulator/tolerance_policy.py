@@ -11,7 +11,11 @@ from ssik_ros.value_class import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TolerancePolicy:
-    """Tolerances of solutions and targets; rarely changed. A changed field that is not read is named in a warning."""
+    """
+    Tolerances of an arm under ssik's names: for its axes, its solutions and its targets; rarely changed.
+
+    If a changed field has no effect, the report of the solve has a warning with its name.
+    """
 
     axis_parallel: float = 1e-8
     """Largest sine of the angle between axes that count as parallel; read when a Manipulator is made [1]."""
@@ -45,7 +49,7 @@ class TolerancePolicy:
                 )
 
     def __repr__(self) -> str:
-        """Return the fields that differ from their defaults."""
+        """Return a text with the fields that differ from their defaults."""
         changed = [
             f'{field.name}={getattr(self, field.name)!r}'
             for field in fields(self)
@@ -60,12 +64,15 @@ class TolerancePolicy:
 
     @property
     def rigid(self) -> float:
-        """Return the largest Frobenius norm of R^T R - I of a rigid target, whose rotation block is R."""
+        """Return the tolerance of rigid targets: the largest Frobenius norm of R^T R - I for the rotation block R."""
         return 3.0 * self.subproblem_numerical
 
     def unused_changes(self, made_with: 'TolerancePolicy') -> Iterator[str]:
         """
-        Iterate over sentences about the fields that were changed and are not read.
+        Yield a warning for each changed field that has no effect on a solve.
+
+        These are fields that no calculation reads, and axis tolerances that differ from those with which the arm was
+        made.
 
         :param made_with: policy that the arm was made with.
         """

@@ -1,4 +1,4 @@
-"""A planning group after ``KinematicsBase.initialize``: robot, solver and tip links, with requests to the solver."""
+"""One planning group as MoveIt's methods see it: its robot, its solver, and the tip links whose poses are given."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
@@ -26,7 +26,7 @@ RANDOM_SAMPLES = 16
 @dataclass(frozen=True)
 class GroupSetup:
     """
-    One planning group with its solver, and the links whose poses it takes.
+    One planning group with its solver, the links whose poses requests give, and its redundant joints.
 
     ``redundant`` has the indices of redundant joints, ``discretization`` their sampling steps [rad or m] by index.
     """
@@ -87,10 +87,10 @@ class GroupSetup:
         locked: Mapping[str, float | None],
     ) -> list[FloatArray]:
         """
-        Return at most one solution (n,): the end of one search from the seed.
+        Return a list with the solution (n,) to which one search from the seed leads; the list may be empty.
 
-        The list is empty without a solution, for a solver that returns all branches, and for one that knows no
-        branches.
+        It is empty if the search fails, for a solver that returns all branches itself, and for one without a closed
+        form.
 
         :param poses: (t, 4, 4), as for :meth:`solve`.
         :param seed: (n,).
@@ -103,7 +103,9 @@ class GroupSetup:
 
     def locked(self, options: KinematicsQueryOptions) -> dict[str, float | None]:
         """
-        Return each redundant joint with None, which holds it at its seed value; empty unless the options lock them.
+        Return the joints that a request has to hold: each redundant joint by name, with the value None.
+
+        None holds a joint at its value in the seed. The result is empty unless the options lock redundant joints.
 
         :param options: MoveIt's options.
         """
@@ -115,9 +117,10 @@ class GroupSetup:
         self, seed: FloatArray, method: DiscretizationMethod
     ) -> list[dict[str, float | None]]:
         """
-        Return all combinations of sampled values of the redundant joints, by name; the values of the seed come first.
+        Return all combinations of sampled values of the redundant joints, each as a mapping from joint name to value.
 
-        The SOME methods sample the first redundant joint only. Random values are the same in every call.
+        The first sample of each joint is its value in the seed. The SOME methods sample the first redundant joint only.
+        The ALL methods sample all. Random values (16 for each joint) are the same in every call.
 
         :param seed: (n,); values outside the limits are moved to the limits.
         :param method: how values between the limits are chosen: at steps or at random.
@@ -153,11 +156,11 @@ def place_tips(
     tip_frames: Sequence[str],
 ) -> GroupSetup:
     """
-    Return the setup of a group whose poses are for given links; it has no redundant joints yet.
+    Return the setup of a group whose requests give poses of certain links, without redundant joints.
 
     :param robot, group, solver: the robot, its planning group, and the solver of the group.
-    :param base_frame: link in which poses are given; only the solver's base is allowed, empty means the same.
-    :param tip_frames: one link for each tip of the solver, that tip or a link fixed to it; empty for the solver's tips.
+    :param base_frame: link in which poses are given: the solver's base link, or empty.
+    :param tip_frames: one link for each tip of the solver: the tip itself or a link fixed to it; empty for the tips.
     :raises ModelError: for another base, a wrong number of tips, or a link that is not fixed to its tip.
     """
     base = base_frame.removeprefix('/')

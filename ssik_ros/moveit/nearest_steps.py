@@ -1,7 +1,7 @@
 """
-Steps for programs that ask for a motion in cycles, such as MoveIt Servo.
+Single steps for programs that control an arm in cycles, such as MoveIt Servo.
 
-Servo sends the pose of the next cycle with the current posture as the seed, allows approximate solutions, and gives
+Servo sends the pose of the next cycle with the current posture as the seed. It allows approximate solutions, and gives
 half of the cycle as the budget. A solution on another branch would be a jump, and no solution would be a halt. The step
 from the seed that comes nearest to the pose within the velocity limits avoids both.
 """
@@ -31,16 +31,16 @@ MOST_KEPT = 16
 
 
 class NearestSteps:
-    """Computes control-cycle steps of one group with one tip; several threads may call it at once."""
+    """Computes the joint step of one control cycle, for a group with one tip; several threads may call it at once."""
 
     def __init__(
         self, robot: RobotModel, group: JointGroup, base: str, tip: str, position_only: bool
     ) -> None:
         """
-        Make the step solver.
+        Prepare the steps of one group.
 
         :param robot, group: the robot and its planning group.
-        :param base, tip: names of the links: poses are of the tip in the base.
+        :param base, tip: names of links: poses give the tip in the base.
         :param position_only: whether the orientation of poses is free.
         """
         self._kinematics = ChainKinematics(robot, group, base, tip)
@@ -55,10 +55,10 @@ class NearestSteps:
 
     def take(self, pose: FloatArray, seed: FloatArray, budget: float) -> Step | None:
         """
-        Return the step of one control cycle; None if the request does not look like one of a control cycle.
+        Return the step from the seed that comes nearest to a pose within the velocity limits of one control cycle.
 
-        It looks like one if the budget is at most ``LONGEST_BUDGET``, the seed is within the limits, and the joints can
-        move the tip as far as the pose within a cycle at their velocity limits.
+        Return None if the request seems not to come from a control loop: if the budget is above 0.05 s, or the seed is
+        outside the limits. Return None also if the joints cannot move the tip as far as the pose in a cycle.
 
         :param pose: (4, 4) of the tip in the base.
         :param seed: (n,) posture at the beginning of the cycle.

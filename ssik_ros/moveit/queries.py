@@ -1,4 +1,4 @@
-"""Options of MoveIt's callers, replies to them, and MoveIt's numbers for both."""
+"""Options of MoveIt's inverse-kinematics requests, the replies to them, and MoveIt's numeric codes for both."""
 
 from collections.abc import Callable, Sequence
 from enum import IntEnum
@@ -19,7 +19,11 @@ TIMED_OUT = -6
 
 
 class DiscretizationMethod(IntEnum):
-    """How values of redundant joints are chosen, with MoveIt's numbers."""
+    """
+    How redundant joints are sampled: not at all, at steps or at random, and all of them or only the first (SOME).
+
+    The values are MoveIt's numbers.
+    """
 
     NO_DISCRETIZATION = 1
     ALL_DISCRETIZED = 2
@@ -29,7 +33,7 @@ class DiscretizationMethod(IntEnum):
 
 
 class KinematicError(IntEnum):
-    """How a request for several solutions ended, with MoveIt's numbers (and spelling)."""
+    """Outcome of a request for several solutions; names (with their spelling) and numbers are MoveIt's."""
 
     OK = 1
     UNSUPORTED_DISCRETIZATION_REQUESTED = 2
@@ -43,7 +47,7 @@ class KinematicError(IntEnum):
 
 @dataclass(frozen=True)
 class KinematicsQueryOptions:
-    """Options that MoveIt's callers may set."""
+    """Options of a request: whether to hold redundant joints, accept approximate solutions, or sample redundant joints."""
 
     lock_redundant_joints: bool = False
     """Hold the redundant joints at the values of the seed."""
@@ -61,7 +65,7 @@ DEFAULT_OPTIONS = KinematicsQueryOptions()
 
 
 class IkReply(NamedTuple):
-    """One solution, or the cause of the failure."""
+    """Reply to a request for one solution: the joint vector, or MoveIt's error code with the cause and a text."""
 
     solved: bool
     solution: FloatArray
@@ -73,7 +77,7 @@ class IkReply(NamedTuple):
 
 
 class IkReplies(NamedTuple):
-    """Several solutions of one pose."""
+    """Reply to a request for several solutions: joint vectors, the outcome, and the part of the samples that were solved."""
 
     solutions: list[FloatArray]
     """Joint vectors (n,), nearest to the seed first."""
@@ -106,7 +110,11 @@ def error_code_of(result: IkResult) -> int:
 
 
 def has_usable_nearest(result: IkResult) -> bool:
-    """Return whether the closest state of a failed search is finite and may be returned."""
+    """
+    Return whether a failed search has a nearest state with finite joint values and a finite residual.
+
+    :param result: result of the failed search.
+    """
     nearest = result.nearest
     return (
         nearest is not None and math.isfinite(result.residual) and bool(np.isfinite(nearest).all())
@@ -115,7 +123,7 @@ def has_usable_nearest(result: IkResult) -> bool:
 
 def no_reply(cause: Cause, text: str, code: int = NO_IK_SOLUTION) -> IkReply:
     """
-    Return a reply without a solution.
+    Return the reply to a request for one solution that has failed.
 
     :param cause: cause of the failure.
     :param text: about the failure; empty for the usual text of the cause.
@@ -126,8 +134,8 @@ def no_reply(cause: Cause, text: str, code: int = NO_IK_SOLUTION) -> IkReply:
 
 def no_replies(error: KinematicError) -> IkReplies:
     """
-    Return a reply of several solutions that has none.
+    Return the reply to a request for several solutions that has failed.
 
-    :param error: how the request ended.
+    :param error: the reason, as MoveIt's outcome.
     """
     return IkReplies([], error, 0.0)

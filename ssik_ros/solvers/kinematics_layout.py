@@ -53,7 +53,10 @@ KEYS_OF_OTHER_SOLVERS = frozenset(
 
 def find_groups(content: Any, source: str) -> dict[str, tuple[Mapping[str, Any], str]]:
     """
-    Return for each group its entries and their place; entries of a specific node replace entries of ``/**``.
+    Return for each group the mapping below its name, and the file and line of the group.
+
+    If a group is defined for several nodes, the definition for a specific node replaces the one for ``/**``. A group
+    that is not a mapping is skipped with a warning.
 
     :param content: the content of a file, in either layout.
     :param source: the file, for messages.

@@ -57,7 +57,7 @@ KINEMATICS_FIELDS = {
 
 @dataclass(frozen=True, slots=True)
 class GroupKinematics:
-    """Entries of a kinematics.yaml for one group."""
+    """Solver, parameters and timeout of one group, read from a kinematics.yaml, with the place of each value."""
 
     group: str
     requested_solver: str = ''
@@ -185,18 +185,26 @@ def make_group_kinematics(
 
 
 def _common_value(key: str, leaves: Mapping[str, tuple[Any, str]]) -> Any:
-    """Return the checked value of a key that every solver has, or its default; ``leaves``: value and place by key."""
+    """
+    Return the checked value of a key that all solvers share, such as the timeout; its default if the key is missing.
+
+    :param leaves: value and place (file and line) of each key of the group.
+    """
     parameter = _COMMON.parameter(key)
     return parameter.check(*leaves[key]) if key in leaves else parameter.default
 
 
 def _is_own(spec: SolverSpec, key: str) -> bool:
-    """Return whether a key is a parameter of the solver or an alias of a parameter."""
+    """Return whether a key is a parameter of a solver, or an alias of one of its parameters."""
     return key in solver_schema(spec).names or key in spec.parameter_aliases
 
 
 def _own_values(spec: SolverSpec, own: Mapping[str, tuple[Any, str]]) -> dict[str, Any]:
-    """Return the checked parameters of the solver by their main names."""
+    """
+    Check the solver's own parameters, and return them by their main names.
+
+    :param own: value and place (file and line) of each key that is a parameter or an alias.
+    """
     schema, values = solver_schema(spec), LocatedMapping()
     for key, (value, place) in own.items():
         values[key] = value
@@ -205,7 +213,7 @@ def _own_values(spec: SolverSpec, own: Mapping[str, tuple[Any, str]]) -> dict[st
 
 
 def _is_foreign(requested: str) -> bool:
-    """Return whether a name is the name of another package's solver: neither ours nor a misspelling of ours."""
+    """Return whether a name belongs to a solver of another package: not empty, not ours, and not a misspelling of ours."""
     ours = is_known(requested) or requested.startswith('ssik_ros/')
     return bool(requested) and not ours and misspelt_name(requested, known_names()) is None
 
@@ -241,7 +249,9 @@ def _sources(
     own: Mapping[str, tuple[Any, str]],
 ) -> dict[str, str]:
     """
-    Return the place of each value, as ``file:line (key)`` or ``default``, by parameter name or field.
+    Return the source of each value: ``file:line (key)`` if the file gives it, otherwise ``default``.
+
+    The keys are parameter names, and fields of :class:`GroupKinematics` for the keys that all solvers share.
 
     :param leaves: value and place of every key of the group.
     :param own: the same for the keys of the solver.
@@ -288,6 +298,10 @@ def _report_unused(
 
 
 def _hint(name: str, ours: Iterable[str]) -> str:
-    """Return a key for the warning, with the parameter of ours that it resembles, if any."""
+    """
+    Return a key as text for the warning about unused keys.
+
+    If the key resembles a parameter of ours, the text names this parameter, too.
+    """
     similar = None if name in KEYS_OF_OTHER_SOLVERS else nearest_name(name, ours)
     return f'{name} (similar to {quote(similar)})' if similar else name

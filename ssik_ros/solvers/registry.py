@@ -58,7 +58,14 @@ DEFAULT_SOLVER = 'ssik_ros/Auto'
 
 
 def _newton(method: str, call: str, file: str, aliases: Mapping[str, str]) -> SolverSpec:
-    """Return the spec of a solver of the Newton family; ``call`` is the function in the Robotics Toolbox."""
+    """
+    Return the registry entry of a Newton solver.
+
+    :param method: its name, such as ``Gauss-Newton``.
+    :param call: the Robotics Toolbox function that does the same, such as ``ik_GN``.
+    :param file: its parameter file.
+    :param aliases: other names of its parameters.
+    """
     name = method.replace('-', '')
     return SolverSpec(
         name=f'ssik_ros/{name}',
@@ -114,7 +121,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
 
 
 def _built_in() -> dict[str, SolverSpec]:
-    """Return the built-in rows under their names and aliases."""
+    """Return the specs of the built-in solvers by name and by alias."""
     return {name: spec for spec in SOLVERS for name in (spec.name, *spec.aliases)}
 
 
@@ -146,7 +153,7 @@ def _warn_taken(name: str, provider: str) -> None:
 
 
 def _provider(entry: 'EntryPoint') -> str:
-    """Return the distribution and the object path of an entry point, as text."""
+    """Return a text for messages about an entry point: its package and the path of its object."""
     distribution = entry.dist.name if entry.dist else 'unknown distribution'
     return f'{quote(distribution)} ({entry.value})'
 
@@ -232,7 +239,7 @@ def solver_schema(spec: SolverSpec) -> ParameterSchema:
     """
     Return the parameters of a solver with types, ranges and descriptions.
 
-    :param spec: the solver's row.
+    :param spec: entry of the solver in the registry.
     """
     return load_schema(spec.parameters_file)
 
@@ -241,7 +248,7 @@ def make_options(spec: SolverSpec, parameters: Mapping[str, Any] | None = None) 
     """
     Return the options of a solver; missing values get their defaults.
 
-    :param spec: the solver's row.
+    :param spec: entry of the solver in the registry.
     :param parameters: values by parameter name or alias.
     :raises InvalidParameter: for an unknown name, a wrong type or a value out of range.
     """

@@ -1,1 +1,1 @@
-"""Auto: the solver that suits a chain and a request."""
+"""The solver ``ssik_ros/Auto``: it chooses between a closed form and searches for each chain and request."""

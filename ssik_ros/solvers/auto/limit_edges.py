@@ -1,7 +1,8 @@
 """
-Postures on edges and faces of the limits, as seeds of a search that has found no posture within the limits.
+Search for postures with nearly all joints on their limits, after an ordinary search has failed.
 
-A search seldom finds a posture with nearly all joints on their limits, or next to them.
+An edge of the limits has all joints but one on a limit, a face all but two or three. A search seldom finds a solution
+there or next to them.
 """
 
 import dataclasses
@@ -23,14 +24,14 @@ from ssik_ros.solvers.search.solver import SearchSolver
 
 
 class LimitEdges:
-    """The search from postures on edges and faces of the limits of one group."""
+    """Searches for one group that begin at postures with nearly all joints on their limits."""
 
     def __init__(self, search: SearchSolver, *, position_only: bool) -> None:
         """
-        Prepare the refinement if the group is a chain to one tip; else there are no edges.
+        Prepare the searches; for a group that is not a chain to one tip, they find nothing.
 
         :param search: search of the group.
-        :param position_only: whether the orientation of targets is free; then there are no edges either.
+        :param position_only: whether the orientation of targets is free; if so, the searches find nothing, too.
         """
         self._search = search
         self._chain = None if position_only else _chain_of(search.robot, search.group)
@@ -38,10 +39,12 @@ class LimitEdges:
 
     def solve(self, request: SolveRequest, tried: IkResult, tolerance: float) -> IkResult:
         """
-        Search once from a posture on an edge or a face of the limits; return ``tried`` if that finds no solution.
+        Find a posture by :meth:`posture`, and return the result of one search that starts there.
+
+        Return ``tried`` if no posture is found or the search has no solution.
 
         :param request, tolerance: as for :meth:`posture`.
-        :param tried: result of the search.
+        :param tried: result of the search that failed.
         """
         q = self.posture(request, tolerance)
         if q is None:
@@ -51,10 +54,12 @@ class LimitEdges:
 
     def posture(self, request: SolveRequest, tolerance: float) -> FloatArray | None:
         """
-        Return a posture (n,) that reaches the pose of a request, refined from an edge or a face of the limits, or None.
+        Return a posture (n,) within the limits that reaches the pose of a request; None if none is found.
+
+        The posture is refined from a posture on an edge or a face of the limits.
 
         :param request: a valid request; a request with locked joints or consistency limits gets None.
-        :param tolerance: largest norm over position [m] and rotation [rad] error.
+        :param tolerance: largest Frobenius norm of FK - T of the posture, with lengths in metres.
         """
         chain, refinement = self._chain, self._refinement
         if chain is None or refinement is None:
@@ -71,7 +76,7 @@ class LimitEdges:
 
 
 def _chain_of(robot: RobotModel, group: JointGroup) -> SerialChain | None:
-    """Return the chain of a group, or None if it has other joints or tips, or too many joints."""
+    """Return the chain of a group; None if the group has several tips, joints outside the chain, or more than MOST_JOINTS."""
     if len(group.tips) != 1:
         return None
     try:

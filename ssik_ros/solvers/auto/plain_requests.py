@@ -1,8 +1,8 @@
 """
-Plain requests: one pose, one seed, one solution.
+Solve plain requests by one kernel call: one pose, one seed, one solution, and no special options.
 
-Planners and control loops send nearly nothing else, and such a request is solved in less time than the translation of a
-general request takes. All other requests, and those without a solution, go on to the general path.
+Planners and control loops send nearly nothing else, and the call takes less time than the general path needs to
+translate a request. All other requests, and those without a solution, go on to the general path.
 """
 
 from collections.abc import Callable
@@ -55,7 +55,7 @@ MOST_TOLERANCES = 16
 
 
 class ClosedForm(NamedTuple):
-    """A complete closed form of an arm, and how plain requests use it."""
+    """A complete closed form of an arm, its tolerance, and whether it runs before or after the search."""
 
     arm: AnalyticArm
     tolerance: float
@@ -67,7 +67,7 @@ class ClosedForm(NamedTuple):
 
 
 class PlainRequests:
-    """The fast path of one arm; several threads may call it at once."""
+    """The fast path for plain requests to one arm; several threads may call it at once."""
 
     def __init__(
         self,
@@ -81,9 +81,11 @@ class PlainRequests:
 
         :param solver: the search, for one tip and without variables outside the group. With a fast closed form, the
             search solves poses that are just out of reach.
-        :param go_on: the general path.
-        :param closed_form: a complete closed form.
-        :param tolerance: largest norm over both errors of a solution; None means the tolerance of ``solver``.
+        :param go_on: function of the general path. It gets a request that is not plain, or a plain request with its
+            result and start time.
+        :param closed_form: a complete closed form; None if the arm has none.
+        :param tolerance: largest norm over position [m] and rotation [rad] error of a solution; None means the
+            tolerance of ``solver``.
         """
         self._solver, self._go_on = solver, go_on
         self._known = closed_form
@@ -113,7 +115,9 @@ class PlainRequests:
 
     def solve(self, request: SolveRequest) -> IkResult:
         """
-        Return the result of one request: by one kernel call if it is plain and solved, else by the general path.
+        Return the result of one request: by one kernel call if the request is plain, otherwise by the general path.
+
+        A plain request that the kernel call does not solve goes on to the general path, too.
 
         :raises RequestError: when an array has a wrong shape or an option a wrong value.
         :raises InvalidLimits: if starts must be drawn for a joint without a range; names the joint.
@@ -176,7 +180,11 @@ class PlainRequests:
         return self._go_on(request, result, began)
 
     def _solve_within(self, request: SolveRequest, tolerance: FloatArray) -> IkResult:
-        """Return the result for a request with another tolerance; the general path gets an invalid tolerance."""
+        """
+        Return the result for a request with another tolerance, by a fast path that is kept for each tolerance.
+
+        A tolerance that is not one positive finite number goes on to the general path, which refuses it.
+        """
         if tolerance.size != 1 or not 0.0 < tolerance.item() < math.inf:
             return self._go_on(request)
         value = tolerance.item()
@@ -189,7 +197,7 @@ class PlainRequests:
         return other.solve(dataclasses.replace(request, tolerance=other.tolerance))
 
     def _address_of(self, cancel: NDArray[np.int64]) -> int:
-        """Return the address of a cancel flag, and remember it; the request keeps the flag alive."""
+        """Check a cancel flag, and return the memory address of its number for the kernel; remember the last flag."""
         address = address_of(checked_flag(cancel))
         self._known_flag = cancel, address
         return address
@@ -198,12 +206,13 @@ class PlainRequests:
         self, request: SolveRequest, arrays: SingleArrays, q: FloatArray, report: Report
     ) -> IkResult | None:
         """
-        Return the result of a request after a kernel call without a solution; None for malformed arrays.
+        Return the result of a request after a kernel call that found no solution.
 
-        This may call the closed form, which may find a solution.
+        If the search has used all its starts, a closed form that has not been called yet is asked, and may find a
+        solution. Return None for malformed arrays, which the general path refuses with a text.
 
         :param arrays: arrays of the kernel call.
-        :param q: (n,) nearest posture of the kernel call.
+        :param q: (n,) posture nearest to the pose that the kernel call found.
         :param report: numbers that the kernel call returned.
         """
         if report[0] == EXHAUSTED and self._last is not None:
@@ -221,9 +230,10 @@ class PlainRequests:
         report: Report,
     ) -> IkResult:
         """
-        Return the result of a complete closed form after a search without a solution.
+        Return the result of the closed form ``last``, for a request that the search could not solve.
 
-        :param arrays, q, report: as for :meth:`_result_without`; ``q`` becomes the nearest posture without a branch.
+        :param arrays, report: as for :meth:`_result_without`.
+        :param q: (n,) posture nearest to the pose; the nearest posture of the result if the pose has no branch.
         """
         pose = np.array(request.targets, order='C').reshape(4, 4)
         reference = np.array(self._start if request.seed is None else request.seed)
@@ -243,9 +253,10 @@ class PlainRequests:
         report: Report,
     ) -> IkResult:
         """
-        Return the result for a singular pose, by the slower search of the closed form.
+        Return the result of the closed form for a singular pose, by its slower search that includes curves of postures.
 
-        :param arrays, q, report: as for :meth:`_result_without`; ``q`` becomes the nearest posture without a branch.
+        :param arrays, report: as for :meth:`_result_without`.
+        :param q: (n,) posture nearest to the pose; the nearest posture of the result if no branch is found.
         """
         pose = np.array(request.targets, order='C').reshape(4, 4)
         seed = np.array(self._start if request.seed is None else request.seed)
@@ -265,7 +276,7 @@ class PlainRequests:
         branches: int,
     ) -> IkResult:
         """
-        Return the result for a branch of a closed form; it has no solution if the branch misses the tolerance.
+        Return a result with one branch as its solution, or without a solution if the branch misses the tolerance.
 
         :param arrays, q, report: as for :meth:`_result_without`.
         :param row: (n + 3,) joint values and errors of the branch.
@@ -283,10 +294,12 @@ class PlainRequests:
 
     def _unsolved(self, arrays: SingleArrays, q: FloatArray, report: Report) -> IkResult:
         """
-        Return the result of a request without a solution.
+        Return a result without a solution, with the cause that the kernel's code and the closed form prove.
 
-        :param arrays, report: as for :meth:`_result_without`; the last item of ``report`` is the number of branches.
-        :param q: (n,) nearest posture, which becomes read-only.
+        :param arrays: arrays of the kernel call.
+        :param q: (n,) posture nearest to the pose, which becomes read-only.
+        :param report: numbers of the kernel call. The last one is the number of branches outside the limits, or
+            NOT_CALLED if the closed form has decided nothing.
         """
         code, iterations, searches, residual, _, _, branches = report[:7]
         q.setflags(False)  # type: ignore[call-arg]
@@ -310,14 +323,18 @@ class PlainRequests:
         )
 
     def make_arrays(self) -> tuple[int, BranchBlock | None, SingleArrays]:
-        """Return the address of the search arrays, the closed-form block (or None), and the search arrays; all new."""
+        """Return new memory for one kernel call: address of the search arrays, closed-form block or None, search arrays."""
         solver, known = self._solver, self._closed_form
         arrays = SingleArrays(solver.problem, self._options, solver.start)
         return arrays.address, None if known is None else _make_block(known), arrays
 
 
 def _make_block(known: ClosedForm) -> BranchBlock:
-    """Return the arrays of one request to a closed form, laid out for :func:`plain_request.solve_one`."""
+    """
+    Return a new block of memory for one closed-form request, as :func:`plain_request.solve_one` reads it.
+
+    Its own numbers are the tolerance of a solution, and the largest error and joint motion of a start at the seed.
+    """
     prepared = known.arm.requests.prepare(
         BranchRequest(seed=np.zeros(known.arm.plan.size), max_solutions=1)
     )

@@ -38,12 +38,12 @@ TARGET_TOLERANCE = 'target_tolerance'
 
 
 class Knowledge(IntEnum):
-    """Knowledge that the closed form of a chain has of the branches of a pose, in rising order."""
+    """How many branches of a pose the closed form of a chain finds, from none (NOTHING) to all, fast (ALL_AT_ONCE)."""
 
     NOTHING = 0
     """The chain has no closed form."""
     SAMPLES = 1
-    """Branches at sampled values of one joint: several, but not all."""
+    """Several branches, maybe not all: a joint is sampled, the axes fit only nearly, or the arm lacks a sixth joint."""
     ALL = 2
     """Every branch, in the time of about ten descents of a search."""
     ALL_AT_ONCE = 3
@@ -51,7 +51,7 @@ class Knowledge(IntEnum):
 
 
 class Wanted(Enum):
-    """Kind of solutions that a request asks for."""
+    """Which solutions a request asks for: any one, the one nearest to the seed, or several."""
 
     ONE = 'one solution'
     NEAREST = 'the solution nearest to the seed'
@@ -59,7 +59,7 @@ class Wanted(Enum):
 
 
 class SolveMethod(Enum):
-    """Method that solves a request."""
+    """A method that may solve a request: closed form, Levenberg-Marquardt search, or PoseIK search."""
 
     CLOSED_FORM = 'closed form'
     SEARCH = 'Levenberg-Marquardt'
@@ -97,7 +97,7 @@ def choose(
 
 def uses_closed_form(knowledge: Knowledge, parameters: Mapping[str, Any]) -> bool:
     """
-    Return whether requests for all solutions use the closed form of an arm, if they name no solver.
+    Return whether a request that asks for all solutions and names no solver is solved by the arm's closed form.
 
     :param knowledge: knowledge of the arm's closed form.
     :param parameters: parameters of ``ssik_ros/Auto`` by name. Any parameter except the tolerance requires the search.
@@ -122,7 +122,9 @@ def find_closed_form(make: Callable[[], Made]) -> tuple[Made | None, str]:
 
 def knowledge_of_arm(arm: AnalyticArm) -> Knowledge:
     """
-    Return the knowledge that the closed form of an arm has.
+    Return how many branches of a pose the closed form of an arm finds.
+
+    ALL or ALL_AT_ONCE needs six joints, no held joint, and axes that fit their class exactly; otherwise SAMPLES.
 
     :param arm: closed form of the arm.
     """
@@ -135,7 +137,7 @@ def knowledge_of_arm(arm: AnalyticArm) -> Knowledge:
 
 def knowledge_of(solver: IkSolver) -> Knowledge:
     """
-    Return the knowledge that a solver has of the branches of a pose.
+    Return how many branches of a pose a solver finds; NOTHING for a solver that does not tell.
 
     :param solver: any solver.
     """

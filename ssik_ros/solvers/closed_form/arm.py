@@ -24,7 +24,7 @@ Read = Callable[[BranchArrays, int, Prepared], Found]
 
 
 class AnalyticArm:
-    """Closed form of one chain. Several threads may call it at once."""
+    """The closed form of one chain: returns the branches of poses as arrays. Several threads may call it at once."""
 
     def __init__(
         self,
@@ -66,7 +66,10 @@ class AnalyticArm:
 
     def prepare_rows(self, request: BranchRequest) -> Prepared | None:
         """
-        Prepare a request for :meth:`rows`; return None if the arm samples a joint without following arcs.
+        Return the arrays of a request for :meth:`rows`, to be used for many poses.
+
+        Return None for an arm whose held joint is sampled over its whole range. If the search samples it only where a
+        branch may be within the limits, the arrays are returned.
 
         :param request: options of the request. Values of the seed are ignored; only its presence counts.
         """
@@ -115,10 +118,12 @@ class AnalyticArm:
         self, pose: FloatArray, prepared: Prepared, seed: FloatArray
     ) -> tuple[FloatArray | None, int]:
         """
-        Return the best branch (n + 3,), joint values and errors, and the number of certified candidates without limits.
+        Return the best branch within the limits and the number of candidates that reach the pose, limits ignored.
 
-        Without a branch within the limits, None is the first item. Then a number of -1 means that the pose is singular:
-        call :meth:`branches_refined`. If the pose is not a rigid transform, return (None, 0).
+        The branch is a row (n + 3,): joint values, position error [m], rotation error [rad] and Frobenius norm of FK -
+        T. If all branches are outside the limits, return None for it. Then a number of -1 means that the pose is
+        (nearly) singular: call
+        :meth:`branches_refined`. For a pose that is not a rigid transform, return (None, 0).
 
         :param pose, prepared, seed: as for :meth:`rows`.
         """
@@ -128,9 +133,13 @@ class AnalyticArm:
         self, pose: FloatArray, prepared: Prepared, seed: FloatArray | None, read: Read[Found]
     ) -> Found | None:
         """
-        Search the branches of a pose and return ``read(arrays, count, prepared)``.
+        Search the branches of a pose, pass the result arrays to ``read``, and return the value that ``read`` returns.
 
-        Return None if the pose is not a rigid transform. ``read`` must copy its result: the arrays return to the pool.
+        Return None if the pose is not a rigid transform.
+
+        :param seed: (n,) replaces the seed of the request; None keeps the seed.
+        :param read: called as ``read(arrays, count, prepared)`` with ``count`` rows found. It must copy, because other
+            searches reuse the arrays.
         """
         arrays = self._take_arrays(prepared.capacity)
         try:
@@ -140,7 +149,11 @@ class AnalyticArm:
             self._pool.append(arrays)
 
     def _take_arrays(self, capacity: int) -> BranchArrays:
-        """Take arrays for at least ``capacity`` branches from the pool; the caller puts them back after use."""
+        """
+        Take arrays for at least ``capacity`` branches from the pool, or make new ones.
+
+        The caller puts them into the pool after use.
+        """
         try:
             arrays = self._pool.pop()
         except IndexError:
@@ -151,10 +164,11 @@ class AnalyticArm:
         self, pose: FloatArray, request: BranchRequest = PLAIN
     ) -> Branches | None:
         """
-        Return the branches of a pose; try harder if the plain search is in doubt or has no branch within the limits.
+        Return the branches of a pose, with a slower search for singular poses and for poses without a branch.
 
-        If a joint is sampled and no sample meets the pose, a posture search finds the value of that joint. If a pose is
-        singular, candidates are reduced to isolated branches and one point of each curve of postures.
+        If the pose is (nearly) singular, return the isolated branches and one point of each curve of postures. If a
+        joint is held and no branch is within the limits, try more values of this joint, then a search that moves all
+        joints. Return None if the pose is not a rigid transform.
 
         :param pose, request: as for :meth:`branches`.
         """
@@ -173,9 +187,9 @@ class AnalyticArm:
         self, pose: FloatArray, q: FloatArray, request: BranchRequest = PLAIN
     ) -> FloatArray | None:
         """
-        Return a posture (n,) of a singular pose that Newton steps reach from a given posture; None if they fail.
+        Return a posture (n,) that reaches a singular pose, refined by Newton steps from posture ``q``; None on failure.
 
-        Call it only for arms without a held joint.
+        Call this only for arms without a held joint.
 
         :param pose, request: as for :meth:`branches`.
         :param q: (n,) posture within the limits.
@@ -184,14 +198,19 @@ class AnalyticArm:
 
     def warm_up_search(self, pose: FloatArray) -> None:
         """
-        Set up the search that runs if no sample of the held joint meets a pose. Without a held joint, do nothing.
+        Run the posture search once, so that its first real use is fast; do nothing for an arm without a held joint.
 
         :param pose: (4, 4) any pose of the tip.
         """
         self._difficult.warm_up_search(pose)
 
     def _read(self, arrays: BranchArrays, count: int, prepared: Prepared) -> Branches:
-        """Return the result of a search with ``count`` rows, copied out of its arrays."""
+        """
+        Return the branches and counts of a finished search as copies.
+
+        :param arrays: arrays of the search, whose first ``count`` rows are branches.
+        :param prepared: the request of the search.
+        """
         n, counts = self.plan.size, arrays.counters[: search.COUNTERS].tolist()
         raw, certified, different, dropped, _, _, proved, doubt = counts
         q, errors = arrays.rows[:count, :n].copy(), arrays.rows[:count, n:].copy()
@@ -206,7 +225,11 @@ class AnalyticArm:
 
 
 def _read_best(arrays: BranchArrays, count: int, _: Prepared) -> tuple[FloatArray | None, int]:
-    """Return the first row (n + 3,), joints and errors, or None, and the number of certified candidates; -1: no row, in doubt."""
+    """
+    Return the first row (n + 3,), joint values and errors, and the number of candidates that reach the pose.
+
+    Without a row, return None and this number, or None and -1 if the pose is (nearly) singular.
+    """
     if count > 0:
         return arrays.rows[0].copy(), int(arrays.counters[search.CERTIFIED])
     is_doubtful = arrays.counters[search.DOUBT] != 0

@@ -25,7 +25,7 @@ SAME_VALUE = 1e-9
 
 
 class ArmAngle:
-    """Arm angles of one chain."""
+    """Computes arm angles of one chain of seven revolute joints with a spherical shoulder and wrist."""
 
     def __init__(self, chain: SerialChain, shoulder: FloatArray, wrist: FloatArray) -> None:
         """Store the centers of shoulder (3,) and wrist (3,) in the base frame, with all joints at zero [m]."""
@@ -38,9 +38,9 @@ class ArmAngle:
     @classmethod
     def of_chain(cls, chain: SerialChain) -> 'ArmAngle | None':
         """
-        Return the arm angles of a chain, or None if the chain lacks a spherical shoulder or wrist.
+        Return the object that computes arm angles of a chain, or None if the chain lacks a spherical shoulder or wrist.
 
-        :param chain: the chain.
+        :param chain: any chain.
         """
         if len(chain.joint_names) != 7 or (chain.kinds == JointKind.PRISMATIC).any():
             return None
@@ -63,7 +63,7 @@ class ArmAngle:
 
     def first_joint(self, target: FloatArray, angle: float) -> FloatArray:
         """
-        Return the sorted values of joint 1 of all postures that reach a target at an arm angle [rad]; may be empty.
+        Return the sorted values (k,) of joint 1 [rad] at which postures reach a target with an arm angle; may be empty.
 
         :param target: (4, 4) pose of the tip, a rigid transform.
         :param angle: the arm angle [rad].
@@ -113,14 +113,22 @@ class ArmAngle:
         return [float(value) for value in out[:, 0]]
 
     def _rotation(self, q: FloatArray) -> FloatArray:
-        """Return the rotation (3, 3) of as many joints as ``q`` has angles, at most the first three."""
+        """
+        Return the rotation (3, 3) from zero that the first k joints give the link after joint k.
+
+        :param q: (k,) angles of these joints, at most three [rad].
+        """
         rotation = np.eye(3)
         for axis, value in zip(self.chain.axes, q, strict=False):
             rotation = rotation @ rotate_about(axis, float(value))
         return rotation
 
     def _turned_wrist(self, bend: float) -> FloatArray:
-        """Return the position (3,) of the wrist's center if only joint 4 is moved, to the angle ``bend`` [rad]."""
+        """
+        Return the position (3,) of the wrist's center in the base [m] when only joint 4 leaves zero.
+
+        :param bend: angle of joint 4 [rad].
+        """
         h, o = self.chain.axes[3], self.chain.points[3]
         rotated: FloatArray = o + rotate_about(h, float(bend)) @ (self.wrist - o)
         return rotated

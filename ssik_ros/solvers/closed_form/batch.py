@@ -1,7 +1,8 @@
 """
-Find the branches of many poses: Python threads take chunks of poses. Each chunk is one kernel call without the GIL.
+Find the branches of many poses: Python threads take chunks of poses, and each chunk is one kernel call without the GIL.
 
-The result of a pose is bitwise the same as for a request with this one pose, whatever the number of threads.
+Where one pose takes long, each pose is a kernel call. The result of a pose is bitwise the same as for a request with
+this one pose, whatever the number of threads.
 """
 
 from collections import deque
@@ -27,7 +28,7 @@ ROW_RESERVE = 1.3
 
 
 class ManyBranches(NamedTuple):
-    """Branches of many poses, in the order of the poses."""
+    """Branches of many poses in two flat arrays, pose after pose; ``counts`` says how many rows belong to each pose."""
 
     q: FloatArray
     """(k, n) joint values [rad or m]."""
@@ -38,10 +39,17 @@ class ManyBranches(NamedTuple):
 
 
 class _Chunks:
-    """Arrays of one thread, and the kernel calls on them."""
+    """The worker of one thread: solves chunks of poses with arrays that no other thread uses."""
 
     def __init__(self, arm: AnalyticArm, prepared: Prepared, request: BranchRequest) -> None:
-        """Allocate the arrays; copy the values of the held joint, which the searches overwrite."""
+        """
+        Allocate the arrays of this thread.
+
+        :param arm: closed form of the arm.
+        :param prepared: the request as arrays; the values of the held joint are copied, because searches overwrite
+            them.
+        :param request: the same request, for poses that are solved one by one.
+        """
         self.n, self.held = arm.plan.size, int(prepared.ints[search.HELD])
         self.arm, self.request = arm, request
         self.prepared = prepared._replace(samples=prepared.samples.copy())
@@ -56,7 +64,12 @@ class _Chunks:
         """(joint values, residuals) of a chunk, allocated for the largest possible number of rows."""
 
     def search(self, poses: FloatArray, seeds: FloatArray) -> ManyBranches:
-        """Return the branches of a chunk; the next call may overwrite the arrays."""
+        """
+        Return the branches of a chunk of poses, singular poses included; the next call may overwrite the result.
+
+        :param poses: (m, 4, 4) poses of the tip in the base.
+        :param seeds: (m, n) one seed for each pose, or (1, n) one for all.
+        """
         found = self._search(poses, seeds)
         doubtful = np.flatnonzero(found.counts[:, search.DOUBT])
         return (
@@ -69,9 +82,10 @@ class _Chunks:
         self, poses: FloatArray, seeds: FloatArray, found: ManyBranches, doubtful: IntArray
     ) -> ManyBranches:
         """
-        Return the branches of a chunk after its singular poses, of indices ``doubtful``, are solved one by one.
+        Solve the singular poses of a chunk one by one, and return the branches of the whole chunk.
 
-        The counters in ``found`` are changed in place.
+        :param found: branches of the chunk; its counters are changed in place.
+        :param doubtful: indices of the singular poses in the chunk.
         """
         counts = found.counts
         ends = np.cumsum(np.maximum(counts[:, search.COUNT], 0))[:-1]
@@ -89,7 +103,11 @@ class _Chunks:
         return ManyBranches(np.concatenate(q), np.concatenate(residuals), counts)
 
     def _search(self, poses: FloatArray, seeds: FloatArray) -> ManyBranches:
-        """Return the branches of a chunk, without treatment of singular poses; the next call may overwrite the arrays."""
+        """
+        Return the branches of a chunk from one kernel call, or from one call for each pose if a pose takes long.
+
+        At singular poses, branches may be missing. The next call may overwrite the returned arrays.
+        """
         counts = np.zeros((len(poses), search.COUNTERS), dtype=np.int64)
         if self.is_slow:
             return self._one_by_one(poses, seeds, counts)
@@ -117,7 +135,12 @@ class _Chunks:
         return ManyBranches(q[:used], residuals[:used], counts)
 
     def _one_by_one(self, poses: FloatArray, seeds: FloatArray, counts: IntArray) -> ManyBranches:
-        """Return the branches of a chunk, by a separate call for each pose; write counters into ``counts`` (m, .)."""
+        """
+        Return the branches of a chunk from one search for each pose.
+
+        :param counts: (m, COUNTERS) array that gets the counters of each search; item COUNT is the number of rows, or
+            -1.
+        """
         rows = [np.empty((0, self.n + 3))]
         for number, pose in enumerate(poses):
             seed = seeds[number if len(seeds) > 1 else 0]
@@ -131,9 +154,10 @@ class _Chunks:
 
     def _prepared_for(self, pose: FloatArray, seed: FloatArray) -> Prepared:
         """
-        Return the request with values of the held joint for one pose and its seed.
+        Return the request as arrays, with the values of the held joint that fit one pose and its seed.
 
-        If the held joint is revolute, its value in the seed overwrites the first value of the shared request.
+        For a held prismatic joint, the values depend on the pose. For a sampled revolute joint, the seed's value
+        replaces the first value in place.
         """
         has_seed = bool(self.prepared.options[search.HAS_SEED])
         if self.rail is not None:
@@ -149,14 +173,14 @@ class _Chunks:
 
 class OrderedBranches:
     """
-    Branches of all chunks in the order of their poses, each row copied once.
+    Collects the branches of chunks that threads finish in any order, and returns them in the order of the poses.
 
-    Joining the chunks at the end would need twice the memory.
+    Rows are copied into one growing array: joining the chunks at the end would need twice the memory.
     """
 
     def __init__(self, poses: int, n: int, size: int) -> None:
         """
-        Allocate the counters; the rows grow with the chunks.
+        Allocate the counters of all poses; the array of rows grows as chunks arrive.
 
         :param poses: number of poses.
         :param n: number of joints.
@@ -189,7 +213,7 @@ class OrderedBranches:
         return ManyBranches(self._q[: self._used], self._residuals[: self._used], self._counts)
 
     def _append(self, found: ManyBranches) -> None:
-        """Append the branches of the next chunk."""
+        """Copy the rows and counters of the chunk that follows the last appended chunk."""
         start, end = self._next * self._size, self._used + len(found.q)
         self._counts[start : start + len(found.counts)] = found.counts
         if end > len(self._q):
@@ -199,9 +223,9 @@ class OrderedBranches:
 
     def _grow(self, rows: int, poses: int) -> None:
         """
-        Enlarge the arrays so that they probably suffice for all poses; unused rows take no memory.
+        Replace the row arrays by larger ones, with a size that probably suffices for all poses.
 
-        :param rows: rows that the first ``poses`` poses need; the estimate extrapolates them.
+        :param rows: number of rows of the first ``poses`` poses; the new size extrapolates this number to all poses.
         """
         room = int(ROW_RESERVE * rows * self._poses / poses) + 1
         q, residuals = np.empty((room, self._q.shape[1])), np.empty(room)

@@ -1,4 +1,9 @@
-"""Arrays of one running search for branches. Later searches reuse them; two running searches never share them."""
+"""
+Arrays of one running search for branches. Later searches reuse them; two running searches never share them.
+
+A search on arcs tries values of the held joint only on arcs of its range. An arc is an interval in which a branch is
+within the limits.
+"""
 
 from typing import NamedTuple
 
@@ -11,7 +16,7 @@ from ssik_ros.kernels.closed_form.elimination import general_search
 
 
 class Prepared(NamedTuple):
-    """A request for branches as arrays for the kernels, which only read them."""
+    """A request for branches as flat arrays for the kernels: plan of the arm, options, seed and values of the held joint."""
 
     ints: NDArray[np.int64]
     reals: FloatArray
@@ -27,7 +32,11 @@ class Prepared(NamedTuple):
 
 
 class BranchArrays:
-    """Result and scratch arrays for chains of ``n`` joints."""
+    """
+    Result and scratch arrays of one running search for a chain of ``n`` joints.
+
+    After a search, ``rows`` has the branches and ``counters`` the counts of candidates.
+    """
 
     __slots__ = (
         *('_arcs', '_elimination', '_n', '_plan_size'),
@@ -84,9 +93,11 @@ class BranchArrays:
 
     def arc_arrays(self, wanted: int) -> 'ArcArrays':
         """
-        Return scratch for a search on arcs with at least ``wanted`` values of the held joint; later calls reuse it.
+        Return scratch arrays for a search that samples the held joint on arcs of its range; later calls reuse them.
 
-        :param wanted: least number of values to try.
+        An arc is an interval of the range of the held joint in which a branch is within the limits.
+
+        :param wanted: least number of values of the held joint to try.
         """
         own = self._arcs
         if own is not None and own.last_wanted == wanted:
@@ -102,7 +113,11 @@ class BranchArrays:
 
 
 class ArcArrays:
-    """Scratch arrays of a search on arcs."""
+    """
+    Scratch arrays of a search that samples the held joint on arcs of its range.
+
+    An arc is an interval of the range of the held joint in which a branch is within the limits.
+    """
 
     __slots__ = ('last', 'last_wanted', 'places', 'scratch', 'stack', 'wanted')
 
@@ -112,7 +127,7 @@ class ArcArrays:
 
         :param n: number of joints.
         :param wanted: least number of values of the held joint to try.
-        :param last: index of the last scanned place in the range of the held joint.
+        :param last: index of the last grid value of the held joint that the kernel scans for arcs.
         :param capacity: largest number of branches to keep.
         """
         self.wanted, self.last, self.last_wanted = wanted, last, wanted

@@ -16,7 +16,11 @@ POSE_SHAPE = (4, 4)
 
 
 class BranchBlock:
-    """Arrays of one search in one block of memory, see :mod:`ssik_ros.kernels.closed_form.branches.branch_block`."""
+    """
+    Request, result and scratch arrays of one search, in one block of memory that a kernel reads by its address.
+
+    The layout is in :mod:`ssik_ros.kernels.closed_form.branches.branch_block`.
+    """
 
     __slots__ = ('address', 'block', 'q', 'rows')
 
@@ -25,7 +29,8 @@ class BranchBlock:
         Allocate the block and copy the request into it.
 
         :param prepared: request for a chain without a held joint.
-        :param own: extra numbers that the caller keeps in the block, or None.
+        :param own: extra numbers for the caller's own use, copied to the part OWN of the block; None for no extra
+            numbers.
         """
         n, capacity = len(prepared.seed), search.BRANCHES_OF_SIX
         parts = {

@@ -22,7 +22,12 @@ METRICS = {'wrap_l2': ranking.SUM_OF_SQUARES, 'wrap_linf': ranking.LARGEST_DIFFE
 
 
 class BranchRequest(NamedTuple):
-    """Options of a request for branches: everything except the pose."""
+    """
+    Options of a search for branches, all but the pose: seed, order, limits, tool, held joint and tolerances.
+
+    ``mode`` is WITHIN_LIMITS, WRAP_ONLY (move joints into limits by whole turns, drop nothing) or KEEP_ALL (ignore
+    limits).
+    """
 
     seed: FloatArray | None = None
     """(n,) seed: branches are sorted by their distance from it, and each joint takes the winding nearest to it."""
@@ -50,7 +55,7 @@ PLAIN = BranchRequest()
 
 
 class Branches(NamedTuple):
-    """Branches of one pose, best first, with counts of the rejected candidates."""
+    """Branches of one pose, best first, and counts of its candidates: found, certified, different and outside the limits."""
 
     q: FloatArray
     """(k, n) joint angles [rad]."""
@@ -79,11 +84,10 @@ class Branches(NamedTuple):
 
 def cause_of_absence(plan: AnalyticPlan, found: Branches, beyond: Cause) -> Cause:
     """
-    Return why a pose has no branch within the limits. All callers use this rule.
+    Return the cause why a pose has no branch within the limits: UNREACHABLE, NOT_FOUND or ``beyond``.
 
-    UNREACHABLE needs a proof. One proof is the reach hull of the arm. The other is a complete closed form that found no
-    branch and met no singular or nearly singular posture. At such a posture the branches outside the limits are no proof
-    either. Without a proof the cause is NOT_FOUND.
+    UNREACHABLE needs a proof. One proof is the reach hull of the arm. The other is a complete closed form that finds no
+    branch at a pose that is not (nearly) singular. At a singular pose without the first proof, the cause is NOT_FOUND.
 
     :param plan: plan of the arm.
     :param found: branches of the pose.
@@ -99,12 +103,16 @@ def cause_of_absence(plan: AnalyticPlan, found: Branches, beyond: Cause) -> Caus
 
 
 def tip_pose(pose: FloatArray, request: BranchRequest) -> FloatArray:
-    """Return the pose of the tip: remove the tool of the request from the requested pose."""
+    """Return the pose (4, 4) of the tip for a requested pose; the two differ if the request has a tool."""
     return pose if request.tool is None else pose @ invert_pose(request.tool)
 
 
 def is_met(found: Branches, request: BranchRequest) -> bool:
-    """Return whether a branch is within the limits, also for requests with ``max_solutions`` 0."""
+    """
+    Return whether the pose has a branch within the limits.
+
+    With ``max_solutions`` 0 no rows are kept; then the counts of branches decide.
+    """
     is_any_wanted = request.max_solutions > 0
     return len(found.q) > 0 if is_any_wanted else found.branches > found.dropped
 
@@ -113,9 +121,10 @@ def with_row(
     found: Branches, row: FloatArray, request: BranchRequest, plan: AnalyticPlan
 ) -> Branches:
     """
-    Return branches with one more row, sorted by distance from the seed; unchanged if the same branch is there already.
+    Return branches with one more branch inserted; unchanged if an equal branch (modulo whole turns) is already there.
 
-    Without a seed, the row comes last. Rows beyond ``max_solutions`` are cut off; the counts rise by one.
+    With a seed the branches are sorted by distance from it; without a seed the new one comes last. Branches above
+    ``max_solutions`` are cut off. The counts ``raw``, ``certified`` and ``branches`` rise by one.
 
     :param found: branches, best first.
     :param row: (n + 3,) joint values and errors.

@@ -19,7 +19,7 @@ CHUNK = 4096
 
 
 class BranchCounts(NamedTuple):
-    """Number of branches of each pose."""
+    """Numbers of branches within limits of many poses; ``is_doubtful`` marks singular poses, which may have more."""
 
     counts: IntArray
     """(m,) number of branches within limits; -1 if a pose is not a rigid transform."""
@@ -43,7 +43,10 @@ def count_branches(
     arm: AnalyticArm, poses: FloatArray, request: BranchRequest = PLAIN, threads: int = 1
 ) -> BranchCounts:
     """
-    Return the number of branches within limits for many poses; singular poses are solved one by one.
+    Return the number of branches within limits of each pose.
+
+    Singular poses are solved one by one. If :func:`is_countable` is false for the arm, all branches of each pose are
+    computed.
 
     :param arm: closed form of the arm.
     :param poses: (m, 4, 4) poses of the tip in the base, contiguous.

@@ -35,7 +35,11 @@ NEARLY_INSIDE = 0.06
 
 
 class DifficultPoses:
-    """The searches that follow a plain search for branches. Several threads may call it at once."""
+    """
+    Slower searches for the poses of one chain at which a plain search is empty or incomplete.
+
+    Several threads may call one instance at once.
+    """
 
     def __init__(
         self,
@@ -44,7 +48,7 @@ class DifficultPoses:
         capacity: int,
     ) -> None:
         """
-        Prepare the searches; those that are needed are set up when they are first called.
+        Store the parts; each slower search is created at its first use.
 
         :param requests: the plans of the chain.
         :param branches: the plain search, see :meth:`ssik_ros.solvers.closed_form.arm.AnalyticArm.branches`.
@@ -55,7 +59,13 @@ class DifficultPoses:
         self._singular: SingularPoses | None = None
 
     def beyond_arcs(self, pose: FloatArray, request: BranchRequest, found: Branches) -> Branches:
-        """Return the result of a search on arcs; if it is empty, try a proof, finer samples and a posture search."""
+        """
+        Return ``found`` if it has a branch within the limits or a proof, otherwise the result of slower searches.
+
+        The slower steps are a proof that the pose is out of reach, then :meth:`refine`.
+
+        :param found: result of a search on arcs: intervals of the held joint in which a branch is within the limits.
+        """
         if found.is_too_far or is_met(found, request):
             return found
         limits = self._requests.limits(request)
@@ -69,7 +79,7 @@ class DifficultPoses:
         """
         Return the branches of a singular pose: isolated branches, and one point of each curve of postures.
 
-        :param found: result of the search without singular poses, whose other fields are kept.
+        :param found: result of the plain search; replaced are its branches, counts and curves.
         """
         free = request._replace(mode=KEEP_ALL, max_solutions=search.BRANCHES_OF_SIX)
         everywhere = self._branches(pose, free)
@@ -95,7 +105,7 @@ class DifficultPoses:
 
     def near(self, pose: FloatArray, q: FloatArray, request: BranchRequest) -> FloatArray | None:
         """
-        Return a posture (n,) of a singular pose next to a given one; None if the refinement does not reach it.
+        Return a posture (n,) that reaches a singular pose, refined from posture ``q``; None if the refinement fails.
 
         :param pose: (4, 4) pose of the tip in the base.
         :param q: (n,) posture within the limits.
@@ -117,9 +127,10 @@ class DifficultPoses:
 
     def refine(self, pose: FloatArray, request: BranchRequest, found: Branches) -> Branches:
         """
-        Return ``found`` if a branch is within the limits, otherwise the branches of further searches.
+        Return ``found`` if it has a branch within the limits or a proof, otherwise the branches of slower searches.
 
-        Finer samples of the held joint are tried first, then a posture search.
+        More values of the held joint are tried first (50, 256, 1024; only 50 if no value reached the pose). A posture
+        search, which moves all joints, comes last.
         """
         for samples in FINER_SAMPLES:
             # A pose that no sample reaches at all is most likely out of reach: one more try is enough.
@@ -138,11 +149,12 @@ class DifficultPoses:
         self, pose: FloatArray, request: BranchRequest, found: Branches
     ) -> Branches:
         """
-        Return the branches at one value of the held joint; a posture search finds this value.
+        Find one posture by a search that moves all joints, and return all branches at its value of the held joint.
 
-        The posture of the search is one of the returned branches. If it fails, return ``found`` with its starts added.
+        The posture itself is one of the branches. If the search fails, return ``found`` with the number of starts
+        added, and with ``is_too_far`` if the pose is proved to be out of reach.
 
-        :param found: result of the samples, without a branch within the limits.
+        :param found: result of sampling the held joint, without a branch within the limits.
         """
         plan, limits = self._requests.plan_for(request.held), self._requests.limits(request)
         tolerance, aim = self._requests.accepted(request.tolerance), tip_pose(pose, request)
@@ -177,9 +189,9 @@ class DifficultPoses:
         self, pose: FloatArray, request: BranchRequest, is_searched: bool
     ) -> FloatArray:
         """
-        Return postures (k, n) that reach a pose whatever the limits; may be empty.
+        Return postures (k, n) that reach a pose when limits are ignored; k is 0 if none is found.
 
-        :param is_searched: whether a posture search may find one where no sample of the held joint meets the pose.
+        :param is_searched: True also runs a posture search if no sampled value of the held joint reaches the pose.
         """
         free = request._replace(mode=KEEP_ALL, max_solutions=self._capacity)
         everywhere = self._branches(pose, free)
@@ -204,18 +216,20 @@ class DifficultPoses:
         tolerance: float,
     ) -> tuple[Searched, int]:
         """
-        Return a failed posture search with the posture of a last try as ``q``, None if it fails, and the new descents.
+        Try once more, after a failed posture search, to find a posture on or next to the limits.
 
-        Few descents reach a solution with nearly all joints on limits, and at a singular one a descent ends short of
-        it. New descents begin at spread starts and at the postures that miss the limits least, unless none reaches the
-        pose whatever the limits or comes near it: then it is most likely out of reach. The ends of all descents are
-        refined, and postures on edges of the limits. If a descent has come near, or a posture is nearly inside,
-        postures on faces and more starts follow.
+        Return the search result with the new posture as ``q``, or with None, and the number of new descents. Nothing is
+        tried if no posture outside the limits reaches the pose and no descent came near: then the pose is most likely
+        out of reach.
+
+        New descents start at spread postures and at the postures of ``outside`` that miss the limits least. Their ends,
+        and postures with all joints but one on a limit, are refined. If that fails but a descent or one of these
+        postures came near, postures with more free joints and more starts follow.
 
         :param aim: (4, 4) pose of the tip in the base.
         :param posture: result of the failed search; its ``close`` postures are refined, too.
-        :param outside: (k, n) postures that reach the pose whatever the limits.
-        :param is_reached: whether there is such a posture, maybe not in ``outside``.
+        :param outside: (k, n) postures that reach the pose, limits ignored.
+        :param is_reached: True if such a posture exists, even if ``outside`` is empty.
         :param tolerance: largest Frobenius norm of FK - T of an accepted posture.
         """
         singular, limits = self._singular_poses(), self._requests.limits(request)
@@ -241,7 +255,7 @@ class DifficultPoses:
 
     def warm_up_search(self, pose: FloatArray) -> None:
         """
-        Set up the search that runs if no sample of the held joint meets a pose. Without a held joint, do nothing.
+        Run the posture search once, so that its first real use is fast; do nothing for a chain without a held joint.
 
         :param pose: (4, 4) any pose of the tip.
         """

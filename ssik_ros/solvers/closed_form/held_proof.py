@@ -1,7 +1,7 @@
 """
-Prepare arrays for the proofs that a pose of seven joints has no posture at any value of the held joint.
+Prove that a pose of an arm with seven joints has no posture, whatever the value of the held joint.
 
-Formulas: see :mod:`ssik_ros.kernels.closed_form.counting.held_ranges`.
+This module packs the constants of an arm. The proofs are in :mod:`ssik_ros.kernels.closed_form.counting.held_ranges`.
 """
 
 import dataclasses
@@ -39,7 +39,7 @@ LEAST_DIVISOR = 1e-300
 
 
 class Decisions(NamedTuple):
-    """Outcome for each of ``m`` poses."""
+    """Outcome for each of ``m`` poses: reached, proved to have no posture, undecided, or not a rigid transform."""
 
     status: IntArray
     """(m,) code of :mod:`held_decision`: REACHED, PROVED, UNDECIDED or NOT_RIGID."""
@@ -50,7 +50,11 @@ class Decisions(NamedTuple):
 
 
 class HeldDecision:
-    """Decides whether poses of an arm with seven joints have a posture; several threads may call it at once."""
+    """
+    Decides for poses of an arm with seven joints whether a posture within the limits exists.
+
+    Several threads may call one instance at once.
+    """
 
     def __init__(self, arm: AnalyticArm, known: hr.HeldArm, most: int = MOST_CELLS) -> None:
         """
@@ -58,7 +62,7 @@ class HeldDecision:
 
         :param arm: closed form of seven joints.
         :param known: constants of the chain from :func:`held_arm`.
-        :param most: most cells to examine for one pose.
+        :param most: most cells to examine for one pose; a cell is an interval of the held joint's range.
         """
         self._known, self._prepared = known, arm.requests.prepare(PLAIN)
         is_reversed = bool(known.numbers[hr.SIGN] > 0.0)
@@ -78,7 +82,7 @@ class HeldDecision:
     @classmethod
     def of(cls, arm: AnalyticArm) -> 'HeldDecision | None':
         """
-        Return the decision for an arm, or None if the proof does not apply to the arm.
+        Return an instance for an arm; None if the arm's axes do not allow the proof, see :func:`held_arm`.
 
         :param arm: closed form of any arm.
         """
@@ -89,7 +93,9 @@ class HeldDecision:
 
     def decide(self, poses: FloatArray) -> Decisions:
         """
-        Return the outcome for each pose.
+        Return for each pose a status code (REACHED, PROVED, UNDECIDED or NOT_RIGID), and counts of branches and cells.
+
+        PROVED means that no posture within the limits exists.
 
         :param poses: (m, 4, 4) poses of the tip in the base, contiguous.
         """
@@ -116,7 +122,11 @@ class HeldDecision:
 
 
 class AbsenceCauses:
-    """Gives the cause if poses have no posture within the limits; several threads may call it at once."""
+    """
+    Gives for many poses the cause why a search found no posture within the limits.
+
+    Several threads may call one instance at once.
+    """
 
     def __init__(self, arm: AnalyticArm) -> None:
         """
@@ -136,7 +146,9 @@ class AbsenceCauses:
 
     def explain(self, poses: FloatArray, counts: IntArray) -> NDArray[np.uint8]:
         """
-        Return the :class:`Cause` of each pose (m,). NONE, LIMITS and UNREACHABLE are proved; otherwise NOT_FOUND.
+        Return the :class:`Cause` (m,) why each pose has no branch within the limits; NONE for a pose with branches.
+
+        LIMITS and UNREACHABLE are proved; all other poses without branches get NOT_FOUND.
 
         :param poses: (m, 4, 4) poses of the tip in the base, contiguous.
         :param counts: (m, COUNTERS) counters of the search for branches within limits.
@@ -162,11 +174,12 @@ class AbsenceCauses:
 
 def held_arm(chain: SerialChain) -> hr.HeldArm | None:
     """
-    Return the constants of the proof for a chain; None if the chain is too far from the class.
+    Return the constants of the proof for a chain; None if the proof does not apply.
 
-    In this class, with the first or last joint held, the first two free axes meet, and so do the last three.
+    The proof holds the first or the last of seven revolute joints. Seen from the held joint, the next two axes must
+    meet, or nearly meet, and so must the last three axes at the other end.
 
-    :param chain: the chain; None is returned unless it has seven revolute joints.
+    :param chain: any chain.
     """
     if len(chain.axes) != 7 or (chain.kinds == JointKind.PRISMATIC).any():
         return None
@@ -178,7 +191,9 @@ def held_arm(chain: SerialChain) -> hr.HeldArm | None:
 
 def _held_at(chain: SerialChain, geometry: AxisGeometry, is_reversed: bool) -> hr.HeldArm | None:
     """
-    Return the constants of the proof with one joint held; None if the chain is too far from the class.
+    Return the constants of the proof with the first or the last joint held; None if the proof does not apply.
+
+    The proof does not apply if the axes miss their common points by too much, or if a divisor of its formulas vanishes.
 
     :param geometry: the axes of the chain.
     :param is_reversed: True holds the last joint and reverses the chain, False holds the first joint.
@@ -233,7 +248,9 @@ def _vectors(
     h: FloatArray, a: FloatArray, w: FloatArray, base: FloatArray, elbow: FloatArray
 ) -> FloatArray:
     """
-    Return the table of vectors (VECTORS, 3), with zeros in the rows of the held joint.
+    Return the vectors that the proof needs as a table (VECTORS, 3), one row for each name in ``held_ranges``.
+
+    The two rows of the held joint are zero; the caller fills them in.
 
     :param h: (6, 3) unit directions of the free axes.
     :param a, w: points where the first two axes meet, and the last three, in sizes of the chain.
@@ -253,7 +270,10 @@ def _vectors(
 
 def _numbers(h: FloatArray, base: FloatArray, elbow: FloatArray) -> FloatArray:
     """
-    Return the table of numbers (NUMBERS,), with zeros for size, drift and the numbers of the held joint.
+    Return the scalars that the proof needs (NUMBERS,): sines, cosines, phases and levers of the free axes.
+
+    A lever is the distance of a point from an axis. The size, the drift and the entries of the held joint are zero; the
+    caller fills them in.
 
     :param h, base, elbow: as for :func:`_vectors`.
     """
@@ -278,7 +298,13 @@ def _across(h: FloatArray, v: FloatArray) -> float:
 
 
 def _ranges(lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """Return middles, then half widths of limits (12,); the half width is infinite if the range covers a full turn."""
+    """
+    Return the middles, then the half widths of six joint ranges (12,) [rad].
+
+    A joint whose range covers a full turn has the middle 0 and an infinite half width.
+
+    :param lower, upper: (6,) limits of the free joints.
+    """
     half = 0.5 * (upper - lower)
     is_free = ~(half < np.pi)
     middle = 0.5 * (np.where(is_free, 0.0, lower) + np.where(is_free, 0.0, upper))

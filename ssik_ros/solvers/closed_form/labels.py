@@ -49,7 +49,7 @@ NO_LABEL = BranchLabel(0, 0, 0)
 
 
 class Lines(NamedTuple):
-    """Axes of the free joints, at most six, at ``k`` postures."""
+    """The axes of the ``m`` free joints of a chain as lines, at each of ``k`` postures; ``m`` is at most six."""
 
     directions: FloatArray
     """(k, m, 3) unit directions."""
@@ -60,7 +60,7 @@ class Lines(NamedTuple):
 
     def triple(self, a: int, b: int, c: int) -> FloatArray:
         """
-        Return the triple product of three directions (k,).
+        Return the triple product a . (b x c) of the directions of three axes at each posture (k,).
 
         :param a, b, c: indices of axes.
         """
@@ -69,33 +69,35 @@ class Lines(NamedTuple):
 
     def lever(self, axis: int, point: FloatArray) -> FloatArray:
         """
-        Return the velocity of a point per unit rotation about an axis (k, 3).
+        Return the velocity of a point when a joint rotates by 1 rad/s about its axis, at each posture (k, 3).
 
         :param axis: index of the axis.
-        :param point: (k, 3) position of the point.
+        :param point: (k, 3) position of the point [m].
         """
         return np.cross(self.directions[:, axis], point - self.points[:, axis])
 
     def velocity(self, joint: int, point: FloatArray) -> FloatArray:
         """
-        Return the velocity of a point per unit velocity of a joint (k, 3).
+        Return the velocity of a point when a joint moves by 1 rad/s, or 1 m/s if prismatic, at each posture (k, 3).
 
         :param joint: index of the joint.
-        :param point: (k, 3) position of the point.
+        :param point: (k, 3) position of the point [m].
         """
         return self.directions[:, joint] if joint in self.slides else self.lever(joint, point)
 
     def are_always(self, values: FloatArray) -> bool:
         """
-        Return whether a sine or cosine vanishes at all postures.
+        Return whether a sine or cosine between two axes is zero, up to rounding, at all postures.
 
-        :param values: (k,) sine or cosine between neighbouring axes.
+        :param values: (k,) the sine or cosine at each posture.
         """
         return bool((np.abs(values) < ALWAYS).all())
 
     def meeting(self, axes: Sequence[int]) -> FloatArray:
         """
-        Return the point nearest to several axes (k, 3).
+        Return the point with the least sum of squared distances to several axes, at each posture (k, 3) [m].
+
+        If the axes are parallel, return any point with this least sum.
 
         :param axes: indices of axes.
         """
@@ -113,7 +115,7 @@ Factors = tuple[FloatArray, FloatArray, FloatArray]
 
 def dot(a: FloatArray, b: FloatArray) -> FloatArray:
     """
-    Return the scalar products of rows (k,).
+    Return the scalar product of each row of ``a`` with the same row of ``b`` (k,).
 
     :param a, b: (k, 3).
     """
@@ -178,13 +180,12 @@ def _wrist_alone(lines: Lines) -> Factors:
 
 def _sliding_shoulder(lines: Lines) -> Factors:
     """
-    Return (shoulder, elbow, wrist) factors of the determinant for a prismatic joint among the first three.
+    Return (shoulder, elbow, wrist) factors of the determinant if one or two of the first three joints are prismatic.
 
-    The axes of the later joints meet in one point c.
-
-    The factor is the determinant of c's velocities. It is the elbow's sign if two revolute joints are parallel,
-    otherwise the shoulder's. If a prismatic joint at one end is perpendicular to the axis next to it, the determinant
-    is a product.
+    The later axes meet in one point c. The factor of the first three joints is the triple product of the velocities
+    that they give c. It is returned as the elbow's factor if two revolute joints are parallel, otherwise as the
+    shoulder's. If the prismatic joint is first or third, and perpendicular to the second axis, this factor splits into
+    both.
     """
     none, wrist = np.zeros(len(lines.directions)), range(3, lines.directions.shape[1])
     if not wrist:
@@ -207,7 +208,11 @@ def _sliding_shoulder(lines: Lines) -> Factors:
 
 
 def _orientation_first(lines: Lines) -> Factors:
-    """Return (shoulder, elbow, wrist) factors of the determinant if three revolute joints make the orientation."""
+    """
+    Return (shoulder, elbow, wrist) factors of the determinant if the target orientation determines the revolute joints.
+
+    The wrist's factor is the triple product of three revolute axes, zero for fewer; the other two factors are zero.
+    """
     none = np.zeros(len(lines.directions))
     revolute = [i for i in range(lines.directions.shape[1]) if i not in lines.slides]
     return none, none, lines.triple(*revolute) if len(revolute) == 3 else none
@@ -233,7 +238,7 @@ FACTORS: dict[str, Callable[[Lines], Factors]] = {
 
 def label_branch(plan: AnalyticPlan, q: FloatArray) -> BranchLabel:
     """
-    Return the label of the branch of a posture.
+    Return the signs (shoulder, elbow, wrist) that name the branch of a posture; zeros if the class has no signs.
 
     :param plan: plan of the chain; the label ignores the value of a held joint.
     :param q: (n,) joint values [rad or m].
@@ -243,7 +248,7 @@ def label_branch(plan: AnalyticPlan, q: FloatArray) -> BranchLabel:
 
 def label_branches(plan: AnalyticPlan, q: FloatArray) -> list[BranchLabel]:
     """
-    Return the label of the branch of each posture.
+    Return for each posture the signs (shoulder, elbow, wrist) that name its branch; zeros if the class has no signs.
 
     :param plan: plan of the chain; the label ignores the value of a held joint.
     :param q: (k, n) joint values [rad or m].
@@ -272,7 +277,11 @@ def name_branches(plan: AnalyticPlan, q: FloatArray) -> tuple[str, ...]:
 
 
 def _places(plan: AnalyticPlan, q: FloatArray) -> list[str]:
-    """Return a text with the value of the held joint for each row; empty texts if no joint is held."""
+    """
+    Return a text such as `` at joint7 0.5000`` with the value of the held joint for each row.
+
+    The texts are empty if no joint is held.
+    """
     if plan.held < 0:
         return [''] * len(q)
     joint = plan.chain.joint_names[plan.held]
@@ -280,7 +289,11 @@ def _places(plan: AnalyticPlan, q: FloatArray) -> list[str]:
 
 
 def _free_lines(plan: AnalyticPlan, q: FloatArray) -> Lines:
-    """Return the axes of the free joints at postures (k, n), reversed if the class fits the reversed chain."""
+    """
+    Return the axes of all joints but the held one, at postures (k, n).
+
+    If the class fits the reversed chain, the axes are in reverse order with opposite directions.
+    """
     turns, directions, points, _ = plan.chain.moved(q)
     slides = ~turns
     if plan.held >= 0:

@@ -8,5 +8,5 @@ PARAMETERS_FILE = 'ssik_ros.solvers.closed_form:analytic_parameters.yaml'
 
 
 def __getattr__(name: str) -> Any:
-    """Return ``AnalyticOptions``."""
+    """Return the class ``AnalyticOptions``, generated from the YAML file at the first access; else raise AttributeError."""
     return find_options(__name__, {'AnalyticOptions': PARAMETERS_FILE}, name)

@@ -42,14 +42,17 @@ def place(
     mode: int,
 ) -> FloatArray | None:
     """
-    Return a posture at a winding within limits, as a row (n + 3,) with its errors; None if no winding is inside.
+    Move joints by whole turns into the limits, and return joint values and errors (n + 3,); None if that fails.
+
+    The errors are position [m], rotation [rad] and Frobenius norm of FK - T. They are not checked against a tolerance.
 
     :param plan: plan of the chain.
     :param q: (n,) joint values [rad or m].
     :param pose: (4, 4) target pose of the tip in the base.
-    :param seed: (n,) the nearest windings are preferred; None prefers the windings of q.
+    :param seed: (n,) each joint takes the winding nearest to the seed; None takes the winding nearest to ``q``.
     :param limits: lower and upper limits, (n,) each; may be infinite.
-    :param mode: as for :func:`ssik_ros.kernels.closed_form.certification.ranking.place`.
+    :param mode: from :mod:`ranking`: WITHIN_LIMITS; WRAP_ONLY, which never fails; or KEEP_ALL, which ignores limits and
+        wraps angles to (-pi, pi].
     """
     q, slides = q.copy(), int(plan.ints[search.SLIDES])
     wishes = q.copy() if seed is None else seed

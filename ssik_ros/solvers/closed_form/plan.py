@@ -63,7 +63,7 @@ TEST_POSTURE_DISTANCE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class AnalyticPlan:
-    """Plan of a chain: class, held joint and packed constants."""
+    """The closed form chosen for a chain: the name of its class, the held joint, and the constants for the kernel."""
 
     chain: SerialChain
     name: str
@@ -86,12 +86,16 @@ class AnalyticPlan:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether a search finds all branches: no joint is held and the axes fit the class exactly."""
+        """
+        Return whether the closed form finds all branches of any pose.
+
+        This is so if no joint is held and the axes fit the class exactly.
+        """
         return self.held < 0 and self.drift == 0.0
 
     @property
     def options(self) -> FloatArray:
-        """Return the kernel options of a search for all branches, regardless of limits."""
+        """Return the options array (OPTIONS,) of the kernel for a search of all branches, limits ignored."""
         options = np.zeros(search.OPTIONS)
         options[search.MAX_SOLUTIONS] = LARGEST_CAPACITY
         options[search.ERROR_OPTION] = CERTIFIED_ERROR
@@ -113,7 +117,7 @@ def make_plan(
     meeting: float = EXACT_MEETING,
 ) -> AnalyticPlan:
     """
-    Return the plan of a chain.
+    Return the plan of a chain: the first proposed closed form that finds its test postures again.
 
     The tolerances below choose the class only. Branches are always certified on the chain itself.
 
@@ -152,7 +156,9 @@ def _possible_plans(
     chain: SerialChain, held: int | None, parallel: float, meeting: float
 ) -> Iterator[AnalyticPlan]:
     """
-    Yield the plans that the rules propose, best first: exact plans, then nearby chains, then eliminations.
+    Yield the plans that the rules propose, best first.
+
+    Plans whose class the axes fit exactly come first, then classes that they fit nearly, then eliminations.
 
     :param held: index of the joint of seven to hold; None tries all joints.
     :param parallel, meeting: as for :func:`make_plan`.
@@ -178,7 +184,11 @@ def _possible_plans(
 
 
 def _general_plans(chain: SerialChain, held_joints: Iterable[int]) -> Iterator[AnalyticPlan]:
-    """Yield the plans by elimination, one for each of ``held_joints`` that it supports; joint -1 holds none."""
+    """
+    Yield the plans that solve by elimination, one for each joint of ``held_joints`` for which elimination works.
+
+    :param held_joints: indices of joints to hold; -1 holds none.
+    """
     for held in held_joints:
         start, constants, digits = _prepare_elimination(chain, held)
         if start < 0:
@@ -205,7 +215,8 @@ def _held_plans(
     Yield the plans of seven joints with one of ``held_joints`` held, best first.
 
     :param geometry: the axes of the chain, with the tolerances for parallel and for meeting axes.
-    :param is_exact: False if the candidates come from the nearest chain of the class.
+    :param held_joints: indices of the joints that may be held.
+    :param is_exact: False if the candidates come from a chain with slightly moved axes that fits the class exactly.
     """
     proposals = [
         (RULES.index(match.rule), PREFERRED.index(held), held, match)
@@ -225,9 +236,10 @@ def _why_elimination(n: int) -> str:
 
 def _prepare_elimination(chain: SerialChain, held: int) -> tuple[int, FloatArray, float]:
     """
-    Return (cut, constants, correct digits) of an elimination with joint ``held`` held, -1 for none.
+    Return (cut, constants, correct digits) of the elimination for a chain with joint ``held`` held, -1 for none.
 
-    The cut is a number for the place at which the loop is cut; it is -1, with empty constants, if no cut works.
+    The elimination cuts the closed kinematic loop at one joint; ``cut`` is the number of this place. It is -1, with
+    empty constants, if no place works.
     """
     geometry = _with_added_joints(AxisGeometry.of_chain(chain))
     if held >= 0:
@@ -240,7 +252,7 @@ def _prepare_elimination(chain: SerialChain, held: int) -> tuple[int, FloatArray
 
 
 def _with_added_joints(geometry: AxisGeometry) -> AxisGeometry:
-    """Return the axes of the chain, filled up to six with random axes; the random axes are the same at each call."""
+    """Return the axes of a chain of fewer than six joints, filled up to six with random axes, the same at each call."""
     missing = 6 - len(geometry.axes)
     if missing <= 0:
         return geometry
@@ -254,7 +266,7 @@ def _with_added_joints(geometry: AxisGeometry) -> AxisGeometry:
 
 
 def _persistent_matches(geometry: AxisGeometry, held: int) -> list[Match]:
-    """Return the rules that hold for the other axes at all of HELD_PROBES of the held joint, best first."""
+    """Return the rules that the six free axes fit at each of four test values of the held joint, best first."""
     found = matches(geometry.without(held))
     for value in HELD_PROBES[1:]:
         if not found:
@@ -266,7 +278,7 @@ def _persistent_matches(geometry: AxisGeometry, held: int) -> list[Match]:
 
 
 def _moved_behind(geometry: AxisGeometry, held: int, value: float) -> AxisGeometry:
-    """Return a copy of the axes after joint ``held`` has moved by a value [rad or m]; only later axes change."""
+    """Return a copy of the axes after joint ``held`` has moved by ``value`` [rad or m]; only later axes change."""
     axes, points = geometry.axes.copy(), geometry.points.copy()
     if held in geometry.slides:
         points[held + 1 :] += value * axes[held]
@@ -279,7 +291,12 @@ def _moved_behind(geometry: AxisGeometry, held: int, value: float) -> AxisGeomet
 
 
 def _sides(match: Match, held: int) -> tuple[bool, bool] | None:
-    """Return for each special point whether the held joint moves it; None if its axes are on both sides of it."""
+    """
+    Return for each of the two special points of a class whether the held joint moves it.
+
+    A special point is a point where axes meet. Return None if the held joint is between the axes of one point: then it
+    moves some of them and not the others.
+    """
     sides = []
     for joints in match.special.joints:
         behind = {0 <= held < joint for joint in _original(match, held, joints)}
@@ -293,12 +310,13 @@ def _pack(
     chain: SerialChain, match: Match, held: int, geometry: AxisGeometry, *, is_exact: bool
 ) -> AnalyticPlan:
     """
-    Return the plan of one match of a rule.
+    Return the plan for a chain that fits a rule.
 
+    :param match: the rule that fits.
     :param held: index of the held joint, -1 for none.
-    :param geometry: the axes of the chain, with the tolerances of the match.
-    :param is_exact: True if the candidates may come from the chain itself. A drift that is too large for Newton steps
-        overrules it. A plan that is not exact also gets the constants of the elimination.
+    :param geometry: the axes of the chain, with the tolerances at which the rule fits.
+    :param is_exact: True uses the real axes for the candidates. False uses nearby axes that fit the class exactly, and
+        adds the constants of an elimination. True acts like False if the axes fit too badly for Newton steps.
     """
     is_near_allowed = max(geometry.near, geometry.parallel) > EXACT_MEETING
     # Rules name axes of six revolute joints.
@@ -336,10 +354,10 @@ def _pack_reals(
     chain: SerialChain, special: FloatArray, own: SerialChain | AxisGeometry, constants: FloatArray
 ) -> FloatArray:
     """
-    Return the real numbers of a plan.
+    Return the real numbers of a plan: chain, limits, special points, reach hull, then constants of an elimination.
 
-    :param special: (6,) special points of the class; NaN for a missing point.
-    :param own: chain whose axes give the candidates.
+    :param special: (6,) the two points where axes of the class meet; NaN for a missing point.
+    :param own: chain or axes that the closed form solves for its candidates; may differ slightly from ``chain``.
     :param constants: constants of the elimination; may be empty.
     """
     home = chain.packed.home
@@ -349,11 +367,13 @@ def _pack_reals(
 
 def _pack_ints(chain: SerialChain, held: int, kind: int, case: int, cut: int) -> NDArray[np.int64]:
     """
-    Return the integers of a plan; the caller adds the marks of reversed, inexact and moved special points.
+    Return the integers of a plan: sizes, class, held joint, cut and free joints.
+
+    The caller sets the marks for a reversed chain, an inexact class and moved special points, which are zero here.
 
     :param held: index of the held joint, -1 for none.
     :param kind, case: class of the chain, and its variant.
-    :param cut: number for the place at which the elimination cuts the loop; -1 without elimination.
+    :param cut: number of the place at which an elimination cuts the loop; -1 without elimination.
     """
     n = len(chain.joint_names)
     ints = np.zeros(search.PLAN_INTS, dtype=np.int64)
@@ -367,10 +387,12 @@ def _pack_ints(chain: SerialChain, held: int, kind: int, case: int, cut: int) ->
 
 def _nearest_chain(geometry: AxisGeometry, match: Match, held: int) -> AxisGeometry:
     """
-    Return the axes of the whole chain, changed to fit the class exactly: moved into the common point, turned parallel.
+    Return the axes of the chain, changed slightly so that they fit the class of ``match`` exactly.
+
+    Axes that should meet are moved to their common point; axes that should be parallel get their mean direction.
 
     :param match: the class, and its special points.
-    :param held: index of the held joint, -1 for none; its axis stays.
+    :param held: index of the held joint, -1 for none; its axis is not changed.
     """
     axes, points = geometry.axes.copy(), geometry.points.copy()
     for joints, point in zip(
@@ -387,13 +409,21 @@ def _nearest_chain(geometry: AxisGeometry, match: Match, held: int) -> AxisGeome
 
 
 def _original(match: Match, held: int, joints: tuple[int, ...]) -> list[int]:
-    """Return the indices in the chain of ``joints``, which a rule numbers without the held joint, maybe in reverse."""
+    """
+    Return the indices in the chain of joints that a rule numbers from 0 to 5.
+
+    The rule leaves out the held joint, and counts from the tip if it fits the reversed chain.
+    """
     free = [5 - joint if match.is_reversed else joint for joint in joints]
     return [joint + (0 <= held <= joint) for joint in free]
 
 
 def _drift(geometry: AxisGeometry, nearby: AxisGeometry) -> float:
-    """Return the largest shift of an axis between two chains, plus the largest sine of a tilt times the size [m]."""
+    """
+    Return how far the axes of ``geometry`` are from the axes of ``nearby`` [m].
+
+    The drift is the largest shift of an axis, plus the largest sine of an angle between axes times the chain's size.
+    """
     gaps = np.cross(geometry.axes, nearby.points - geometry.points)
     tilts = np.cross(geometry.axes, nearby.axes)
     size = geometry.size
@@ -402,9 +432,9 @@ def _drift(geometry: AxisGeometry, nearby: AxisGeometry) -> float:
 
 def _finds_postures(plan: AnalyticPlan) -> bool:
     """
-    Return whether a plan finds PROBES random postures among the branches of their poses.
+    Return whether a plan finds 12 random test postures again among the branches of their poses.
 
-    A plan from a nearby chain may miss some of them: APPROXIMATE_PROBES suffice.
+    A plan whose candidates come from slightly moved axes passes with 10 of 12.
     """
     random = np.array([PROBE_SEED], dtype=np.uint64)
     arrays = BranchArrays(plan.size, search.BRANCHES_OF_SIX)

@@ -53,7 +53,7 @@ ROTATION = math.sqrt(2.0)
 
 
 class Searched(NamedTuple):
-    """Outcome of a posture search."""
+    """Outcome of a posture search: the posture or None, the number of starts, and the reason of a failure."""
 
     q: FloatArray | None
     """(n,) a posture that reaches the pose, or None."""
@@ -83,7 +83,7 @@ class KeptLimits(NamedTuple):
         return limits if self.are_kept else unlimited(len(self.lower))
 
     def touched(self, q: FloatArray) -> NDArray[np.bool_]:
-        """Return which joints (n,) of a posture are on a limit or outside of it; none if limits are not kept."""
+        """Return a mask (n,) of the joints of a posture that are on or outside a limit; all False if limits are not kept."""
         return self.are_kept & ((q <= self.lower) | (q >= self.upper))
 
     def clip(self, q: FloatArray) -> FloatArray:
@@ -99,10 +99,10 @@ class _Nearest(NamedTuple):
 
 
 class PostureSearch:
-    """Posture search of one chain; several threads may call it at once."""
+    """The search of this module for one chain; several threads may call it at once."""
 
     def __init__(self, chain: SerialChain) -> None:
-        """Pack the chain; an arm of unusual size is scaled to a length of one metre."""
+        """Prepare the search; a chain with an unusual size is scaled to a length of one metre."""
         length = chain.length
         self._length = 1.0 if LEAST_USUAL <= length <= MOST_USUAL or length == 0.0 else length
         self._units = np.where(chain.kinds == JointKind.PRISMATIC, self._length, 1.0)
@@ -136,7 +136,7 @@ class PostureSearch:
         self, pose: FloatArray, seed: FloatArray | None, limits: KeptLimits, tolerance: float
     ) -> Searched:
         """
-        Return a posture that reaches a pose.
+        Search for one posture that reaches a pose, and return the outcome; on failure its ``q`` equals None.
 
         :param pose: (4, 4) pose of the tip in the base.
         :param seed: (n,) the first start; None lets the search choose.
@@ -161,15 +161,15 @@ class PostureSearch:
         starts: Sequence[int],
     ) -> tuple[list[FloatArray], int]:
         """
-        Return the postures (n,) at which descents end, and the number of descents.
+        Return the postures (n,) near a pose at which descents end, and the number of descents.
 
-        Descents begin at the seeds and at spread starts. They converge slowly at singular poses, so the postures may
-        miss the pose by up to EDGE_ERROR.
+        A posture may miss the pose by up to EDGE_ERROR (3e-5), because descents converge slowly at singular poses.
 
         :param pose: (4, 4) pose of the tip in the base.
         :param seeds: (n,) each; one descent begins at each.
         :param limits, tolerance: as for :meth:`find`.
-        :param starts: numbers of spread starts, may be empty; a later number is tried only if no posture was found before.
+        :param starts: numbers of further starts, spread over the limits. A later number is used only if no posture was
+            found.
         """
         arrays, units = self._take_arrays(), self._units
         try:
@@ -200,7 +200,12 @@ class PostureSearch:
         limits: KeptLimits,
         tolerance: float,
     ) -> '_Run':
-        """Return a run with pose, limits and tolerance in the unit of length of this search."""
+        """
+        Return a search of one pose, with pose, limits and tolerance scaled to the unit of length of this object.
+
+        :param arrays: arrays of the first descents, then of the patient descents.
+        :param pose, limits, tolerance: as for :meth:`find`, in metres.
+        """
         if self._length != 1.0:
             pose = pose.copy()
             pose[:3, 3] /= self._length
@@ -213,7 +218,7 @@ class PostureSearch:
 
     def is_too_far(self, pose: FloatArray, code: int) -> bool:
         """
-        Return whether a pose is proved to be out of reach without use of the limits of prismatic joints.
+        Return whether a pose is proved to be out of reach by a proof that holds without limits of prismatic joints.
 
         :param pose: (4, 4) pose of the tip in the base.
         :param code: code that the search kernel returned for the pose.
@@ -225,14 +230,14 @@ class PostureSearch:
         )
 
     def _take_arrays(self) -> tuple[SearchArrays, SearchArrays]:
-        """Return arrays that no other thread uses."""
+        """Return a pair of search arrays from the pool, or a new pair; the caller puts the pair back."""
         try:
             return self._pool.pop()
         except IndexError:
             return SearchArrays(self._problem), SearchArrays(self._problem)
 
     def options_of(self, options: FloatArray, limits: KeptLimits) -> FloatArray:
-        """Return a copy of the kernel's options with the limits written into it."""
+        """Return a copy of the kernel's options with the limits, and the ranges of starts, written into it."""
         options, n = options.copy(), len(self._middle)
         lower, upper, sample_lower, sample_upper = _limit_rows(options, n)
         lower[:], upper[:] = limits.lower, limits.upper
@@ -246,7 +251,7 @@ class PostureSearch:
 
 
 class _Run:
-    """One search for one pose; lengths are in the unit of the :class:`PostureSearch` that owns it."""
+    """The search of :class:`PostureSearch` for one pose; lengths are in the unit that the owner uses."""
 
     def __init__(
         self,
@@ -280,7 +285,11 @@ class _Run:
         """Number of descents that :meth:`postures` has begun."""
 
     def find(self, seed: FloatArray | None) -> Searched:
-        """Return the outcome for the pose, with None as ``q`` on failure; a given seed (n,) is the first start."""
+        """
+        Search for a posture that reaches the pose, and return the outcome; on failure its ``q`` equals None.
+
+        :param seed: (n,) the first start; None lets the kernel choose it.
+        """
         owner, near = self._owner, self._near
         options = owner._unseeded if seed is None else owner._seeded
         options = owner.options_of(options, self._limits)
@@ -309,7 +318,9 @@ class _Run:
 
     def postures(self, seed: FloatArray | None, most: int) -> list[FloatArray]:
         """
-        Return the postures at which descents end with an error of at most EDGE_ERROR. Slides are measured in lengths of the arm.
+        Return the postures (n,) near the pose at which descents end, with errors of at most EDGE_ERROR (3e-5).
+
+        Values of prismatic joints are in the unit of length of the owner.
 
         :param seed: (n,) start of the first descent; None uses spread starts only.
         :param most: number of starts.
@@ -341,10 +352,10 @@ class _Run:
         self, options: FloatArray, phase: int, arrays: SearchArrays, out: FloatArray
     ) -> int:
         """
-        Run the search kernel and return its code.
+        Run the search kernel, and return its code, such as ``state.FOUND`` or ``state.CANDIDATE``.
 
         :param phase: ``state.FRESH`` starts a search, ``state.REFUSED`` continues it after a refused candidate.
-        :param out: (2, n + 4) out: an accepted posture in the first row, a candidate in the last.
+        :param out: (2, n + 4) gets an accepted posture in the first row, or a candidate in the last row.
         """
         code: int = restart_search.search(
             self._ints,
@@ -360,7 +371,7 @@ class _Run:
         return code
 
     def _approach(self, q: FloatArray) -> _Nearest:
-        """Return the end of a patient descent from a posture (n,); add its steps to the budget of MOST_STEPS."""
+        """Return the end of a patient descent that begins at posture ``q`` (n,); count its steps in ``_steps``."""
         exact = self._exact
         exact.reference[:] = q
         code = self._kernel(self._options, state.FRESH, exact, self._out)
@@ -372,7 +383,12 @@ class _Run:
         return _Nearest(error, q)
 
     def _ends_at_edge(self, q: FloatArray) -> Iterator[_Nearest]:
-        """Yield the ends of descents from the edge of reach near a posture (n,), first with all joints moving."""
+        """
+        Yield the ends of descents that begin at the edge of reach, next to a posture (n,) that is near the pose.
+
+        For the first descent all joints move to the edge. If some joints are on limits, only the other joints move for
+        a second.
+        """
         is_free, every = ~self._limits.touched(q), np.ones(self._n, dtype=np.bool_)
         is_partly = is_free.any() and not is_free.all()
         for moving in (every, is_free) if is_partly else (every,):
@@ -386,7 +402,7 @@ def _limit_rows(options: FloatArray, n: int) -> FloatArray:
 
 
 def _choose_different(places: list[_Nearest]) -> list[_Nearest]:
-    """Return at most FOLLOWED places, smallest error first; places close to a better one are left out."""
+    """Return at most FOLLOWED (8) of the places, smallest error first; leave out a place close to a better place."""
     chosen: list[_Nearest] = []
     for place in sorted(places, key=lambda place: place.error):
         if all(np.abs(place.q - other.q).max() > START_SEPARATION for other in chosen):

@@ -40,7 +40,11 @@ MOST_OPTIONS = 64
 
 
 class RequestArrays:
-    """The plans of one chain, and requests as arrays for them. Several threads may call it at once."""
+    """
+    The plans of one chain, one for each held joint, and the conversion of requests to kernel arrays.
+
+    Several threads may use one instance at once.
+    """
 
     def __init__(
         self, chain: SerialChain, samples: int, parallel: float, meeting: float, held: int | None
@@ -64,7 +68,10 @@ class RequestArrays:
 
     def has_arcs(self, request: BranchRequest) -> bool:
         """
-        Return whether the held joint is sampled on the arcs of its range where a branch is within the limits.
+        Return whether the search tries values of the held joint only on arcs of its range.
+
+        An arc is an interval of values at which a branch is within the limits. The held joint must have no given
+        values, and the request must keep limits. All joints must be revolute, in a class that supports arcs.
 
         :param request: options of the request.
         """
@@ -76,7 +83,9 @@ class RequestArrays:
 
     def is_refinable(self, request: BranchRequest) -> bool:
         """
-        Return whether finer samples or a posture search may find more: the arm has a held joint without given values.
+        Return whether more samples or a posture search could find more branches.
+
+        This is so if the arm has a held joint, and the request does not give its values.
 
         :param request: options of the request.
         """
@@ -96,9 +105,9 @@ class RequestArrays:
 
     def prepare_arcs(self, request: BranchRequest) -> Prepared:
         """
-        Return a request as arrays for a search on arcs; :meth:`has_arcs` must be true for the request.
+        Return the kernel arrays of a search that samples the held joint on arcs of its range.
 
-        :param request: options of the request.
+        :param request: options of the request; :meth:`has_arcs` must be true for it.
         """
         low, high = self.held_range(self.plan_for(request.held).held, request)
         wanted = request.samples or self.samples
@@ -108,7 +117,12 @@ class RequestArrays:
         )
 
     def _prepared(self, request: BranchRequest, samples: FloatArray, values: int) -> Prepared:
-        """Return a request as arrays with ``samples`` of the held joint, and room for branches at ``values`` values."""
+        """
+        Return the kernel arrays of a request.
+
+        :param samples: values of the held joint to try, or the settings of a search on arcs.
+        :param values: number of values of the held joint for whose branches there must be room.
+        """
         plan = self.plan_for(request.held)
         seed = self._no_seed if request.seed is None else request.seed
         reals, options = self._reals(plan, request), self._options_for(plan, request)
@@ -147,7 +161,7 @@ class RequestArrays:
 
     def holds(self, joint: int) -> bool:
         """
-        Return whether the plan for a held joint holds this joint; False for chains that hold none.
+        Return whether the arm can be solved with this joint held; False for an arm that needs no held joint.
 
         :param joint: index of the joint.
         :raises TopologyMismatch: if the other six joints have no closed form.
@@ -155,11 +169,15 @@ class RequestArrays:
         return self.plan_for(joint).held == joint
 
     def _make_plan(self, held: int | None) -> AnalyticPlan:
-        """Return the plan that holds joint ``held``."""
+        """Return a new plan that holds joint ``held``; None lets the planner choose the joint."""
         return make_plan(self.chain, held, parallel=self._parallel, meeting=self._meeting)
 
     def plan_for(self, held: int | None) -> AnalyticPlan:
-        """Return the plan that holds a joint, made at the first call; None means the default plan of the arm."""
+        """
+        Return the plan that holds joint ``held``, made at the first call.
+
+        Return the default plan for None, and for an arm that needs no held joint.
+        """
         if held is None or self.plan.held < 0:
             return self.plan
         if held not in self._plans:
@@ -170,9 +188,10 @@ class RequestArrays:
         self, plan: AnalyticPlan, request: BranchRequest, pose: FloatArray | None
     ) -> FloatArray:
         """
-        Return the values to try for the held joint; without a held joint, one number that is not read.
+        Return the values to try for the held joint [rad or m]; without a held joint, one number that is not read.
 
-        The request names them; otherwise the seed's value comes first, then values spread evenly over the joint's range.
+        The values come from the request. Otherwise they are the seed's value and values spread evenly over the joint's
+        range.
         """
         if plan.held < 0:
             return self._no_samples
@@ -221,7 +240,9 @@ class RequestArrays:
 
     def held_range(self, held: int, request: BranchRequest) -> tuple[float, float]:
         """
-        Return the range of values to try for a held revolute joint [rad]: its limits, or a range of 2 pi.
+        Return (low, high), the values to try for a held revolute joint [rad]: its limits, or a full turn.
+
+        A full turn is used if limits are ignored, infinite, or at least 2 pi apart.
 
         :param held: index of the joint.
         :param request: options of the request.
@@ -237,7 +258,11 @@ class RequestArrays:
         return KeptLimits(lower, upper, request.mode == WITHIN_LIMITS)
 
     def _reals(self, plan: AnalyticPlan, request: BranchRequest) -> FloatArray:
-        """Return the plan's real numbers with limits and tool of a request; a copy unless the request has none."""
+        """
+        Return the plan's real numbers, changed for the limits and the tool of a request.
+
+        Without limits and tool, return the plan's own array, not a copy.
+        """
         if request.lower is None and request.upper is None and request.tool is None:
             return plan.reals
         n, reals = plan.size, plan.reals.copy()
@@ -259,6 +284,10 @@ class RequestArrays:
 
 
 def _put(reals: FloatArray, place: tuple[int, int], n: int, values: FloatArray) -> None:
-    """Write values over the part of a plan's real numbers that ``place`` names, for n joints."""
+    """
+    Copy ``values`` into one part of a plan's real numbers, in place.
+
+    :param place: the part, from :mod:`plan_places`; it gives the first index for ``n`` joints.
+    """
     start = at(place, n)
     reals[start : start + len(values)] = values

@@ -27,7 +27,7 @@ _ROOTS = np.sqrt(np.array([2.0, 3.0, 5.0, 7.0, 11.0, 13.0]))
 
 
 class Rescued(NamedTuple):
-    """Outcome of the rescue."""
+    """Solutions that the rescue found within the limits, with counts of tried candidates and of solutions outside."""
 
     rows: FloatArray
     """(k, n + 3) joint values, then errors, as in :class:`ssik_ros.solvers.closed_form.branch_request.Branches`."""
@@ -45,7 +45,9 @@ def rescue(
     iterations: int,
 ) -> Rescued:
     """
-    Return the solutions that iterations reach from the branches of the first perturbed target that yields one.
+    Return solutions of a target that the closed form misses, found from branches of slightly moved targets.
+
+    Moved targets are tried one after the other until iterations from their branches reach the target itself.
 
     :param arm: closed form of the arm.
     :param target: (4, 4) rigid transform.

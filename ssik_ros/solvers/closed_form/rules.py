@@ -31,7 +31,7 @@ ASIDE: FloatArray = np.array([0.43, -0.37, 0.61])
 
 
 class Special(NamedTuple):
-    """Special points of a class, and the joints whose axes meet there."""
+    """The one or two points in which axes of a class meet, and the axes that meet there."""
 
     points: FloatArray
     """(6,) two points; NaN for a missing point."""
@@ -44,7 +44,12 @@ Predicate = Callable[[AxisGeometry], Special | None]
 
 @dataclass(frozen=True, slots=True)
 class ClassRule:
-    """One class of six joints, or of fewer where some are prismatic."""
+    """
+    One rule: a class of chains with a closed form, and a function that tells whether axes belong to this class.
+
+    ``applies`` returns the special points of the axes, or None if they do not fit. ``kind`` and ``case`` are the
+    kernel's numbers of the class and its variant.
+    """
 
     name: str
     reason: str
@@ -59,7 +64,7 @@ class ClassRule:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A rule that holds for a chain."""
+    """A rule that a chain fits, whether it fits the reversed chain, and the points in which the axes meet."""
 
     rule: ClassRule
     is_reversed: bool
@@ -97,7 +102,13 @@ def _wrist(axes: AxisGeometry) -> FloatArray | None:
 def _wrist_parallel(
     parallel: tuple[int, int], apart: tuple[int, int], axes: AxisGeometry
 ) -> Special | None:
-    """Return the wrist's point if axes ``parallel`` are parallel and axes ``apart`` are not; None otherwise."""
+    """
+    Return a match with the point where axes 4, 5 and 6 meet; None unless the axes of one pair are parallel.
+
+    :param parallel: indices of two axes that must be parallel.
+    :param apart: indices of two axes that must not be parallel.
+    :param axes: six axes.
+    """
     point = _wrist(axes)
     if point is None or not axes.are_parallel(*parallel) or axes.are_parallel(*apart):
         return None
@@ -105,7 +116,12 @@ def _wrist_parallel(
 
 
 def _wrist_meeting(pair: tuple[int, int], axes: AxisGeometry) -> Special | None:
-    """Return the wrist's point and the point where the two axes of ``pair`` meet; None if there are not both."""
+    """
+    Return a match with the points where axes 4, 5 and 6 meet and where two other axes meet; None without both points.
+
+    :param pair: indices of the two other axes.
+    :param axes: six axes.
+    """
     point = _wrist(axes)
     shoulder = None if point is None else axes.meet(*pair)
     if point is None or shoulder is None:
@@ -120,7 +136,9 @@ def _wrist_generic(axes: AxisGeometry) -> Special | None:
 
 def _sliding_shoulder(slides: int, axes: AxisGeometry) -> Special | None:
     """
-    Return a point that joints 4 and later do not move, or None if these joints do not fit the class.
+    Return a point that joints 4 and later do not move; None if the axes do not fit the class.
+
+    The prismatic joints must be exactly the joints in ``slides``. Axes 4 and later must meet in one point.
 
     :param slides: bit mask of the prismatic joints among the first three.
     :param axes: three to six axes.
@@ -140,7 +158,11 @@ def _sliding_shoulder(slides: int, axes: AxisGeometry) -> Special | None:
 
 
 def _orientation_first(axes: AxisGeometry) -> Special | None:
-    """Return an empty match if the revolute joints determine their angles from an orientation, in one or two ways."""
+    """
+    Return a match without special points if the target orientation determines all revolute joints; None otherwise.
+
+    This needs at most three revolute joints without parallel neighbours, and at most three prismatic joints.
+    """
     revolute = [i for i in range(len(axes.axes)) if i not in axes.slides]
     if len(revolute) > MOST_SLIDES or len(axes.slides) > MOST_SLIDES:
         return None

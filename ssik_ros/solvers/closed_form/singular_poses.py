@@ -43,7 +43,7 @@ LITTLE_ASIDE = 1e-6
 
 
 class Settled(NamedTuple):
-    """Postures of one pose, best first."""
+    """Postures of one singular pose within the limits, best first, and the curve of postures through each, if any."""
 
     rows: FloatArray
     """(k, n + 3) joint values within limits and their errors: position [m], rotation [rad], Frobenius norm of FK -
@@ -62,7 +62,7 @@ class SingularPoses:
 
     def __init__(self, plan: AnalyticPlan, posture_search: PostureSearch) -> None:
         """
-        Set up the search.
+        Prepare the search of one arm.
 
         :param plan: plan of a chain.
         :param posture_search: posture search of the same chain.
@@ -86,10 +86,11 @@ class SingularPoses:
         Return the postures of a singular pose within the limits: isolated ones, and one point of each curve.
 
         :param pose: (4, 4) pose of the tip in the base.
-        :param candidates: (k, n) branches of the closed form, regardless of limits.
-        :param seed: (n,) postures are sorted by their distance from it; None keeps their order.
+        :param candidates: (k, n) branches of the closed form, limits ignored.
+        :param seed: (n,) postures are sorted by their distance from the seed; None keeps the order in which they are
+            found.
         :param limits: limits of the joints.
-        :param metric: metric of the order, as for :func:`ranking.distance`.
+        :param metric: distance by which postures are sorted, as for :func:`ranking.distance`.
         :param tolerance: largest Frobenius norm of FK - T of an accepted posture.
         """
         seeds, count = [self._moved_inside(q, limits) for q in candidates], 0
@@ -118,9 +119,12 @@ class SingularPoses:
         tolerance: float,
     ) -> Settled:
         """
-        Return the postures of a pose within the limits, nearest to the seed first; ``starts`` is 0.
+        Reduce candidates to the different postures of a pose within the limits, nearest to the seed first.
 
-        :param candidates: (k, n) branches of the closed form, regardless of limits.
+        The field ``starts`` of the result is 0. If the reduction leaves no posture, the result has the most exact
+        candidate.
+
+        :param candidates: (k, n) branches of the closed form, limits ignored.
         :param postures: (n,) each: ends of descents within the limits.
         :param pose, seed, limits, metric, tolerance: as for :meth:`settle`.
         """
@@ -151,9 +155,10 @@ class SingularPoses:
         self, rows: FloatArray, limits: KeptLimits, most: int
     ) -> tuple[list[FloatArray], float]:
         """
-        Return the postures (n,) that need the least motion into the limits, moved there, and the least motion.
+        Move postures into the limits, and return the ``most`` of them that move least, with the least motion.
 
-        The motion of a posture is its largest joint motion [rad or m]; it is infinite without postures.
+        The motion of a posture is its largest joint motion [rad or m]. The least motion is infinite if there are no
+        postures.
 
         :param rows: (k, n) postures, whatever the limits.
         :param limits: limits of the joints.
@@ -187,10 +192,12 @@ class SingularPoses:
         tolerance: float,
     ) -> tuple[FloatArray, FloatArray]:
         """
-        Return (k, n) points of curves and isolated solutions, and their curves (k, n + 2) as in :class:`Settled`.
+        Return solutions (k, n), one for each curve and each isolated solution, and their curves (k, n + 2).
+
+        The curves are as in :class:`Settled`.
 
         :param rows: (m, n) candidates; they are refined in place.
-        :param seed: (n,) the point of a curve is chosen next to it; None uses a fixed reference posture.
+        :param seed: (n,) the point of a curve is the one nearest to the seed; None uses a fixed reference posture.
         """
         n = self._n
         joints = np.arange(1.0, n + 1.0)
@@ -228,9 +235,10 @@ class SingularPoses:
         tolerance: float,
     ) -> tuple[list[FloatArray], list[int]]:
         """
-        Return the postures within limits at some winding as rows (n + 3,), joints and errors, and their indices.
+        Return the postures that are within the limits at some winding, as rows (n + 3,), and their indices.
 
-        Postures whose error exceeds ``tolerance`` are left out. Those barely outside are clipped to the limits.
+        A row has joint values and errors. Rows whose error exceeds ``tolerance`` are left out. Postures outside by no
+        more than rounding are clipped to the limits.
         """
         mode = ranking.WITHIN_LIMITS if limits.are_kept else ranking.KEEP_ALL
         rows, numbers = [], []
@@ -245,10 +253,9 @@ class SingularPoses:
 
     def _on_limits(self, pose: FloatArray, q: FloatArray, limits: KeptLimits) -> FloatArray | None:
         """
-        Return a posture that is barely outside its limits as a row (n + 3,) clipped to them; None if it is far outside.
+        Return a posture clipped to the limits with its errors (n + 3,); None if it is outside by more than rounding.
 
-        Rounding moves a nearly singular solution by the rounding error over the smallest singular value. The pose
-        hardly moves.
+        At a nearly singular posture, rounding moves joints by much more than it moves the pose.
         """
         moved = self._moved_inside(q, limits)
         if np.abs(self._plan.chain.wrap_turns(moved - q)).max() > ranking.FOLD_LIMIT_ROUNDING:
@@ -257,10 +264,13 @@ class SingularPoses:
 
     def _different(self, pose: FloatArray, settled: FloatArray, curves: FloatArray) -> list[int]:
         """
-        Return the indices of different solutions, ascending; near ones are the same if their midpoint reaches the pose.
+        Return the ascending indices of the solutions that are left after copies are dropped.
 
-        :param settled: (k, n) solutions; of equal ones, the most exact is kept.
-        :param curves: (k, n + 2) their curves; a point of a curve is dropped only if it is equal to a kept solution.
+        Two close solutions are copies if their midpoint reaches the pose, too; the more exact one is kept. A point of a
+        curve is a copy only if it is equal to a kept solution.
+
+        :param settled: (k, n) solutions.
+        :param curves: (k, n + 2) curve through each solution; zeros for an isolated solution.
         """
         enough = SAFE * certify.rounding(pose_numbers(pose))
         errors = [measure(self._plan, q, pose)[-1] for q in settled]
@@ -282,7 +292,7 @@ class SingularPoses:
     def _order(
         self, rows: list[FloatArray], seed: FloatArray | None, limits: KeptLimits, metric: int
     ) -> list[int]:
-        """Return the indices of rows, nearest to the seed first; without a seed in their order."""
+        """Return the indices that sort rows by distance from the seed, nearest first; without a seed, their present order."""
         if seed is None:
             return list(range(len(rows)))
         keys = [

@@ -44,7 +44,7 @@ SOLVED, NO_CAUSE = IkStatus.SOLVED, Cause.NONE
 
 
 class AnalyticSolver:
-    """Closed form of one group; several threads may call it at once."""
+    """Solver of the registry for one group, by the closed form of its chain; several threads may call it at once."""
 
     def __init__(
         self,
@@ -97,7 +97,11 @@ class AnalyticSolver:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether :meth:`solve_all` finds all branches; False if it samples a held joint."""
+        """
+        Return whether :meth:`solve_all` finds all branches.
+
+        False if values of a held joint are sampled, or if the axes fit their class only nearly.
+        """
         return self.arm.plan.is_complete
 
     def warm_up(self) -> None:
@@ -108,7 +112,9 @@ class AnalyticSolver:
 
     def solve(self, request: SolveRequest) -> IkResult:
         """
-        Return the branches within the limits as a result, nearest to the seed first.
+        Return the branches within the limits, at most ``max_solutions``, as a result; nearest to the seed first.
+
+        Without a branch, the result has the cause of the failure.
 
         :raises RequestError: if an array has a wrong shape or an option a wrong value.
         """
@@ -165,7 +171,10 @@ class AnalyticSolver:
         self, request: SolveRequest, seed: FloatArray, tolerance: float | None = None
     ) -> Branches | IkResult:
         """
-        Return the branches of a request; a result with the cause if the request is refused or its limits leave no room.
+        Return the branches of a request, or a result without solutions if no search can run.
+
+        The cause of such a result is BAD_STATE for an unusable seed, and BAD_TARGET for a pose that is not rigid. It is
+        LIMITS or CONSISTENCY if a lower limit is above its upper limit.
 
         :param tolerance: largest Frobenius norm of FK - T of a branch; None means the default.
         """
@@ -184,7 +193,13 @@ class AnalyticSolver:
         return self._empty(IkStatus.REFUSED, Cause.BAD_TARGET, 0, None) if found is None else found
 
     def _explain(self, request: SolveRequest, found: Branches, seed: FloatArray) -> IkResult:
-        """Return a result without solutions that names the cause; this may search again without the locked joints."""
+        """
+        Return a result without solutions, with the cause why no branch is within the limits or passes the validation.
+
+        If joints are locked, the pose may be searched again without locks, to tell whether the locks are the cause.
+
+        :param found: branches of the pose before the validation.
+        """
         if found.certified == 0 and request.locked and self.arm.plan.held >= 0:
             # The locked value may be the cause: search again over all values of the held joint.
             others = self._find(dataclasses.replace(request, locked=None), seed)
@@ -201,13 +216,17 @@ class AnalyticSolver:
     def _empty(
         self, status: IkStatus, cause: Cause, searches: int, seed: FloatArray | None
     ) -> IkResult:
-        """Return a result without solutions; its nearest state is a copy of the seed; None means the default seed."""
+        """Return a result without solutions, whose nearest state is a copy of ``seed``, or of the default seed for None."""
         nearest = (self._start if seed is None else seed).copy()
         nearest.setflags(write=False)
         return IkResult(status, cause, *self._nothing, nearest, math.inf, 0, searches, False)
 
     def _transform(self, values: object, what: str) -> FloatArray:
-        """Return an array of shape (4, 4) or (1, 4, 4) as a writable transform (4, 4); messages call it ``what``."""
+        """
+        Return an array of shape (4, 4) or (1, 4, 4) as a writable transform (4, 4).
+
+        Raise DimensionMismatch for another shape; its text names the argument by ``what``.
+        """
         pose = np.ascontiguousarray(values, dtype=np.float64)
         if pose.shape == (1, 4, 4):
             pose = pose[0]
@@ -237,7 +256,7 @@ class AnalyticSolver:
         return array
 
     def _branch_request(self, request: SolveRequest, seed: FloatArray) -> BranchRequest | None:
-        """Return the request for branches; None if some lower limit is above its upper limit."""
+        """Convert a request to a :class:`BranchRequest`; return None if a lower limit is above its upper limit."""
         tool = request.tool_offsets
         most = request.max_solutions if request.validate is None else LARGEST_CAPACITY
         wanted = BranchRequest(
@@ -257,7 +276,7 @@ class AnalyticSolver:
         return wanted._replace(lower=lower, upper=upper, held=held, held_values=values)
 
     def _limits(self, request: SolveRequest, seed: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return lower and upper limits, (n,) each: the chain's, narrowed by the limits of the request."""
+        """Return lower and upper limits, (n,) each: the chain's, narrowed by limits and consistency limits of the request."""
         lower, upper = self.chain.lower.copy(), self.chain.upper.copy()
         narrow_by_own(request, self.joint_names, lower, upper)
         if request.consistency_limits is not None:
@@ -273,9 +292,10 @@ class AnalyticSolver:
         upper: FloatArray,
     ) -> tuple[int | None, float | None]:
         """
-        Narrow the limits of locked joints to their values, in place; return the joint to hold (index) and its value.
+        Return the index of the joint that the closed form has to hold, and its value; (None, None) if it holds none.
 
-        Return (None, None) if the plan holds no joint. Raise InvalidOption for a joint with neither a value nor a seed.
+        The limits of all locked joints are narrowed to their values, in place. A joint locked to None takes its value
+        from the seed; without a seed, raise InvalidOption.
         """
         held: tuple[int | None, float | None] = (None, None)
         for joint, given in (request.locked or {}).items():
@@ -300,7 +320,7 @@ class AnalyticSolver:
 
 
 def _first_valid(request: SolveRequest, solutions: FloatArray) -> list[int]:
-    """Return the indices of the first ``max_solutions`` solutions that ``request.validate`` accepts."""
+    """Return the indices of the first ``max_solutions`` solutions that ``request.validate`` accepts; it must be set."""
     keep: list[int] = []
     for index, q in enumerate(solutions):
         if len(keep) == request.max_solutions:

@@ -1,4 +1,8 @@
-"""List all windings of branches, see :mod:`ssik_ros.kernels.closed_form.certification.windings`."""
+"""
+List all windings of branches: postures that differ from a branch by whole turns of joints.
+
+The kernel is :mod:`ssik_ros.kernels.closed_form.certification.windings`.
+"""
 
 import math
 from typing import NamedTuple
@@ -15,7 +19,7 @@ MOST_WINDINGS = 1_000_000
 
 
 class Windings(NamedTuple):
-    """Postures of the windings of branches, best first."""
+    """Postures that differ from branches by whole turns of joints, best first."""
 
     q: FloatArray
     """(k, n) joint angles [rad]."""
@@ -35,9 +39,9 @@ def enumerate_windings(
     slides: int = 0,
 ) -> Windings:
     """
-    Return the postures that arise from branches by whole turns of joints within the limits.
+    Return all postures within the limits that differ from the branches by whole turns of joints, branches included.
 
-    Joints without limits on both sides, and joints whose range is at most 2 pi, keep their value.
+    A joint keeps its value if it lacks a limit on either side, or if its range is at most 2 pi.
 
     :param branches: (b, n) joint values, within the limits if possible [rad or m].
     :param lower, upper: (n,) limits; may be infinite.

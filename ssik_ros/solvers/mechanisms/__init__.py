@@ -1,1 +1,1 @@
-"""Mechanisms with closed loops: independent chains, their packed arrays, the call of the kernel."""
+"""Solve mechanisms with closed loops: independent chains, their packed arrays, and the calls of the kernel."""

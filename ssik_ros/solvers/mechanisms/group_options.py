@@ -9,5 +9,5 @@ GROUP_PARAMETER_ALIASES = {'epsilon': 'target_tolerance'}
 
 
 def __getattr__(name: str) -> Any:
-    """Return ``ClosedChainGroupOptions``."""
+    """Return the class ``ClosedChainGroupOptions``, generated from the YAML file; else raise AttributeError."""
     return find_options(__name__, {'ClosedChainGroupOptions': GROUP_PARAMETERS_FILE}, name)

@@ -23,7 +23,12 @@ REMOVED = ('translation_step', 'rotation_step')
 
 @dataclass(frozen=True)
 class ClosedChainOptions:
-    """Options of a solve with the defaults of ``Solver``; :meth:`compatible` has defaults like closed-chain-ik-js."""
+    """
+    Options of one closed-chain solve: method, budgets, damping, tolerances, weights and secondary objective.
+
+    The defaults are for :class:`ssik_ros.mechanisms.solver.Solver`; :meth:`compatible` returns the defaults of
+    closed-chain-ik-js.
+    """
 
     method: str = 'lm'
     """``lm``: adaptive damping. ``dls``: fixed damping. ``svd``: damping of single directions."""
@@ -118,10 +123,10 @@ class ClosedChainOptions:
 
     def changed(self, **changes: Any) -> 'ClosedChainOptions':
         """
-        Return these options with some of them changed.
+        Return a copy of these options with changes.
 
-        ``use_svd`` is the option of closed-chain-ik-js that chooses a method. Its step sizes of finite differences are
-        ignored with a warning, because the columns are exact.
+        Options of closed-chain-ik-js are accepted: ``use_svd`` sets the method to ``svd`` (True) or ``dls`` (False).
+        Its step sizes of finite differences are ignored with a warning, because the Jacobian is exact.
 
         :param changes: options by name.
         :raises InvalidOption: for an unknown name or a value out of range.
@@ -140,7 +145,7 @@ class ClosedChainOptions:
 
     @functools.cached_property
     def packed(self) -> FloatArray:
-        """Return the options (OPTIONS,) as the kernel reads them."""
+        """Return the options as an array (OPTIONS,), the form that the kernel reads."""
         packed = np.zeros(layout.OPTIONS)
         packed[layout.METHOD] = METHODS[self.method]
         packed[layout.LOW_TARGETS] = self.target_priority == 'low'

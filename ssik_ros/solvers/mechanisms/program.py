@@ -1,4 +1,4 @@
-"""One chain of a mechanism as the arrays of a kernel, and the calls of that kernel."""
+"""Call the kernel that solves one chain of a mechanism, on one block of memory that holds the packed chain."""
 
 import math
 import time
@@ -22,11 +22,15 @@ NOT_STOPPED = np.zeros(1, dtype=np.int64)
 
 
 class ChainProgram:
-    """The packed arrays of one chain, with a workspace: one solve at a time."""
+    """
+    One chain of a mechanism, packed for the kernel, together with the kernel's workspace.
+
+    One instance runs one solve at a time, because all solves write to the same workspace.
+    """
 
     def __init__(self, shape: Shape, chain: ChainRows) -> None:
         """
-        Pack a chain.
+        Pack one chain of a mechanism into arrays for the kernel, and allocate the workspace.
 
         :param shape: the mechanism.
         :param chain: one of its chains.
@@ -42,11 +46,15 @@ class ChainProgram:
         """Function that returns a copy of the result of the last solve, as bytes."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Support copies and pickling; a copy gets its own memory."""
+        """Return constructor and arguments for copies and pickles; a copy packs the chain into memory of its own."""
         return ChainProgram, (self.shape, self.chain)
 
     def _make_block(self, ints: IntArray, reals: FloatArray) -> None:
-        """Copy integers and real numbers of the tables into one new block of memory, with counters and workspace."""
+        """
+        Allocate one block for header, tables, counters and workspace, and copy the tables into the block.
+
+        :param ints, reals: integers and real numbers from :attr:`MechanismTables.packed`.
+        """
         size = layout.WORKSPACE.place(ints)
         ends = np.cumsum([layout.BLOCK, len(ints), layout.COUNTERS, len(reals), size]).tolist()
         self._block = np.zeros(ends[-1])
@@ -63,7 +71,13 @@ class ChainProgram:
     def _bind(
         self, table: FloatArray, flags: IntArray, options: FloatArray, cancel: IntArray
     ) -> None:
-        """Write the addresses of these arrays into the block, and keep the arrays alive."""
+        """
+        Write the addresses of four arrays into the block, so that the kernel finds them; keep references to the arrays.
+
+        :param table, flags: numbers and flags of the mechanism, one row for each frame.
+        :param options: packed options.
+        :param cancel: (1,) flag that stops a solve.
+        """
         arrays = table, flags, options, cancel
         for array, kind in zip(arrays, (float, np.int64, float, np.int64), strict=True):
             assert array.dtype == kind and array.flags.c_contiguous
@@ -85,15 +99,15 @@ class ChainProgram:
         cancel: IntArray = NOT_STOPPED,
     ) -> int:
         """
-        Solve the chain from the state in the table, and write the final state into the table.
+        Solve the chain from the joint values in ``table``, and write the final joint values into ``table``.
 
-        :param table, flags: rows of the mechanism's frames; the table is changed in place.
-        :param options: packed options.
-        :param seed: seed of the random states.
-        :param max_time: time limit [s].
+        :param table, flags: numbers and flags of the mechanism, one row for each frame; the table is changed in place.
+        :param options: packed options, from :meth:`ClosedChainOptions.packed`.
+        :param seed: seed of the random numbers of this solve.
+        :param max_time: time limit [s]; infinite for no limit.
         :param cancel: (1,) flag; if another thread sets it to 1, the solve ends within one iteration.
         :returns: status code, such as ``layout.CONVERGED``.
-        :raises InvalidTarget: when a pose or a value is not finite.
+        :raises InvalidTarget: when a pose or a value is not finite, or a quaternion is zero.
         """
         held = self._bound
         if (
@@ -111,19 +125,28 @@ class ChainProgram:
 
     @staticmethod
     def number(snapshot: bytes, column: int) -> float:
-        """Return one number from a snapshot of a solve, by its column in the layout."""
+        """
+        Return one number of a finished solve, such as its cost or its count of steps.
+
+        :param snapshot: bytes that :attr:`snapshot` returned after the solve.
+        :param column: column of the number in :mod:`ssik_ros.kernels.mechanisms.layout`, such as ``layout.COST``.
+        """
         return float(np.frombuffer(snapshot)[column - layout.NUMBERS])
 
     def measure(
         self, table: FloatArray, flags: IntArray, options: FloatArray, *, exact: bool = True
     ) -> tuple[FloatArray, FloatArray]:
         """
-        Return the weighted residual and its Jacobian at the state in the table.
+        Return the weighted errors of all closures at the joint values in ``table``, and the Jacobian of these errors.
 
-        Rows are the selected rows of each closure in turn; columns are :attr:`MechanismTables.variables`.
+        The rows are the constrained rows of the first closure, then of the second, and so on. The columns are the
+        unknowns in the order of :attr:`MechanismTables.variables`.
 
+        :param table, flags: numbers and flags of the mechanism, one row for each frame.
+        :param options: packed options.
         :param exact: False leaves out the derivative of the logarithm of the rotation error.
         :returns: (m,) residual e and (m, n) J = -de/dq.
+        :raises InvalidTarget: when a pose or a value is not finite, or a quaternion is zero.
         """
         view = self._view
         self._bind(table, flags, options, NOT_STOPPED)
@@ -145,10 +168,11 @@ class ChainProgram:
         self, table: FloatArray, flags: IntArray, options: FloatArray, eps: float
     ) -> float:
         """
-        Return the largest difference between the Jacobian and central differences of the residual.
+        Return the largest entry of the difference between the Jacobian and central differences of the residual.
 
-        :param table, flags: rows of the frames; they are left as they are.
-        :param eps: motion of each degree of freedom [m or rad].
+        :param table, flags: numbers and flags of the mechanism, one row for each frame; they are not changed.
+        :param options: packed options.
+        :param eps: step of each unknown for the differences [m or rad].
         """
         _, columns = self.measure(table, flags, options)
         view = self._view
@@ -166,20 +190,30 @@ class ChainProgram:
         return worst
 
     def _refuse_bad(self, row: int) -> None:
-        """Raise InvalidTarget about ``row`` of the table, in which the kernel met a bad number; -1 means no row."""
+        """
+        Raise InvalidTarget with the name of the frame at ``row`` of the table; do nothing if ``row`` is -1.
+
+        The kernel returns the row of the first frame with a number that is not finite or a zero quaternion, or -1.
+        """
         if row >= 0:
             name = self.shape.names[row]
             text = f'The pose or the values of {quote(name)} are not finite, or its quaternion is zero.'
             raise InvalidTarget(text, frame=name)
 
     def _evaluate(self, state: FloatArray) -> None:
-        """Write poses, residual and errors at a state into the workspace."""
+        """
+        Write the frame poses, the residual and the errors at a state into the workspace.
+
+        :param state: value of each unknown in the kernel's order; a ball has a quaternion.
+        """
         self._view.trial[:] = state
         mechanism.locate(self._address)
 
     def _move(self, state: FloatArray, natural: int, amount: float, out: FloatArray) -> None:
         """
-        Write a copy of ``state`` with one unknown moved into ``out``; a ball rotates about an axis of its frame.
+        Copy ``state`` into ``out`` and move one unknown of the copy.
+
+        An unknown of a ball joint rotates its quaternion about the X, Y or Z axis; any other unknown is increased.
 
         :param natural: index of the unknown in ``tables.keys``.
         :param amount: the motion [m or rad].
@@ -194,6 +228,6 @@ class ChainProgram:
             out[at] += amount
 
     def _counted(self, c: int) -> list[int]:
-        """Return the indices, 0 to 5, of the selected rows of a closure."""
+        """Return the indices, 0 to 5, of the error rows that closure number ``c`` of the chain constrains."""
         mask = self.shape.rows(self.chain.closures[c])
         return [k for k in range(6) if mask >> k & 1]

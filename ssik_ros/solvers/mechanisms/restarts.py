@@ -1,4 +1,4 @@
-"""Solves of one chain with restarts from random states, if the search from the present state fails."""
+"""Solve one chain from its present joint values and, if that fails, from random joint values."""
 
 import math
 import time
@@ -16,7 +16,7 @@ BALL_ROTATION = slice(layout.ROTATION, layout.ROTATION + 4)
 
 
 class Attempts(NamedTuple):
-    """The end of a solve with restarts."""
+    """Result of a solve with restarts: status code, numbers of the best start, and counts of restarts and iterations."""
 
     status: int
     snapshot: bytes
@@ -34,13 +34,16 @@ def solve_with_restarts(
     cancel: IntArray,
 ) -> Attempts:
     """
-    Solve a chain from its present state, then from random states until it converges or a budget ends.
+    Solve a chain from its present joint values, then from random ones until a solve converges or a budget ends.
+
+    A restart replaces the result only if it converges or has a smaller cost.
 
     :param program: the chain.
-    :param options: ``max_time`` bounds all starts together.
-    :param table, flags: rows of the mechanism's frames; the table gets the best state that was found.
+    :param options: ``max_time`` limits all starts together, ``restarts`` their number.
+    :param table, flags: numbers and flags of the mechanism, one row for each frame. The table gets the joint values of
+        the best start; a restart that does not converge is written only for ``update_joints`` ``'always'``.
     :param cancel: (1,) flag; if another thread sets it to 1, the solve ends.
-    :returns: the status of the best state; TIMEOUT if the time or ``cancel`` ended the search.
+    :returns: the result, with the status of the best start; TIMEOUT if the time or ``cancel`` ended the search.
     """
     end = time.monotonic() + options.max_time
     random = np.random.default_rng(options.seed)
@@ -74,9 +77,9 @@ def draw_start(
     program: ChainProgram, table: FloatArray, flags: IntArray, random: 'np.random.Generator'
 ) -> None:
     """
-    Write random values of all unknowns of a chain into a table in place, within their limits.
+    Write a random value within its limits for each unknown of a chain into ``table``, in place.
 
-    Angles without limits are drawn from a full circle; lengths without limits and locked unknowns stay.
+    An angle without limits is drawn from a full turn. Lengths without limits and locked unknowns keep their values.
     """
     for frame, dof in program.tables.keys:
         if program.shape.is_ball(frame, dof):

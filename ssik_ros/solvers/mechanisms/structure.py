@@ -17,7 +17,11 @@ ALL_ROWS = 63
 
 
 class FollowerDof(NamedTuple):
-    """A degree of freedom that follows another one: value = multiplier * leader + offset."""
+    """
+    The rule by which one degree of freedom follows another: value = multiplier * value of the leader + offset.
+
+    ``frame`` and ``dof`` (0 to 5) name the leader.
+    """
 
     frame: int
     dof: int
@@ -27,7 +31,11 @@ class FollowerDof(NamedTuple):
 
 @dataclass(frozen=True)
 class Shape:
-    """Structure of a mechanism: properties of its frames, except the numbers in the table."""
+    """
+    The structure of a mechanism: kind, name, parent and degrees of freedom of each frame, and the loop closures.
+
+    A frame is a link, a joint or a goal. Poses, joint values and limits are in a separate table of numbers.
+    """
 
     kinds: tuple[str, ...]
     names: tuple[str, ...]
@@ -44,27 +52,32 @@ class Shape:
     followers: dict[tuple[int, int], FollowerDof] = field(default_factory=dict)
 
     def free(self, frame: int) -> tuple[int, ...]:
-        """Return the indices of the free degrees of freedom of a joint; () for other frames."""
+        """Return the free degrees of freedom of a joint, 0 to 5 for X, Y, Z, EX, EY, EZ; () for links and goals."""
         return self.dof[frame] if self.kinds[frame] == JOINT else ()
 
     def is_ball(self, frame: int, dof: int) -> bool:
-        """Return whether a degree of freedom is one of the three rotations of a ball."""
+        """Return whether degree of freedom ``dof`` is one of the three rotations (3 to 5) of a ball joint."""
         return self.balls[frame] and dof >= FIRST_TURN
 
     def rows(self, frame: int) -> int:
-        """Return a bit mask of the rows that a closing frame constrains: the rows of a goal, all six of a loop."""
+        """
+        Return a bit mask of the error rows, 0 to 5, that a closure constrains.
+
+        A goal constrains its chosen rows; a joint that closes a loop constrains all six.
+        """
         return sum(1 << d for d in self.dof[frame]) if self.kinds[frame] == GOAL else ALL_ROWS
 
     def is_world(self, frame: int) -> bool:
         """
-        Return whether the errors of a closing frame are measured along the axes of the world, as goals may ask.
+        Return whether the errors of a closure are measured along the world axes; only goals can request this.
 
-        Loops measure along the axes of the frame: motions of the whole loop do not appear in their rows then.
+        For all other closures the errors are along the axes of the closing frame. Then a common motion of the whole
+        loop does not change them.
         """
         return self.kinds[frame] == GOAL and self.world[frame]
 
     def joints_above(self, frame: int) -> list[int]:
-        """Return the indices of the joints and goals from a frame, itself included, up to its root."""
+        """Return the indices of all joints and goals on the path from a frame up to its root, the frame included."""
         found = []
         while frame >= 0:
             if self.kinds[frame] != LINK:
@@ -74,7 +87,7 @@ class Shape:
 
 
 class ChainRows(NamedTuple):
-    """One independent part of a mechanism, by the rows of its frames."""
+    """One independent chain: the indices of its joints, and the indices of the joints and goals that close it."""
 
     joints: tuple[int, ...]
     closures: tuple[int, ...]
@@ -82,9 +95,9 @@ class ChainRows(NamedTuple):
 
 def find_chains(shape: Shape) -> list[ChainRows]:
     """
-    Return the independent chains of a mechanism in the order in which their first closures are met.
+    Return the independent chains of a mechanism, ordered by their first closure.
 
-    :param shape: its frames in the order of a depth-first walk from the roots.
+    :param shape: the mechanism, its frames in the order of a depth-first walk from the roots.
     """
     leader = list(range(len(shape.kinds)))
 
@@ -115,13 +128,13 @@ def find_chains(shape: Shape) -> list[ChainRows]:
 
 def elimination_order(count: int, cliques: Iterable[Iterable[int]]) -> list[int]:
     """
-    Return an order of variables in which the profile of a normal matrix is small.
+    Return an order of variables, as their indices, in which the profile of the normal matrix is small.
 
     The order is minimum degree, then depth first in the elimination tree. So variables that share a row of the factors
     are neighbours, and variables that many constraints share come last.
 
     :param count: number of variables.
-    :param cliques: variables of each constraint.
+    :param cliques: indices of the variables of each constraint.
     """
     neighbours: list[set[int]] = [set() for _ in range(count)]
     for clique in cliques:

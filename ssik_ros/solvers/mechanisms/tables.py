@@ -1,4 +1,9 @@
-"""The tables of one chain of a mechanism: its elementary motions, unknowns and closures, as a kernel reads them."""
+"""
+Build the packed tables of one chain for the kernel: elementary motions, unknowns and closures.
+
+An elementary motion moves along or about one axis, or is the rotation of a ball joint. The kernel reads the tables as
+:mod:`ssik_ros.kernels.mechanisms.layout` describes them.
+"""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -17,7 +22,12 @@ FIRST_TURN = layout.FIRST_TURN
 
 
 class _Motion(NamedTuple):
-    """One elementary motion; used while the tables are built."""
+    """
+    One node of the motion tree: a single degree of freedom of a joint, or the rotation of a ball joint.
+
+    ``parent`` is the index of the node before it, -1 for the world. ``segment`` lists the frames whose fixed poses lie
+    between the two nodes. The value is multiplier * unknown + offset.
+    """
 
     kind: int
     parent: int
@@ -30,11 +40,16 @@ class _Motion(NamedTuple):
 
 
 class MechanismTables:
-    """The unknowns of a chain, their places in its state, and the packed tables."""
+    """
+    The packed tables of one chain, and the order of its unknowns in the kernel.
+
+    ``keys`` lists the unknowns as (frame, degree of freedom) in natural order. ``place`` maps this order to the
+    kernel's.
+    """
 
     def __init__(self, shape: Shape, chain: ChainRows) -> None:
         """
-        Pack a chain.
+        Build the tables of one chain of a mechanism.
 
         :param shape: the mechanism.
         :param chain: one of its chains.
@@ -48,7 +63,11 @@ class MechanismTables:
         """The integers and the real numbers."""
 
     def _make_nodes(self) -> None:
-        """List the elementary motions, parents first, and the last one of each joint."""
+        """
+        Set ``_nodes`` to the elementary motions, parents first, and ``_last`` to the last motion of each joint.
+
+        Each element of ``_nodes`` is a :class:`_Motion`; ``_last`` maps the frame of a joint to an index in ``_nodes``.
+        """
         shape = self.shape
         self._nodes: list[_Motion] = []
         self._last: dict[int, int] = {}
@@ -69,7 +88,11 @@ class MechanismTables:
             self._last[frame] = parent
 
     def _followed(self, frame: int, dof: int) -> tuple[tuple[int, int], float, float]:
-        """Return the (frame, dof) that a degree of freedom follows in the end, with multiplier and offset."""
+        """
+        Return the (frame, dof) at the end of the chain of leaders of a degree of freedom, with multiplier and offset.
+
+        A degree of freedom that follows no other returns itself, 1 and 0.
+        """
         key, multiplier, offset = (frame, dof), 1.0, 0.0
         while key in self.shape.followers:
             followed = self.shape.followers[key]
@@ -79,7 +102,11 @@ class MechanismTables:
         return key, multiplier, offset
 
     def _support(self, frame: int) -> tuple[int, list[int]]:
-        """Return the last node that moves a frame (-1: the world), and the frames below it down to the frame."""
+        """
+        Return the index of the last node that moves a frame, -1 if the frame is fixed to the world.
+
+        The second result lists the frames from below this node's joint down to the frame.
+        """
         segment: list[int] = []
         while frame >= 0 and frame not in self._last:
             segment.append(frame)
@@ -87,7 +114,11 @@ class MechanismTables:
         return self._last.get(frame, -1), segment[::-1]
 
     def _make_variables(self) -> None:
-        """List the unknowns in natural order: by frame, then X to EZ; a ball has three."""
+        """
+        Set ``keys`` and ``variables``, the (frame, dof) and the name of each unknown in natural order.
+
+        Natural order is by frame, then X, Y, Z, EX, EY, EZ. A ball joint has three unknowns; followers have none.
+        """
         shape = self.shape
         self.keys = [
             (frame, dof)
@@ -99,13 +130,18 @@ class MechanismTables:
         self.variables = [f'{shape.names[frame]}.{DOF_NAMES[dof]}' for frame, dof in self.keys]
 
     def _node_variables(self, node: _Motion) -> list[int]:
-        """Return the unknowns of a node, numbered in natural order."""
+        """Return the natural indices of the unknowns that move a node: three for a ball joint, otherwise one."""
         if node.kind == layout.BALL:
             return [self._number[node.frame, dof] for dof in (3, 4, 5)]
         return [self._number[node.key]]
 
     def _make_constraints(self) -> None:
-        """List the ends, the nodes that move them and the unknowns of every closure."""
+        """
+        Set ``_ends`` and ``_paths`` for each closure.
+
+        ``_ends`` has the last node and the frames of closing frame and closed link. ``_paths`` maps each node that
+        moves one of them to ``MOVES_A`` (closing frame), ``MOVES_B`` (closed link) or their sum.
+        """
         self._ends = []
         self._paths = []
         for closure in self.chain.closures:
@@ -119,7 +155,12 @@ class MechanismTables:
             self._paths.append(dict(sorted(sides.items())))
 
     def _order_variables(self) -> None:
-        """Give the unknowns their places in the order of elimination, and find the profile."""
+        """
+        Choose the order of the unknowns in the kernel, and the first column of each row of the normal matrix.
+
+        The order keeps the profile of the matrix small. Sets ``order``, ``place``, ``columns`` (of each closure) and
+        ``_first``.
+        """
         cliques = [
             {v for node in path for v in self._node_variables(self._nodes[node])}
             for path in self._paths
@@ -144,7 +185,11 @@ class MechanismTables:
                 self._first[v] = min(self._first[v], min(clique))
 
     def _keep_balls_together(self, place: list[int]) -> IntArray:
-        """Return places in which the unknowns of a ball follow one another."""
+        """
+        Return the kernel's index of each unknown, changed so that the three unknowns of a ball joint are neighbours.
+
+        :param place: index of each unknown in the order of elimination.
+        """
         rank = [(float(p), 0) for p in place]
         for frame in self.chain.joints:
             if self.shape.balls[frame]:
@@ -158,7 +203,7 @@ class MechanismTables:
         return result
 
     def _pack(self) -> tuple[IntArray, FloatArray]:
-        """Return the tables: a header and all integers, and the real numbers."""
+        """Return the tables as two flat arrays: the integers, which begin with a header of sizes, and the real numbers."""
         segments: list[int] = []
 
         def store(frames: list[int]) -> tuple[int, int]:
@@ -189,11 +234,15 @@ class MechanismTables:
         return layout.TABLES.pack(header, tables)
 
     def _motions(self, path: Iterable[int]) -> int:
-        """Return the number of elementary motions of the given nodes."""
+        """Return the number of elementary motions of nodes: three for a ball joint, one for any other node."""
         return sum(3 if self._nodes[k].kind == layout.BALL else 1 for k in path)
 
     def _place_states(self) -> dict[tuple[int, int], int]:
-        """Return the first index of each (frame, dof) in the state, and store its size; a ball has four numbers."""
+        """
+        Return the first index of each (frame, dof) in the kernel's state vector; set ``state_count`` to its length.
+
+        A ball joint takes four numbers, a quaternion; any other unknown takes one.
+        """
         states: dict[tuple[int, int], int] = {}
         size = 0
         for frame, dof in self.keys:

@@ -39,7 +39,7 @@ def _make_options(module: str, name: str, file: str) -> type:
     schema = load_schema(file)
 
     def check(self: Any) -> None:
-        """Bring each value into its parameter's type; refuse a wrong one."""
+        """Convert each field of a new instance to its parameter's type; raise InvalidParameter for a wrong value."""
         for parameter in schema.parameters:
             value = parameter.check(getattr(self, parameter.name))
             object.__setattr__(self, parameter.name, value)

@@ -1,7 +1,8 @@
 """
 Read parameter files in generate_parameter_library syntax, without ROS.
 
-A file has one root key with leaves (mappings with ``type``) and nested structs. Maps (``__map_...``) are refused.
+Below the one root key, a mapping with the key ``type`` describes a parameter; any other mapping is a struct that nests
+parameters. Maps (``__map_...``) are refused.
 """
 
 from collections.abc import Iterator, Mapping
@@ -139,7 +140,14 @@ def _make_parameter(
 
 
 def _default(parameter: Parameter, leaf: Mapping[str, Any], where: str) -> Any:
-    """Return the checked default; unlike a value, it must have the declared type exactly."""
+    """
+    Return the default of a parameter after its checks; raise ConfigError unless it has the declared type exactly.
+
+    A value of a user may be an int for a double, a default may not.
+
+    :param leaf: the mapping that describes the parameter in the file.
+    :param where: file and line, for messages.
+    """
     value = leaf.get('default_value')
     entries = value if isinstance(value, list) else [value]
     if parameter.type.scalar == 'double' and not all(isinstance(x, float) for x in entries):
@@ -173,12 +181,14 @@ def _validators(
     name: str, validation: Any, where: str, custom: dict[str, Check]
 ) -> tuple[Validator, ...]:
     """
-    Return the validators of a leaf.
+    Return the validators that a file demands for one parameter.
 
     Raise ConfigError for an unknown validator, or if limits of both sides and of one side are combined.
 
+    :param name: full name of the parameter.
     :param validation: the mapping in the file, or None.
     :param where: file and line, for messages.
+    :param custom: custom validators by their name in the file.
     """
     if validation is None:
         return ()

@@ -25,7 +25,7 @@ _INT64 = 2**63
 
 
 class _Required:
-    """The default of a parameter that must be given."""
+    """Placeholder in the field ``default`` of a parameter that has no default and must be given."""
 
     def __repr__(self) -> str:
         return 'required'
@@ -81,7 +81,7 @@ def _convert_scalar(scalar: str, value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One leaf of a parameter file."""
+    """One parameter of a parameter file: name, type, default, description and validators."""
 
     name: str
     """Full name; dots separate nested structs."""
@@ -95,17 +95,17 @@ class Parameter:
 
     @property
     def allowed(self) -> str:
-        """Return the allowed values as text, such as ``double in [0.0, 1.0]``."""
+        """Return a text with the type and the allowed values, such as ``double in [0.0, 1.0]``."""
         parts = [self.type.name, *(validator.text for validator in self.validators)]
         return parts[0] + (' ' + ' and '.join(parts[1:]) if parts[1:] else '')
 
     def check(self, value: Any, where: str = '') -> Any:
         """
-        Return the value in the parameter's type.
+        Convert a value to the parameter's type, check it with all validators, and return it.
 
         :param value: the value as it was written.
         :param where: file and line, for the message.
-        :raises InvalidParameter: with ``key``, ``value`` and ``allowed``.
+        :raises InvalidParameter: for a wrong type or a refused value; has ``key``, ``value`` and ``allowed``.
         """
         try:
             converted = self.type.convert(value)
@@ -130,7 +130,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class ParameterSchema:
-    """All parameters of one file, in its order."""
+    """All parameters of one parameter file, in the order of the file."""
 
     name: str
     """The root key."""
@@ -162,13 +162,13 @@ class ParameterSchema:
         where: str = '',
     ) -> dict[str, Any]:
         """
-        Return the given values under their full names, in their types.
+        Convert the given values to their types, check them, and return them by full name; missing ones are left out.
 
         :param values: nested, or with dotted names.
         :param aliases: other names of parameters.
         :param where: the file, for messages about mappings that do not know their lines.
-        :raises InvalidParameter: for an unknown name, a wrong type, a value out of range, or two
-            different values for one parameter.
+        :raises InvalidParameter: for an unknown name, a wrong type, a value out of range, or two different values for
+            one parameter.
         """
         aliases = aliases or {}
         checked: dict[str, Any] = {}
@@ -233,7 +233,7 @@ class ParameterSchema:
 
 
 def _at(place: str) -> str:
-    """Return the beginning of a message about a place in a file."""
+    """Return the beginning of a message, ``file:line: ``, for a place in a file; empty for an empty place."""
     return f'{place}: ' if place else ''
 
 

@@ -102,7 +102,7 @@ def _element_bounds(name: str, value: Any, lower: Any, upper: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One kind of validator: number of arguments, check, and text for listings."""
+    """One kind of validator: its number of arguments, its check function, and a text for listings of parameters."""
 
     arity: int
     check: Check
@@ -130,7 +130,7 @@ RULES: dict[str, Rule] = {
 
 @dataclass(frozen=True, slots=True)
 class Validator:
-    """One validator of one parameter."""
+    """One validator of one parameter: a rule together with its arguments, such as the bounds 0 and 1."""
 
     name: str
     arguments: tuple[Any, ...]

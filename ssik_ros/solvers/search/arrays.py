@@ -1,4 +1,4 @@
-"""The arrays of running searches, as views of one workspace or of one block of memory."""
+"""The memory of a running search: counters, workspace, target poses and states, as views of one or two arrays."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,12 @@ from ssik_ros.problem.problem import Problem
 
 
 class SearchArrays:
-    """Arrays of one running search. Later searches reuse them; two running searches never share them."""
+    """
+    Counters and workspace of one running search, with views of its parts.
+
+    ``matrices`` has the targets (t, 4, 4), ``reference`` the seed (nq,), ``best`` the best state, ``errors`` its
+    errors. Later searches reuse an instance; searches that run at the same time need separate instances.
+    """
 
     __slots__ = (
         *('best', 'counters', 'errors'),
@@ -27,7 +32,7 @@ class SearchArrays:
         work: FloatArray | None = None,
     ) -> None:
         """
-        Make the views; allocate missing arrays.
+        Make the views; arrays that are None are allocated.
 
         :param problem: packed problem of the search.
         :param counters: (STATE_SIZE,) counters, or None.
@@ -45,7 +50,11 @@ class SearchArrays:
 
 
 class SingleArrays(SearchArrays):
-    """The arrays of one running search inside one block, as :mod:`ssik_ros.kernels.search.plain_request` reads them."""
+    """
+    Problem, options, counters and workspace of one running search, in one block of memory with a known address.
+
+    The layout is in :mod:`ssik_ros.kernels.search.plain_request`.
+    """
 
     __slots__ = ('address', 'block')
 
@@ -68,9 +77,10 @@ class SingleArrays(SearchArrays):
 
 class SingleSearch:
     """
-    A solver as a plain call for one pose, for callers that solve ten thousand times a second.
+    The fastest way to run a search for one pose, for callers that solve ten thousand times a second.
 
-    ``solve(arrays.address, 0, flag, q0, target, q)`` trusts its caller, see
+    Call ``solve(arrays.address, 0, flag, q0, target, q)``, which checks nothing, with arrays from :meth:`make_arrays`;
+    see
     :func:`ssik_ros.kernels.search.plain_request.search_one`.
     """
 

@@ -1,4 +1,8 @@
-"""Many targets of one request: several threads at first, then one thread that waits for free search slots."""
+"""
+Solve many targets of one request: with several threads for the first 0.03 s, then with one thread.
+
+The one thread waits for a free search slot before each block of targets, so that other requests get their turn.
+"""
 
 from collections.abc import Callable, Iterator
 import itertools
@@ -24,7 +28,7 @@ FEWEST_ROWS = 2 * BLOCK
 
 
 class BatchResult(NamedTuple):
-    """The solutions of many targets."""
+    """The solutions of many targets, one row for each target; rows without a solution are NaN."""
 
     positions: FloatArray
     """(m, n), NaN for targets without a solution [rad or m]."""
@@ -50,15 +54,15 @@ class BatchResult(NamedTuple):
 
 @runtime_checkable
 class BatchSolver(Protocol):
-    """The additional method of a solver that solves many targets faster than one by one."""
+    """Interface of solvers that can solve many targets in one call, faster than one by one."""
 
     def solve_many(
         self, request: SolveRequest, targets: FloatArray, timeout: float | None = None
     ) -> BatchResult:
         """
-        Return the solutions of a request for each of many targets; hard targets stay unsolved.
+        Return the solutions of a request for each of many targets, with little effort for each target.
 
-        Call ``solve`` for those.
+        A hard target may stay unsolved; then call ``solve`` for this target.
 
         :param request: a request without a validation; its own targets are ignored.
         :param targets: (m, 4, 4) poses of the only tip in the base frame.
@@ -68,15 +72,15 @@ class BatchSolver(Protocol):
 
 
 class BatchWork:
-    """Iterator over the targets that one thread solves, with the remaining time for each."""
+    """The share of one thread in a batch: an iterator over the targets that the thread solves, each with the time left."""
 
     def __init__(self, result: BatchResult, blocks: Iterator[range], stop: float, last: float):
         """
-        Share blocks with other threads.
+        Store the parts that all threads share.
 
         :param result: the result to write to.
         :param blocks: blocks of rows; each block is taken by one thread.
-        :param stop: deadline of the request, by ``time.perf_counter``.
+        :param stop: deadline of the request, by ``time.perf_counter``; infinite for no deadline.
         :param last: time after which this thread begins no further block; infinite for the thread that waits for the
             others.
         """
@@ -88,9 +92,10 @@ class BatchWork:
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         """
-        Yield each row with the remaining time [ns]; 0 means no deadline.
+        Yield (row, nanoseconds until the deadline) of each target that this thread solves; 0 means no deadline.
 
-        After TOGETHER seconds, each block waits for a free search slot.
+        After 0.03 s, the thread waits before each block of targets for a search slot: few searches may run long at
+        once. It ends at the deadline.
         """
         for number, block in enumerate(self._blocks):
             now = time.perf_counter()
@@ -111,7 +116,7 @@ class BatchWork:
 
     def put(self, row: int, positions: FloatArray, errors: FloatArray) -> None:
         """
-        Store the solution of a target in the result.
+        Store the solution of one target in the result, and mark the target as solved.
 
         :param row: row of the target.
         :param positions: (n,) joint values [rad or m].
@@ -126,11 +131,11 @@ def solve_batch(
     count: int, size: int, work: Callable[[BatchWork], None], timeout: float | None
 ) -> BatchResult:
     """
-    Return the solutions of rows that several threads solve.
+    Let several threads solve the rows of a batch, and return the result; unsolved rows are NaN.
 
     :param count: number of rows.
     :param size: number of joint variables.
-    :param work: function that solves the rows of its argument; each thread calls it.
+    :param work: called by each thread; iterates over its argument and stores each solution by ``put``.
     :param timeout: time limit for all rows together [s]; None means no limit.
     """
     begun = time.perf_counter()
@@ -154,7 +159,7 @@ def solve_batch(
 
 
 class _Shared(Iterator[range]):
-    """Blocks that several threads take from one iterator."""
+    """An iterator over blocks of rows that several threads may advance; each block goes to one thread."""
 
     def __init__(self, blocks: Iterator[range]) -> None:
         self._blocks = blocks

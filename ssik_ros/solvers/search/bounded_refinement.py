@@ -48,18 +48,19 @@ def unlimited(n: int) -> FloatArray:
 
 
 class BoundedRefinement:
-    """The refinement of one chain; several threads may call it at once."""
+    """Refines postures of one chain by Newton steps within limits; several threads may call it at once."""
 
     def __init__(self, chain: SerialChain) -> None:
-        """Pack a chain."""
+        """Prepare the kernels' arrays of a chain."""
         n = len(chain.joint_names)
         self._n, self._joints, self._chain = n, np.arange(n), chain.packed
 
     def aim(self, pose: FloatArray) -> Aim:
         """
-        Return (axes, points, home, n, slides, joints, target, unit) of the chain and a pose for the kernels.
+        Return the chain and a pose as the kernels' arguments: (axes, points, home, n, slides, joints, target, unit).
 
-        The unit of length is the largest distance of an axis or the target from axis 1.
+        ``unit`` is the length by which the kernels divide lengths: the largest distance of an axis or the target from
+        axis 1 [m].
         """
         target, (axes, points, home, slides) = pose_numbers(pose), self._chain
         places = np.vstack([points.reshape(-1, 3), target[9:]])
@@ -75,7 +76,7 @@ class BoundedRefinement:
         most_steps: int = singular_refinement.MOST_STEPS,
     ) -> FloatArray | None:
         """
-        Return a posture (n,) within the bounds that reaches a pose; None if the refinement ends elsewhere.
+        Return a posture (n,) within the bounds that reaches a pose, found by steps from ``q``; None if the steps fail.
 
         :param pose: (4, 4) pose of the tip in the base.
         :param q: (n,) posture within the bounds that nearly reaches the pose.
@@ -90,7 +91,13 @@ class BoundedRefinement:
     def _refine_in_place(
         self, q: FloatArray, bounds: FloatArray, aim: Aim, most_steps: int
     ) -> float:
-        """Refine a posture (n,) in place, and return the Frobenius norm of FK - T at its end."""
+        """
+        Refine a posture (n,) in place, and return the Frobenius norm of FK - T that is left.
+
+        :param bounds: (2, n) lower and upper limits.
+        :param aim: chain and pose, from :meth:`aim`.
+        :param most_steps: number of steps, failed ones included.
+        """
         scratch = np.empty(bounded_refinement.scratch_size(self._n))
         error: float = bounded_refinement.refine_within(
             q, bounds[0], bounds[1], *aim, most_steps, scratch
@@ -101,7 +108,7 @@ class BoundedRefinement:
         self, pose: FloatArray, ends: Iterable[FloatArray], bounds: FloatArray, tolerance: float
     ) -> FloatArray | None:
         """
-        Return the first posture (n,) that :meth:`refine` returns; None if it returns none.
+        Refine postures one after the other, and return the first result (n,) that reaches the pose; None if none does.
 
         :param ends: (n,) postures to begin at, in this order.
         :param pose, bounds, tolerance: as for :meth:`refine`.
@@ -113,10 +120,13 @@ class BoundedRefinement:
         self, pose: FloatArray, q: FloatArray, may_move: NDArray[np.bool_]
     ) -> FloatArray:
         """
-        Return a posture (n,) on the edge of reach next to a pose, see :mod:`reach_edge`; the caller has to measure it.
+        Move a posture to the edge of reach next to a pose, and return the moved posture (n,).
+
+        The edge of reach is where the arm is stretched or folded. The result need not reach the pose: the caller checks
+        this.
 
         :param q: (n,) posture that nearly reaches the pose.
-        :param may_move: (n,) which joints may move.
+        :param may_move: (n,) True for joints that may move.
         """
         axes, points, home, n, slides, _, target, unit = self.aim(pose)
         moved, free = q.copy(), np.zeros(n, dtype=np.int64)
@@ -130,20 +140,21 @@ class BoundedRefinement:
 
     def near_limits(self, pose: FloatArray, bounds: FloatArray) -> Iterator[FloatArray]:
         """
-        Yield postures (n,) that nearly reach a pose, on edges of the limits, then on faces; the nearest first.
+        Yield postures (n,) with nearly all joints on limits that nearly reach a pose: first on edges, then on faces.
 
-        On an edge all joints but one are on a limit, on a face all but two or three. Where two move, they are refined, as
-        their sampled values are coarse. Where three move, a few steps from the middle of the face come first.
+        On an edge all joints but one are on a limit, on a face all but two or three. Postures on an edge, and on a face
+        with two free joints, come nearest to the pose first; the latter are refined. For three free joints, a few steps
+        from the middle of each face give the postures.
         """
         yield from self.on_edges(pose, bounds)
         yield from self.on_faces(pose, bounds)
 
     def on_edges(self, pose: FloatArray, bounds: FloatArray) -> FloatArray:
-        """Return the postures (k, n) of :meth:`near_limits` that are on edges."""
+        """Return postures (k, n) with all joints but one on a limit that nearly reach a pose, the nearest first."""
         return self._nearest(pose, bounds, False, NEAR_EDGE, NEAREST_EDGES)
 
     def on_faces(self, pose: FloatArray, bounds: FloatArray) -> Iterator[FloatArray]:
-        """Yield the postures (n,) of :meth:`near_limits` that are on faces."""
+        """Yield postures (n,) with all joints but two or three on limits that nearly reach a pose."""
         unit = self.aim(pose)[-1]
         near = NEAR_EDGE * max(1.0, unit)
         for q in self._nearest(pose, bounds, True, NEAR_FACE, NEAREST_FACES):
@@ -155,10 +166,10 @@ class BoundedRefinement:
 
     def _from_middles(self, pose: FloatArray, bounds: FloatArray) -> list[FloatArray]:
         """
-        Return the postures (k, n) that a few steps reach from the middles of the largest faces, the nearest first.
+        Return the postures (n,) that a few steps reach from the middles of the largest faces, the nearest first.
 
-        Each start has all joints but three on limits, and the rest in the middle of their ranges or, without limits, at
-        zero. If more than three joints have no limits, all others are on limits. Then all joints move.
+        Each start has all joints but three on limits. The three are in the middle of their ranges, or at zero without
+        limits. If more than three joints have no limits, all others are on limits. During the steps all joints move.
         """
         aim, has_limits = self.aim(pose), np.isfinite(bounds).all(axis=0)
         middle = np.where(has_limits, bounds, 0.0).mean(axis=0)
@@ -179,9 +190,11 @@ class BoundedRefinement:
         self, pose: FloatArray, bounds: FloatArray, on_faces: bool, near: float, most: int
     ) -> FloatArray:
         """
-        Return at most ``most`` postures (k, n) on edges or faces whose error is at most ``near``, nearest first.
+        Return the ``most`` postures (k, n) nearest to a pose with nearly all joints on limits, if their error is small.
 
-        The error is the Frobenius norm of FK - T, with lengths in units of the chain.
+        The error is the Frobenius norm of FK - T with lengths in units of the chain, at most ``near``.
+
+        :param on_faces: True leaves two joints off their limits, False one.
         """
         n = self._n
         out, errors = np.empty((most, n)), np.empty(most)

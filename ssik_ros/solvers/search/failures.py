@@ -1,4 +1,4 @@
-"""Why a search has no solution: codes and counters of the kernel become a status and a cause."""
+"""Status and cause of a search without a solution, from the kernel's code and counters."""
 
 import math
 
@@ -16,7 +16,7 @@ EVIDENCE = 100
 
 
 class SearchFailures:
-    """Causes of the searches of one solver."""
+    """Determines the causes of failed searches of one solver."""
 
     def __init__(self, problem: Problem, packed: FloatArray, tips: int) -> None:
         """
@@ -29,7 +29,11 @@ class SearchFailures:
         self._problem, self._packed, self._tips = problem, packed, tips
 
     def unsampled(self, variable: int) -> InvalidLimits:
-        """Return the error for a sliding joint without a range, given the index of its velocity variable."""
+        """
+        Return the error about a prismatic joint without limits, for which random starts cannot be drawn.
+
+        :param variable: index of the joint's velocity variable.
+        """
         name = self._problem.joint_of_variable[variable]
         return InvalidLimits(
             f'The seed did not lead to a solution, and other starts cannot be drawn: joint {quote(name)} '
@@ -46,7 +50,9 @@ class SearchFailures:
         options: FloatArray | None = None,
     ) -> tuple[IkStatus, Cause]:
         """
-        Return status and cause of a search without a solution.
+        Return (status, cause) of a search without a solution.
+
+        The status is REFUSED for a malformed target or seed, otherwise UNSOLVED.
 
         :param code: final code of the search.
         :param counters: counters of the search.
@@ -74,7 +80,14 @@ class SearchFailures:
     def _cause_of_proof(
         self, targets: FloatArray, problem: Problem | None, options: FloatArray | None
     ) -> Cause:
-        """Return LIMITS if the only proof uses limits of prismatic joints, else UNREACHABLE."""
+        """
+        Return the cause of a pose that is proved to be out of reach.
+
+        It is UNREACHABLE if the proof holds without limits of prismatic joints, else LIMITS.
+
+        :param targets: targets of the search.
+        :param problem, options: problem and options of the search; None means the defaults of the solver.
+        """
         reaches = (self._problem if problem is None else problem).reaches
         if not reaches:
             return Cause.UNREACHABLE

@@ -1,4 +1,4 @@
-"""Requests of a search: checks of their arrays, and the kernel options of those that are special."""
+"""Check the arrays of requests to a search, and make the kernel options of requests with special fields."""
 
 from typing import Any
 
@@ -19,7 +19,11 @@ LARGEST_TIMEOUT = 1e9
 
 
 class SearchRequests:
-    """Checks of the requests of one solver; several threads may use it at once."""
+    """
+    Checks and converts the requests of one solver; several threads may use it at once.
+
+    Variables of joints outside the group that still move a tip are called passive.
+    """
 
     def __init__(
         self,
@@ -32,7 +36,7 @@ class SearchRequests:
         start: FloatArray,
     ) -> None:
         """
-        Store the sizes that arrays have to have.
+        Store the sizes and defaults that requests are checked against.
 
         :param name: name of the solver, for messages.
         :param robot, group, problem: robot, group and packed problem of the solver.
@@ -64,7 +68,11 @@ class SearchRequests:
         return array
 
     def write_seed(self, request: SolveRequest, reference: FloatArray) -> None:
-        """Write the seed, and passive variables from the robot's state, into ``reference`` (nq,)."""
+        """
+        Write the seed of a request into ``reference`` (nq,); without a seed, the default start.
+
+        Variables of joints outside the group come from the state of the request, or from their defaults.
+        """
         seed, size = request.seed, self._size
         if seed is None:
             reference[:] = self._start
@@ -94,9 +102,9 @@ class SearchRequests:
 
     def full_states(self, seeds: FloatArray | None) -> FloatArray:
         """
-        Return seeds as states of the problem (k, nq), other variables at their defaults.
+        Return seeds as full states (k, nq); joints outside the group have their default values.
 
-        :param seeds: (k, n); None means the first start.
+        :param seeds: (k, n); None returns the default start (1, nq).
         """
         if seeds is None:
             return self._start[None].copy()
@@ -105,7 +113,12 @@ class SearchRequests:
         return states
 
     def is_special(self, request: SolveRequest) -> bool:
-        """Return whether a request needs other kernel options than plain requests, from :meth:`options`."""
+        """
+        Return whether a request has a special field, for which :meth:`options` makes kernel options of its own.
+
+        Special fields are limits, a tolerance, a validation, locked joints, a number of searches, ``wants_nearest`` and
+        a ``max_solutions`` that is not a positive int. All requests are special if joints outside the group move a tip.
+        """
         return bool(
             self._passive
             or request.validate is not None
@@ -124,10 +137,12 @@ class SearchRequests:
         self, request: SolveRequest, problem: Problem, seed: FloatArray
     ) -> FloatArray | None:
         """
-        Return the kernel's options for a special request; None if its consistency limits leave no room.
+        Return the kernel's options for a request with special fields.
+
+        Return None if the limits of the request exclude all values of a joint.
 
         :param problem: packed problem, with the tools of the request.
-        :param seed: (nq,) seed, passive variables included.
+        :param seed: (nq,) seed, joints outside the group included.
         :raises RequestError: for a malformed field of the request.
         """
         require_count('max_solutions', request.max_solutions)
@@ -167,7 +182,7 @@ class SearchRequests:
 
 def checked_flag(flag: IntArray) -> IntArray:
     """
-    Return a cancel flag unchanged after a check of its type and shape.
+    Check that a cancel flag is a writeable int64 array of shape (1,), and return it.
 
     :raises InvalidOption: when it has another type or shape.
     """
@@ -178,11 +193,7 @@ def checked_flag(flag: IntArray) -> IntArray:
 
 
 def require_count(name: str, value: Any) -> None:
-    """
-    Raise an error unless a value is a whole number of at least 1.
-
-    :raises InvalidOption: has the name of the option.
-    """
+    """Raise InvalidOption, with the name of the option, unless a value is a whole number of at least 1."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise InvalidOption(f'{name} must be a whole number of at least 1, not {value!r}.')
 

@@ -64,7 +64,11 @@ JOINT_ARRAYS = ('joint_weights', 'pi', 'posture')
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """Settings of a search; ``n`` joint variables of the group, ``t`` tips."""
+    """
+    Settings of a search: step law, budgets, tolerances, limits, secondary objectives and starts.
+
+    ``n`` is the number of joint variables of the group, ``t`` the number of tips.
+    """
 
     law: str = 'adaptive'
     """A key of :data:`LAWS`."""
@@ -84,7 +88,7 @@ class SearchSettings:
     k: float | None = None
     """Damping parameter of Levenberg-Marquardt, as its law defines it; None means the default of the law."""
     pinv: bool = True
-    """Pseudo-inverse, or plain inverse, of a Jacobian with six rows and six columns."""
+    """True uses the pseudo-inverse, False the plain inverse, which needs as many rows as velocity variables."""
     pinv_damping: float = 0.0
     """d in s / (s^2 + d^2) for each singular value s."""
     seed: int | None = None
@@ -138,16 +142,16 @@ class SearchSettings:
 
     @property
     def is_improving(self) -> bool:
-        """Return whether there are secondary objectives."""
+        """Return whether a secondary objective has a weight: distance from limits, manipulability or a preferred posture."""
         return self.kq > 0.0 or self.km > 0.0 or self.kp > 0.0
 
     def pack(self, problem: Problem, start: FloatArray, seeded: bool = True) -> FloatArray:
         """
-        Return the kernel's options as one flat array.
+        Return the settings as the kernel's options, one flat array.
 
         :param problem: packed problem of the search.
         :param start: (nq,) default posture, and values of the joints outside the group.
-        :param seeded: True starts searches at the given state, False at the best of a few points.
+        :param seeded: True starts the first search at the given state, False at the best of a few other states.
         """
         nv, tips = problem.nv, len(problem.constraints)
         self._check_inverse(problem)
@@ -174,7 +178,7 @@ class SearchSettings:
         )
 
     def _numbers(self, problem: Problem) -> dict[int, float]:
-        """Return the single numbers at the head of the options, by place."""
+        """Return the scalar options of the kernel: a value for each index into the head of the options."""
         k = DEFAULT_K.get(self.law, 0.0) if self.k is None else self.k
         own_step = LARGEST_STEP.get(self.law, OTHER_STEP)
         return {
@@ -205,13 +209,19 @@ class SearchSettings:
         }
 
     def _has_constant_damping(self, k: float) -> bool:
-        """Return whether the damping of the law does not fade with the error."""
+        """
+        Return whether the damping stays above zero when the error goes to zero.
+
+        This slows convergence, so the kernel leaves the damping out of the last steps.
+
+        :param k: damping parameter of the step law.
+        """
         if self.law in ('wampler', 'sugihara'):
             return k > 0.0
         return self.law in ('newton', 'gauss') and self.pinv_damping > 0.0
 
     def _check_inverse(self, problem: Problem) -> None:
-        """Raise InvalidOption for a plain inverse of a Jacobian that is not square."""
+        """Raise InvalidOption if ``pinv`` is False and the Jacobian is not square."""
         if not self.pinv and problem.rows != problem.nv:
             raise InvalidOption(
                 f'pinv=False needs as many joints as rows, and here are {counted(problem.nv, "joint")} and '
@@ -223,7 +233,9 @@ class SearchSettings:
 
     def _limits(self, problem: Problem, start: FloatArray) -> tuple[FloatArray, FloatArray]:
         """
-        Return lower and upper limits (nv,), equal for joints that are held or outside the group.
+        Return lower and upper limits (nv,) of the velocity variables.
+
+        Both are the fixed value for joints that are held or outside the group.
 
         :param start: (nq,) gives the values of joints outside the group.
         :raises JointNotFound, InvalidLimits: for an unknown held joint, or a value outside its limits.
@@ -247,7 +259,11 @@ class SearchSettings:
         return lower, upper
 
     def _sampling(self, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return lower and upper ends (nv,) of the ranges that starts are drawn from."""
+        """
+        Return the lower and upper ends (nv,) of the ranges of random starts.
+
+        Infinite limits are replaced by ``sample_range``, if it is given.
+        """
         lower, upper = lower.copy(), upper.copy()
         if self.sample_range is not None:
             lower[np.isinf(lower)] = self.sample_range[0]
@@ -256,11 +272,10 @@ class SearchSettings:
 
     def _scales(self, problem: Problem) -> FloatArray:
         """
-        Return 1 / sqrt(weight) of each velocity variable.
+        Return the scale (nv,) by which the search multiplies each velocity variable: 1 / sqrt(joint weight).
 
-        Without weights, a long prismatic joint gets a larger scale than revolute joints. Otherwise revolute joints
-        would take part of its motion, their largest step would shorten the step, and the prismatic joint would move
-        slowly.
+        Without weights the scale is 1, but range / 2 pi for a prismatic joint with a range above 100 m. Otherwise
+        revolute joints would take part of its motion and shorten each step.
         """
         if self.joint_weights is None:
             span = problem.upper - problem.lower
@@ -315,22 +330,31 @@ def make_settings(values: Mapping[str, Any]) -> SearchSettings:
 
 
 def joint_rows(options: FloatArray, nv: int) -> FloatArray:
-    """Return a view (JOINT_ROWS, nv) of packed options: limits, ranges of starts and sequence, indexed by ``state``."""
+    """
+    Return a view (JOINT_ROWS, nv) of the per-variable part of packed options.
+
+    Its rows are limits, ranges of starts and the sequence of starts, indexed by constants of ``state``.
+    """
     end = state.OPTIONS + state.JOINT_ROWS * nv
     return options[state.OPTIONS : end].reshape(state.JOINT_ROWS, nv)
 
 
 def tip_tolerances(options: FloatArray, nv: int, tips: int) -> FloatArray:
-    """Return a view (TOLERANCES, t) of packed options: largest norm, position [m] and rotation [rad] error per tip."""
+    """
+    Return a view (TOLERANCES, t) of the tolerances in packed options, one column for each tip.
+
+    Its rows are the largest norm of both errors, position error [m] and rotation error [rad].
+    """
     start = state.OPTIONS + state.JOINT_ROWS * nv
     return options[start : start + state.TOLERANCES * tips].reshape(state.TOLERANCES, tips)
 
 
 def _sequence(nv: int, seed: int) -> FloatArray:
     """
-    Return alpha and shift (2, nv) of the low-discrepancy sequence: powers of the generalised golden ratio.
+    Return the increments and offsets (2, nv) of a low-discrepancy sequence of starts in the unit cube.
 
-    The ratio is the root above one of x^(nv+1) = x + 1, found by iteration of x = (1 + x)^(1 / (nv + 1)).
+    The increments are powers of the generalised golden ratio, the root above one of x^(nv+1) = x + 1. The offsets are
+    random numbers.
     """
     ratio = 1.5
     for _ in range(64):
@@ -340,7 +364,11 @@ def _sequence(nv: int, seed: int) -> FloatArray:
 
 
 def _check_size(name: str, values: ArrayLike, problem: Problem) -> FloatArray:
-    """Return an argument as an array (n,) of finite numbers, one for each joint variable of the group."""
+    """
+    Return an argument as an array (n,) of finite numbers, one for each joint variable of the group.
+
+    Raise DimensionMismatch for another shape, and InvalidOption for a value that is not finite.
+    """
     array = read_numbers(name, values)
     if array.shape != (problem.group_size,):
         raise DimensionMismatch(
@@ -356,9 +384,9 @@ def _check_size(name: str, values: ArrayLike, problem: Problem) -> FloatArray:
 
 def _per_variable(name: str, values: Any, problem: Problem, single: bool) -> FloatArray:
     """
-    Return a number for each velocity variable (nv,); the number 1 for joints outside the group.
+    Return an argument as one number for each velocity variable (nv,); 1 for joints outside the group.
 
-    ``single`` allows one number for all variables. A ball gets the mean of its first three numbers.
+    :param single: True allows one number for all variables. A ball joint gets the mean of its first three numbers.
     """
     if single and np.ndim(values) == 0:
         return np.full(problem.nv, read_number(name, values))
@@ -380,7 +408,12 @@ def _require_integer(name: str, value: Any, least: int) -> None:
 
 
 def _require_number(name: str, value: Any, positive: bool, infinite: bool = False) -> None:
-    """Raise InvalidOption unless a value is a number with an allowed sign, or None where that is the default."""
+    """
+    Raise InvalidOption unless a value is a finite number with an allowed sign, or None where None is the default.
+
+    :param positive: True requires a number above zero, False allows zero.
+    :param infinite: True allows infinity.
+    """
     if value is None and SearchSettings.__dataclass_fields__[name].default is None:
         return
     number = read_float(name, value)

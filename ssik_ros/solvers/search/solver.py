@@ -1,8 +1,8 @@
 """
-A restart search as a solver: requests become arrays, counters become causes.
+The restart search as a solver: converts requests to kernel arrays, and kernel counters to results with causes.
 
-The mathematics is in :mod:`ssik_ros.kernels.search.restart_search`. The settings are the policy: PoseIK,
-Newton-Raphson, Gauss-Newton and Levenberg-Marquardt differ in the options that the kernel receives.
+The mathematics is in :mod:`ssik_ros.kernels.search.restart_search`. PoseIK, Newton-Raphson, Gauss-Newton and
+Levenberg-Marquardt differ only in the options that the kernel receives.
 """
 
 import dataclasses
@@ -36,7 +36,7 @@ Work = tuple[float, int, int, bool]
 
 
 class Frames(NamedTuple):
-    """Links of a solver's targets; None means the links of the group."""
+    """Names of the base link and the tip links of a solver's targets; None means the links of the group."""
 
     base: str | None = None
     """Link in whose frame targets are given."""
@@ -48,7 +48,7 @@ GROUP_FRAMES = Frames()
 
 
 class Run(NamedTuple):
-    """One run of the kernel."""
+    """The arguments of one run of the search kernel: problem, options, arrays, output and request."""
 
     problem: Problem
     options: FloatArray
@@ -59,7 +59,7 @@ class Run(NamedTuple):
 
 
 class SearchSolver:
-    """A restart search for one group; several threads may call it at once."""
+    """Searches for one group by iterations from several starts; several threads may call it at once."""
 
     tier = 'iterative'
     reason = 'iterative: it solves chains of any kind'
@@ -79,7 +79,7 @@ class SearchSolver:
 
         :param robot: the robot.
         :param group: one of its groups.
-        :param settings: policy, tolerances, budgets.
+        :param settings: step law, tolerances and budgets.
         :param name: name of the solver, for messages.
         :param frames: links of the targets.
         :param rows: selected rows of each target; None means all six.
@@ -110,7 +110,11 @@ class SearchSolver:
         self.failures = SearchFailures(self.problem, self.packed, len(self.tip_frames))
 
     def _build(self, tools: FloatArray | None) -> Problem:
-        """Return the packed problem for tools (t, 4, 4) at the tips, in arrays that the kernel accepts."""
+        """
+        Return the packed problem of this solver with a tool at each tip.
+
+        :param tools: (t, 4, 4) pose of each tool in its tip frame; None for no tools.
+        """
         constraints = [
             PoseConstraint(
                 frame_a=self.base_frame,
@@ -132,7 +136,7 @@ class SearchSolver:
 
     @functools.cached_property
     def single(self) -> SingleSearch:
-        """Return the fast call that solves one pose."""
+        """Return the fast call for one pose, which checks nothing; made at the first access."""
         return SingleSearch(self.problem, self.packed, self.start, self.no_cancel)
 
     def warm_up(self) -> None:
@@ -142,7 +146,7 @@ class SearchSolver:
             self.solve(SolveRequest(targets=targets, tool_offsets=tools, max_searches=1))
 
     def borrow(self) -> SearchArrays:
-        """Return arrays that no other search uses; hand them back by :meth:`give_back`."""
+        """Take arrays from the pool, or make new ones; give them back by :meth:`give_back`."""
         try:
             return self.pool.pop()
         except IndexError:
@@ -170,7 +174,7 @@ class SearchSolver:
             pool.append(arrays)
 
     def _solve(self, request: SolveRequest, arrays: SearchArrays) -> IkResult:
-        """Write the request into the search's arrays, run it, and return the result."""
+        """Write a request into arrays, run the search, and return the result."""
         problem = self.problem if request.tool_offsets is None else self._for_tools(request)
         arrays.matrices[...] = self.requests.poses(request.targets)
         self.requests.write_seed(request, arrays.reference)
@@ -194,10 +198,11 @@ class SearchSolver:
 
     def run(self, run: Run, timeout_ns: int, phase: int = state.FRESH) -> int:
         """
-        Run the kernel, and pass each candidate to the request's validation; return the last code.
+        Run the kernel until it ends, and return its last code; each candidate is passed to the request's ``validate``.
 
+        :param run: problem, options, arrays and output.
         :param timeout_ns: budget of a fresh search [ns]; 0 means no budget.
-        :param phase: FRESH, or CONTINUED for a search that goes on.
+        :param phase: ``state.FRESH``, or ``state.CONTINUED`` for a search that goes on.
         """
         problem, options, arrays, out, request = run
         validate = request.validate
@@ -214,11 +219,11 @@ class SearchSolver:
             phase = state.ACCEPTED if accepted else state.REFUSED
 
     def flag_of(self, request: SolveRequest) -> IntArray:
-        """Return the flag (1,) that cancels a request."""
+        """Return the cancel flag (1,) of a request, or a flag that stays zero."""
         return self.no_cancel if request.cancel is None else checked_flag(request.cancel)
 
     def _for_tools(self, request: SolveRequest) -> Problem:
-        """Return the problem whose tips carry the request's tools; recent problems are cached."""
+        """Return the packed problem with the tools of a request at the tips; the last 16 problems are cached."""
         tools = np.array(self.requests.poses(request.tool_offsets), dtype=np.float64)
         tools = tools.reshape(self.requests.stack)
         key = tools.tobytes()
@@ -231,7 +236,12 @@ class SearchSolver:
         return problem
 
     def _solved(self, arrays: SearchArrays, out: FloatArray) -> IkResult:
-        """Return the solutions that the kernel left in ``out``."""
+        """
+        Return the result of a search that found solutions.
+
+        :param out: (max_solutions + 1, width) rows of the kernel: state, errors of each tip, norm of all errors,
+            squared distance from the seed.
+        """
         counters = arrays.counters.tolist()
         found = counters[state.COUNT]
         out.setflags(write=False)
@@ -248,7 +258,11 @@ class SearchSolver:
         )
 
     def _prove(self, run: Run) -> int:
-        """Return OUT_OF_REACH if a proof that the search did not use excludes the targets, else EXHAUSTED."""
+        """
+        Return ``state.OUT_OF_REACH`` if the targets are proved to be out of reach, otherwise ``state.EXHAUSTED``.
+
+        A search that wants the nearest state leaves this proof out at first.
+        """
         options, other = run.options.copy(), SearchArrays(self.problem)
         options[state.KEEPS_LOOKING] = options[state.MAX_SEARCHES] = 0.0
         other.matrices[...], other.reference[:] = run.arrays.matrices, run.arrays.reference
@@ -257,9 +271,11 @@ class SearchSolver:
 
     def _failed(self, run: Run, code: int) -> IkResult:
         """
-        Return the result of a search without a solution, from the kernel's code and counters.
+        Return the result of a search without a solution: status, cause and nearest state.
 
-        Raise InvalidLimits if starts could not be drawn.
+        Raise InvalidLimits if starts could not be drawn for a joint without limits.
+
+        :param code: last code of the kernel.
         """
         arrays, counters = run.arrays, run.arrays.counters
         if code == state.UNSAMPLED:
@@ -298,5 +314,5 @@ class SearchSolver:
         return IkResult(status, cause, *arrays, residual, iterations, searches, clock_ended)
 
     def remaining_error(self, arrays: SearchArrays) -> float:
-        """Return the norm of the errors of the best state of a failed search [m and rad mixed]."""
+        """Return the norm of all errors of the best state of a failed search [m and rad mixed]."""
         return float(np.linalg.norm(arrays.errors))

@@ -1,4 +1,4 @@
-"""Prove that no curve of a pose is missing, or name the reason why the proof fails."""
+"""Prove that every curve of postures of a pose was found, or return the reason why the proof fails."""
 
 import itertools
 from typing import NamedTuple
@@ -23,7 +23,11 @@ root."""
 
 
 class PointBound(NamedTuple):
-    """Point on the axis of a joint, with a bound on the change of the Jacobian at this point."""
+    """
+    A point on a joint axis, and a bound on how fast the Jacobian of this point changes.
+
+    The proof of completeness uses the bound to show that no other curve passes between two knots.
+    """
 
     joint: int
     along: float
@@ -36,9 +40,9 @@ class PointBound(NamedTuple):
 
 def choose_bound(chain: SerialChain) -> FloatArray:
     """
-    Return the items of a :class:`PointBound` as an array, for the point at which the proof needs the fewest steps.
+    Return the :class:`PointBound` with which the proof of completeness needs the fewest steps, as an array (4,).
 
-    The steps are estimated at random postures, the same at each call.
+    The cost of each candidate is estimated at random postures, which are the same at each call.
 
     :param chain: seven joints.
     """
@@ -56,7 +60,11 @@ def choose_bound(chain: SerialChain) -> FloatArray:
 
 
 def _places(chain: SerialChain, joint: int) -> set[float]:
-    """Return the points of an axis nearest to its neighbours' axes, as distances from its reference point [m]."""
+    """
+    Return the points on a joint's axis that are nearest to the axes of the joints before and after.
+
+    Each point is a signed distance from the joint's reference point along the axis [m].
+    """
     places = set()
     for other in {max(joint - 1, 0), min(joint + 1, len(chain.axes) - 1)} - {joint}:
         both = np.stack([chain.axes[joint], -chain.axes[other]], axis=1)
@@ -67,7 +75,9 @@ def _places(chain: SerialChain, joint: int) -> set[float]:
 
 def bound_at(chain: SerialChain, joint: int, along: float, length: float) -> PointBound:
     """
-    Return a point with the bound on the second derivative of the residual there, see docs/math/self_motions.md.
+    Return the bound for a given point: a limit on the second derivative of the pose error along any joint motion.
+
+    The formula is in docs/math/self_motions.md. The bound is infinite if a prismatic joint has no limits.
 
     :param chain: seven joints.
     :param joint: index of a revolute joint.
@@ -98,7 +108,12 @@ def bound_at(chain: SerialChain, joint: int, along: float, length: float) -> Poi
 
 
 def _steps(moved: MovedChain, bound: PointBound) -> float:
-    """Return the cost to expect of a proof with this bound: its mean ratio to the least singular value at postures."""
+    """
+    Return the expected cost of a proof with a bound, in arbitrary units: the larger, the more steps.
+
+    The cost is the mean of bound / least singular value of the Jacobian over some postures; infinite for an infinite
+    bound.
+    """
     if not np.isfinite(bound.bend):
         return np.inf
     at = moved.points[:, bound.joint] + bound.along * moved.axes[:, bound.joint]
@@ -110,7 +125,7 @@ def find_gap(
     pose: TracedPose, knots: FloatArray, rows: IntArray, candidates: FloatArray, bound: FloatArray
 ) -> str:
     """
-    Return why a curve may be missing; an empty text if all curves are proved to be found.
+    Return a text that says why a curve may be missing; an empty text if all curves are proved to be found.
 
     :param pose: data shared by the curves.
     :param knots: (k, segments.COLUMNS) knots of all curves.
@@ -138,7 +153,9 @@ def find_gap(
 
 def _name_gap(chain: SerialChain, held: int, q: FloatArray) -> str:
     """
-    Return the reason for an incomplete result: a posture lies on none of the curves.
+    Return a text about a posture that lies on none of the curves that were found.
+
+    If the held joint hardly moves along the missing curve, the text names this joint and the posture.
 
     :param chain: seven joints.
     :param held: index of the held joint.

@@ -1,4 +1,9 @@
-"""Trace curves on which six or fewer joints move while the tip does not move; they exist only at singular poses."""
+"""
+Trace curves on which six or fewer joints move while the tip does not move; they exist only at singular poses.
+
+The tracer needs seven joints. So joints are added to the chain that are zero and do not move along a curve. A curve is
+stored as knots: postures with tangents and arc lengths.
+"""
 
 import dataclasses
 import itertools
@@ -48,10 +53,10 @@ def follow_continuum(
     chain: SerialChain, postures: FloatArray, clearance: ClearanceMaker | None = None
 ) -> SelfMotions | None:
     """
-    Return the curves of one pose through singular postures, within the limits; None if there are no curves.
+    Return the curves of postures of one singular pose, within the limits; None if there are none.
 
-    Added joints complete the Jacobian, and do not move along the curves. Along a curve the Jacobian can turn, for
-    example at a straight wrist, and the added joints must turn with it. So each place in the chain is tried for them.
+    The chain is filled up to seven joints with joints that must not move along a curve. They complete the rank of the
+    Jacobian, which may change along a curve, as at a straight wrist. So each place in the chain is tried for them.
 
     :param chain: two to six joints.
     :param postures: (k, n) solutions of the pose. They may be outside the limits if their curves pass inside.
@@ -79,10 +84,10 @@ def follow_continuum(
 
 def spread_postures(chain: SerialChain, target: FloatArray, rows: FloatArray) -> FloatArray:
     """
-    Return singular postures of a pose (k, n): the given ones, and others from Newton's method without limits.
+    Return singular postures of a pose (k, n): those in ``rows``, and others that Newton's method finds without limits.
 
-    Newton's method starts at random postures of chains of seven joints. These chains have joints that complete a given
-    posture, or six joints and a spin of the tool. Solutions in which the added joints are zero are returned.
+    Newton's method starts at random postures of the chain with added joints, up to seven in all. A solution counts only
+    if its added joints are zero.
 
     :param chain: two to six joints.
     :param target: (4, 4) pose of the tip in the base.
@@ -116,10 +121,10 @@ def _follow_best(
     chain: SerialChain, posture: FloatArray, target: FloatArray
 ) -> tuple[list[FloatArray], list[FloatArray]]:
     """
-    Return the knots of the curves through a posture within the limits, then without limits.
+    Return two lists of curves through a posture: within the limits, and with limits ignored; each curve as its knots.
 
-    The place of the added joints is chosen so that few curves end in crossings or singular postures. Both lists are
-    empty if no place yields a curve.
+    The added joints are put at the place in the chain where the fewest curves end in crossings or singular postures.
+    Both lists are empty if no place yields a curve.
     """
     best: tuple[int, tuple[list[FloatArray], list[FloatArray]]] | None = None
     for place in range(len(chain.axes), -1, -1):
@@ -135,7 +140,7 @@ def _follow_best(
 
 def _lie_on(rows: FloatArray, part: FloatArray) -> NDArray[np.bool_]:
     """
-    Return whether each posture lies on a curve (k,): within COMPARED_SPACING of one of many points on the curve.
+    Return for each posture whether it lies on a curve (k,): within COMPARED_SPACING (norm) of a point of the curve.
 
     :param rows: (k, n) postures of the arm.
     :param part: knots of the curve, with the added joints last.
@@ -154,9 +159,10 @@ def _lie_on(rows: FloatArray, part: FloatArray) -> NDArray[np.bool_]:
 
 def _complete_at_tip(chain: SerialChain, rows: FloatArray) -> SerialChain | None:
     """
-    Return the chain with joints added at the tip up to seven, chosen to suit all postures (k, n).
+    Return the chain with joints added at the tip, up to seven, or None if no posture yields enough joints.
 
-    Return None if no posture yields enough joints; only the first REFERENCES postures are tried.
+    The added joints are chosen at one of the first REFERENCES (8) postures: the one at which they suit all postures (k,
+    n) best.
     """
     best, largest = None, 0.0
     for q in rows[:REFERENCES]:
@@ -172,7 +178,7 @@ def _complete_at_tip(chain: SerialChain, rows: FloatArray) -> SerialChain | None
 
 def find_singular(chain: SerialChain, rows: FloatArray) -> IntArray:
     """
-    Return the indices of singular postures, whose joints can move while the tip does not move, to first order.
+    Return the indices of the postures at which the joints can move while the tip does not, to first order.
 
     :param chain: up to seven joints.
     :param rows: (k, n) postures.
@@ -216,18 +222,21 @@ def insert_joint(
 
 
 def _jacobian(chain: SerialChain, q: FloatArray) -> FloatArray:
-    """Return the Jacobian of the tip (6, n), with metres as shares of the arm's size."""
+    """Return the Jacobian of the tip (6, n), linear then angular rows, with lengths divided by the arm's length."""
     return np.asarray(chain.moved(q[None]).jacobians(length=_size(chain))[0])
 
 
 def _size(chain: SerialChain) -> float:
-    """Return the length of an arm, summed from axis to axis [m]."""
+    """Return the length of an arm, summed from axis to axis [m]; 1 for an arm of length zero."""
     return chain.length or 1.0
 
 
 def _complete(chain: SerialChain, q: FloatArray, place: int) -> SerialChain | None:
     """
-    Return seven joints: the new ones move the tip in the directions that a posture lacks; None if there are too few.
+    Return the chain filled up to seven joints, so that the Jacobian has full rank at a singular posture.
+
+    The new joints move the tip in the directions in which the posture cannot. Return None if too few such joints are
+    found.
 
     :param chain: two to six joints.
     :param q: (n,) a singular posture.
@@ -263,7 +272,7 @@ def _share(
     whole: SerialChain, dof: int, target: FloatArray, clearance: ClearanceMaker | None = None
 ) -> TracedPose:
     """
-    Return the data shared by the curves of one pose.
+    Return the data that all curves of one pose share, for a chain filled up to seven joints.
 
     :param whole: seven joints, the added ones included.
     :param dof: number of leading joints that results show.
@@ -281,9 +290,11 @@ def _follow(
     whole: SerialChain, place: int, target: FloatArray, rows: FloatArray
 ) -> tuple[list[FloatArray], list[FloatArray]]:
     """
-    Return the knots of the curves within the limits, then of curves without limits; none moves an added joint.
+    Return two lists of curves: within the limits, and with limits ignored; each curve as its knots.
 
-    :param whole: seven joints.
+    Curves along which an added joint moves are left out. The added joints are last in the knots.
+
+    :param whole: seven joints, the added ones included.
     :param place: index of the first added joint.
     :param target: (4, 4) pose of the tip in the base.
     :param rows: (k, n) postures without the added joints.
@@ -305,7 +316,7 @@ def _follow(
 
 
 def _free_reals(own: TracedPose) -> FloatArray:
-    """Return the numbers of a plan without limits of revolute joints."""
+    """Return a copy of the plan's real numbers with infinite limits for all revolute joints."""
     free = own.reals.copy()
     turns = np.flatnonzero(own.plan.chain.kinds != JointKind.PRISMATIC)
     free[curve_points.LOWER + turns], free[curve_points.UPPER + turns] = -np.inf, np.inf
@@ -325,7 +336,11 @@ def _still_parts(knots: FloatArray, counts: IntArray, added: range) -> list[Floa
 
 
 def _put_last(part: FloatArray, added: range) -> FloatArray:
-    """Return a copy of knots with the added joints last, as zeros; codes of joints on limits are renumbered."""
+    """
+    Return a copy of a curve's knots with the added joints moved to the end and set to zero.
+
+    A knot whose kind names a joint at its limit gets the new index of this joint.
+    """
     order = [k for k in range(SEVEN) if k not in added]
     moved, kinds = part.copy(), part[:, segments.KIND]
     for first in (0, segments.TANGENT):
@@ -339,7 +354,7 @@ def _put_last(part: FloatArray, added: range) -> FloatArray:
 
 
 def _bare_plan(chain: SerialChain) -> AnalyticPlan:
-    """Return a plan that describes the motion of seven joints, without a closed form."""
+    """Return a plan of seven joints that has only the kinematics and limits, and no closed form."""
     ints = np.zeros(search.PLAN_INTS, dtype=np.int64)
     ints[search.N], ints[search.HELD] = SEVEN, SEVEN - 1
     ints[search.SLIDES] = chain.packed.slides

@@ -1,4 +1,9 @@
-"""One curve of a self-motion: its two ends and its postures."""
+"""
+One curve of a self-motion: its two ends and its postures.
+
+A curve is stored as knots. A knot has a posture, the unit tangent of the curve, and the arc length from the start. A
+code says whether and why the curve ends there.
+"""
 
 from collections.abc import Sequence
 import enum
@@ -42,7 +47,7 @@ INSIDE_ENDS = {trace.FOLD: EndKind.FOLD, trace.CROSSING: EndKind.CROSSING}
 
 
 class CurveEnd(NamedTuple):
-    """One of the two ends of a curve."""
+    """One end of a curve: the reason why the curve ends there, and the joint at its limit or the curves that continue."""
 
     kind: EndKind
     joint: str = ''
@@ -61,7 +66,7 @@ class CurveEnd(NamedTuple):
 
 
 class CurvePoint(NamedTuple):
-    """A posture on a curve."""
+    """One posture on a curve, with the index of the curve, its arc length there, and a distance or objective value."""
 
     q: FloatArray
     """(dof,) joint values [rad or m]."""
@@ -74,7 +79,7 @@ class CurvePoint(NamedTuple):
 
 
 class TracedPose(NamedTuple):
-    """Data shared by all curves of one pose."""
+    """Data that all curves of one pose share: plan and limits of seven joints, the target pose, and the tolerance."""
 
     plan: AnalyticPlan
     """Plan of seven joints; for an arm of six joints, the last one is a spin about the tool's axis."""
@@ -94,19 +99,19 @@ class TracedPose(NamedTuple):
 
 
 class SelfMotion:
-    """A curve of postures that reach one pose in one branch, as a function of its arc length."""
+    """A curve of postures that all reach one pose and belong to one branch, as a function of its arc length."""
 
     def __init__(
         self, pose: TracedPose, index: int, knots: FloatArray, others: tuple[int, ...]
     ) -> None:
         """
-        Store the knots.
+        Store the knots of the curve: postures with tangents and arc lengths, between which the curve is interpolated.
 
         :param pose: data shared by all curves of the pose.
         :param index: index of this curve.
         :param knots: (k, segments.COLUMNS) knots; arc lengths start at 0.
-        :param others: indices of the curves that continue at the first knot, then at the last knot; -1 fills empty
-            places.
+        :param others: indices of the curves that continue at the first knot, then of those at the last knot. Both
+            halves have the same length; -1 fills unused places.
         """
         self._pose, self._others = pose, others
         self.index = index
@@ -120,16 +125,20 @@ class SelfMotion:
 
     @functools.cached_property
     def start(self) -> CurveEnd:
-        """Return the end of the curve at its first knot."""
+        """Return how the curve ends at its first knot: the reason, and the curves that continue there."""
         return self._read_end(0, self._others[: folds.OTHERS])
 
     @functools.cached_property
     def end(self) -> CurveEnd:
-        """Return the end of the curve at its last knot."""
+        """Return how the curve ends at its last knot: the reason, and the curves that continue there."""
         return self._read_end(-1, self._others[folds.OTHERS :])
 
     def _read_end(self, row: int, others: tuple[int, ...]) -> CurveEnd:
-        """Return the end at the first knot (row 0) or the last knot (row -1)."""
+        """
+        Return the end of the curve at its first knot (row 0) or last knot (row -1).
+
+        :param others: indices of the curves that may continue there; -1 for unused places.
+        """
         kind = float(self.knots[row, segments.KIND])
         if kind in INSIDE_ENDS:
             return CurveEnd(INSIDE_ENDS[kind], curves=tuple(i for i in others if i >= 0))
@@ -218,9 +227,8 @@ class SelfMotion:
         missed.
 
         :param objective: ``manipulability``; ``limit_margin``, the smallest distance of a joint from a limit;
-            ``clearance``, the smallest distance between two links, or a link and an obstacle, that the arm moves
-            towards each other [m]; ``distance`` from ``posture``, where a small distance is good; or a function of
-            joint values (dof,).
+            ``clearance``, the smallest distance of two bodies (links or obstacles) whose relative pose the arm changes
+            [m]; ``distance``, minus the distance from ``posture``; or a function of joint values (dof,).
         :param posture: (dof,) reference of ``distance``.
         :param obstacles: objects in the root frame of the robot, for ``clearance``.
         :raises TypeError: for other objectives.
@@ -233,7 +241,11 @@ class SelfMotion:
         return CurvePoint(self(s), self.index, s, value)
 
     def _solve(self, arcs: FloatArray) -> FloatArray:
-        """Return postures (m, 7) at arc lengths, without jumps by turns; raise SolverError if one misses the pose."""
+        """
+        Return the postures (m, 7) at arc lengths (m,); neighbouring postures never differ by a whole turn of a joint.
+
+        Raise SolverError if a posture misses the pose or a limit.
+        """
         pose = self._pose
         q, errors = np.empty((len(arcs), 7)), np.empty((len(arcs), 3))
         readout.write_postures(
@@ -249,12 +261,19 @@ class SelfMotion:
         return q
 
     def _differences(self, away: FloatArray) -> FloatArray:
-        """Return differences of joints (dof,), with free joints wrapped to [-pi, pi]."""
+        """Return joint differences (dof,), wrapped to [-pi, pi] for revolute joints with a range of at least 2 pi."""
         free = _are_free(self._pose)[: self._pose.dof]
         return np.where(free, wrap_angles(away), away)
 
     def _wind(self, q: FloatArray, wish: FloatArray | None = None) -> FloatArray:
-        """Wind free joints of postures (m, 7) in place into their limits, nearest to ``wish`` or to the middle."""
+        """
+        Move revolute joints with a range of at least 2 pi by whole turns into their limits, and return the postures.
+
+        The array is changed in place. Among several turns, take the value nearest to ``wish`` (7,), or for None to the
+        middle of the limits.
+
+        :param q: (m, 7) postures.
+        """
         pose = self._pose
         for k in np.flatnonzero(_are_free(pose)).tolist():
             low, high, turn = pose.lower[k], pose.upper[k], 2.0 * np.pi
@@ -268,11 +287,11 @@ class SelfMotion:
 
 
 def _are_free(pose: TracedPose) -> NDArray[np.bool_]:
-    """Return which joints are free (7,): revolute, with a range of at least 2 pi."""
+    """Return a mask (7,) of the revolute joints with a range of at least 2 pi, whose values are compared modulo 2 pi."""
     slides = (int(pose.plan.ints[search.SLIDES]) >> JOINTS) & 1
     return np.asarray(~(pose.upper - pose.lower < 2.0 * np.pi) & (slides == 0))
 
 
 def _work() -> FloatArray:
-    """Return scratch for the kernels of this module."""
+    """Return a new scratch array for the kernels that read a curve."""
     return np.empty(readout.scratch_size())

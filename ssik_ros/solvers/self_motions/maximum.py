@@ -15,11 +15,14 @@ def find_maximum(
     function: Callable[[float], float], length: float, spacing: float
 ) -> tuple[float, float]:
     """
-    Return the place on [0, length] at which a function is largest, and its value there.
+    Return (place, value) of the maximum of a function on [0, length].
+
+    The function is evaluated on a grid, then refined around the best places. A peak narrower than the grid may be
+    missed.
 
     :param function: function of one number; NaN counts as the worst value.
     :param length: end of the interval.
-    :param spacing: largest distance of places on the first grid.
+    :param spacing: largest distance of neighbouring places on the grid.
     """
     count = max(1, math.ceil(length / spacing))
     places = [length * (i / count) for i in range(count + 1)] if length > 0.0 else [0.0]
@@ -34,7 +37,11 @@ def find_maximum(
 
 
 def _golden(function: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
-    """Return the place in an interval at which a function is largest, and its value; it must have a single maximum."""
+    """
+    Return (place, value) of the maximum of a function in an interval, by golden-section search.
+
+    The function must have a single maximum there.
+    """
     a, b = high - SECTION * (high - low), low + SECTION * (high - low)
     f_a, f_b = _value(function, a), _value(function, b)
     while high - low > NARROWEST_BRACKET:

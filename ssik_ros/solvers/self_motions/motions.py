@@ -1,4 +1,4 @@
-"""All self-motion curves of one pose."""
+"""All self-motion curves of one pose: curves of postures along which the joints move while the tip stays."""
 
 from collections.abc import Callable, Iterator, Sequence
 import functools
@@ -16,7 +16,7 @@ from ssik_ros.solvers.self_motions.objectives import Objective
 
 class SelfMotions:
     """
-    Curves of solutions of one pose, within the limits.
+    All curves of postures that reach one pose, within the limits.
 
     A sequence of :class:`SelfMotion`; empty if the pose has no solution.
     """
@@ -30,12 +30,13 @@ class SelfMotions:
         find_gap: Callable[[], str],
     ) -> None:
         """
-        Store the knots of all curves.
+        Store the curves as knots: postures with tangents and arc lengths.
 
         :param pose: data shared by the curves.
         :param knots: (k, segments.COLUMNS) knots of all curves in turn, not yet split at folds and crossings.
         :param rows: (c,) number of knots of each curve.
-        :param resolution: see the attribute.
+        :param resolution: if complete, every curve on which the held joint moves by more than this is included [rad or
+            m].
         :param find_gap: returns why a curve may be missing; an empty text if all curves are proved to be found.
         """
         self._pose, self._knots, self._rows, self._find_gap = pose, knots, rows, find_gap
@@ -44,13 +45,17 @@ class SelfMotions:
 
     @functools.cached_property
     def reason(self) -> str:
-        """Return why a curve beyond :attr:`resolution` may be missing; empty if the proof of the first access holds."""
+        """
+        Return a text that says why a curve may be missing; empty if all curves are proved to be found.
+
+        The proof runs at the first access.
+        """
         return self._find_gap()
 
     @property
     def is_complete(self) -> bool:
         """
-        Return whether all curves on which the held joint moves by more than :attr:`resolution` are surely included.
+        Return whether all curves on which the held joint moves by more than ``resolution`` are proved to be included.
 
         It is also False if a curve is missing on which the held joint hardly moves, see Completeness in docs/math.
         """
@@ -63,7 +68,7 @@ class SelfMotions:
 
     @functools.cached_property
     def curves(self) -> tuple[SelfMotion, ...]:
-        """Return the curves, split at folds of the held joint and at crossings."""
+        """Return the curves, cut where the held joint turns back (folds) and where curves cross."""
         size = len(self._knots)
         knots = np.empty((folds.ROWS_PER_KNOT * size, segments.COLUMNS))
         heads = np.empty((2 * size, folds.COLUMNS), dtype=np.int64)

@@ -26,10 +26,10 @@ def make_objective(
     clearance: Callable[[], Objective] | None,
 ) -> Objective:
     """
-    Return an objective as a function.
+    Return an objective as a function that maps joint values (dof,) to a number; larger is better.
 
-    :param objective: ``manipulability``, ``limit_margin``, ``clearance``, ``distance`` (a small distance from
-        ``posture`` is good), or a function of joint values (dof,).
+    :param objective: ``manipulability``, ``limit_margin``, ``clearance``, ``distance`` (minus the distance from
+        ``posture``), or a function of joint values (dof,), which is returned unchanged.
     :param chain: the arm; a spin of the tool may follow its ``dof`` joints.
     :param dof: number of joints of the arm.
     :param posture: (dof,) reference of ``distance``.
@@ -62,9 +62,9 @@ def make_objective(
 
 def manipulability(chain: SerialChain, q: FloatArray) -> float:
     """
-    Return the root of the determinant of J J^T, or |det J| of six joints; 0 at a singular posture.
+    Return Yoshikawa's manipulability sqrt(det(J J^T)), which is |det J| for six joints; 0 at a singular posture.
 
-    :param chain: the arm; joints after the first ``dof`` are ignored.
+    :param chain: the arm; joints after the first ``dof`` are set to zero and left out of the Jacobian J.
     :param q: (dof,) joint values.
     """
     whole = np.zeros(len(chain.joint_names))

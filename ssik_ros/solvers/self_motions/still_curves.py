@@ -1,4 +1,4 @@
-"""Find postures on curves along which the held joint hardly moves: sampling that joint misses them."""
+"""Find postures on curves along which the held joint hardly moves, which sampling this joint misses."""
 
 import itertools
 from typing import NamedTuple
@@ -36,7 +36,7 @@ PARALLEL_AXES_DISTANCE = 0.02
 
 
 class Alignment(NamedTuple):
-    """Two joints whose axes are parallel if the joint between them has a certain angle."""
+    """A pair of joints, one joint apart, whose axes become parallel when the joint between them has the angle ``angle``."""
 
     first: int
     between: int
@@ -50,11 +50,16 @@ class Alignment(NamedTuple):
 
 
 class StillCurves:
-    """Finds postures on curves along which the held joint of one arm hardly moves."""
+    """
+    Finds postures of one arm on curves along which the held joint hardly moves.
+
+    Such a curve exists, for example, if two collinear axes turn against each other. Searches hold other joints, or
+    start at postures with parallel axes.
+    """
 
     def __init__(self, arm: AnalyticArm) -> None:
         """
-        Choose other joints to hold, and find joints that can move while the held joint does not.
+        Choose the other joints to hold, and find the joints whose axes can become parallel.
 
         :param arm: closed form of seven joints, one of them held.
         """
@@ -77,7 +82,9 @@ class StillCurves:
 
     def postures(self, pose: TracedPose, target: FloatArray) -> FloatArray:
         """
-        Return postures (m, 7) that reach a pose within the limits.
+        Return postures (m, 7) within the limits that reach a pose, found without sampling the held joint densely.
+
+        Each curve along which the held joint hardly moves is likely to pass through one of them.
 
         :param pose: data shared by the curves of the pose.
         :param target: (4, 4) pose of the tip in the base.
@@ -91,11 +98,12 @@ class StillCurves:
 
     def _along(self, pose: TracedPose, rows: FloatArray, each: Alignment) -> FloatArray:
         """
-        Return postures (m, 7) with two nearly collinear axes, for several splits of the angle of their joints.
+        Return starts (m, 7) for a search: two axes are nearly collinear, and their joints turn against each other.
 
-        Only these two joints are sure to be within their limits.
+        From each posture near the pose with such axes, several starts differ in the angles of the two joints. Only
+        these two joints are sure to be within their limits.
 
-        :param rows: (k, 7) postures at which the search starts.
+        :param rows: (k, 7) postures at which the search for collinear axes begins.
         :param each: the two joints.
         """
         seeds = slide(rows, each)
@@ -119,7 +127,11 @@ class StillCurves:
         return np.vstack([np.empty((0, 7)), *found])
 
     def _request(self, joint: int, count: int) -> BranchRequest:
-        """Return a request for all branches at values of a held joint, with other joints outside their limits, too."""
+        """
+        Return a request for the branches at ``count`` values of a joint to hold, spread over its range.
+
+        If this joint is revolute, limits are ignored; if it is prismatic, branches are within the limits.
+        """
         if self._arm.requests.is_slide(joint):
             return BranchRequest(samples=count, held=joint)
         low, high = self._arm.requests.held_range(joint, PLAIN)
@@ -127,14 +139,26 @@ class StillCurves:
         return BranchRequest(mode=KEEP_ALL, held=joint, held_values=values)
 
     def _inside(self, rows: FloatArray, joints: list[int]) -> FloatArray:
-        """Wind postures into the limits and return those (m, 7) whose given joints are within their limits."""
+        """
+        Move joints by whole turns next to the middle of their limits, and return the postures (m, 7) within the limits.
+
+        :param rows: (k, 7) postures; they are not changed.
+        :param joints: indices of the joints whose limits count.
+        """
         turns = np.round((rows - self._middle) * (0.5 / np.pi))
         rows = rows - self._turn * turns
         is_inside = (rows >= self._lower) & (rows <= self._upper)
         return rows[is_inside[:, joints].all(axis=1)]
 
     def _around(self, target: FloatArray, each: Alignment) -> FloatArray:
-        """Return postures (m, 7) near those with four parallel axes; empty if these miss the pose by too much."""
+        """
+        Return starts (m, 7) for a search: postures with four parallel axes, whose four joints then get random angles.
+
+        Return an empty array if the postures with parallel axes miss the pose by too much.
+
+        :param target: (4, 4) pose of the tip in the base.
+        :param each: two of the four joints.
+        """
         chain = self._arm.chain
         rows = [
             q
@@ -152,7 +176,12 @@ class StillCurves:
 
 
 def _choose_joints(arm: AnalyticArm) -> list[int]:
-    """Return the extra joints to hold: all with a fast closed form, or the first ones by elimination."""
+    """
+    Return the indices of further joints to hold.
+
+    If the arm is searched on arcs, they are all joints with a closed form on arcs, otherwise the first two by
+    elimination.
+    """
     fast: list[int] = []
     slow: list[int] = []
     for joint in SLOW:
@@ -167,7 +196,7 @@ def _choose_joints(arm: AnalyticArm) -> list[int]:
 
 def find_alignments(chain: SerialChain) -> list[Alignment]:
     """
-    Return the pairs of joints, one joint apart, whose axes can become parallel.
+    Return the pairs of revolute joints, one joint apart, whose axes can become parallel within the limits.
 
     :param chain: seven joints.
     """
@@ -194,9 +223,11 @@ def find_alignments(chain: SerialChain) -> list[Alignment]:
 
 def _is_plane(chain: SerialChain, each: Alignment, covered: set[int]) -> bool:
     """
-    Return whether four joints, the pair of ``each`` among them, have parallel axes between joints 1 and 7.
+    Return whether four of joints 2 to 6, with the pair of ``each`` among them, get parallel axes.
 
-    It is False if the chain has a prismatic joint, or if one of the four joints is in ``covered``.
+    Return False if the chain has a prismatic joint, or if one of the four joints is in ``covered``.
+
+    :param covered: indices of the joints that are held in other searches.
     """
     four = [1, 2, 3, 5] if each.first == 3 else [1, 3, 4, 5]
     three = four[:3] if each.first == 3 else four[1:]
@@ -208,9 +239,11 @@ def _is_plane(chain: SerialChain, each: Alignment, covered: set[int]) -> bool:
 
 def slide(rows: FloatArray, each: Alignment) -> FloatArray:
     """
-    Return postures (m, 7) in which two axes are collinear and their joints turn against each other.
+    Return starts (m, 7): the axes of a pair are collinear, and its joints turn against each other by equal steps.
 
-    :param rows: (k, 7) postures; the nearest to such an alignment are used.
+    Up to NEAREST (8) postures with nearly collinear axes are used, with SLIDES (4) steps each; m is 0 without any.
+
+    :param rows: (k, 7) postures.
     :param each: the two joints.
     """
     away = np.abs(wrap_angles(rows[:, each.between] - each.angle))
@@ -232,13 +265,13 @@ def align(
     chain: SerialChain, target: FloatArray, each: Alignment
 ) -> list[tuple[FloatArray, float]]:
     """
-    Return postures in which joints 2 to 6 have four parallel axes, each with its distance from the pose along them [m].
+    Return two postures at which four of joints 2 to 6 have parallel axes, each with its distance from the pose [m].
 
-    The list has two items, or none if the pose does not allow this direction of the axes.
+    The distance is measured along these axes. The list is empty if the axes cannot have such a direction at this pose.
 
     :param chain: seven joints.
     :param target: (4, 4) pose of the tip in the base.
-    :param each: two of the four joints; the other joints of the four are zero in the postures.
+    :param each: two of the four joints; all joints but the first, the last and the one between the two are zero.
     """
     placed = target @ invert_pose(chain.home)
     base, tip = chain.axes[0], placed[:3, :3] @ chain.axes[6]
@@ -267,7 +300,7 @@ def align(
 
 
 def _angle(axis: FloatArray, a: FloatArray, b: FloatArray) -> float:
-    """Return the angle about an axis (3,) that turns a as near as possible to b [rad]."""
+    """Return the angle about ``axis`` (3,) that turns vector ``a`` as near as possible to vector ``b`` [rad]."""
     across = _cross(axis, a)
     return float(np.arctan2(across @ b, a @ b - (a @ axis) * (b @ axis)))
 
@@ -279,7 +312,11 @@ def _cross(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def _moved(chain: SerialChain, joint: int, angle: float, point: FloatArray) -> FloatArray:
-    """Return a point (3,) of the base frame after one joint has turned it by ``angle`` [rad], all others at zero."""
+    """
+    Return the position (3,) of a point after one joint has turned by ``angle`` [rad], with all other joints at zero.
+
+    :param point: (3,) position before the turn, in the base frame.
+    """
     axis, away = chain.axes[joint], point - chain.points[joint]
     along = axis * (axis @ away)
     turned = np.cos(angle) * (away - along) + np.sin(angle) * _cross(axis, away)
@@ -288,7 +325,7 @@ def _moved(chain: SerialChain, joint: int, angle: float, point: FloatArray) -> F
 
 def _descend(pose: TracedPose, rows: FloatArray, reals: FloatArray) -> FloatArray:
     """
-    Return the solutions (m, 7) that Newton iterations reach from postures, within the limits in ``reals``.
+    Refine postures by Newton iterations, and return those that reach the pose (m, 7), within the limits in ``reals``.
 
     ``rows`` (k, 7) may be overwritten; the result may be a view of it.
     """

@@ -1,4 +1,8 @@
-"""Trace the self-motions of one arm: its closed form finds postures on every curve, and each curve is followed."""
+"""
+Trace the self-motions of one arm: its closed form finds postures on every curve, and each curve is followed.
+
+A curve is stored as knots: postures with tangents and arc lengths.
+"""
 
 from collections.abc import Callable
 import functools
@@ -65,13 +69,13 @@ CandidateFinder = Callable[[], FloatArray]
 
 
 class SelfMotionTracer:
-    """Finds the self-motions of a chain of seven joints."""
+    """Finds all curves of postures that reach a pose, for one chain of seven joints."""
 
     def __init__(
         self, arm: AnalyticArm, dof: int, clearance: ClearanceMaker | None = None
     ) -> None:
         """
-        Prepare for the closed form of a chain.
+        Prepare the search for one chain.
 
         :param arm: closed form of seven joints, one of them held.
         :param dof: number of joints of the arm: 7, or 6 if the last joint is a spin of the tool.
@@ -131,7 +135,7 @@ class SelfMotionTracer:
         self, own: TracedPose, knots: FloatArray, rows: IntArray, look: CandidateFinder
     ) -> str:
         """
-        Return why a curve may be missing; an empty text if all curves are proved to be found.
+        Return a text that says why a curve may be missing; an empty text if all curves are proved to be found.
 
         :param own: data shared by the curves.
         :param knots: knots of all curves in turn.
@@ -145,7 +149,7 @@ class SelfMotionTracer:
         return find_gap(own, knots, rows, look(), self._bound)
 
     def _with_still_curves(self, own: TracedPose, candidates: FloatArray) -> FloatArray:
-        """Return the candidates (m, 7), and postures on curves along which the held joint hardly moves."""
+        """Return the candidates (m, 7) together with postures on curves along which the held joint hardly moves."""
         if self._still is None:
             self._still = StillCurves(self._arm)
         target = np.empty((4, 4))
@@ -153,14 +157,22 @@ class SelfMotionTracer:
         return np.vstack([candidates, self._still.postures(own, target)])
 
     def _find_candidates(self, target: FloatArray, shares: int) -> FloatArray:
-        """Return postures (m, 7) within the limits that reach a pose (12,) at ``shares`` values of the held joint."""
+        """
+        Return all postures (m, 7) within the limits that reach a pose, at ``shares`` sampled values of the held joint.
+
+        :param target: (12,) pose: rotation row by row, then translation.
+        """
         pose = np.empty((4, 4))
         se3.to_matrix(pose, target)
         found = self._arm.branches_refined(pose, BranchRequest(samples=shares))
         return found.q if found else np.empty((0, JOINTS.size))
 
     def _find_on_circles(self, pose: FloatArray) -> Curves | None:
-        """Return the curves from circles of the elbow; None if the elbow moves otherwise or the kernel fails."""
+        """
+        Return the curves of a pose for an arm whose elbow moves on a circle about the line from shoulder to wrist.
+
+        Return None if the arm has another geometry, or if the kernel cannot decide for this pose.
+        """
         plan, spheres = self._arm.plan, self._spheres
         if spheres is None:
             return None
@@ -172,7 +184,12 @@ class SelfMotionTracer:
         return found if count >= 0 else None
 
     def _find_at_values(self, pose: FloatArray, shares: int) -> Traced | None:
-        """Return the curves found at ``shares`` values of the held joint; None if the pose is not a rigid transform."""
+        """
+        Return the curves through postures at ``shares`` values of the held joint; None if the pose is not rigid.
+
+        If a curve crosses another or passes near a singular posture, curves along which the held joint does not move
+        are searched, too.
+        """
         found = self._find(pose, shares) if self._second is None else None
         if found is None:
             found = self._find_slowly(pose, BranchRequest(samples=shares))
@@ -181,13 +198,19 @@ class SelfMotionTracer:
         return found
 
     def _range(self, pose: FloatArray) -> tuple[float, float]:
-        """Return the range of values to try for a held prismatic joint [m]."""
+        """Return (low, high), the range of values that a held prismatic joint can have at a pose [m]."""
         values = self._arm.requests.prepare(PLAIN, pose).samples
         step = values[1] - values[0]
         return float(values[0] - 0.5 * step), float(values[-1] + 0.5 * step)
 
     def _find(self, pose: FloatArray, shares: int) -> Traced | None:
-        """Return the curves from one kernel call; None if it neither finds a curve nor proves the pose unreachable."""
+        """
+        Return the curves of a pose from one kernel call; None if the call settles nothing.
+
+        The call settles the pose if it finds a curve, or proves that the pose is out of reach.
+
+        :param shares: number of values of the held joint.
+        """
         prepared = self._prepared.get(shares)
         if prepared is None:
             prepared = self._arm.requests.prepare_arcs(BranchRequest(samples=shares))
@@ -207,7 +230,11 @@ class SelfMotionTracer:
         return (own, knots, rows, candidates) if is_settled else None
 
     def _find_slowly(self, pose: FloatArray, request: BranchRequest) -> Traced | None:
-        """Return the curves through postures of a branch search, or None if the pose is not a rigid transform."""
+        """
+        Return the curves through all postures that a branch search finds; None if the pose is not a rigid transform.
+
+        :param request: options of the branch search; its samples are the values of the held joint.
+        """
         target, exact = np.empty(12), np.empty((4, 4))
         se3.from_matrix(target, pose, 0)
         se3.orthonormalise(target)
@@ -221,7 +248,11 @@ class SelfMotionTracer:
         return (own, *self._trace(own, seeds), seeds)
 
     def _own(self, target: FloatArray) -> TracedPose:
-        """Return the data shared by the curves of a pose (12,): rotation row by row, then translation."""
+        """
+        Return the data that all curves of a pose share.
+
+        :param target: (12,) pose: rotation row by row, then translation.
+        """
         plan, chain = self._arm.plan, self._arm.chain
         numbers = plan.reals, target, self._tolerance, chain.lower, chain.upper
         return TracedPose(plan, self._dof, *numbers, self._clearance)
@@ -229,7 +260,11 @@ class SelfMotionTracer:
     def _seeds(
         self, own: TracedPose, pose: FloatArray, request: BranchRequest
     ) -> FloatArray | None:
-        """Return postures (m, 7) within the limits, at least one on each curve; None if the pose is not rigid."""
+        """
+        Return the branches (m, 7) of a pose within the limits of the request, as starts of curves.
+
+        If a second joint is held, its branches follow. Return None if the pose is not a rigid transform.
+        """
         requests = [request]
         if self._second is not None:
             shares = max((request.samples or SHARES) // 2, LEAST_SECOND)
@@ -240,7 +275,12 @@ class SelfMotionTracer:
     def _wide_seeds(
         self, own: TracedPose, pose: FloatArray, request: BranchRequest
     ) -> FloatArray | None:
-        """Like :meth:`_seeds`, but trace curves within wider limits first, to find short stretches inside."""
+        """
+        Return starts of curves (m, 7), found with limits widened by up to 0.5 rad; None for an invalid pose.
+
+        Curves are traced within the wide limits. Points on each of their stretches within the real limits are returned,
+        even on stretches too short for the samples of the held joint.
+        """
         wide = WIDENED_LIMITS * (own.upper - own.lower).clip(0.0, 1.0)
         request = request._replace(lower=own.lower - wide, upper=own.upper + wide)
         seeds = self._seeds(own, pose, request)
@@ -267,10 +307,13 @@ class SelfMotionTracer:
         self, own: TracedPose, knots: FloatArray, rows: IntArray, candidates: FloatArray
     ) -> Traced:
         """
-        Add the curves on which the held joint does not move, if Newton iterations from spread postures find any.
+        Return the curves, with curves added along which the held joint does not move.
 
-        All other curves are kept from the first search: near singular postures a second search may follow a curve
-        twice.
+        These are searched from spread postures. All other curves are kept as they are: near singular postures, a second
+        search may follow a curve twice.
+
+        :param knots, rows: knots of the curves found so far, and the number of knots of each.
+        :param candidates: (m, 7) postures whose curves were followed.
         """
         more = self._spread_seeds(own, own.lower, own.upper)
         again = self._trace(own, np.vstack([candidates, more]))
@@ -281,10 +324,10 @@ class SelfMotionTracer:
         self, own: TracedPose, knots: FloatArray, rows: IntArray, is_still: bool
     ) -> list[FloatArray]:
         """
-        Return the knots of each curve on which the held joint moves; ``is_still`` selects the other curves instead.
+        Return the knots of each curve on which the held joint moves, or with ``is_still`` of all other curves.
 
-        A curve counts as still if the joint does not move at most of its knots: near a crossing the tangent turns
-        towards the other curve.
+        A joint counts as still if it does not move at most of the knots: near a crossing the tangent turns towards the
+        other curve.
         """
         column = segments.TANGENT + own.plan.held
         parts = np.split(knots, np.cumsum(rows)[:-1]) if len(rows) else []
@@ -296,7 +339,9 @@ class SelfMotionTracer:
 
     def _spread_seeds(self, own: TracedPose, lower: FloatArray, upper: FloatArray) -> FloatArray:
         """
-        Return postures (m, 7) that Newton iterations reach from random starts; some lie on short closed curves.
+        Return postures (m, 7) of the pose that Newton iterations reach from 128 random starts.
+
+        Some may lie on short closed curves, which sampling the held joint misses.
 
         :param own: data shared by the curves; its ``reals`` hold the limits of the postures.
         :param lower, upper: (7,) range of the starts; angles are clipped to [-pi, pi].
@@ -311,10 +356,10 @@ class SelfMotionTracer:
 
     def _find_second(self) -> int | None:
         """
-        Return a second joint to hold, or None if holding one joint is enough.
+        Return the index of a second joint to hold, or None if one is enough or no other joint can be held.
 
-        If an elbow is nearly straight, the arm turns between shoulder and wrist while the joints at its ends hardly
-        move.
+        A second one is needed if the arm is not exactly of its class or is not searched on arcs. For example, near a
+        straight elbow the first held joint hardly moves along a curve.
         """
         if self._arm.plan.drift == 0.0 and self._arm.requests.has_arcs(PLAIN):
             return None
@@ -327,7 +372,7 @@ class SelfMotionTracer:
         return None
 
     def _trace(self, own: TracedPose, seeds: FloatArray) -> tuple[FloatArray, IntArray]:
-        """Return the knots of the curves through postures, and the number of knots of each curve."""
+        """Return the knots of the curves through postures ``seeds`` (m, 7), and the number of knots of each curve (c,)."""
         return follow_curves(own, seeds, self._tables)
 
 
@@ -339,11 +384,11 @@ def follow_curves(
     own: TracedPose, seeds: FloatArray, tables: Tables | None = None
 ) -> tuple[FloatArray, IntArray]:
     """
-    Return the knots of the curves through postures, and the number of knots of each curve.
+    Follow the curves through postures in both directions; return all knots (k, COLUMNS) and the knots per curve (c,).
 
     :param own: data shared by the curves.
-    :param seeds: (m, 7) postures that reach the pose, contiguous.
-    :param tables: unused arrays; this call takes some and returns them.
+    :param seeds: (m, 7) postures that reach the pose, contiguous; those on a curve that was followed are skipped.
+    :param tables: pool of arrays; the call takes one entry and puts it back. None allocates new arrays.
     """
     scratch = lane_trace.scratch_size(len(seeds))
     knots, work = tables.pop() if tables else (_knots(FIRST_KNOTS), np.empty(0))
@@ -364,7 +409,7 @@ def follow_curves(
 
 
 class CurveArrays:
-    """Curves of one pose as kernels write them."""
+    """Arrays into which a kernel writes all curves of one pose: knots, counts of knots, and the target pose."""
 
     def __init__(self, capacity: int) -> None:
         """
@@ -377,7 +422,7 @@ class CurveArrays:
         self.knots = _knots(FIRST_KNOTS)
 
     def enlarge(self) -> None:
-        """Allocate room for twice as many knots."""
+        """Replace the knot array by an empty one of twice the size; the knots in it are lost."""
         self.knots = _knots(2 * len(self.knots))
 
     def curves(self, count: int) -> tuple[FloatArray, IntArray]:
@@ -391,13 +436,17 @@ class CurveArrays:
 
 
 class PoseArrays(CurveArrays):
-    """Result and scratch arrays for the curves of one pose. Later poses reuse them; running searches never do."""
+    """
+    Result and scratch arrays of a kernel call that finds all curves of one pose by sampling the held joint.
+
+    Later calls reuse an instance; calls that run at the same time need separate instances.
+    """
 
     def __init__(self, prepared: Prepared) -> None:
         """
         Allocate the arrays.
 
-        :param prepared: a request on arcs.
+        :param prepared: request that samples the held joint on arcs of its range; its capacity sets the sizes.
         """
         capacity, size = prepared.capacity, len(prepared.seed)
         super().__init__(capacity)
@@ -409,9 +458,12 @@ class PoseArrays(CurveArrays):
 
     def find(self, prepared: Prepared, pose: FloatArray) -> int:
         """
-        Write the curves of a pose; return their number, or a negative code if it is unknown.
+        Write the curves of a pose into the arrays, and return their number, or a negative code.
 
-        :param prepared: a request on arcs, with at most the capacity of these arrays.
+        ``trace.NO_ROOM`` means that the knot array is too small, ``pose_motions.TOO_FAR`` that the pose is out of
+        reach.
+
+        :param prepared: request on arcs, with at most the capacity of these arrays.
         :param pose: (4, 4) pose of the tip in the base.
         """
         branches, spread = self._branches, self.spread
@@ -427,7 +479,7 @@ class PoseArrays(CurveArrays):
 
 
 class CircleArrays(CurveArrays):
-    """Arrays like :class:`PoseArrays`, for curves from circles of the elbow."""
+    """Result and scratch arrays of a kernel call that finds the curves of an arm whose elbow moves on a circle."""
 
     def __init__(self) -> None:
         """Allocate the arrays."""
@@ -436,7 +488,9 @@ class CircleArrays(CurveArrays):
 
     def find(self, plan: AnalyticPlan, pose: FloatArray, spheres: FloatArray) -> int:
         """
-        Write the curves of a pose; return their number, or a negative code if it is unknown.
+        Write the curves of a pose into the arrays, and return their number, or a negative code.
+
+        ``trace.NO_ROOM`` means that the knot array is too small; other codes mean that the curves are unknown.
 
         :param plan: plan of seven joints.
         :param pose: (4, 4) pose of the tip in the base.
@@ -448,7 +502,11 @@ class CircleArrays(CurveArrays):
 
 
 def _find_spheres(arm: AnalyticArm) -> FloatArray | None:
-    """Return the centres of shoulder and wrist (6,); None if their axes do not meet at right angles."""
+    """
+    Return the centres (6,) of a spherical shoulder, then of a spherical wrist, in the base with all joints at zero [m].
+
+    Return None if the arm lacks one of them, or if neighbouring axes of shoulder or wrist are not perpendicular.
+    """
     chain = arm.plan.chain
     angles = ArmAngle.of_chain(chain) if arm.plan.drift == 0.0 else None
     cosines = [chain.axes[k] @ chain.axes[k + 1] for k in RIGHT_ANGLES]
@@ -458,5 +516,5 @@ def _find_spheres(arm: AnalyticArm) -> FloatArray | None:
 
 
 def _knots(size: int) -> FloatArray:
-    """Return an array for ``size`` knots."""
+    """Return a new array (size, segments.COLUMNS) for knots of curves."""
     return np.empty((size, segments.COLUMNS))

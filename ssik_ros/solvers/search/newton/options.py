@@ -18,5 +18,5 @@ LEVENBERG_ALIASES = {'epsilon': 'target_tolerance', 'damping': 'k'}
 
 
 def __getattr__(name: str) -> Any:
-    """Return a class of options by its name; raise AttributeError for any other name."""
+    """Return a class of options, such as ``GaussNewtonOptions``, made from its YAML file; else raise AttributeError."""
     return find_options(__name__, FILES, name)

@@ -1,4 +1,4 @@
-"""Stacks of poses in few kernel calls: each pose on its own, over threads, or in order as a path."""
+"""Solve stacks of poses by few kernel calls: independent poses with several threads, or the poses of a path in order."""
 
 from concurrent.futures import ThreadPoolExecutor
 import math
@@ -28,7 +28,7 @@ Rows = tuple[FloatArray, FloatArray, IntArray]
 
 
 class StackResult(NamedTuple):
-    """The results of N poses."""
+    """The results of N poses: joint vectors, errors, kernel codes and causes, one row for each pose."""
 
     q: FloatArray
     """(N, n) solutions, or the best states seen [rad or m]."""
@@ -81,14 +81,15 @@ def solve_path(
     hard: bool,
 ) -> StackResult:
     """
-    Return the results of the poses of a path; the search for each starts at the configuration before it.
+    Return the results of the poses of a path; the search for each pose starts at the configuration of the pose before.
 
     :param solver: the search.
     :param targets: (N, 4 t, 4) poses of t tips, contiguous.
     :param seed: (n,) configuration before the first pose; None searches the first pose from the default start.
     :param bounds: (n,) largest step of each joint in the first attempt [rad or m].
-    :param hard: True forbids longer steps, even if no solution is found.
+    :param hard: True leaves a pose unsolved if it needs longer steps; False tries again with longer steps.
     :raises InvalidLimits: if starts must be drawn for a joint without a range.
+    :raises InvalidOption: if a bound is not positive.
     """
     reference = solver.requests.full_states(None if seed is None else seed[None])[0]
     if seed is None and len(targets):
@@ -106,7 +107,9 @@ def solve_path(
 
 def per_variable(solver: SearchSolver, bounds: FloatArray) -> FloatArray:
     """
-    Return bounds (nv,) of the velocity variables; infinite for joints outside the group and for balls.
+    Convert bounds of joint variables to bounds (nv,) of velocity variables.
+
+    The bound is infinite for joints outside the group and for ball joints.
 
     :param solver: the search.
     :param bounds: (n,) positive bounds of the joint variables [rad or m].
@@ -123,7 +126,7 @@ def per_variable(solver: SearchSolver, bounds: FloatArray) -> FloatArray:
 
 
 def _empty(solver: SearchSolver, count: int) -> Rows:
-    """Return arrays for the states, errors and codes of ``count`` poses."""
+    """Return new arrays for the results of ``count`` poses: states (N, nq), errors (N, 1 + 2 t) and codes (N, CODES)."""
     return (
         np.empty((count, solver.problem.nq)),
         np.empty((count, 1 + 2 * len(solver.tip_frames))),
@@ -132,13 +135,13 @@ def _empty(solver: SearchSolver, count: int) -> Rows:
 
 
 def _packed(solver: SearchSolver) -> tuple[IntArray, FloatArray]:
-    """Return the integers, then the real numbers of a solver's packed problem."""
+    """Return the packed problem of a solver for the kernels: its integers and its real numbers."""
     return solver.problem.ints, solver.problem.reals
 
 
 def _rest(solver: SearchSolver, arrays: SearchArrays, result: Rows) -> tuple[Any, ...]:
     """
-    Return the last arguments of ``paths.solve_each`` and ``paths.solve_path``.
+    Return the last arguments of the kernels ``paths.solve_each`` and ``paths.solve_path`` as a tuple.
 
     These are the cancel flag, counters, workspace, candidates, then the states, errors and codes of ``result``.
     """
@@ -148,8 +151,11 @@ def _rest(solver: SearchSolver, arrays: SearchArrays, result: Rows) -> tuple[Any
 
 def _explained(solver: SearchSolver, targets: FloatArray, result: Rows) -> StackResult:
     """
-    Return the results of poses with their causes; raise InvalidLimits if starts could not be drawn.
+    Convert the kernels' arrays to a result, and add the cause of each failure.
 
+    Raise InvalidLimits if starts could not be drawn for a joint without limits.
+
+    :param targets: (N, 4 t, 4) poses.
     :param result: states, errors and codes, as the kernels wrote them.
     """
     q, numbers, codes = result

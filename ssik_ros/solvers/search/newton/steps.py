@@ -1,4 +1,4 @@
-"""Steps of one cycle each, from any posture: a tracker for callers that keep the state of the arm themselves."""
+"""Steps of one control cycle each, from any posture, for callers that keep the state of the arm themselves."""
 
 from typing import NamedTuple
 
@@ -21,7 +21,11 @@ OTHER_STEP = 'no step comes nearer'
 
 
 class Bounds(NamedTuple):
-    """How far joints may move in one cycle; arguments of :meth:`Tracker.bound`."""
+    """
+    How far joints may move in one cycle: cycle time, velocity and acceleration limits, and largest step.
+
+    The fields are the arguments of :meth:`Tracker.bound`; None sets no bound.
+    """
 
     dt: float | None = None
     velocity_limits: ArrayLike | None = None
@@ -33,7 +37,7 @@ NO_BOUNDS = Bounds()
 
 
 class Start(NamedTuple):
-    """The robot at the beginning of a cycle."""
+    """State of the robot at the beginning of a cycle: joint values, velocities, and joints outside the group."""
 
     q: FloatArray
     """(n,) joints of the group, within the limits [rad or m]."""
@@ -44,7 +48,7 @@ class Start(NamedTuple):
 
 
 class JointMotion(NamedTuple):
-    """How the joints moved in a cycle."""
+    """Motion of the joints in one cycle: velocities, part of the error removed, condition number, and stopped joints."""
 
     velocity: FloatArray
     """(n,) at the end [rad/s or m/s]; NaN without a dt."""
@@ -57,7 +61,7 @@ class JointMotion(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The robot at the end of a cycle."""
+    """Result of one cycle: the joint values at its end, the status, and the error that is left."""
 
     q: FloatArray
     """(n,) [rad or m]."""
@@ -73,12 +77,12 @@ class Step(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
-        """Return whether the step reaches the pose."""
+        """Return whether the step reaches the target pose within tolerance."""
         return self.status == TrackStatus.OK
 
     @property
     def text(self) -> str:
-        """Return a sentence about the step."""
+        """Return a sentence that says whether the step reaches the target pose, and otherwise by how much and why not."""
         if self.is_exact:
             return 'Solved by one step from the seed.'
         reason = STEP_TEXT.get(self.cause, OTHER_STEP)
@@ -88,14 +92,14 @@ class Step(NamedTuple):
 
 
 class StepSolver:
-    """Takes steps; several threads may call it at once."""
+    """Computes single control-cycle steps of one arm; several threads may call it at once."""
 
     def __init__(self, solver: SearchSolver, max_iterations: int = 30) -> None:
         """
-        Prepare the steps.
+        Prepare the steps of one arm.
 
-        :param solver: search, whose law, tolerances and limits the steps use.
-        :param max_iterations: largest number of updates of one step.
+        :param solver: search whose step law, tolerances and limits the steps use.
+        :param max_iterations: largest number of joint updates of one step.
         """
         self.solver, self._most = solver, max_iterations
         self._idle: list[tuple[Tracker, Bounds]] = []
@@ -112,11 +116,12 @@ class StepSolver:
         wants_motion: bool = False,
     ) -> Step:
         """
-        Return the step of one cycle.
+        Return the step of one control cycle from ``start`` towards a target.
 
-        :param target, previous: as for :meth:`Tracker.track`.
+        :param target: pose of the tip in the base, or one for each tip, as for :meth:`Tracker.track`.
         :param start: the robot at the beginning.
         :param bounds: bounds of the motion. The same object costs less at the next call; its arrays must not change.
+        :param previous: target of the cycle before, if the target moves; None if it rests.
         :param posture: (n,) joint vector to go to as far as the target leaves a choice; None means no posture [rad or
             m].
         :param wants_motion: whether to return also how the joints moved.
@@ -142,6 +147,6 @@ class StepSolver:
 
 
 def _read_motion(tracker: Tracker) -> JointMotion:
-    """Return velocities, scale, condition and stops of the joints in the last cycle of a tracker."""
+    """Return the motion of the joints in the last cycle of a tracker."""
     stopped = tuple(tracker.stopped_by)
     return JointMotion(tracker.velocity, tracker.scale, tracker.condition, stopped)

@@ -10,5 +10,5 @@ PARAMETER_ALIASES = {'epsilon': 'target_tolerance', 'damping': 'gd_jacobian_damp
 
 
 def __getattr__(name: str) -> Any:
-    """Return ``PoseIkOptions``."""
+    """Return the class ``PoseIkOptions``, generated from the YAML file at the first access; else raise AttributeError."""
     return find_options(__name__, {'PoseIkOptions': PARAMETERS_FILE}, name)

@@ -42,7 +42,7 @@ IkValidation = Callable[[RobotState, JointGroup, FloatArray], bool]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PoseTarget:
-    """A pose that a link is to reach."""
+    """A target of :func:`solve_ik`: a link, and the pose (4, 4) that it is to reach in the robot's root link."""
 
     link: str
     """Any link that the group moves."""
@@ -51,7 +51,7 @@ class PoseTarget:
 
 
 class IkOutcome(NamedTuple):
-    """Joint values, or a text with the reason of the failure. Its truth value is True if it has joint values."""
+    """Result of :func:`solve_ik`: joint values ``q``, or an ``error`` text. It is true if it has joint values."""
 
     q: FloatArray | None
     """(n,) solution [rad or m], or None."""
@@ -75,9 +75,9 @@ class IkOutcome(NamedTuple):
 
     def value(self) -> FloatArray:
         """
-        Return the solution.
+        Return the joint values (n,) of the solution [rad or m].
 
-        :raises SolverError: if the search found no solution; has the error text.
+        :raises SolverError: without a solution; its text is the reason of the failure.
         """
         if self.q is None:
             raise SolverError(self.error, result=self.result)
@@ -141,7 +141,7 @@ def _read_targets(targets: Any) -> tuple[PoseTarget, ...]:
 
 
 def _options(params: PoseIkOptions | Mapping[str, Any] | None) -> PoseIkOptions:
-    """Return given options unchanged, parameters by name or alias as options, and the defaults for None."""
+    """Return the options: given options unchanged, parameters by name or alias converted, the defaults for None."""
     if params is None:
         return PoseIkOptions()
     if isinstance(params, PoseIkOptions):
@@ -165,14 +165,14 @@ def _seconds(timeout: Any) -> float | None:
 
 
 def _pose(target: PoseTarget) -> FloatArray:
-    """Return the pose (4, 4) of a target."""
+    """Return the pose of a target as an array (4, 4); raise an error that names the link if the pose is malformed."""
     return read_pose(target.pose, f'The target of link {quote(target.link)}')
 
 
 def _solver_for(
     robot: RobotModel, group: JointGroup, targets: Sequence[PoseTarget], options: PoseIkOptions
 ) -> PoseIkSolver:
-    """Return the cached solver for the links of the targets; refuse no targets, and two targets of one link."""
+    """Return the cached solver for the links of the targets; refuse an empty list, and two targets of one link."""
     links = tuple(target.link for target in targets)
     if not links:
         raise InvalidTarget('solve_ik needs at least one target.')

@@ -1,8 +1,8 @@
 """
 PoseIK: damped least squares from a deterministic sequence of starts, for one tip or several.
 
-It is the search of :class:`ssik_ros.solvers.search.solver.SearchSolver` with another policy. A long search runs in
-slices, and waits for a free slot before each slice.
+It is a :class:`ssik_ros.solvers.search.solver.SearchSolver` with other options. A search of more than 8 starts runs in
+slices. Before each slice it waits for a free search slot, so that other requests get their turn.
 """
 
 import time
@@ -89,7 +89,12 @@ class PoseIkSolver(SearchSolver):
         self._first_slice = _cut(self.packed)
 
     def run(self, run: Run, timeout_ns: int, phase: int = state.FRESH) -> int:
-        """Run the kernel as :meth:`SearchSolver.run`, but a long search in slices; return the last code."""
+        """
+        Run the kernel as :meth:`SearchSolver.run` does, and return its last code.
+
+        If the first 8 starts find too few solutions, the search goes on in slices, each of which waits for a free
+        search slot.
+        """
         begun = time.perf_counter()
         problem, options, arrays, out, request = run
         first = self._first_slice if options is self.packed else _cut(options)
@@ -101,7 +106,12 @@ class PoseIkSolver(SearchSolver):
         return code
 
     def _go_on(self, run: Run, code: int, slices: Slices) -> int:
-        """Continue a search whose first slice returned ``code``, until it ends; return the kernel's last code."""
+        """
+        Run the remaining slices of a search until it ends, and return the kernel's last code.
+
+        :param code: code of the first slice.
+        :param slices: limits the starts of each slice, and waits for a free search slot.
+        """
         own, cancel = run._replace(options=run.options.copy()), self.flag_of(run.request)
         try:
             while _is_cut(run, code):
@@ -115,19 +125,17 @@ class PoseIkSolver(SearchSolver):
         return code
 
     def remaining_error(self, arrays: SearchArrays) -> float:
-        """Return the error of the best state of a search without a solution, row weights included."""
+        """Return the norm of the weighted errors of the best state of a failed search [m and rad mixed]."""
         return float(arrays.scalars[state.BEST_ERROR])
 
     def solve_many(
         self, request: SolveRequest, targets: FloatArray, timeout: float | None = None
     ) -> BatchResult:
         """
-        Return the solutions of a request for each of many targets, by a first slice of starts for each.
+        Return the solutions of a request for each of many targets, with at most 8 starts for each target.
 
-        Without a single tip, or for a request with limits, tolerance or other special fields, all stay unsolved.
-
-        Unsolved targets are left to :meth:`solve`, which returns the same solutions, or the cause of a failure. Several
-        threads work at first. Later one thread goes on, and waits for a free slot before each block.
+        A target without a solution stays unsolved; :meth:`solve` then tries more starts. All targets stay unsolved for
+        a solver with several tips, and for a request with limits, a tolerance or other special fields.
 
         :param request: a request without a validation; its own targets are ignored.
         :param targets: (m, 4, 4) poses of the only tip in the base frame.
@@ -144,7 +152,7 @@ class PoseIkSolver(SearchSolver):
         )
 
     def _solve_rows(self, request: SolveRequest, targets: FloatArray, work: BatchWork) -> None:
-        """Solve the rows that ``work`` gives, each by a first slice of starts; put the solutions into ``work``."""
+        """Solve the targets whose rows ``work`` yields, with at most 8 starts each, and store solutions by ``work.put``."""
         problem = self.problem if request.tool_offsets is None else self._for_tools(request)
         arrays = self.borrow()
         try:
@@ -162,7 +170,12 @@ class PoseIkSolver(SearchSolver):
 
 
 def _is_cut(run: Run, code: int) -> bool:
-    """Return whether a search that ended with ``code`` has starts left and lacks solutions: only its slice ended."""
+    """
+    Return whether a search needs another slice: it has too few solutions, and starts and time are left.
+
+    :param run: the whole search; its options have the full number of starts.
+    :param code: code with which the last slice ended.
+    """
     counters = run.arrays.counters
     return bool(
         code in (state.EXHAUSTED, state.FOUND)
@@ -173,7 +186,11 @@ def _is_cut(run: Run, code: int) -> bool:
 
 
 def _cut(options: FloatArray) -> FloatArray:
-    """Return a copy of the kernel's options with at most FIRST_SLICE starts; an optimisation keeps all its starts."""
+    """
+    Return a copy of the kernel's options for the first slice of a search, with at most FIRST_SLICE (8) starts.
+
+    An optimisation keeps all its starts.
+    """
     cut = options.copy()
     if not options[state.OPTIMISE]:
         cut[state.MAX_SEARCHES] = min(options[state.MAX_SEARCHES], FIRST_SLICE)
