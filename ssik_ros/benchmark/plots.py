@@ -115,7 +115,7 @@ def _plot_success(report: BenchmarkReport, runs: Sequence[SolverRun], path: Path
 
 
 def _save_titled(figure: Figure, title: str, report: BenchmarkReport, path: Path) -> Path:
-    """Set the titles of a plot over solvers, and write it; return its path."""
+    """Set title and subtitle (robot, group, number of samples) of a plot, and write the plot to a file; return its path."""
     config = report.config
     samples = counted(config.sample_size, 'sample')
     subtitle = f'{report.robot}, {config.planning_group}, {samples}'

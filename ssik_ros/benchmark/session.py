@@ -31,7 +31,7 @@ SUMMARY_FILE = 'summary.json'
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkRobot:
-    """The robot and the group of a benchmark, and their source."""
+    """A robot and its group to run a benchmark on, with the source of the robot's description."""
 
     robot: RobotModel
     group: JointGroup

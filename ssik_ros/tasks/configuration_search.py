@@ -144,11 +144,12 @@ class _ConfigurationSearch:
         self, world: TaskWorld, plan: Plan, joints: Sequence[IkJoint], settings: SearchOptions
     ) -> None:
         """
-        Copy poses and joint values of the world, move the target if ``settings`` say so, and start ``found``.
+        Copy poses and joint values of the world, and put the target at the pose of the settings if they have one.
 
-        ``found`` begins with the configurations that the settings already have.
+        The results in ``found`` begin with the configurations that the settings have.
 
-        :param joints: the joints of a configuration; InvalidOption without any.
+        :param joints: the joints of a configuration.
+        :raises InvalidOption: without any joint, or for wrong configurations in the settings.
         """
         self.world = world
         self.plan = plan

@@ -108,7 +108,9 @@ def _call(
     """
     Call the callback for the task set number ``index`` of a plan, and return the rows that it leaves.
 
-    None if a returned number is not finite. InvalidOption or DimensionMismatch for an unknown key or a wrong shape.
+    :returns: the rows; None if the callback returned a number that is not finite.
+    :raises InvalidOption: if it returned an unknown key.
+    :raises DimensionMismatch: if it returned an array of a wrong shape.
     """
     jacobian, e = task_set_rows(plan, index)
     task_set = plan.task_sets[index]
@@ -156,8 +158,9 @@ def _call(
 
 def task_set_rows(plan: Plan, index: int) -> tuple[FloatArray, FloatArray]:
     """
-    Return Jacobian (m, n) and error (m,) of a task set from the last evaluation, as views of the plan's workspace.
+    Return Jacobian (m, n) and error (m,) of a task set from the last evaluation, as views of the workspace.
 
+    :param plan: the packed task sets.
     :param index: number of the task set in the plan.
     """
     groups = packing.TABLES.show(plan.ints, plan.reals).set_i

@@ -312,7 +312,7 @@ class IkJoint(IkObject):
         self._after_limits()
 
     def _after_limits(self) -> None:
-        """Mark plans of the world as outdated, and bring the value of an independent joint inside its limits."""
+        """Bring the value of an independent joint inside its limits, and let the next solve pack the environment again."""
         self.world.changed()
         if self.kind != JointType.SPHERICAL and self._dependency is None:
             self.position = self.position

@@ -129,7 +129,7 @@ class ObjectTable(ABC):
         return found
 
     def changed(self) -> None:
-        """Increase ``version`` after a change of structure or of a setting, so that packed plans are made anew."""
+        """Increase ``version`` after a change of structure or of a setting, so that the next solve packs the environment again."""
         self.version += 1
 
     @abstractmethod
@@ -168,9 +168,9 @@ class ObjectTable(ABC):
 
 class Setting(Generic[T]):
     """
-    A descriptor: an attribute of an object or task set whose new values are checked.
+    A descriptor: an attribute of an object, task or task set whose new values are checked.
 
-    Writing it marks the plans of the environment as outdated.
+    After a change of the attribute, the next solve packs the environment for the kernels again.
     """
 
     def __init__(self, default: T, read: Callable[[Any, Any], T]) -> None:
@@ -192,7 +192,7 @@ class Setting(Generic[T]):
         return cast(T, self if item is None else getattr(item, self._name))
 
     def __set__(self, item: Any, value: Any) -> None:
-        """Check and store a value, and mark the plans of the environment as outdated."""
+        """Check and store a value, and let the next solve pack the environment for the kernels again."""
         setattr(item, self._name, self._read(item, value))
         item.world.changed()
 

@@ -53,12 +53,12 @@ class PathResult:
     """(n,) time stamps of the points that are returned, as they were given."""
 
     def __bool__(self) -> bool:
-        """Return whether the path is complete."""
+        """Return whether all points of the path were reached and accepted."""
         return self.ok
 
     @property
     def success(self) -> bool:
-        """Return whether the path is complete; all results have the attribute ``success``."""
+        """Return whether all points of the path were reached and accepted; all results have the attribute ``success``."""
         return self.ok
 
 
@@ -152,7 +152,9 @@ def follow_path(
 
     :param joints: the joints of a configuration.
     :param poses: at least one; 7 or 12 numbers or a matrix each.
-    :param options, raises: as for :func:`generate_path`.
+    :param options: fields of :class:`PathOptions`.
+    :raises RequestError: if no enabled task of the task set moves the tip.
+    :raises InvalidOption: without poses, or if the tip has no target.
     """
     read = [
         read_pose(pose, f'pose {index}') for index, pose in enumerate(check_listed('poses', poses))

@@ -103,10 +103,10 @@ class _TaskChain:
 
     def _solved_joints(self) -> list[IkJoint]:
         """
-        Return the joints between base and tip, which the task moves, passive ones included.
+        Return the joints on the chain from base to tip; passive ones are listed, although no solve moves them.
 
-        A task with ``closure`` also moves the joints that carry the target and not the tip. The list is empty if the
-        base does not carry the tip.
+        For a task with ``closure``, joints that carry the target and not the tip follow. The list is empty if the base
+        does not carry the tip.
         """
         if self.base is not None and self.base not in self.tip:
             return []

@@ -133,12 +133,12 @@ def to_euler(pose: FloatArray) -> FloatArray:
 
 
 def to_seven(pose: FloatArray) -> FloatArray:
-    """Return x, y, z [m], qx, qy, qz, qw of a pose (12,)."""
+    """Return x, y, z [m], qx, qy, qz, qw of a pose (12,), which has the rotation row by row, then the translation."""
     return np.array([*pose[9:], *so3.quaternion_of(*pose[:9])])
 
 
 def to_twelve(pose: FloatArray) -> FloatArray:
-    """Return the twelve numbers of the 3x4 matrix of a pose (12,), row by row."""
+    """Return the 3x4 matrix [rotation, translation] of a pose (12,) row by row; the pose has the rotation first."""
     return np.column_stack([pose[:9].reshape(3, 3), pose[9:]]).ravel()
 
 
@@ -150,7 +150,7 @@ def to_matrix(pose: FloatArray) -> FloatArray:
 
 
 def compose(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return the product a * b of two poses, each (12,)."""
+    """Return the product a * b of two poses (12,): if ``b`` is relative to frame ``a``, the pose relative to the base of ``a``."""
     rotation = a[:9].reshape(3, 3)
     return np.concatenate([(rotation @ b[:9].reshape(3, 3)).ravel(), rotation @ b[9:] + a[9:]])
 

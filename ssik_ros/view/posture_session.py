@@ -203,7 +203,7 @@ class PostureSession(ABC):
 
     @property
     def obstacles(self) -> tuple[WorldObject, ...]:
-        """Return the objects around the robot."""
+        """Return the obstacles around the robot, with their poses in the model frame."""
         return self.server.scene.world.now().standing
 
     def put_obstacle(self, item: WorldObject) -> None:

@@ -37,9 +37,9 @@ class SolveTimes:
 
     def columns(self, place: int) -> tuple[Any, ...]:
         """
-        Return three arrays over the solves for a plot: number of the solve, value of the solver, value of the second one.
+        Return three arrays for a plot over the solves: their numbers, values of the solver, and of the second solver.
 
-        Values of a missing second solver are NaN.
+        Values of a missing second solver are NaN. Before the first solve, each array has one element.
 
         :param place: 0 for times [ms], 1 for iterations.
         """

@@ -237,7 +237,7 @@ def _read_frame(name: str, content: Any, place: str) -> FileFrame:
 
 
 def _read_joint(name: str, content: Any, place: str) -> FileEntry:
-    """Return the settings of a joint from its mapping in the file."""
+    """Return the checked settings of a joint from its mapping in the file; raise ConfigError for wrong content."""
     reader = _Reader(content, place, f'joint {quote(name)}', JOINT_READERS)
     return FileEntry(name, place, reader.settings(JOINT_READERS))
 

@@ -56,11 +56,11 @@ def draw_path(name: str, count: int, path: ToolPath, measures: PathMeasures) -> 
 
 def save_path_plot(figure: Any, file: Path) -> None:
     """
-    Write a figure.
+    Write a figure of :func:`draw_path` to a file.
 
     :param figure: the figure.
     :param file: a PNG, SVG or PDF.
-    :raises InvalidOption: for a file that cannot be written.
+    :raises InvalidOption: if the file cannot be written.
     """
     try:
         figure.savefig(file, dpi=110)

@@ -77,7 +77,7 @@ class Camera:
         return cls(tuple(eye), tuple(seen), size=size)
 
     def axes(self) -> FloatArray:
-        """Return (3, 3) the right, upper and forward directions of the picture in the world, as rows."""
+        """Return the unit vectors (3, 3) to the right, upwards and into the picture, one in each row, in the world frame."""
         forward = np.subtract(self.target, self.eye)
         forward /= np.linalg.norm(forward)
         right = np.cross(forward, (0.0, 0.0, 1.0))
