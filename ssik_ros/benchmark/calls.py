@@ -1,8 +1,8 @@
 """
 Timed calls of a solver.
 
-Only the call itself is timed. A remote solver, which is a service, is called in three steps: preparing the message
-and reading the response are not timed.
+Only the solve itself is timed. A remote solver, which is a ROS service, is called in three steps: prepare the message,
+call the service, read the response. Only the second step is timed.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from ssik_ros.value_class import dataclass
 
 
 class RemoteResult(NamedTuple):
-    """The result of a remote solver, with texts and times of its server."""
+    """The result of a solver that is a ROS service, with the text and the solve time that its server reports."""
 
     result: IkResult
     note: str = ''
@@ -30,27 +30,27 @@ class RemoteResult(NamedTuple):
 
 @runtime_checkable
 class RemoteSolver(Protocol):
-    """A solver in another process, called through a ROS service; only ``call`` is timed, ``prepare`` and ``read`` are not."""
+    """Interface of a solver that is called through a ROS service, in three steps of which only ``call`` is timed."""
 
     service: str
     """Name of the service, for reports."""
 
     def prepare(self, request: SolveRequest) -> Any:
-        """Return the message for a request."""
+        """Return the service message that carries a request."""
         ...
 
     def call(self, message: Any) -> Any:
-        """Send a message and return the response; must end within a bounded time."""
+        """Send a message of :meth:`prepare` to the service and return its response; it must not wait forever."""
         ...
 
     def read(self, reply: Any) -> RemoteResult:
-        """Return the result in a response."""
+        """Return the solver's result that a response of :meth:`call` carries."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One timed call, whose result is not checked yet."""
+    """A timed call of a solver: its wall time and processor time, and the result, which is not checked yet."""
 
     wall_ns: int
     cpu_ns: int
@@ -68,11 +68,11 @@ def time_calls(
     solver: IkSolver, requests: Sequence[SolveRequest], progress: Callable[[int], None]
 ) -> list[Call]:
     """
-    Call a solver once for each request and return the calls; the garbage collector is off meanwhile.
+    Call a solver once for each request, and return the timed calls; garbage collection is off meanwhile.
 
-    :param solver: the solver.
+    :param solver: the solver; of a :class:`RemoteSolver` only ``call`` is timed.
     :param requests: the requests.
-    :param progress: called after each call with the number of calls.
+    :param progress: called after each call with the number of calls so far.
     """
     remote = solver if isinstance(solver, RemoteSolver) else None
     messages = requests if remote is None else [remote.prepare(request) for request in requests]
@@ -87,9 +87,11 @@ def time_calls(
 
 def _time_call(solve: Callable[[Any], Any], message: Any, remote: RemoteSolver | None) -> Call:
     """
-    Make one call and return it with its times, and its result or the text of the exception that it raised.
+    Time one call of a solver, and return it with its result, or with the text of an exception that it raised.
 
-    Reading the reply of a remote solver is not timed.
+    :param solve: the function to time.
+    :param message: its argument.
+    :param remote: reads the response afterwards, without being timed; None for a solver in this process.
     """
     wall, cpu = time.perf_counter_ns(), time.process_time_ns()
     try:
@@ -107,12 +109,16 @@ def _time_call(solve: Callable[[Any], Any], message: Any, remote: RemoteSolver |
 
 
 def describe_exception(error: Exception) -> str:
-    """Return the type and the text of an exception as text."""
+    """Return an exception as text: "Type: message"."""
     return f'{type(error).__name__}: {error}'
 
 
 def _read_vector(result: IkResult | None) -> FloatArray:
-    """Return a copy of the first solution or best state of a result; empty if it has none."""
+    """
+    Return a copy of the first solution of a result, or of the best joint vector of a failed search.
+
+    The array is empty if the result has no valid vector.
+    """
     if result is None:
         return np.empty(0)
     try:

@@ -1,13 +1,13 @@
 """
 The requests of a benchmark: the same goals and seeds for every solver, stored in a file.
 
-Each trial draws the goal state, then the seed state. Both are uniform within the limits, in the order of the group's
-joints, from ``numpy.random.default_rng(random_seed)``. A shorter run has the first requests of a longer one. The target
+Each trial draws the goal state, then the seed state, from ``numpy.random.default_rng(random_seed)``. Both are uniform
+within the limits, in the order of the group's joints. A shorter run has the first requests of a longer one. The target
 is the pose of the goal state.
 
-A goals file has one JSON object per line: first the header, then one trial each with ``goal`` and ``seed``
-(joint positions, exact) and ``poses`` (per tip ``x y z qx qy qz qw`` in the base frame, for readers that
-bring their own kinematics; this package recomputes and compares them).
+A goals file has one JSON object per line. The first line is a header. Each further line is a trial with ``goal``,
+``seed`` (exact joint positions) and ``poses`` (``x y z qx qy qz qw`` of each tip in the base frame). Readers with their
+own kinematics can use ``poses``; this package recomputes and compares them.
 """
 
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ _SAME_POSE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkCases:
-    """``m`` requests to a group with ``n`` positions and ``t`` tips."""
+    """``m`` requests to a group with ``n`` joint positions and ``t`` tips: goal states, seeds and target poses."""
 
     goals: FloatArray
     """(m, n) joint vectors whose poses are the targets."""
@@ -50,9 +50,9 @@ class BenchmarkCases:
 
     def first(self, count: int) -> 'BenchmarkCases':
         """
-        Return the first requests.
+        Return a copy with only the first ``count`` requests.
 
-        :param count: number of requests.
+        :param count: number of requests; all if there are fewer.
         """
         return BenchmarkCases(
             self.goals[:count], self.seeds[:count], self.targets[:count], self.random_seed
@@ -60,9 +60,9 @@ class BenchmarkCases:
 
     def from_one_seed(self, seed: FloatArray) -> 'BenchmarkCases':
         """
-        Return the same goals, with one seed for all of them.
+        Return a copy in which all requests have the same seed.
 
-        :param seed: (n,) the seed.
+        :param seed: (n,) the seed [rad or m].
         """
         seeds = np.broadcast_to(seed, self.seeds.shape).copy()
         return BenchmarkCases(self.goals, seeds, self.targets, self.random_seed)
@@ -70,12 +70,12 @@ class BenchmarkCases:
 
 def make_cases(oracle: GroupOracle, sample_size: int, random_seed: int) -> BenchmarkCases:
     """
-    Return random requests to a group.
+    Return random requests: goal states and seeds, uniform within the limits of a group.
 
-    :param oracle: the group and its forward kinematics.
+    :param oracle: the group and its forward kinematics, which gives the target poses.
     :param sample_size: number of requests.
     :param random_seed: seed of the random generator.
-    :raises InvalidLimits: when a sliding joint of the group has no limits.
+    :raises InvalidLimits: if a sliding joint of the group has no limits.
     """
     rng = np.random.default_rng(random_seed)
     robot, group = oracle.robot, oracle.group
@@ -123,12 +123,12 @@ def _entries(cases: BenchmarkCases, oracle: GroupOracle) -> Iterator[dict[str, A
 @reads_file(ConfigError)
 def read_goals(path: Path, oracle: GroupOracle) -> BenchmarkCases:
     """
-    Return the requests of a goals file.
+    Return the requests of a goals file that :func:`write_goals` wrote.
 
     :param path: the file.
     :param oracle: the group of the requests.
-    :raises DescriptionNotFound: when the file does not exist.
-    :raises ConfigError: when it is malformed, or made for another robot or group.
+    :raises DescriptionNotFound: if the file does not exist or cannot be read.
+    :raises ConfigError: if the file is malformed, or was made for another robot or group.
     """
     try:
         lines = path.read_text(encoding='utf-8').splitlines()
@@ -157,7 +157,7 @@ def _parse_line(line: str, where: str) -> dict[str, Any]:
 
 
 def _compare_header(header: dict[str, Any], oracle: GroupOracle, path: Path) -> None:
-    """Raise ConfigError if the file is for other joints or frames than the group's."""
+    """Raise ConfigError if a goals file has other joints, base frame or tip frames than the group."""
     group = oracle.group
     expected = {
         'variables': list(group.variable_names),
@@ -173,7 +173,11 @@ def _compare_header(header: dict[str, Any], oracle: GroupOracle, path: Path) -> 
 
 
 def _states(trials: list[dict[str, Any]], key: str, oracle: GroupOracle, path: Path) -> FloatArray:
-    """Return the joint vectors (m, n) under a key of all trials; raise ConfigError for wrong ones."""
+    """
+    Return the joint vectors (m, n) that all trials of a goals file have under a key, ``goal`` or ``seed``.
+
+    :raises ConfigError: if a vector is missing, has another size or is not finite, or if there are no trials.
+    """
     shape = (len(trials), oracle.group.variable_count)
     try:
         states = np.array([trial[key] for trial in trials], dtype=np.float64)
@@ -188,7 +192,7 @@ def _states(trials: list[dict[str, Any]], key: str, oracle: GroupOracle, path: P
 
 
 def _compare_poses(trials: list[dict[str, Any]], cases: BenchmarkCases, path: Path) -> None:
-    """Raise ConfigError if a stored pose is not the pose of its goal, because the robot has changed."""
+    """Raise ConfigError if a stored pose differs from the pose of its goal state, because the file is for another robot."""
     for trial, targets in zip(trials, cases.targets):
         for stored, target in zip(trial.get('poses', ()), targets):
             distance, angle = ReferenceKinematics.pose_errors(pose_of_numbers(*stored), target)

@@ -1,9 +1,9 @@
 """
-A trial of solvers on one group in bounded time: the same requests to all, checked by independent kinematics.
+A trial of several solvers on one group in bounded time: the same requests to all, checked by independent kinematics.
 
-Requests come in rounds. A round has blocks of one kind of request, which each solver solves without a pause, as in use.
-The random seed decides the sequence of each kind, and the clock its length. Only requests that every solver got
-count. Each block begins with a call that is not counted, so that only a warm solver is timed.
+Requests come in blocks of one kind (see Kind), and a round has a block of each kind. Each solver solves a block without
+a pause. The random seed decides the requests, and the clock how many there are. Only requests that every solver got
+count. Each block begins with a call that does not count, so that caches are warm for the timed ones.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -40,7 +40,7 @@ BEYOND = (1.15, 1.5)
 
 
 class Kind(str, Enum):
-    """Kinds of requests in a trial."""
+    """Kinds of requests in a trial: seed anywhere, seed near a solution, pose out of reach, several solutions wanted."""
 
     ANYWHERE = 'seed anywhere'
     NEAR = 'seed near'
@@ -54,7 +54,7 @@ BLOCKS = {Kind.ANYWHERE: 16, Kind.NEAR: 16, Kind.OUT_OF_REACH: 8, Kind.SEVERAL: 
 
 @dataclass(frozen=True, slots=True)
 class TrialSettings:
-    """Time and size of a trial."""
+    """Settings of a trial: time for all requests and for each one, number of requests, random seed."""
 
     seconds: float = 10.0
     """Time for all requests to all solvers, without the time to make the solvers [s]."""
@@ -66,7 +66,7 @@ class TrialSettings:
 
 
 class TrialRequest(NamedTuple):
-    """One pose for each tip, and a seed."""
+    """A request of a trial: a target pose for each tip, and a seed."""
 
     targets: FloatArray
     """(t, 4, 4) poses of the tips in the base frame."""
@@ -75,7 +75,7 @@ class TrialRequest(NamedTuple):
 
 
 class CheckedResult(NamedTuple):
-    """The result of one request, checked by independent kinematics."""
+    """A solver's result for one request, with its time and the verdict of independent kinematics."""
 
     verdict: TrialVerdict
     time_us: float
@@ -88,7 +88,7 @@ class CheckedResult(NamedTuple):
 
 @dataclass(slots=True)
 class Entrant:
-    """One solver of a trial, with its results."""
+    """A solver that takes part in a trial, with its results by kind of request, or the reason why it takes no part."""
 
     name: str
     set_up_seconds: float = 0.0
@@ -102,7 +102,11 @@ class Entrant:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The results of a trial; entrants without a refusal have equally many results of each kind."""
+    """
+    The results of a trial.
+
+    All solvers that took part (entrants without a refusal) have the same number of results of each kind.
+    """
 
     oracle: GroupOracle
     settings: TrialSettings
@@ -112,20 +116,20 @@ class Comparison:
 
     @property
     def running(self) -> tuple[Entrant, ...]:
-        """Return the entrants without a refusal."""
+        """Return the solvers that took part until the end."""
         return tuple(entrant for entrant in self.entrants if not entrant.refusal)
 
 
 class TrialRequests:
-    """Generates the requests to a group; the random seed decides them."""
+    """Generates the random requests of a trial to a group; the same random seed gives the same requests."""
 
     def __init__(self, oracle: GroupOracle, random_seed: int) -> None:
         """
-        Estimate the reach of the group from random postures.
+        Prepare a random sequence for each kind, and measure the reach of the group by random postures.
 
         :param oracle: the group and its forward kinematics.
         :param random_seed: seed of the random generators.
-        :raises InvalidLimits: when a sliding joint of the group has no limits.
+        :raises InvalidLimits: if a sliding joint of the group has no limits.
         """
         self._oracle = oracle
         robot, group = oracle.robot, oracle.group
@@ -143,7 +147,9 @@ class TrialRequests:
 
     def take(self, kind: Kind, count: int) -> list[TrialRequest]:
         """
-        Return the next requests of a kind; each kind has an independent random sequence.
+        Return the next ``count`` requests of a kind.
+
+        Each kind has a random sequence that does not depend on the other kinds.
 
         :param kind: the kind.
         :param count: number of requests.
@@ -176,16 +182,16 @@ def compare_solvers(
     tell: Callable[[str], None] = lambda what: None,
 ) -> Comparison:
     """
-    Send the same requests to several solvers for a limited time; return their checked results.
+    Send the same requests to several solvers for a limited time, and return their checked results.
 
-    A solver that cannot be made for the group, or raises for a request, takes no part; the others go on.
+    A solver that cannot be made for the group, or that raises, takes no part; the reason is in its ``refusal``.
 
     :param oracle: the group and its independent check.
     :param names: names of the solvers.
     :param settings: time and size of the trial.
-    :param clock: measures the time for all requests [s].
+    :param clock: returns the time that ``settings.seconds`` limits [s].
     :param tell: called with a text about each step.
-    :raises InvalidLimits: when a sliding joint of the group has no limits.
+    :raises InvalidLimits: if a sliding joint of the group has no limits.
     """
     runners = []
     for name in names:
@@ -210,9 +216,10 @@ def compare_solvers(
 
 def _blocks(source: TrialRequests, samples: int) -> Iterator[tuple[Kind, list[TrialRequest]]]:
     """
-    Yield blocks of one kind and its requests, in rounds of all kinds.
+    Yield blocks (kind, requests), in rounds of one block for each kind.
 
-    There are about ``samples`` requests with seeds anywhere; other kinds come in proportion.
+    Together there are ``samples`` requests of the kind ANYWHERE. The others are as many as BLOCKS has for them in
+    proportion.
     """
     full = BLOCKS[Kind.ANYWHERE]
     for first in range(0, samples, full):
@@ -222,10 +229,14 @@ def _blocks(source: TrialRequests, samples: int) -> Iterator[tuple[Kind, list[Tr
 
 
 class _Runner:
-    """One solver that solves the requests of a trial; an error becomes the refusal of its entrant."""
+    """A solver that solves the requests of a trial, and stores its results or the reason of its failure in an Entrant."""
 
     def __init__(self, name: str, oracle: GroupOracle, settings: TrialSettings) -> None:
-        """Make and warm up the solver, and solve one request of each kind, so that everything is loaded."""
+        """
+        Make and warm up a solver, and solve one request of each kind, so that code and tables are loaded.
+
+        If that fails, the entrant gets the reason as its refusal.
+        """
         self._oracle, self._timeout = oracle, settings.timeout
         self.entrant = Entrant(name)
         start = time.perf_counter()
@@ -246,9 +257,9 @@ class _Runner:
 
     def solve(self, kind: Kind, trials: list[TrialRequest], stop: float, clock: Clock) -> None:
         """
-        Solve requests until the clock reaches ``stop``, then check and keep the results.
+        Solve the requests of a block until the clock reaches ``stop``; check the results and store them in the entrant.
 
-        One request is solved before without being counted, except for the kind SEVERAL.
+        Before, one request is solved that does not count, except for the kind SEVERAL.
         """
         done: list[tuple[TrialRequest, tuple[IkResult, float]]] = []
         if kind is not Kind.SEVERAL and clock() < stop:
@@ -264,7 +275,12 @@ class _Runner:
         own += [self._check(trial, *outcome) for trial, outcome in done]
 
     def _solve(self, kind: Kind, trial: TrialRequest) -> tuple[IkResult, float] | None:
-        """Return result and time [us]; if the solver raises, return None and refuse the entrant from now on."""
+        """
+        Solve a request, and return the result and its time [us].
+
+        None if the solver raises or returns another type; its entrant gets the reason as refusal and takes no further
+        part.
+        """
         if self.entrant.refusal:
             return None
         request = SolveRequest(
@@ -287,7 +303,11 @@ class _Runner:
         return result, spent * 1e-3
 
     def _check(self, trial: TrialRequest, result: IkResult, time_us: float) -> CheckedResult:
-        """Return a result with the verdict of independent kinematics: the first wrong solution decides."""
+        """
+        Return a result with its number of correct solutions and a verdict by independent kinematics.
+
+        The verdict is VERIFIED only if all solutions are correct, otherwise the error of the first wrong one.
+        """
         if not result.solved:
             return CheckedResult(TrialVerdict.NO_SOLUTION, time_us, 0, np.nan, result.cause.name)
         oracle, targets = self._oracle, trial.targets
@@ -303,12 +323,16 @@ class _Runner:
 
 
 def _describe(error: Exception) -> str:
-    """Return an exception as text on one line."""
+    """Return type and message of an exception as one line of text."""
     return ' '.join(f'{type(error).__name__}: {error}'.split())
 
 
 def _keep_common(entrants: Sequence[Entrant]) -> None:
-    """Drop results of requests that not all entrants got, and of poses out of reach that one reached."""
+    """
+    Shorten the results of all entrants to the requests that every entrant got.
+
+    Requests out of reach are dropped, too, if any solver reached the pose.
+    """
     for kind in Kind:
         count = min((len(entrant.results[kind]) for entrant in entrants), default=0)
         kept = list(range(count))

@@ -1,4 +1,4 @@
-"""The configuration of a benchmark: the YAML file of ik_benchmarking, unchanged."""
+"""The configuration of a benchmark, in the YAML format of the ROS package ik_benchmarking."""
 
 from collections.abc import Iterable, Mapping
 import dataclasses
@@ -39,7 +39,7 @@ _KEYS = (*_SCHEMA.names, 'ik_solvers')
 
 @dataclass(frozen=True, slots=True)
 class SolverEntry:
-    """One solver of a benchmark."""
+    """A solver in the configuration of a benchmark: its label, and the kinematics file with its parameters."""
 
     name: str
     """Label of the solver in tables, plots and file names."""
@@ -48,14 +48,14 @@ class SolverEntry:
 
     @property
     def csv_name(self) -> str:
-        """Return the name of the solver's data file, the same as ik_benchmarking's."""
+        """Return the name of the CSV file with the solver's trials, as ik_benchmarking names it."""
         label = self.name.replace('/', '_').replace('\\', '_')
         return f'{label}_ik_benchmarking_data.csv'
 
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkConfig:
-    """The contents of a configuration: one group of one robot, and the solvers to compare."""
+    """The configuration of a benchmark: a group of a robot, the requests, and the solvers to compare."""
 
     name: str
     """Name of the file without suffix."""
@@ -88,20 +88,20 @@ class BenchmarkConfig:
 
     def with_samples(self, sample_size: int) -> 'BenchmarkConfig':
         """
-        Return a copy with another number of samples.
+        Return a copy with another number of requests.
 
-        :param sample_size: the number; a shorter run has the first samples of a longer one.
-        :raises InvalidParameter: when it is smaller than one.
+        :param sample_size: the number; a shorter run has the first requests of a longer one.
+        :raises InvalidParameter: if it is less than one.
         """
         _SCHEMA.parameter('sample_size').check(sample_size)
         return dataclasses.replace(self, sample_size=sample_size)
 
     def with_solvers(self, names: Iterable[str]) -> 'BenchmarkConfig':
         """
-        Return a copy with only some of its solvers.
+        Return a copy with only some of the solvers, in the order of the configuration.
 
-        :param names: labels of the solvers.
-        :raises InvalidParameter: when the configuration has no such solver.
+        :param names: labels of the solvers to keep.
+        :raises InvalidParameter: for a label that the configuration does not have.
         """
         known = [entry.name for entry in self.ik_solvers]
         wanted = list(names)
@@ -121,24 +121,25 @@ class BenchmarkConfig:
 @reads_file(ConfigError)
 def read_benchmark_config(path: str | Path) -> BenchmarkConfig:
     """
-    Read the configuration in a file.
+    Return the benchmark configuration in a YAML file.
 
-    :param path: a YAML file with the keys of ik_benchmarking, at its root or below one other key.
-    :raises DescriptionNotFound: when the file does not exist.
+    :param path: a file with the keys of ik_benchmarking, at its top or below other keys such as ``ros__parameters``.
+    :raises DescriptionNotFound: if the file does not exist.
     :raises InvalidParameter: for a missing or misspelt key, a wrong type or a value out of range.
-    :raises ConfigError: when it is malformed.
+    :raises ConfigError: if the file is malformed.
     """
     return parse_benchmark_config(read_yaml(path), Path(path).stem, str(path))
 
 
 def parse_benchmark_config(content: Any, name: str, source: str) -> BenchmarkConfig:
     """
-    Return the configuration in the parsed content of a file.
+    Return the benchmark configuration in the parsed content of a YAML file.
 
-    :param content: the content.
+    :param content: the parsed content.
     :param name: name of the benchmark.
-    :param source: the file, for messages.
-    :raises ConfigError: as :func:`read_benchmark_config`.
+    :param source: name of the file, for messages.
+    :raises InvalidParameter: for a missing or misspelt key, a wrong type or a value out of range.
+    :raises ConfigError: if the content is malformed.
     """
     body = _find_body(content, source)
     for key in body:
@@ -167,7 +168,11 @@ def parse_benchmark_config(content: Any, name: str, source: str) -> BenchmarkCon
 
 
 def _find_body(content: Any, source: str) -> Mapping[str, Any]:
-    """Return the mapping with the keys, which may be below single keys such as ``ros__parameters``."""
+    """
+    Return the mapping that holds the keys of a configuration.
+
+    It may be nested below single keys, such as ``ros__parameters``. Raise ConfigError if there is only something else.
+    """
     while isinstance(content, Mapping) and len(content) == 1:
         inner = next(iter(content.values()))
         if not isinstance(inner, Mapping):
@@ -182,7 +187,12 @@ def _find_body(content: Any, source: str) -> Mapping[str, Any]:
 
 
 def _entries(content: Any, where: str) -> tuple[SolverEntry, ...]:
-    """Return the solvers; raise ConfigError if two of them would write the same file."""
+    """
+    Return the solvers in the list ``ik_solvers`` of a configuration.
+
+    :param where: file and line, for messages.
+    :raises ConfigError: for a malformed list, or if the data files of two solvers would have the same name.
+    """
     if not isinstance(content, list) or not content:
         raise ConfigError(f'{where}: ik_solvers is a list of name and kinematics_file.')
     entries = tuple(_entry(item, where) for item in content)

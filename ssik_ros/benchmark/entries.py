@@ -1,4 +1,4 @@
-"""Finds the files that a configuration names: the robot and the kinematics of each solver."""
+"""Find the files that a benchmark configuration names: the robot description and the kinematics file of each solver."""
 
 from pathlib import Path
 
@@ -10,12 +10,13 @@ from ssik_ros.solvers.kinematics_yaml import GroupKinematics, read_kinematics_ya
 
 def find_robot_files(config: BenchmarkConfig) -> MoveItConfig:
     """
-    Return the robot's files: of the package that the configuration names, or of an installed package of the robot.
+    Return the files of the robot, such as URDF and SRDF, with the configuration's xacro arguments.
 
-    A robot that is shipped with this package is used only if the configuration names its package.
+    They come from the MoveIt package that the configuration names. If this package describes another robot, an
+    installed package that is named after the robot is used, or else the package as it is.
 
     :param config: the configuration.
-    :raises DescriptionNotFound: when neither package exists.
+    :raises DescriptionNotFound: if the named package or its files are not found.
     """
     return _find_files(config).with_arguments(config.xacro_args)
 
@@ -38,10 +39,12 @@ def _find_files(config: BenchmarkConfig) -> MoveItConfig:
 
 def find_kinematics_folder(config: BenchmarkConfig) -> Path:
     """
-    Return the folder of the kinematics files; its package does not need to describe a robot.
+    Return the folder ``config`` that holds the kinematics files of the solvers.
+
+    It is in the package that the configuration names, even if this package does not describe a robot.
 
     :param config: the configuration.
-    :raises DescriptionNotFound: when the package is not found.
+    :raises DescriptionNotFound: if the package is not found.
     """
     package = config.moveit_config_pkg
     folder = Path(package) if Path(package).is_dir() else find_package(package)
@@ -54,12 +57,12 @@ def read_entries(
     config: BenchmarkConfig, folder: Path
 ) -> tuple[tuple[SolverEntry, GroupKinematics], ...]:
     """
-    Return each solver of a configuration with its parameters for the group.
+    Return (solver, settings of the group in its kinematics file) for each solver of a configuration.
 
     :param config: the configuration.
-    :param folder: the folder of the kinematics files.
-    :raises DescriptionNotFound: when one of the files does not exist.
-    :raises UnknownGroup: when one of them does not have the group.
+    :param folder: folder of the kinematics files.
+    :raises DescriptionNotFound: if a kinematics file does not exist.
+    :raises UnknownGroup: if a kinematics file does not have the group.
     """
     return tuple(
         (entry, _read_kinematics(folder / entry.kinematics_file, config.planning_group))
@@ -68,7 +71,12 @@ def read_entries(
 
 
 def _read_kinematics(path: Path, group: str) -> GroupKinematics:
-    """Return the entry of a group in a kinematics file; raise an SsikError if the file or the entry is missing."""
+    """
+    Return the solver and parameters of a group from a kinematics file.
+
+    :raises DescriptionNotFound: if the file does not exist.
+    :raises UnknownGroup: if the file does not have the group.
+    """
     if not path.is_file():
         others = sorted(other.name for other in path.parent.glob('*kinematics*.yaml'))
         raise DescriptionNotFound(

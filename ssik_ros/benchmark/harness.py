@@ -1,4 +1,4 @@
-"""Parts that all benchmarks share, ``bench/`` included: timed calls, statistics, tables and output files."""
+"""Helpers of all benchmarks, also of the scripts in ``bench/``: timed calls, statistics, tables and output files."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 import contextlib
@@ -15,7 +15,7 @@ from ssik_ros.arrays import FloatArray
 
 def timed_call(call: Callable[..., Any], *arguments: Any) -> tuple[Any, int, int]:
     """
-    Return the result of a call, its wall time and its processor time [ns].
+    Call a function, and return (result, wall time [ns], processor time of this process [ns]).
 
     :param call: the function to time.
     :param arguments: its arguments.
@@ -30,7 +30,7 @@ def timed_call(call: Callable[..., Any], *arguments: Any) -> tuple[Any, int, int
 
 @contextlib.contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Collect garbage once, and then keep the garbage collector off until the end."""
+    """Collect garbage once, and keep the garbage collector off within the ``with`` block."""
     was_enabled = gc.isenabled()
     gc.collect()
     gc.disable()
@@ -42,13 +42,13 @@ def no_garbage_collection() -> Iterator[None]:
 
 
 def mean(values: Sequence[float] | FloatArray) -> float | None:
-    """Return the mean of some numbers; None without numbers."""
+    """Return the mean of some numbers; None for an empty sequence."""
     return float(np.mean(values)) if len(values) else None
 
 
 def percentile(values: Sequence[float] | FloatArray, percent: float) -> float | None:
     """
-    Return a percentile of some numbers; None without numbers.
+    Return a percentile of some numbers; None for an empty sequence.
 
     :param values: the numbers.
     :param percent: 0 to 100; 50 is the median.
@@ -63,9 +63,9 @@ def markdown_row(cells: Iterable[str]) -> str:
 
 def write_atomically(path: Path, text: str) -> None:
     """
-    Write a file so that a reader sees the old or the new content, never a part.
+    Write a text file in one step: other processes see the old or the new content, never a part of it.
 
-    :param path: the file; an existing one is replaced.
+    :param path: the file; missing folders are made.
     :param text: its content.
     """
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -30,7 +30,7 @@ class Machine:
 
 
 def describe_machine() -> Machine:
-    """Return a description of this machine, with the present date."""
+    """Return processor, operating system and versions of this machine, with the current date and time."""
     now = datetime.datetime.now(datetime.timezone.utc)
     return Machine(
         cpu=_cpu_model(),
@@ -44,7 +44,7 @@ def describe_machine() -> Machine:
 
 
 def _cpu_model() -> str:
-    """Return the name of the processor."""
+    """Return the name of the processor; ``unknown`` if the system does not tell."""
     cpuinfo = Path('/proc/cpuinfo')
     if cpuinfo.is_file():
         for line in cpuinfo.read_text(encoding='utf-8', errors='replace').splitlines():

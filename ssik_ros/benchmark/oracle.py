@@ -24,7 +24,7 @@ ERROR_ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Result of the independent check of one solution."""
+    """Result of the independent check of one solution: verdict, limits, and errors of the tips."""
 
     verdict: TrialVerdict
     """VERIFIED, NOT_FINITE, OUTSIDE_LIMITS or OUTSIDE_TOLERANCE."""
@@ -36,17 +36,17 @@ class Verification:
 
 
 class GroupOracle:
-    """Forward kinematics and checks for one group of a robot."""
+    """Independent forward kinematics of one group of a robot, and checks of solutions with it."""
 
     def __init__(
         self, robot: RobotModel, group: JointGroup, state: FloatArray | None = None
     ) -> None:
         """
-        Prepare the reference kinematics.
+        Prepare the forward kinematics.
 
         :param robot: the robot.
         :param group: the group.
-        :param state: (nq,) full state, for joints outside the group; None for their default values.
+        :param state: (nq,) full state that gives the joints outside the group; None for their default positions.
         """
         self.robot = robot
         self.group = group
@@ -69,7 +69,7 @@ class GroupOracle:
 
     def errors(self, positions: FloatArray, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
         """
-        Return the position errors (t,) [m] and orientation errors (t,) [rad] of a joint vector.
+        Return position errors (t,) [m] and orientation errors (t,) [rad] of the tips at a joint vector.
 
         :param positions: (n,) joint vector of the group.
         :param targets: (t, 4, 4) target poses of the tips in the base frame.
@@ -87,12 +87,15 @@ class GroupOracle:
         position_only: bool = False,
     ) -> Verification:
         """
-        Check a solution against targets, tolerance and limits; a violated limit outranks the tolerance.
+        Check a solution against targets, tolerance and limits, and return the verdict with the errors.
 
-        :param positions: the solution; any shape and content is accepted.
+        A solution outside both limits and tolerance gets the verdict OUTSIDE_LIMITS. A vector of another size, or one
+        that is not finite, gets NOT_FINITE.
+
+        :param positions: joint vector of the group to check.
         :param targets: (t, 4, 4) target poses of the tips in the base frame.
-        :param tolerance: largest norm of position [m] and orientation [rad] error of a tip.
-        :param position_only: whether the orientation is free.
+        :param tolerance: bound of the norm of position [m] and orientation error [rad] of each tip.
+        :param position_only: whether only the position errors count.
         """
         if positions.shape != self.group.lower.shape or not np.isfinite(positions).all():
             return Verification(TrialVerdict.NOT_FINITE, False, np.nan, np.nan)
@@ -108,7 +111,9 @@ class GroupOracle:
 
     def joint_distance(self, positions: FloatArray, seed: FloatArray) -> float:
         """
-        Return the norm of the joint differences; joints without limits are compared modulo 2 pi.
+        Return the norm of the joint differences between a solution and a seed [rad or m].
+
+        Differences of continuous joints are reduced by whole turns.
 
         :param positions: (n,) the solution; another shape gives NaN.
         :param seed: (n,) joint vector to compare with.
@@ -122,9 +127,9 @@ class GroupOracle:
 
     def joint_order(self, solver: IkSolver) -> IntArray:
         """
-        Return, for each position of the solver's vectors, its index (n,) in the group.
+        Return for each joint position of a solver its index (n,) in the joint vector of the group.
 
         :param solver: the solver.
-        :raises SolverError: when the solver has other joints or frames than the group.
+        :raises SolverError: if the solver has other joints or frames than the group.
         """
         return joint_order(self.group, solver)

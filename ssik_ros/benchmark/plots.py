@@ -30,10 +30,12 @@ _WHISKERS = (1, 99)
 
 def plot_report(report: BenchmarkReport, folder: Path) -> list[Path]:
     """
-    Write the four plots of ik_benchmarking for one benchmark and return their paths.
+    Write the four plots of one benchmark, as ik_benchmarking draws them, and return the paths of the files.
 
-    :param report: the outcome; solvers that did not run are left out.
-    :param folder: where to write; existing plots are replaced.
+    They show solve times, success rates, position errors and orientation errors. The list is empty if no solver ran.
+
+    :param report: the results; solvers that did not run are left out.
+    :param folder: folder of the plots; existing ones are replaced.
     """
     runs = _ran(report)
     if not runs:
@@ -59,7 +61,7 @@ _BOX_PLOTS = {
 
 def found_values(run: SolverRun, quantity: str) -> FloatArray:
     """
-    Return a quantity of all verified solutions of a run (k,).
+    Return a quantity (k,) of the trials of a run whose solution was verified.
 
     :param run: the run.
     :param quantity: ``solve_time`` [us], ``position_error`` [m] or ``orientation_error`` [rad].
@@ -71,12 +73,12 @@ def found_values(run: SolverRun, quantity: str) -> FloatArray:
 
 
 def _ran(report: BenchmarkReport) -> list[SolverRun]:
-    """Return the runs of solvers that ran."""
+    """Return the runs of a report without the solvers that did not run."""
     return [run for run in report.runs if run.status is RunStatus.RAN]
 
 
 def _tick(run: SolverRun) -> str:
-    """Return the title of a solver with a line break before the bracket."""
+    """Return the label of a solver on an axis: its title, with a line break before an opening bracket."""
     return run.title.replace(' (', '\n(')
 
 
@@ -113,7 +115,7 @@ def _plot_success(report: BenchmarkReport, runs: Sequence[SolverRun], path: Path
 
 
 def _save_titled(figure: Figure, title: str, report: BenchmarkReport, path: Path) -> Path:
-    """Set the titles of a plot over solvers, and write it; return its path."""
+    """Set title and subtitle (robot, group, number of samples) of a plot, and write the plot to a file; return its path."""
     config = report.config
     samples = counted(config.sample_size, 'sample')
     subtitle = f'{report.robot}, {config.planning_group}, {samples}'
@@ -127,7 +129,12 @@ def _save_titled(figure: Figure, title: str, report: BenchmarkReport, path: Path
 def _draw_boxes(
     axes: Axes, data: Sequence[FloatArray], positions: Sequence[int], colours: Sequence[str]
 ) -> None:
-    """Draw boxes from the first to the third quartile, with whiskers at the 1st and 99th percentile."""
+    """
+    Draw a box for each solver from the first to the third quartile, with whiskers at the 1st and 99th percentile.
+
+    :param data: values of each solver; without values no box is drawn.
+    :param positions: place of each solver on the x axis.
+    """
     drawn = [i for i, values in enumerate(data) if len(values)]
     if not drawn:
         return
@@ -159,7 +166,7 @@ def _draw_bars(
 
 
 def _finish_axes(axes: Axes, labels: Sequence[str], unit: str) -> None:
-    """Label the solvers and the unit of the values, and draw horizontal lines."""
+    """Write the labels of the solvers and the unit of the values at the axes, and draw horizontal lines."""
     axes.set_xticks(range(len(labels)), labels, fontsize=_FONT_SIZE)
     axes.set_xlim(-0.6, len(labels) - 0.4)
     axes.set_ylabel(unit, fontsize=_FONT_SIZE)
@@ -168,7 +175,7 @@ def _finish_axes(axes: Axes, labels: Sequence[str], unit: str) -> None:
 
 
 def _draw_lines(axes: Axes) -> None:
-    """Draw pale horizontal lines under the values, and axes only at the left and the bottom."""
+    """Draw pale horizontal grid lines, and hide the frame at the top and at the right."""
     axes.grid(axis='y', alpha=0.35)
     axes.set_axisbelow(True)
     axes.spines[['top', 'right']].set_visible(False)
@@ -176,9 +183,9 @@ def _draw_lines(axes: Axes) -> None:
 
 def plot_grid(reports: Sequence[BenchmarkReport], path: Path) -> Path | None:
     """
-    Write the grid of solve time, position error and success rate over robots.
+    Write a plot with a column for each robot and rows for solve time, position error and success rate.
 
-    :param reports: one report for each column; reports without a solver that ran are left out.
+    :param reports: one report for each column; a report in which no solver ran is left out.
     :param path: the file; an existing one is replaced.
     :returns: the path, or None if no solver ran.
     """
@@ -205,7 +212,11 @@ def plot_grid(reports: Sequence[BenchmarkReport], path: Path) -> Path | None:
 
 
 def _draw_column(column: Sequence[Axes], report: BenchmarkReport, slots: int) -> None:
-    """Draw the three cells of one robot: published results at the left, measured ones at the right."""
+    """
+    Draw the three plots of one robot: published results at the left of each, measured results at the right.
+
+    :param slots: number of solvers for which each plot has room.
+    """
     runs = _ran(report)
     published = report.published
     places = list(range(len(published), len(published) + len(runs)))
@@ -230,9 +241,11 @@ def _draw_times(
     published: Sequence[PublishedFigure],
 ) -> None:
     """
-    Draw solve times [ms] on a logarithmic scale: published means as bars, measured times as boxes.
+    Draw solve times [ms] on a logarithmic scale: published means as bars, times of verified solutions as boxes.
 
-    A diamond and a number show the mean of all trials of each run, also of those without a solution.
+    A diamond and a number show the mean over all trials of a run, with and without a solution.
+
+    :param places: places of the runs on the x axis.
     """
     means = [figure.mean_ms for figure in published]
     _draw_bars(axes, means, list(range(len(published))), (_PALE,), hatch='///')
@@ -251,13 +264,13 @@ def _draw_times(
 
 
 def _whisker_end(run: SolverRun) -> float:
-    """Return the upper end of the whisker of solve times [ms]; 0 without verified solutions."""
+    """Return the 99th percentile of the times of verified solutions [ms], where the whisker of a box ends; 0 without any."""
     times = found_values(run, 'solve_time') / 1e3
     return float(np.percentile(times, _WHISKERS[1])) if len(times) else 0.0
 
 
 def _mark_tolerance(axes: Axes, runs: Sequence[SolverRun]) -> None:
-    """Draw a line at each tolerance, on a logarithmic scale that also shows errors far below."""
+    """Draw a horizontal line at each tolerance of the runs, on a logarithmic scale."""
     axes.set_yscale('log')
     tolerances = sorted({run.tolerance for run in runs})
     if not any(len(found_values(run, 'position_error')) for run in runs):
@@ -281,7 +294,11 @@ def _draw_success(
     places: Sequence[int],
     published: Sequence[PublishedFigure],
 ) -> None:
-    """Draw success rates as bars with percentages."""
+    """
+    Draw success rates as bars with percentages: published ones as claimed, measured ones as verified.
+
+    :param places: places of the runs on the x axis.
+    """
     claimed = [100.0 * figure.success_rate for figure in published]
     _draw_bars(axes, claimed, list(range(len(published))), (_PALE,), hatch='///')
     rates = [100.0 * len(found_values(run, 'solve_time')) / len(run.trials) for run in runs]
@@ -294,7 +311,7 @@ def _draw_success(
 
 
 def _mark_unpublished(axes: Axes, published: int) -> None:
-    """Write "no number published" at the place of each published solver."""
+    """Write "no number published" at the first ``published`` places of the x axis, where published solvers would be."""
     for place in range(published):
         axes.annotate(
             'no number\npublished',
@@ -308,7 +325,12 @@ def _mark_unpublished(axes: Axes, published: int) -> None:
 
 
 def _finish_cell(axes: Axes, labels: Sequence[str], published: int, slots: int) -> None:
-    """Label the solvers of a cell; all cells have room for ``slots`` solvers."""
+    """
+    Write the labels of the solvers at one plot of the grid, and separate published from measured results.
+
+    :param published: number of published solvers, which come first.
+    :param slots: number of solvers for which all plots have room.
+    """
     axes.set_xticks(range(len(labels)), labels, fontsize=10)
     spare = (slots - len(labels)) / 2.0
     axes.set_xlim(-0.6 - spare, len(labels) - 0.4 + spare)

@@ -1,4 +1,4 @@
-"""Benchmark results that others published, for comparison; they were not measured by this package."""
+"""Results of other solvers that their authors published, shown for comparison; this package did not measure them."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ SAME_LIMIT = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class PublishedFigure:
-    """The published time and success rate of one solver on one robot."""
+    """Mean solve time and success rate of a solver on a robot, as published."""
 
     robot: str
     solver: str
@@ -50,17 +50,20 @@ PUBLISHED: tuple[PublishedFigure, ...] = (
 
 def published_for(robot_name: str, group: JointGroup) -> tuple[PublishedFigure, ...]:
     """
-    Return the published results of a robot; empty if a published robot only has the same name.
+    Return the published results for a robot.
 
-    :param robot_name: the robot's name, with or without a prefix such as ``moveit_resources_``.
-    :param group: the group that is measured; its joints and limits are compared with the published robot's.
+    There are none if the name is unknown, or if no group of the published robot has the same limits as the measured
+    group.
+
+    :param robot_name: name of the robot, with or without a prefix such as ``moveit_resources_``.
+    :param group: the group that is measured.
     """
     named = [figure for figure in PUBLISHED if figure.robot in robot_name.lower()]
     return tuple(named) if named and _is_same_arm(named[0].robot, group) else ()
 
 
 def _is_same_arm(name: str, group: JointGroup) -> bool:
-    """Return whether a group of the published robot has as many joints and the same limits as a group."""
+    """Return whether a group of the shipped robot ``name`` has the same number of joints and the same limits as ``group``."""
     folder = config_directory() / 'robots' / f'{name}{SUFFIX}'
     robot = load_package(find_moveit_config(folder))
     return any(

@@ -1,9 +1,9 @@
 """
-The solver to write into a kinematics.yaml after a trial, with reasons.
+Choose the solver to write into a kinematics.yaml after a trial, with reasons.
 
-Solvers with a wrong solution are left out. Of the others, only those count that reached as many poses as the best one,
-except for one or two in a thousand. Of these the fastest is recommended, or ``ssik_ros/Auto`` if it takes little
-more time: it chooses a method for every request.
+Solvers with a wrong solution are left out. Of the others, only those count that reached as many poses as the best
+solver, or at most two in a thousand less. The fastest of these is recommended. ``ssik_ros/Auto``, which chooses a
+method for each request, is recommended instead if it takes little more time.
 """
 
 from collections import Counter
@@ -33,7 +33,11 @@ MANY_MORE = 1.2
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Statistics of one solver for one kind of request; means and percentiles are None without requests."""
+    """
+    Statistics of one solver over the requests of one kind: numbers, times and failures.
+
+    Means and percentiles are None without requests.
+    """
 
     count: int
     verified: int
@@ -55,7 +59,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """The recommended solver, and the reasons as sentences."""
+    """The name of the recommended solver, and the reasons as sentences."""
 
     solver: str
     reasons: tuple[str, ...]
@@ -63,9 +67,9 @@ class Recommendation:
 
 def figures_of(results: Sequence[CheckedResult]) -> Figures:
     """
-    Return the statistics of the results of one kind of request.
+    Return statistics of a solver's results for one kind of request.
 
-    :param results: the checked results.
+    :param results: the checked results of this kind.
     """
     times = np.sort([result.time_us for result in results])
     good = [result for result in results if result.verdict is TrialVerdict.VERIFIED]
@@ -89,7 +93,7 @@ def figures_of(results: Sequence[CheckedResult]) -> Figures:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A solver with its statistics for each kind of request."""
+    """A solver of a trial with its statistics for each kind of request, to be compared with others."""
 
     name: str
     kinds: Mapping[Kind, Figures]
@@ -108,7 +112,7 @@ class _Candidate:
 
     @property
     def time_us(self) -> float:
-        """Return the mean, over near seeds and seeds anywhere, of the times without outliers [us]."""
+        """Return the time by which solvers are compared: the mean over the kinds ANYWHERE and NEAR, without outliers [us]."""
         times = [self.kinds[kind].typical_us for kind in REACHABLE if self.kinds[kind].count]
         return float(np.mean([time for time in times if time is not None]))
 
@@ -120,9 +124,9 @@ def _candidate(entrant: Entrant) -> _Candidate:
 
 def recommend(comparison: Comparison) -> Recommendation | None:
     """
-    Return the recommended solver with reasons; None if every solver made a wrong claim or reached no pose.
+    Return the recommended solver with reasons, by the rule that the module describes.
 
-    It is the fastest of those that reach nearly as many poses as the best, or the default solver if hardly slower.
+    None if every solver returned a wrong solution or reached no pose.
 
     :param comparison: the results of a trial.
     """
@@ -150,14 +154,22 @@ def recommend(comparison: Comparison) -> Recommendation | None:
 
 
 def _say_reach(chosen: _Candidate, best: int) -> str:
-    """Return a sentence about the number of poses that the chosen solver reached."""
+    """
+    Return a sentence about how many reachable poses the recommended solver reached.
+
+    :param best: largest number that any solver without wrong solutions reached.
+    """
     share = percent(chosen.verified / chosen.count)
     more = 'no solver reached more' if chosen.verified == best else f'the best one reached {best}'
     return f'It reached {chosen.verified} of {chosen.count} reachable poses ({share}); {more}.'
 
 
 def _say_time(chosen: _Candidate, able: Sequence[_Candidate]) -> str:
-    """Return a sentence about the chosen solver's time, compared with the ``able`` solvers, the fastest first."""
+    """
+    Return a sentence that compares the time of the recommended solver with others.
+
+    :param able: the solvers that reached nearly as many poses as the best, the fastest first.
+    """
     took = f'{chosen.time_us:.3g} us a pose'
     if len(able) == 1:
         return f'It takes {took}; no other solver reached as many.'
@@ -170,7 +182,11 @@ def _say_time(chosen: _Candidate, able: Sequence[_Candidate]) -> str:
 
 
 def _say_out_of_reach(chosen: _Candidate) -> list[str]:
-    """Return a sentence about poses out of reach, as a list; empty without such poses."""
+    """
+    Return a list with a sentence about the recommended solver's time and cause for poses out of reach.
+
+    The list is empty if there were no such poses.
+    """
     figures = chosen.kinds[Kind.OUT_OF_REACH]
     if not figures.causes:
         return []
@@ -182,7 +198,13 @@ def _say_out_of_reach(chosen: _Candidate) -> list[str]:
 
 
 def _say_several(chosen: _Candidate, honest: Sequence[_Candidate]) -> list[str]:
-    """Return a sentence about a solver that finds many more solutions, as a list; empty without one."""
+    """
+    Return a list with a sentence about the solver that finds the most solutions for a pose.
+
+    The list is empty if the recommended solver finds nearly as many.
+
+    :param honest: the solvers without wrong solutions.
+    """
     own = chosen.kinds[Kind.SEVERAL].solutions
     known = [(one.kinds[Kind.SEVERAL].solutions or 0.0, one) for one in honest]
     most, other = max(known, key=lambda pair: pair[0])
@@ -194,17 +216,17 @@ def _say_several(chosen: _Candidate, honest: Sequence[_Candidate]) -> list[str]:
 
 
 def _say_wrong(one: _Candidate) -> str:
-    """Return a sentence about a solver that is left out because of wrong results."""
+    """Return a sentence that a solver is left out because some of its results are wrong."""
     return f'{one.name} is left out: it called {one.wrong} results solved that do not hold.'
 
 
 def kinematics_snippet(group: str, solver: str, timeout: float) -> str:
     """
-    Return the lines of a kinematics.yaml for one group.
+    Return the YAML text of a kinematics.yaml that selects a solver for one group.
 
     :param group: name of the group.
     :param solver: name of the solver.
-    :param timeout: time budget of a request that gives none [s].
+    :param timeout: time limit of requests that do not give a time limit themselves [s].
     """
     entry = {'kinematics_solver': solver, 'kinematics_solver_timeout': timeout}
     return str(yaml.safe_dump({group: entry}, sort_keys=False))

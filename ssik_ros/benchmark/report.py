@@ -60,7 +60,7 @@ _SERVER_CELLS: dict[str, tuple[str, Callable[[Any], str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkReport:
-    """The results of one benchmark."""
+    """The results of one benchmark: runs of all solvers, with robot, requests and machine."""
 
     config: BenchmarkConfig
     robot: str
@@ -86,7 +86,7 @@ class BenchmarkReport:
 
     @property
     def asks_services(self) -> bool:
-        """Return whether a solver was called through a service."""
+        """Return whether at least one solver was called through a ROS service."""
         return any(run.service for run in self.runs)
 
     @property
@@ -97,7 +97,7 @@ class BenchmarkReport:
 
 def make_table(report: BenchmarkReport) -> Table:
     """
-    Return the results as a table for the terminal.
+    Return the results as a table of the library rich, a row for each solver.
 
     :param report: the results.
     """
@@ -121,7 +121,7 @@ def make_table(report: BenchmarkReport) -> Table:
 
 def make_text(report: BenchmarkReport, width: int = 140) -> str:
     """
-    Return the table and its notes as plain text.
+    Return the table of results and the notes below it as plain text.
 
     :param report: the results.
     :param width: characters in a line of the table.
@@ -162,7 +162,7 @@ def _title(report: BenchmarkReport) -> str:
 
 def describe(report: BenchmarkReport) -> str:
     """
-    Return the notes below the table: requests, machine, meaning of the columns, remarks.
+    Return the notes below the table of results, one line each: requests, machine, meaning of the columns, remarks.
 
     :param report: the results.
     """
@@ -183,7 +183,7 @@ def describe(report: BenchmarkReport) -> str:
 
 
 def _notes(report: BenchmarkReport) -> list[str]:
-    """Return remarks about services, failed solvers and wrong claims, one line each."""
+    """Return one line for each remark: services, solvers that did not run, wrong solutions and exceptions."""
     notes = []
     if report.asks_services:
         notes.append(

@@ -1,8 +1,8 @@
 """
 Runs the solvers of a benchmark one after another on the same requests.
 
-All calls of a solver are made before its results are checked, so that checking does not disturb caches between
-calls. Meanwhile garbage collection is off, as in ``timeit``.
+All calls of a solver are made before its results are checked, so that the checks do not disturb the processor's caches
+between calls. Garbage collection is off meanwhile, as in ``timeit``.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -52,10 +52,10 @@ class BenchmarkSession:
         makers: Mapping[str, SolverMaker] | None = None,
     ) -> BenchmarkReport:
         """
-        Run every solver and return the report.
+        Run every solver on all requests, and return the report.
 
-        :param progress: called every ``ik_iteration_display_step`` trials with label, trials done and trials in all.
-        :param makers: by label, functions that make the solver; other solvers are made in this process.
+        :param progress: called every ``ik_iteration_display_step`` trials with label, trials done, and trials in all.
+        :param makers: functions that make a solver, by its label; other solvers are made in this process.
         """
         made = makers or {}
         runs = tuple(
@@ -74,9 +74,9 @@ class BenchmarkSession:
 
     def from_live_state(self, state: FloatArray) -> 'BenchmarkSession':
         """
-        Return a copy in which every search starts at the robot's current state.
+        Return a copy in which all requests have the current state of the robot as their seed.
 
-        :param state: (nq,) full state.
+        :param state: (nq,) full state of the robot.
         """
         return dataclasses.replace(
             self,
@@ -92,9 +92,12 @@ class BenchmarkSession:
         maker: SolverMaker | None,
     ) -> SolverRun:
         """
-        Return the run of one solver over all requests.
+        Make a solver, call it for all requests, and return the checked trials.
 
-        A solver of another package, or one that cannot be made, gets no trials and a reason.
+        A solver of another package without ``maker``, and one that cannot be made, gets no trials but a reason.
+
+        :param entry, kinematics: the solver and its parameters.
+        :param maker: makes the solver; None for a solver of this package in this process.
         """
         requested = kinematics.requested_solver or kinematics.solver
         if maker is None and kinematics.is_foreign:
@@ -125,9 +128,9 @@ class BenchmarkSession:
 
     def _requests(self, order: IntArray) -> list[SolveRequest]:
         """
-        Return a request for each case, with the seed in the solver's joint order.
+        Return the requests for a solver, with seeds in its joint order.
 
-        ``order`` (n,) is the index in the group of each position of the solver.
+        :param order: (n,) index in the group of each joint position of the solver.
         """
         timeout = self.config.ik_timeout
         return [
@@ -136,7 +139,11 @@ class BenchmarkSession:
         ]
 
     def _on_call(self, entry: SolverEntry, progress: Progress | None) -> Callable[[int], None]:
-        """Return a function, called with the number of calls, that reports every display step and the end."""
+        """
+        Return a function of the number of calls so far, which reports the progress of a solver.
+
+        It calls ``progress`` at every multiple of the display step and after the last call.
+        """
         step, total = self.config.ik_iteration_display_step, len(self.cases)
 
         def report(done: int) -> None:
@@ -149,9 +156,11 @@ class BenchmarkSession:
         self, calls: Sequence[Call], order: IntArray, tolerance: float, position_only: bool
     ) -> list[TrialRecord]:
         """
-        Return a record for each call, with the verdict of independent kinematics on claimed solutions.
+        Return a record for each call; solutions that the solver claims are checked by independent kinematics.
 
-        ``order`` as for :meth:`_requests`; ``tolerance`` bounds errors [m] and [rad].
+        :param order: as for :meth:`_requests`.
+        :param tolerance: bound of the norm of position [m] and orientation error [rad].
+        :param position_only: whether only position errors count.
         """
         records = []
         for index, call in enumerate(calls):
@@ -200,7 +209,11 @@ def _make_own_solver(kinematics: GroupKinematics, oracle: GroupOracle) -> IkSolv
 
 
 def _make_solver(kinematics: GroupKinematics, oracle: GroupOracle, maker: SolverMaker) -> IkSolver:
-    """Make and warm up a solver; an unexpected exception of the warm-up becomes a SolverError."""
+    """
+    Make a solver by ``maker`` and warm it up.
+
+    :raises SolverError: for any unexpected exception of the warm-up.
+    """
     solver = maker(kinematics, oracle)
     try:
         solver.warm_up()

@@ -1,4 +1,4 @@
-"""The servers for a benchmark through services: one for each solver of this package."""
+"""Plans the servers to start for a benchmark through ROS services: one for each solver of this package."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +14,7 @@ SERVICE = 'compute_ik'
 
 @dataclass(frozen=True, slots=True)
 class ServerPlan:
-    """Namespace and parameters of one server to start."""
+    """A server to be started for one solver of a benchmark: its namespace and its parameters."""
 
     label: str
     """Label of the solver in the configuration."""
@@ -26,12 +26,14 @@ class ServerPlan:
 
 def plan_servers(config: BenchmarkConfig, *, live_robot: bool = False) -> tuple[ServerPlan, ...]:
     """
-    Return a plan for one server for each solver of this package in a configuration; none is started.
+    Return the namespace and parameters of a server for each solver of this package in a configuration.
+
+    No server is started.
 
     :param config: the configuration.
-    :param live_robot: whether servers take the robot from topics instead of the configuration's files.
-    :raises DescriptionNotFound: when a file does not exist.
-    :raises InvalidOption: when the configuration has no solver of this package.
+    :param live_robot: whether servers take the robot from ROS topics instead of the configuration's files.
+    :raises DescriptionNotFound: if a file does not exist.
+    :raises InvalidOption: if the configuration has no solver of this package.
     """
     folder = find_kinematics_folder(config)
     robot = {} if live_robot else {**_robot_parameters(config), 'groups': config.planning_group}
@@ -53,7 +55,7 @@ def plan_servers(config: BenchmarkConfig, *, live_robot: bool = False) -> tuple[
 
 
 def _robot_parameters(config: BenchmarkConfig) -> dict[str, str]:
-    """Return the parameters that give servers the robot files with which solutions are checked."""
+    """Return the parameters of ``ik_server`` that name the robot's files: URDF, SRDF, joint limits and xacro arguments."""
     files = find_robot_files(config)
     return {
         'robot_description_file': _text(files.urdf_path),
@@ -69,9 +71,11 @@ def _text(path: Path | None) -> str:
 
 def namespace_of(label: str) -> str:
     """
-    Return a label as a valid part of a ROS name.
+    Return a label as a valid ROS name: other characters than letters and digits become underscores.
 
-    :param label: the label.
+    A name that would be empty or begin with a digit gets the prefix ``solver_``.
+
+    :param label: label of a solver.
     """
     name = re.sub(r'[^A-Za-z0-9]+', '_', label).strip('_')
     return f'solver_{name}' if not name or name[0].isdigit() else name

@@ -1,4 +1,4 @@
-"""One benchmark from its configuration to its files: robot, requests, solvers, report."""
+"""The steps of one benchmark: load robot and requests, and write the result files."""
 
 import dataclasses
 import json
@@ -31,7 +31,7 @@ SUMMARY_FILE = 'summary.json'
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkRobot:
-    """The robot and the group of a benchmark, and their source."""
+    """A robot and its group to run a benchmark on, with the source of the robot's description."""
 
     robot: RobotModel
     group: JointGroup
@@ -45,15 +45,15 @@ def prepare_benchmark(
     config: BenchmarkConfig, goals: Path | None = None, about: BenchmarkRobot | None = None
 ) -> BenchmarkSession:
     """
-    Load robot, solver parameters and requests; return a benchmark that is ready to run.
+    Load robot, solver parameters and requests, and return a benchmark that is ready to run.
 
-    :param config: its configuration.
-    :param goals: a goals file instead of random requests; None for random ones.
-    :param about: robot and group to use instead of the configuration's; None for the configuration's.
-    :raises DescriptionNotFound: when the robot, a kinematics file or the goals file does not exist.
-    :raises GroupNotFound: when the robot does not have the group.
-    :raises UnknownGroup: when a kinematics file does not have the group.
-    :raises ConfigError: when a file is malformed.
+    :param config: the configuration.
+    :param goals: a goals file with the requests; None for random requests.
+    :param about: robot and group to use; None for the ones that the configuration names.
+    :raises DescriptionNotFound: if the robot, a kinematics file or the goals file does not exist.
+    :raises GroupNotFound: if the robot does not have the group.
+    :raises UnknownGroup: if a kinematics file does not have the group.
+    :raises ConfigError: if a file is malformed.
     """
     if about is None:
         about = load_configured_robot(config)
@@ -77,11 +77,11 @@ def prepare_benchmark(
 
 def load_configured_robot(config: BenchmarkConfig) -> BenchmarkRobot:
     """
-    Load the robot and the group that a configuration names.
+    Return the robot and the group that a configuration names.
 
     :param config: the configuration.
-    :raises DescriptionNotFound: when its files do not exist.
-    :raises GroupNotFound: when it does not have the group.
+    :raises DescriptionNotFound: if the files of the robot do not exist.
+    :raises GroupNotFound: if the robot does not have the group.
     """
     files = find_robot_files(config)
     robot = load_package(files)
@@ -90,11 +90,13 @@ def load_configured_robot(config: BenchmarkConfig) -> BenchmarkRobot:
 
 def write_results(session: BenchmarkSession, report: BenchmarkReport, folder: Path) -> None:
     """
-    Write the data files, the goals and the summary of a benchmark; files of an earlier run are removed.
+    Write the files of a benchmark: a CSV file for each solver that ran, the goals, and summaries in JSON and Markdown.
+
+    Data files and plots of an earlier run in the folder are removed.
 
     :param session: the benchmark.
     :param report: its results.
-    :param folder: folder of the files; made if needed.
+    :param folder: folder of the files; it is made if needed.
     """
     folder.mkdir(parents=True, exist_ok=True)
     _remove_earlier_run(folder)
@@ -107,7 +109,11 @@ def write_results(session: BenchmarkSession, report: BenchmarkReport, folder: Pa
 
 
 def _remove_earlier_run(folder: Path) -> None:
-    """Remove the data files and plots of the run whose summary is in the folder; other files stay."""
+    """
+    Remove data files and plots of the solvers that the summary file in the folder lists; other files stay.
+
+    Nothing is removed without a readable summary.
+    """
     try:
         entries = json.loads((folder / SUMMARY_FILE).read_text(encoding='utf-8'))[0]['solvers']
         names = [SolverEntry(entry['name'], '').csv_name for entry in entries]
@@ -119,9 +125,9 @@ def _remove_earlier_run(folder: Path) -> None:
 
 def find_benchmark_config(name: str) -> Path:
     """
-    Return the path of a configuration file, or of a shipped configuration.
+    Return the path of a benchmark configuration.
 
-    :param name: a path, or a name such as ``panda``.
-    :raises DescriptionNotFound: when neither exists; the text has the shipped names.
+    :param name: a path, or the name of a configuration that is shipped with this package, such as ``panda``.
+    :raises DescriptionNotFound: if neither exists; the message lists the shipped names.
     """
     return find_shipped_file('benchmark configuration', name, 'benchmark')

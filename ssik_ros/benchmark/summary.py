@@ -1,4 +1,4 @@
-"""Statistics of a run, for comparing solvers."""
+"""Statistics over the trials of one solver, for comparing solvers."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from ssik_ros.value_class import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """Statistics over the trials of one solver; times in microseconds, None without trials."""
+    """Statistics over the trials of one solver in a benchmark; times in microseconds, None without trials."""
 
     samples: int
     found: int
@@ -53,9 +53,9 @@ class RunSummary:
 
 def summarise(run: SolverRun) -> RunSummary:
     """
-    Return the statistics of a run.
+    Return statistics over the trials of one solver.
 
-    :param run: the run of a solver; it has no trials if the solver did not run.
+    :param run: the trials; a solver that did not run has none.
     """
     trials = run.trials
     found = [trial for trial in trials if trial.found_ik]

@@ -1,4 +1,4 @@
-"""Measurements of a benchmark: one record for each trial, the run of a solver, and its data file."""
+"""The measurements of a benchmark: a record for each trial, all trials of a solver, and their CSV file."""
 
 from collections.abc import Mapping, Sequence
 import csv
@@ -14,7 +14,7 @@ from ssik_ros.value_class import dataclass
 
 
 class TrialVerdict(str, Enum):
-    """Verdict of the independent check of a result."""
+    """Verdict on a solver's result by independent kinematics, or its own report of a failure."""
 
     VERIFIED = 'verified'
     NO_SOLUTION = 'no solution'
@@ -28,7 +28,7 @@ class TrialVerdict(str, Enum):
 
 
 class RunStatus(str, Enum):
-    """Whether a solver ran in a benchmark."""
+    """Whether a solver ran in a benchmark, and if not, why."""
 
     RAN = 'ran'
     NOT_INSTALLED = 'not installed'
@@ -38,7 +38,7 @@ class RunStatus(str, Enum):
 
 
 class TrialRecord(NamedTuple):
-    """One solve, timed and checked."""
+    """A trial of a benchmark: one call of a solver, with its times, its result and the verdict of the independent check."""
 
     trial: int
     """Number of the trial, from 1."""
@@ -64,7 +64,7 @@ class TrialRecord(NamedTuple):
 
     @property
     def found_ik(self) -> bool:
-        """Return whether the independent check accepts the solution."""
+        """Return whether the solver claims a solution that the independent check accepts."""
         return self.verdict is TrialVerdict.VERIFIED
 
     @property
@@ -98,7 +98,7 @@ class SolverRun:
 
     @property
     def title(self) -> str:
-        """Return the label; if it differs from the requested solver, with the solver's name in brackets."""
+        """Return the label of the solver, followed by the requested solver in brackets if the label does not show it."""
         if self.status is not RunStatus.RAN or _plain(self.name) in _plain(self.requested_solver):
             return self.name
         return f'{self.name} ({self.requested_solver})'
@@ -115,7 +115,7 @@ CSV_COLUMNS = tuple(dict.fromkeys((*_OF_IK_BENCHMARKING, *TrialRecord._fields)))
 
 def write_csv(run: SolverRun, path: Path) -> None:
     """
-    Write the trials of a solver to a data file; an older file is replaced.
+    Write the trials of a solver to a CSV file, one row each; an older file is replaced.
 
     :param run: the trials of the solver.
     :param path: the file.
@@ -128,7 +128,7 @@ def write_csv(run: SolverRun, path: Path) -> None:
 
 
 def _cell(value: Any) -> str:
-    """Return a value as text in the form of ik_benchmarking."""
+    """Return a value as the text of a CSV cell: empty for None, true or false, numbers with nine digits."""
     if value is None:
         return ''
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Configurations that differ by windings of joints: same poses, other joint values."""
+"""Alternate configurations: the same pose of every object with some joints turned by whole turns (windings)."""
 
 from __future__ import annotations
 
@@ -26,15 +26,18 @@ def alternate_configs(
     max_configs: int | None = None,
 ) -> FloatArray:
     """
-    Return configurations (k, n): all combinations of windings of the joints, in increasing order.
+    Return configurations (k, n) of some joints: all combinations of their windings, in lexicographic order.
 
-    Revolute joints with limits have windings, unless they have a screw lead or a winding moves a dependent joint. All
-    other joints keep their values.
+    A winding is a joint value plus whole turns. Only joints of :func:`has_windings` get several values; all other
+    joints keep their value. The start is one of the rows if it is inside the intervals.
 
-    :param values: of all joints of the world; the configuration to start from.
-    :param low, ranges: see :meth:`Environment.alternate_configs`.
+    :param joints: the joints of a configuration; a spherical one has four of the n numbers.
+    :param values: (nq,) values of all joints of the world to start from.
+    :param low, ranges: interval of each joint, see :meth:`Environment.alternate_configs`.
     :param max_configs: most rows; None for all.
-    :returns: no rows if a joint has no value in its interval.
+    :returns: no rows if the interval of a joint contains none of its windings.
+    :raises DimensionMismatch: if ``low`` or ``ranges`` have another length than ``joints``.
+    :raises InvalidOption: for a positive width in ``ranges`` without ``low``.
     """
     low, ranges = (
         [] if numbers is None else read_numbers(name, numbers, (None,)).tolist()
@@ -64,13 +67,23 @@ def alternate_configs(
 
 
 def has_windings(world: ObjectTable, joint: IkJoint) -> bool:
-    """Return whether a joint is a free revolute one with limits whose whole turns change no pose."""
+    """
+    Return whether whole turns of a joint give further values within its limits and change no pose.
+
+    True for a revolute joint with limits, without a screw lead, that follows no other joint. All joints that follow it
+    must be revolute and turn by whole turns, too.
+    """
     plain = joint.kind == JointType.REVOLUTE and joint.screw_lead == 0.0 and not joint.cyclic
     return plain and joint.dependency is None and world.wraps(joint)
 
 
 def _interval(joint: IkJoint, value: float, low: float, width: float) -> tuple[float, float]:
-    """Return the limits of a joint within [low, low + width]; a negative width is centred on the value, zero cuts nothing."""
+    """
+    Return the interval (lower, upper) in which windings of a joint are listed [rad].
+
+    The interval is the part of the joint's limits within a window. A positive ``width`` gives the window ``low`` to
+    ``low + width``. A negative one gives a window of that width centred on ``value``. Zero gives the limits themselves.
+    """
     lower, upper = joint.limits
     if width > 0.0:
         return max(lower, low), min(upper, low + width)
@@ -80,7 +93,12 @@ def _interval(joint: IkJoint, value: float, low: float, width: float) -> tuple[f
 
 
 def equivalents(value: float, lower: float, upper: float) -> list[float]:
-    """Return all value + 2 pi k in a closed interval [rad], increasing; k = 0 gives the very value, also outside."""
+    """
+    Return all angles ``value + 2 pi k``, k a whole number, from ``lower`` to ``upper`` in increasing order [rad].
+
+    Angles that are outside by rounding only are moved onto the limit. For k = 0 ``value`` is returned unchanged. The
+    list is empty if no angle is inside.
+    """
     first, last = map(int, turns_within(value, lower, upper, LIMIT_ROUNDING))
     return [
         value if k == 0 else min(max(value + TURN * k, lower), upper)

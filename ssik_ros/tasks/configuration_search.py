@@ -1,4 +1,4 @@
-"""Search for configurations: many starts inside the kernel, validation, windings and order in Python."""
+"""Search for configurations of a task set: the kernel solves from many starts, Python validates, adds windings and sorts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MOST_CONFIGS = 4096
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """Options of a search."""
+    """Options of a search for configurations, see :func:`find_configs`."""
 
     max_dist: float = math.inf
     """Starts whose tips are further from their targets than this are left out, by ``p_metric``."""
@@ -76,7 +76,7 @@ class SearchOptions:
     """Pose in the world for the target of the task set's first tip; None leaves the target at its present pose."""
 
     def __post_init__(self) -> None:
-        """Raise InvalidOption for numbers that make no sense."""
+        """Raise InvalidOption for a value of a wrong type or out of range, such as a negative time."""
         for name in ('max_samples', 'max_configs', 'seed'):
             value = getattr(self, name)
             if value is not None:
@@ -99,7 +99,7 @@ class SearchOptions:
 
 
 def read_options(kind: type[Options], options: Mapping[str, Any]) -> Options:
-    """Return options of a class from values by name; raise InvalidOption for unknown names."""
+    """Return an instance of the class ``kind`` with fields given by name; raise InvalidOption for an unknown name."""
     known = [item.name for item in fields(kind)]  # type: ignore[arg-type]
     for name in options:
         if name not in known:
@@ -111,7 +111,9 @@ def find_configs(
     world: TaskWorld, task_set: TaskSetData, joints: Sequence[IkJoint], options: Mapping[str, Any]
 ) -> FloatArray:
     """
-    Return configurations (k, n) of some joints that solve a task set, the nearest to the current one first.
+    Return configurations (k, n) of some joints that meet all tasks of a task set, the nearest to the current one first.
+
+    No rows if the search finds none, or if no enabled task has a free joint. The world does not change.
 
     :param options: fields of :class:`SearchOptions`, by name.
     """
@@ -124,7 +126,11 @@ def find_configs(
 
 
 def _read_configs(configs: ArrayLike, size: int) -> FloatArray:
-    """Return configurations of the caller as an array (k, size); refuse other sizes and numbers that are not finite."""
+    """
+    Return configurations that the caller gives as an array (k, size).
+
+    :raises InvalidOption: if the count of numbers is not a multiple of ``size``, or if a number is not finite.
+    """
     known = read_numbers('configs', configs)
     if known.size % size or not np.isfinite(known).all():
         refuse('configs', configs, f'rows of {counted(size, "finite number")}')
@@ -132,12 +138,19 @@ def _read_configs(configs: ArrayLike, size: int) -> FloatArray:
 
 
 class _ConfigurationSearch:
-    """One search: its starts, the configurations so far, and their order."""
+    """A search for configurations: settings, copies of poses and joint values, and in ``found`` the configurations so far."""
 
     def __init__(
         self, world: TaskWorld, plan: Plan, joints: Sequence[IkJoint], settings: SearchOptions
     ) -> None:
-        """Copy poses and joint values of the world, which the search changes, and read the settings."""
+        """
+        Copy poses and joint values of the world, and put the target at the pose of the settings if they have one.
+
+        The results in ``found`` begin with the configurations that the settings have.
+
+        :param joints: the joints of a configuration.
+        :raises InvalidOption: without any joint, or for wrong configurations in the settings.
+        """
         self.world = world
         self.plan = plan
         self.joints = joints
@@ -183,9 +196,11 @@ class _ConfigurationSearch:
 
     def _candidates(self, end: int, deadline: int) -> Iterator[FloatArray]:
         """
-        Yield solutions as values of all joints (nq,), in the order of their starts 0 to ``end`` - 1.
+        Yield solutions, the values of all joints (nq,), from the starts 0 to ``end`` - 1, in the order of the starts.
 
-        The search stops at ``deadline``, of the monotonic clock [ns]; 0 for no deadline.
+        Several workers scan the starts in parallel, unless user functions move a joint.
+
+        :param deadline: time of the monotonic clock at which the search stops [ns]; 0 for no deadline.
         """
         # Joints that functions of the user move are part of the world, which threads cannot share.
         if self.settings.workers == 1 or self.plan.slaves:
@@ -207,18 +222,27 @@ class _ConfigurationSearch:
                     return
 
     def _collect(self, first: int, end: int, deadline: int, work: FloatArray) -> list[FloatArray]:
-        """Return the solutions (nq,) that a range of starts leads to, as a list."""
+        """Return the solutions (nq,) from the starts ``first`` to ``end`` - 1 as a list, as :meth:`_scan` yields them."""
         return list(self._scan(first, end, deadline, work))
 
     def _scan(self, first: int, end: int, deadline: int, work: FloatArray) -> Iterator[FloatArray]:
-        """Yield the solutions (nq,) from the starts ``first`` to ``end`` - 1; ``work`` is the kernel's workspace."""
+        """
+        Return an iterator over the solutions (nq,), values of all joints, from the starts ``first`` to ``end`` - 1.
+
+        :param deadline: time of the monotonic clock at which the scan stops [ns]; 0 for no deadline.
+        :param work: workspace of the kernel, which only this scan uses.
+        """
         scan = self._scan_by_steps if self.plan.slaves else self._scan_in_kernel
         return scan(first, end, deadline, work)
 
     def _scan_in_kernel(
         self, first: int, end: int, deadline: int, work: FloatArray
     ) -> Iterator[FloatArray]:
-        """Yield the solutions (nq,) that the kernel finds from a range of starts."""
+        """
+        Yield the solutions (nq,) that the kernel finds from the starts ``first`` to ``end`` - 1.
+
+        Arguments as for :meth:`_scan`.
+        """
         numbers = make_numbers(handling.SEARCH, ITERATIONS)
         numbers[handling.FIRST_START : handling.SEED + 1] = first, end, deadline, self._seed
         write_start(self.plan, work, self.current, self.options)
@@ -234,7 +258,11 @@ class _ConfigurationSearch:
     def _scan_by_steps(
         self, first: int, end: int, deadline: int, work: FloatArray
     ) -> Iterator[FloatArray]:
-        """Yield the solutions (nq,) from a range of starts, by steps in Python for joints that user functions move."""
+        """
+        Yield the solutions (nq,) from the starts ``first`` to ``end`` - 1, with every step taken from Python.
+
+        For worlds in which user functions move joints: the kernel cannot call these functions.
+        """
         numbers = make_numbers(handling.SEARCH, 0)
         numbers[handling.SEED] = self._seed
         plan = self.plan
@@ -250,11 +278,15 @@ class _ConfigurationSearch:
 
     @property
     def _seed(self) -> int:
-        """Return the seed as a number below 2^62; 0 without a seed."""
+        """Return the random seed of the settings as a number below 2^62; 0 if the settings have none."""
         return 0 if self.settings.seed is None else int(self.settings.seed) % 2**62
 
     def make_options(self) -> FloatArray:
-        """Return [largest distance, metric (4,), steps (nv,), shifts (nv,)]; the last two give quasi-random starts."""
+        """
+        Return the numbers of a search for the kernel: [largest distance, metric (4,), steps (nv,), shifts (nv,)].
+
+        Start i > 0 puts the joint of column v at the fraction ``shifts[v] + i * steps[v]``, modulo 1, of its range.
+        """
         nv = self.plan.nv
         root = 2.0
         for _ in range(64):
@@ -266,7 +298,11 @@ class _ConfigurationSearch:
         return np.array([self.settings.max_dist, *self.settings.p_metric, *alphas, *shifts])
 
     def _accept(self, values: FloatArray) -> bool:
-        """Add a solution (nq,) and its windings to ``found`` if they are valid; return whether any of them is."""
+        """
+        Validate a solution (nq,) and its windings, and merge the valid ones into ``found``.
+
+        Return whether one is valid.
+        """
         limit = MOST_CONFIGS if self.settings.max_configs is None else self.settings.max_configs
         own = joint_values(self.joints, values)
         rows = [own]
@@ -282,7 +318,7 @@ class _ConfigurationSearch:
         return accepted
 
     def _merge(self, row: FloatArray) -> None:
-        """Add a configuration (n,) to ``found`` unless one within the merge tolerance is there already."""
+        """Add a configuration (n,) to ``found``, unless one there differs by at most the merge tolerance in every joint."""
         for other in self.found:
             if (
                 np.abs(self.difference(other, row)).max(initial=0.0)
@@ -292,11 +328,15 @@ class _ConfigurationSearch:
         self.found.append(row)
 
     def difference(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """Return the motion of each joint (joints,) from one configuration to another [rad or m]."""
+        """Return the motion (joints,) of each joint from ``a`` to ``b``, see :func:`joint_differences` [rad or m]."""
         return joint_differences(self.joints, a, b)
 
     def sorted(self) -> FloatArray:
-        """Return all configurations (k, n), the nearest to the current one first."""
+        """
+        Return the configurations ``found`` as rows (k, n), the nearest to the current one first.
+
+        The distance is the norm of the joint motions, weighted by ``c_metric``. No rows if ``found`` is empty.
+        """
         if not self.found:
             return np.empty((0, self.size))
         here = joint_values(self.joints, self.current)
@@ -308,17 +348,25 @@ class _ConfigurationSearch:
 
 
 def write_start(plan: Plan, work: FloatArray, current: FloatArray, options: FloatArray) -> None:
-    """Write start and options of a search into a workspace."""
+    """
+    Write the joint values of start 0 and the options of a search into a workspace of the kernel.
+
+    :param current: (nq,) joint values.
+    :param options: numbers of :meth:`_ConfigurationSearch.make_options`.
+    """
     views = packing.WORKSPACE.show(plan.ints, work)
     views.start[:], views.options[:] = current, options
 
 
 def descend_by_steps(plan: Plan, world: TaskWorld, values: FloatArray, poses: FloatArray) -> bool:
     """
-    Search a solution step by step from joint values, for worlds in which functions of the user move some joints.
+    Take steps until all tasks are within precision, and then further ones while each halves the error.
 
-    :param values: (nq,) start; overwritten by the solution, unchanged if no solution is found.
-    :returns: whether all tasks are within precision.
+    For worlds in which user functions move joints; at most ITERATIONS steps.
+
+    :param values: (nq,) start; overwritten by the solution, unchanged after a failure.
+    :param poses: (slots, 12) local poses of all objects.
+    :returns: whether a solution was found.
     """
     best, smallest = values.copy(), math.inf
     for _ in range(ITERATIONS):
@@ -336,11 +384,12 @@ def descend_by_steps(plan: Plan, world: TaskWorld, values: FloatArray, poses: Fl
 
 def joint_differences(joints: Sequence[IkJoint], a: FloatArray, b: FloatArray) -> FloatArray:
     """
-    Return the motion of each joint (joints,) from configuration ``a`` to ``b``, modulo 2 pi for cyclic joints.
+    Return the motion (joints,) of each joint from configuration ``a`` to ``b`` [rad or m].
 
-    For a spherical joint it is the angle between both rotations, never negative [rad].
+    Motions of cyclic joints are wrapped to [-pi, pi]. The motion of a spherical joint is the angle between both
+    rotations, from 0 to pi.
 
-    :param a, b: (n,) values of the joints, four for spherical ones.
+    :param a, b: (n,) values of the joints, four for each spherical joint.
     """
     ways = np.empty(len(joints))
     at = 0
@@ -358,9 +407,11 @@ def joint_differences(joints: Sequence[IkJoint], a: FloatArray, b: FloatArray) -
 
 def place_target(world: TaskWorld, plan: Plan, poses: FloatArray, pose: ArrayLike) -> None:
     """
-    Write a pose in the world of the first task's target into a table of local poses (slots, 12).
+    Put the target of the plan's first task at a pose in a table of local poses.
 
-    Raise InvalidOption if the tip of the task has no target.
+    :param poses: (slots, 12) local poses of all objects; the row of the target is overwritten.
+    :param pose: pose in the world.
+    :raises InvalidOption: if the tip of the task has no target.
     """
     target = plan.tasks[0].tip.target
     if target is None:

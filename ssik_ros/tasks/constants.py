@@ -1,4 +1,4 @@
-"""The vocabulary of IK environments, with the numeric values that ported scripts know."""
+"""Constants of environments and task sets as enums; the numbers are the ones of CoppeliaSim's simIK, which scripts use."""
 
 from enum import IntEnum, IntFlag
 
@@ -13,7 +13,7 @@ TIP_FLAG = 0x00400000
 
 
 class Constraint(IntFlag):
-    """Which rows of a task count."""
+    """Coordinates of a tip that a task constrains, as bits: x, y, z, the direction of the z axis, the turn about it."""
 
     X = 1
     Y = 2
@@ -28,7 +28,7 @@ class Constraint(IntFlag):
 
 
 class TaskSetFlag(IntFlag):
-    """Switches of a task set."""
+    """On/off settings of a task set, as bits; the attributes of the same name of TaskSetData explain them."""
 
     ENABLED = 1
     IGNORE_MAX_STEPS = 2
@@ -39,7 +39,11 @@ class TaskSetFlag(IntFlag):
 
 
 class Reason(IntFlag):
-    """Events of a handling as bits; not every bit means that it failed."""
+    """
+    Events of a solve as bits.
+
+    The solve failed if NOT_PERFORMED, CANNOT_INVERT or NOT_WITHIN_TOLERANCE is set; the other bits do not tell.
+    """
 
     NONE = 0
     NOT_PERFORMED = 1
@@ -61,7 +65,7 @@ REASON_TEXT: dict[Reason, str] = {
 
 
 class Outcome(IntEnum):
-    """Outcome of a handling."""
+    """Outcome of a solve: not performed, success or failure."""
 
     NOT_PERFORMED = 0
     SUCCESS = 1
@@ -69,7 +73,7 @@ class Outcome(IntEnum):
 
 
 class Method(IntEnum):
-    """How the rows of a task set are inverted."""
+    """Methods by which a task set computes a joint step from its errors and its Jacobian."""
 
     PSEUDO_INVERSE = 0
     """With a tiny damping."""
@@ -79,7 +83,7 @@ class Method(IntEnum):
 
 
 class JointType(IntEnum):
-    """Kinds of joints."""
+    """Types of joints, with the numbers of simIK."""
 
     REVOLUTE = 10
     PRISMATIC = 11
@@ -94,7 +98,7 @@ class JointMode(IntEnum):
 
 
 class ObjectType(IntEnum):
-    """Kinds of objects."""
+    """Types of objects in an environment: a joint, or a dummy (a plain frame)."""
 
     JOINT = 1
     DUMMY = 4

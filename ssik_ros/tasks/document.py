@@ -1,9 +1,9 @@
 """
-Environments as documents: JSON with every number in full, names instead of handles.
+Environments as JSON documents: :func:`save` writes and :func:`load` reads them.
 
-Saving a loaded document gives the same bytes. Functions of dependencies are saved by the path under which they can be
-imported. Loading imports nothing: the caller gives the functions that a document may name. Anything malformed is
-refused with the name of the item.
+Numbers keep all digits, and objects refer to one another by name. Saving a loaded document gives the same bytes.
+Functions of dependent joints are saved as 'module:name'. Loading imports nothing: the caller gives the functions that a
+document may name. If anything is malformed, DocumentError names the item.
 """
 
 from __future__ import annotations
@@ -76,11 +76,15 @@ Functions = Mapping[str, Callable[..., Any]]
 
 
 class DocumentError(ConfigError):
-    """Raised for a malformed document, or for data that is not a document."""
+    """Raised for data that is not a document of an environment, or for a malformed document."""
 
 
 def save(environment: TaskWorld, path: str | os.PathLike[str] | None = None) -> bytes:
-    """Return the document of an environment, and write it to ``path`` if given; see :meth:`Environment.save`."""
+    """
+    Return an environment as the bytes of a JSON document, and write them to the file ``path`` if given.
+
+    :raises ModelError: if a function of a dependent joint cannot be imported by a name, such as a lambda.
+    """
     environment.find(None)
     lost = [
         f'{what} of {quote(joint.name)}'
@@ -108,7 +112,7 @@ def save(environment: TaskWorld, path: str | os.PathLike[str] | None = None) -> 
 
 
 def _functions(rule: Dependency | None) -> list[tuple[str, Callable[..., float] | None]]:
-    """Return the functions of a dependency, which may be None, with their names; empty for no dependency."""
+    """Return [('function', f), ('derivative', g)] of a dependency, where f and g may be None; an empty list for None."""
     if rule is None:
         return []
     return [('function', rule.function), ('derivative', rule.derivative)]
@@ -116,9 +120,9 @@ def _functions(rule: Dependency | None) -> list[tuple[str, Callable[..., float] 
 
 def _import_path(function: Callable[..., float] | None) -> str | None:
     """
-    Return 'module:name' of a function if importing that gives the very function, None otherwise.
+    Return 'module:name' of a function, by which :func:`import_function` gives the same object back.
 
-    Functions of ``__main__``, lambdas and local functions give None.
+    Lambdas, local functions and functions of ``__main__`` cannot be imported: they give None, as None does.
     """
     if function is None:
         return None
@@ -148,7 +152,7 @@ def import_function(path: str) -> Callable[..., Any]:
 
 
 def _object_entry(item: IkObject) -> dict[str, Any]:
-    """Return the entry of an object in the document."""
+    """Return an object as an item of the list ``objects`` of a document: name, kind, parent, local pose and further keys."""
     local = item.world.poses[item.slot]
     matrix = to_matrix(local)
     entry: dict[str, Any] = {
@@ -165,7 +169,7 @@ def _object_entry(item: IkObject) -> dict[str, Any]:
 
 
 def _joint_entry(joint: IkJoint) -> dict[str, Any]:
-    """Return the part of a joint's entry that other objects do not have."""
+    """Return the keys that only joints have in a document: limits, mode, weight, position, dependency and others."""
     place, rule = joint.place_in_values, joint.dependency
     special = {
         'mode': joint.mode.name.lower(),
@@ -176,18 +180,26 @@ def _joint_entry(joint: IkJoint) -> dict[str, Any]:
 
 
 def _task_set_entry(task_set: TaskSetData) -> dict[str, Any]:
-    """Return the entry of a task set in the document."""
+    """Return a task set as an item of the list ``task_sets`` of a document: name, settings and tasks."""
     tasks = [_saved(task, TASK) for task in task_set.tasks]
     return {'name': task_set.name, **task_set.settings(), 'tasks': tasks}
 
 
 def _saved(item: object, keys: Iterable[str], special: Iterable[str] = ()) -> dict[str, Any]:
-    """Return attributes as a document has them: objects and functions by name; None for special keys."""
+    """
+    Return the attributes ``keys`` of an item by name, as JSON values of :func:`_plain`.
+
+    Keys in ``special`` get None, because the caller writes them.
+    """
     return {key: None if key in special else _plain(getattr(item, key)) for key in keys}
 
 
 def _plain(value: Any) -> Any:
-    """Return a value for JSON: the name of an object, the import path of a function, a list for a tuple."""
+    """
+    Return a value as JSON can hold it.
+
+    An object becomes its name, a function its path 'module:name', a tuple a list; other values stay as they are.
+    """
     if isinstance(value, IkObject):
         return value.name
     if callable(value):
@@ -201,10 +213,11 @@ def load(
     functions: Functions | None = None,
 ) -> None:
     """
-    Fill an empty environment from a document; it stays empty when the document is refused.
+    Fill an empty environment from a document; if the document is refused, the environment is empty afterwards.
 
-    :param functions: functions of dependencies by the paths that the document has for them.
-    :raises DocumentError: naming the item that is wrong.
+    :param source: the bytes of a document, or the path of its file.
+    :param functions: the functions that the document may name, by 'module:name' as the document writes it.
+    :raises DocumentError: if the environment is not empty, or with the item of the document that is wrong.
     """
     if environment.slots or environment.task_sets:
         raise DocumentError(f'Environment {quote(environment.name)} is not empty.')
@@ -227,7 +240,11 @@ def _empty(environment: TaskWorld) -> None:
 
 
 def _parse(data: bytes) -> Mapping[str, Any]:
-    """Return the content of a document; raise DocumentError if the data is malformed."""
+    """
+    Return the top mapping of a document after a check of its keys, format and version.
+
+    :raises DocumentError: if the data is not such a JSON document.
+    """
     if b'\0' in data:
         raise DocumentError(
             "This is binary data. CoppeliaSim's private format cannot be read; documents come from Environment.save."
@@ -250,12 +267,16 @@ def _parse(data: bytes) -> Mapping[str, Any]:
 
 
 def _refuse_constant(name: str) -> float:
-    """Raise ValueError for NaN and infinity in JSON."""
+    """Raise ValueError; the JSON parser calls this for NaN and infinity, with their ``name``."""
     raise ValueError(f'{name} is not a finite number')
 
 
 def _keys(entry: object, known: tuple[str, ...], what: str) -> None:
-    """Raise DocumentError for an entry that is not a mapping, or that has missing or unknown keys."""
+    """
+    Check that an entry is a mapping with exactly the keys ``known``; raise DocumentError otherwise.
+
+    ``what`` names the entry in the message.
+    """
     if not isinstance(entry, dict):
         raise DocumentError(f'The {what} is not a mapping: {entry!r}.')
     for key in entry:
@@ -301,7 +322,11 @@ def _named(entry: object, kind: str) -> str:
 
 
 def _fill(environment: TaskWorld, document: Mapping[str, Any], functions: Functions) -> None:
-    """Make the objects, then their parents, dependencies and targets, then the task sets."""
+    """
+    Fill an environment from the parsed document: objects, then parents, then dependencies and targets, then task sets.
+
+    :raises DocumentError: with the item that is wrong.
+    """
     environment.name = _typed(document['name'], str, 'name of the environment')
     if document['priority'] not in ('strict', 'nested'):
         raise DocumentError(
@@ -325,7 +350,7 @@ def _fill(environment: TaskWorld, document: Mapping[str, Any], functions: Functi
 
 
 def _known(environment: TaskWorld, name: object, what: str) -> None:
-    """Raise DocumentError if an environment has no object of a name."""
+    """Raise DocumentError if an environment has no object of the given name; ``what`` is its role in the message."""
     if not isinstance(name, str) or name not in environment:
         raise DocumentError.unknown(
             f'The {what}, {name!r}, is no object', str(name), environment.objects
@@ -333,7 +358,11 @@ def _known(environment: TaskWorld, name: object, what: str) -> None:
 
 
 def _make_object(environment: TaskWorld, entry: Any) -> None:
-    """Add an object with its pose, without a parent yet."""
+    """
+    Add the object of an entry with its local pose and, for a joint, its settings; its parent is set later.
+
+    :raises DocumentError: for a name that is taken, an unknown kind or a wrong value.
+    """
     name = _named(entry, 'object')
     what = f'object {quote(name)}'
     if name in environment:
@@ -363,7 +392,11 @@ def _pose(value: object, what: str) -> FloatArray:
 
 
 def _set_joint(joint: IkJoint, entry: Mapping[str, Any], what: str) -> None:
-    """Write the settings and the value of a joint."""
+    """
+    Write limits, mode, weight and the other settings of an entry, and its value, into a joint.
+
+    :raises DocumentError: if settings contradict one another, or if the value is outside the limits.
+    """
     lead = _number(entry['screw_lead'], f'screw lead of {what}')
     lower, upper = _numbers(entry['limits'], 2, f'limits of {what}')
     cyclic = _typed(entry['cyclic'], bool, f'cyclic of {what}')
@@ -391,7 +424,11 @@ def _set_joint(joint: IkJoint, entry: Mapping[str, Any], what: str) -> None:
 
 
 def _hang(environment: TaskWorld, item: IkObject, entry: Mapping[str, Any]) -> None:
-    """Set the parent of an object from its entry; its pose in the parent stays. Raise DocumentError for a cycle."""
+    """
+    Set the parent of an object to the one in its entry; the local pose stays, the pose in the world may change.
+
+    :raises DocumentError: for an unknown parent, or if the parents form a cycle.
+    """
     if entry['parent'] is None:
         return
     _known(environment, entry['parent'], f'parent of {quote(item.name)}')
@@ -403,7 +440,12 @@ def _hang(environment: TaskWorld, item: IkObject, entry: Mapping[str, Any]) -> N
 
 
 def _depend(environment: TaskWorld, joint: IkJoint, entry: Any, given: Functions) -> None:
-    """Set the dependency of a joint from its entry; ``given`` are the functions that the document may name."""
+    """
+    Let a joint follow another joint as its entry says; an entry None leaves the joint independent.
+
+    :param given: the functions that the document may name, by 'module:name'.
+    :raises DocumentError: for an unknown master or function, or if the dependencies form a cycle.
+    """
     if entry is None:
         return
     what = f'dependency of {quote(joint.name)}'
@@ -437,7 +479,7 @@ def _depend(environment: TaskWorld, joint: IkJoint, entry: Any, given: Functions
 
 
 def _make_task_set(environment: TaskWorld, entry: Any) -> None:
-    """Add a task set with its tasks."""
+    """Add the task set of an entry, with its tasks and their handles; raise DocumentError for wrong content."""
     name = _named(entry, 'task set')
     what = f'task set {quote(name)}'
     _keys(entry, TASK_SET, what)

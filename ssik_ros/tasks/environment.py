@@ -1,4 +1,4 @@
-"""Environments: private worlds of objects, sets of tasks in them, and every calculation on both."""
+"""Environments: objects (joints and dummies) and task sets, with methods to solve, search, plan paths and save."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ RUN: Any = handling.run
 
 
 class TaskSet(TaskSetData):
-    """Tasks that are solved together; made by :meth:`Environment.add_task_set`."""
+    """A list of tasks of an environment that are solved together; made by :meth:`Environment.add_task_set`."""
 
     world: Environment
 
@@ -51,10 +51,13 @@ class TaskSet(TaskSetData):
         constraints: int = Constraint.POSE,
     ) -> tuple[Task, SceneMaps]:
         """
-        Copy the objects that carry tip and target from a scene, and add a task for them.
+        Copy tip, target and the objects that carry them from a scene, and add a task that moves the tip to the target.
 
         :param base: frame of the scene where the chain begins; None for the world.
-        :returns: the task, and the mapping from objects of the scene to objects of the environment.
+        :param tip, target: names of frames of the scene that are not joints.
+        :returns: the task, and the mapping from names in the scene to handles in the environment.
+        :raises FrameNotFound: for a name that the scene does not have.
+        :raises InvalidOption: if tip or target is a joint, or if the base does not carry the tip.
         """
         return Copier(self.world, scene).add_task(self, base, tip, target, constraints)
 
@@ -65,7 +68,11 @@ class TaskSet(TaskSetData):
 
     @property
     def limit_hits(self) -> dict[IkJoint, float]:
-        """Return the joints that stopped at a limit in the last solve, with their signed overshoot [rad or m]."""
+        """
+        Return the joints that stopped at a limit in the last solve, with the overshoot of each [rad or m].
+
+        The overshoot is how far the step would have passed the limit: positive at the upper, negative at the lower one.
+        """
         result = self.world.results.get(self)
         hits = {} if result is None else result.limit_hits
         return {joint: amount for joint, amount in hits.items() if joint in self.joints}
@@ -76,19 +83,22 @@ class TaskSet(TaskSetData):
         self.world.changed()
 
     def solve(self, **options: Any) -> SolveResult:
-        """Move the joints; see :meth:`Environment.solve`."""
+        """Solve only this task set and move its joints; options as for :meth:`Environment.solve`."""
         return self.world.solve((self,), **options)
 
     def jacobian(self, *, exact: bool = True) -> tuple[FloatArray, FloatArray]:
         """
-        Return Jacobian (m, n) and error (m,) at the present joint values, without weights.
+        Return Jacobian J (m, n) and error e (m,) at the present joint values, without weights.
 
-        The first rows belong to the tasks in the order of their handles (x, y, z, alpha, beta, gamma). Rows of joints
-        near their limits follow. Each column belongs to a joint of ``joints``. J dq = e is a Newton step.
+        ``J dq = e`` gives a Newton step dq.
 
-        :param exact: whether J is the derivative -de/dq of the error. False gives the geometric rows, which do not
-            depend on the target: velocity of the tip in the axes of the constraint base, angular velocity in the axes
-            of the tip. Both are the same where the tip is at its target.
+        The first rows belong to the tasks in the order of their handles: x, y, z, alpha, beta, gamma, as far as
+        constrained. If the task set avoids limits, a row for each joint within its limit margin follows. The columns
+        belong to ``joints``.
+
+        :param exact: whether J is the derivative -de/dq of the error. False gives the velocity of the tip instead,
+            which does not depend on the target: linear in the axes of the constraint base, angular in the axes of the
+            tip. Both are equal if the tip is at its target.
         """
         return jacobian_of(self.world, self, exact=exact)
 
@@ -96,11 +106,12 @@ class TaskSet(TaskSetData):
         self, joints: Sequence[Reference] | None = None, **options: Any
     ) -> FloatArray:
         """
-        Return configurations (k, n) in which all tasks are within precision, the nearest first.
+        Return configurations (k, n) in which all tasks are within precision, the nearest to the current one first.
 
-        The environment stays as it is. See :class:`ssik_ros.tasks.configuration_search.SearchOptions` for the options.
+        No rows if the search finds none. The environment stays as it is.
 
         :param joints: the joints whose values a configuration holds; None for the joints of the task set.
+        :param options: fields of :class:`ssik_ros.tasks.configuration_search.SearchOptions`, by name.
         """
         return find_configs(self.world, self, self._chosen(joints), options)
 
@@ -108,10 +119,14 @@ class TaskSet(TaskSetData):
         self, joints: Sequence[Reference] | None, tip: Reference, points: int, **options: Any
     ) -> PathResult:
         """
-        Return configurations that move a tip straight to its target; the environment stays as it is.
+        Return a path of configurations that moves a tip from its pose straight to its target.
 
-        :param points: configurations, the current one included; at least two.
-        :param options: see :class:`ssik_ros.tasks.paths.PathOptions`.
+        The environment stays as it is.
+
+        :param joints: the joints whose values a configuration holds; None for the joints of the task set.
+        :param points: number of configurations, the current one included; at least two.
+        :param options: fields of :class:`ssik_ros.tasks.paths.PathOptions`, by name.
+        :returns: false as a bool if a point fails.
         """
         dummy = self.world.dummy(tip)
         return generate_path(self.world, self, self._chosen(joints), dummy, points, **options)
@@ -124,9 +139,12 @@ class TaskSet(TaskSetData):
         **options: Any,
     ) -> PathResult:
         """
-        Return configurations that move a tip through given poses; the environment stays as it is.
+        Return a path of configurations that moves a tip through poses in the world; the environment stays as it is.
 
-        :param options: see :class:`ssik_ros.tasks.paths.PathOptions`.
+        :param joints: the joints whose values a configuration holds; None for the joints of the task set.
+        :param poses: 7 or 12 numbers or a matrix each.
+        :param options: fields of :class:`ssik_ros.tasks.paths.PathOptions`, by name.
+        :returns: false as a bool if a pose is not reached.
         """
         dummy = self.world.dummy(tip)
         return follow_path(self.world, self, self._chosen(joints), dummy, poses, **options)
@@ -144,13 +162,19 @@ MOST_ITERATIONS = 2**31
 
 class Environment(World[TaskSet]):
     """
-    A private world of dummies and joints, with task sets of tasks to be solved.
+    A world of dummies (plain frames) and joints, with task sets that are solved in it.
 
-    Poses and joint values are cheap to change; any other change packs the structure anew at the next solve.
+    Changing poses and joint values is cheap. After any other change the next solve packs the objects for the kernels
+    again.
     """
 
     def __init__(self, name: str | None = None, priority: Priority = 'strict') -> None:
-        """Start empty; see :class:`World`."""
+        """
+        Make an empty environment.
+
+        :param name: shown in messages.
+        :param priority: how several task sets share the joints, ``strict`` or ``nested``; see :class:`World`.
+        """
         super().__init__(name, priority)
         self.results: dict[TaskSetData, SolveResult] = {}
         """Last result of each task set."""
@@ -167,7 +191,7 @@ class Environment(World[TaskSet]):
         return environment
 
     def make_task_set(self, name: str, handle: int) -> TaskSet:
-        """Return a new task set, which does not belong to the environment yet."""
+        """Return a new, empty task set for this environment; it is not in ``task_sets`` yet."""
         return TaskSet(self, name, handle)
 
     def solve(
@@ -182,14 +206,17 @@ class Environment(World[TaskSet]):
         callback: Callback | None = None,
     ) -> SolveResult:
         """
-        Move the joints so that the tips of some task sets meet their targets.
+        Move the joints so that the tips of some task sets meet their targets, and return how the solve ended.
+
+        The result is false as a bool if a tip is not within its precision. If a task set has no enabled task with a
+        free joint, nothing moves, and the result has the reason NOT_PERFORMED.
 
         :param task_sets: the first has the highest priority; None for all. Disabled ones are left out.
-        :param max_iterations: most steps; None for the first task set's.
-        :param priority: None for the environment's.
-        :param sync: scene to read before, and to write to after a success.
-        :param allow_error: write to the scene without success too.
-        :param debug: bit 0 leaves overlays of all tasks in the result.
+        :param max_iterations: most steps; None for the value of the first task set.
+        :param priority: ``strict`` or ``nested``; None for the environment's.
+        :param sync: scene to read joint values and targets from before, and to write joint values to after a success.
+        :param allow_error: write to the scene after a failure, too.
+        :param debug: bit 0 adds overlays (marker data) of all tasks to the result.
         :param callback: sees and may replace the rows, see :mod:`ssik_ros.tasks.jacobian_callback`.
         """
         if task_sets is None:
@@ -238,7 +265,11 @@ class Environment(World[TaskSet]):
         return result
 
     def _plan_to_handle(self, task_sets: tuple[TaskSet, ...], priority: Priority) -> Plan:
-        """Return the packed form of the enabled ones of some task sets, and keep it in ``plans`` for the next call."""
+        """
+        Return the plan (packed arrays for the kernels) of the enabled ones among some task sets.
+
+        The plan is kept in ``plans`` for the next call if the priority is the environment's.
+        """
         enabled = tuple(task_set for task_set in task_sets if task_set.enabled)
         plan = plan_of(self, enabled, nested=priority == 'nested')
         if priority == self.priority:
@@ -257,12 +288,13 @@ class Environment(World[TaskSet]):
         exact: bool = True,
     ) -> tuple[FloatArray, FloatArray]:
         """
-        Return Jacobian (m, n) and error (m,) of a chain.
+        Return Jacobian (m, n) and error (m,) of the chain from a base to a tip, at the present joint values.
 
-        :param last_joint: the last joint of the chain, which carries the tip.
-        :param tip_pose, target_pose: in the world; without a target the error is zero.
+        :param last_joint: the joint that carries the tip.
+        :param tip_pose, target_pose: poses in the world; without a target the error is zero.
         :param base: the object at which the chain begins; None for the world.
-        :param constraint_base_pose: in whose axes positions are measured, in the world; None for the base.
+        :param constraints: bits of :class:`Constraint` that choose the m rows.
+        :param constraint_base_pose: pose in the world in whose axes positions are measured; None for the base.
         :param exact: as in :meth:`TaskSet.jacobian`.
         """
         joint = self.joint(last_joint)
@@ -290,11 +322,13 @@ class Environment(World[TaskSet]):
         max_configs: int | None = None,
     ) -> FloatArray:
         """
-        Return all configurations (k, n) that differ from the current one by windings within limits.
+        Return all configurations (k, n) of some joints with the same poses: windings (whole turns) within limits.
 
-        :param low, ranges: lower end and width of the interval of each joint; width 0 means the limits of the joint, a
-            negative width a window of that width around the current value.
-        :param max_configs: most rows.
+        The current configuration is one of them if it is inside the intervals.
+
+        :param low, ranges: lower end and width of the interval of each joint, which the limits of the joint cut. Width
+            0 means the limits themselves, a negative width an interval of that width centred on the current value.
+        :param max_configs: most rows; None for all.
         """
         if not isinstance(joints, Iterable) or isinstance(joints, str):
             refuse('joints', joints, 'a list of joints')
@@ -305,37 +339,46 @@ class Environment(World[TaskSet]):
         """
         Copy joint values, and the poses of targets relative to their bases, from a scene into this environment.
 
-        :param task_sets: task sets whose joints and targets are read; None for everything that came from the scene.
+        :param task_sets: task sets whose joints and targets are read; None for everything that was copied from the
+            scene.
+        :raises RequestError: if nothing in the environment was copied from this scene.
         """
         sync_from(self, scene, self._listed(task_sets))
 
     def sync_to(self, scene: Scene, task_sets: Iterable[TaskSetReference] | None = None) -> None:
         """
-        Apply joint values to a scene.
+        Set the joints of a scene to the values of the joints that were copied from it.
 
-        :param task_sets: task sets whose joints are written; None for everything that came from the scene.
+        :param task_sets: task sets whose joints are written; None for all joints that were copied from the scene.
+        :raises RequestError: if nothing in the environment was copied from this scene.
         """
         sync_to(self, scene, self._listed(task_sets))
 
     def _listed(self, task_sets: Iterable[TaskSetReference] | None) -> tuple[TaskSet, ...] | None:
-        """Return task sets by their references; None stays None."""
+        """
+        Return task sets of this environment by themselves, their names or handles; None stays None.
+
+        :raises TaskSetNotFound: for a task set that the environment does not have.
+        """
         if task_sets is None:
             return None
         return tuple(map(self.task_set, check_listed('task_sets', task_sets)))
 
     def debug_overlay(self, tip: Reference, base: Reference = None, **options: Any) -> Overlay:
         """
-        Return marker data that show a chain; see :mod:`ssik_ros.tasks.overlay`.
+        Return an overlay: marker data that show the chain from a base to a tip, its joint axes and its target.
 
+        :param tip: the dummy at the end of the chain.
         :param base: where the chain begins; None for the world.
+        :param options: ``scale``, ``text`` and ``limits`` of :class:`ssik_ros.tasks.overlay.Overlay`.
         """
         return Overlay(self, self.dummy(tip), self.find(base), **options)
 
     def save(self, path: str | os.PathLike[str] | None = None) -> bytes:
         """
-        Return the environment as a document, and write it to a file if there is a path.
+        Return the environment as a JSON document, and write the document to the file ``path`` if given.
 
-        :raises ModelError: when functions cannot be saved, naming them.
+        :raises ModelError: if functions of dependent joints cannot be saved; the message names them.
         """
         if path is not None and not isinstance(path, str | os.PathLike):
             refuse('path', path, 'the path of a file')
@@ -348,12 +391,12 @@ class Environment(World[TaskSet]):
         functions: Mapping[str, Callable[..., Any]] | None = None,
     ) -> Environment:
         """
-        Return the environment of a document.
+        Return a new environment from a document of :meth:`save`.
 
-        :param source: the bytes of :meth:`save`, or the path of a file.
-        :param functions: functions of dependencies by their names in the document, like ``{'math:sin': math.sin}``. A
-            document imports nothing itself.
-        :raises DocumentError: when the document is malformed, naming the item.
+        :param source: the bytes of the document, or the path of its file.
+        :param functions: functions of dependent joints by their names in the document, like ``{'math:sin': math.sin}``.
+            Loading imports no module itself.
+        :raises DocumentError: for a malformed document, with the item that is wrong.
         """
         if not isinstance(source, bytes | str | os.PathLike):
             refuse('source', source, 'the bytes of a document, or a path')
@@ -364,13 +407,17 @@ class Environment(World[TaskSet]):
         return environment
 
     def copy(self) -> Environment:
-        """Return an independent copy: objects with the same handles, task sets, dependencies with their functions."""
+        """
+        Return an independent copy with the same joint values, poses, handles and task sets.
+
+        Functions of dependent joints are shared with the original.
+        """
         other = Environment(self.name, self.priority)
         self.copy_to(other)
         return other
 
     def close(self) -> None:
-        """Close the environment: drop its task sets; every later use raises EnvironmentClosed."""
+        """Remove all task sets and mark the environment as closed; calls afterwards raise EnvironmentClosed."""
         self.task_sets.clear()
         self.plans.clear()
         self.closed = True

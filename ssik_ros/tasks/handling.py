@@ -1,4 +1,4 @@
-"""Steps of a solve from Python: evaluation, and solves in which a function of the user takes part in every step."""
+"""Solves of task sets step by step from Python: for user functions that move joints, and for the Jacobian callback."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ ENDS = Reason.CANNOT_INVERT | Reason.INVALID_CALLBACK_DATA
 
 def write_rates(plan: Plan, values: FloatArray) -> None:
     """
-    Write, for each joint that user functions move, its derivative by its driving joint into a plan's workspace.
+    Write the derivatives of the joints that user functions move into the workspace of a plan.
 
-    ``values`` (nq,) are the joint values at which the derivatives are taken.
+    Each is the derivative of the joint's value by the value of the joint that finally drives it.
+
+    :param values: (nq,) joint values at which the derivatives are taken.
     """
     for node, joint in plan.slaves:
         rate, item = 1.0, joint
@@ -38,10 +40,10 @@ def evaluate(
     plan: Plan, world: TaskWorld, values: FloatArray, poses: FloatArray | None = None
 ) -> tuple[bool, float, float]:
     """
-    Write errors and rows at joint values (nq,) into the workspace of a plan.
+    Write the errors and the Jacobian of all tasks at joint values (nq,) into the workspace of a plan.
 
     :param poses: (slots, 12) local poses of all objects; None for the poses of the world.
-    :returns: whether all tasks are within precision, the largest linear [m] and the largest angular error [rad].
+    :returns: whether all tasks are within precision, the largest linear error [m] and the largest angular error [rad].
     """
     write_rates(plan, values)
     table = world.poses if poses is None else poses
@@ -51,14 +53,24 @@ def evaluate(
 
 
 def take_step(plan: Plan, world: TaskWorld, values: FloatArray) -> int:
-    """Change joint values in place by one step for the rows of the last :func:`evaluate`; return reason bits."""
+    """
+    Add one step to joint values (nq,) in place, computed from the errors and the Jacobian of the last :func:`evaluate`.
+
+    :returns: bits of :class:`Reason`, such as LIMIT_HIT; CANNOT_INVERT if the step is not finite.
+    """
     numbers = make_numbers(handling.STEP, 0)
     reason = handling.run(plan.ints, plan.reals, plan.work, world.poses, values, numbers)[0]
     return int(reason)
 
 
 def protect(plan: Plan, world: TaskWorld, values: FloatArray) -> None:
-    """Move joint values back, in place, until no task set has lost accuracy to task sets of lower priority."""
+    """
+    Correct the last step in place, until no task set has lost too much accuracy to task sets of lower priority.
+
+    :param values: (nq,) the joint values of the world after the step.
+
+    How much is too much is defined in :mod:`ssik_ros.kernels.tasks.protection`.
+    """
     numbers = make_numbers(handling.PROTECT, 0)
     while True:
         evaluate(plan, world, values)
@@ -72,12 +84,13 @@ def handle_by_steps(
     plan: Plan, world: TaskWorld, max_iterations: int, callback: Callback | None
 ) -> tuple[int, int, float, float]:
     """
-    Solve step by step from Python, with functions of the user. The joint values of the world change.
+    Solve the task sets of a plan step by step from Python, and leave the joint values of the world at the result.
 
-    If a function raises, the joint values are restored.
+    If a user function raises, the joint values are restored.
 
-    :param callback: sees and may replace the rows of every task set in every step.
-    :returns: reason bits, steps, largest linear [m] and angular [rad] error.
+    :param max_iterations: most steps.
+    :param callback: sees and may replace the rows of every task set in every step; None for no callback.
+    :returns: bits of :class:`Reason`, number of steps, largest linear [m] and angular [rad] error.
     """
     start = world.q
     try:
@@ -94,7 +107,11 @@ def _handle_by_steps(
     callback: Callback | None,
     start: FloatArray,
 ) -> tuple[int, int, float, float]:
-    """Take the steps; see :func:`handle_by_steps`."""
+    """
+    Do the work of :func:`handle_by_steps`, without restoring the joint values if a user function raises.
+
+    :param start: (nq,) joint values that a failed solve may restore.
+    """
     values = world.values
     plan.views.hits[:] = 0.0
     stop = bool(plan.ints[packing.STOP_ON_LIMIT_HIT])
@@ -127,7 +144,11 @@ def _handle_by_steps(
 
 
 def _must_restore(plan: Plan, reason: int) -> bool:
-    """Return whether joint values must be restored after a failure with these reason bits, by the first set's flags."""
+    """
+    Return whether a failed solve must restore the joint values, by the flags of the first task set.
+
+    :param reason: bits of :class:`Reason` of the solve.
+    """
     if not plan.restore:
         return False
     if reason & ENDS:
@@ -138,7 +159,7 @@ def _must_restore(plan: Plan, reason: int) -> bool:
 def jacobian_of(
     world: TaskWorld, task_set: TaskSetData, *, exact: bool = True
 ) -> tuple[FloatArray, FloatArray]:
-    """Return Jacobian and error of a task set; see :meth:`TaskSet.jacobian`."""
+    """Return Jacobian (m, n) and error (m,) of a task set at the present joint values; see :meth:`TaskSet.jacobian`."""
     exact = read_flag('exact', exact)
     jacobian, error = _rows_of(world, task_set, 'rows')
     return (jacobian if exact else _rows_of(world, task_set, 'geometry')[0]), error
@@ -147,7 +168,7 @@ def jacobian_of(
 def _rows_of(
     world: TaskWorld, task_set: TaskSetData, purpose: Purpose
 ) -> tuple[FloatArray, FloatArray]:
-    """Return copies of Jacobian and error of a task set at the present joint values; ``purpose`` as in make_plan."""
+    """Return copies of Jacobian (m, n) and error (m,) of a task set, packed for a ``purpose`` of :func:`make_plan`."""
     plan = plan_of(world, (task_set,), purpose=purpose)
     evaluate(plan, world, world.values.copy())
     jacobian, error = task_set_rows(plan, 0)

@@ -34,7 +34,7 @@ KEYS = ('jacobian', 'e', 'dq', 'jacobianPinv')
 
 @dataclass
 class CallbackData:
-    """Argument of the callback; it may change the arrays."""
+    """Argument of the Jacobian callback: the rows and columns of one task set in one step; the arrays may be changed."""
 
     jacobian: FloatArray
     """(m, n) Jacobian of the task set."""
@@ -49,13 +49,13 @@ class CallbackData:
     iteration: int
 
     def __getitem__(self, name: str) -> Any:
-        """Return a field by its name, as ported scripts read it."""
+        """Return the field of this name, as ``data['jacobian']``, which scripts of the simIK API write."""
         return getattr(self, name)
 
 
 @dataclass
 class _Stage:
-    """The rows of one task set after the callback."""
+    """The rows of one task set after the callback, or the motion or inverse that replaces them."""
 
     jacobian: FloatArray
     e: FloatArray
@@ -71,9 +71,10 @@ def combine(
     plan: Plan, callback: Callable[[Any], Mapping[str, Any] | None], iteration: int
 ) -> tuple[int, bool]:
     """
-    Call the callback for every task set, and write the resulting step into the workspace.
+    Call the callback for every task set, and write the joint motion that results into the workspace of the plan.
 
-    :returns: reason bits, 0 if there is a step; whether the callback changed nothing.
+    :returns: bits of :class:`Reason`, 0 if a motion was written; and whether the callback changed nothing.
+    :raises InvalidOption: if it returns ``dq`` without ``jacobianPinv`` for a task set that another one follows.
     """
     stages = []
     for index in range(len(plan.task_sets)):
@@ -104,7 +105,13 @@ def _call(
     iteration: int,
     index: int,
 ) -> _Stage | None:
-    """Return a task set's rows after the callback; None if a returned number is not finite."""
+    """
+    Call the callback for the task set number ``index`` of a plan, and return the rows that it leaves.
+
+    :returns: the rows; None if the callback returned a number that is not finite.
+    :raises InvalidOption: if it returned an unknown key.
+    :raises DimensionMismatch: if it returned an array of a wrong shape.
+    """
     jacobian, e = task_set_rows(plan, index)
     task_set = plan.task_sets[index]
     names = [{'constraint': k, 'element': task.handle} for task, k in plan.rows[index]]
@@ -151,9 +158,10 @@ def _call(
 
 def task_set_rows(plan: Plan, index: int) -> tuple[FloatArray, FloatArray]:
     """
-    Return Jacobian (m, n) and residual (m,) of a task set as the last evaluation left them, as views.
+    Return Jacobian (m, n) and error (m,) of a task set from the last evaluation, as views of the workspace.
 
-    :param index: of the task set in the plan.
+    :param plan: the packed task sets.
+    :param index: number of the task set in the plan.
     """
     groups = packing.TABLES.show(plan.ints, plan.reals).set_i
     first, count = int(groups[index, packing.SET_ROW]), int(plan.views.counts[index])
@@ -162,15 +170,17 @@ def task_set_rows(plan: Plan, index: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _scales(plan: Plan) -> FloatArray:
-    """Return the square roots of the joint weights, one for each column."""
+    """Return the square roots (n,) of the joint weights, one for each column of the Jacobian."""
     return packing.TABLES.show(plan.ints, plan.reals).variable_f[:, packing.VARIABLE_SCALE]
 
 
 def invert_rows(jacobian: FloatArray, e: FloatArray, method: Method, damping: float) -> FloatArray:
     """
-    Return the inverse (n, m) of some rows (m, n) by a method.
+    Return the matrix (n, m) that maps the errors of some rows to a joint motion, by a method.
 
-    :param e: only the transpose needs it, for the length of its step.
+    :param jacobian: (m, n) the rows.
+    :param e: (m,) errors; only the transpose method uses them, for the length of its step.
+    :param damping: not used by the transpose and the undamped pseudo-inverse.
     """
     if method == Method.JACOBIAN_TRANSPOSE:
         ahead = jacobian @ (jacobian.T @ e)
@@ -183,7 +193,13 @@ def invert_rows(jacobian: FloatArray, e: FloatArray, method: Method, damping: fl
 
 
 def _nested(stages: list[_Stage], scales: FloatArray) -> FloatArray:
-    """Return the motion (n,) of all task sets: ``dq0 + N0 (dq1 + N1 (...))`` with ``N = I - J^+ J``."""
+    """
+    Return the joint motion (n,) of all task sets by the formula ``dq0 + N0 (dq1 + N1 (...))``.
+
+    ``dqk`` is the motion of task set k by itself, and ``Nk = I - Jk^+ Jk`` projects onto its null space.
+
+    :param scales: (n,) square roots of the joint weights.
+    """
     total = np.zeros(len(scales))
     for stage in reversed(stages):
         inverse = stage.inverse
@@ -196,7 +212,11 @@ def _nested(stages: list[_Stage], scales: FloatArray) -> FloatArray:
 
 
 def _strict(stages: list[_Stage], scales: FloatArray) -> list[FloatArray]:
-    """Return the motion (n,) that each task set adds in the null space of the task sets before it."""
+    """
+    Return a joint motion (n,) for each task set, in the null space of all task sets before it; their sum is the step.
+
+    :param scales: (n,) square roots of the joint weights.
+    """
     levels = []
     total = np.zeros(len(scales))
     projector = np.eye(len(scales))

@@ -1,4 +1,4 @@
-"""Joints: revolute with or without a screw lead, prismatic, spherical; limits, weights, dependencies."""
+"""Joints of an environment: revolute (also as a screw), prismatic and spherical, with limits, weights and dependencies."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DEFAULTS = {
 
 @dataclass
 class Dependency:
-    """A joint's value as a function of another joint's."""
+    """The rule by which a joint follows another joint, its master: ``multiplier * master + offset``, or a function."""
 
     master: IkJoint
     multiplier: float = 1.0
@@ -44,7 +44,12 @@ class Dependency:
     """Whether the function takes (environment handle, joint handle, value), as ported scripts have it."""
 
     def value(self, joint: IkJoint, position: float) -> float:
-        """Return the dependent value for a value of the master."""
+        """
+        Return the value of the dependent joint for a value ``position`` of its master [rad or m].
+
+        :param joint: the dependent joint, whose handles a ported function gets.
+        :raises InvalidOption: if a user function does not return a finite number.
+        """
         if self.function is None:
             return position * self.multiplier + self.offset
         arguments = (joint.world.handle, joint.handle) if self.with_handles else ()
@@ -60,7 +65,11 @@ class Dependency:
         return number
 
     def rate(self, joint: IkJoint, position: float) -> float:
-        """Return the derivative of the dependent value by the master's."""
+        """
+        Return the derivative of the dependent joint's value by its master's value, at the master's value ``position``.
+
+        Without a given derivative, a central difference of the function is used.
+        """
         if self.function is None:
             return self.multiplier
         if self.derivative is not None:
@@ -72,7 +81,11 @@ class Dependency:
 
 
 def _finite(value: float, joint: IkJoint, what: str) -> float:
-    """Return a finite number; raise InvalidOption for anything else."""
+    """
+    Return a number of a joint's setting as a float; raise InvalidOption if it is not finite.
+
+    ``what`` names the setting in the message.
+    """
     number = read_float(f'The {what} of joint {quote(joint.name)}', value)
     if not math.isfinite(number):
         raise InvalidOption(f'The {what} of joint {quote(joint.name)} must be finite: {value}.')
@@ -80,7 +93,7 @@ def _finite(value: float, joint: IkJoint, what: str) -> float:
 
 
 def _read_mode(joint: IkJoint, value: int) -> JointMode:
-    """Return a joint mode by its number; raise InvalidOption for an unknown one."""
+    """Return the JointMode with a number; raise InvalidOption for an unknown number."""
     try:
         return JointMode(value)
     except (RecursionError, ValueError):
@@ -88,12 +101,17 @@ def _read_mode(joint: IkJoint, value: int) -> JointMode:
 
 
 def _read_weight(joint: IkJoint, value: float) -> float:
-    """Return a weight, raised to SMALLEST_WEIGHT if it is smaller."""
+    """Return a weight as a float, raised to SMALLEST_WEIGHT if it is smaller; raise InvalidOption if it is not finite."""
     return max(_finite(value, joint, 'weight'), SMALLEST_WEIGHT)
 
 
 def _read_length(what: str, least: str) -> Callable[[IkJoint, float], float]:
-    """Return a reader of lengths; ``least`` is ``> 0`` or ``>= 0``."""
+    """
+    Return a function (joint, value) that checks a setting: it returns a finite float, or raises InvalidOption.
+
+    :param what: name of the setting for messages.
+    :param least: ``> 0``, or ``>= 0`` if zero is allowed.
+    """
 
     def read(joint: IkJoint, value: float) -> float:
         number = _finite(value, joint, what)
@@ -106,7 +124,7 @@ def _read_length(what: str, least: str) -> Callable[[IkJoint, float], float]:
 
 
 class IkJoint(IkObject):
-    """A joint that turns about, or slides along, its own z axis; a spherical one turns freely."""
+    """A joint of an environment: it turns about its z axis or slides along it; a spherical joint turns about any axis."""
 
     object_type = ObjectType.JOINT
     mode = Setting(JointMode.IK, _read_mode)
@@ -121,7 +139,12 @@ class IkJoint(IkObject):
     def __init__(
         self, world: ObjectTable, name: str, handle: int, slot: int, kind: JointType, place: int
     ) -> None:
-        """Start with the defaults of the kind; ``place`` is the index of its first value among all joint values."""
+        """
+        Make a joint with the default limits and steps of its kind; ``Environment.add_joint`` calls this.
+
+        :param slot: index of the joint's pose among the poses of the world.
+        :param place: index of the joint's first value among all joint values.
+        """
         super().__init__(world, name, handle, slot)
         self.kind = kind
         self.place_in_values = place
@@ -132,22 +155,30 @@ class IkJoint(IkObject):
 
     @property
     def size(self) -> int:
-        """Return the number of values of the joint."""
+        """Return how many numbers the value of the joint has: 4 for a spherical joint (a quaternion), 1 for others."""
         return 4 if self.kind == JointType.SPHERICAL else 1
 
     @property
     def columns(self) -> int:
-        """Return the number of Jacobian columns of the joint."""
+        """Return how many columns the joint has in a Jacobian: 3 for a spherical joint, 1 for others."""
         return 3 if self.kind == JointType.SPHERICAL else 1
 
     @property
     def node_kind(self) -> int:
-        """Return the kind of the joint as a number of :mod:`ssik_ros.kernels.rows.layout`."""
+        """
+        Return the number by which :mod:`ssik_ros.kernels.rows.layout` knows the joint's kind.
+
+        SCREW if it has a screw lead.
+        """
         return layout.SCREW if self._screw_lead != 0.0 else NODE_KIND[self.kind]
 
     @property
     def node_lead(self) -> float:
-        """Return the translation per unit of the value [m/rad, 1]."""
+        """
+        Return the translation along the z axis per unit of the joint's value.
+
+        It is 1 for a prismatic joint, ``screw_lead / (2 pi)`` for others [m/rad].
+        """
         if self.kind == JointType.PRISMATIC:
             return 1.0
         return self._screw_lead / (2.0 * math.pi)
@@ -159,7 +190,14 @@ class IkJoint(IkObject):
 
     @property
     def position(self) -> float:
-        """Return or set the value [rad or m]: wrapped where cyclic, clamped into the limits otherwise."""
+        """
+        Return or set the value of a joint that is not spherical [rad or m].
+
+        A new value is wrapped to [-pi, pi] if the joint is cyclic, else clamped into the limits. A joint that follows
+        another joint keeps the value that this joint gives.
+
+        :raises UnsupportedJoint: for a spherical joint.
+        """
         self._must_be_scalar('position; use its rotation')
         return float(self.world.values[self.place_in_values])
 
@@ -172,7 +210,12 @@ class IkJoint(IkObject):
         self.world.follow()
 
     def bring_inside(self, value: float) -> float:
-        """Return a value wrapped for a cyclic joint, unchanged for a dependent one, else clamped into the limits."""
+        """
+        Return a value as the joint may have it: clamped into the limits, or wrapped to [-pi, pi] for a cyclic joint.
+
+        The value is unchanged for a dependent or spherical joint. A cyclic joint is not wrapped if a whole turn moves a
+        joint that depends on it.
+        """
         if self._dependency is not None or self.kind == JointType.SPHERICAL:
             return value
         value = read_float('value', value)
@@ -182,7 +225,13 @@ class IkJoint(IkObject):
 
     @property
     def rotation(self) -> FloatArray:
-        """Return or set the rotation of a spherical joint: x, y, z, w; set also by Euler angles or a matrix."""
+        """
+        Return or set the rotation of a spherical joint as a quaternion (4,): x, y, z, w.
+
+        It can be set by Euler angles [rad] or a matrix, too.
+
+        :raises UnsupportedJoint: for a joint that is not spherical.
+        """
         if self.kind != JointType.SPHERICAL:
             raise UnsupportedJoint(f'Joint {quote(self.name)} is not spherical; use its position.')
         return self.world.values[self.place_in_values : self.place_in_values + 4].copy()
@@ -198,17 +247,17 @@ class IkJoint(IkObject):
 
     @property
     def intrinsic(self) -> FloatArray:
-        """Return the 4x4 matrix of the joint's own motion, a screw's translation included."""
+        """Return the motion of the joint at its present value as a 4x4 matrix, relative to its frame at the value zero."""
         return to_matrix(self.intrinsic_transform())
 
     def intrinsic_transform(self) -> FloatArray:
-        """Return the joint's own motion as the twelve numbers of the kernels."""
+        """Return the motion of the joint at its present value as a pose (12,), relative to its frame at the value zero."""
         value = self.rotation if self.kind == JointType.SPHERICAL else self.position
         return joint_motion(self.kind, value, self._screw_lead)
 
     @property
     def passive(self) -> bool:
-        """Return or set whether the joint is frozen at its value."""
+        """Return or set whether solves must not move the joint."""
         return self.mode == JointMode.PASSIVE
 
     @passive.setter
@@ -217,7 +266,13 @@ class IkJoint(IkObject):
 
     @property
     def cyclic(self) -> bool:
-        """Return or set whether the joint turns without limits; setting it resets limits and screw lead."""
+        """
+        Return or set whether the joint turns without limits.
+
+        Setting True resets the limits to the defaults and the screw lead to 0.
+
+        :raises UnsupportedJoint: for True on a prismatic joint and False on a spherical one.
+        """
         return self._cyclic
 
     @cyclic.setter
@@ -235,7 +290,14 @@ class IkJoint(IkObject):
 
     @property
     def limits(self) -> tuple[float, float]:
-        """Return or set lower and upper limit [rad or m]; setting them makes the joint non-cyclic."""
+        """
+        Return or set (lower, upper) limit [rad or m]; a joint with new limits is no longer cyclic.
+
+        The value is clamped into new limits.
+
+        :raises InvalidLimits: if they are not finite, or if the lower one is larger.
+        :raises UnsupportedJoint: for a spherical joint.
+        """
         return self._lower, self._upper
 
     @limits.setter
@@ -250,14 +312,20 @@ class IkJoint(IkObject):
         self._after_limits()
 
     def _after_limits(self) -> None:
-        """Mark plans as outdated, and wrap or clamp the value into new limits."""
+        """Bring the value of an independent joint inside its limits, and let the next solve pack the environment again."""
         self.world.changed()
         if self.kind != JointType.SPHERICAL and self._dependency is None:
             self.position = self.position
 
     @property
     def screw_lead(self) -> float:
-        """Return or set the translation per turn of a revolute joint [m]; a screw is not cyclic."""
+        """
+        Return or set the translation along the axis per whole turn of a revolute joint [m]; 0 for a plain hinge.
+
+        Another value than 0 makes the joint non-cyclic.
+
+        :raises UnsupportedJoint: for a lead on another kind of joint.
+        """
         return self._screw_lead
 
     @screw_lead.setter
@@ -287,12 +355,15 @@ class IkJoint(IkObject):
         **details: Any,
     ) -> None:
         """
-        Let the value follow another joint: multiplier * value + offset, or a function of the value.
+        Let the value follow a master joint: ``multiplier * value + offset``, or a function of the master's value.
 
-        If this closes a cycle, the joint that depended on this one is released.
+        If this closes a cycle of dependencies, the joint in the cycle that depended on this one becomes independent.
 
-        :param master: None to end the dependency.
-        :param derivative: of the function; found by differences when missing.
+        :param master: the joint to follow; None to end the dependency.
+        :param function: used instead of multiplier and offset.
+        :param derivative: of the function by the master's value; None for a difference quotient.
+        :param details: further fields of :class:`Dependency`.
+        :raises InvalidOption: if the master is this joint, a spherical joint or not a joint.
         """
         for name, given in (('function', function), ('derivative', derivative)):
             if given is not None:
@@ -317,7 +388,11 @@ class IkJoint(IkObject):
         self.world.follow()
 
     def driver(self) -> IkJoint:
-        """Return the joint that finally drives this joint; the joint itself if it is independent."""
+        """
+        Return the joint at the end of this joint's dependencies: the master of its master and so on.
+
+        A joint that depends on no other joint returns itself.
+        """
         joint = self
         while joint._dependency is not None:
             joint = joint._dependency.master
@@ -326,7 +401,9 @@ class IkJoint(IkObject):
 
 def joint_values(joints: Sequence[IkJoint], values: FloatArray) -> FloatArray:
     """
-    Return the values of some joints from a vector of all values, as one flat array; four for a spherical joint.
+    Return the values of some joints, picked from the values of all joints, as one flat array (n,).
+
+    A spherical joint has four numbers.
 
     :param values: (nq,) in the order of ``Environment.q``.
     """
@@ -334,6 +411,6 @@ def joint_values(joints: Sequence[IkJoint], values: FloatArray) -> FloatArray:
 
 
 def value_places(joints: Sequence[IkJoint]) -> IntArray:
-    """Return the indices of the values of some joints in ``Environment.q``; four for a spherical joint."""
+    """Return the indices (n,) of the values of some joints in ``Environment.q``; four indices for a spherical joint."""
     places = [joint.place_in_values + k for joint in joints for k in range(joint.size)]
     return np.array(places, dtype=np.int64)

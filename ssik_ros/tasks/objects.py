@@ -1,4 +1,4 @@
-"""Objects of an environment: their table, names, parents and poses, and plain frames."""
+"""Objects of an environment (the base of joints, and dummies, which are plain frames), and the table that holds them."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ Reference = Union['IkObject', str, int, None]
 
 
 class EnvironmentClosed(RequestError, RuntimeError):
-    """The environment was closed; nothing can be done with it any more."""
+    """Raised if an environment is used after :meth:`Environment.close`."""
 
 
 class ObjectTable(ABC):
-    """All objects of an environment by name and handle, their local poses, and the values of their joints."""
+    """Base of an environment: its objects by name and handle, their local poses (slots, 12), and the joint values (nq,)."""
 
     def __init__(self, name: str | None = None) -> None:
         """
@@ -61,7 +61,8 @@ class ObjectTable(ABC):
         """
         Return an object by its name or handle.
 
-        :raises FrameNotFound: (a KeyError) with the nearest name.
+        :raises FrameNotFound: (a KeyError) for an unknown one, with the most similar name; also for None and -1, the
+            world.
         """
         found = self.find(name)
         if found is None:
@@ -116,14 +117,19 @@ class ObjectTable(ABC):
         return self._by_handle[reference]
 
     def dummy(self, reference: Reference) -> Dummy:
-        """Return a dummy; raise a KeyError if the object is unknown, InvalidOption if it is not a dummy."""
+        """
+        Return a dummy of this environment by itself, its name or its handle.
+
+        :raises FrameNotFound: (a KeyError) if the environment does not have the object.
+        :raises InvalidOption: if the object is a joint or the world.
+        """
         found = self.find(reference)
         if not isinstance(found, Dummy):
             raise InvalidOption(f'{quote(getattr(found, "name", "world"))} is not a dummy.')
         return found
 
     def changed(self) -> None:
-        """Count a change of structure or of a setting in ``version``, so that packed plans become outdated."""
+        """Increase ``version`` after a change of structure or of a setting, so that the next solve packs the environment again."""
         self.version += 1
 
     @abstractmethod
@@ -137,58 +143,71 @@ class ObjectTable(ABC):
     @abstractmethod
     def follow(self, values: FloatArray | None = None) -> None:
         """
-        Compute the values of dependent joints from their masters and write them in place.
+        Set the joints that depend on other joints to the values that their dependencies give, in place.
 
-        :param values: (nq,) a vector like ``q``; None for the values of the environment.
+        :param values: (nq,) joint values to change, in the order of ``q``; None for the values of the environment.
         """
 
     @abstractmethod
     def wraps(self, item: IkObject) -> bool:
-        """Return whether a whole turn of a joint changes no pose, also when other joints depend on it."""
+        """
+        Return whether a whole turn of a joint turns all joints that depend on it by whole turns, too.
+
+        False if one of these joints is not a plain revolute joint, turns by a fraction of a turn or follows a user
+        function.
+        """
 
     @abstractmethod
     def erase(self, reference: Reference) -> None:
         """
-        Remove an object; see :meth:`IkObject.erase`.
+        Remove an object from the environment, as :meth:`IkObject.erase` describes.
 
         :param reference: the object, its name or its handle.
         """
 
 
 class Setting(Generic[T]):
-    """An attribute that is checked when it is written; plans that were packed with the old value become invalid."""
+    """
+    A descriptor: an attribute of an object, task or task set whose new values are checked.
+
+    After a change of the attribute, the next solve packs the environment for the kernels again.
+    """
 
     def __init__(self, default: T, read: Callable[[Any, Any], T]) -> None:
         """
         Describe the attribute.
 
         :param default: value of a new object.
-        :param read: takes the object and a value; returns the value to keep, or refuses it.
+        :param read: takes the object and the written value; returns the value to store, or raises an error.
         """
         self._default, self._read = default, read
 
     def __set_name__(self, owner: type, name: str) -> None:
-        """Keep the value under the private name; the default belongs to the class."""
+        """Choose ``_name`` as the attribute that stores the value, and set the default on the class."""
         self._name = f'_{name}'
         setattr(owner, self._name, self._default)
 
     def __get__(self, item: Any, owner: type) -> T:
-        """Return the value."""
+        """Return the stored value of the object; the descriptor itself if it is read from the class."""
         return cast(T, self if item is None else getattr(item, self._name))
 
     def __set__(self, item: Any, value: Any) -> None:
-        """Write a value."""
+        """Check and store a value, and let the next solve pack the environment for the kernels again."""
         setattr(item, self._name, self._read(item, value))
         item.world.changed()
 
 
 def read_switch(item: object, value: object) -> bool:
-    """Return a value as a bool; raise InvalidOption for other types."""
+    """Return an on/off setting as a bool; raise InvalidOption if it is not a bool."""
     return read_flag('The switch', value)
 
 
 def write_settings(item: object, settings: Mapping[str, Any]) -> None:
-    """Write attributes by name, in order; raise InvalidOption for a name that cannot be set."""
+    """
+    Set attributes of an object, task or task set by name, in the order of the mapping.
+
+    :raises InvalidOption: for a name that is not a settable attribute; the attributes before it are set.
+    """
     known = [
         name
         for cls in type(item).__mro__
@@ -203,15 +222,21 @@ def write_settings(item: object, settings: Mapping[str, Any]) -> None:
 
 class IkObject:
     """
-    A named frame with a parent or none, and a local pose.
+    A named frame of an environment, a joint or a dummy, with a pose relative to its parent or to the world.
 
-    A pose of a joint excludes the joint's own motion; children, and poses given relative to a joint, include it.
+    The pose of a joint is its frame at the value zero. Its children, and poses relative to it, are in the frame that
+    the joint has moved.
     """
 
     object_type: ObjectType
 
     def __init__(self, world: ObjectTable, name: str, handle: int, slot: int) -> None:
-        """Keep the index ``slot`` of the object's pose; made by ``Environment.add_dummy`` and ``add_joint``."""
+        """
+        Store name and places of the object; ``Environment.add_dummy`` and ``add_joint`` call this.
+
+        :param handle: number of the object in its environment; it never changes.
+        :param slot: index of the object's pose among the poses of the environment.
+        """
         self.world = world
         self.name = name
         self.handle = handle
@@ -233,7 +258,7 @@ class IkObject:
         return tuple(item for item in self.world.slots if item._parent is self)
 
     def ancestors(self) -> Iterator[IkObject]:
-        """Return this object and all above it, nearest first."""
+        """Yield this object, its parent, the parent's parent and so on."""
         item: IkObject | None = self
         while item is not None:
             yield item
@@ -241,11 +266,11 @@ class IkObject:
 
     def set_parent(self, parent: Reference, keep_in_place: bool = True) -> None:
         """
-        Give the object another parent.
+        Give the object another parent, which carries it from then on.
 
-        :param parent: None for the world.
-        :param keep_in_place: keep the pose in the world; otherwise the local pose.
-        :raises InvalidOption: when the parent is carried by this object.
+        :param parent: the object, its name or its handle; None for the world.
+        :param keep_in_place: keep the pose in the world; False keeps the pose relative to the parent.
+        :raises InvalidOption: if this object carries the new parent.
         """
         new = self.world.find(parent)
         if new is not None and self in new.ancestors():
@@ -260,9 +285,11 @@ class IkObject:
 
     def transform(self, relative_to: Reference = WORLD) -> FloatArray:
         """
-        Return a copy of the pose as the twelve numbers of the kernels.
+        Return a copy of the pose (12,): the rotation matrix row by row, then the translation [m].
 
-        :param relative_to: the world, an object, or ``PARENT``.
+        The pose of a joint is its frame at the value zero.
+
+        :param relative_to: None or -1 for the world, an object (a joint with its motion), or ``PARENT``.
         """
         other = self._reference(relative_to)
         if other is self._parent:
@@ -274,9 +301,9 @@ class IkObject:
 
     def place(self, pose: FloatArray, relative_to: IkObject | None) -> None:
         """
-        Write the pose, twelve numbers of the kernels.
+        Set the pose, given as (12,): the rotation matrix row by row, then the translation [m].
 
-        :param relative_to: None for the world.
+        :param relative_to: the object in whose frame the pose is given; None for the world.
         """
         if relative_to is not self._parent:
             if relative_to is not None:
@@ -286,7 +313,11 @@ class IkObject:
         self.world.poses[self.slot] = pose
 
     def _reference(self, relative_to: Reference) -> IkObject | None:
-        """Return the object that a reference means, where ``PARENT`` means the parent; None for the world."""
+        """
+        Return the object that a reference (an object, name or handle) names; None for the world.
+
+        ``PARENT`` names the parent of this object.
+        """
         if isinstance(relative_to, int) and relative_to == PARENT:
             return self._parent
         return self.world.find(relative_to)
@@ -295,25 +326,29 @@ class IkObject:
         """
         Return the pose (7,): x, y, z [m], qx, qy, qz, qw.
 
-        :param relative_to: the world, an object, or ``PARENT``.
+        The pose of a joint is its frame at the value zero.
+
+        :param relative_to: None or -1 for the world, an object, or ``PARENT``.
         """
         return to_seven(self.transform(relative_to))
 
     def matrix(self, relative_to: Reference = WORLD) -> FloatArray:
         """
-        Return the 4x4 matrix of the pose.
+        Return the pose as a 4x4 matrix [m].
 
-        :param relative_to: the world, an object, or ``PARENT``.
+        The pose of a joint is its frame at the value zero.
+
+        :param relative_to: None or -1 for the world, an object, or ``PARENT``.
         """
         return to_matrix(self.transform(relative_to))
 
     def set_pose(self, pose: ArrayLike, relative_to: Reference = WORLD) -> None:
         """
-        Move the object.
+        Move the object to a pose; its children move along.
 
         :param pose: 7 or 12 numbers, a 3x4 or 4x4 matrix, or any other form of :func:`ssik_ros.pose`.
-        :param relative_to: the world, an object, or ``PARENT``.
-        :raises InvalidTarget: when the pose is not a finite rigid transform.
+        :param relative_to: frame of the pose: None or -1 for the world, an object, or ``PARENT``.
+        :raises InvalidTarget: if the pose is not a finite rigid transform.
         """
         self.place(read_pose(pose, f'pose of {quote(self.name)}'), self._reference(relative_to))
 
@@ -339,14 +374,14 @@ class IkObject:
         """
         Remove the object from its environment.
 
-        Its children move to its parent and keep their poses in the world. Tasks that use it are removed, and task sets
-        without a task left. Joints that depend on it are freed.
+        Its children move to its parent and keep their poses in the world. Tasks with the object as tip or base are
+        removed, and task sets that have no task left. Joints that depend on the object become independent.
         """
         self.world.erase(self)
 
 
 class Dummy(IkObject):
-    """A plain frame; as a tip it may have one target."""
+    """A plain frame of an environment; as the tip of a task it may have another dummy as its target."""
 
     object_type = ObjectType.DUMMY
 
@@ -366,7 +401,11 @@ class Dummy(IkObject):
 
     @property
     def target(self) -> Dummy | None:
-        """Return or set the dummy that this tip is to meet; None for no target."""
+        """
+        Return or set the dummy that this dummy, as a tip, is to meet; None for no target.
+
+        :raises InvalidOption: if the target is this dummy itself or a joint.
+        """
         return self._target
 
     @target.setter

@@ -1,7 +1,8 @@
 """
-Pictures of a task: marker data for a chain, its tip, its target and its joint axes.
+Overlays: marker data that draw a chain, its tip, its target and its joint axes in a viewer such as RViz.
 
-Points are in the frame of the base. Names and numbers of markers stay the same.
+Points are in the frame of the base. Each marker has the same namespace and number in every call, so that a viewer
+replaces it.
 """
 
 from __future__ import annotations
@@ -43,7 +44,11 @@ LONGEST_ARC = 2.0 * math.pi
 
 
 class Overlay:
-    """The markers of one tip; they follow the environment until they are erased."""
+    """
+    Marker data of the chain from a base to one tip.
+
+    Each call of :meth:`markers` draws the present state of the environment.
+    """
 
     def __init__(
         self,
@@ -55,13 +60,14 @@ class Overlay:
         limits: bool = False,
     ) -> None:
         """
-        Choose the parts that are shown.
+        Choose the chain and the parts that are drawn.
 
-        :param base: where the chain begins and in whose frame markers are given; None for the world.
-        :param scale: factor on all sizes.
+        :param tip: the dummy at the end of the chain.
+        :param base: where the chain begins and in whose frame points are given; None for the world.
+        :param scale: factor on all sizes; larger than 0.
         :param text: whether the remaining errors are written next to the tip.
-        :param limits: whether turning joints have arcs from limit to limit, and slides lines, with a mark where they
-            are.
+        :param limits: whether the range between the limits of each joint is drawn: an arc or a line, with a mark at the
+            present value.
         """
         if not read_number('scale', scale) > 0.0:
             raise InvalidOption(f'The scale of an overlay must be > 0, not {scale}.')
@@ -71,12 +77,12 @@ class Overlay:
 
     @property
     def namespace(self) -> str:
-        """Return the namespace of all markers of this tip."""
+        """Return the namespace of all markers: the names of the environment and of the tip."""
         return f'{self.world.name}/{self.tip.name}'
 
     @property
     def frame(self) -> str:
-        """Return the name of the base; empty for the world."""
+        """Return the name of the base, in whose frame all points are; empty for the world."""
         return '' if self.base is None else self.base.name
 
     def erase(self) -> None:
@@ -103,11 +109,11 @@ class Overlay:
         )
 
     def _at(self, item: IkObject) -> FloatArray:
-        """Return the pose of an object, a joint's motion included, in the frame of the overlay."""
+        """Return the pose (12,) of an object in the frame of the base; a joint is moved by its present value."""
         return compose(self._to_base, self.world.world_pose(item, moved=True))
 
     def _ends(self) -> Shapes:
-        """Return markers at target, tip and base."""
+        """Return the markers of target (if any), tip and base: two balls and a cube."""
         points = [(1, 'sphere', GREEN, TIP_SIZE, self._at(self.tip)[9:][None], '')]
         if self.tip.target is not None:
             place = self._at(self.tip.target)[9:][None]
@@ -115,7 +121,7 @@ class Overlay:
         return [*points, (2, 'cube', MAGENTA, BASE_SIZE, np.zeros((1, 3)), '')]
 
     def _chain(self, chain: list[IkObject]) -> Shapes:
-        """Return markers with lines from the base through all frames of the chain, and points at its dummies."""
+        """Return the markers of a chain of objects: lines from the base through all of them, and balls at its dummies."""
         places = [np.zeros(3), *(self._at(item)[9:] for item in chain)]
         lines = [point for pair in pairwise(places) for point in pair]
         plain = [self._at(item)[9:] for item in chain[:-1] if not isinstance(item, IkJoint)]
@@ -126,7 +132,11 @@ class Overlay:
         ]
 
     def _joints(self, chain: list[IkObject]) -> Shapes:
-        """Return markers of joint axes, and balls of spherical joints, by kind of joint (free, dependent, passive)."""
+        """
+        Return the markers of the joints of a chain: lines along their axes, and balls for spherical joints.
+
+        Independent, dependent and passive joints have markers and colours of their own.
+        """
         kinds = ((ORANGE, AXIS_HALF_LENGTH), (BLUE, DEPENDENT_AXIS), (GREY, AXIS_HALF_LENGTH))
         shapes: Shapes = []
         for index, (color, half) in enumerate(kinds):
@@ -149,7 +159,7 @@ class Overlay:
         return shapes
 
     def _ranges(self, chain: list[IkObject]) -> Shapes:
-        """Return markers from limit to limit of each joint that has limits, with a line at its present value."""
+        """Return the markers of joints with limits: an arc or line between the limits, and a line at the present value."""
         ranges, marks = [], []
         for joint in chain:
             if not isinstance(joint, IkJoint) or joint.cyclic or joint.size > 1:
@@ -175,7 +185,13 @@ class Overlay:
         ]
 
     def _errors(self) -> Shapes:
-        """Return a marker from tip to target, and one with the errors as text if wanted; empty without a target."""
+        """
+        Return a line marker from tip to target and, if ``text`` is set, a text marker.
+
+        The text has, for each task of the tip, the norm of the errors of its task set.
+
+        The list is empty if the tip has no target.
+        """
         if self.tip.target is None:
             return []
         tip, target = self._at(self.tip)[9:], self._at(self.tip.target)[9:]

@@ -1,4 +1,4 @@
-"""Paths of a tip: straight to its target, or through given poses, as configurations one after the other."""
+"""Paths of a tip, straight to its target or through given poses, as lists of joint configurations."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DEEPEST = 6
 
 @dataclass(frozen=True)
 class PathResult:
-    """A path, or the part of it that was reached."""
+    """Result of following a path: the configurations of its points, or why a point failed."""
 
     configs: FloatArray
     """(n, k) configurations of all points; none after a failure, unless ``partial`` keeps the part before it."""
@@ -53,12 +53,12 @@ class PathResult:
     """(n,) time stamps of the points that are returned, as they were given."""
 
     def __bool__(self) -> bool:
-        """Return whether the path is complete."""
+        """Return whether all points of the path were reached and accepted."""
         return self.ok
 
     @property
     def success(self) -> bool:
-        """Return whether the path is complete; all results have the attribute ``success``."""
+        """Return whether all points of the path were reached and accepted; all results have the attribute ``success``."""
         return self.ok
 
 
@@ -68,7 +68,7 @@ MOST_POINTS = 1_000_000
 
 @dataclass(frozen=True)
 class PathOptions:
-    """Options of following a path."""
+    """Options of :func:`generate_path` and :func:`follow_path`."""
 
     validate: Callable[[FloatArray], object] | None = None
     """Takes a configuration and returns whether it is acceptable; sees every one."""
@@ -86,7 +86,7 @@ class PathOptions:
     """(n,) increasing time stamps, given back with the points that are reached [s]."""
 
     def __post_init__(self) -> None:
-        """Raise InvalidOption for a step that is not positive."""
+        """Raise InvalidOption if ``max_joint_step`` is given and not positive."""
         if (
             self.max_joint_step is not None
             and not read_float('max_joint_step', self.max_joint_step) > 0.0
@@ -94,7 +94,11 @@ class PathOptions:
             raise InvalidOption(f'max_joint_step must be > 0, not {self.max_joint_step}.')
 
     def stamps(self, points: int) -> FloatArray | None:
-        """Return the time stamps (points,); None if none are given. Raise DimensionMismatch for another number."""
+        """
+        Return the time stamps as an array (points,); None if no times are given.
+
+        :raises DimensionMismatch: if they are not as many as the points, or not increasing.
+        """
         if self.times is None:
             return None
         stamps = read_numbers('times', self.times)
@@ -114,10 +118,15 @@ def generate_path(
     **options: Any,
 ) -> PathResult:
     """
-    Return a path that moves a tip straight onto its target: positions linearly, orientations about one axis.
+    Return a path of configurations that moves a tip straight to its target.
 
-    :param points: at least two; the first is the current configuration, unsolved.
+    The position moves along a line, the orientation about one axis, both at constant speed. The world does not change.
+
+    :param joints: the joints of a configuration.
+    :param points: number of points, at least two; the first is the current configuration, without a solve.
     :param options: fields of :class:`PathOptions`.
+    :raises RequestError: if no enabled task of the task set moves the tip.
+    :raises InvalidOption: if the tip has no target.
     """
     if not 2 <= read_count('points', points) <= MOST_POINTS:
         raise InvalidOption(f'A path needs 2 to {MOST_POINTS} points, not {shown(points)}.')
@@ -137,10 +146,15 @@ def follow_path(
     **options: Any,
 ) -> PathResult:
     """
-    Return a path that moves a tip through poses in the world, each solved from the one before it.
+    Return a path of configurations that moves a tip through poses in the world, one configuration for each pose.
 
-    :param poses: 7 or 12 numbers, or matrices.
-    :param options: as for :func:`generate_path`.
+    Each solve starts at the configuration before it, the first one at the present joint values.
+
+    :param joints: the joints of a configuration.
+    :param poses: at least one; 7 or 12 numbers or a matrix each.
+    :param options: fields of :class:`PathOptions`.
+    :raises RequestError: if no enabled task of the task set moves the tip.
+    :raises InvalidOption: without poses, or if the tip has no target.
     """
     read = [
         read_pose(pose, f'pose {index}') for index, pose in enumerate(check_listed('poses', poses))
@@ -160,7 +174,7 @@ def _target_of(tip: Dummy) -> Dummy:
 
 
 class _Walk:
-    """Goes from pose to pose on copies of poses and values."""
+    """One run along a path: it solves pose after pose on copies of the world's poses and joint values."""
 
     def __init__(
         self,
@@ -170,7 +184,12 @@ class _Walk:
         tip: Dummy,
         options: PathOptions,
     ) -> None:
-        """Copy poses and joint values of the world; raise RequestError if no enabled task moves the tip."""
+        """
+        Copy poses and joint values of the world.
+
+        :raises RequestError: if the task set has no enabled task for the tip with a free joint.
+        :raises InvalidOption: if the tip has no target.
+        """
         self.plan: Plan = plan_of(world, (task_set,), purpose='search')
         if not any(task.tip is tip for task in self.plan.tasks):
             raise RequestError(
@@ -193,7 +212,11 @@ class _Walk:
         self.numbers = np.array([math.inf, 1.0, 1.0, 1.0, 1.0, *np.zeros(2 * self.plan.nv)])
 
     def run(self, poses: list[FloatArray], keep_first: bool) -> PathResult:
-        """Solve pose by pose and return the path; ``keep_first`` takes the first pose as reached."""
+        """
+        Solve for each pose in the world in turn, and return the path up to the first failure.
+
+        :param keep_first: take the present joint values for the first pose, without a solve.
+        """
         times, validate = self.options.stamps(len(poses)), self.options.validate
         rows: list[FloatArray] = []
         failure = ''
@@ -222,9 +245,12 @@ class _Walk:
 
     def _reach(self, pose: FloatArray, depth: int) -> str:
         """
-        Move the tip to a pose, by halves after a jump, in ``values``; return the reason of a failure or ''.
+        Change ``values`` so that the tip is at a pose; return why that failed, or an empty text.
 
-        ``depth`` counts the halvings so far; there are at most DEEPEST.
+        With ``max_joint_step``, if a joint jumps further or the solve fails, the way to the pose is halved, and both
+        halves are followed in turn.
+
+        :param depth: how often the way was halved so far; at DEEPEST it is not halved again.
         """
         before, left = self.values.copy(), self.at
         failure = self._solve(pose)
@@ -244,7 +270,11 @@ class _Walk:
         return failure
 
     def _jump(self, before: FloatArray) -> str:
-        """Return a text about the joint that moved more than ``largest`` from values before; empty if none did."""
+        """
+        Return a text about the joint that moved furthest if it moved by more than ``max_joint_step``; empty otherwise.
+
+        :param before: (nq,) joint values to compare with.
+        """
         ways = joint_differences(
             self.joints, joint_values(self.joints, before), joint_values(self.joints, self.values)
         )
@@ -254,7 +284,11 @@ class _Walk:
         return ''
 
     def _solve(self, pose: FloatArray) -> str:
-        """Move the tip to a pose to the tolerance of the path, in ``values``; return the reason of a failure or ''."""
+        """
+        Change ``values`` so that the tip is at a pose within the path's tolerance.
+
+        Return why that failed, or an empty text.
+        """
         failure = self._descend(pose)
         if failure or self.tolerance == math.inf:
             return failure
@@ -265,7 +299,11 @@ class _Walk:
         return f'only reached to {errors.max():.1g}, as far as the limits let it'
 
     def _descend(self, pose: FloatArray) -> str:
-        """Move the tip to a pose to the precision of the tasks, in ``values``; return the reason of a failure or ''."""
+        """
+        Change ``values`` so that all tasks are within their precision, with the target at a pose in the world.
+
+        :returns: why that failed, or an empty text; then ``values`` stay.
+        """
         local = pose if self.to_parent is None else compose(self.to_parent, pose)
         self.poses[self.target.slot] = local
         if self.plan.slaves:

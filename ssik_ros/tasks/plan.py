@@ -1,4 +1,4 @@
-"""Packing of objects into flat arrays, with which the kernels solve some task sets together."""
+"""Plans: some task sets and the objects that they move, packed into flat arrays that the kernels read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RESTORE = TaskSetFlag.RESTORE_ON_BAD_LINEAR | TaskSetFlag.RESTORE_ON_BAD_ANGULAR
 
 @dataclass
 class Plan:
-    """Packed task sets, and the meaning of their rows and columns."""
+    """Some task sets packed for the kernels, with the joints of the Jacobian's columns and the tasks of its rows."""
 
     version: int
     task_sets: tuple[TaskSetData, ...]
@@ -57,12 +57,16 @@ class Plan:
 
     @property
     def restore(self) -> int:
-        """Return the flags RESTORE of the first task set, by which a failed solve restores the joints."""
+        """Return those flags of the first task set that make a failed solve restore the joint values, as bits; 0 for none."""
         return int(self.numbers[handling.RESTORE])
 
     @property
     def protects(self) -> bool:
-        """Return whether task sets must be protected from task sets of lower priority."""
+        """
+        Return whether steps are corrected so that task sets lose little accuracy to task sets of lower priority.
+
+        True for several task sets with the priority ``strict``.
+        """
         return len(self.task_sets) > 1 and not self.ints[packing.NESTED]
 
     @property
@@ -72,7 +76,12 @@ class Plan:
 
 
 def make_numbers(task: int, max_iterations: int) -> IntArray:
-    """Return the array of numbers of a kernel call: the action, and the largest number of steps."""
+    """
+    Return the array of whole-number arguments of a kernel call ``handling.run``.
+
+    :param task: the action, such as ``handling.EVALUATE``.
+    :param max_iterations: most steps.
+    """
     numbers = np.zeros(handling.NUMBERS, dtype=np.int64)
     numbers[handling.ACTION] = task
     numbers[handling.MAX_ITERATIONS] = max_iterations
@@ -80,10 +89,10 @@ def make_numbers(task: int, max_iterations: int) -> IntArray:
 
 
 class _TaskChain:
-    """The joints that move a task, and the objects that carry its frames."""
+    """A task with the joints that it moves and the objects that carry its tip, target and constraint base."""
 
     def __init__(self, task: Task) -> None:
-        """Collect the objects that carry tip, target and constraint base, and the joints that are solved."""
+        """Collect the objects that carry tip, target and constraint base, outermost first, and the joints of the chain."""
         self.task = task
         self.tip = list(task.tip.ancestors())[::-1]
         self.target = _line(task.tip.target)
@@ -94,9 +103,10 @@ class _TaskChain:
 
     def _solved_joints(self) -> list[IkJoint]:
         """
-        Return the joints between base and tip, for a closure also the joints that carry only the target.
+        Return the joints on the chain from base to tip; passive ones are listed, although no solve moves them.
 
-        The list is empty if the base does not carry the tip.
+        For a task with ``closure``, joints that carry the target and not the tip follow. The list is empty if the base
+        does not carry the tip.
         """
         if self.base is not None and self.base not in self.tip:
             return []
@@ -113,16 +123,20 @@ def _line(item: IkObject | None) -> list[IkObject]:
 
 
 def _column_of(joint: IkJoint) -> IkJoint | None:
-    """Return the joint that drives this one in the end; None if that joint is passive."""
+    """
+    Return the joint to whose column of the Jacobian a joint contributes: the joint that finally drives it.
+
+    None if the driving joint is passive, because then no solve moves this joint.
+    """
     driver = joint.driver()
     return None if driver.passive else driver
 
 
 class _Packer:
-    """Collects the rows of all tables that kernels read, for one purpose of :func:`make_plan`."""
+    """Collects the tables that kernels read, row by row, for some task sets and one purpose of :func:`make_plan`."""
 
     def __init__(self, world: TaskWorld, purpose: Purpose) -> None:
-        """Start empty tables."""
+        """Start with empty tables; ``purpose`` as for :func:`make_plan`."""
         self.world = world
         self.search = purpose == 'search'
         self.plain = purpose in ('rows', 'geometry')
@@ -145,7 +159,11 @@ class _Packer:
         self.slaves: list[tuple[int, IkJoint]] = []
 
     def add_columns(self, joints: Sequence[IkJoint]) -> None:
-        """Assign Jacobian columns to the joints that drive some joints, unless they are passive or have one."""
+        """
+        Give a Jacobian column to each joint that drives one of some joints; skip passive ones and those with a column.
+
+        A spherical joint gets three columns.
+        """
         for joint in joints:
             driver = _column_of(joint)
             if driver is not None and driver not in self.columns:
@@ -153,9 +171,10 @@ class _Packer:
 
     def add_node(self, line: list[IkObject]) -> tuple[int, list[int]]:
         """
-        Add a node for each moving joint of a line of objects, outermost first.
+        Add a node, a row in the table of joints that a solve moves, for each such joint of a line of objects, once.
 
-        :returns: index of the last node (-1: no node) and the slots of the objects after it.
+        :param line: an object and the objects that carry it, outermost first.
+        :returns: index of the last node (-1 without any), and the pose indices (slots) of the objects after it.
         """
         node, rest = -1, []
         for item in line:
@@ -171,9 +190,11 @@ class _Packer:
 
     def _append_node(self, joint: IkJoint, column: IkJoint, parent: int, run: list[int]) -> None:
         """
-        Append the row of a joint to the table of nodes; a joint that a user function moves reads its own value.
+        Append the row of a joint to the table of nodes, the joints that a solve moves.
 
-        ``column`` is the joint that drives it, ``parent`` the node below it (-1: none), ``run`` the slots up to it.
+        :param column: the joint that finally drives this joint.
+        :param parent: index of the next node towards the world; -1 without any.
+        :param run: pose indices (slots) of the objects after ``parent`` up to this joint.
         """
         source, multiplier, offset, plain = joint, 1.0, 0.0, True
         while source.dependency is not None and source.dependency.function is None:
@@ -190,15 +211,21 @@ class _Packer:
         self.node_run.append(self._add_run(run))
 
     def _add_run(self, run: list[int]) -> list[int]:
-        """Append slots to the table of runs; return start and size."""
+        """
+        Append pose indices (slots) to the table of runs.
+
+        Return [index of the first one in the table, how many they are].
+        """
         self.run += run
         return [len(self.run) - len(run), len(run)]
 
     def add_task(self, chain: _TaskChain, gain: bool) -> tuple[tuple[Task, int], ...]:
         """
-        Write the rows of a task; return task and constraint (0 to 5) of each row.
+        Write the packed row of a task, and return (task, coordinate 0 to 5) for each of its rows in the Jacobian.
 
-        ``gain`` lets the weights of the task scale its errors only, and not its rows.
+        The coordinates are x, y, z, alpha, beta, gamma.
+
+        :param gain: let the weights of the task scale only its errors; False scales the rows of the Jacobian, too.
         """
         task = chain.task
         lines = (chain.constraint_base, chain.target, chain.tip)
@@ -225,9 +252,12 @@ class _Packer:
 
     def _add_path(self, chain: _TaskChain, lines: Sequence[list[IkObject]]) -> None:
         """
-        Append a row for each node that moves frames of a task relative to each other: the node and bits of the frames.
+        Append [node, bits] for each node that moves tip, target and constraint base of a task relative to one another.
 
-        ``lines`` are the objects that carry constraint base, target and tip.
+        The bits MOVES_A, MOVES_GOAL and MOVES_B of the layout say which frames the node carries: constraint base,
+        target, tip.
+
+        :param lines: the objects that carry constraint base, target and tip.
         """
         bits = (layout.MOVES_A, layout.MOVES_GOAL, layout.MOVES_B)
         moves: dict[int, int] = {}
@@ -245,7 +275,13 @@ class _Packer:
                 self.path.append([node, moved])
 
     def add_task_set(self, task_set: TaskSetData, chains: list[_TaskChain]) -> None:
-        """Write the rows of a task set: its tasks, and a limit row for each joint if it avoids limits."""
+        """
+        Write the packed rows of a task set and of its tasks.
+
+        If the task set avoids limits, each of its joints with limits also gets a row that keeps it off them.
+
+        :param chains: its tasks that take part.
+        """
         first_row, first_task = self.rows, len(self.task_i)
         names: tuple[tuple[Task, int], ...] = ()
         gain = task_set.weights_mode == 'gain' and not self.search
@@ -271,7 +307,12 @@ class _Packer:
         self.row_names.append(names)
 
     def variable_tables(self) -> tuple[list[list[int]], list[list[float]]]:
-        """Return the integers and the reals of the table of columns."""
+        """
+        Return the table of Jacobian columns as two lists with a row for each column: integers, and floats.
+
+        Integers: kind, index of the value, 1 if it is an angle, 1 if it has limits. Floats: lower and upper limit,
+        square root of the weight, largest step, limit margin.
+        """
         ints: list[list[int]] = []
         reals: list[list[float]] = []
         for joint in self.columns:
@@ -291,7 +332,11 @@ class _Packer:
         return ints, reals
 
     def follower_tables(self) -> tuple[list[list[int]], list[list[float]]]:
-        """Return the integers and the reals of the table of linear dependencies, masters first."""
+        """
+        Return the table of linear dependencies as two lists with a row for each dependent joint, masters first.
+
+        Integers: index of its value, index of the master's value. Floats: multiplier, offset.
+        """
         ints: list[list[int]] = []
         reals: list[list[float]] = []
         for joint in self.world.dependent_joints():
@@ -309,7 +354,11 @@ def plan_of(
     nested: bool = False,
     purpose: Purpose = 'handling',
 ) -> Plan:
-    """Return the packed form of some task sets, kept in ``world.plans`` until the structure changes."""
+    """
+    Return the plan of some task sets, as :func:`make_plan` packs it; arguments as there.
+
+    The plan is kept in ``world.plans`` and packed again only after a change of structure or of a setting.
+    """
     key = (task_sets, nested, purpose)
     plan: Plan | None = world.plans.get(key)
     if plan is None or plan.version != world.version:
@@ -327,13 +376,14 @@ def make_plan(
     purpose: Purpose = 'handling',
 ) -> Plan:
     """
-    Pack task sets, the first with the highest priority.
+    Return the plan of some task sets, the first with the highest priority.
 
-    Disabled tasks are left out, and tasks that no free joint moves.
+    Disabled tasks are left out, and tasks without a joint that may move.
 
-    :param nested: whether each task set moves only in the null space of all before it.
-    :param purpose: ``search`` packs damped steps without limit rows, ``rows`` leaves weights out, ``geometry`` leaves
-        targets out too, as if every tip were at its target.
+    :param nested: whether each task set moves only in the null space of all task sets before it, by the formula of
+        simIK.
+    :param purpose: ``handling`` packs a solve. ``search`` packs damped steps without rows of limits. ``rows`` leaves
+        weights out. ``geometry`` leaves targets out, too, as if every tip were at its target.
     """
     packer = _Packer(world, purpose)
     chains = []
@@ -355,7 +405,11 @@ def _pack(
     chains: list[list[_TaskChain]],
     nested: bool,
 ) -> Plan:
-    """Pack all tables into one array of integers and one of reals, and return the plan with a workspace."""
+    """
+    Return the plan of all tables of a packer: one array of integers, one of floats, and a new workspace.
+
+    :param chains: the tasks that take part, for each task set.
+    """
     slot_i, slot_f = world.slot_tables()
     variable_i, variable_f = packer.variable_tables()
     follower_i, follower_f = packer.follower_tables()
@@ -414,7 +468,7 @@ def _write_counts(
     packer: _Packer,
     nested: bool,
 ) -> None:
-    """Write the counts and flags of the header."""
+    """Write the sizes of all tables, and the flags of a solve, into the header of the packed integers."""
     lead = task_sets[0] if task_sets else None
     counts = (
         (packing.SLOTS, len(world.slots)),

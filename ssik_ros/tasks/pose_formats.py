@@ -1,8 +1,9 @@
 """
-Poses as users write them: seven numbers, twelve, 3x4 or 4x4 matrices; Euler angles of environments.
+Conversions between the poses that users write and the twelve numbers that kernels read; Euler angles.
 
-Seven numbers are x, y, z, qx, qy, qz, qw. Twelve are the 3x4 matrix row by row. Euler angles are (alpha, beta, gamma) with
-R = Rx(alpha) Ry(beta) Rz(gamma). Inside, a pose is twelve numbers in the order of the kernels: rotation, then translation.
+Users write seven numbers (x, y, z, qx, qy, qz, qw), twelve (a 3x4 matrix row by row), or a 3x4 or 4x4 matrix. Euler
+angles are (alpha, beta, gamma) with R = Rx(alpha) Ry(beta) Rz(gamma). Inside, a pose (12,) is the rotation matrix row
+by row, then the translation.
 """
 
 import math
@@ -27,12 +28,12 @@ OWN_SHAPES = ((7,), (12,), (3, 4), (4, 4))
 
 def read_pose(value: Any, noun: str = 'pose') -> FloatArray:
     """
-    Return a pose as a new array of the twelve numbers of the kernels.
+    Return a pose as a new array (12,): the rotation matrix row by row, then the translation [m].
 
     :param value: 7 or 12 numbers, a 3x4 matrix, or a pose in any other form of :func:`ssik_ros.pose`.
     :param noun: name of the pose, for messages.
-    :raises TypeError, ValueError: when it is not a pose.
-    :raises InvalidTarget: when it is not a finite rigid transform.
+    :raises TypeError, ValueError: if ``value`` has no form of a pose.
+    :raises InvalidTarget: if the pose is not a finite rigid transform.
     """
     array = _own_form(value)
     if array is None:
@@ -58,7 +59,7 @@ def read_pose(value: Any, noun: str = 'pose') -> FloatArray:
 
 
 def _own_form(value: Any) -> FloatArray | None:
-    """Return an array of one of the shapes OWN_SHAPES; None for any other value."""
+    """Return a value as a float array if its shape is one of OWN_SHAPES; None for any other value."""
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError, OverflowError):
@@ -68,9 +69,10 @@ def _own_form(value: Any) -> FloatArray | None:
 
 def read_quaternion(value: ArrayLike, noun: str = 'quaternion') -> FloatArray:
     """
-    Return a unit quaternion (4,).
+    Return a quaternion (4,) with length 1: x, y, z, w.
 
-    :param value: x, y, z, w; any finite length but zero.
+    :param value: x, y, z, w, of any length but zero.
+    :raises InvalidTarget: for the length zero, and for numbers that are not finite.
     """
     array = read_numbers(noun, value)
     if array.shape != (4,):
@@ -120,9 +122,9 @@ def euler_to_quaternion(angles: ArrayLike) -> FloatArray:
 
 def to_euler(pose: FloatArray) -> FloatArray:
     """
-    Return (alpha, beta, gamma) of a pose [rad]; at beta = +-pi/2, where only a sum is determined, gamma is 0.
+    Return the Euler angles (alpha, beta, gamma) of a pose [rad]; gamma is 0 at beta = +-pi/2, where it is not unique.
 
-    :param pose: (12,) numbers of the kernels.
+    :param pose: (12,) rotation matrix row by row, then translation.
     """
     beta = math.asin(min(1.0, max(-1.0, pose[2])))
     if abs(pose[2]) > 1.0 - 1e-12:
@@ -131,12 +133,12 @@ def to_euler(pose: FloatArray) -> FloatArray:
 
 
 def to_seven(pose: FloatArray) -> FloatArray:
-    """Return x, y, z [m], qx, qy, qz, qw of a pose (12,)."""
+    """Return x, y, z [m], qx, qy, qz, qw of a pose (12,), which has the rotation row by row, then the translation."""
     return np.array([*pose[9:], *so3.quaternion_of(*pose[:9])])
 
 
 def to_twelve(pose: FloatArray) -> FloatArray:
-    """Return the twelve numbers of the 3x4 matrix of a pose (12,), row by row."""
+    """Return the 3x4 matrix [rotation, translation] of a pose (12,) row by row; the pose has the rotation first."""
     return np.column_stack([pose[:9].reshape(3, 3), pose[9:]]).ravel()
 
 
@@ -148,7 +150,7 @@ def to_matrix(pose: FloatArray) -> FloatArray:
 
 
 def compose(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return the product a * b of two poses, each (12,)."""
+    """Return the product a * b of two poses (12,): if ``b`` is relative to frame ``a``, the pose relative to the base of ``a``."""
     rotation = a[:9].reshape(3, 3)
     return np.concatenate([(rotation @ b[:9].reshape(3, 3)).ravel(), rotation @ b[9:] + a[9:]])
 
@@ -161,9 +163,12 @@ def invert(a: FloatArray) -> FloatArray:
 
 def interpolate(start: FloatArray, end: FloatArray, fraction: float) -> FloatArray:
     """
-    Return the pose at a fraction of the way: positions linearly, orientations about one axis at constant speed.
+    Return the pose (12,) at a fraction of the way between two poses.
 
-    :param start, end: (12,) poses; fraction: 0 gives the start, 1 the end, exactly.
+    The position moves along a line, the orientation about one axis, both at constant speed.
+
+    :param start, end: (12,) poses.
+    :param fraction: 0 gives exactly the start, 1 exactly the end.
     """
     if fraction == 0.0 or fraction == 1.0:
         return (start if fraction == 0.0 else end).copy()
@@ -177,7 +182,12 @@ def interpolate(start: FloatArray, end: FloatArray, fraction: float) -> FloatArr
 
 
 def joint_motion(kind: JointType, value: float | FloatArray, screw_lead: float) -> FloatArray:
-    """Return the motion of a joint as a pose (12,) in the joint's own frame; a spherical joint has a quaternion."""
+    """
+    Return the motion of a joint at a value, as a pose (12,) relative to the joint's frame at the value zero.
+
+    :param value: [rad or m]; a quaternion x, y, z, w for a spherical joint.
+    :param screw_lead: translation along the axis per turn of a revolute joint [m].
+    """
     out = np.array(IDENTITY)
     if isinstance(value, np.ndarray):
         so3.from_quaternion(out, *value)

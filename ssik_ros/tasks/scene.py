@@ -1,8 +1,8 @@
 """
-Scenes: where chains come from and joint values go to. The robot and its world, without a simulator.
+Scenes: a robot and frames around it, which environments copy, and whose joints they can move.
 
-A scene is anything with the four methods of :class:`Scene`. :class:`RobotScene` is one made of a URDF and joint values
-in a dictionary; the one over ROS 2 topics and tf lives with the nodes.
+A scene is any object with the four methods of :class:`Scene`. :class:`RobotScene` makes one of a URDF and joint values
+in a dictionary. The scene over ROS 2 topics and tf is in the folder of the nodes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ TO_Y = rotation_to_axis(np.array([0.0, 1.0, 0.0]))
 
 @dataclass(frozen=True)
 class SceneItem:
-    """One frame of a scene: a joint that moves along its z axis, or anything else."""
+    """One frame of a scene: a joint, which moves about or along its z axis, or a link or other frame without ``joint``."""
 
     name: str
     parent: str | None
@@ -65,10 +65,10 @@ class SceneItem:
 
 
 class Scene(Protocol):
-    """Source of robot structure, joint values and poses, and receiver of joint values."""
+    """Interface of a scene: it gives frames, joint values and poses, and takes joint values."""
 
     def structure(self) -> Sequence[SceneItem]:
-        """Return all frames, parents first."""
+        """Return all frames (links, joints and others), each after its parent."""
         ...
 
     def joint_positions(self) -> Positions:
@@ -76,17 +76,17 @@ class Scene(Protocol):
         ...
 
     def pose(self, frame: str, relative_to: str | None = None) -> FloatArray:
-        """Return the pose (4, 4) of a frame, relative to another frame or to the world."""
+        """Return the pose (4, 4) of a frame at the present joint values, relative to another frame or to the world (None)."""
         ...
 
     def apply(self, positions: Positions) -> None:
-        """Set joint values by name; joints that a controller drives get them as targets."""
+        """Set joint values by name [rad or m]; a joint that a controller drives gets its value as a target instead."""
         ...
 
 
 @dataclass(frozen=True)
 class LinkedTask:
-    """A task that came from a scene."""
+    """A task that was added from a scene, with the frames and joints that are exchanged with the scene for it."""
 
     task_set: int
     """Handle of the task set."""
@@ -99,7 +99,7 @@ class LinkedTask:
 
 @dataclass
 class SceneMaps:
-    """Mapping from objects of a scene to the objects of an environment that were copied from them."""
+    """A record of the frames that an environment copied from a scene, with their copies, and of the tasks added from it."""
 
     scene: Scene
     to_ik: dict[str, int] = field(default_factory=dict)
@@ -108,16 +108,16 @@ class SceneMaps:
 
     @property
     def to_scene(self) -> dict[int, str]:
-        """Return the name in the scene by handle in the environment."""
+        """Return a mapping from the handle of each copied object in the environment to its name in the scene."""
         return {handle: name for name, handle in self.to_ik.items()}
 
     def copy(self) -> SceneMaps:
-        """Return an independent copy for the same scene."""
+        """Return a copy with its own tables, for the same scene."""
         return replace(self, to_ik=dict(self.to_ik), tasks=list(self.tasks))
 
 
 class RobotScene:
-    """A scene without ROS: a robot with joint values, and frames that the user adds."""
+    """A scene without ROS: a robot from a URDF with joint values in memory, and frames that the user adds."""
 
     def __init__(
         self,
@@ -126,11 +126,12 @@ class RobotScene:
         passive: Sequence[str] = (),
     ) -> None:
         """
-        Read the robot.
+        Make a scene of a robot.
 
         :param robot: a loaded robot, or path or text of its URDF.
-        :param positions: values of joints by name; other joints get MoveIt's default.
-        :param passive: names of joints that solves are not to move.
+        :param positions: values of joints by name [rad or m]; other joints get the robot's default positions.
+        :param passive: names of joints that solves must not move.
+        :raises FrameNotFound: for an unknown name in ``passive``.
         """
         model = robot if isinstance(robot, RobotModel) else load_robot(robot)
         names = [
@@ -150,7 +151,7 @@ class RobotScene:
         self._write({} if positions is None else positions)
 
     def _item(self, name: str) -> SceneItem:
-        """Return an item by its name; raise FrameNotFound for an unknown name."""
+        """Return a frame of the scene by its name; raise FrameNotFound for an unknown name."""
         if not isinstance(name, str) or name not in self._items:
             raise FrameNotFound.unknown(
                 f'Scene {quote(self.name)} has no frame {quote(name)}', name, self._items
@@ -158,11 +159,11 @@ class RobotScene:
         return self._items[name]
 
     def structure(self) -> Sequence[SceneItem]:
-        """Return all frames, parents first."""
+        """Return all links, joints and added frames, each after its parent."""
         return tuple(self._items.values())
 
     def joint_positions(self) -> Positions:
-        """Return the values of all joints by name."""
+        """Return the values of all joints by name [rad or m]; a quaternion x, y, z, w for a spherical joint."""
         return dict(self._positions)
 
     def set_frame(self, name: str, pose: ArrayLike, parent: str | None = None) -> None:
@@ -170,7 +171,8 @@ class RobotScene:
         Add or move a frame that is not part of the robot.
 
         :param pose: in the parent: 7 or 12 numbers, or a matrix.
-        :param parent: None for the world.
+        :param parent: name of the frame that carries this frame; None for the world.
+        :raises ModelError: if ``name`` is a joint, or if the frame would carry its parent.
         """
         check_kind('name', name, str, 'a text')
         if name in self._items and self._items[name].joint is not None:
@@ -186,14 +188,18 @@ class RobotScene:
         self._items[name] = SceneItem(name, parent, read_pose(pose, f'pose of {quote(name)}'))
 
     def pose(self, frame: str, relative_to: str | None = None) -> FloatArray:
-        """Return the pose (4, 4) of a frame, a joint's own motion included, relative to another one or the world."""
+        """
+        Return the pose (4, 4) of a frame at the present joint values, relative to another frame or to the world (None).
+
+        :raises FrameNotFound: for an unknown name.
+        """
         own = self._world_pose(frame)
         if relative_to is not None:
             own = compose(invert(self._world_pose(relative_to)), own)
         return to_matrix(own)
 
     def _world_pose(self, name: str | None) -> FloatArray:
-        """Return the pose (12,) of a frame in the world, with the joint's own motion; identity for None."""
+        """Return the pose (12,) of a frame in the world at the present joint values; the identity for None."""
         pose = np.array(IDENTITY)
         while name is not None:
             item = self._item(name)
@@ -206,7 +212,11 @@ class RobotScene:
         return pose
 
     def apply(self, positions: Positions) -> None:
-        """Set joint values by name; for driven joints only their ``targets`` are set."""
+        """
+        Set joint values by name [rad or m]; values of joints in ``driven`` are stored in ``targets`` only.
+
+        :raises SsikError: for an unknown joint or a wrong value.
+        """
         check_mapping('positions', positions, 'values by the name of a joint')
         self.targets.update(
             {
@@ -242,7 +252,7 @@ class RobotScene:
 
 
 def places_of_joints(tree: KinematicTree) -> dict[str, tuple[int, int]]:
-    """Return by name of a scene joint the index of its first number in a full state, and how many numbers it has."""
+    """Return where the values of each joint of a scene are in a full state of the robot: (first index, how many), by name."""
     places = {}
     for index, name in enumerate(tree.joint_names):
         at = int(tree.idx_q[index])
@@ -253,7 +263,11 @@ def places_of_joints(tree: KinematicTree) -> dict[str, tuple[int, int]]:
 
 
 def joint_values_of(tree: KinematicTree, positions: FloatArray) -> dict[str, float | FloatArray]:
-    """Return the values of a full state (nq,) by name of the joint of a scene; four numbers for a spherical one."""
+    """
+    Return the values of each joint of a scene, by name, from a full state (nq,) of the robot.
+
+    A value is a float [rad or m], or an array (4,) for a spherical joint.
+    """
     return {
         part: float(positions[at]) if size == 1 else positions[at : at + size].copy()
         for part, (at, size) in places_of_joints(tree).items()
@@ -262,9 +276,9 @@ def joint_values_of(tree: KinematicTree, positions: FloatArray) -> dict[str, flo
 
 def _tree_items(robot: RobotModel, passive: frozenset[str]) -> list[SceneItem]:
     """
-    Return links and joints of a robot as items, parents first, with the parents that the URDF gives.
+    Return the links and joints of a robot as frames of a scene, each after its parent, with the parents of the URDF.
 
-    A joint's frame is turned so that its axis is z; the link that it carries is turned back.
+    The frame of a joint is turned so that its axis is z, and the pose of its link undoes this turn.
     """
     tree = robot.tree
     above = {joint.child: joint for joint in robot.urdf.joints.values()}
@@ -295,9 +309,9 @@ def _tree_items(robot: RobotModel, passive: frozenset[str]) -> list[SceneItem]:
 
 def _axes(tree: KinematicTree, index: int, name: str) -> list[tuple[str, FloatArray, JointType]]:
     """
-    Return name, rotation (4, 4) of z to the axis, and type of each joint that a joint of the tree becomes.
+    Return (name, rotation (4, 4) that takes z to the axis, type) of each scene joint that a joint of the robot becomes.
 
-    A planar or floating joint becomes several: ``name/x``, ``name/y`` and so on.
+    A planar or floating joint becomes several: ``name/x``, ``name/y`` and so on. Others become one of the same name.
     """
     kind = JointKind(int(tree.kinds[index]))
     slide, identity = JointType.PRISMATIC, np.eye(4)
@@ -315,9 +329,12 @@ def _axes(tree: KinematicTree, index: int, name: str) -> list[tuple[str, FloatAr
 
 def _with_limits(item: SceneItem, tree: KinematicTree, index: int, at: int) -> SceneItem:
     """
-    Return a joint with its limits, read at index ``at`` of a full state, and with the joint that it follows.
+    Return a joint of the scene completed by its limits and by the joint that it follows.
 
-    A revolute joint without any limit gets none; other missing limits become STAND_IN_LIMIT or its negative.
+    A revolute joint without limits gets None. Other missing limits become +-STAND_IN_LIMIT.
+
+    :param index: of the joint in the tree.
+    :param at: index of its first value in a full state.
     """
     lower, upper = float(tree.lower[at]), float(tree.upper[at])
     endless = item.joint == JointType.REVOLUTE and not (

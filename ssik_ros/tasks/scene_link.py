@@ -1,4 +1,4 @@
-"""Between environments and scenes: copies of chains, and values in both directions."""
+"""Exchange between environments and scenes: copy chains from a scene, and joint values in both directions."""
 
 from __future__ import annotations
 
@@ -14,15 +14,23 @@ from ssik_ros.tasks.world import TaskWorld
 
 
 def maps_of(environment: TaskWorld, scene: Scene) -> SceneMaps:
-    """Return the mapping from objects of a scene to their copies in an environment; an empty one for a new scene."""
+    """
+    Return the record of which frames of a scene an environment has copied.
+
+    A new, empty one at the first call for a scene.
+    """
     return environment.scene_maps.setdefault(id(scene), SceneMaps(scene))
 
 
 class Copier:
-    """Copies frames of a scene into an environment, each once."""
+    """Copies frames of a scene into an environment; a frame that is there already is not copied again."""
 
     def __init__(self, environment: TaskWorld, scene: Scene) -> None:
-        """Read the structure of the scene; drop the handles of objects that the environment no longer has."""
+        """
+        Read structure and joint values of the scene, and forget copies that were erased from the environment.
+
+        :raises InvalidOption: if ``scene`` lacks a method of :class:`Scene`.
+        """
         for method in ('structure', 'joint_positions', 'pose', 'apply'):
             if not callable(getattr(scene, method, None)):
                 refuse('scene', scene, 'a scene such as RobotScene')
@@ -51,14 +59,22 @@ class Copier:
         return line[::-1]
 
     def copy(self, name: str) -> int:
-        """Copy a frame and all frames that carry it, unless they were copied before; return its handle."""
+        """
+        Copy a frame of the scene and all frames that carry it, as far as they are missing.
+
+        Return the handle of its copy.
+        """
         for item in self.line(name):
             if item.name not in self.maps.to_ik:
                 self.maps.to_ik[item.name] = self._add(item)
         return self.maps.to_ik[name]
 
     def _add(self, item: SceneItem) -> int:
-        """Add an object for an item whose parent was copied; return its handle. A taken name gets a number."""
+        """
+        Add a copy of a frame, whose parent is copied already, to the environment; return the handle of the copy.
+
+        If the name is taken, ``#`` and a number are appended.
+        """
         parent = None if item.parent is None else self.maps.to_ik[item.parent]
         name, number = item.name, 1
         while name in self.environment:
@@ -78,7 +94,13 @@ class Copier:
         return joint.handle
 
     def add_dependencies(self) -> tuple[str, ...]:
-        """Copy all dependent joints of the scene with their masters; return their names."""
+        """
+        Copy all joints of the scene that follow other joints, with their masters.
+
+        Let the copies follow in the same way.
+
+        :returns: the names of these joints and masters in the scene.
+        """
         names = []
         for item in self.items.values():
             if item.joint is None or item.master is None:
@@ -98,7 +120,7 @@ class Copier:
         target: str,
         constraints: int,
     ) -> tuple[Task, SceneMaps]:
-        """Copy the objects that carry tip and target, and add the task; see :meth:`TaskSet.add_task_from_scene`."""
+        """Do the work of :meth:`TaskSet.add_task_from_scene`, with the same arguments, for a task set of the environment."""
         for name in (tip, target):
             if self.item(name).joint is not None:
                 raise InvalidOption(f'{quote(name)} is a joint; tip and target are other frames.')
@@ -119,7 +141,11 @@ class Copier:
 
 
 def write_value(joint: IkJoint, value: Any) -> None:
-    """Write a value of a scene into a joint, unless the joint depends on another one."""
+    """
+    Set a joint of the environment to a value of a scene: a number [rad or m], or a quaternion for a spherical joint.
+
+    A joint that depends on another joint is left as it is.
+    """
     if joint.kind == JointType.SPHERICAL:
         joint.rotation = value
     elif joint.dependency is None:
@@ -127,7 +153,7 @@ def write_value(joint: IkJoint, value: Any) -> None:
 
 
 def copy_all(environment: TaskWorld, scene: Scene) -> None:
-    """Copy all frames and dependencies of a scene into an environment."""
+    """Copy all frames of a scene into an environment, and let its dependent joints follow their masters there, too."""
     copier = Copier(environment, scene)
     for name in copier.items:
         copier.copy(name)
@@ -138,9 +164,11 @@ def _linked(
     environment: TaskWorld, scene: Scene, task_sets: tuple[TaskSetData, ...] | None
 ) -> tuple[SceneMaps, list[LinkedTask], list[str]]:
     """
-    Return the mapping of a scene to its copies, and the tasks and joint names that came from it with some task sets.
+    Return the items that an environment and a scene exchange for some task sets: copies, tasks, names of joints.
 
-    For None, these are all tasks and joints; erased joints are left out. Raise RequestError for another scene.
+    For None these are all tasks and joints that came from the scene. Joints that were erased since are left out.
+
+    :raises RequestError: if nothing in the environment came from this scene.
     """
     if id(scene) not in environment.scene_maps:
         raise RequestError(

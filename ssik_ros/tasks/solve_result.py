@@ -18,7 +18,11 @@ NOTHING: FloatArray = np.empty(0)
 
 
 class SolveResult:
-    """Result of a solve; numbers belong to its final joint values."""
+    """
+    How a solve of task sets ended; it is true as a bool if every tip is within its precision.
+
+    All errors belong to the joint values ``q`` after the solve.
+    """
 
     __slots__ = ('_plan', '_snapshot', '_summary', 'overlays', 'q')
 
@@ -30,10 +34,13 @@ class SolveResult:
         q: FloatArray,
     ) -> None:
         """
-        Store the numbers; everything else is computed on demand.
+        Store the numbers that the kernel returns; the properties are computed from them when they are read.
 
-        :param summary: reason bits, steps, largest linear and angular error.
-        :param snapshot: errors of all tasks, then limit hits of all columns.
+        :param plan: the solved task sets.
+        :param summary: bits of :class:`Reason`, number of steps, largest linear [m] and angular [rad] error.
+        :param snapshot: linear and angular error of each task, then the overshoot of each column at a limit; may be
+            empty.
+        :param q: (nq,) joint values after the solve.
         """
         self._plan = plan
         self._summary = summary
@@ -48,12 +55,12 @@ class SolveResult:
         return f'<SolveResult: {self.describe()}>'
 
     def __bool__(self) -> bool:
-        """Return whether the solve succeeded."""
+        """Return :attr:`success`."""
         return self.success
 
     @property
     def success(self) -> bool:
-        """Return whether every tip is within its precision."""
+        """Return whether every tip is within its precision; False if the solve was not performed or a step was not finite."""
         return not self._summary[0] & FAILED
 
     @property
@@ -63,22 +70,22 @@ class SolveResult:
 
     @property
     def linear(self) -> float:
-        """Return the largest distance of any tip from its target, over its constrained rows [m]."""
+        """Return the largest distance of a tip from its target, measured only along constrained directions [m]."""
         return self._summary[2]
 
     @property
     def angular(self) -> float:
-        """Return the largest angle of any tip from its target [rad]."""
+        """Return the largest angle between a tip and its target, of the constrained rotations only [rad]."""
         return self._summary[3]
 
     @property
     def reason(self) -> Reason:
-        """Return the events of the solve as bits."""
+        """Return the events of the solve, such as a joint at a limit, as bits of :class:`Reason`."""
         return Reason(self._summary[0])
 
     @property
     def outcome(self) -> Outcome:
-        """Return whether the solve was performed and succeeded, as ported scripts know it."""
+        """Return NOT_PERFORMED, SUCCESS or FAIL, with the numbers that scripts of the simIK API expect."""
         if self._summary[0] & Reason.NOT_PERFORMED:
             return Outcome.NOT_PERFORMED
         return Outcome.SUCCESS if self.success else Outcome.FAIL
@@ -90,7 +97,11 @@ class SolveResult:
 
     @property
     def per_task(self) -> tuple[tuple[Task, float, float], ...]:
-        """Return each task that takes part with its remaining distance [m] and angle [rad]."""
+        """
+        Return (task, remaining distance [m], remaining angle [rad]) of each task that was solved.
+
+        Empty without a solve.
+        """
         errors = self._snapshot[: 2 * len(self._plan.tasks)].reshape(-1, 2).tolist()
         return tuple(
             (task, linear, angular)
@@ -99,7 +110,11 @@ class SolveResult:
 
     @property
     def limit_hits(self) -> dict[IkJoint, float]:
-        """Return the joints that stopped at a limit, with the signed excess of the unlimited step [rad or m]."""
+        """
+        Return the joints that stopped at a limit, with the overshoot of each [rad or m].
+
+        The overshoot is how far the step would have passed the limit: positive at the upper, negative at the lower one.
+        """
         found: dict[IkJoint, float] = {}
         hits = self._snapshot[2 * len(self._plan.tasks) :]
         column = 0
@@ -120,6 +135,10 @@ class SolveResult:
 
 
 def not_performed(plan: Plan, world: TaskWorld) -> SolveResult:
-    """Return the result of a solve that could not be started."""
+    """
+    Return the result of a solve that did not start, because a task set is disabled or has no task with a free joint.
+
+    Its reasons are NOT_PERFORMED and NOT_WITHIN_TOLERANCE.
+    """
     code = int(Reason.NOT_PERFORMED | Reason.NOT_WITHIN_TOLERANCE)
     return SolveResult(plan, (code, 0, 0.0, 0.0), NOTHING, world.q)

@@ -1,4 +1,4 @@
-"""Tasks, and the sets in which they are solved together, with checked settings."""
+"""Tasks (a tip that is to meet its target), and task sets, in which tasks are solved together; settings are checked."""
 
 from __future__ import annotations
 
@@ -36,18 +36,22 @@ METHOD_NAMES = {
 
 
 class TaskSetNotFound(RequestError, KeyError):
-    """An environment has no task set, or a task set no task, of that name or handle."""
+    """Raised if an environment has no task set of a name or handle, or if a task set does not have a task."""
 
 
 def _read_constraints(task: Task, value: int) -> Constraint:
-    """Return constraint bits; raise InvalidOption for numbers outside 0 to 31."""
+    """Return a whole number from 0 to 31 as bits of :class:`Constraint`; raise InvalidOption for other values."""
     if not isinstance(value, int | np.integer) or not 0 <= value <= Constraint.POSE:
         raise InvalidOption(f'constraints are bits from 0 to 31, not {shown(value)}.')
     return Constraint(int(value))
 
 
 def _read_object(task: Task, value: Reference) -> IkObject | None:
-    """Return an object of the environment; None for the world."""
+    """
+    Return the object of the task's environment that a reference names, None for the world.
+
+    Raise FrameNotFound if unknown.
+    """
     return task.world.find(value)
 
 
@@ -68,7 +72,7 @@ def _read_weights(task: Task, value: tuple[float, float, float]) -> tuple[float,
 
 
 class Task:
-    """A tip that is to meet its target in some rows; made by :meth:`TaskSetData.add_task`."""
+    """A tip that is to meet its target in the coordinates of ``constraints``; made by :meth:`TaskSetData.add_task`."""
 
     constraints = Setting(Constraint.POSITION, _read_constraints)
     """Which rows count."""
@@ -92,7 +96,11 @@ class Task:
     """Whether the joints that carry the target are solved too, to close a loop."""
 
     def __init__(self, task_set: TaskSetData, handle: int, tip: Dummy) -> None:
-        """Start with the defaults of the document: position, world as base."""
+        """
+        Make a task of a tip with the defaults of simIK: x, y and z are constrained, and the chain begins at the world.
+
+        :param handle: number of the task in its task set.
+        """
         self.task_set = task_set
         self.handle = handle
         self.tip = tip
@@ -103,7 +111,7 @@ class Task:
 
     @property
     def world(self) -> ObjectTable:
-        """Return the environment of the task set."""
+        """Return the environment to which the task set of this task belongs."""
         return self.task_set.world
 
     @property
@@ -122,7 +130,7 @@ class Task:
 
 
 def _read_method(task_set: TaskSetData, value: int | str) -> Method:
-    """Return a method by itself, its number or its name."""
+    """Return a :class:`Method` that is given as itself, its number or its name; raise InvalidOption if unknown."""
     if isinstance(value, str):
         if value not in METHOD_NAMES:
             raise InvalidOption.unknown(f'{quote(value)} is no method', value, METHOD_NAMES)
@@ -148,14 +156,14 @@ def _read_iterations(task_set: TaskSetData, value: float) -> int:
 
 
 def _read_weights_mode(task_set: TaskSetData, value: WeightsMode) -> WeightsMode:
-    """Return a weights mode; raise InvalidOption for an unknown one."""
+    """Return ``least_squares`` or ``gain``; raise InvalidOption for any other value."""
     if value not in ('least_squares', 'gain'):
         raise InvalidOption(f"The weights mode is 'least_squares' or 'gain', not {quote(value)}.")
     return value
 
 
 def _switch(flag: TaskSetFlag) -> property:
-    """Return a property for one bit of the flags."""
+    """Return a property of a task set that reads and writes one bit of its ``flags`` as a bool."""
 
     def put(task_set: TaskSetData, value: bool) -> None:
         task_set.flags = (
@@ -166,7 +174,7 @@ def _switch(flag: TaskSetFlag) -> property:
 
 
 class TaskSetData:
-    """Tasks that are solved together, by one method, with one set of switches."""
+    """A list of tasks that are solved together, with the method and the settings of the solve."""
 
     flags = Setting(
         TaskSetFlag.ENABLED | TaskSetFlag.IGNORE_MAX_STEPS,
@@ -199,14 +207,18 @@ class TaskSetData:
     """
 
     def __init__(self, world: ObjectTable, name: str, handle: int) -> None:
-        """Start with the defaults of the document: pseudo-inverse, 3 iterations, largest steps ignored."""
+        """
+        Make an empty task set with the defaults of simIK: pseudo-inverse, at most 3 iterations, step sizes not limited.
+
+        :param handle: number of the task set in its environment.
+        """
         self.world = world
         self.name = name
         self.handle = handle
         self.tasks: list[Task] = []
 
     def __repr__(self) -> str:
-        """Return name and size."""
+        """Return the name and the number of tasks."""
         return f'<TaskSet {self.name!r}: {len(self.tasks)} tasks>'
 
     def add_task(
@@ -218,13 +230,14 @@ class TaskSetData:
         **settings: Any,
     ) -> Task:
         """
-        Add a task.
+        Add a task that moves a tip to its target, and return the task.
 
         :param tip: the dummy that is to meet the target.
         :param base: the object at which the chain to the tip begins; None for the world.
         :param target: the dummy that the tip is to meet; None keeps the tip's target.
-        :param constraints: bits of :class:`Constraint`.
+        :param constraints: bits of :class:`Constraint`: the coordinates that must agree.
         :param settings: other attributes of the task, such as ``precision``, ``weights`` and ``closure``.
+        :raises InvalidOption: if tip or target is not a dummy, or for an unknown or wrong setting.
         """
         dummy = self.world.dummy(tip)
         used = {task.handle for task in self.tasks}
@@ -240,7 +253,10 @@ class TaskSetData:
 
     def task(self, reference: Task | int | str | IkObject) -> Task:
         """
-        Return a task by its handle, its tip, or the handle of its tip plus ``TIP_FLAG``.
+        Return a task by itself, its handle, its tip or the tip's name.
+
+        A tip may also be named by its handle plus ``TIP_FLAG``. If several tasks have this tip, the first one is
+        returned.
 
         :raises TaskSetNotFound: (a KeyError) if the task set does not have the task.
         """
@@ -268,7 +284,7 @@ class TaskSetData:
         ]
 
     def settings(self) -> Mapping[str, Any]:
-        """Return flags, method, damping, iterations and weights mode, as a document holds them."""
+        """Return flags, method, damping, iterations and weights mode by name, as a saved document has them."""
         return {
             'flags': int(self.flags),
             'method': self.method.name.lower(),

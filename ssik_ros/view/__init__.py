@@ -1,1 +1,5 @@
-"""Sessions, test cases and recordings that a viewer shows; pictures and the page have folders of their own."""
+"""
+The viewer without its display: sessions (a robot with targets and a posture), test cases, recordings and obstacles.
+
+The folder ``browser`` shows a session as a page, the folder ``pictures`` draws still pictures and films.
+"""

@@ -1,4 +1,4 @@
-"""The branches of a pose as rows of a table: distance, room to the limits, manipulability."""
+"""The branches of a pose as rows of a table: distance from the shown posture, distance to the limits, manipulability."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from ssik_ros.view.session import HELD, Session
 
 
 class BranchRow(NamedTuple):
-    """One posture that reaches the target."""
+    """A row of the table: the shown posture, or a branch, which is another posture that reaches the target."""
 
     rank: int
     """Number of its ghost, from 1 on; 0 for the shown posture."""
@@ -36,10 +36,11 @@ KEYS: dict[str, Callable[[BranchRow], float]] = {
 
 def list_branches(session: Session, order: str = 'distance') -> list[BranchRow]:
     """
-    Return a row for the shown posture, and then one for each other branch.
+    Return a row for the shown posture, followed by a row for each other branch, sorted by ``order``.
 
-    :param session: after :meth:`Session.complete`.
-    :param order: one of :data:`KEYS`: nearest first, or most room or manipulability first.
+    :param session: after :meth:`Session.complete`, which finds the branches.
+    :param order: ``distance`` (nearest to the shown posture first), ``room to limits`` (farthest from joint limits
+        first) or ``manipulability`` (largest first).
     """
     here = session.joints
     room = smallest_room(here, session.lower, session.upper)

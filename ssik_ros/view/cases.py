@@ -13,10 +13,10 @@ VERSION = 1
 
 def make_case(session: Session) -> dict[str, Any]:
     """
-    Return the shown request and how it ended.
+    Return the shown request and its outcome as a test case: a mapping for JSON, which ``ssik solve --case`` replays.
 
-    :param session: the session; nothing may be relaxed in it.
-    :raises InvalidOption: when something is, since no file of the robot says so.
+    :param session: the session, without ignored limits, collisions or orientation (``relaxations``).
+    :raises InvalidOption: if constraints are ignored, because a test case cannot say so.
     """
     if session.relaxations != Relaxations():
         raise InvalidOption('A test case is of the robot as it is: take back what you released.')

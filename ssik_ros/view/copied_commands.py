@@ -30,8 +30,8 @@ def write_solve(session: Session) -> str:
     """
     Return the command line of ``ssik solve`` for the shown targets, with the shown posture as seed.
 
-    :param session: the session; nothing may be relaxed in it.
-    :raises InvalidOption: if something is relaxed, or if the robot does not come from the command line.
+    :param session: the session, without ignored constraints (``relaxations``).
+    :raises InvalidOption: if constraints are ignored, or if the robot was not named on the command line.
     """
     _refuse_relaxed(session)
     words = ['ssik', 'solve', *_robot_words(_origin(session)), *_group_words(session)]
@@ -49,11 +49,11 @@ def write_solve(session: Session) -> str:
 
 def write_python(session: Session) -> str:
     """
-    Return a Python program that prints the postures of the shown target, the nearest to the shown posture first.
+    Return a Python program that prints all solutions for the shown target, the nearest to the shown posture first.
 
-    :param session: the session; nothing may be relaxed in it.
-    :raises InvalidOption: if something is relaxed, if the group has several tips, or if the robot does not come from the
-        command line.
+    :param session: the session, without ignored constraints (``relaxations``).
+    :raises InvalidOption: if constraints are ignored, if the group has several tips, or if the robot was not named on
+        the command line.
     """
     _refuse_relaxed(session)
     start, load = _arm_lines(session)
@@ -70,9 +70,9 @@ def write_python(session: Session) -> str:
 
 def write_path_python(session: Session) -> str:
     """
-    Return a Python program that plans the joint path through the recorded waypoints, and prints it.
+    Return a Python program that plans a joint path along straight lines through the recorded waypoints, and prints it.
 
-    :param session: the session; nothing may be relaxed in it.
+    :param session: the session, without ignored constraints (``relaxations``).
     :raises InvalidOption: as :func:`write_python`, for fewer than two waypoints, and for obstacles that are meshes.
     """
     _refuse_relaxed(session)
@@ -98,9 +98,9 @@ def write_path_python(session: Session) -> str:
 
 def write_view(session: Session) -> str:
     """
-    Return the command line of ``ssik view`` that shows the robot, the posture, the targets and the options again.
+    Return the command line of ``ssik view`` that shows the same robot, posture, targets, obstacles and options again.
 
-    :param session: the session; nothing may be relaxed in it.
+    :param session: the session, without ignored constraints (``relaxations``).
     :raises InvalidOption: as :func:`write_solve`, and for obstacles that are meshes.
     """
     words = ['ssik', 'view', *shlex.split(write_solve(session))[2:]]
@@ -115,10 +115,10 @@ def write_view(session: Session) -> str:
 
 def write_service_call(session: Session) -> str:
     """
-    Return a call of the service ``compute_ik`` for the shown target, with the shown posture as seed.
+    Return a command line that calls the service ``compute_ik`` for the shown target, with the shown posture as seed.
 
-    :param session: the session; nothing may be relaxed in it.
-    :raises InvalidOption: if something is relaxed, or if the group has several tips.
+    :param session: the session, without ignored constraints (``relaxations``).
+    :raises InvalidOption: if constraints are ignored, or if the group has several tips.
     """
     _refuse_relaxed(session)
     tip = _only_tip(session)
@@ -157,7 +157,7 @@ def _yaml_line(content: Mapping[str, Any]) -> str:
 
 
 def _arm_lines(session: Session) -> tuple[list[str], list[str]]:
-    """Return the imports and the lines of Python that load the robot and make the arm."""
+    """Return two lists of lines of Python: imports, and the lines that assign ``robot`` and ``arm``."""
     line, robot = _load_line(_origin(session))
     group = f'robot.group({session.group.name!r})'
     if session.group.name not in session.robot.groups:
@@ -169,13 +169,17 @@ def _arm_lines(session: Session) -> tuple[list[str], list[str]]:
 
 
 def _pose_text(numbers: Sequence[float]) -> str:
-    """Return x y z qx qy qz qw as Python."""
+    """Return Python source that makes a pose from the numbers x, y, z, qx, qy, qz, qw."""
     x, y, z, *quaternion = map(_text, numbers)
     return f'pose([{x}, {y}, {z}], quat=[{", ".join(quaternion)}])'
 
 
 def _obstacles_text(session: Session) -> str:
-    """Return the obstacles of a session, as the base link of its group sees them, as a list in Python."""
+    """
+    Return Python source of a list of the session's obstacles, with poses in the base link of the group.
+
+    :raises InvalidOption: for an obstacle that is not a box, a sphere or a cylinder.
+    """
     base = session.server.frames.model_in_link(session.group.base_link, session.state)
     lines = []
     for item in session.obstacles:
@@ -202,7 +206,7 @@ def _only_tip(session: Session) -> str:
 
 
 def _target_numbers(session: Session, tip: str) -> list[float]:
-    """Return x y z qx qy qz qw of a target in the base of the group."""
+    """Return the target of a tip as [x, y, z, qx, qy, qz, qw] in the base link of the group, rounded to DIGITS digits."""
     base = session.server.frames.model_in_link(session.group.base_link, session.state)
     return _rounded(numbers_of_pose(base @ session.targets[tip]))
 
@@ -212,19 +216,23 @@ def _rounded(numbers: Sequence[float] | FloatArray) -> list[float]:
 
 
 def _text(number: float) -> str:
-    """Return a number without an exponent and without superfluous zeros."""
+    """Return a number as text in decimal notation, rounded to DIGITS digits after the point, without trailing zeros."""
     return np.format_float_positional(round(float(number), DIGITS) + 0.0, trim='-')
 
 
 def _plain(value: Any) -> Any:
-    """Return the value of a parameter as JSON takes it."""
+    """Return the value of a solver parameter in types that JSON knows: tuples as lists, numpy numbers as Python numbers."""
     if isinstance(value, tuple | list):
         return [_plain(entry) for entry in value]
     return value.item() if isinstance(value, np.generic) else value
 
 
 def _robot_words(origin: Mapping[str, Any]) -> list[str]:
-    """Return the words of a command that choose the robot."""
+    """
+    Return the arguments of a command line that name the robot, such as its file and ``--xacro-arg``.
+
+    :param origin: the options with which the viewer was started, by name.
+    """
     words: list[str] = []
     for name, value in origin.items():
         if name in ('robot', 'path'):
@@ -237,7 +245,7 @@ def _robot_words(origin: Mapping[str, Any]) -> list[str]:
 
 
 def _group_words(session: Session) -> list[str]:
-    """Return the words of a command that choose the group."""
+    """Return the arguments of a command line that name the group: ``--group``, or ``--base`` and ``--tip``."""
     group = session.group
     if group.name in session.robot.groups:
         return ['--group', group.name]
@@ -246,9 +254,10 @@ def _group_words(session: Session) -> list[str]:
 
 def _load_line(origin: Mapping[str, Any]) -> tuple[str, str]:
     """
-    Return the import and the line of Python that load the robot.
+    Return two lines of Python: an import, and an assignment that loads ``robot``.
 
-    :raises InvalidOption: for a MoveIt package with files or arguments of its own.
+    :param origin: the options with which the viewer was started, by name.
+    :raises InvalidOption: for a MoveIt package combined with further files or xacro arguments.
     """
     given = dict(origin)
     xacro = dict(one.split(':=', 1) for one in given.pop('xacro_arg', ()))

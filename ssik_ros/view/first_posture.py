@@ -1,8 +1,8 @@
 """
-The posture that a viewer opens with: regular, so that all branches of the pose exist and every drag is followed.
+The posture with which a viewer opens: far from singularities, so that all branches exist and targets can be dragged.
 
-The named posture ``ready`` or ``home`` comes first, as for solvers. If it is singular, other named postures of the group
-are tried, and then random postures around the middle of the limits.
+The named posture ``ready`` or ``home`` comes first. If it is nearly singular, other named postures of the group are
+tried, and then random postures around the middle of the limits.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,14 +31,15 @@ IsFree = Callable[[FloatArray], bool]
 
 def find_first_state(robot: RobotModel, group: JointGroup, is_free: IsFree) -> FloatArray:
     """
-    Return the full state (nq,) to open a viewer with [rad or m].
+    Return the full state (nq,) with which a viewer of a group opens [rad or m].
 
-    It is :func:`ssik_ros.model.default_seed.default_state` if the group has several tips, or if no regular posture is
-    found.
+    The state is not nearly singular, and all but the default state are free of collisions. The default state,
+    :func:`ssik_ros.model.default_seed.default_state`, is returned if nothing better is found. It is also returned for a
+    group with several tips, or with joints that are not revolute or prismatic.
 
     :param robot: the robot.
-    :param group: its group with a target.
-    :param is_free: returns whether a full state (nq,) has no collision.
+    :param group: the group whose tip has a target.
+    :param is_free: returns whether a full state (nq,) is without collisions.
     """
     default = default_state(robot)
     if len(group.tips) != 1 or not all(map(_is_scalar, _kinds(robot, group))):
@@ -60,7 +61,12 @@ def find_first_state(robot: RobotModel, group: JointGroup, is_free: IsFree) -> F
 
 
 class _Regularity:
-    """Measure of the distance of a posture from a singularity; 0 at a singularity, 1 at most."""
+    """
+    A function that measures how far a full state is from a singularity: 0 if singular, at most 1.
+
+    The measure is the least singular value of the Jacobian divided by the largest one, with lengths scaled by the arm's
+    size.
+    """
 
     def __init__(self, robot: RobotModel, group: JointGroup) -> None:
         self._places = group.idx_q
@@ -86,7 +92,7 @@ def _is_scalar(kind: JointKind) -> bool:
 def _named_states(
     robot: RobotModel, group: JointGroup, default: FloatArray
 ) -> Iterator[FloatArray]:
-    """Yield a full state for each named posture of a group; other joints are as in the default state."""
+    """Yield a full state (nq,) for each named posture of the group in the SRDF; other joints have their default values."""
     for named in robot.srdf.states:
         if named.group == group.name:
             state = default.copy()
@@ -97,7 +103,11 @@ def _named_states(
 def _random_states(
     robot: RobotModel, group: JointGroup, default: FloatArray
 ) -> Iterator[FloatArray]:
-    """Yield TRIED random full states around the middle of a group's limits; the sequence is always the same."""
+    """
+    Yield TRIED random full states (nq,) with the group's joints around the middle of their limits.
+
+    Other joints have their default values. The sequence is the same in each call.
+    """
     rng = np.random.default_rng(SEED)
     is_finite = np.isfinite(group.lower) & np.isfinite(group.upper)
     lower, upper = np.where(is_finite, (group.lower, group.upper), ((-np.pi,), (np.pi,)))
@@ -109,13 +119,13 @@ def _random_states(
 
 
 def _lowest(robot: RobotModel, group: JointGroup, state: FloatArray) -> float:
-    """Return the height of the lowest link origin that joints of a group carry, in the model frame [m]."""
+    """Return the least z coordinate, in the model frame, of the links that move with joints of the group [m]."""
     poses = compute_link_poses(robot.tree, state)
     carried = np.isin(robot.tree.link_joints, group.joint_indices)
     return float(poses[carried, 2, 3].min(initial=np.inf))
 
 
 def _lowest_base(robot: RobotModel, group: JointGroup, state: FloatArray) -> float:
-    """Return the height of the base, below which no link of the group shall be [m]."""
+    """Return the z coordinate of the group's base link in the model frame; random postures keep all links above it [m]."""
     poses = compute_link_poses(robot.tree, state)
     return float(poses[robot.tree.link(group.base_link), 2, 3])

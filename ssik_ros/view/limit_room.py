@@ -1,4 +1,4 @@
-"""How near joints are to their limits, and numbers of joints in the unit and with the digits that a user reads."""
+"""How near joints are to their limits, and how numbers of joints are shown: unit and digits."""
 
 from collections.abc import Sequence
 from enum import IntEnum
@@ -16,7 +16,7 @@ UNITS = ('rad', 'deg')
 
 
 class LimitRoom(IntEnum):
-    """Distance of a joint from its nearest limit."""
+    """How near a joint is to its nearest limit: free, near (within 5 % of its range), or at the limit."""
 
     FREE = 0
     NEAR = 1
@@ -26,7 +26,9 @@ class LimitRoom(IntEnum):
 
 def find_room(q: FloatArray, lower: FloatArray, upper: FloatArray) -> list[LimitRoom]:
     """
-    Return how near each joint is to a limit; a joint without two limits is free.
+    Return for each joint whether it is free, near a limit or at a limit.
+
+    A joint whose range is infinite or empty counts as free.
 
     :param q: (n) posture [rad or m].
     :param lower, upper: (n) limits [rad or m].
@@ -50,7 +52,9 @@ def _room(value: float, low: float, high: float) -> LimitRoom:
 
 def smallest_room(q: FloatArray, lower: FloatArray, upper: FloatArray) -> float:
     """
-    Return the smallest distance of a joint from a limit [rad or m]; inf without limits.
+    Return the distance of the joint that is nearest to one of its limits [rad or m].
+
+    The distance is infinite without limits, and negative for a joint beyond a limit.
 
     :param q: (n) posture [rad or m].
     :param lower, upper: (n) limits [rad or m].
@@ -60,27 +64,29 @@ def smallest_room(q: FloatArray, lower: FloatArray, upper: FloatArray) -> float:
 
 def in_unit(value: float, unit: str) -> float:
     """
-    Return an angle in one of :data:`UNITS`.
+    Convert an angle from radians to a unit that a user has chosen.
 
-    :param value: [rad].
-    :param unit: ``rad`` or ``deg``.
+    :param value: the angle [rad].
+    :param unit: ``rad`` or ``deg``; any other unit, such as ``m``, returns the value unchanged.
     """
     return math.degrees(value) if unit == 'deg' else value
 
 
 def from_unit(value: float, unit: str) -> float:
     """
-    Return an angle in one of :data:`UNITS` in rad.
+    Convert a number that a user has typed to radians; numbers that are not in degrees are returned unchanged.
 
-    :param value: in the unit.
-    :param unit: ``rad`` or ``deg``.
+    :param value: the number, in the unit.
+    :param unit: ``rad``, ``deg`` or ``m``.
     """
     return math.radians(value) if unit == 'deg' else value
 
 
 def short(number: float) -> str:
     """
-    Return a number with at most four digits, of which at most three follow the point.
+    Return a number as short text: at most four significant digits, at most three after the point.
+
+    A dash stands for infinite numbers and NaN.
 
     :param number: the number.
     """
@@ -89,10 +95,12 @@ def short(number: float) -> str:
 
 def shared_unit(is_angle: Sequence[bool], unit: str) -> str:
     """
-    Return the unit of a number that may be of any of some joints: one of :data:`UNITS`, ``m``, or ``rad or m``.
+    Return the unit in which one number can describe all of some joints.
+
+    If all joints turn, this is ``unit``; if none does, ``m``; otherwise ``rad or m``.
 
     :param is_angle: whether each joint turns.
-    :param unit: of angles, if all joints turn.
+    :param unit: unit of angles, ``rad`` or ``deg``.
     """
     if all(is_angle):
         return unit

@@ -1,4 +1,4 @@
-"""A mechanism with closed loops in a viewer: a target for each goal, the active joints by hand, and all loops closed."""
+"""A session for a mechanism with closed loops: targets for some links, sliders for active joints, and all loops kept closed."""
 
 from collections.abc import Sequence
 from time import perf_counter
@@ -28,18 +28,18 @@ ROTATIONS = ('EX', 'EY', 'EZ')
 
 
 class LoopSession(PostureSession):
-    """A robot whose loops stay closed."""
+    """A session whose robot has closed loops, which stay closed while targets and joints are moved."""
 
     def __init__(
         self, robot: RobotModel, loops: LoopClosures, goals: Sequence[str] | None = None
     ) -> None:
         """
-        Begin in the initial positions of the loops.
+        Begin in the initial positions of the loops, with the loops closed if possible.
 
         :param robot: the robot.
-        :param loops: its loops, in addition to the loops of the URDF.
-        :param goals: links that have targets; None for the links that close the loops.
-        :raises InvalidOption: for unknown links, and a mechanism without any loop and goal.
+        :param loops: loop closures, in addition to the ones in the URDF.
+        :param goals: names of the links that get a target; None for the links that close the loops.
+        :raises InvalidOption: for an unknown link, or if there are neither loops nor goals.
         """
         super().__init__(robot)
         self.server = RobotServer(robot, [])
@@ -92,9 +92,12 @@ class LoopSession(PostureSession):
 
     def _close(self, q: FloatArray) -> FullState | None:
         """
-        Return the state with closed loops for a posture (n) inside the limits; None where they do not close.
+        Return the full state in which the loops are closed and joints have the values of a posture; None if that fails.
 
-        If the active joints are known, all joints are held at the posture, otherwise only those that it moves.
+        If the active joints of the mechanism are known, the solver gets all joints of the posture. Otherwise it gets
+        only the joints that differ from the shown posture.
+
+        :param q: (n) posture inside the limits [rad or m].
         """
         way = np.abs(q - self.joints)
         # Of joints that are not known to be the active ones only those that move are given.
@@ -130,17 +133,17 @@ class LoopSession(PostureSession):
 
     def let_turn(self, name: str, turns: bool) -> None:
         """
-        Choose whether the orientation of a target counts.
+        Choose whether the orientation of a target counts, and solve again.
 
-        :param name: of the target.
-        :param turns: whether it does.
+        :param name: name of the target.
+        :param turns: True if the link must take the target's orientation, False if only its position counts.
         """
         self.turning[name] = turns
         self.solve()
 
 
 def _leaders(robot: RobotModel) -> tuple[str, ...]:
-    """Return the variables that follow no others."""
+    """Return the names of the joint variables that are not mimic joints of other joints."""
     tree = robot.tree
     led = set(tree.idx_q[tree.leaders >= 0].tolist())
     return tuple(name for place, name in enumerate(robot.variable_names) if place not in led)

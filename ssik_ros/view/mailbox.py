@@ -1,4 +1,4 @@
-"""Events of a page for one thread: in order, and of the same kind only the newest."""
+"""A queue of events of a page, which one thread handles in order; of waiting events of one kind only the newest is kept."""
 
 from collections.abc import Callable, Hashable
 import contextlib
@@ -15,7 +15,7 @@ MOST_WAITING = 100
 
 
 class Mailbox:
-    """A thread that handles events, and does something longer when there are none."""
+    """A thread that calls waiting events in order, and calls a function for slow work when no event waits."""
 
     def __init__(
         self,
@@ -30,10 +30,10 @@ class Mailbox:
         Start the thread.
 
         :param show: called after each event.
-        :param rest: called when no event waits.
-        :param report: called with why an event could not be handled.
-        :param pause: how long no event must come before ``rest`` is called [s]; asked after each event.
-        :param name: of the thread.
+        :param rest: called for slow work when no event waits.
+        :param report: called with a text if an event raises.
+        :param pause: returns how long no event must come before ``rest`` is called [s]; asked after each event.
+        :param name: name of the thread.
         """
         self._show, self._rest, self._report = show, rest, report
         self._pause = pause
@@ -48,10 +48,10 @@ class Mailbox:
 
     def put(self, event: Event, kind: Hashable = None) -> None:
         """
-        Hand an event over.
+        Append an event, to be called in the thread; it is dropped and counted if MOST_WAITING events wait already.
 
-        :param event: called in the thread.
-        :param kind: an event of the same kind that still waits is replaced; None replaces nothing.
+        :param event: the function to call.
+        :param kind: replaces a waiting event of the same kind; None replaces none.
         """
         with self._changed:
             if len(self._waiting) >= MOST_WAITING and kind not in self._waiting:
@@ -63,15 +63,15 @@ class Mailbox:
 
     def wait_idle(self, timeout: float) -> bool:
         """
-        Wait until everything is handled; return whether it is.
+        Wait until all events and the slow work after them are done; return False if the time is up before.
 
-        :param timeout: [s].
+        :param timeout: longest wait [s].
         """
         with self._changed:
             return self._changed.wait_for(lambda: self._is_idle, timeout)
 
     def close(self) -> None:
-        """End the thread after the event at hand."""
+        """End the thread after the event that it handles now; waiting events are not called."""
         with self._changed:
             self._is_open = False
             self._changed.notify_all()
@@ -93,7 +93,7 @@ class Mailbox:
         return bool(self._waiting) or not self._is_open
 
     def _take(self) -> Event | None:
-        """Return the next event; None at the end."""
+        """Wait for the next event, remove it from the queue and return it; None once the mailbox is closed."""
         with self._changed:
             if not self._waiting:
                 self._is_idle = True
@@ -104,7 +104,7 @@ class Mailbox:
             return self._waiting.pop(next(iter(self._waiting)))
 
     def _call(self, event: Event) -> None:
-        """Call an event; whatever it raises, the thread goes on."""
+        """Call an event; report any exception as text, so that the thread goes on."""
         try:
             try:
                 event()

@@ -1,4 +1,4 @@
-"""Obstacles of a viewer: read from files, made from numbers of a page, written as text, and drawn as surfaces."""
+"""Obstacles of a viewer: read from files, made from the numbers on a page, written as YAML, and drawn as surfaces."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -45,14 +45,14 @@ OBSTACLE: Colour = (0.62, 0.55, 0.45)
 
 def make_solid(name: str, kind: str, sizes: list[float], pose: FloatArray) -> WorldObject:
     """
-    Return a solid of a size that a page may ask for.
+    Return an obstacle that is a box, a sphere or a cylinder.
 
-    :param name: of the obstacle.
+    :param name: name of the obstacle.
     :param kind: one of :data:`KINDS`.
-    :param sizes: its numbers [m].
+    :param sizes: lengths of the three edges, the radius, or height and radius [m].
     :param pose: (4, 4) in the model frame.
-    :raises ModelError: for another number of sizes, and sizes that are not positive.
-    :raises InvalidOption: for one that is too large.
+    :raises ModelError: for a wrong number of sizes, or sizes that are not positive.
+    :raises InvalidOption: for a size above LARGEST_OBSTACLE.
     """
     if max(sizes, default=0.0) > LARGEST_OBSTACLE:
         raise InvalidOption(
@@ -80,10 +80,12 @@ def only_solid(item: WorldObject) -> ObjectShape:
 
 def describe_obstacles(items: Iterable[WorldObject]) -> dict[str, dict[str, Any]]:
     """
-    Return obstacles as the mapping that :func:`parse_obstacles` reads.
+    Return obstacles as a mapping by name that can be written as YAML: size, ``xyz`` and ``rpy`` of each.
+
+    :func:`parse_obstacles` reads this mapping under the key ``obstacles``.
 
     :param items: the obstacles.
-    :raises InvalidOption: as :func:`only_solid`.
+    :raises InvalidOption: for an obstacle that is not one box, sphere or cylinder.
     """
     names = {kind: name for name, kind in KINDS.items()}
     found = {}
@@ -105,9 +107,9 @@ def _rounded(numbers: Any) -> list[float]:
 
 def read_obstacle_option(text: str) -> list[WorldObject]:
     """
-    Return the obstacles of ``--obstacles``: a file, or the content of one.
+    Return the obstacles that the option ``--obstacles`` of the command line gives.
 
-    :param text: path of the file, or YAML in braces.
+    :param text: path of a file, or YAML that begins with a brace.
     :raises SsikError: as :func:`read_obstacles`.
     """
     if text.lstrip().startswith('{'):
@@ -118,10 +120,10 @@ def read_obstacle_option(text: str) -> list[WorldObject]:
 @reads_file(ConfigError)
 def read_obstacles(path: Path) -> list[WorldObject]:
     """
-    Return the obstacles in a YAML file, or the obstacle in a mesh file.
+    Return the obstacles in a YAML file, or one obstacle for a mesh file.
 
-    :param path: the file; meshes that a YAML names are relative to it.
-    :raises SsikError: if the file cannot be read or has a wrong entry; with the place.
+    :param path: the file; paths of meshes in a YAML file are relative to its folder.
+    :raises SsikError: if the file cannot be read or has a wrong entry; the message names its line.
     """
     if path.suffix.lower() in MESH_SUFFIXES:
         return [WorldObject(path.stem, ORIGIN, (read_mesh_shape(path, 1.0, import_coal()),))]
@@ -132,12 +134,12 @@ def parse_obstacles(
     content: Any, source: str = 'file of obstacles', folder: Path = Path()
 ) -> list[WorldObject]:
     """
-    Return the obstacles of the mapping in a file.
+    Return the obstacles in the parsed content of a YAML file.
 
-    :param content: the mapping.
+    :param content: the mapping at the top of the file, with the key ``obstacles``.
     :param source: the file's name for messages.
-    :param folder: meshes are relative to it.
-    :raises SsikError: for a wrong entry, with its place.
+    :param folder: folder to which paths of meshes are relative.
+    :raises SsikError: for a wrong entry; the message names its line.
     """
     entries = EntryReader(content, source, 'the file', ('obstacles',)).mapping('obstacles')
     return [
@@ -147,7 +149,12 @@ def parse_obstacles(
 
 
 def _read_entry(name: str, entry: Any, place: str, folder: Path) -> WorldObject:
-    """Return one obstacle of a file."""
+    """
+    Return the obstacle of one entry of a file; raise SsikError for a wrong entry.
+
+    :param place: file and line of the entry, for messages.
+    :param folder: folder to which paths of meshes are relative.
+    """
     reader = EntryReader(entry, place, f'obstacle {quote(name)}', KEYS)
     kinds = [kind for kind in (*KINDS, 'mesh') if kind in reader.entry]
     if len(kinds) != 1:
@@ -173,7 +180,7 @@ def _read_shape(reader: EntryReader, kind: str, folder: Path) -> ObjectShape:
 
 def obstacle_surface(item: WorldObject) -> Surface:
     """
-    Return the surface of an obstacle in its own frame; planes have none.
+    Return the triangles of an obstacle in its own frame; a plane has no triangles.
 
     :param item: the obstacle.
     """

@@ -1,4 +1,4 @@
-"""Joint paths to be played: read from files, put on a robot, looked at by time, and written as text."""
+"""Joint paths that a viewer plays: read from files, applied to a robot at a time, and written as CSV or YAML."""
 
 import io
 from pathlib import Path
@@ -28,7 +28,7 @@ MOST_DRAWN = 400
 
 @dataclass(frozen=True, eq=False)
 class JointPath:
-    """Rows of joint positions with their times."""
+    """Positions of named joint variables at successive points, with times if known."""
 
     names: tuple[str, ...]
     rows: FloatArray
@@ -56,15 +56,17 @@ def read_joint_path(path: Path) -> JointPath:
 
 
 class Playback:
-    """A joint path on a robot."""
+    """A joint path for a robot, with a time for each point, so that the state at any time can be computed."""
 
     def __init__(self, robot: RobotModel, path: JointPath) -> None:
         """
-        Find the joints, and the times where the path has none.
+        Find the joints of the path in the robot, and compute times if the path has none.
+
+        Computed times keep the velocity limits of the joints and a default acceleration.
 
         :param robot: the robot.
         :param path: the joint path.
-        :raises InvalidOption: for joints that the robot does not have.
+        :raises InvalidOption: if the path names no joints, or joints that the robot does not have.
         """
         unknown = [name for name in path.names if name not in robot.variable_names]
         if unknown or not path.names:
@@ -88,18 +90,18 @@ class Playback:
 
     def row_at(self, seconds: float) -> FloatArray:
         """
-        Return the positions (n) at a time, on the line between two rows.
+        Return the positions (n) of the path's joints at a time, interpolated linearly between points [rad or m].
 
-        :param seconds: since the beginning; beyond the ends the path rests.
+        :param seconds: time since the beginning; beyond the ends the first or last point counts.
         """
         return np.array([np.interp(seconds, self.times, column) for column in self.rows.T])
 
     def state_at(self, seconds: float, state: FullState) -> FullState:
         """
-        Return the whole robot at a time.
+        Return the full state of the robot at a time of the path.
 
-        :param seconds: since the beginning.
-        :param state: gives all other joints.
+        :param seconds: time since the beginning.
+        :param state: gives the positions of joints outside the path, and the pose of the base.
         """
         positions = state.positions.copy()
         positions[self.places] = self.row_at(seconds)
@@ -107,10 +109,10 @@ class Playback:
 
     def show(self, session: PostureSession, seconds: float) -> None:
         """
-        Show the robot at a time; targets follow.
+        Show the robot of a session at a time of the path, and move the targets to its tips.
 
-        :param session: of the same robot.
-        :param seconds: since the beginning.
+        :param session: a session of the same robot.
+        :param seconds: time since the beginning.
         """
         text = f'On the path, {seconds:.2f} s of {self.duration:.2f} s.'
         outcome = SolveOutcome(True, Cause.NONE, text)
@@ -118,9 +120,9 @@ class Playback:
 
     def tip_lines(self, session: PostureSession) -> list[FloatArray]:
         """
-        Return the line (k, 3) that each tip draws in the model frame, at up to MOST_DRAWN times [m].
+        Return for each tip the positions (k, 3) through which the path moves it, in the model frame [m].
 
-        :param session: of the same robot.
+        :param session: a session of the same robot.
         """
         count = min(MOST_DRAWN, max(2, len(self.rows)))
         states = [

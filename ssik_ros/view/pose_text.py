@@ -20,10 +20,11 @@ FORMS = 'x y z roll pitch yaw, x y z qx qy qz qw, or the 12 or 16 numbers of a m
 
 def read_numbers(text: str) -> list[float]:
     """
-    Return the numbers of a text; brackets, commas and line ends separate them.
+    Return the numbers in a text; brackets, commas, semicolons and white space separate them.
 
     :param text: for example ``[0.4, 0, 0.5]``.
-    :raises InvalidTarget: when there are words in it, when it is too long, and for numbers that are too large.
+    :raises InvalidTarget: for anything that is not a number, for a text that is too long, and for numbers that are too
+        large.
     """
     if len(text) > MOST_POSE_CHARACTERS:
         raise InvalidTarget(
@@ -60,7 +61,11 @@ def read_pose(text: str) -> FloatArray:
 
 
 def _read_matrix(pose: FloatArray) -> FloatArray:
-    """Return a matrix with its rotation made exact."""
+    """
+    Return a pasted 4x4 matrix as a pose (4, 4) whose rotation is exactly orthonormal.
+
+    :raises InvalidTarget: if the matrix differs from a pose by more than PASTED_DEVIATION.
+    """
     left, _, right = np.linalg.svd(pose[:3, :3])
     rotation = left @ right
     if np.abs(rotation - pose[:3, :3]).max() > PASTED_DEVIATION or np.linalg.det(rotation) < 0.0:
@@ -72,7 +77,7 @@ def _read_matrix(pose: FloatArray) -> FloatArray:
 
 def write_pose(pose: FloatArray) -> str:
     """
-    Return ``x y z qx qy qz qw`` of a pose, with all digits.
+    Return a pose as the text ``x y z qx qy qz qw``, with all digits of each number.
 
     :param pose: (4, 4).
     """

@@ -1,8 +1,9 @@
 """
-The common part of all viewers: a robot among obstacles, targets, the posture that follows them, and undo.
+The base of all viewers' sessions: a robot among obstacles, targets, the posture that follows the targets, and undo.
 
-A session knows neither browser nor ROS. One thread at a time calls it. The request that follows a dragged target is
-solved at once; slower work (other branches, an explanation, collisions) waits for :meth:`PostureSession.complete`.
+A session does not depend on a browser or on ROS. Only one thread at a time may call it. The request for a dragged
+target is solved at once. Slower work (other branches, explanation of a failure, collisions) is done by
+:meth:`PostureSession.complete`.
 """
 
 from abc import ABC, abstractmethod
@@ -26,7 +27,7 @@ MOST_UNDONE = 100
 
 
 class SolveOutcome(NamedTuple):
-    """Outcome of the last request."""
+    """How the last request ended: solved or not, cause of a failure, text for the user, time and iterations."""
 
     solved: bool
     cause: Cause
@@ -37,7 +38,7 @@ class SolveOutcome(NamedTuple):
 
 
 class Earlier(NamedTuple):
-    """A state and targets that undo returns to."""
+    """A state of the robot with its targets that was stored for undo."""
 
     state: FullState
     targets: dict[str, FloatArray]
@@ -48,7 +49,7 @@ BY_HAND = SolveOutcome(True, Cause.NONE, 'The joints are set by hand.')
 
 
 class PostureSession(ABC):
-    """A robot, its targets and its posture; subclasses know how targets are solved."""
+    """Base of sessions: a robot, the targets of its tips, and the shown posture; subclasses define how targets are solved."""
 
     server: RobotServer
     """Knows states, frames and collisions, and the groups of some sessions."""
@@ -86,32 +87,32 @@ class PostureSession(ABC):
 
     @abstractmethod
     def solve(self) -> None:
-        """Ask for the present targets again."""
+        """Solve for the present targets, and store the state and the outcome of the solve."""
 
     @abstractmethod
     def home_joints(self) -> FloatArray:
-        """Return the posture (n) to begin with [rad or m]."""
+        """Return the posture (n) that the session shows first and at :meth:`go_home` [rad or m]."""
 
     @abstractmethod
     def random_joints(self) -> FloatArray:
-        """Return some posture (n); the sequence is the same in each session [rad or m]."""
+        """Return a random posture (n) [rad or m]; each session draws the same sequence."""
 
     @property
     def joints(self) -> FloatArray:
-        """Return the posture (n) [rad or m]."""
+        """Return the shown posture (n): the positions of the joint variables that a user moves by hand [rad or m]."""
         return self.state.positions[self.places]
 
     @property
     def tips(self) -> tuple[str, ...]:
-        """Return the names of the targets: links, or frames that links follow."""
+        """Return the names of the targets; each is a link, or a frame that a link is to follow."""
         return tuple(self.links)
 
     def tip_pose(self, name: str, state: FullState | None = None) -> FloatArray:
         """
         Return the pose (4, 4) of a link in the model frame.
 
-        :param name: of the link, or of its target.
-        :param state: a state; None for the shown one.
+        :param name: name of the link, or of the target that the link follows.
+        :param state: a full state; None for the shown one.
         """
         state = state or self.state
         link = self.links.get(name, name)
@@ -119,9 +120,9 @@ class PostureSession(ABC):
 
     def set_joints(self, q: FloatArray) -> None:
         """
-        Move the joints; the targets follow.
+        Show a posture, and move the targets to the tips.
 
-        :param q: (n) posture, brought inside the limits [rad or m].
+        :param q: (n) posture, clamped into the limits [rad or m].
         :raises InvalidTarget: for another number of joints, and numbers that are not finite.
         """
         if np.shape(q) != self.places.shape or not np.isfinite(q).all():
@@ -131,15 +132,15 @@ class PostureSession(ABC):
         self.show_state(self._moved_by_hand(np.clip(q, self.lower, self.upper)))
 
     def _moved_by_hand(self, q: FloatArray) -> FullState:
-        """Return the state of the whole robot for a posture inside the limits."""
+        """Return the full state for a posture (n) inside the limits; subclasses may move further joints."""
         return self.state_with(q)
 
     def show_state(self, state: FullState, outcome: SolveOutcome = BY_HAND) -> None:
         """
-        Show a state; the targets follow.
+        Show a state, and move the targets to the tips.
 
-        :param state: of the whole robot.
-        :param outcome: the solve that led to the state, for the status text.
+        :param state: full state of the robot.
+        :param outcome: outcome of the solve that led to the state, for the status text.
         """
         self._show(state)
         self.targets = {name: self.tip_pose(name) for name in self.tips}
@@ -147,18 +148,18 @@ class PostureSession(ABC):
 
     def begin_at(self, state: FullState) -> None:
         """
-        Show the robot in a state; the targets follow.
+        Show the robot in a state, such as the one of the real robot, and move the targets to the tips.
 
-        :param state: of the whole robot; joints that move by hand are brought inside their limits.
+        :param state: full state; joints that a user can move are clamped into their limits.
         """
         self.state = state
         self.set_joints(self.joints)
 
     def move_target(self, name: str, pose: FloatArray) -> None:
         """
-        Move a target; the posture follows if the solver finds one.
+        Move a target and solve; the posture changes only if the solver returns one.
 
-        :param name: of the target.
+        :param name: name of the target.
         :param pose: (4, 4) in the model frame.
         :raises InvalidTarget: for an unknown name, and numbers that are not finite.
         """
@@ -168,22 +169,26 @@ class PostureSession(ABC):
         self.solve()
 
     def go_home(self) -> None:
-        """Show the first posture again."""
+        """Store the present state for undo, and show the first posture again."""
         self.remember()
         self.set_joints(self.home_joints())
 
     def go_anywhere(self) -> None:
-        """Show a random posture; the sequence of postures is the same in each session."""
+        """Store the present state for undo, and show a random posture; each session has the same sequence of postures."""
         self.remember()
         self.set_joints(self.random_joints())
 
     def remember(self) -> None:
-        """Keep state and targets for :meth:`undo`."""
+        """Store the last solved state and the targets, so that :meth:`undo` can return to them."""
         self._earlier.append(Earlier(self._solved, dict(self.targets)))
         del self._earlier[:-MOST_UNDONE]
 
     def undo(self) -> bool:
-        """Return to the last kept state and targets; return False if none are kept."""
+        """
+        Return to the state and targets that :meth:`remember` stored last, and remove them from the store.
+
+        :returns: False if nothing is stored.
+        """
         if not self._earlier:
             return False
         earlier = self._earlier.pop()
@@ -198,14 +203,14 @@ class PostureSession(ABC):
 
     @property
     def obstacles(self) -> tuple[WorldObject, ...]:
-        """Return the objects around the robot."""
+        """Return the obstacles around the robot, with their poses in the model frame."""
         return self.server.scene.world.now().standing
 
     def put_obstacle(self, item: WorldObject) -> None:
         """
-        Put an object there, instead of any other of its name.
+        Add an obstacle at its pose; it replaces an obstacle of the same name. Solve again if collisions are avoided.
 
-        :param item: the object.
+        :param item: the obstacle.
         :raises ModelError: for invalid shapes.
         """
         self.server.scene.world.add(item)
@@ -213,9 +218,9 @@ class PostureSession(ABC):
 
     def move_obstacle(self, name: str, pose: FloatArray) -> None:
         """
-        Move an object.
+        Move an obstacle to a pose, and solve again if collisions are avoided.
 
-        :param name: its name.
+        :param name: name of the obstacle.
         :param pose: (4, 4) in the model frame.
         :raises ModelError: for an unknown name, or a pose that is not a rigid transform.
         """
@@ -224,32 +229,40 @@ class PostureSession(ABC):
 
     def remove_obstacle(self, name: str) -> None:
         """
-        Take an object away.
+        Remove an obstacle, and solve again if collisions are avoided.
 
-        :param name: its name.
+        :param name: name of the obstacle.
         :raises ModelError: for an unknown name.
         """
         self.server.scene.world.remove(name)
         self._meet_obstacles()
 
     def _meet_obstacles(self) -> None:
-        """Look for a posture among the obstacles as they are now."""
+        """Solve again after a change of obstacles if collisions are avoided, and forget branches and contacts."""
         if self.avoids_collisions:
             self.solve()
         self._forget_details()
 
     def complete(self) -> None:
-        """Do the slower work of a posture; here, find colliding links and objects."""
+        """Do the slower work for the shown posture; this class only checks collisions."""
         self.check_collisions()
 
     def check_collisions(self) -> None:
-        """Find the colliding links and objects in the shown posture."""
+        """
+        Find the colliding links and objects of the shown posture, and store them in ``contacts``.
+
+        If collisions cannot be checked, ``unchecked`` says why.
+        """
         response = self.server.check_state(StateRequest(), self.state)
         self.contacts = tuple(response.contacts)
         self.unchecked = response.text if response.refusal is not Refusal.NONE else ''
 
     def nearest_pair(self) -> NearestPair | None:
-        """Return the two bodies that are nearest to each other in the shown posture; None if nothing is checked."""
+        """
+        Return the two bodies (links or obstacles) that are nearest to each other in the shown posture.
+
+        None if no pair of bodies is checked for collisions.
+        """
         scene = self.server.scene
         try:
             return scene.collisions.nearest_pair(scene.world.now(), self.state)
@@ -266,10 +279,10 @@ class PostureSession(ABC):
 
     def state_with(self, q: FloatArray, state: FullState | None = None) -> FullState:
         """
-        Return a state with other positions of the joint variables.
+        Return a copy of a full state with the posture ``q``; mimic joints follow.
 
         :param q: (n) posture [rad or m].
-        :param state: gives all other joints; None for the shown state.
+        :param state: full state that gives all other joints; None for the shown state.
         """
         state = state or self.state
         positions = state.positions.copy()
@@ -277,7 +290,7 @@ class PostureSession(ABC):
         return state._replace(positions=self.robot.with_mimic(positions))
 
     def _inside(self, state: FullState) -> FullState:
-        """Return a state with the joint variables inside their limits; the same state if they are inside."""
+        """Return a full state with the posture clamped into the limits; the very same object if it is inside already."""
         q = state.positions[self.places]
         inside = np.clip(q, self.lower, self.upper)
         return state if np.array_equal(q, inside) else self.state_with(inside, state)
@@ -285,9 +298,9 @@ class PostureSession(ABC):
 
 def find_places(robot: RobotModel, names: Sequence[str]) -> IntArray:
     """
-    Return the indices of variables in a full state.
+    Return the indices (n,) of joint variables in a full state.
 
     :param robot: the robot.
-    :param names: of its variables.
+    :param names: names of the variables.
     """
     return np.array([robot.variable_names.index(name) for name in names], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""A reach map as points with values and colours: a measure of the reachable orientations at each position."""
+"""A reach map as a cloud of points: at each position a value and a colour for a measure of the reachable orientations."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from ssik_ros.view.posture_session import PostureSession
 
 
 class ReachPoints(NamedTuple):
-    """Points of a map."""
+    """Positions of a reach map to be drawn, with a value and a colour for each."""
 
     places: FloatArray
     """(k, 3) in the model frame [m]."""
@@ -28,15 +28,15 @@ class ReachPoints(NamedTuple):
 
 
 class ReachCloud:
-    """The points of a map in the model frame of a robot."""
+    """A reach map placed in the model frame of a robot, which gives its positions as coloured points."""
 
     def __init__(self, reach: ReachMap, session: PostureSession) -> None:
         """
-        Place the map; cells are read when a measure is asked for.
+        Place the map at its base link; its cells are read only when :meth:`points` asks for a measure.
 
         :param reach: the map.
-        :param session: of the robot that the map is of; the links of the map place it.
-        :raises SsikError: when the robot has no such base link.
+        :param session: a session of the robot for which the map was made.
+        :raises SsikError: if the robot does not have the base link of the map.
         """
         self._reach, self._base = reach, session.tip_pose(reach.chain.base_link)
         self._clouds: dict[str, tuple[DexterityCloud, int]] = {}
@@ -48,7 +48,9 @@ class ReachCloud:
 
     def points(self, measure: str, least: float = 0.0) -> ReachPoints:
         """
-        Return the points whose value is at least ``least`` times the largest value; for the status, all points.
+        Return the points whose value is at least ``least`` times the largest value.
+
+        For the measure of the status (reachable, unknown or colliding) all points are returned.
 
         :param measure: one of :attr:`measures`.
         :param least: from 0 to 1.

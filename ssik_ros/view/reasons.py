@@ -1,4 +1,4 @@
-"""Why a pose is not reached, in one order: the cause, the nearest posture, remedies, and last the details."""
+"""Explanation of a pose that is not reached: the cause, the nearest posture, remedies, and details at the end."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ BETWEEN = 'In the nearest posture the tip is '
 
 
 class FailureReason(NamedTuple):
-    """Why the targets are not reached; empty texts if they are."""
+    """Explanation of targets that are not reached; text and lists are empty if they are reached."""
 
     nearest: str
     """How far the nearest posture is from the target, in one number."""
@@ -35,10 +35,10 @@ def describe_cause(outcome: SolveOutcome) -> str:
 
 def find_reason(session: Session, unit: str = 'rad') -> FailureReason:
     """
-    Return why the targets are not reached.
+    Return the explanation of why the targets are not reached; it is empty if they are.
 
-    :param session: after :meth:`Session.complete`.
-    :param unit: of angles: ``rad`` or ``deg``.
+    :param session: after :meth:`Session.complete`, which finds the nearest posture.
+    :param unit: unit of angles in texts, ``rad`` or ``deg``.
     """
     outcome = session.outcome
     details = [] if outcome.solved else [outcome.text]

@@ -29,11 +29,11 @@ Targets = Mapping[str, FloatArray]
 
 def check_suffix(path: Path, suffixes: Sequence[str]) -> None:
     """
-    Refuse a file whose name says another format, before anything is drawn.
+    Raise InvalidOption if a picture or film cannot be written under a name: call this before drawing.
 
     :param path: the file.
-    :param suffixes: known ones.
-    :raises InvalidOption: with the known suffixes; for a film that nothing here can write.
+    :param suffixes: the allowed endings, such as ``.png``.
+    :raises InvalidOption: for another ending, a missing folder, or an .mp4 without the program ffmpeg.
     """
     if path.suffix.lower() not in suffixes:
         raise InvalidOption(f"The name '{path}' ends in none of {', '.join(suffixes)}.")
@@ -47,11 +47,11 @@ def check_suffix(path: Path, suffixes: Sequence[str]) -> None:
 
 def take_snapshot(session: PostureSession, path: Path) -> None:
     """
-    Draw a session: the robot, other branches as ghosts, the targets, and the gap to an unreached target.
+    Write a picture of a session: the robot, other branches as ghosts, targets, and lines to unreached targets.
 
-    :param session: the session.
+    :param session: the session; its branches are searched before.
     :param path: the file.
-    :raises InvalidOption: for another kind of file.
+    :raises InvalidOption: if :func:`check_suffix` refuses the file.
     """
     check_suffix(path, STILLS)
     session.complete()
@@ -61,7 +61,7 @@ def take_snapshot(session: PostureSession, path: Path) -> None:
 
 
 def _pictures_of(session: PostureSession, states: Sequence[FullState]) -> RobotPictures:
-    """Return pictures of the robot of a session in some states, among its obstacles."""
+    """Return an object that draws the session's robot among its obstacles, with a camera that sees all the states."""
     to_root = np.linalg.inv(session.state.root_pose)
     scenery = [
         (obstacle_surface(item).moved(to_root @ item.pose), OBSTACLE) for item in session.obstacles
@@ -79,11 +79,11 @@ def draw(
     session: PostureSession, pictures: RobotPictures, ghosts: Sequence[FullState] = ()
 ) -> NDArray[np.uint8]:
     """
-    Return a picture (height, width, 3) of a session.
+    Return a picture (height, width, 3) of a session: the robot, its targets and obstacles; colliding links are red.
 
     :param session: after :meth:`Session.complete`.
-    :param pictures: of its robot.
-    :param ghosts: states that are drawn as ghosts.
+    :param pictures: an object that draws the session's robot.
+    :param ghosts: full states that are drawn as transparent robots.
     """
     to_root = np.linalg.inv(session.state.root_pose)
     frames = [to_root @ pose for pose in session.targets.values()]
@@ -109,14 +109,14 @@ def record(
     seconds: float = 3.0,
 ) -> None:
     """
-    Film how the posture follows its targets on straight lines to other ones.
+    Move the targets of a session on straight lines to given poses, and write a film of the robot that follows them.
 
-    :param session: at the start; at the end afterwards.
-    :param targets: where the targets go.
-    :param path: a .gif, or an .mp4 where ffmpeg is installed.
-    :param report: gets the part that is done, from 0 to 1, and the name of the step.
-    :param seconds: how long that takes.
-    :raises InvalidOption: for another kind of file.
+    :param session: begins at its present targets and ends at ``targets``.
+    :param targets: the last pose of each target.
+    :param path: a .gif, or an .mp4 if ffmpeg is installed.
+    :param report: called with the part that is done, from 0 to 1, and the name of the step.
+    :param seconds: duration of the film [s].
+    :raises InvalidOption: if the file cannot be written.
     """
     check_suffix(path, FILMS)
     states = []
@@ -137,10 +137,12 @@ def record(
 
 def interpolate(start: Targets, end: Targets, count: int) -> list[dict[str, FloatArray]]:
     """
-    Return targets on straight lines, turning about one axis each.
+    Return ``count`` sets of targets from ``start`` to ``end``, by tip.
 
-    :param start, end: targets of the same tips.
-    :param count: of the targets, both ends included.
+    Positions move on straight lines, orientations turn about one axis.
+
+    :param start, end: poses (4, 4) of the same tips.
+    :param count: number of sets, both ends included.
     """
     # Imported late: a page in the browser records nothing.
     from scipy.spatial.transform import Rotation, Slerp
@@ -160,11 +162,11 @@ def interpolate(start: Targets, end: Targets, count: int) -> list[dict[str, Floa
 
 def save_film(path: Path, images: Sequence[NDArray[np.uint8]]) -> None:
     """
-    Write a film.
+    Write pictures as a film with RATE pictures in a second.
 
     :param path: a .gif or an .mp4.
-    :param images: (height, width, 3) each.
-    :raises InvalidOption: when ffmpeg fails, with its last line.
+    :param images: (height, width, 3) bytes each.
+    :raises InvalidOption: if ffmpeg fails, with the last line of its output.
     """
     if path.suffix.lower() == '.gif':
         save_animation(path, images, RATE)

@@ -1,4 +1,4 @@
-"""Limits, collisions and the orientation that a user ignores to see whether a pose is reachable then."""
+"""Relaxations: joint limits, collisions or the orientation that a user ignores to see whether a pose is reachable then."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from ssik_ros.value_class import dataclass
 
 @dataclass(frozen=True)
 class Relaxations:
-    """The constraints that are ignored; none at first."""
+    """The constraints that a user ignores: limits of variables, collisions of pairs of links, the orientation."""
 
     limits: tuple[str, ...] = ()
     """Variables whose limits do not count."""
@@ -24,7 +24,7 @@ class Relaxations:
     """Whether the orientation of the target is left free."""
 
     def describe(self) -> list[str]:
-        """Return a sentence for each."""
+        """Return a sentence for each ignored constraint; an empty list if all constraints count."""
         said = [f'The limits of {quote(name)} do not count.' for name in self.limits]
         said += [f'{quote(a)} and {quote(b)} may touch.' for a, b in self.pairs]
         if self.orientation:
@@ -33,25 +33,28 @@ class Relaxations:
 
     def with_limit(self, variable: str) -> 'Relaxations':
         """
-        Return the same without the limits of a variable.
+        Return a copy that also ignores the limits of a joint variable.
 
-        :param variable: its name.
+        :param variable: name of the variable.
         """
         return replace(self, limits=tuple(dict.fromkeys((*self.limits, variable))))
 
     def with_pair(self, first: str, second: str) -> 'Relaxations':
         """
-        Return the same with two links that may touch.
+        Return a copy that also ignores collisions between two links.
 
-        :param first, second: names of links.
+        :param first, second: names of the links.
         """
         return replace(self, pairs=tuple(dict.fromkeys((*self.pairs, (first, second)))))
 
     def apply(self, robot: RobotModel) -> RobotModel:
         """
-        Return a robot without the limits and collisions that do not count.
+        Return a copy of a robot with much wider limits of the chosen variables, and without checks of the chosen pairs.
 
-        :param robot: the robot; it stays as it is.
+        The limits of an angle become at least one turn in both directions. The range of a sliding joint grows by its
+        length on both sides, at least 1 m.
+
+        :param robot: the robot; it is not changed.
         """
         tree = robot.tree
         lower, upper = tree.lower.copy(), tree.upper.copy()
@@ -69,9 +72,10 @@ class Relaxations:
 
     def _disabled(self, robot: RobotModel) -> tuple[LinkPair, ...]:
         """
-        Return the pairs that are not checked: the semantic description's, and those that may touch.
+        Return the pairs of links that are not checked for collisions: the SRDF's pairs and the pairs of ``pairs``.
 
-        If new pairs may touch and the description has no list, the pairs that the checker leaves out are included.
+        If ``pairs`` is not empty and the SRDF lists no pairs, the pairs that the collision checker skips by default are
+        added.
         """
         own = robot.srdf.disabled_collisions
         if not self.pairs:
@@ -94,10 +98,12 @@ def turning_variables(robot: RobotModel) -> set[int]:
 
 def same_group(robot: RobotModel, group: JointGroup) -> JointGroup:
     """
-    Return the group of another model of the same robot; a new group of the same links if its joints differ there.
+    Return the group of a changed model of the robot that corresponds to a group of the first model.
 
-    :param robot: the other model.
-    :param group: a group of the first model.
+    If the model has no such group with the same joints, a new group is made from the same base link to the same tip.
+
+    :param robot: the changed model.
+    :param group: the group of the first model.
     """
     named = robot.groups.get(group.name)
     if named is not None and named.joint_names == group.joint_names:

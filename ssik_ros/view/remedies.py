@@ -1,4 +1,4 @@
-"""Remedies for a pose without a solution: relaxations that a user can try."""
+"""Remedies for a pose without a solution: constraints that a user can ignore to see whether the pose is reachable then."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from ssik_ros.view.session import Session
 
 
 class Remedy(NamedTuple):
-    """One relaxation more."""
+    """A suggestion to ignore one more constraint: text for a button, and the relaxations to apply."""
 
     label: str
     relaxations: Relaxations
@@ -18,7 +18,10 @@ class Remedy(NamedTuple):
 
 def find_remedies(session: Session) -> list[Remedy]:
     """
-    Return relaxations that might help; none is certain to suffice.
+    Return suggestions of constraints to ignore, none of which is certain to make the pose reachable.
+
+    They come from the nearest posture: a joint at a limit, a colliding pair of links, or the orientation. The list is
+    empty if the target is reached or nothing is explained.
 
     :param session: after :meth:`Session.complete`.
     """

@@ -1,4 +1,4 @@
-"""One planning group in a viewer: a target for each tip, the posture that follows, branches, and causes of failures."""
+"""A session for one planning group: a target for each tip, the posture that follows, branches, and causes of failures."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -46,7 +46,7 @@ SHOWN_BRANCH_DISTANCE = 0.05
 
 
 class Session(PostureSession):
-    """One group of a robot with the solver of an arm: every branch, causes of failures, and remedies."""
+    """A session for one group of a robot, with the branches of a reached pose and an explanation of an unreached one."""
 
     can_avoid = True
 
@@ -64,11 +64,12 @@ class Session(PostureSession):
         Begin at the posture of :func:`ssik_ros.view.first_posture.find_first_state`.
 
         :param robot: the robot.
-        :param group: its group whose tips have targets.
+        :param group: the group whose tips have targets.
         :param kinematics: solver and parameters; None for the default solver.
-        :param most_branches: branches that :meth:`complete` shows; of more, those that differ most.
-        :param origin: the options of ``ssik`` that chose the robot, for test cases.
-        :param server: responds to the requests while nothing is relaxed; None for a new one with the given solver.
+        :param most_branches: largest number of branches that :meth:`complete` keeps; it prefers branches that differ.
+        :param origin: the options of ``ssik`` that named the robot, for test cases and copied commands; None if
+            unknown.
+        :param server: solves the requests while no constraint is ignored; None for a new one.
         """
         super().__init__(robot)
         self.origin = origin or {}
@@ -101,7 +102,7 @@ class Session(PostureSession):
         self.outcome = BEGIN
 
     def _start(self) -> None:
-        """Make the server of the robot as it is relaxed now; self-motions depend on limits."""
+        """Make the server for the robot with its present relaxations, read the limits, and mark self-motions as outdated."""
         self._curves_of = None
         if self._given is not None and self.relaxations == Relaxations():
             self.server = self._given
@@ -117,7 +118,7 @@ class Session(PostureSession):
         self.compare_with(self.rival)
 
     def _relaxed(self, kinematics: GroupKinematics) -> GroupKinematics:
-        """Return kinematics that also leave the orientation free if that is relaxed now."""
+        """Return a copy of solver settings that leaves the orientation free if the relaxations or the settings say so."""
         is_free = self.relaxations.orientation or kinematics.position_only
         return replace(kinematics, position_only=is_free)
 
@@ -155,9 +156,9 @@ class Session(PostureSession):
 
     def compare_with(self, name: str) -> None:
         """
-        Give another solver the same requests.
+        Choose a second solver that gets the same requests from now on; its outcome is in ``rival_outcome``.
 
-        :param name: the solver; empty to compare with none.
+        :param name: name of the solver; empty for no second solver.
         :raises SsikError: for an unknown solver.
         """
         self._rival_server = None
@@ -168,7 +169,7 @@ class Session(PostureSession):
 
     def take(self, branch: Branch) -> None:
         """
-        Show another branch of the same pose.
+        Show another branch, which reaches the same targets; the present state is stored for undo.
 
         :param branch: one of ``branches``.
         """
@@ -178,7 +179,7 @@ class Session(PostureSession):
 
     def relax(self, relaxations: Relaxations) -> None:
         """
-        Try the present targets with other relaxations.
+        Ignore other constraints than before, and solve for the present targets again.
 
         :param relaxations: the constraints that are ignored from now on.
         """
@@ -189,10 +190,10 @@ class Session(PostureSession):
 
     def use_solver(self, name: str, parameters: Mapping[str, Any]) -> None:
         """
-        Try the present targets with another solver.
+        Change the solver, and solve for the present targets again.
 
-        :param name: its name.
-        :param parameters: those that differ from their defaults.
+        :param name: name of the solver.
+        :param parameters: values of parameters that differ from the solver's defaults, by name.
         :raises SsikError: for an unknown solver and for wrong parameters.
         """
         kinematics = make_kinematics(self.kinematics, name, parameters)
@@ -220,7 +221,13 @@ class Session(PostureSession):
             self.branches_text += f' {len(self.branches)} are shown, nearest first.'
 
     def _find_curves(self) -> None:
-        """Find the self-motions of the shown pose, where the arm has any and the pose is new."""
+        """
+        Find the self-motions of the shown target and store them in ``curves``.
+
+        Only for an arm of seven joints and one tip.
+
+        Nothing is done if the target has not changed since the last call.
+        """
         target = self.targets.get(self.tips[0])
         if len(self.tips) != 1 or len(self.places) != REDUNDANT or target is None:
             return
@@ -233,10 +240,10 @@ class Session(PostureSession):
 
     def slide(self, number: int, length: float) -> None:
         """
-        Show a posture of a self-motion; the target stays.
+        Show a posture on a self-motion, a curve of postures that all reach the target.
 
-        :param number: index of the curve; a number that no curve has is ignored.
-        :param length: along the curve, cut to its ends [rad].
+        :param number: index of the curve in ``curves``; if no curve has it, nothing changes.
+        :param length: arc length from the beginning of the curve, clamped to its ends [rad].
         """
         if not number < len(self.curves):
             return
@@ -248,7 +255,9 @@ class Session(PostureSession):
 
     def manipulability(self, q: FloatArray) -> float:
         """
-        Return the product of the singular values of the Jacobian of the tip; 0 at a singularity, NaN for several tips.
+        Return the manipulability of a posture: the product of the singular values of the tip's Jacobian.
+
+        It is 0 at a singularity, and NaN for a group with several tips.
 
         :param q: (n) posture [rad or m].
         """
@@ -257,7 +266,7 @@ class Session(PostureSession):
         return float(manipulability_of(self._chain.jacobian(q)))
 
     def velocity_ellipsoid(self) -> VelocityEllipsoid | None:
-        """Return the velocities of the tip in the shown posture; None for several tips."""
+        """Return the manipulability ellipsoid of the tip in the shown posture; None for several tips."""
         if self._chain is None:
             return None
         base = self.tip_pose(self.group.base_link)[:3, :3]
@@ -265,7 +274,11 @@ class Session(PostureSession):
         return make_ellipsoid(jacobian, self.tip_pose(self.tips[0])[:3, 3])
 
     def _explain(self) -> None:
-        """Show the nearest posture, and keep why it is not at the target; do nothing for several targets."""
+        """
+        Find the posture nearest to an unreached target, show it, and store the explanation.
+
+        Do nothing for several targets.
+        """
         if len(self.targets) == 1:
             self.explanation = self.server.explain(self._request(SEARCH_BUDGET), self._solved)
             nearest = self.explanation.nearest
@@ -286,13 +299,14 @@ class Session(PostureSession):
 
 def choose_different(branches: Sequence[Branch], q: FloatArray, most: int) -> tuple[Branch, ...]:
     """
-    Return the nearest branch of each label, then the branches that differ most from those chosen; in their order.
+    Return at most ``most`` branches that look different, in the order of ``branches``.
 
-    A seven-joint arm has many branches on one self-motion, which have one label and look alike.
+    The nearest branch of each label is taken first. Then the branch that differs most from the posture and from all
+    taken ones is added, again and again. A seven-joint arm has many similar branches of one label on one self-motion.
 
     :param branches: the branches, nearest first.
-    :param q: (n) the posture [rad or m].
-    :param most: how many are chosen.
+    :param q: (n) the shown posture [rad or m].
+    :param most: largest number of returned branches.
     """
     if len(branches) <= most:
         return tuple(branches)
@@ -311,11 +325,11 @@ def make_kinematics(
     kinematics: GroupKinematics, name: str, parameters: Mapping[str, Any]
 ) -> GroupKinematics:
     """
-    Return kinematics with another solver.
+    Return a copy of a group's solver settings with another solver and its parameters.
 
-    :param kinematics: the group's own.
-    :param name: the solver.
-    :param parameters: those that differ from their defaults.
+    :param kinematics: settings of the group.
+    :param name: name of the solver.
+    :param parameters: values of parameters that differ from the solver's defaults, by name.
     :raises SsikError: for an unknown solver and for wrong parameters.
     """
     spec = solver_spec(name)
@@ -324,7 +338,7 @@ def make_kinematics(
 
 
 def _outcome_of(response: IkResponse) -> SolveOutcome:
-    """Return how a request ended."""
+    """Return success, cause, text, time and iterations of a response as a SolveOutcome."""
     result = response.result
     seconds, iterations = 1e-9 * response.solve_ns, 0 if result is None else result.iterations
     return SolveOutcome(response.solved, response.cause, response.text, seconds, iterations)

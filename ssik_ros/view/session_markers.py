@@ -1,4 +1,4 @@
-"""Markers of a session, for RViz and others."""
+"""Markers that show a session in RViz or another viewer of ROS markers."""
 
 import numpy as np
 
@@ -20,9 +20,10 @@ NOTHING: FloatArray = np.zeros((0, 3))
 
 def make_markers(session: Session) -> list[Marker]:
     """
-    Return the posture, its joints, other branches, the cause of a failure, and the missing distance.
+    Return markers of a session: posture, joints, other branches, the cause of a failure, and lines to missed targets.
 
-    A marker without points removes the marker of an earlier call.
+    Each call returns markers with the same names and numbers. A marker without points removes the one of an earlier
+    call.
 
     :param session: the session.
     """
@@ -43,7 +44,13 @@ def make_markers(session: Session) -> list[Marker]:
 
 
 def _failure_markers(session: Session, size: float) -> list[Marker]:
-    """Return why the targets are not reached, above the first one, and lines to them."""
+    """
+    Return a text marker with the cause of a failure above the first target, and lines from each tip to its target.
+
+    Both are without points if the targets are reached.
+
+    :param size: length of the robot, by which letters and lines are scaled [m].
+    """
     if session.outcome.solved:
         text, place, gaps = '', NOTHING, NOTHING
     else:

@@ -1,4 +1,4 @@
-"""Times of the last solves, of the chosen solver and of a second one for comparison."""
+"""Times and iterations of the last solves, of the chosen solver and of a second one that is compared with it."""
 
 from collections import deque
 from typing import Any
@@ -13,20 +13,20 @@ MISSING = (np.nan, np.nan)
 
 
 class SolveTimes:
-    """The last solves; postures that are set by hand do not count."""
+    """A list of the last KEPT solves with their times and iterations; postures that are set by hand are left out."""
 
     def __init__(self) -> None:
-        """Begin without any."""
+        """Begin with an empty list."""
         self._rows: deque[tuple[float, ...]] = deque(maxlen=KEPT)
         self._count = 0
         self._last: SolveOutcome | None = None
 
     def add(self, outcome: SolveOutcome, rival: SolveOutcome | None) -> None:
         """
-        Keep a solve; the last one again, or a solve without a time, is left out.
+        Append a solve; nothing is appended for the same outcome as in the last call, or for one without a time.
 
-        :param outcome: of the solver.
-        :param rival: of the second solver; None without one.
+        :param outcome: outcome of the chosen solver.
+        :param rival: outcome of the second solver; None without a second solver.
         """
         if outcome is self._last or outcome.seconds == 0.0:
             return
@@ -37,7 +37,9 @@ class SolveTimes:
 
     def columns(self, place: int) -> tuple[Any, ...]:
         """
-        Return three arrays: numbers of the solves, values of the solver, and values of the second solver.
+        Return three arrays for a plot over the solves: their numbers, values of the solver, and of the second solver.
+
+        Values of a missing second solver are NaN. Before the first solve, each array has one element.
 
         :param place: 0 for times [ms], 1 for iterations.
         """

@@ -1,4 +1,4 @@
-"""Tasks with priorities in a viewer: several targets at once, and which of the tasks are met."""
+"""A session for task sets with priorities: several targets at once, and which of the task sets are met."""
 
 from collections.abc import Mapping
 from time import perf_counter
@@ -20,7 +20,7 @@ from ssik_ros.view.posture_session import find_places, PostureSession, SolveOutc
 
 
 class TaskLevel(NamedTuple):
-    """One priority: a task set, and the remaining errors of its tasks."""
+    """A task set of a session: its name, whether it is switched on, and the remaining errors of its tasks."""
 
     name: str
     is_on: bool
@@ -33,7 +33,7 @@ class TaskLevel(NamedTuple):
 
 
 class TaskSession(PostureSession):
-    """A robot that follows the task sets of a file."""
+    """A session whose robot follows the task sets of a file, the first with the highest priority."""
 
     def __init__(
         self,
@@ -42,13 +42,14 @@ class TaskSession(PostureSession):
         initial: Mapping[str, float] | None = None,
     ) -> None:
         """
-        Begin at the first named posture of the robot, or at its default.
+        Begin at ``initial``, or else at the posture of :func:`ssik_ros.model.default_seed.default_state`.
 
         :param robot: the robot.
-        :param content: the file.
-        :param initial: positions of joint variables to begin with, instead.
-        :raises ConfigError: for names that the robot does not have.
-        :raises InvalidOption: for a file whose tasks have no target to be dragged.
+        :param content: content of the task set file.
+        :param initial: positions of joint variables by name [rad or m]; other joints have the robot's default
+            positions.
+        :raises ConfigError: for names in the file that the robot does not have.
+        :raises InvalidOption: if no task has a target that a user can move.
         """
         super().__init__(robot)
         scene = PlanningScene(robot, initial=initial)
@@ -135,10 +136,10 @@ class TaskSession(PostureSession):
 
     def switch(self, name: str, is_on: bool) -> None:
         """
-        Let a task set count or not.
+        Switch a task set on or off, and solve again.
 
-        :param name: of the task set.
-        :param is_on: whether it counts.
+        :param name: name of the task set.
+        :param is_on: True if its tasks count.
         """
         self.on[name] = is_on
         self.solve()
@@ -146,9 +147,9 @@ class TaskSession(PostureSession):
 
 def describe_level(level: TaskLevel) -> str:
     """
-    Return a sentence on a task set.
+    Return a sentence that says whether a task set is off, met or not met, with the remaining errors of unmet tasks.
 
-    :param level: the task set and the remaining errors of its tasks.
+    :param level: the task set.
     """
     if not level.is_on:
         return f'{quote(level.name)} is switched off.'

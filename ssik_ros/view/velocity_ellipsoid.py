@@ -15,7 +15,7 @@ from ssik_ros.arrays import FloatArray
 
 
 class VelocityEllipsoid(NamedTuple):
-    """Velocities of a tip for joint velocities of norm 1."""
+    """The ellipsoid of all linear velocities that a tip can have with joint velocities of norm 1."""
 
     pose: FloatArray
     """(4, 4) of the ellipsoid in the model frame; its axes are the columns of the rotation."""
@@ -24,22 +24,22 @@ class VelocityEllipsoid(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """Return the smallest radius as a part of the largest one; 0 at a singularity."""
+        """Return the smallest radius divided by the largest one; 0 at a singularity."""
         return float(self.radii[2] / max(self.radii[0], 1e-12))
 
     @property
     def weakest(self) -> FloatArray:
-        """Return the direction (3,) in which the tip moves least, in the model frame."""
+        """Return the unit vector (3,), in the model frame, along which the tip moves slowest."""
         direction: FloatArray = self.pose[:3, 2]
         return direction
 
 
 def make_ellipsoid(jacobian: FloatArray, place: FloatArray) -> VelocityEllipsoid:
     """
-    Return the ellipsoid of a Jacobian.
+    Return the manipulability ellipsoid of a Jacobian.
 
-    :param jacobian: (3, n) linear velocity of the tip in the model frame per joint velocity.
-    :param place: (3,) of the tip in the model frame [m].
+    :param jacobian: (3, n) maps joint velocities to the linear velocity of the tip in the model frame.
+    :param place: (3,) position of the tip in the model frame [m].
     """
     axes, values, _ = np.linalg.svd(jacobian)
     if np.linalg.det(axes) < 0.0:

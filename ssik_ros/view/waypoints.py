@@ -26,8 +26,8 @@ def record_waypoint(session: Session) -> None:
     """
     Append the present pose of the target to the waypoints of a session.
 
-    :param session: the session; its group has one tip.
-    :raises InvalidOption: if there are too many waypoints, or several tips.
+    :param session: a session whose group has one tip.
+    :raises InvalidOption: if there are MOST_RECORDED waypoints already, or if the group has several tips.
     """
     if len(session.tips) != 1:
         raise InvalidOption(
@@ -40,10 +40,10 @@ def record_waypoint(session: Session) -> None:
 
 def waypoints_in_base(session: Session) -> FloatArray:
     """
-    Return the waypoints (m, 4, 4) of a session in the base link of its group.
+    Return the recorded waypoints (m, 4, 4) as poses in the base link of the session's group.
 
     :param session: the session.
-    :raises InvalidOption: if there are fewer than two.
+    :raises InvalidOption: if there are fewer than two waypoints.
     """
     if len(session.waypoints) < 2:
         raise InvalidOption('A path needs two waypoints: drag the target, and add another one.')
@@ -54,10 +54,10 @@ def waypoints_in_base(session: Session) -> FloatArray:
 
 def make_problem(session: Session) -> PathProblem:
     """
-    Return the tool path on straight lines through the waypoints of a session.
+    Return the planning problem of a tool path on straight lines through the recorded waypoints.
 
     :param session: the session; its obstacles count if it avoids collisions.
-    :raises InvalidOption: for fewer than two waypoints, and if something is relaxed.
+    :raises InvalidOption: for fewer than two waypoints, and if constraints are ignored (``relaxations``).
     """
     if session.relaxations != Relaxations():
         raise InvalidOption('A path is of the robot as it is: take back what you released.')
@@ -76,13 +76,13 @@ def plan_waypoints(
     is_cancelled: Callable[[], bool] | None = None,
 ) -> Playback:
     """
-    Return the best joint path of a problem, with times that keep velocity and acceleration limits.
+    Plan a problem and return its best joint path, with times that keep the velocity and acceleration limits.
 
-    :param problem: of :func:`make_problem`.
-    :param corners: (4, 4) recorded waypoints in the base frame, which the error of a failed plan counts.
+    :param problem: from :func:`make_problem`.
+    :param corners: (4, 4) recorded waypoints in the base frame, by whose numbers the error says where a plan fails.
     :param report, is_cancelled: as for :class:`ssik_ros.paths.requests.ToolPathRequest`.
     :raises InvalidTarget: if no joint path passes all waypoints; with the reason.
-    :raises SsikError: for a chain without closed form.
+    :raises SsikError: for a chain without a closed form.
     """
     control = {
         'report_progress': report,
@@ -106,11 +106,13 @@ def plan_waypoints(
 
 def find_leg(poses: FloatArray, corners: Sequence[FloatArray], failed: int) -> str:
     """
-    Return which recorded waypoints the failed pose of a plan lies between, as a sentence; empty if unknown.
+    Return a sentence that says at which recorded waypoint, or between which two, a plan fails.
 
-    :param poses: (k, 4, 4) on straight lines through the corners.
+    The sentence is empty if that is unknown.
+
+    :param poses: (k, 4, 4) the planned poses on straight lines through the recorded waypoints.
     :param corners: (4, 4) recorded waypoints.
-    :param failed: index of the pose; -1 if unknown.
+    :param failed: index of the pose at which the plan fails; -1 if unknown.
     """
     if failed < 0 or not len(corners):
         return ''

@@ -1,11 +1,12 @@
 """
-The API of ported scripts: integer handles, its argument order, its defaults.
+The API of scripts that were written for CoppeliaSim's simIK plugin: integer handles, argument order and defaults.
 
 >>> from ssik_ros.tasks import compat as simIK
 >>> env = simIK.createEnvironment()
 
-Environments have nested priorities and task weights that act as gains, as in the original. Three functions are new:
-``use_scene`` and ``scene_handle`` replace the simulator, ``overlay_of`` gives the markers of a debug overlay.
+As in the original, environments use the priority ``nested``, and task weights scale errors only (``gain``). Three
+functions are new: ``use_scene`` and ``scene_handle`` replace the simulator, ``overlay_of`` gives the markers of a debug
+overlay.
 """
 
 from types import FunctionType

@@ -1,4 +1,4 @@
-"""Handling, searches, paths and Jacobians, by the names of ported scripts."""
+"""Functions of the simIK API that calculate: solves (``handleGroups``), searches for configurations, paths and Jacobians."""
 # ruff: noqa: N802
 
 from __future__ import annotations
@@ -34,7 +34,11 @@ SEARCH_PARAMS = {
 
 
 def _known(given: Mapping[str, Any] | None, names: Sequence[str], what: str) -> Mapping[str, Any]:
-    """Return options as a mapping, empty for None; raise InvalidOption for an unknown name."""
+    """
+    Return ``given`` as a mapping, empty for None; raise InvalidOption for a key that is not in ``names``.
+
+    ``what`` is the word for a key in the message, such as "parameter of a search".
+    """
     known = {} if given is None else check_mapping(f'The {what}s', given, 'a mapping')
     for name in known:
         if name not in names:
@@ -45,7 +49,7 @@ def _known(given: Mapping[str, Any] | None, names: Sequence[str], what: str) -> 
 def handleGroup(
     environmentHandle: int, ikGroupHandle: int, options: Mapping[str, Any] | None = None
 ) -> tuple[int, int, list[float]]:
-    """Solve one task set; return the same as :func:`handleGroups`."""
+    """Solve one task set and move its joints; options and returned values as for :func:`handleGroups`."""
     return handleGroups(environmentHandle, [ikGroupHandle], options)
 
 
@@ -55,10 +59,13 @@ def handleGroups(
     options: Mapping[str, Any] | None = None,
 ) -> tuple[int, int, list[float]]:
     """
-    Solve task sets in order of priority and move the joints.
+    Solve task sets together, the first with the highest priority, and move the joints of the environment.
 
-    :param options: ``syncWorlds``, ``allowError``, ``debug``, ``callback``.
-    :returns: result, reason bits, and the largest distance [m] and angle [rad] that are left at any tip.
+    :param options: with ``syncWorlds`` the scene in use is read before, and written after a success; with
+        ``allowError`` also after a failure. Bit 0 of ``debug`` makes overlays. ``callback`` as in
+        :mod:`ssik_ros.tasks.jacobian_callback`.
+    :returns: a ``result_...`` number, the ``calc_...`` bits of reasons, and [distance, angle]: the largest that are
+        left at any tip [m, rad].
     """
     chosen = _known(options, HANDLE_OPTIONS, 'option of a handling')
     result = environment_of(environmentHandle).solve(
@@ -84,10 +91,14 @@ def findConfigs(
     configs: ArrayLike = (),
 ) -> list[list[float]]:
     """
-    Return configurations that meet all targets of a task set, the nearest first.
+    Return configurations of some joints that meet all targets of a task set, the nearest to the current one first.
 
-    :param params: ``maxDist``, ``maxTime``, ``pMetric``, ``cMetric``, ``findAlt``, ``findMultiple``, ``cb``, ``auxData``.
-    :param configs: configurations known before, merged into the result.
+    The list is empty if the search finds none; the joints do not move.
+
+    :param params: ``maxDist``, ``maxTime`` [s], ``pMetric``, ``cMetric``, ``findAlt``, ``findMultiple``, ``cb``
+        (validates a configuration) and ``auxData`` (passed to ``cb``); see
+        :class:`ssik_ros.tasks.configuration_search.SearchOptions`.
+    :param configs: configurations that the caller has already; they are merged into the result.
     """
     chosen = {**SEARCH_PARAMS, **_known(params, tuple(SEARCH_PARAMS), 'parameter of a search')}
     found = task_set_of(environmentHandle, ikGroupHandle).find_configs(
@@ -110,7 +121,14 @@ def getAlternateConfigs(
     lowLimits: Sequence[float] | None = None,
     ranges: Sequence[float] | None = None,
 ) -> list[float]:
-    """Return all configurations that differ from the current one by windings of joints, as one flat list."""
+    """
+    Return all configurations of some joints that reach the same poses by windings within limits, as one flat list.
+
+    The current configuration is one of them. The list is empty if a joint has no winding in its interval.
+
+    :param lowLimits, ranges: lower end and width of the interval of each joint, see
+        :meth:`Environment.alternate_configs`.
+    """
     found = environment_of(environmentHandle).alternate_configs(jointHandles, lowLimits, ranges)
     return [float(number) for number in found.ravel()]
 
@@ -124,7 +142,16 @@ def generatePath(
     validationCallback: Callable[..., Any] | str | None = None,
     auxData: object = None,
 ) -> list[float]:
-    """Return configurations that move a tip straight to its target, as one flat list; an empty list after a failure."""
+    """
+    Return the configurations of a path that moves a tip straight to its target, one after the other in a flat list.
+
+    The list is empty if a point of the path fails. The joints do not move.
+
+    :param jointHandles: the joints of a configuration.
+    :param pathPointCount: number of configurations, the current one included.
+    :param validationCallback: takes a configuration and ``auxData``, and returns whether the configuration is
+        acceptable.
+    """
     path = task_set_of(environmentHandle, ikGroupHandle).generate_path(
         jointHandles,
         tipHandle,
@@ -145,9 +172,15 @@ def computeJacobian(
     constrBaseMatrix: ArrayLike | None = None,
 ) -> tuple[list[float], list[float]]:
     """
-    Return Jacobian, row by row, and error of a chain; poses are in the world.
+    Return the Jacobian of a chain, row by row as a flat list, and the error of its tip as a list.
 
-    The rows are geometric, as the document has them: the target enters the error only.
+    The Jacobian maps joint velocities to the velocity of the tip and does not depend on the target. The error is zero
+    without a target.
+
+    :param baseObject: handle of the object at which the chain begins; -1 for the world.
+    :param constraints: ``constraint_...`` bits; they choose the rows.
+    :param tipMatrix, targetMatrix: poses in the world.
+    :param constrBaseMatrix: pose in the world in whose axes positions are measured; None for the base.
     """
     jacobian, error = environment_of(environmentHandle).jacobian(
         lastJoint,
@@ -164,6 +197,10 @@ def computeJacobian(
 def computeGroupJacobian(
     environmentHandle: int, ikGroupHandle: int
 ) -> tuple[list[float], list[float]]:
-    """Return Jacobian, row by row, and error of a task set at the present joint values, as :func:`computeJacobian`."""
+    """
+    Return the Jacobian of a task set, row by row as a flat list, and its error as a list, at the present joint values.
+
+    The Jacobian does not depend on the target, as in :func:`computeJacobian`.
+    """
     jacobian, error = task_set_of(environmentHandle, ikGroupHandle).jacobian(exact=False)
     return jacobian.ravel().tolist(), error.tolist()

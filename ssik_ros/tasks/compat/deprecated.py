@@ -1,4 +1,4 @@
-"""Six deprecated names of ported scripts; each warns and does the same as before."""
+"""Six deprecated functions of the simIK API: each works as in the original and issues a DeprecationWarning."""
 # ruff: noqa: N802
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ METRIC = (1.0, 1.0, 1.0, 0.1)
 
 
 def _warn(old: str, new: str) -> None:
-    """Issue a DeprecationWarning that names the function to use instead."""
+    """Issue a DeprecationWarning that the function ``old`` is deprecated and that ``new`` replaces it."""
     warnings.warn(f'{old} is deprecated; use {new}.', DeprecationWarning, stacklevel=3)
 
 
@@ -30,7 +30,12 @@ def applySceneToIkEnvironment(environmentHandle: int, ikGroup: int) -> None:
 def applyIkEnvironmentToScene(
     environmentHandle: int, ikGroup: int, applyOnlyWhenSuccessful: bool = False
 ) -> int:
-    """Read the scene in use, solve a task set, and give the joint values to the scene; return the result number."""
+    """
+    Copy the scene in use into the environment, solve a task set, and set the joints of the scene to the solution.
+
+    :param applyOnlyWhenSuccessful: leave the scene as it is after a failure; False writes to the scene in any case.
+    :returns: ``result_success``, ``result_fail`` or ``result_not_performed``.
+    """
     _warn('applyIkEnvironmentToScene', 'syncToSim')
     syncFromSim(environmentHandle, [ikGroup])
     result = handleGroup(environmentHandle, ikGroup)[0]
@@ -49,7 +54,14 @@ def findConfig(
     validationCallback: Callable[..., Any] | str | None = None,
     auxData: object = None,
 ) -> list[float]:
-    """Return the first valid configuration of a search as a list; an empty list if the search fails."""
+    """
+    Return the first configuration of some joints that meets all targets of a task set; an empty list if none is found.
+
+    :param thresholdDist: starts whose tips are further from their targets are left out, measured by ``metric``.
+    :param maxTime: time limit [s].
+    :param metric: weights of x, y, z and the angle in this distance.
+    :param validationCallback: takes a configuration and ``auxData``; returns whether the configuration is acceptable.
+    """
     _warn('findConfig', 'findConfigs')
     return _first(
         environmentHandle,
@@ -76,9 +88,12 @@ def getConfigForTipPose(
     ranges: Sequence[float] = (),
 ) -> list[float]:
     """
-    Return the first valid configuration of a search, windings included, as a list; empty if the search fails.
+    Return the first acceptable configuration that meets all targets of a task set, as a list; empty if none is found.
 
-    :param jointOptions: bit 0 marks dependent joints; they follow their masters here in any case.
+    For each solution of the search, the windings within the intervals are tried until the callback accepts one.
+
+    :param thresholdDist, maxTime, metric, validationCallback: as for :func:`findConfig`.
+    :param jointOptions: not used; dependent joints follow their masters in any case.
     :param lowLimits, ranges: interval of each joint, as in ``getAlternateConfigs``.
     """
     _warn('getConfigForTipPose', 'findConfigs')
@@ -112,13 +127,21 @@ def getConfigForTipPose(
 
 
 def _first(environment: int, task_set: int, joints: Sequence[int], **options: Any) -> list[float]:
-    """Return the first configuration of a search as a list; empty if none is found."""
+    """
+    Return the first configuration that a search finds, as a list; empty if it finds none. Windings are not added.
+
+    ``options`` are fields of :class:`ssik_ros.tasks.configuration_search.SearchOptions`.
+    """
     found = task_set_of(environment, task_set).find_configs(joints, find_alt=False, **options)
     return [float(number) for number in found[0]] if len(found) else []
 
 
 def getLinkedDummy(environmentHandle: int, dummyHandle: int) -> int:
-    """Return the dummy that a dummy is linked to, whichever of the two is the tip; -1 for none."""
+    """
+    Return the handle of the dummy at the other end of a link between tip and target; -1 for a dummy without a link.
+
+    For a tip this is its target, for a target the first tip that has it.
+    """
     _warn('getLinkedDummy', 'getTargetDummy')
     target = getTargetDummy(environmentHandle, dummyHandle)
     if target != WORLD:
@@ -131,7 +154,7 @@ def getLinkedDummy(environmentHandle: int, dummyHandle: int) -> int:
 
 
 def setLinkedDummy(environmentHandle: int, dummyHandle: int, linkedDummyHandle: int) -> None:
-    """Link two dummies, the first as the tip; -1 detaches."""
+    """Give the tip ``dummyHandle`` the target ``linkedDummyHandle``, instead of an earlier one; -1 removes the target."""
     _warn('setLinkedDummy', 'setTargetDummy')
     setTargetDummy(environmentHandle, dummyHandle, WORLD)
     setTargetDummy(environmentHandle, dummyHandle, linkedDummyHandle)

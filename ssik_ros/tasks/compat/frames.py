@@ -1,4 +1,4 @@
-"""Objects and dummies, by the names of ported scripts."""
+"""Functions of the simIK API for objects and dummies (plain frames): create, find, erase, and read or set poses."""
 # ruff: noqa: N802
 
 from __future__ import annotations
@@ -26,7 +26,11 @@ def createDummy(environmentHandle: int, dummyName: str = '') -> int:
 
 
 def getObjects(environmentHandle: int, index: int) -> tuple[int, str, bool, int] | None:
-    """Return handle, name, whether it is a joint, and joint type (0: dummy) of an object by index, or None."""
+    """
+    Return (handle, name, whether it is a joint, joint type) of the object number ``index``, counted from 0.
+
+    The joint type of a dummy is 0. None if the environment has no object of this number.
+    """
     items = environment_of(environmentHandle).slots
     if read_count('index', index, -sys.maxsize) < 0 or index >= len(items):
         return None
@@ -53,14 +57,19 @@ def eraseObject(environmentHandle: int, objectHandle: int) -> None:
 
 
 def getObjectParent(environmentHandle: int, objectHandle: int) -> int:
-    """Return the handle of the parent; -1 for the world."""
+    """Return the handle of the object that carries an object; -1 if the world carries it."""
     return handle_of(object_of(environmentHandle, objectHandle).parent)
 
 
 def setObjectParent(
     environmentHandle: int, objectHandle: int, parentObjectHandle: int, keepInPlace: bool = True
 ) -> None:
-    """Give an object another parent (-1: the world); it keeps its pose in the world, or else its local pose."""
+    """
+    Give an object another parent; -1 for the world.
+
+    :param keepInPlace: keep the pose of the object in the world; False keeps its pose relative to the parent.
+    :raises InvalidOption: if the object carries the new parent.
+    """
     item = object_of(environmentHandle, objectHandle)
     item.set_parent(reference(parentObjectHandle), keepInPlace)
 
@@ -73,7 +82,11 @@ def getObjectType(environmentHandle: int, objectHandle: int) -> int:
 def getObjectPose(
     environmentHandle: int, objectHandle: int, relativeToObjectHandle: int = WORLD
 ) -> list[float]:
-    """Return the pose of an object as x, y, z [m], qx, qy, qz, qw, without a joint's own motion."""
+    """
+    Return the pose of an object as [x, y, z [m], qx, qy, qz, qw], relative to another object or to the world (-1).
+
+    The pose of a joint is its frame at the value zero.
+    """
     item = object_of(environmentHandle, objectHandle)
     return [float(number) for number in item.pose(relativeToObjectHandle)]
 
@@ -91,7 +104,11 @@ def setObjectPose(
 def getObjectTransformation(
     environmentHandle: int, objectHandle: int, relativeToObjectHandle: int = WORLD
 ) -> tuple[list[float], list[float], list[float]]:
-    """Return position [m], quaternion x, y, z, w and Euler angles [rad] of an object, without a joint's own motion."""
+    """
+    Return position [m], quaternion [x, y, z, w] and Euler angles [rad] of an object, each as a list.
+
+    They are relative to another object or to the world (-1). For a joint they describe its frame at the value zero.
+    """
     pose = object_of(environmentHandle, objectHandle).transform(relativeToObjectHandle)
     seven = to_seven(pose).tolist()
     return seven[:3], seven[3:], to_euler(pose).tolist()
@@ -104,7 +121,12 @@ def setObjectTransformation(
     eulerOrQuaternion: Sequence[float],
     relativeToObjectHandle: int = WORLD,
 ) -> None:
-    """Set the pose of an object: position [m], and three Euler angles [rad] or a quaternion x, y, z, w."""
+    """
+    Set the pose of an object relative to another object or to the world (-1).
+
+    :param position: x, y, z [m].
+    :param eulerOrQuaternion: three Euler angles [rad] or a quaternion x, y, z, w.
+    """
     turn = read_rotation(eulerOrQuaternion)
     pose = [*read_numbers('position', position, (3,)), *turn]
     object_of(environmentHandle, objectHandle).set_pose(pose, relativeToObjectHandle)
@@ -113,7 +135,11 @@ def setObjectTransformation(
 def getObjectMatrix(
     environmentHandle: int, objectHandle: int, relativeToObjectHandle: int = WORLD
 ) -> list[float]:
-    """Return the pose of an object as a 3x4 matrix, row by row, without a joint's own motion."""
+    """
+    Return the pose of an object as the twelve numbers of a 3x4 matrix, row by row.
+
+    The pose is relative to another object or to the world (-1). The pose of a joint is its frame at the value zero.
+    """
     item = object_of(environmentHandle, objectHandle)
     return [float(number) for number in to_twelve(item.transform(relativeToObjectHandle))]
 
@@ -124,12 +150,17 @@ def setObjectMatrix(
     matrix: ArrayLike,
     relativeToObjectHandle: int = WORLD,
 ) -> None:
-    """Set the pose of an object: the twelve numbers of a 3x4 matrix, or a matrix."""
+    """
+    Set the pose of an object relative to another object or to the world (-1).
+
+    :param matrix: the twelve numbers of a 3x4 matrix row by row, or a 3x4 or 4x4 matrix.
+    :raises InvalidTarget: if the matrix is not a finite rigid transform.
+    """
     object_of(environmentHandle, objectHandle).set_pose(matrix, relativeToObjectHandle)
 
 
 def getTargetDummy(environmentHandle: int, tipDummyHandle: int) -> int:
-    """Return the handle of a tip's target; -1 without a target."""
+    """Return the handle of the dummy that a tip is to meet; -1 for a tip without a target."""
     return handle_of(environment_of(environmentHandle).dummy(tipDummyHandle).target)
 
 

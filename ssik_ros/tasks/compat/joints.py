@@ -1,4 +1,4 @@
-"""Joints, by the names of ported scripts."""
+"""Functions of the simIK API for joints: type, mode, value, limits, weight, largest step, screw lead and dependency."""
 # ruff: noqa: N802
 
 from __future__ import annotations
@@ -16,7 +16,11 @@ from ssik_ros.tasks.pose_formats import to_euler, to_seven, to_twelve
 
 
 def _joint(environment: int, handle: int) -> IkJoint:
-    """Return the joint with a handle."""
+    """
+    Return the joint of an environment by both handles; raise InvalidOption if the object is not a joint.
+
+    :raises KeyError: if the environment or the object is unknown.
+    """
     return environment_of(environment).joint(handle)
 
 
@@ -48,31 +52,44 @@ def getJointMode(environmentHandle: int, jointHandle: int) -> int:
 
 
 def setJointMode(environmentHandle: int, jointHandle: int, jointMode: int) -> None:
-    """Set the mode of a joint: ``jointmode_passive`` freezes it, ``jointmode_ik`` lets solves move it."""
+    """Set whether solves may move a joint: ``jointmode_ik`` allows it, ``jointmode_passive`` keeps the joint at its value."""
     _joint(environmentHandle, jointHandle).mode = jointMode
 
 
 def getJointPosition(environmentHandle: int, jointHandle: int) -> float:
-    """Return the value of a joint that is not spherical [rad or m]."""
+    """Return the value of a revolute or prismatic joint [rad or m]; raise UnsupportedJoint for a spherical one."""
     return _joint(environmentHandle, jointHandle).position
 
 
 def setJointPosition(environmentHandle: int, jointHandle: int, position: float) -> None:
-    """Set the value of a joint that is not spherical [rad or m]; it is wrapped or clamped into the limits."""
+    """
+    Set the value of a revolute or prismatic joint [rad or m]; raise UnsupportedJoint for a spherical one.
+
+    The value of a cyclic joint is wrapped to [-pi, pi], others are clamped into the limits. A joint that follows
+    another joint keeps the value that this joint gives.
+    """
     _joint(environmentHandle, jointHandle).position = position
 
 
 def getJointTransformation(
     environmentHandle: int, jointHandle: int
 ) -> tuple[list[float], list[float], list[float]]:
-    """Return position [m], quaternion x, y, z, w and Euler angles [rad] of a joint's own motion."""
+    """
+    Return the motion that a joint makes at its present value: position [m], quaternion x, y, z, w, Euler angles [rad].
+
+    The motion is relative to the joint's frame at the value zero. Each of the three is a list.
+    """
     pose = _joint(environmentHandle, jointHandle).intrinsic_transform()
     seven = to_seven(pose).tolist()
     return seven[:3], seven[3:], to_euler(pose).tolist()
 
 
 def getJointMatrix(environmentHandle: int, jointHandle: int) -> list[float]:
-    """Return a joint's own motion as a 3x4 matrix, row by row."""
+    """
+    Return the motion that a joint makes at its present value, as the twelve numbers of a 3x4 matrix, row by row.
+
+    The motion is relative to the joint's frame at the value zero.
+    """
     pose = _joint(environmentHandle, jointHandle).intrinsic_transform()
     return [float(number) for number in to_twelve(pose)]
 
@@ -93,7 +110,7 @@ def setSphericalJointRotation(
 
 
 def getJointInterval(environmentHandle: int, jointHandle: int) -> tuple[bool, list[float]]:
-    """Return whether a joint is cyclic, and its lower limit and range [rad or m]."""
+    """Return whether a joint turns without limits, and [lower limit, upper minus lower limit] [rad or m]."""
     joint = _joint(environmentHandle, jointHandle)
     lower, upper = joint.limits
     return joint.cyclic, [lower, upper - lower]
@@ -102,7 +119,12 @@ def getJointInterval(environmentHandle: int, jointHandle: int) -> tuple[bool, li
 def setJointInterval(
     environmentHandle: int, jointHandle: int, cyclic: bool, interval: Sequence[float] = ()
 ) -> None:
-    """Make a joint cyclic, or set its lower limit and range [rad or m]; without an interval it keeps its limits."""
+    """
+    Let a joint turn without limits (``cyclic``), or set its limits.
+
+    :param interval: lower limit, and upper minus lower limit [rad or m]; without it the stored limits apply, which are
+        the defaults after a joint was cyclic. Not used if ``cyclic`` is true.
+    """
     joint = _joint(environmentHandle, jointHandle)
     if read_flag('cyclic', cyclic):
         joint.cyclic = True
@@ -119,7 +141,12 @@ def setJointInterval(
 
 
 def getJointDependency(environmentHandle: int, jointHandle: int) -> tuple[int, float, float]:
-    """Return the handle of the joint that a joint depends on (-1 for none), offset and multiplier."""
+    """
+    Return (master, offset, multiplier) of a joint that follows another joint, or (-1, 0, 1) if it follows none.
+
+    ``master`` is the handle of the other joint. The value is ``multiplier * master's value + offset``, unless a
+    callback gives it.
+    """
     rule = _joint(environmentHandle, jointHandle).dependency
     if rule is None:
         return -1, 0.0, 1.0
@@ -134,7 +161,14 @@ def setJointDependency(
     mult: float = 1,
     callback: Callable[[int, int, float], float] | str | None = None,
 ) -> None:
-    """Let a joint follow another one (-1: none), linearly or by callback(environment, joint, master's position)."""
+    """
+    Let a joint follow another joint, the master; -1 ends this.
+
+    The value becomes ``offset + mult * master``, or the returned value of the callback if there is a callback.
+
+    :param callback: called with the handles of environment and joint and the master's value [rad or m]; a function or
+        'module:function'.
+    """
     function = read_function(callback)
     _joint(environmentHandle, jointHandle).depend_on(
         reference(depJointHandle), mult, offset, function, with_handles=function is not None
@@ -142,22 +176,34 @@ def setJointDependency(
 
 
 def getJointWeight(environmentHandle: int, jointHandle: int) -> float:
-    """Return the weight of a joint; a larger one lets it move more."""
+    """Return the weight of a joint in solves; joints with larger weights take a larger share of the motion."""
     return _joint(environmentHandle, jointHandle).weight
 
 
 def setJointWeight(environmentHandle: int, jointHandle: int, weight: float) -> None:
-    """Set the weight of a joint; a larger one lets it move more. The least weight is 1e-5."""
+    """
+    Set the weight of a joint in solves; joints with larger weights take a larger share of the motion.
+
+    A weight below 1e-5 becomes 1e-5.
+    """
     _joint(environmentHandle, jointHandle).weight = weight
 
 
 def getJointLimitMargin(environmentHandle: int, jointHandle: int) -> float:
-    """Return the distance to a limit within which a joint is pushed back [rad or m]."""
+    """
+    Return the limit margin of a joint [rad or m].
+
+    Task sets that avoid limits push the joint back while it is nearer to a limit than this margin.
+    """
     return _joint(environmentHandle, jointHandle).limit_margin
 
 
 def setJointLimitMargin(environmentHandle: int, jointHandle: int, margin: float) -> None:
-    """Set the distance to a limit within which a joint is pushed back [rad or m]."""
+    """
+    Set the limit margin of a joint [rad or m], which must not be negative.
+
+    Task sets that avoid limits push the joint back while it is nearer to a limit than this margin.
+    """
     _joint(environmentHandle, jointHandle).limit_margin = margin
 
 

@@ -1,4 +1,4 @@
-"""Registries of environments, overlays and scenes by the integer handles of ported scripts."""
+"""Tables of environments, overlays and the scene in use, by the integer handles that scripts of the simIK API use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ssik_ros.tasks.task_set import Task, TaskSetNotFound
 
 
 class UnknownHandle(RequestError, KeyError):
-    """No environment or overlay has this handle."""
+    """Raised if no environment, no overlay or no object of the scene has a handle, or if a handle is not an integer."""
 
 
 _environments: dict[int, Environment] = {}
@@ -29,7 +29,11 @@ _scenes: list[Scene] = []
 
 
 def new_handle(kind: str) -> int:
-    """Return a handle that no 'environment' or 'overlay' had before; ``kind`` is one of these words."""
+    """
+    Return the next unused handle; environments and overlays are counted separately, from 1.
+
+    :param kind: ``environment`` or ``overlay``.
+    """
     _next_handles[kind] += 1
     return _next_handles[kind]
 
@@ -42,7 +46,7 @@ def register(environment: Environment) -> int:
 
 
 def _number(what: str, handle: int) -> int:
-    """Return a handle as an int; raise UnknownHandle if it is not an integer."""
+    """Return a handle as an int; raise UnknownHandle if it is not an integer. ``what`` names its kind in the message."""
     if isinstance(handle, bool) or not isinstance(handle, int | np.integer):
         raise UnknownHandle(
             f'The handle of an {what} is a number, not {shown(handle)}.', handle=handle
@@ -65,7 +69,11 @@ def environment_of(handle: int) -> Environment:
 
 
 def drop_environment(handle: int) -> None:
-    """Close an environment, erase its overlays, and forget their handles."""
+    """
+    Close an environment, and erase the environment and its overlays from the tables: their handles become unknown.
+
+    :raises UnknownHandle: if the handle is unknown.
+    """
     environment = environment_of(handle)
     for number, overlay in tuple(_overlays.items()):
         if overlay.world is environment:
@@ -75,7 +83,11 @@ def drop_environment(handle: int) -> None:
 
 
 def keep_overlay(overlay: Overlay) -> int:
-    """Store an overlay and return its handle; it replaces an overlay of the same tip and takes over the handle."""
+    """
+    Store an overlay and return its handle.
+
+    If the tip has an overlay in the table, the new overlay replaces it under the same handle.
+    """
     for number, other in _overlays.items():
         if other.world is overlay.world and other.tip is overlay.tip:
             _overlays[number] = overlay
@@ -97,13 +109,17 @@ def overlay_of(handle: int) -> Overlay:
 
 
 def drop_overlay(handle: int) -> None:
-    """Erase an overlay and forget its handle."""
+    """Erase an overlay, so that it has no more markers, and remove its handle; raise UnknownHandle for an unknown handle."""
     overlay_of(handle).erase()
     del _overlays[handle]
 
 
 def use_scene(scene: Scene) -> None:
-    """Use a scene from now on; the handle of an object of the scene is its index in the structure."""
+    """
+    Make a scene the one that all functions of the simIK API read and write; it replaces an earlier scene.
+
+    The handle of an object of the scene is its index in ``scene.structure()``.
+    """
     for method in ('structure', 'joint_positions', 'pose', 'apply'):
         if not callable(getattr(scene, method, None)):
             refuse('scene', scene, 'a scene such as RobotScene')
@@ -137,12 +153,12 @@ def scene_name(handle: int) -> str:
 
 
 def object_of(environment: int, handle: int) -> IkObject:
-    """Return the object of an environment with a handle."""
+    """Return the object of an environment by both handles; raise FrameNotFound or UnknownHandle for an unknown handle."""
     return environment_of(environment)[_number('object', handle)]
 
 
 def reference(handle: int) -> int | None:
-    """Return a handle as an int; None for -1, the handle of the world."""
+    """Return a handle as an int, or None for -1, the handle of the world; raise UnknownHandle if it is not an integer."""
     number = _number('object', handle)
     return None if number == WORLD else number
 
@@ -160,13 +176,19 @@ def task_set_of(environment: int, handle: int) -> TaskSet:
 
 
 def task_of(environment: int, task_set: int, handle: int) -> Task:
-    """Return a task by its handle, or by its tip's handle plus ``handleflag_tipdummy``."""
+    """
+    Return a task of a task set by its handle; raise TaskSetNotFound for an unknown task set or task.
+
+    The handle of the tip plus ``handleflag_tipdummy`` gives the first task with this tip.
+    """
     return task_set_of(environment, task_set).task(_number('element', handle))
 
 
 def read_function(function: Callable[..., Any] | str | None) -> Callable[..., Any] | None:
     """
-    Return a function that was given itself, or as 'module:function', which is imported; None stays None.
+    Return a function that is given as itself or as the text 'module:function'; None stays None.
+
+    The module of a text is imported.
 
     :raises InvalidOption: if the text does not name a function.
     """
@@ -183,7 +205,12 @@ def read_function(function: Callable[..., Any] | str | None) -> Callable[..., An
 def validation(
     function: Callable[..., Any] | str | None, data: object
 ) -> Callable[[Sequence[float]], Any] | None:
-    """Return a function of a configuration that calls a callback with a list and the user's data; or None."""
+    """
+    Return a function of a configuration that calls ``function(list of numbers, data)``; None for ``function=None``.
+
+    :param function: the callback of the script: a function, or the text 'module:function'.
+    :param data: passed to each call of the callback.
+    """
     found = read_function(function)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Task sets and tasks, by the names of ported scripts."""
+"""Functions of the simIK API for task sets (``Group``) and their tasks (``Element``): create, find and change settings."""
 # ruff: noqa: N802
 
 from __future__ import annotations
@@ -17,7 +17,11 @@ from ssik_ros.tasks.constants import Constraint, WORLD
 
 
 def createGroup(environmentHandle: int, ikGroupName: str = '') -> int:
-    """Add a task set and return its handle; for an empty name, a free name is chosen."""
+    """
+    Add a task set whose weights scale errors only (``gain``), and return its handle.
+
+    For an empty name, a free name is chosen.
+    """
     task_set = environment_of(environmentHandle).add_task_set(
         None if check_kind('ikGroupName', ikGroupName, str) == '' else ikGroupName,
         weights_mode='gain',
@@ -41,17 +45,17 @@ def doesGroupExist(environmentHandle: int, ikGroupName: str) -> bool:
 
 
 def getGroupFlags(environmentHandle: int, ikGroupHandle: int) -> int:
-    """Return the switches of a task set as bits of ``TaskSetFlag``."""
+    """Return the on/off settings of a task set as ``group_...`` bits, such as ``group_enabled`` (see ``TaskSetFlag``)."""
     return int(task_set_of(environmentHandle, ikGroupHandle).flags)
 
 
 def setGroupFlags(environmentHandle: int, ikGroupHandle: int, flags: int) -> None:
-    """Set the switches of a task set as bits of ``TaskSetFlag``."""
+    """Set all on/off settings of a task set by ``group_...`` bits, such as ``group_enabled`` (see ``TaskSetFlag``)."""
     task_set_of(environmentHandle, ikGroupHandle).flags = flags
 
 
 def getGroupCalculation(environmentHandle: int, ikGroupHandle: int) -> tuple[int, float, int]:
-    """Return method, damping and largest number of iterations of a task set."""
+    """Return the ``method_...`` number, the damping and the largest number of iterations of a task set."""
     task_set = task_set_of(environmentHandle, ikGroupHandle)
     return int(task_set.method), task_set.damping, task_set.max_iterations
 
@@ -59,7 +63,11 @@ def getGroupCalculation(environmentHandle: int, ikGroupHandle: int) -> tuple[int
 def setGroupCalculation(
     environmentHandle: int, ikGroupHandle: int, method: int, damping: float, maxIterations: float
 ) -> None:
-    """Set method, damping and largest number of iterations of a task set."""
+    """
+    Set how a task set is solved: ``method_...`` number, damping (at least 0) and largest number of iterations.
+
+    :raises InvalidOption: for an unknown method or a number out of range.
+    """
     task_set = task_set_of(environmentHandle, ikGroupHandle)
     task_set.method = method
     task_set.damping = damping
@@ -67,20 +75,33 @@ def setGroupCalculation(
 
 
 def getGroupJoints(environmentHandle: int, ikGroupHandle: int) -> list[int]:
-    """Return the handles of the joints in the order of the Jacobian's columns, spherical ones once."""
+    """
+    Return the handles of the joints that a task set moves, in the order of the Jacobian's columns.
+
+    A spherical joint has three columns and is listed once.
+    """
     return [joint.handle for joint in task_set_of(environmentHandle, ikGroupHandle).joints]
 
 
 def getGroupJointLimitHits(
     environmentHandle: int, ikGroupHandle: int
 ) -> tuple[list[int], list[float]]:
-    """Return the handles of joints that stopped at a limit in the last solve, and their signed overshoot [rad or m]."""
+    """
+    Return the handles of the joints that stopped at a limit in the last solve, and the list of their overshoots.
+
+    An overshoot is how far the step would have passed the limit: positive at the upper, negative at the lower one [rad
+    or m].
+    """
     hits = task_set_of(environmentHandle, ikGroupHandle).limit_hits
     return [joint.handle for joint in hits], list(hits.values())
 
 
 def addElement(environmentHandle: int, ikGroupHandle: int, tipDummyHandle: int) -> int:
-    """Add a task for a tip, for its position and with the world as base, and return the handle of the task."""
+    """
+    Add a task for a tip to a task set, and return the handle of the task.
+
+    The task constrains x, y and z of the tip, and its chain begins at the world; both can be changed afterwards.
+    """
     task_set = task_set_of(environmentHandle, ikGroupHandle)
     return task_set.add_task(tipDummyHandle, constraints=Constraint.POSITION).handle
 
@@ -102,7 +123,12 @@ def setElementFlags(
 def getElementBase(
     environmentHandle: int, ikGroupHandle: int, elementHandle: int
 ) -> tuple[int, int]:
-    """Return the handles of the base (-1: the world) and the constraint base (-1: the base) of a task."""
+    """
+    Return the handles of the base and the constraint base of a task.
+
+    The chain to the tip begins at the base (-1: the world). Positions are measured in the axes of the constraint base
+    (-1: the base).
+    """
     task = task_of(environmentHandle, ikGroupHandle, elementHandle)
     return handle_of(task.base), handle_of(task.constraint_base)
 
@@ -114,21 +140,26 @@ def setElementBase(
     baseHandle: int,
     constraintsBaseHandle: int = WORLD,
 ) -> None:
-    """Set the base (-1: the world) and the constraint base (-1: the base) of a task."""
+    """
+    Set the base and the constraint base of a task.
+
+    :param baseHandle: object at which the chain to the tip begins; -1 for the world.
+    :param constraintsBaseHandle: object in whose axes positions are measured; -1 for the base.
+    """
     task = task_of(environmentHandle, ikGroupHandle, elementHandle)
     task.base = reference(baseHandle)
     task.constraint_base = reference(constraintsBaseHandle)
 
 
 def getElementConstraints(environmentHandle: int, ikGroupHandle: int, elementHandle: int) -> int:
-    """Return the bits of ``Constraint`` of a task."""
+    """Return the coordinates of the tip that a task constrains, as ``constraint_...`` bits."""
     return int(task_of(environmentHandle, ikGroupHandle, elementHandle).constraints)
 
 
 def setElementConstraints(
     environmentHandle: int, ikGroupHandle: int, elementHandle: int, constraints: int
 ) -> None:
-    """Set the bits of ``Constraint`` of a task."""
+    """Set the coordinates of the tip that a task constrains, as ``constraint_...`` bits from 0 to 31."""
     task = task_of(environmentHandle, ikGroupHandle, elementHandle)
     task.constraints = constraints
 
@@ -136,14 +167,18 @@ def setElementConstraints(
 def getElementPrecision(
     environmentHandle: int, ikGroupHandle: int, elementHandle: int
 ) -> list[float]:
-    """Return the linear [m] and angular [rad] precision of a task."""
+    """Return the precision of a task: the largest distance [m] and angle [rad] between tip and target that count as met."""
     return list(task_of(environmentHandle, ikGroupHandle, elementHandle).precision)
 
 
 def setElementPrecision(
     environmentHandle: int, ikGroupHandle: int, elementHandle: int, precision: Sequence[float]
 ) -> None:
-    """Set the linear [m] and angular [rad] precision of a task."""
+    """
+    Set the precision of a task: the largest distance [m] and angle [rad] between tip and target that count as met.
+
+    Both must be finite and not negative.
+    """
     precision = read_numbers('precision', precision, (2,)).tolist()
     task = task_of(environmentHandle, ikGroupHandle, elementHandle)
     task.precision = precision[0], precision[1]
@@ -152,14 +187,14 @@ def setElementPrecision(
 def getElementWeights(
     environmentHandle: int, ikGroupHandle: int, elementHandle: int
 ) -> list[float]:
-    """Return the linear, angular and overall weight of a task."""
+    """Return the weights of a task: of linear errors, of angular errors, and a factor on both."""
     return list(task_of(environmentHandle, ikGroupHandle, elementHandle).weights)
 
 
 def setElementWeights(
     environmentHandle: int, ikGroupHandle: int, elementHandle: int, weights: Sequence[float]
 ) -> None:
-    """Set the linear, angular and overall weight of a task."""
+    """Set the weights of a task, each at least 0: of linear errors, of angular errors, and a factor on both."""
     weights = read_numbers('weights', weights, (3,)).tolist()
     task = task_of(environmentHandle, ikGroupHandle, elementHandle)
     task.weights = weights[0], weights[1], weights[2]

@@ -1,4 +1,4 @@
-"""Environments, overlays, documents and scenes, by the names of ported scripts."""
+"""Functions of the simIK API for whole environments: create, copy, save, overlays, exchange with the scene in use."""
 # ruff: noqa: N802
 
 from __future__ import annotations
@@ -26,7 +26,11 @@ from ssik_ros.tasks.environment import Environment
 
 
 def createEnvironment(flags: int = 0) -> int:
-    """Create an environment with nested priorities and return its handle; ``flags`` is reserved and must be 0."""
+    """
+    Create an empty environment whose task sets have the priority ``nested``, and return its handle.
+
+    :param flags: reserved; must be 0.
+    """
     if read_count('flags', flags) != 0:
         raise InvalidOption(f'The flags of an environment are reserved and 0, not {shown(flags)}.')
     return register(Environment(priority='nested'))
@@ -43,7 +47,7 @@ def duplicateEnvironment(environmentHandle: int) -> int:
 
 
 def save(environmentHandle: int) -> bytes:
-    """Return an environment as the bytes of a document of this package."""
+    """Return an environment as a JSON document, which :func:`load` reads; it is not CoppeliaSim's format."""
     return environment_of(environmentHandle).save()
 
 
@@ -52,13 +56,24 @@ def load(
     data: bytes,
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> None:
-    """Fill an empty environment from a document of :func:`save`; ``functions`` as for ``Environment.load``."""
+    """
+    Fill an empty environment from a document of :func:`save`.
+
+    :param functions: functions of dependent joints by their names in the document, as for :meth:`Environment.load`.
+    :raises DocumentError: for a malformed document or an environment that is not empty.
+    """
     check_kind('data', data, bytes)
     load_document(environment_of(environmentHandle), data, functions)
 
 
 def createDebugOverlay(environmentHandle: int, tipHandle: int, baseHandle: int = WORLD) -> int:
-    """Create marker data for the chain from a base to a tip and return their handle; a second call replaces them."""
+    """
+    Create an overlay, the marker data of the chain from a base to a tip, and return its handle.
+
+    A second call for the same tip replaces the overlay and returns the same handle.
+
+    :param baseHandle: object at which the chain begins; -1 for the world.
+    """
     environment = environment_of(environmentHandle)
     base = reference(baseHandle)
     return keep_overlay(environment.debug_overlay(tipHandle, base))
@@ -78,9 +93,11 @@ def addElementFromScene(
     constraints: int,
 ) -> tuple[int, dict[int, int], dict[int, int]]:
     """
-    Copy the objects that carry tip and target from the scene in use, and add a task for them.
+    Copy tip, target and the objects that carry them from the scene in use, and add a task for them to a task set.
 
-    :returns: the handle of the task, handles here by handle in the scene, and the inverse of this mapping.
+    :param baseHandle, tipHandle, targetHandle: handles in the scene; -1 for the world as base.
+    :param constraints: ``constraint_...`` bits.
+    :returns: handle of the task, a mapping from handles in the scene to handles in the environment, and its inverse.
     """
     scene = current_scene()
     base = None if read_count('baseHandle', baseHandle, WORLD) == WORLD else scene_name(baseHandle)
@@ -92,7 +109,11 @@ def addElementFromScene(
 
 
 def syncFromSim(environmentHandle: int, ikGroups: Sequence[int]) -> None:
-    """Copy joint values and target poses of some task sets from the scene in use into an environment."""
+    """
+    Copy the joint values and target poses that some task sets use from the scene in use into an environment.
+
+    :raises RequestError: if nothing in the environment came from this scene.
+    """
     task_sets = [
         task_set_of(environmentHandle, handle) for handle in check_listed('ikGroups', ikGroups)
     ]
@@ -100,7 +121,11 @@ def syncFromSim(environmentHandle: int, ikGroups: Sequence[int]) -> None:
 
 
 def syncToSim(environmentHandle: int, ikGroups: Sequence[int]) -> None:
-    """Apply the joint values of some task sets to the scene in use."""
+    """
+    Set the joints of the scene in use to the values that the joints of some task sets have in an environment.
+
+    :raises RequestError: if nothing in the environment came from this scene.
+    """
     task_sets = [
         task_set_of(environmentHandle, handle) for handle in check_listed('ikGroups', ikGroups)
     ]

@@ -1,4 +1,4 @@
-"""From a task set file and a scene to an environment; names that the scene does not have are refused with their line."""
+"""Build an environment from a task set file and a scene; errors name the line of the file."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from ssik_ros.tasks.scene import Scene
 
 def build_environment(content: TaskSetFile, scene: Scene, name: str | None = None) -> Environment:
     """
-    Return an environment with everything that a scene has, and with the frames and task sets of a file.
+    Return an environment with all frames and joints of a scene, and with the frames and task sets of a file.
 
-    :param content: the file.
+    :param content: content of the file.
     :param scene: the robot.
     :param name: name of the environment; None for the file's name.
-    :raises ConfigError: for names that the scene does not have, and settings that do not fit it, with their line.
+    :raises ConfigError: for names that the scene does not have, and settings that do not fit the robot, with their
+        line.
     """
     environment = Environment.from_scene(scene, content.source if name is None else name)
     environment.priority = 'nested' if content.priority == 'nested' else 'strict'
@@ -50,12 +51,13 @@ def place_frames(
     left_out: Iterable[str] = (),
 ) -> None:
     """
-    Move the frames that have ``at`` or ``follow`` to the present poses of the frames that these name.
+    Move the frames of a file that have ``at`` or ``follow`` to the present poses of the frames that these keys name.
 
     :param environment: made by :func:`build_environment`, or a copy.
-    :param content: the file.
-    :param where: returns the pose (4, 4) in the world of a frame that is followed; None does not move such frames.
-    :param left_out: names of frames that are not touched.
+    :param content: content of the file.
+    :param where: returns the pose (4, 4) in the world of a frame named by ``follow``; None leaves such frames as they
+        are.
+    :param left_out: names of frames that are not moved.
     """
     names = frozenset(left_out)
     for frame in content.frames:
@@ -93,7 +95,11 @@ def _find(environment: Environment, name: str, place: str, what: str) -> IkObjec
 
 
 def _find_dummy(environment: Environment, name: str, place: str, what: str) -> Dummy:
-    """Return a link or frame by its name in a file; raise ConfigError for a joint or an unknown name."""
+    """
+    Return a link or frame of the environment by the name in a file; raise ConfigError for a joint or an unknown name.
+
+    ``place`` is the file and line, ``what`` the role of the frame, for the message.
+    """
     item = _find(environment, name, place, what)
     if not isinstance(item, Dummy):
         refuse(place, f'the {what} {quote(name)} is a joint; links and frames can be that')
@@ -101,7 +107,11 @@ def _find_dummy(environment: Environment, name: str, place: str, what: str) -> D
 
 
 def _add_frame(environment: Environment, frame: FileFrame) -> None:
-    """Add a frame of the file; its parent or the frame at its place must exist already."""
+    """
+    Add a frame of the file to the environment, at its pose in its parent.
+
+    :raises ConfigError: if the name is taken, or if its parent or the frame named by ``at`` does not exist yet.
+    """
     if frame.name in environment:
         refuse(frame.place, f'the robot has a link or joint {quote(frame.name)} already')
     parent = None
@@ -129,9 +139,9 @@ def _set_joint(environment: Environment, entry: FileEntry) -> None:
 
 def _require_limits(joint: IkJoint, limits: tuple[float, float], place: str) -> None:
     """
-    Raise ConfigError for limits that are wider than the joint's, or for a joint that cannot have limits.
+    Raise ConfigError for limits in a file that a joint cannot get.
 
-    A cyclic joint may get any limits; spherical and dependent joints none.
+    They must be within the limits of the robot; a cyclic joint may get any. Spherical and dependent joints have none.
     """
     if joint.kind == JointType.SPHERICAL or joint.dependency is not None:
         refuse(place, f'joint {quote(joint.name)} has no limits of its own')

@@ -37,7 +37,7 @@ MOST_ITERATIONS = 100_000
 
 @dataclass(frozen=True, eq=False)
 class FileFrame:
-    """A frame that the file adds to the scene."""
+    """A frame that a task set file adds to the robot: its name, and a fixed pose or another frame that it is moved to."""
 
     name: str
     place: str
@@ -54,7 +54,7 @@ class FileFrame:
 
 @dataclass(frozen=True)
 class FileEntry:
-    """Settings of a joint, a task or a task set."""
+    """An item of a task set file: a joint, a task or a task set, with its settings by name."""
 
     name: str
     place: str
@@ -67,7 +67,7 @@ class FileEntry:
 
 @dataclass(frozen=True)
 class TaskSetFile:
-    """Content of a task set file."""
+    """The checked content of a task set file: frames, joint settings, task sets and the priority between task sets."""
 
     source: str
     """The file's name for messages."""
@@ -80,10 +80,10 @@ class TaskSetFile:
 
 def find_task_set_file(name: str) -> Path:
     """
-    Return the path of a task set file given by path or by the name of a shipped one.
+    Return the path of a task set file.
 
-    :param name: a path, or a name such as ``panda``.
-    :raises DescriptionNotFound: when there is neither; with the shipped names.
+    :param name: a path, or the name of a file that is shipped with this package, such as ``panda``.
+    :raises DescriptionNotFound: if neither exists; the message lists the shipped names.
     """
     return find_shipped_file('task set file', name, 'task_sets')
 
@@ -102,11 +102,11 @@ def read_task_set_file(path: str | os.PathLike[str]) -> TaskSetFile:
 
 def parse_task_set_file(content: Any, source: str = 'task set file') -> TaskSetFile:
     """
-    Return the content of a task set file from its mapping.
+    Return the checked content of a task set file from its parsed YAML.
 
-    :param content: the mapping.
+    :param content: the mapping at the top of the file.
     :param source: the file's name for messages.
-    :raises ConfigError: for unknown keys and wrong values, with their place.
+    :raises ConfigError: for unknown keys and wrong values, with file and line.
     """
     reader = _Reader(content, source, 'the file', FILE_KEYS)
     entries = reader.entry
@@ -136,14 +136,22 @@ def parse_task_set_file(content: Any, source: str = 'task set file') -> TaskSetF
 
 
 class _Reader(EntryReader):
-    """Reads the settings of one mapping of the file."""
+    """Reads and checks the settings of one mapping of a task set file; each method takes the key of a setting."""
 
     def settings(self, readers: Mapping[str, Callable[[_Reader, str], Any]]) -> dict[str, Any]:
-        """Return the values of all present keys that have a reader, as their readers return them."""
+        """
+        Return the settings of this mapping by key, each read and checked by its function in ``readers``.
+
+        Keys without a reader, and readers whose key is missing, are left out.
+        """
         return {key: readers[key](self, key) for key in self.entry if key in readers}
 
     def iterations(self, key: str) -> int:
-        """Return a number of iterations; refuse one below 0 or above MOST_ITERATIONS."""
+        """
+        Return the number of iterations under a key.
+
+        Raise ConfigError if it is not a whole number from 0 to MOST_ITERATIONS.
+        """
         count = self.entry[key]
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
             self.refuse(key, f'is {count!r}')
@@ -152,21 +160,25 @@ class _Reader(EntryReader):
         return count
 
     def limits(self, key: str) -> tuple[float, ...]:
-        """Return lower and upper limit; refuse reversed ones."""
+        """Return (lower, upper) limit under a key [rad or m]; raise ConfigError if the lower one is larger."""
         limits = self.numbers(key, 2)
         if limits[0] > limits[1]:
             self.refuse(key, 'are reversed')
         return limits
 
     def positives(self, key: str) -> tuple[float, ...]:
-        """Return the two numbers of a precision or the three of weights; negative ones are refused."""
+        """Return the two numbers of ``precision`` or the three of ``weights``; raise ConfigError if one is negative."""
         values = self.numbers(key, 2 if key == 'precision' else 3)
         if min(values) < 0.0:
             self.refuse(key, 'has a negative number')
         return values
 
     def constraints(self, key: str) -> Constraint:
-        """Return the bits of one name of a constraint, or of a list of names; refuse unknown names."""
+        """
+        Return the bits of :class:`Constraint` for the name or list of names under a key, such as ``position``.
+
+        :raises ConfigError: for an unknown name.
+        """
         names = self.entry[key]
         names = [names] if isinstance(names, str) else names
         if not isinstance(names, list) or not names:
@@ -181,7 +193,7 @@ class _Reader(EntryReader):
 
 
 def _choice(reader: EntryReader, key: str) -> str:
-    """Return the value of a setting; refuse a word that is not in CHOICES."""
+    """Return the word under a key; raise ConfigError if it is not one of ``CHOICES[key]``."""
     return reader.choice(key, CHOICES[key])
 
 
@@ -225,7 +237,7 @@ def _read_frame(name: str, content: Any, place: str) -> FileFrame:
 
 
 def _read_joint(name: str, content: Any, place: str) -> FileEntry:
-    """Return the settings of a joint from its mapping in the file."""
+    """Return the checked settings of a joint from its mapping in the file; raise ConfigError for wrong content."""
     reader = _Reader(content, place, f'joint {quote(name)}', JOINT_READERS)
     return FileEntry(name, place, reader.settings(JOINT_READERS))
 

@@ -1,1 +1,1 @@
-"""The page that a browser shows, served by viser; nothing below this folder needs it."""
+"""The page on which a browser shows a session, served by viser. Only this folder needs the package viser."""

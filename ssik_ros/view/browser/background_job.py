@@ -1,4 +1,4 @@
-"""Work of a page that takes seconds: a thread of its own, one job at a time, with a text about its progress."""
+"""Jobs of a page that take seconds: each runs in a new thread and reports its progress as text."""
 
 from collections.abc import Callable
 import logging
@@ -15,13 +15,13 @@ Work = Callable[['BackgroundJob'], Callable[[], None]]
 
 
 class BackgroundJob:
-    """Runs work in a thread of its own, so that the session goes on."""
+    """Runs one job at a time in a thread, and hands the result to the thread of the session."""
 
     def __init__(self, page: Host, say: Callable[[str], None]) -> None:
         """
-        Begin without work.
+        Begin without a job.
 
-        :param page: takes results and errors.
+        :param page: gets the results and errors of jobs as events.
         :param say: shows a text about the progress.
         """
         self._page, self.say = page, say
@@ -30,26 +30,30 @@ class BackgroundJob:
 
     @property
     def is_running(self) -> bool:
-        """Return whether work is under way."""
+        """Return whether a job was started and has not finished."""
         return self._run is not None
 
     def stop(self) -> None:
-        """Ask the work to end; its result is not used."""
+        """Ask the job to end by setting ``is_cancelled``; its result is dropped."""
         self.is_cancelled = True
 
     def start(self, work: Work) -> None:
         """
-        Start work in a new thread; a result of earlier work is dropped.
+        Start a job in a new thread; the result of an earlier job is dropped.
 
-        :param work: called with this job; looks at :attr:`is_cancelled` again and again, and returns a function that
-            uses the result in the thread of the session.
+        :param work: the function of the job. It gets this object, checks ``is_cancelled`` repeatedly, and returns a
+            function that uses the result; this function is called in the thread of the session.
         """
         self.is_cancelled = False
         run = self._run = object()
         threading.Thread(target=self._do, args=(run, work), name='job', daemon=True).start()
 
     def _do(self, run: object, work: Work) -> None:
-        """Work, and post a call of :meth:`_finish` with the result, or with a function that raises the error again."""
+        """
+        Run the function of a job, and post its result to the page; an exception is posted to be raised there.
+
+        :param run: identity of this job, by which :meth:`_finish` recognises a replaced one.
+        """
         try:
             done = work(self)
         except SsikError as error:
@@ -60,7 +64,11 @@ class BackgroundJob:
         self._page.post(lambda: self._finish(run, done))
 
     def _finish(self, run: object, done: Callable[[], None]) -> None:
-        """Use the result, in the thread of the session, unless the work was cancelled or replaced meanwhile."""
+        """
+        Call ``done``, which uses the result of a job, unless the job was cancelled or replaced by a later one.
+
+        :param run: identity of the job.
+        """
         if run is not self._run:
             return
         self._run = None
@@ -70,7 +78,7 @@ class BackgroundJob:
 
 
 def _failure(error: Exception) -> Callable[[], Any]:
-    """Return an event that fails as the work did, so that the page shows why."""
+    """Return a function that raises the error of a job, for the page to report."""
 
     def fail() -> None:
         raise error

@@ -1,4 +1,4 @@
-"""The branches of the pose as one table, in the colours of their ghosts."""
+"""The panel of branches: a table of all postures that reach the pose, in the colours of their ghosts (transparent robots)."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -19,7 +19,12 @@ TAKE = 'take '
 
 
 class BranchPanel:
-    """All branches of the pose; the mouse over a row shows its ghost, and a click on a row or a button takes the branch."""
+    """
+    A table of all branches of the pose.
+
+    The ghost of the row under the mouse is highlighted. A click on a row or its button makes its branch the shown
+    posture.
+    """
 
     def __init__(self, gui: Any, page: Host) -> None:
         """
@@ -55,7 +60,7 @@ class BranchPanel:
         self._page.session.wants_windings = value
 
     def show(self, session: Session) -> None:
-        """Keep the branches until new ones are found."""
+        """Do nothing: the table changes only when new branches are found."""
 
     def show_details(self, session: Session) -> None:
         count = len(session.branches)
@@ -71,9 +76,9 @@ class BranchPanel:
 
 def rank_of(text: str) -> int:
     """
-    Return the rank in the text of a button; 0 for any other text.
+    Return the rank of a branch, from 1 on, in the text of its button ("take 3"); 0 for any other text.
 
-    :param text: as a page sends it.
+    :param text: text that a page sends.
     """
     rank = text.removeprefix(TAKE)
     return int(rank) if rank.isascii() and rank.isdigit() and len(rank) < 4 else 0
@@ -83,9 +88,9 @@ def draw_table(rows: Sequence[BranchRow], unit: str, control: str = '') -> str:
     """
     Return a table of branches as HTML.
 
-    :param rows: the branches, in their order.
-    :param unit: of distances: ``rad``, ``deg``, ``m`` or ``rad or m``.
-    :param control: identity of the control that the script of the page sets to the row under the mouse.
+    :param rows: the branches, in the order of the table.
+    :param unit: unit of distances: ``rad``, ``deg``, ``m`` or ``rad or m``.
+    :param control: identity of the hidden control to which the script of the page writes the row under the mouse.
     """
     titles = ('', 'branch', f'distance [{unit}]', f'to limit [{unit}]', 'manipul&shy;ability')
     head = ''.join(
@@ -97,7 +102,7 @@ def draw_table(rows: Sequence[BranchRow], unit: str, control: str = '') -> str:
 
 
 def _draw_row(row: BranchRow, unit: str) -> str:
-    """Return the row of one branch, in the colour of its ghost."""
+    """Return the HTML of one row of the table; the number of a branch has the colour of its ghost."""
     scaled = partial(in_unit, unit=unit)
     numbers = (scaled(row.distance), scaled(row.room), row.manipulability)
     cells = ''.join(f'<td style="padding-left:0.5em">{short(number)}</td>' for number in numbers)
@@ -113,6 +118,6 @@ def _draw_row(row: BranchRow, unit: str) -> str:
 
 
 def _name(row: BranchRow) -> str:
-    """Return label, windings and held joint of a branch."""
+    """Return the name of a branch in the table: its label, its windings, and the value of the joint that the solver fixed."""
     windings = f'winding {" ".join(map(str, row.windings))}' if row.windings else ''
     return ', '.join(filter(None, (row.signs, windings, row.held)))

@@ -1,4 +1,4 @@
-"""Buttons and keys that point the camera of one browser at the robot or at the targets."""
+"""The panel of the camera: buttons and keys that point the camera of one browser at the robot or at the targets."""
 
 import math
 from typing import Any
@@ -19,7 +19,7 @@ CAMERA_MARGIN = 1.05
 
 
 class CameraPanel:
-    """Two buttons, each with a key; the camera moves only in the browser that asks."""
+    """Two buttons with keys that move the camera, only in the browser in which they are pressed."""
 
     def __init__(self, gui: Any, page: Host) -> None:
         """
@@ -45,7 +45,12 @@ class CameraPanel:
         gui.add_command(label.partition(' (')[0].capitalize(), hotkey=key).on_trigger(on_key)
 
     def _look(self, client: Any, label: str) -> None:
-        """Move the camera of a browser, in the thread of the session."""
+        """
+        Post an event that moves the camera of a browser to the robot or to the targets.
+
+        :param client: viser's client of the browser; None does nothing.
+        :param label: text of the pressed button.
+        """
 
         def look() -> None:
             bounds = self._page.robot_bounds() if label == ROBOT else self._target_bounds()
@@ -61,16 +66,16 @@ class CameraPanel:
         return np.array((places.min(axis=0) - margin, places.max(axis=0) + margin))
 
     def show(self, session: PostureSession) -> None:
-        """Leave the camera where the user has put it."""
+        """Do nothing: the camera moves only when a button is pressed."""
 
     show_details = show
 
 
 def turn_camera(client: Any, bounds: FloatArray) -> None:
     """
-    Move the camera of a browser along its direction of view until a box fills the picture.
+    Move the camera of a browser so that a box fills the picture; its direction of view stays.
 
-    :param client: viser's client.
+    :param client: viser's client of the browser.
     :param bounds: (2, 3) corners of the box [m].
     """
     camera = client.camera
@@ -87,7 +92,7 @@ def turn_camera(client: Any, bounds: FloatArray) -> None:
 
 def distance_to_fit(bounds: FloatArray, fov: float, aspect: float) -> float:
     """
-    Return the distance of a camera from the middle of a box at which the picture shows the whole box [m].
+    Return the distance from a camera to the middle of a box at which the picture just shows the whole box [m].
 
     :param bounds: (2, 3) corners of the box [m].
     :param fov: vertical angle of view [rad].

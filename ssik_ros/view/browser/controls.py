@@ -1,4 +1,4 @@
-"""Controls of a page: callbacks for changes by the user, and the values that a message may set."""
+"""Helpers for controls of a page: callbacks for changes by a user, and a check of values that browsers send."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,10 +11,10 @@ SLIDER_SLACK = 1e-6
 
 def on_change(handle: Any, react: Callable[[Any], None]) -> None:
     """
-    Call a function with the new value when a user changes a control, and not when the program does.
+    Call a function with the new value whenever a user changes a control; changes by the program do not call it.
 
     :param handle: viser's control.
-    :param react: the function.
+    :param react: takes the new value.
     """
 
     async def handle_event(event: Any) -> None:
@@ -40,10 +40,12 @@ def on_press(handle: Any, react: Callable[[], None]) -> None:
 
 def fits(handle: Any, value: Any) -> bool:
     """
-    Return whether a control may have a value that a message brings.
+    Return whether a value that a browser sends is valid for a control.
+
+    It must be one of the options, within the range of a slider, or of the control's type. A text must not be too long.
 
     :param handle: viser's control.
-    :param value: of the message.
+    :param value: the value in the message.
     """
     options = getattr(handle, 'options', None)
     if options is not None:

@@ -1,4 +1,4 @@
-"""The shown request as text to copy: Python, ``ssik solve`` and ``ros2 service call``."""
+"""The panel that shows the present request as text to copy: Python, ``ssik solve`` and others."""
 
 import html
 from typing import Any
@@ -11,7 +11,7 @@ from ssik_ros.view.session import Session
 
 
 class CopyPanel:
-    """A choice of forms, the text, and a button that copies the text."""
+    """A choice of the kind of text, the text itself, and a button that copies it."""
 
     def __init__(self, gui: Any, page: Host) -> None:
         """
@@ -25,7 +25,7 @@ class CopyPanel:
         self._text = gui.add_html('')
 
     def show(self, session: Session) -> None:
-        """Wait until the target rests: texts are not written while a target is dragged."""
+        """Do nothing: the text is written by :meth:`show_details`, when the target rests."""
 
     def show_details(self, session: Session) -> None:
         try:
@@ -36,9 +36,9 @@ class CopyPanel:
 
 def draw_command(text: str) -> str:
     """
-    Return HTML with a text and a button; the script of the page copies the text when the button is pressed.
+    Return HTML with a text and a button that copies the text, by means of the page's script.
 
-    :param text: may hold names of a URDF from an untrusted source.
+    :param text: the text; it is escaped, because it may hold names from an untrusted URDF.
     """
     style = (
         'white-space:pre-wrap;overflow-wrap:anywhere;font-size:12px;user-select:all;margin:0.5em 0'

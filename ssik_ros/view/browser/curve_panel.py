@@ -1,4 +1,4 @@
-"""The self-motions of a seven-joint arm: a slider along each curve, and the line that the elbow draws."""
+"""The panel of self-motions of a seven-joint arm: a slider along each curve of postures, and the path of the elbow."""
 
 from functools import partial
 from typing import Any
@@ -22,7 +22,7 @@ NO_LINE = np.zeros((1, 2, 3), dtype=np.float32)
 
 
 class CurvePanel:
-    """Slides along self-motions while the target stays."""
+    """Sliders that move the arm along its self-motions (curves of postures that all reach the target)."""
 
     def __init__(self, gui: Any, page: Host) -> None:
         """
@@ -68,7 +68,7 @@ class CurvePanel:
         self._has_lines, self._shown = value, None
 
     def show(self, session: Session) -> None:
-        """Keep the curves until new ones are found."""
+        """Do nothing: the panel changes only when new curves are found."""
 
     def show_details(self, session: Session) -> None:
         self._set_sliders(session)
@@ -91,7 +91,11 @@ class CurvePanel:
         self._text.content = '\n\n'.join([plain(session.curves_text if count else none), *lines])
 
     def _set_sliders(self, session: Session) -> None:
-        """Put the slider of the curve that the posture is on where the posture is."""
+        """
+        Set the slider of each curve near the shown posture to the nearest point of the curve.
+
+        A curve is near if no joint differs by more than ON_CURVE_DISTANCE.
+        """
         for slider, (arcs, postures) in zip(self._sliders, session.curve_postures):
             apart = np.abs(postures - session.joints).max(axis=1)
             if apart.min() < ON_CURVE_DISTANCE:
@@ -100,9 +104,9 @@ class CurvePanel:
 
 def describe_ends(curve: Any) -> str:
     """
-    Return the kinds of the ends of a curve as text.
+    Return as text how a self-motion ends at both sides, such as at a joint limit.
 
-    :param curve: of a self-motion.
+    :param curve: the self-motion.
     """
     first, last = str(curve.start), str(curve.end)
     return first if first == last else f'{first} to {last}'
@@ -110,9 +114,9 @@ def describe_ends(curve: Any) -> str:
 
 def elbow_ways(session: Session) -> list[FloatArray]:
     """
-    Return the path (m, 3) of the link origin that moves farthest, for each self-motion, in the model frame [m].
+    Return for each self-motion the path (m, 3) of the link origin that moves farthest, in the model frame [m].
 
-    :param session: after :meth:`Session.complete`.
+    :param session: after :meth:`Session.complete`, which finds the self-motions.
     """
     ways = []
     for _, postures in session.curve_postures:

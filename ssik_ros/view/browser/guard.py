@@ -55,10 +55,10 @@ Fields = dict[str, Any]
 
 def import_extra(name: str) -> Any:
     """
-    Return a module of the optional extra ``view``.
+    Import and return a module that comes with the optional extra ``view``.
 
-    :param name: its name.
-    :raises SolverError: when it is not installed, with what to do.
+    :param name: name of the module.
+    :raises SolverError: if it is not installed; the message says how to install it.
     """
     try:
         return importlib.import_module(name)
@@ -69,13 +69,13 @@ def import_extra(name: str) -> Any:
 
 
 class Admission:
-    """Rules for the requests that are let in."""
+    """Decides which requests are let in: checks of their headers, tokens for new browsers, and keys of admitted ones."""
 
     def __init__(self, hosts: Collection[str] = ()) -> None:
         """
-        Make a first token.
+        Make the token for the first browser.
 
-        :param hosts: allowed names of a Host header, in addition to IP addresses and this machine's own names.
+        :param hosts: names that a Host header may have, in addition to IP addresses and this machine's own names.
         """
         own = {'localhost', socket.gethostname().lower(), *(host.lower() for host in hosts)}
         self.hosts = frozenset(own)
@@ -87,10 +87,12 @@ class Admission:
 
     def exchange(self, given: str) -> str:
         """
-        Return the key of a session for the token, which is of no use from then on; a key is exchanged for itself.
+        Return the key of a session for the current token, and replace the token: each token works once.
+
+        A valid key is returned unchanged, so that a reloaded page keeps its key.
 
         :param given: token or key.
-        :returns: the key; empty for anything else.
+        :returns: the key; an empty text if ``given`` is neither.
         """
         if self.has_key(given):
             return given
@@ -103,7 +105,7 @@ class Admission:
 
     def has_key(self, given: str) -> bool:
         """
-        Return whether a text is the key of a session.
+        Return whether a text is the key of a browser that was let in.
 
         :param given: the text.
         """
@@ -111,10 +113,12 @@ class Admission:
 
     def refusal(self, path: str, headers: Any) -> str:
         """
-        Return why a request is refused; empty if it is let in.
+        Return the text with which a request is refused; empty if it is let in.
+
+        A request needs a Host header that names this machine and, for a websocket, this page as Origin and a valid key.
 
         :param path: requested path, with the query.
-        :param headers: of the request.
+        :param headers: headers of the request.
         """
         hosts, upgrades = headers.get_all('Host'), headers.get_all('Upgrade')
         if len(hosts) != 1 or not self._knows(hosts[0]):
@@ -130,7 +134,12 @@ class Admission:
         return ''
 
     def _knows(self, host: str) -> bool:
-        """Return whether a Host header is an address, or a name of this machine; a rebound name is neither."""
+        """
+        Return whether a Host header is an IP address or one of the allowed names of this machine.
+
+        Any other name is refused, because a foreign site may have directed its own name to this machine (DNS
+        rebinding).
+        """
         try:
             place = urllib.parse.urlsplit(f'//{host}')
         except ValueError:
@@ -146,18 +155,18 @@ class Admission:
 
 
 def _are_equal(given: str, secret: str) -> bool:
-    """Compare a text with a secret in a time that does not depend on the text."""
+    """Return whether a text equals a secret; the time of the comparison does not tell how much of the text is right."""
     # Headers may hold bytes that are not text.
     return hmac.compare_digest(given.encode(errors='surrogateescape'), secret.encode())
 
 
 def _key_of_path(path: str) -> str:
-    """Return the key in the URL of a websocket; empty without a key."""
+    """Return the key in the query of a websocket's URL; empty without a key."""
     return urllib.parse.parse_qs(path.partition('?')[2]).get('key', [''])[0]
 
 
 def _key_of_headers(headers: Any) -> str:
-    """Return the token or key that a script sends; empty without one."""
+    """Return the token or key in the Authorization header of a request; empty without exactly one such header."""
     lines = headers.get_all('Authorization')
     return str(lines[0]).removeprefix(BEARER) if len(lines) == 1 else ''
 
@@ -178,7 +187,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_update(value: Any) -> bool:
-    """Return whether a control has a new value, a bool, a number or a text, and nothing else of it changes."""
+    """Return whether a message's update of a control sets the value and nothing else, to a bool, a bounded number or a text."""
     if not isinstance(value, dict) or list(value) != ['value']:
         return False
     new = value['value']
@@ -194,7 +203,11 @@ def _is_optional_text(value: Any) -> bool:
 
 
 def _is_picture(value: Any) -> bool:
-    """Return whether bytes are a PNG of a bounded size: a decoder needs memory for each pixel."""
+    """
+    Return whether a value is the bytes of a PNG whose edges are at most LARGEST_PICTURE pixels.
+
+    The limit bounds the memory that decoding needs.
+    """
     if not isinstance(value, bytes) or not value.startswith(PNG):
         return False
     edges = (int.from_bytes(value[k : k + 4]) for k in (len(PNG), len(PNG) + 4))
@@ -245,9 +258,9 @@ MESSAGES: dict[str, dict[str, Callable[[Any], bool]]] = {
 
 def is_allowed(fields: Any) -> bool:
     """
-    Return whether a decoded message is one that a page sends.
+    Return whether a decoded message has a type that pages send (see MESSAGES), with valid fields only.
 
-    :param fields: of the message, its type among them.
+    :param fields: the message, a mapping with the key ``type``.
     """
     if not isinstance(fields, dict) or not isinstance(fields.get('type'), str):
         return False
@@ -261,13 +274,13 @@ def is_allowed(fields: Any) -> bool:
 
 
 class Guard:
-    """Access control between the network and viser's server."""
+    """Access control in front of viser's server: it refuses requests and drops messages that the page would not send."""
 
     def __init__(self, admission: Admission) -> None:
         """
-        Take the rules.
+        Prepare the guard; :meth:`installed` puts it in front of a server.
 
-        :param admission: which requests are let in.
+        :param admission: decides which requests are let in.
         """
         self.admission = admission
         self.refused = 0
@@ -285,9 +298,9 @@ class Guard:
     @contextlib.contextmanager
     def installed(self) -> Iterator[None]:
         """
-        Have every server that starts meanwhile ask this guard.
+        Put this guard in front of each server that is started within the ``with`` block.
 
-        :raises SolverError: when no server asked, as another version of viser might.
+        :raises SolverError: if no server was started by the expected function, as another version of viser might do.
         """
         serve = self._sockets.serve
         self._sockets.serve = self._make_serve(serve)
@@ -301,7 +314,7 @@ class Guard:
             )
 
     def _make_serve(self, serve: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that opens a port with the checks of this guard."""
+        """Return a replacement for the function ``serve`` of websockets that opens a port with the checks of this guard."""
         guard = self
 
         class GuardedConnection(self._sockets.ServerConnection):  # type: ignore[misc,name-defined]
@@ -327,9 +340,11 @@ class Guard:
 
     def passes(self, data: Any) -> bool:
         """
-        Return whether a message is one that a page sends.
+        Return whether a message may reach viser's server: it is well-formed, allowed, and valid for its control.
 
-        :param data: as received.
+        Pictures pass only while the server has asked for one.
+
+        :param data: the received message; bytes for a valid one.
         """
         if not isinstance(data, bytes):
             return False
@@ -345,7 +360,11 @@ class Guard:
             return False
 
     def _check_before(self, respond: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that answers a request, or refuses it before anything is served."""
+        """
+        Return a function that refuses a request, exchanges a token for a key, or lets viser answer.
+
+        :param respond: viser's function that answers a request.
+        """
 
         def check(connection: Any, request: Any) -> Any:
             refusal = self.admission.refusal(request.path, request.headers)
@@ -379,7 +398,7 @@ class Guard:
 
 
 def _finish(response: Any) -> None:
-    """Complete a response of viser: add headers, and the page's own script."""
+    """Add security headers to a response of viser, and this package's script to an HTML page."""
     headers = response.headers
     for name, value in HEADERS:
         headers[name] = value

@@ -1,4 +1,4 @@
-"""The joints of a page: bars between the limits, and a slider for each joint variable."""
+"""The panel of joints: a bar between the limits and a slider for each joint variable."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -22,7 +22,7 @@ HINTS = {LimitRoom.FREE: '', LimitRoom.NEAR: 'near a limit', LimitRoom.AT: 'at a
 
 
 class JointPanel:
-    """Bars and sliders of all joint variables, in radians or degrees."""
+    """Bars and sliders of all joint variables that a user moves; angles in radians or degrees."""
 
     def __init__(self, gui: Any, page: Host) -> None:
         """
@@ -42,7 +42,7 @@ class JointPanel:
         self._make_sliders(session)
 
     def _make_sliders(self, session: PostureSession) -> None:
-        """Make one slider for each variable in the present unit, instead of earlier ones."""
+        """Replace all sliders by new ones in the unit that is chosen now."""
         for slider, *_ in self._sliders:
             slider.remove()
         self._sliders = []
@@ -103,7 +103,9 @@ class JointPanel:
 
 def slider_range(low: float, high: float) -> tuple[float, float]:
     """
-    Return the range of a slider; joints without limits get one of a turn, or of some metres.
+    Return the range (low, high) of a joint's slider [rad or m].
+
+    It is the range of the limits; -pi to pi if a limit is infinite. Equal limits get a range that is not empty.
 
     :param low, high: limits of the joint [rad or m].
     """
@@ -119,12 +121,14 @@ def draw_bars(
     units: Sequence[str],
 ) -> str:
     """
-    Return HTML with a bar for each joint: orange within 5 % of a limit, red at it.
+    Return HTML with a row for each joint: name, bar between the limits, value.
 
-    :param names: of the joint variables; may come from an untrusted URDF.
+    The bar is orange within 5 % of the range from a limit, and red at a limit.
+
+    :param names: names of the joint variables; they are escaped, because the URDF may be untrusted.
     :param q: (n) posture [rad or m].
     :param limits: (n) lower and upper limits [rad or m].
-    :param units: of each number: ``rad``, ``deg`` or ``m``.
+    :param units: unit of each shown value: ``rad``, ``deg`` or ``m``.
     """
     rooms = find_room(q, *limits)
     rows = [
@@ -137,7 +141,13 @@ def draw_bars(
 def _draw_bar(
     name: str, value: float, limits: tuple[float, float], unit: str, room: LimitRoom
 ) -> str:
-    """Return the row of one joint."""
+    """
+    Return the HTML of one joint's row.
+
+    :param value, limits: [rad or m].
+    :param unit: unit of the shown value.
+    :param room: how near the joint is to a limit; chooses the colour.
+    """
     low, high = slider_range(*limits)
     part = 100.0 * min(max((value - low) / (high - low), 0.0), 1.0)
     colour, hint = COLOURS[room], HINTS[room]

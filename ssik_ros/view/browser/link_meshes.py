@@ -1,4 +1,4 @@
-"""The meshes and lines of a page: a robot, ghosts of it, obstacles, and the lines that tips draw."""
+"""Meshes and lines in viser's scene: the robot, its ghosts (transparent copies), obstacles, and the paths of tips."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
@@ -34,7 +34,7 @@ Pose = tuple[tuple[float, float, float, float], tuple[float, float, float]]
 
 def page_pose(pose: FloatArray) -> Pose:
     """
-    Return a pose as a page takes it.
+    Return a pose in viser's form: quaternion (w, x, y, z), and position (x, y, z) [m].
 
     :param pose: (4, 4).
     """
@@ -44,10 +44,10 @@ def page_pose(pose: FloatArray) -> Pose:
 
 def read_page_pose(wxyz: Sequence[float], position: Sequence[float]) -> FloatArray:
     """
-    Return the pose (4, 4) that a page gives.
+    Return the pose (4, 4) of a quaternion and a position, which viser gives.
 
-    :param wxyz: quaternion.
-    :param position: [m].
+    :param wxyz: quaternion w, x, y, z.
+    :param position: x, y, z [m].
     """
     w, x, y, z = wxyz
     return pose_of_numbers(*position, x, y, z, w)
@@ -55,7 +55,7 @@ def read_page_pose(wxyz: Sequence[float], position: Sequence[float]) -> FloatArr
 
 def page_colour(colour: Colour) -> tuple[int, int, int]:
     """
-    Return a colour as a page takes it.
+    Return a colour in viser's form: red, green and blue, each from 0 to 255.
 
     :param colour: red, green and blue, each from 0 to 1.
     """
@@ -69,7 +69,7 @@ TIP_LINE = page_colour((0.1, 0.55, 0.75))
 
 def line_segments(points: FloatArray) -> NDArray[np.float32]:
     """
-    Return the segments (n - 1, 2, 3) of the line through points, as a page takes them.
+    Return the n - 1 segments (n - 1, 2, 3) of the polyline through points, in viser's form [m].
 
     :param points: (n, 3) [m].
     """
@@ -78,11 +78,11 @@ def line_segments(points: FloatArray) -> NDArray[np.float32]:
 
 def add_tip_lines(scene: Any, lines: Iterable[FloatArray], size: float) -> list[Any]:
     """
-    Add the lines that the tips draw along a path, and return their nodes.
+    Add to the scene the lines along which a path moves the tips; return viser's nodes, to remove them later.
 
     :param scene: viser's scene.
     :param lines: the points (n, 3) of each line [m].
-    :param size: of the robot [m]; the lines get thicker with it.
+    :param size: length of the robot, by which the width of the lines is scaled [m].
     """
     return [
         scene.add_line_segments(
@@ -94,10 +94,10 @@ def add_tip_lines(scene: Any, lines: Iterable[FloatArray], size: float) -> list[
 
 def add_obstacle(scene: Any, name: str, item: WorldObject) -> Any:
     """
-    Add an obstacle at its pose, and return its mesh.
+    Add an obstacle to the scene at its pose; return viser's mesh.
 
     :param scene: viser's scene.
-    :param name: of the node.
+    :param name: name of the node in the scene.
     :param item: the obstacle.
     """
     vertices, triangles = indexed(obstacle_surface(item))
@@ -115,7 +115,9 @@ def add_obstacle(scene: Any, name: str, item: WorldObject) -> Any:
 
 def indexed(surface: Surface) -> tuple[FloatArray, IntArray]:
     """
-    Return vertices (n, 3) and triangles (k, 3); corners with one place and one normal are one vertex.
+    Return a surface as vertices (n, 3) and triangles (k, 3), which are indices of vertices.
+
+    Corners of triangles with the same position and normal, rounded to DIGITS digits, become one vertex.
 
     :param surface: the surface.
     """
@@ -126,26 +128,26 @@ def indexed(surface: Surface) -> tuple[FloatArray, IntArray]:
 
 def link_poses(robot: RobotModel, state: FullState) -> FloatArray:
     """
-    Return the poses (nl, 4, 4) of all links in the model frame.
+    Return the poses (nl, 4, 4) of all nl links in the model frame.
 
     :param robot: the robot.
-    :param state: its state.
+    :param state: full state of the robot.
     """
     poses: FloatArray = state.root_pose @ compute_link_poses(robot.tree, state.positions)
     return poses
 
 
 class RobotMeshes:
-    """The robot on a page."""
+    """The meshes of one robot in viser's scene, a node for each link."""
 
     def __init__(self, scene: Any, solids: RobotSolids, name: str, opacity: float = 1.0) -> None:
         """
-        Send the meshes to the page.
+        Add the meshes of all links to the scene.
 
         :param scene: viser's scene.
-        :param solids: the solids of the robot.
-        :param name: of the robot's node.
-        :param opacity: below 1 the robot is transparent.
+        :param solids: the surfaces of the robot.
+        :param name: name of the robot's node in the scene.
+        :param opacity: 1 for an opaque robot, less for a transparent one.
         """
         self._robot = solids.robot
         self.root = scene.add_frame(name, show_axes=False)
@@ -176,9 +178,9 @@ class RobotMeshes:
 
     def place(self, state: FullState) -> None:
         """
-        Move the robot.
+        Move the meshes to the poses of the links in a state.
 
-        :param state: its state.
+        :param state: full state of the robot.
         """
         poses = link_poses(self._robot, state)
         for link, frame in self._frames.items():
@@ -186,9 +188,9 @@ class RobotMeshes:
 
     def mark(self, colours: dict[str, Colour]) -> None:
         """
-        Colour links; all others have their own colours.
+        Give some links other colours; all other links get back the colours of their materials.
 
-        :param colours: by link.
+        :param colours: colour by name of the link.
         """
         wanted = {link: page_colour(colour) for link, colour in colours.items()}
         for link in set(wanted) | set(self._marked):
@@ -200,7 +202,7 @@ class RobotMeshes:
 
 
 def _by_colour(parts: Collection[tuple[Surface, Colour]]) -> list[tuple[Surface, Colour]]:
-    """Return one surface for each colour."""
+    """Return one surface for each colour, joined from all parts of this colour."""
     found: dict[Colour, list[Surface]] = {}
     for surface, colour in parts:
         found.setdefault(colour, []).append(surface)
@@ -208,15 +210,15 @@ def _by_colour(parts: Collection[tuple[Surface, Colour]]) -> list[tuple[Surface,
 
 
 class GhostMeshes:
-    """Up to a number of transparent robots with few triangles, as instances of the same meshes."""
+    """Transparent copies of a robot (ghosts) in viser's scene, with few triangles; all of them share the same meshes."""
 
     def __init__(self, scene: Any, solids: RobotSolids, colours: Sequence[Colour]) -> None:
         """
-        Send the meshes to the page, without ghosts.
+        Add the shared meshes to the scene; no ghost is visible yet.
 
         :param scene: viser's scene.
-        :param solids: the solids of the robot.
-        :param colours: one for each ghost.
+        :param solids: the surfaces of the robot.
+        :param colours: colours of the ghosts; their number is the largest number of ghosts.
         """
         self._robot, self._count = solids.robot, len(colours)
         inks = np.array([page_colour(colour) for colour in colours], dtype=np.uint8)
@@ -242,9 +244,9 @@ class GhostMeshes:
 
     def place(self, states: Sequence[FullState]) -> None:
         """
-        Show ghosts; those beyond the number of colours are left out.
+        Show a ghost for each state, and hide all others.
 
-        :param states: one for each ghost.
+        :param states: full states; more states than colours are left out.
         """
         shown = list(states)[: self._count]
         if not shown and not self._drawn:
@@ -264,9 +266,9 @@ class GhostMeshes:
 
     def highlight(self, index: int) -> None:
         """
-        Show one ghost clearly, all others as usual.
+        Make one ghost less transparent, and all others as transparent as before.
 
-        :param index: of the ghost; -1 for none.
+        :param index: index of the ghost; -1 for none.
         """
         strengths = np.where(np.arange(self._count) == index, HIGHLIGHTED, 1.0)
         for mesh in self.meshes.values():
@@ -274,7 +276,11 @@ class GhostMeshes:
 
 
 def _coarse_links(solids: RobotSolids) -> dict[str, Surface]:
-    """Return the surface of each link with few triangles, about GHOST_TRIANGLES of all links, which face outwards."""
+    """
+    Return by name the surface of each link with few triangles, which face outwards.
+
+    All links together have about GHOST_TRIANGLES triangles, but each link may have 50.
+    """
     coarser = solids.coarser(GHOST_SEGMENTS)
     share = min(1.0, GHOST_TRIANGLES / max(coarser.triangle_count, 1))
     found = {}
@@ -287,7 +293,9 @@ def _coarse_links(solids: RobotSolids) -> dict[str, Surface]:
 
 def facing_outwards(surface: Surface) -> Surface:
     """
-    Return a closed surface whose triangles turn counter-clockwise as seen from outside: a mirrored mesh has them the other way.
+    Return a closed surface with the triangles counter-clockwise as seen from outside.
+
+    If the enclosed volume is negative, as for a mirrored mesh, the order of all corners is reversed.
 
     :param surface: the surface.
     """

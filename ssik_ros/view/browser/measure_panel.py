@@ -1,4 +1,4 @@
-"""Measures of the posture, drawn: the manipulability ellipsoid of the tip, and the nearest pair of bodies."""
+"""The panel of measures of the posture: the manipulability ellipsoid of the tip, and the nearest pair of bodies."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ NOTHING = np.zeros((1, 2, 3), dtype=np.float32)
 
 
 class MeasurePanel:
-    """Draws the ellipsoid and the nearest pair, each if it is wanted."""
+    """Draws the manipulability ellipsoid and the nearest pair of bodies, each if its box is ticked."""
 
     def __init__(self, gui: Any, page: Host) -> None:
         """
@@ -85,7 +85,7 @@ class MeasurePanel:
 
 def describe_ellipsoid(own: VelocityEllipsoid) -> str:
     """
-    Return in which direction the tip moves least, as Markdown.
+    Return Markdown about the direction in which the tip moves slowest, and a warning if the posture is nearly singular.
 
     :param own: the ellipsoid.
     """
@@ -98,9 +98,9 @@ def describe_ellipsoid(own: VelocityEllipsoid) -> str:
 
 def describe_pair(pair: NearestPair | None) -> str:
     """
-    Return the nearest pair as text.
+    Return a sentence with the names of the two nearest bodies and their distance or overlap [mm].
 
-    :param pair: the pair; None if nothing is checked.
+    :param pair: the pair; None if no pair of bodies is checked.
     """
     if pair is None:
         return 'No pair of bodies is checked: the robot has no collision shapes.'

@@ -1,4 +1,4 @@
-"""Panels of mechanisms and of task sets: which orientations count, and which tasks are met."""
+"""The panel of a mechanism, with a switch for each target's orientation, and the panel of task sets."""
 
 from functools import partial
 from typing import Any
@@ -10,14 +10,14 @@ from ssik_ros.view.task_session import describe_level, TaskSession
 
 
 class LoopPanel:
-    """The targets of a mechanism, and how well its loops are closed."""
+    """The panel of a mechanism with loops: a switch for each target's orientation, and the time of the last solve."""
 
     def __init__(self, gui: Any, page: Host) -> None:
         """
-        Make a switch for each target.
+        Make for each target a switch that says whether its orientation counts.
 
         :param gui: viser's controls.
-        :param page: the page.
+        :param page: the page; its session has loops.
         """
         session: Any = page.session
         self._text = gui.add_markdown('')
@@ -40,18 +40,18 @@ class LoopPanel:
             self._text.content = 'Drag a target, or move an active joint: the loops stay closed.'
 
     def show_details(self, session: LoopSession) -> None:
-        """Everything is shown at once."""
+        """Do nothing: :meth:`show` draws everything."""
 
 
 class TaskPanel:
-    """The priorities, which of them are met, and which of them count."""
+    """The panel of task sets: a switch for each task set, the highest priority first, and whether it is met."""
 
     def __init__(self, gui: Any, page: Host) -> None:
         """
-        Make a switch for each task set.
+        Make for each task set a switch that says whether it counts.
 
         :param gui: viser's controls.
-        :param page: the page.
+        :param page: the page; its session has task sets.
         """
         session: Any = page.session
         gui.add_markdown('The first task set has the highest priority.')
@@ -71,4 +71,4 @@ class TaskPanel:
             line.content = f'**{text}**' if level.is_on and not level.is_met else text
 
     def show_details(self, session: TaskSession) -> None:
-        """Everything is shown at once."""
+        """Do nothing: :meth:`show` draws everything."""

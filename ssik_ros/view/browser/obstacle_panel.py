@@ -1,4 +1,4 @@
-"""Obstacles on a page: add a solid, drag it, remove it."""
+"""The panel of obstacles: add a box, a sphere or a cylinder, drag it, remove it."""
 
 from functools import partial
 import itertools
@@ -64,7 +64,7 @@ class ObstaclePanel:
             self._page.post(lambda: None)
 
     async def _on_handle(self, event: Any) -> None:
-        """Move the chosen obstacle; called in the thread of the server."""
+        """Post an event that moves the chosen obstacle to its dragged handle; viser calls this in its own thread."""
         self._drags += self._page.hold(HELD, event)
         name = str(self._choice.value)
         if name == NOTHING:
@@ -77,7 +77,7 @@ class ObstaclePanel:
         )
 
     def _add(self) -> None:
-        """Put a new solid next to the first target."""
+        """Post an event that adds an obstacle of the chosen shape and size near the first target, and chooses it."""
         kind, text, page = str(self._kind.value), str(self._size.value), self._page
 
         def add() -> None:
@@ -98,7 +98,12 @@ class ObstaclePanel:
         page.post(add)
 
     def _free_place(self) -> FloatArray:
-        """Return a pose (4, 4) beyond the first target as seen from the base, each time a little further round."""
+        """
+        Return a pose (4, 4) in the model frame for a new obstacle, at some distance from the first target.
+
+        The first obstacle is beyond the target as seen from the base; each further one is TURN radians further around
+        the target.
+        """
         session, pose = self._page.session, np.eye(4)
         target = next(iter(session.targets.values()))[:3, 3]
         out = (target - session.state.root_pose[:3, 3])[:2]
@@ -122,7 +127,7 @@ class ObstaclePanel:
             self._handle.wxyz, self._handle.position = page_pose(chosen.pose)
 
     def _draw(self, session: PostureSession) -> None:
-        """Update the meshes to the session's obstacles."""
+        """Add, move and remove meshes so that they show the obstacles of the session."""
         before = {item.name: item for item in self._drawn}
         self._drawn = session.obstacles
         now = {item.name: item for item in self._drawn}
@@ -138,7 +143,7 @@ class ObstaclePanel:
         self._show_names(session)
 
     def _add_mesh(self, item: WorldObject) -> Any:
-        """Return the mesh of an obstacle, which a click chooses."""
+        """Add the mesh of an obstacle to the scene, and return it; a click on it chooses the obstacle."""
         self._count += 1
         mesh = add_obstacle(self._page.scene, f'/obstacles/{self._count}', item)
 

@@ -1,11 +1,12 @@
 """
-A script that a page runs before viser's own.
+The script that this package adds to viser's page; it runs before viser's own script.
 
-It exchanges the token of the address for the key of a session, and gives the key to the websocket. The key stays in the
-storage of the tab, which belongs to one origin, port included. Without a graphics card it turns off effects that are
-slow to draw. A click on a row of the table of branches presses the button that takes the
-branch, the row under the mouse is told to the control that the table names, and buttons marked ``data-copy`` copy the
-text after them.
+It exchanges the token in the address for a key of the session, and opens the websocket with the key. The key stays in
+the storage of the tab, which only this origin, port included, can read. Without a graphics card it turns off smooth
+edges, which are slow to draw.
+
+In the table of branches, a click on a row presses the button that takes the branch. The row under the mouse is sent as
+the value of a hidden control. A button marked ``data-copy`` copies the text after it.
 """
 
 import functools
@@ -82,10 +83,10 @@ SCRIPT = b"""<script>(() => {
 @functools.lru_cache(maxsize=4)
 def add_script(body: bytes, is_packed: bool) -> bytes:
     """
-    Return a page with the script; data without a head tag is returned unchanged.
+    Return a page with the script of this package inserted after its head tag; unchanged without a head tag.
 
-    :param body: the page, as it is served.
-    :param is_packed: whether it is packed by gzip.
+    :param body: bytes of the page, as the server sends them.
+    :param is_packed: whether they are compressed by gzip; the result is so, too.
     """
     page = gzip.decompress(body) if is_packed else body
     if HEAD not in page:

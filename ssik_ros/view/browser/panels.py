@@ -1,4 +1,4 @@
-"""The panels of a page: status and pose."""
+"""The interfaces of a page and of its panels, and two panels: the status line, and targets to copy and paste."""
 
 from collections.abc import Callable, Hashable
 from functools import partial
@@ -19,14 +19,14 @@ from ssik_ros.view.session import Session
 
 
 class Extras(NamedTuple):
-    """Further content of a page, in addition to its session."""
+    """Further contents of a page next to its session: a joint path to play, and the cloud of a reach map; None if missing."""
 
     playback: Playback | None = None
     cloud: ReachCloud | None = None
 
 
 class Host(Protocol):
-    """Interface of the page that panels use."""
+    """Interface of the page for its panels; the class Page implements it."""
 
     session: Any
     """A :class:`ssik_ros.view.posture_session.PostureSession`; some panels need one subclass of it."""
@@ -44,16 +44,20 @@ class Host(Protocol):
 
     @property
     def is_dragging(self) -> bool:
-        """Return whether a handle is held, so that nothing may take long."""
+        """Return whether a user holds the handle of a target or obstacle in any browser; slow work must wait then."""
 
     def robot_bounds(self) -> FloatArray:
         """Return the corners (2, 3) of the box around the robot in its shown posture [m]."""
 
     def hold(self, name: str, event: Any) -> bool:
-        """Note whether a browser holds a handle; return whether it has just begun to."""
+        """
+        Store that a browser drags a handle, or that it released the handle.
+
+        Return whether the drag begins with this event.
+        """
 
     def holds(self, name: str) -> bool:
-        """Return whether a browser holds a handle."""
+        """Return whether a user drags the handle of this name in any browser."""
 
     def post(
         self,
@@ -66,10 +70,10 @@ class Host(Protocol):
     def take(self, index: int) -> None: ...
 
     def highlight(self, rank: int) -> None:
-        """Show one ghost clearly; 0 for none."""
+        """Make the ghost of the branch with this rank, from 1 on, less transparent than the others; 0 for none."""
 
     def take_picture(self, client: Any, most: int = LARGEST_PICTURE) -> NDArray[np.uint8]:
-        """Return the scene (height, width, 4) as a browser shows it."""
+        """Return a picture of the scene (height, width, 4) as a browser shows it, with edges of at most ``most`` pixels."""
 
     def show_bodies(self, is_shown: bool) -> None: ...
 
@@ -77,26 +81,26 @@ class Host(Protocol):
 
 
 class Panel(Protocol):
-    """A part of the page."""
+    """Interface of a panel: a group of controls and drawings on the page that show the session."""
 
     def show(self, session: Any) -> None:
-        """Draw the parts that every event changes."""
+        """Update the parts that are fast to draw; called after every event."""
 
     def show_details(self, session: Any) -> None:
-        """Draw the parts that take longer."""
+        """Update the parts that are slow to draw or need branches and contacts; called when no event waits."""
 
 
 def plain(text: str) -> str:
     """
-    Return a text that Markdown shows as it is.
+    Return a text with its Markdown characters escaped, so that a page shows exactly this text.
 
-    :param text: may hold names of a URDF from an untrusted source.
+    :param text: the text; it may hold names from an untrusted URDF.
     """
     return ''.join(f'\\{c}' if c in '\\`*_{}[]()<>#+-!|~' else c for c in text)
 
 
 class StatusPanel:
-    """One line: whether the posture is at the target, and why not."""
+    """The status line of the page: whether the posture reaches the target, the cause if not, and colliding bodies."""
 
     def __init__(self, gui: Any, page: Host) -> None:
         """
@@ -129,7 +133,7 @@ class StatusPanel:
 
 
 class TargetPanel:
-    """Poses to copy and paste, and postures to go to."""
+    """Texts of the target poses and joints to copy and paste, and buttons for home, a random posture and undo."""
 
     def __init__(self, gui: Any, page: Host) -> None:
         """
@@ -174,7 +178,7 @@ class TargetPanel:
         self._page.session.solve()
 
     def _go(self) -> None:
-        """Go to the pasted pose or posture."""
+        """Post an event that moves a target to the pasted pose, or the joints to the pasted values."""
         text, where, page = str(self._paste.value), str(self._tip.value), self._page
 
         def go() -> None:

@@ -1,4 +1,4 @@
-"""A joint path with a scrubber: play, pause, a slider over the time, and files to save."""
+"""The panel of a joint path: play, pause, a slider over the time, and files to save."""
 
 from collections.abc import Callable
 from functools import partial
@@ -40,14 +40,14 @@ FILM_RATE, FILM_WIDTH, MOST_PICTURES = 10.0, 480, 60
 
 
 class PathPanel:
-    """Plays the path of a page, and saves it; hidden until there is one."""
+    """Plays and saves the joint path of a page; its controls are hidden while the page has no path."""
 
     def __init__(self, gui: Any, page: Host) -> None:
         """
         Make the controls.
 
         :param gui: viser's controls.
-        :param page: its extras have the path, now or later.
+        :param page: the page; its ``extras`` may get a path at any time.
         """
         self._page = page
         self._path: Playback | None = None
@@ -73,7 +73,7 @@ class PathPanel:
         """Identity of the present playback, so that an earlier one ends when Play is pressed again."""
 
     def _take(self, path: Playback | None) -> None:
-        """Set the controls to a path, and draw the line of each tip."""
+        """Show the controls for a path and draw the lines of its tips; None hides the controls and removes the lines."""
         page, self._path, self._now = self._page, path, 0.0
         page.is_playing = False
         for line in self._lines:
@@ -89,13 +89,13 @@ class PathPanel:
         self._lines = add_tip_lines(page.scene, path.tip_lines(page.session), page.size)
 
     def _say(self, text: str) -> None:
-        """Show a text about a job; without one, the size of the path."""
+        """Show a text about the progress of a film; for an empty text, the number of points and the duration of the path."""
         if self._path is not None:
             size = f'{len(self._path.rows)} points, {self._path.duration:.2f} s.'
             self._text.content = text or size
 
     def _save(self, client: Any) -> None:
-        """Give the path to the browser as a file, in the thread of the session."""
+        """Send the path to a browser as a file of the chosen form; a film is recorded first."""
         path, form = self._path, str(self._form.value)
         if client is None or path is None:
             return
@@ -107,7 +107,11 @@ class PathPanel:
         client.send_file_download(name, text.encode(), save_immediately=True)
 
     def _film(self, client: Any) -> None:
-        """Play the path slowly, take pictures in the browser that asks, and give it the film; a second press ends that."""
+        """
+        Start a job that plays the path, takes pictures of the scene in a browser, and sends them to it as a film.
+
+        If the job is running already, stop it.
+        """
         if self._job.is_running:
             self._job.stop()
             return
@@ -121,7 +125,13 @@ class PathPanel:
         self._job.start(work)
 
     def _take_pictures(self, client: Any, job: BackgroundJob) -> bytes:
-        """Return a film of the path as the bytes of a GIF."""
+        """
+        Show the path at regular times, take a picture of each in a browser, and return a GIF of the pictures as bytes.
+
+        A cancelled job gives the pictures so far.
+
+        :raises InvalidOption: if another event moves the robot meanwhile.
+        """
         path, page, images = self._path, self._page, []
         duration = 0.0 if path is None else path.duration
         count = min(MOST_PICTURES, max(2, round(FILM_RATE * duration)))
@@ -144,7 +154,7 @@ class PathPanel:
         self._page.post(lambda: self._go(value), 'path', gesture='path')
 
     def _go(self, seconds: float) -> None:
-        """Show the robot at a time; called in the thread of the session."""
+        """Show the robot at a time of the path, clamped to its duration; only for the thread of the session."""
         if self._path is None:
             return
         self._now = min(max(seconds, 0.0), self._path.duration)
@@ -161,7 +171,11 @@ class PathPanel:
         threading.Thread(target=self._play, args=(run,), name='path', daemon=True).start()
 
     def _play(self, run: object) -> None:
-        """Post one posture after the other until the end, a press, or another event that moves the robot."""
+        """
+        Post postures of the path at their times until its end, a pause, or another event that moves the robot.
+
+        :param run: identity of this playback; a later one ends it.
+        """
         path = self._path
         if path is None:
             self._page.is_playing = False
@@ -195,4 +209,4 @@ class PathPanel:
             self._button.label = label
 
     def show_details(self, session: PostureSession) -> None:
-        """Everything is shown at once."""
+        """Do nothing: :meth:`show` draws everything."""

@@ -1,4 +1,4 @@
-"""Opens an address in the user's browser without putting it on a command line, which every user of the machine can list."""
+"""Open the address of the page in the user's browser without a secret on a command line, which all users can read."""
 
 import html
 from pathlib import Path
@@ -13,13 +13,13 @@ PAGE = """<!doctype html>
 
 
 class PrivateOpening:
-    """A file that only this user can read and that leads to the address; the browser gets the name of the file."""
+    """A temporary HTML file, readable only by this user, that redirects to a secret address; the browser opens the file."""
 
     def __init__(self, url: str) -> None:
         """
-        Write the file and open it.
+        Write the file and open it in the user's browser.
 
-        :param url: the address, which holds a secret.
+        :param url: the address, which contains a token.
         """
         # Temporary folders have the mode 0700.
         self._folder = tempfile.TemporaryDirectory(prefix='ssik_view_')

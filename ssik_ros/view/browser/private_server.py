@@ -1,4 +1,4 @@
-"""A server of viser that only admitted browsers reach."""
+"""Start viser's server in such a way that it serves only browsers that a guard lets in."""
 
 import contextlib
 import errno
@@ -17,19 +17,19 @@ LOCAL = ('127.0.0.1', 'localhost', '::1')
 
 def open_server(guard: Guard, host: str, port: int) -> Any:
     """
-    Return viser's server, which asks a guard about each request.
+    Start viser's server with a guard that checks each request, and return the server.
 
     :param guard: the guard.
-    :param host: address to listen at.
+    :param host: address at which the server listens.
     :param port: 0 for any free one.
-    :raises SolverError: when viser is not installed.
+    :raises SolverError: if viser is not installed, or if its version cannot be guarded.
     :raises InvalidOption: as :func:`check_address`.
     """
     viser = import_extra('viser')
     check_address(host, port)
 
     class PrivateServer(viser.ViserServer):  # type: ignore[misc,name-defined]
-        """A server that nobody can make public."""
+        """Viser's server without its function that shares a page over the internet."""
 
         def request_share_url(self, verbose: bool = True) -> None:
             return None
@@ -44,11 +44,13 @@ def open_server(guard: Guard, host: str, port: int) -> Any:
 
 def check_address(host: str, port: int) -> None:
     """
-    Raise InvalidOption if the address or port is not usable: viser would take another port, or wait forever.
+    Raise InvalidOption if a server cannot listen at an address and port.
+
+    Without this check viser would take another port, or wait forever.
 
     :param host: address of this machine.
     :param port: 0 for any free one.
-    :raises InvalidOption: with the option that is wrong.
+    :raises InvalidOption: naming the option, ``--host`` or ``--port``, that is wrong.
     """
     if not 0 <= port < 1 << 16:
         raise InvalidOption(f'--port takes a number from 0 to {(1 << 16) - 1}, not {port}.')

@@ -1,4 +1,4 @@
-"""A reach map on a page: a cloud of points, coloured by a measure and cut open to look inside."""
+"""The panel of a reach map: a cloud of points, coloured by a measure, of which a part can be cut away."""
 
 from typing import Any
 
@@ -15,14 +15,14 @@ CUTS = {'nothing': -1, 'x': 0, 'y': 1, 'z': 2}
 
 
 class ReachPanel:
-    """Controls for the measure, the threshold and the cut of the cloud."""
+    """Controls of the cloud: the measure that colours it, the least shown value, and the part that is cut away."""
 
     def __init__(self, gui: Any, page: Host) -> None:
         """
-        Make the controls and the cloud.
+        Make the controls and draw the cloud.
 
         :param gui: viser's controls.
-        :param page: has a reach map.
+        :param page: a page whose ``extras`` have a cloud.
         """
         assert page.extras.cloud is not None
         self._page, self._cloud = page, page.extras.cloud
@@ -40,7 +40,7 @@ class ReachPanel:
         self._draw()
 
     def _draw(self) -> None:
-        """Send the points that are wanted now."""
+        """Draw the points that the present values of the controls choose."""
         measure = str(self._measure.value)
         found = self._cloud.points(measure, 0.01 * float(self._least.value))
         places, colours, axis = found.places, found.colours, CUTS[str(self._cut.value)]
@@ -56,7 +56,7 @@ class ReachPanel:
         self._text.content = f'{len(places)} positions. {LEGEND if measure == STATUS else legend}.'
 
     def show(self, session: PostureSession) -> None:
-        """Keep the cloud, which no posture changes."""
+        """Do nothing: the cloud does not depend on the posture."""
 
     def show_details(self, session: PostureSession) -> None:
-        """Keep the cloud, which no posture changes."""
+        """Do nothing: the cloud does not depend on the posture."""

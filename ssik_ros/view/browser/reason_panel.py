@@ -1,4 +1,4 @@
-"""Why a pose is not reached: the nearest posture, remedies to press, and folded details."""
+"""The panel that explains an unreached pose: the nearest posture, remedies as buttons, and details."""
 
 from functools import partial
 from typing import Any
@@ -12,7 +12,11 @@ from ssik_ros.view.session import Session
 
 
 class ReasonPanel:
-    """The nearest posture, remedies and details of a failure; the status line above the tabs has the cause."""
+    """
+    Shows how near the nearest posture is, buttons that relax a constraint, and details of a failure.
+
+    The cause itself is in the status line of the page.
+    """
 
     def __init__(self, gui: Any, page: Host) -> None:
         """
@@ -37,7 +41,7 @@ class ReasonPanel:
         self._page.session.relax(relaxations)
 
     def show(self, session: Session) -> None:
-        """Keep the reason until it is known anew."""
+        """Do nothing: the explanation is found after the fast part of an event, and :meth:`show_details` shows it."""
 
     def show_details(self, session: Session) -> None:
         reason = find_reason(session, self._page.angle_unit)
@@ -52,7 +56,7 @@ class ReasonPanel:
         self._details.visible = bool(reason.details)
 
     def _offer(self, offered: list[Remedy]) -> None:
-        """Show one button for each remedy."""
+        """Replace the buttons by one for each remedy; a press ignores its constraint and solves again."""
         for button in self._buttons:
             button.remove()
         self._offered, self._buttons = offered, []

@@ -1,4 +1,4 @@
-"""The real robot on a page: its posture next to the goal, and a button that sends the goal."""
+"""The panel of the real robot: its posture next to the shown one, and a button that sends the shown posture as a goal."""
 
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -28,7 +28,7 @@ BASE_MOVED = 1e-3
 
 
 class Whereabouts(NamedTuple):
-    """State of the real robot."""
+    """The last known state of the real robot, whether it is recent, and a text for the user."""
 
     state: FullState | None
     """None before the first message."""
@@ -38,41 +38,46 @@ class Whereabouts(NamedTuple):
 
 
 class RealRobot(Protocol):
-    """Interface of a robot that the panel uses."""
+    """Interface of a real robot for the panel: where it is, and how a goal is sent to it."""
 
     @property
     def receiver(self) -> str:
-        """Return the name of the server that goals are sent to; empty without a server."""
+        """Return the name of the topic or action to which goals are sent; empty if no receiver was named."""
 
     def where(self) -> Whereabouts:
-        """Return where the robot is."""
+        """Return the last known state of the robot."""
 
     def problem(self) -> str:
-        """Return why nothing can be sent; empty if goals can."""
+        """Return why no goal can be sent now; empty if one can."""
 
     def status(self) -> str:
-        """Return the state of the last goal as text; empty before the first goal."""
+        """Return a text about the goal that was sent last, such as its progress; empty before the first goal."""
 
     def send(self, goal: FloatArray, seconds: float) -> str:
-        """Send a goal (n) that is to take some seconds; return a note about it, or an empty text."""
+        """
+        Send a posture to the robot as a goal; return a note for the user, which may be empty.
+
+        :param goal: (n) posture [rad or m].
+        :param seconds: duration of the motion [s].
+        """
 
     def stop(self) -> None:
-        """Take the goal back."""
+        """Cancel the goal that was sent last."""
 
 
 class RobotHost(Host, Protocol):
-    """A page with a place for more controls."""
+    """Interface of a page to which the panel of the real robot adds controls."""
 
     gui: Any
     """Viser's controls."""
 
 
 class RobotPanel:
-    """Shows the real robot, transparent and in a colour of its own; sends the goal when a user presses the button."""
+    """Shows the real robot as a transparent blue one, grey if its state is old, and sends the shown posture to it."""
 
     def __init__(self, page: RobotHost, robot: RealRobot) -> None:
         """
-        Make the meshes and the controls, below the tabs: the stop is always in view.
+        Make the meshes and the controls, below the tabs, so that the stop button is always visible.
 
         :param page: the page.
         :param robot: the real robot.
@@ -113,13 +118,13 @@ class RobotPanel:
         self._page.session.begin_at(there.state)
 
     def _send_goal(self) -> None:
-        """Send the shown posture, if it may be sent."""
+        """Send the shown posture to the robot; raise InvalidTarget if :func:`require_sendable` refuses it."""
         session = self._page.session
         require_sendable(session, self._robot.where())
         self._note = self._robot.send(session.joints.copy(), float(self._seconds.value))
 
     def _stop(self) -> None:
-        """Stop at once, without waiting for the events in the page's mailbox."""
+        """Stop the robot at once, before any waiting events of the page are handled."""
         try:
             self._robot.stop()
             self._note = ''
@@ -127,7 +132,7 @@ class RobotPanel:
             self._note = str(error)
 
     def refresh(self) -> None:
-        """Draw where the robot is now; called often, by one thread."""
+        """Update mesh, colour and texts to the present state of the robot; called often, always by the same thread."""
         there = self._robot.where()
         is_shown = self._is_wanted and there.state is not None
         if there.state is not None and is_shown and not _same(there.state, self._drawn):
@@ -151,10 +156,12 @@ class RobotPanel:
 
 def require_sendable(session: Session, there: Whereabouts) -> None:
     """
-    Refuse to send a posture that a robot should not go to.
+    Raise InvalidTarget if the shown posture must not be sent to the robot.
 
-    :param session: its posture is the goal.
-    :param there: where the robot is.
+    It must reach the target without ignored constraints and without collisions, and the robot's state must be recent.
+
+    :param session: the session that shows the posture.
+    :param there: state of the real robot.
     :raises InvalidTarget: with the reason.
     """
     reason = _reason_against(session, there)
@@ -163,7 +170,7 @@ def require_sendable(session: Session, there: Whereabouts) -> None:
 
 
 def _reason_against(session: Session, there: Whereabouts) -> str:
-    """Return why the posture should not be sent; empty for no reason."""
+    """Return why the shown posture must not be sent to the robot; empty if it may be."""
     if there.state is None or not there.is_fresh:
         return there.text
     if session.relaxations != Relaxations():
@@ -181,7 +188,7 @@ def _reason_against(session: Session, there: Whereabouts) -> str:
 
 
 def _same(state: FullState, other: FullState | None) -> bool:
-    """Return whether two states place all links alike."""
+    """Return whether two full states have the same joint positions and the same pose of the base; False for None."""
     return (
         other is not None
         and np.array_equal(state.positions, other.positions)
@@ -190,6 +197,6 @@ def _same(state: FullState, other: FullState | None) -> bool:
 
 
 def _set(handle: Any, name: str, value: Any) -> None:
-    """Set a property of something on the page, if that changes it."""
+    """Set an attribute of a control or node of viser, but only to a new value, since each write is sent to browsers."""
     if getattr(handle, name) != value:
         setattr(handle, name, value)

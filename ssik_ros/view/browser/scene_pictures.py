@@ -1,4 +1,4 @@
-"""Pictures of the scene, drawn by the browser that asks for them."""
+"""The button that saves a picture of the scene, which the asking browser itself draws."""
 
 from collections.abc import Callable
 from functools import partial
@@ -16,7 +16,7 @@ FILE = 'robot.png'
 
 
 class PicturePanel:
-    """A button that saves the scene as its browser shows it."""
+    """A button that saves the scene as a PNG, as the browser in which it is pressed shows it."""
 
     def __init__(self, gui: Any, page: Host) -> None:
         """
@@ -37,21 +37,21 @@ class PicturePanel:
         button.on_click(on_click)
 
     def _take(self, client: Any, job: BackgroundJob) -> Callable[[], None]:
-        """Return an event that gives the picture to the browser."""
+        """Take a picture of the scene in a browser, and return a function that sends it to this browser as a file."""
         data = write_png(self._page.take_picture(client))
         return partial(client.send_file_download, FILE, data, save_immediately=True)
 
     def show(self, session: PostureSession) -> None:
-        """Wait until somebody presses the button."""
+        """Do nothing: the button does not depend on the session."""
 
     show_details = show
 
 
 def on_white(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """
-    Return a picture (height, width, 3) on a white ground.
+    Return a transparent picture on a white background, as (height, width, 3) bytes.
 
-    :param image: (height, width, 4) with a transparent ground.
+    :param image: (height, width, 4) bytes with transparency.
     """
     alpha = image[:, :, 3:] / 255.0
     return np.asarray(np.rint(image[:, :, :3] * alpha + 255.0 * (1.0 - alpha)), np.uint8)

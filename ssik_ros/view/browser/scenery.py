@@ -1,4 +1,4 @@
-"""Floor, lights and first camera of a scene."""
+"""Floor, lights and the first camera position of viser's scene, and the box around a robot."""
 
 import itertools
 from typing import Any
@@ -19,10 +19,10 @@ SKY, GROUND = (255, 255, 255), (190, 190, 200)
 
 def bounds_of(solids: RobotSolids, state: FullState) -> FloatArray:
     """
-    Return the corners (2, 3) of the box around a robot [m].
+    Return the corners (2, 3) of the box around a robot: least and largest coordinates in the model frame [m].
 
-    :param solids: of the robot.
-    :param state: its state.
+    :param solids: surfaces of the robot.
+    :param state: full state of the robot.
     """
     bounds = solids.bounds(state.positions)
     # A base that has moved may be turned, so all corners of the box count.
@@ -42,11 +42,11 @@ def size_of(bounds: FloatArray) -> float:
 
 def set_scenery(server: Any, bounds: FloatArray, size: float) -> None:
     """
-    Add floor and lights, and place the first camera of each browser.
+    Add floor and lights to the scene, and set the camera position with which each browser begins.
 
-    :param server: of viser.
+    :param server: viser's server.
     :param bounds: (2, 3) corners of the box around the robot [m].
-    :param size: of the robot [m].
+    :param size: length of the diagonal of this box [m].
     """
     scene, middle = server.scene, bounds.mean(axis=0)
     position = (0.0, 0.0, float(bounds[0, 2]))

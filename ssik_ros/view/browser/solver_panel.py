@@ -1,4 +1,4 @@
-"""The panel of solvers: their parameters, the time of each solve, a second solver for comparison, and test cases."""
+"""The panel of solvers: choice and parameters, times of solves, a second solver for comparison, and test cases."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -24,7 +24,7 @@ COLOURS = ('#1864ab', '#e8590c')
 
 
 class SolverPanel:
-    """Chooses solvers and plots their times."""
+    """Chooses the solver and its parameters, and plots times and iterations of the last solves."""
 
     def __init__(self, gui: Any, page: Host) -> None:
         """
@@ -56,7 +56,7 @@ class SolverPanel:
         self._show_parameters(page.session.kinematics.solver)
 
     def _add_plot(self, title: str) -> Any:
-        """Return a plot of two series over the solves."""
+        """Return a plot over the solves, with a line for the chosen solver and one for the compared solver."""
         series = import_extra('viser.uplot').Series
         lines = [
             series(label=label, stroke=colour, width=2)
@@ -72,7 +72,7 @@ class SolverPanel:
         )
 
     def _choose(self, name: str) -> None:
-        """Use another solver with its own defaults."""
+        """Use another solver with the default values of its parameters, and show these."""
         self._page.session.use_solver(name, {})
         self._show_parameters(solver_spec(name).name)
 
@@ -80,7 +80,7 @@ class SolverPanel:
         self._page.session.compare_with('' if name == NOBODY else name)
 
     def _show_parameters(self, name: str) -> None:
-        """Make a control for each parameter of a solver."""
+        """Replace the controls by one for each parameter of the solver with this name."""
         for control in self._controls:
             control.remove()
         given = self._page.session.kinematics.parameters
@@ -93,7 +93,13 @@ class SolverPanel:
                 on_change(control, partial(self._set, parameter, read))
 
     def _set(self, parameter: Parameter, read: Any, value: Any) -> None:
-        """Use another value of a parameter."""
+        """
+        Post an event that solves with a new value of one parameter.
+
+        :param parameter: the parameter.
+        :param read: converts the value of the control to a value of the parameter.
+        :param value: the new value of the control.
+        """
 
         def use() -> None:
             values = {**self._values, parameter.name: parameter.check(read(value))}
@@ -103,7 +109,7 @@ class SolverPanel:
         self._page.post(use, ('parameter', parameter.name))
 
     def _save(self, client: Any) -> None:
-        """Give the shown request to the browser as a file."""
+        """Send the shown request to a browser as a test case in a JSON file."""
         text = json.dumps(make_case(self._page.session), indent=2)
         if client is not None:
             client.send_file_download(FILE, text.encode())
@@ -129,11 +135,11 @@ def _in_words(outcome: SolveOutcome) -> str:
 
 def make_control(gui: Any, parameter: Parameter, value: Any) -> tuple[Any, Any]:
     """
-    Return a control for a parameter, and a function that reads its value.
+    Return a control for a solver parameter, and a function that converts its value to a value of the parameter.
 
     :param gui: viser's controls.
     :param parameter: the parameter.
-    :param value: its present value.
+    :param value: present value of the parameter.
     """
     hint = f'{parameter.description} Allowed: {parameter.allowed}.'
     choices = next((v.arguments[0] for v in parameter.validators if v.name == 'one_of'), None)
@@ -157,5 +163,5 @@ def _plain_value(value: Any) -> Any:
 
 
 def _read_text(parameter: Parameter, text: str) -> Any:
-    """Return the value that a user has typed."""
+    """Return the value in a text that a user has typed for a parameter, read as YAML."""
     return parse_yaml(text, f'parameter {parameter.name}')

@@ -1,4 +1,4 @@
-"""A scene as one HTML file that needs neither a server nor a network: a robot to turn, and a path to play."""
+"""A session as one HTML file that needs neither a server nor a network: a robot to look at, or a path that plays."""
 
 import contextlib
 import html
@@ -40,13 +40,11 @@ HEIGHT = 420
 
 def make_html(session: PostureSession, playback: Playback | None = None) -> str:
     """
-    Return a session as an HTML page: the robot, its branches as ghosts, targets and obstacles.
+    Return an HTML page that shows a session: the robot, obstacles, targets, and branches as ghosts.
 
-    Without a playback, the branches are searched before.
-
-    :param session: the session.
-    :param playback: a path that the page plays, instead of the branches and targets.
-    :raises SolverError: when viser is not installed.
+    :param session: the session; without a playback its branches are searched first.
+    :param playback: a joint path that the page plays; branches and targets are left out then.
+    :raises SolverError: if viser is not installed, or if its version writes other pages.
     """
     import_extra('viser')
     if playback is None:
@@ -60,7 +58,7 @@ def make_html(session: PostureSession, playback: Playback | None = None) -> str:
 
 
 def _record(server: Any, session: PostureSession, playback: Playback | None) -> str:
-    """Return the HTML page of a session, whose scene is added to ``server`` first."""
+    """Add the contents of a session to the scene of a server, and return the scene as an HTML page."""
     solids = RobotSolids(session.robot, segments=SEGMENTS)
     bounds = bounds_of(solids, session.state)
     size = size_of(bounds)
@@ -84,7 +82,7 @@ def _record(server: Any, session: PostureSession, playback: Playback | None) -> 
 
 
 def _add_targets(scene: Any, session: PostureSession, size: float) -> None:
-    """Add axes at the targets."""
+    """Add coordinate axes to the scene at each target; ``size`` is the length of the robot, which scales them [m]."""
     for number, pose in enumerate(session.targets.values()):
         wxyz, position = page_pose(pose)
         lengths = {'axes_length': AXIS_LENGTH * size, 'axes_radius': 0.05 * AXIS_LENGTH * size}
@@ -95,9 +93,11 @@ def _play(
     server: Any, robot: RobotMeshes, session: PostureSession, playback: Playback, size: float
 ) -> Any:
     """
-    Return the recording of a path with the lines of its tips; the session stays where it is.
+    Return viser's recording of the robot that moves along a path, with the lines of its tips.
 
-    ``size`` is the length of the robot's box, by which lines are scaled [m].
+    The session stays as it is.
+
+    :param size: length of the robot, which scales the lines [m].
     """
     add_tip_lines(server.scene, playback.tip_lines(session), size)
     count = min(MOST_POSTURES, max(2, round(RATE * playback.duration)))
@@ -126,14 +126,14 @@ def save_html(session: PostureSession, path: Path, playback: Playback | None = N
 
 
 class InlineScene:
-    """A scene that a notebook shows, without a server; ``html`` is its page."""
+    """An HTML page that a notebook shows in place; ``html`` is its text."""
 
     def __init__(self, page: str) -> None:
-        """Take the page."""
+        """Store the text of the HTML page."""
         self.html = page
 
     def _repr_html_(self) -> str:
-        """Return the page inside a frame, for a notebook."""
+        """Return HTML with the page in a frame; notebooks call this method to show the object."""
         source = html.escape(self.html, quote=True)
         style = f'width:100%;height:{HEIGHT}px;border:none;display:block'
         return f'<iframe srcdoc="{source}" style="{style}" title="robot"></iframe>'

@@ -1,4 +1,4 @@
-"""The panels of a page, by the kind of its session."""
+"""The tabs of a page and the panels in them, which depend on the kind of session."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -33,7 +33,7 @@ MakePanel = Callable[[Any, Host], Panel]
 
 def make_panels(gui: Any, page: Host) -> list[Panel]:
     """
-    Return all panels, in their order.
+    Make the status line, the camera buttons and all tabs with their panels; return the panels in the order of the page.
 
     :param gui: viser's controls.
     :param page: the page.
@@ -48,9 +48,9 @@ def make_panels(gui: Any, page: Host) -> list[Panel]:
 
 def list_tabs(page: Host) -> dict[str, Sequence[MakePanel]]:
     """
-    Return the kinds of panels of each tab.
+    Return the classes of the panels in each tab, by the tab's title.
 
-    :param page: the page.
+    :param page: the page, whose session and extras decide.
     """
     session = page.session
     tabs: dict[str, Sequence[MakePanel]] = {
@@ -70,7 +70,7 @@ def list_tabs(page: Host) -> dict[str, Sequence[MakePanel]]:
 
 
 def _own_tabs(session: PostureSession) -> dict[str, Sequence[MakePanel]]:
-    """Return the tabs that only one kind of session has."""
+    """Return the tabs that are specific to the kind of session, such as "Branches": panel classes by title."""
     if isinstance(session, LoopSession):
         return {'Mechanism': [LoopPanel]}
     if isinstance(session, TaskSession):

@@ -1,4 +1,4 @@
-"""Waypoints on a page: record the target, list and remove, and plan the joint path through them."""
+"""The panel of waypoints: record the target, list and remove waypoints, and plan the joint path through them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,7 +29,7 @@ LINE = page_colour((0.55, 0.55, 0.6))
 
 
 class WaypointPanel:
-    """Records waypoints, and plans the path that the path panel plays."""
+    """Records waypoints and plans a joint path through them; PathPanel plays the path."""
 
     def __init__(self, gui: Any, page: Host) -> None:
         """
@@ -70,7 +70,7 @@ class WaypointPanel:
         self._page.post(add)
 
     def _chosen(self) -> int:
-        """Return the index of the chosen waypoint; -1 for none."""
+        """Return the index of the waypoint that is chosen in the list; -1 if no waypoint is chosen."""
         name = str(self._choice.value)
         index = -1 if name == NONE else int(name) - 1
         return index if index < len(self._page.session.waypoints) else -1
@@ -101,7 +101,7 @@ class WaypointPanel:
         self._job.stop() if self._job.is_running else self._page.post(self._plan)
 
     def _plan(self) -> None:
-        """Start to plan the path through the present waypoints."""
+        """Start a background job that plans the joint path through the present waypoints."""
         session = self._page.session
         problem, corners = make_problem(session), list(waypoints_in_base(session))
 
@@ -114,7 +114,7 @@ class WaypointPanel:
         self._job.start(work)
 
     def _take(self, playback: Playback) -> None:
-        """Hand a path to the path panel, and show its start."""
+        """Make a planned path the path of the page, and show the robot at its start."""
         page = self._page
         page.extras = page.extras._replace(playback=playback)
         page.session.remember()
@@ -131,7 +131,7 @@ class WaypointPanel:
             self._plan_button.label = label
 
     def _list(self, session: Session) -> None:
-        """Write the list of waypoints, update the choice of one, and draw them."""
+        """Update the list of waypoints, the choices of the dropdown, and the drawn waypoints."""
         self._drawn = list(session.waypoints)
         count = len(self._drawn)
         names = tuple(str(k + 1) for k in range(count)) or (NONE,)
@@ -148,7 +148,7 @@ class WaypointPanel:
         self._draw()
 
     def _draw(self) -> None:
-        """Draw axes at each waypoint, and the lines between them."""
+        """Draw coordinate axes at each waypoint, and straight lines from each waypoint to the next."""
         for node in self._nodes:
             node.remove()
         self._nodes = []
@@ -171,12 +171,12 @@ class WaypointPanel:
             )
 
     def show_details(self, session: Session) -> None:
-        """Everything is shown at once."""
+        """Do nothing: :meth:`show` draws everything."""
 
 
 def describe(progress: PathProgress) -> str:
     """
-    Return the progress of a plan as text.
+    Return a sentence about how far planning is: percentage and phase.
 
     :param progress: the progress.
     """
@@ -185,7 +185,7 @@ def describe(progress: PathProgress) -> str:
 
 def describe_place(pose: Any) -> str:
     """
-    Return the position of a pose as text [mm].
+    Return the position of a pose as text in whole millimetres, such as "x 400, y 0, z 500 mm".
 
     :param pose: (4, 4).
     """

@@ -1,4 +1,4 @@
-"""Pictures of robots without a window: solids, a renderer, still pictures and animations."""
+"""Pictures of robots without a window: surfaces of a robot, a renderer, still pictures, animations and plots."""
 
 from ssik_ros.view.pictures.robot_pictures import RobotPictures, save_animation, save_picture
 

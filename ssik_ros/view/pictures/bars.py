@@ -1,4 +1,4 @@
-"""A robot as bars from joint to joint: for bodies without shapes, and for markers that have to be light."""
+"""A robot drawn as bars from joint to joint, for links without shapes and for markers that need little data."""
 
 import numpy as np
 
@@ -14,11 +14,12 @@ SHORTEST_BAR = 1e-3
 
 def bar_ends(tree: KinematicTree) -> dict[int, list[FloatArray]]:
     """
-    Return, by index of a moving joint, the far ends (3,) of the bars that begin at it, in its moved frame [m].
+    Return by index of a moving joint the far ends (3,) of the bars that begin at this joint, in the frame it moves [m].
 
-    The index -1 stands for the root link; bars shorter than SHORTEST_BAR are left out.
+    A bar leads to each next joint and to the origin of each link. Index -1 has the bars that begin at the root link.
+    Bars shorter than SHORTEST_BAR are left out.
 
-    :param tree: the robot.
+    :param tree: kinematic tree of the robot.
     """
     ends: dict[int, list[FloatArray]] = {}
     for parent, placement in zip(tree.parents.tolist(), tree.placements):
@@ -33,10 +34,10 @@ def bar_ends(tree: KinematicTree) -> dict[int, list[FloatArray]]:
 
 def bar_lines(robot: RobotModel, state: FullState) -> FloatArray:
     """
-    Return the ends (2 k, 3) of all bars in the model frame, first and last end of each bar in turn [m].
+    Return the ends (2 k, 3) of the k bars of a robot in the model frame, two successive rows for each bar [m].
 
     :param robot: the robot.
-    :param state: its state.
+    :param state: full state of the robot.
     """
     poses = compute_joint_poses(robot.tree, state.positions)
     lines = []

@@ -1,8 +1,8 @@
 """
-The visual elements of an arm without shapes of its own, from a package of descriptions such as example-robot-data.
+Meshes for an arm that has none, taken from an installed package of robot descriptions such as example-robot-data.
 
-A URDF of a package fits if it has the joints of the arm by name, in the same order, with the same axes at the zero
-posture. The frames of its links may differ.
+A URDF of such a package fits if it has the arm's joints by name and order, with the same axes at the zero posture. The
+frames of its links may differ.
 """
 
 from collections.abc import Iterator, Sequence
@@ -54,7 +54,9 @@ class VisualPart:
 
 def is_borrower(robot: RobotModel) -> bool:
     """
-    Return whether a robot may take the shapes of its maker: it is shipped with simple shapes, or has none at all.
+    Return whether a robot may be drawn with meshes from another URDF.
+
+    True for a robot with visual elements that is shipped with this package, and for a robot without any shapes.
 
     :param robot: the robot.
     """
@@ -70,7 +72,9 @@ def is_borrower(robot: RobotModel) -> bool:
 
 def find_maker_parts(robot: RobotModel) -> list[VisualPart]:
     """
-    Return the parts of the URDF that fits an arm and has the most meshes; none if no URDF fits.
+    Return the visual elements with meshes of the installed URDF that fits an arm best, placed on the arm's links.
+
+    Of several that fit, the URDF with the most meshes is taken. The list is empty if no URDF fits.
 
     :param robot: the arm.
     """
@@ -96,7 +100,7 @@ def has_wheel() -> bool:
 
 def missing_note(robot: RobotModel) -> str:
     """
-    Return a line on how to get meshes for a robot that is drawn with simple shapes.
+    Return a sentence that a robot is drawn with simple shapes, and how to install meshes if that may help.
 
     :param robot: the robot.
     """
@@ -107,7 +111,11 @@ def missing_note(robot: RobotModel) -> str:
 
 
 def _urdf_texts() -> Iterator[tuple[Path, str]]:
-    """Yield path and text of each URDF in packages of descriptions, with and without ROS."""
+    """
+    Yield path and text of each URDF in installed packages of robot descriptions, from ROS or from pip.
+
+    Files above LARGEST_URDF bytes are left out.
+    """
     described = (share.glob('*description*') for share in share_directories())
     folders = itertools.chain(data_folders(), itertools.chain.from_iterable(described))
     for path in itertools.chain.from_iterable(find_files(folder, '.urdf') for folder in folders):
@@ -117,7 +125,7 @@ def _urdf_texts() -> Iterator[tuple[Path, str]]:
 
 
 def _chain(tree: KinematicTree) -> list[str]:
-    """Return the names of the joints with one axis on the longest chain of a robot; mimic joints are left out."""
+    """Return the names of the revolute, continuous and prismatic joints on the longest chain of a robot, without mimic joints."""
     paths = [tree.joint_path(link) for link in tree.link_names]
     longest = max(paths, key=len)
     joints = [j for j in longest if tree.kinds[j] in TURNING and tree.leaders[j] < 0]
@@ -126,9 +134,10 @@ def _chain(tree: KinematicTree) -> list[str]:
 
 def _parts_of(robot: RobotModel, other: RobotModel, names: Sequence[str]) -> list[VisualPart]:
     """
-    Return the visual elements with meshes of another robot, placed on the links of ``robot``.
+    Return the visual elements with meshes of ``other``, placed on the links of ``robot``.
 
-    The list is empty unless the joints ``names`` of both have the same axes. Links of a tool on the arm are left out.
+    The list is empty unless the joints ``names`` of both robots have the same axes. Links of a tool on the arm are left
+    out.
     """
     if _chain_below(other.tree, names) != list(names):
         return []
@@ -164,9 +173,10 @@ def _further_joints(
     tree: KinematicTree, other: KinematicTree, names: Sequence[str], to_root: FloatArray
 ) -> list[str]:
     """
-    Return the joints outside the chain, such as finger joints, that both robots have with the same axes.
+    Return the names of joints outside the arm, such as finger joints, that both robots have with the same axes.
 
-    ``to_root`` (4, 4) takes the root frame of the other robot to the root frame of the first.
+    :param names: joints of the arm.
+    :param to_root: (4, 4) pose of the other robot's root frame in the root frame of ``tree``.
     """
     both = [
         name
@@ -187,7 +197,7 @@ def _has_mesh(element: XmlElement, robot: RobotModel) -> bool:
 
 
 def _zero(tree: KinematicTree) -> FloatArray:
-    """Return the full state (nq) with all joints at zero."""
+    """Return the full state (nq) with all joints at zero; rotations of floating and spherical joints are the identity."""
     state = np.zeros(tree.nq)
     for joint, kind in enumerate(tree.kinds.tolist()):
         if kind in (JointKind.FLOATING, JointKind.SPHERICAL):
@@ -197,9 +207,9 @@ def _zero(tree: KinematicTree) -> FloatArray:
 
 def _chain_below(tree: KinematicTree, names: Sequence[str]) -> list[str]:
     """
-    Return the moving joints from the first of some joints to the last.
+    Return the names of the moving joints on the path from the first to the last of some joints, both included.
 
-    The list is empty if one is missing, or if the last is not below the first.
+    The list is empty if a joint is missing, or if the last one is not carried by the first.
     """
     if not all(name in tree.joint_index for name in names):
         return []
@@ -214,7 +224,13 @@ def _chain_below(tree: KinematicTree, names: Sequence[str]) -> list[str]:
 
 
 def _tool_links(robot: RobotModel, names: set[str]) -> set[str]:
-    """Return the links that carry joints of a tool, such as the body of a gripper; none of them hangs on a joint of the arm."""
+    """
+    Return the names of links that carry joints of a tool, such as the body of a gripper.
+
+    Links directly at a joint of the arm are not among them.
+
+    :param names: joints of the arm.
+    """
     arm = [joint for joint in robot.urdf.joints.values() if joint.name in names]
     ends = {link for joint in arm for link in (joint.parent, joint.child)}
     moving = [robot.urdf.joints[name] for name in robot.tree.joint_names if name not in names]
@@ -222,14 +238,21 @@ def _tool_links(robot: RobotModel, names: set[str]) -> set[str]:
 
 
 def _axes(tree: KinematicTree, names: Sequence[str]) -> list[tuple[FloatArray, FloatArray]]:
-    """Return a point and the direction of each joint's axis in the root frame at the zero posture."""
+    """Return for each joint a point on its axis and the direction of the axis, in the root frame at the zero posture [m]."""
     poses = compute_joint_poses(tree, _zero(tree))
     joints = [tree.joint_index[name] for name in names]
     return [(poses[j][:3, 3], poses[j][:3, :3] @ tree.axes[j]) for j in joints]
 
 
 def _line_frame(lines: Sequence[tuple[FloatArray, FloatArray]]) -> FloatArray:
-    """Return a frame (4, 4) on the first axis that depends on the axes only: x is across it and the next other axis."""
+    """
+    Return a frame (4, 4) that depends only on the axes of an arm, so that two robots with the same axes can be aligned.
+
+    Its z axis is the first axis. Its x axis is perpendicular to the first axis and to the next one that is a different
+    line.
+
+    :param lines: point and direction of each axis.
+    """
     point, z = lines[0]
     x, foot = np.cross(z, np.eye(3)[int(np.abs(z).argmin())]), point
     for other, direction in lines[1:]:
@@ -255,7 +278,7 @@ def _agree(
     others: Sequence[tuple[FloatArray, FloatArray]],
     to_root: FloatArray,
 ) -> bool:
-    """Return whether axes are the same lines with the same directions after ``to_root`` (4, 4) has moved ``others``."""
+    """Return whether each axis of ``others``, moved by ``to_root`` (4, 4), is the same line with the same direction in ``lines``."""
     for (point, direction), (other, turned) in zip(lines, others, strict=True):
         offset = to_root[:3, :3] @ other + to_root[:3, 3] - point
         if np.linalg.norm(to_root[:3, :3] @ turned - direction) > SAME_AXIS:

@@ -1,8 +1,8 @@
 """
-The surfaces of mesh files, with few triangles, from a cache in the user's folder.
+The surfaces of mesh files with few triangles, kept in a cache in the user's folder.
 
-A mesh file may come from anywhere. Only a small binary STL file is read in this process. Every other file is read in a
-process of its own, with bounds on time and memory, once: the coarse surface is then kept in the cache.
+A mesh file may come from an untrusted source. Only a small binary STL file is read in this process. Every other file is
+read once, by a separate process with limits on time and memory. The coarse surface is then kept in the cache.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -45,7 +45,7 @@ FORMAT = 1
 
 
 class MeshFile(NamedTuple):
-    """A mesh file, and the scale that the URDF gives to its coordinates."""
+    """Path of a mesh file, and the factors of x, y and z by which the URDF scales its coordinates."""
 
     path: Path
     scale: tuple[float, float, float]
@@ -55,10 +55,10 @@ def read_meshes(
     meshes: Sequence[MeshFile], report: Callable[[str], None] = _LOGGER.info
 ) -> list[Surface | str]:
     """
-    Return the surface of each mesh file, or a sentence that says why the mesh is left out.
+    Return for each mesh file its surface, or a sentence that says why the mesh is left out.
 
-    :param meshes: the files of one robot.
-    :param report: gets a line before a wait of some seconds.
+    :param meshes: all mesh files of one robot.
+    :param report: called with a line of text before a wait of some seconds.
     """
     most = min(max(ROBOT_TRIANGLES // max(len(meshes), 1), FEWEST), MOST)
     found: dict[MeshFile, Surface | str] = {}
@@ -78,7 +78,13 @@ def read_meshes(
 
 
 def _read_here(mesh: MeshFile, most: int) -> Surface | str | None:
-    """Return the surface of a small binary STL file, or the fault of a file that may not be read; None for all others."""
+    """
+    Read a small binary STL file in this process.
+
+    :param most: largest number of triangles.
+    :returns: the surface; a sentence about a file that must not be read; None for files that another process has to
+        read.
+    """
     fault = mesh_file_fault(mesh.path)
     if fault:
         return fault
@@ -91,7 +97,13 @@ def _read_here(mesh: MeshFile, most: int) -> Surface | str | None:
 
 
 def _surface(name: str, corners: FloatArray, most: int) -> Surface | str:
-    """Return the surface of triangles (3k, 3), coarser if more than ``most``, or a sentence why it is left out."""
+    """
+    Return the surface of k triangles, or a sentence why the mesh is left out: no triangles, or coordinates too large.
+
+    :param name: file name for the sentence.
+    :param corners: (3 k, 3) corners [m].
+    :param most: a mesh with more triangles is made coarser.
+    """
     if not len(corners):
         return f'the mesh {quote(name)} is left out: it has no triangles.'
     if not (np.abs(corners) < LARGEST).all():
@@ -105,14 +117,18 @@ def _surface(name: str, corners: FloatArray, most: int) -> Surface | str:
 
 
 def _key(mesh: MeshFile, most: int) -> str:
-    """Return the name of the surface in the cache; it changes with the file, its scale, and ``most``."""
+    """Return the file name of a mesh in the cache: a hash of path, time, size, scale and ``most``."""
     state = mesh.path.stat()
     words = (FORMAT, str(mesh.path.resolve()), state.st_mtime_ns, state.st_size, mesh.scale, most)
     return hashlib.sha256(repr(words).encode()).hexdigest()[:32]
 
 
 def cache_folder() -> Path:
-    """Return the folder of the cache: in ``SSIK_ROS_CACHE_DIR``, else in ``XDG_CACHE_HOME`` or ``~/.cache``."""
+    """
+    Return the folder in which surfaces are kept.
+
+    It is in ``SSIK_ROS_CACHE_DIR`` if set, else in ``XDG_CACHE_HOME`` or ``~/.cache``.
+    """
     given = os.environ.get('SSIK_ROS_CACHE_DIR')
     if given:
         return Path(given) / 'meshes'
@@ -123,7 +139,7 @@ def cache_folder() -> Path:
 
 @contextlib.contextmanager
 def _cache_folder() -> Iterator[Path]:
-    """Yield a folder that can be written: the cache, or one that is removed afterwards."""
+    """Yield the cache folder, or a temporary one, removed afterwards, if the cache cannot be written."""
     folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -156,7 +172,16 @@ def _read_apart(
     folder: Path,
     report: Callable[[str], None],
 ) -> dict[MeshFile, Surface | str]:
-    """Return the surfaces of mesh files that another process reads; a file that ends the process is left out."""
+    """
+    Return for each mesh file the surface that a separate process reads, or a sentence why the mesh is left out.
+
+    A file that makes the process crash or run too long is left out, and a new process reads the rest.
+
+    :param keys: names in the cache.
+    :param most: largest number of triangles of a mesh.
+    :param folder: folder of the cache.
+    :param report: called with a line of text before reading.
+    """
     size = sum(mesh.path.stat().st_size for mesh in meshes) / (1 << 20)
     report(
         f'Reading {counted(len(meshes), "mesh", "meshes")} ({size:.1f} MiB) once; '
@@ -193,9 +218,13 @@ def _run_reader(
     jobs: Sequence[tuple[Path, tuple[float, ...], str]], most: int, folder: Path, seconds: float
 ) -> list[str]:
     """
-    Read files in another process; return the fault of each file that it finished, in order, empty without a fault.
+    Read mesh files in a separate process, which writes their surfaces to ``folder``.
 
-    The list is shorter if the process ends early or takes longer than ``seconds``. Surfaces are written to ``folder``.
+    :param jobs: path, scale and name in the cache of each file.
+    :param most: largest number of triangles of a mesh.
+    :param seconds: time after which the process is ended.
+    :returns: for each file that was finished, in order, an empty text or the reason of a failure. The list is shorter
+        than ``jobs`` if the process crashes or takes too long.
     """
     order = {
         'folder': str(folder),
@@ -227,7 +256,7 @@ def _run_reader(
 
 
 def _prune(folder: Path) -> None:
-    """Remove the files of the cache that were not used for the longest time, beyond MOST_CACHED bytes."""
+    """Remove the least recently used files of the cache until it has at most MOST_CACHED bytes."""
     with contextlib.suppress(OSError):
         states = [(file.stat(), file) for file in folder.glob('*.npy')]
         states.sort(key=lambda pair: -pair[0].st_mtime)
@@ -239,7 +268,7 @@ def _prune(folder: Path) -> None:
 
 
 def _bound_memory() -> None:
-    """Limit the memory of this process to MOST_MEMORY bytes on systems that can, so that a huge file only ends it."""
+    """Limit the address space of this process to MOST_MEMORY bytes, if the system can do that."""
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -248,7 +277,11 @@ def _bound_memory() -> None:
 
 
 def _read_all() -> None:
-    """Read the mesh files that the standard input names, and write their surfaces into the cache."""
+    """
+    Do the work of the separate process: read the mesh files that the standard input lists, and write them to the cache.
+
+    The standard output gets a line for each file: an empty text or the reason of a failure, as JSON.
+    """
     import signal
 
     order = json.load(sys.stdin)
@@ -268,7 +301,12 @@ def _read_all() -> None:
 
 
 def _read_one(mesh: MeshFile, most: int, folder: Path, key: str, coal: object) -> str:
-    """Write the surface of one mesh file into the cache; return its fault, or nothing."""
+    """
+    Write the surface of one mesh file to the cache; return an empty text, or a sentence why that failed.
+
+    :param key: name of the surface in the cache.
+    :param coal: the imported library that reads meshes.
+    """
     name = quote(mesh.path.name)
     try:
         read = read_triangles(mesh.path, np.array(mesh.scale), coal)

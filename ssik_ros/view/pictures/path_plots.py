@@ -1,4 +1,4 @@
-"""Plots of a planned tool path: an axis for each joint with its limits, then margins, the least singular value, and clearance."""
+"""Plots of a planned tool path over its waypoints: joint positions, margins to limits, singular value and clearance."""
 
 from collections.abc import Callable
 from functools import partial
@@ -26,12 +26,12 @@ _FAILED, _BOUND = '#c02020', '#808080'
 
 def draw_path(name: str, count: int, path: ToolPath, measures: PathMeasures) -> Any:
     """
-    Return a matplotlib figure of a plan.
+    Return a matplotlib figure of a planned path, with a row for each joint and for each measure.
 
-    :param name: of the path, for the title.
+    :param name: name of the path, for the title.
     :param count: number of waypoints.
-    :param path: the plan.
-    :param measures: of its postures.
+    :param path: the planned path.
+    :param measures: positions, margins, singular values and clearance of its postures.
     """
     # Matplotlib takes long to import and only plots need it.
     from matplotlib.figure import Figure
@@ -56,11 +56,11 @@ def draw_path(name: str, count: int, path: ToolPath, measures: PathMeasures) -> 
 
 def save_path_plot(figure: Any, file: Path) -> None:
     """
-    Write a figure.
+    Write a figure of :func:`draw_path` to a file.
 
     :param figure: the figure.
     :param file: a PNG, SVG or PDF.
-    :raises InvalidOption: for a file that cannot be written.
+    :raises InvalidOption: if the file cannot be written.
     """
     try:
         figure.savefig(file, dpi=110)
@@ -69,7 +69,7 @@ def save_path_plot(figure: Any, file: Path) -> None:
 
 
 def _mark_failure(part: Any, count: int, path: ToolPath) -> None:
-    """Draw where a plan failed, and shade the waypoints that its longest piece leaves out."""
+    """For a failed plan, draw a line at the failed waypoint, and shade the waypoints that the returned part does not cover."""
     if path.valid:
         return
     last = path.first_waypoint + len(path.positions) - 1
@@ -81,7 +81,7 @@ def _mark_failure(part: Any, count: int, path: ToolPath) -> None:
 
 
 def _title(name: str, count: int, path: ToolPath) -> str:
-    """Return name and outcome."""
+    """Return the title of the figure: name, and the cost of the path or the reason of the failure."""
     if path.valid:
         return f'{name}: {count} waypoints, cost {path.cost:.4g}'
     return '\n'.join(textwrap.wrap(f'{name}: {path.reason}', _TITLE))
@@ -107,7 +107,7 @@ def _draw_joint(part: Any, path: ToolPath, measures: PathMeasures, column: int) 
 
 
 def _draw_margins(part: Any, path: ToolPath, measures: PathMeasures) -> None:
-    """Draw the margin of the joint that is nearest to a limit, and name the joint."""
+    """Draw, over the waypoints, the smallest margin of any joint to its limits, and name the joint at the worst waypoint."""
     if not len(measures.margins) or not np.isfinite(measures.margins).any():
         part.set_ylabel('margin to limits:\nthere are none')
         return
@@ -122,14 +122,14 @@ def _draw_margins(part: Any, path: ToolPath, measures: PathMeasures) -> None:
 
 
 def _draw_singular(part: Any, path: ToolPath, measures: PathMeasures) -> None:
-    """Draw the least singular value."""
+    """Draw the least singular value of the Jacobian over the waypoints."""
     part.plot(measures.waypoints, measures.singular, color='#54a24b')
     part.set_ylim(0.0, 1.1 * measures.singular.max(initial=1e-3))
     part.set_ylabel('least singular\nvalue')
 
 
 def _draw_clearance(part: Any, path: ToolPath, measures: PathMeasures) -> None:
-    """Draw the clearance."""
+    """Draw the clearance over the waypoints: the least distance of bodies that are checked for collisions [mm]."""
     assert measures.clearance is not None
     part.plot(measures.waypoints, 1e3 * measures.clearance, color='#f58518')
     part.set_ylim(0.0, 1.1e3 * measures.clearance.max(initial=1e-3))

@@ -1,8 +1,8 @@
 """
-A picture of solids: perspective, light, shadow on the floor, and transparent ghosts, with numpy and scipy.
+A renderer of surfaces in numpy and scipy: perspective, light, a shadow on the floor, and transparent ghosts.
 
-Each layer of solids has its own depth buffer. Opaque solids share one layer. A ghost is a layer of its own, of which only the
-front surface shows, so that its inside does not.
+Each layer of solids has its own depth buffer. All opaque solids are one layer. Each ghost is a layer, of which only the
+front surface is drawn, so that its inside is not visible.
 """
 
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ Colour = tuple[float, float, float]
 
 @dataclass(frozen=True, eq=False)
 class Camera:
-    """Where a picture is taken from."""
+    """Position, direction, field of view and picture size of a camera."""
 
     eye: tuple[float, float, float]
     """Position in the world [m]."""
@@ -58,7 +58,7 @@ class Camera:
         size: tuple[int, int] = (960, 640),
     ) -> 'Camera':
         """
-        Return the nearest camera that sees all points.
+        Return the camera that looks from a direction and is as near as it can be while it sees all points.
 
         :param points: (n, 3) points in the world [m].
         :param direction: from the points to the camera.
@@ -77,7 +77,7 @@ class Camera:
         return cls(tuple(eye), tuple(seen), size=size)
 
     def axes(self) -> FloatArray:
-        """Return (3, 3) the right, upper and forward directions of the picture in the world, as rows."""
+        """Return the unit vectors (3, 3) to the right, upwards and into the picture, one in each row, in the world frame."""
         forward = np.subtract(self.target, self.eye)
         forward /= np.linalg.norm(forward)
         right = np.cross(forward, (0.0, 0.0, 1.0))
@@ -86,13 +86,13 @@ class Camera:
 
 
 class Picture:
-    """Collects solids and draws them."""
+    """Collects opaque solids and ghosts, and draws them as one picture."""
 
     def __init__(self, camera: Camera, background: Colour = (1.0, 1.0, 1.0)) -> None:
         """
-        Begin an empty picture.
+        Begin a picture without solids.
 
-        :param camera: where it is taken from.
+        :param camera: the camera.
         :param background: colour of pixels without a solid.
         """
         self._camera = camera
@@ -115,7 +115,7 @@ class Picture:
 
     def add_ghost(self, solids: list[tuple[Surface, Colour]], opacity: float) -> None:
         """
-        Add solids that are transparent for other solids, but not for one another.
+        Add a ghost: solids through which other solids are visible, but which hide one another.
 
         :param solids: the solids in the world with their colours.
         :param opacity: from 0 (invisible) to 1.
@@ -126,10 +126,10 @@ class Picture:
         self, floor: float | None = 0.0, *, is_transparent: bool = False
     ) -> NDArray[np.uint8]:
         """
-        Return the picture as (height, width, 3) bytes, or (height, width, 4) with a transparent background.
+        Return the picture as bytes: (height, width, 3), or (height, width, 4) if it is transparent.
 
-        :param floor: height of the floor that takes the shadow [m]; None for no floor.
-        :param is_transparent: add an alpha channel instead of the background.
+        :param floor: height of the floor on which a shadow is drawn [m]; None for no floor.
+        :param is_transparent: leave the background transparent instead of coloured.
         """
         image = np.broadcast_to(self._background, (*self._shape, 3)).copy()
         alpha = np.zeros((*self._shape, 1))
@@ -155,7 +155,7 @@ class Picture:
 
     def project(self, points: ArrayLike) -> FloatArray:
         """
-        Return (k, 2) where points are in the picture [pixels from the upper left corner].
+        Return the positions (k, 2) of points in the picture: column and row from the upper left corner [pixels].
 
         :param points: (k, 3) points in the world [m].
         """
@@ -165,7 +165,11 @@ class Picture:
         )
 
     def _project(self, points: NDArray[np.floating[Any]]) -> FloatArray:
-        """Return (k, 3) column, row and distance along the view [samples, samples, m]."""
+        """
+        Return (k, 3) for points in the world: column and row in the picture [samples], distance along the view [m].
+
+        A pixel has OVERSAMPLING samples along each edge.
+        """
         seen = (points - np.array(self._camera.eye)) @ self._axes.T
         distance = np.maximum(seen[:, 2:], 1e-6)
         height, width = self._shape
@@ -173,7 +177,11 @@ class Picture:
         return np.hstack((flat, seen[:, 2:]))
 
     def _layer(self, solids: list[tuple[Surface, Colour]]) -> tuple[FloatArray, FloatArray]:
-        """Return the depth (height, width) of samples, infinite where nothing is, and their colours (h, w, 3)."""
+        """
+        Return depth (height, width) and colour (height, width, 3) of all samples for some solids.
+
+        The depth is the distance along the view [m], infinite where a sample shows no solid.
+        """
         whole = join([solid for solid, _ in solids])
         colours = np.concatenate(
             [np.zeros((0, 3)), *(np.tile(c, (len(s.corners), 1)) for s, c in solids)]
@@ -187,9 +195,11 @@ class Picture:
 
     def _shadow(self, floor: float) -> FloatArray:
         """
-        Return how much of each sample (height, width) is in the shadow on the floor, from 0 to 1, with soft edges.
+        Return for each sample (height, width) how much it is in the shadow on the floor, from 0 to 1, with soft edges.
 
-        ``floor`` is its height [m]; opaque solids and ghosts throw the same shadow.
+        Opaque solids and ghosts throw the same shadow.
+
+        :param floor: height of the floor [m].
         """
         solids = [*self._opaque, *(pair for ghost, _ in self._ghosts for pair in ghost)]
         # SciPy's filters take a quarter of a second to import, and a page in the browser draws no picture.
@@ -207,11 +217,11 @@ class Picture:
         self, corners: NDArray[np.floating[Any]]
     ) -> tuple[FloatArray, IntArray, FloatArray]:
         """
-        Return the depth of all samples (height x width,), infinite without a hit.
-
-        For the samples that are hit, also return the index of the triangle and the weights (s, 3) of its corners.
+        Find for each sample of the picture the nearest triangle.
 
         :param corners: (k, 3, 3) corners of triangles in the world [m].
+        :returns: depth of all samples (height x width,) [m], infinite without a triangle. For the s samples with a
+            triangle also the index (s,) of the triangle, and the weights (s, 3) of its corners.
         """
         height, width = self._shape
         flat = self._project(corners.reshape(-1, 3)).reshape(-1, 3, 3)
@@ -236,7 +246,7 @@ class Picture:
 
 
 def _mean_of_samples(samples: FloatArray) -> FloatArray:
-    """Return the values of the pixels, each the mean of its samples."""
+    """Return the picture in pixels: each pixel is the mean of its OVERSAMPLING x OVERSAMPLING samples."""
     height, width = (edge // OVERSAMPLING for edge in samples.shape[:2])
     fine = samples.reshape(height, OVERSAMPLING, width, OVERSAMPLING, -1)
     mean: FloatArray = fine.mean(axis=(1, 3))
@@ -245,12 +255,12 @@ def _mean_of_samples(samples: FloatArray) -> FloatArray:
 
 def _weight_planes(flat: FloatArray) -> FloatArray:
     """
-    Return the planes (k, 3, 3) of the corners' weights, divided by their distances, over the picture.
+    Return coefficients (k, 3, 3) that give, anywhere in the picture, the weights of a triangle's corners.
 
-    The weight of a corner at (x, y) is a x + b y + c. Perspective keeps these functions linear, and their sum is the
-    inverse of the distance.
+    For corner i the weight divided by the corner's distance is ``a x + b y + c``, with row i as (a, b, c). These
+    functions are linear in perspective, too, and their sum is the inverse of the surface's distance.
 
-    :param flat: (k, 3, 3) corners in the picture and their distances.
+    :param flat: (k, 3, 3) column, row and distance of the corners of k triangles.
     """
     x, y, distance = (flat[:, :, i] for i in range(3))
     next_x, next_y = np.roll(x, -1, axis=1), np.roll(y, -1, axis=1)
@@ -263,7 +273,12 @@ def _weight_planes(flat: FloatArray) -> FloatArray:
 
 
 def _at_samples(planes: FloatArray, column: IntArray, row: IntArray) -> FloatArray:
-    """Return the values of functions ``a x + b y + c``, as planes (..., 3), in the middles of samples."""
+    """
+    Return the values of linear functions ``a x + b y + c`` at the centres of samples.
+
+    :param planes: (..., 3) coefficients a, b, c.
+    :param column, row: indices of the samples.
+    """
     values: FloatArray = planes[..., 0] * (column + 0.5)
     values += planes[..., 1] * (row + 0.5)
     values += planes[..., 2]
@@ -272,9 +287,9 @@ def _at_samples(planes: FloatArray, column: IntArray, row: IntArray) -> FloatArr
 
 def _bounds(values: FloatArray, most: int) -> tuple[IntArray, IntArray]:
     """
-    Return, for each row, the first sample whose middle is between its least and largest value, and how many are.
+    Return (first, count) of the samples whose centres are between the least and the largest value of each row.
 
-    Samples are numbered from 0 to ``most`` - 1; rows that are not finite have none.
+    Samples are numbered from 0 to ``most`` - 1. A row with a value that is not finite has the count 0.
     """
     is_seen = np.logical_and.reduce(np.isfinite(values), axis=1)
     known = np.where(is_seen[:, None], values, 0.0)
@@ -285,9 +300,10 @@ def _bounds(values: FloatArray, most: int) -> tuple[IntArray, IntArray]:
 
 def _spread(first: IntArray, count: IntArray) -> tuple[IntArray, IntArray]:
     """
-    Return the numbers of all ranges, one range after the other: index of the range, and the number.
+    List all numbers of some ranges, one range after the other.
 
-    Range ``i`` has the numbers from ``first[i]`` on, ``count[i]`` of them.
+    :param first, count: range i has the numbers ``first[i]`` to ``first[i] + count[i] - 1``.
+    :returns: for each listed number the index of its range, and the number itself.
     """
     index = np.repeat(np.arange(len(count)), count)
     return index, np.arange(len(index)) - np.repeat(np.cumsum(count) - count - first, count)
@@ -295,9 +311,12 @@ def _spread(first: IntArray, count: IntArray) -> tuple[IntArray, IntArray]:
 
 def _crossings(flat: FloatArray, height: NDArray[Any]) -> FloatArray:
     """
-    Return the x (k, 2) at which the line y = ``height`` enters and leaves each triangle; infinite if it does not.
+    Return the least and the largest x (k, 2) at which the line y = ``height`` crosses the edges of each triangle.
+
+    A triangle that the line does not cross has (inf, -inf).
 
     :param flat: (k, 3, 2) corners in the picture.
+    :param height: (k,) height of the line for each triangle.
     """
     ends = np.tile((np.inf, -np.inf), (len(flat), 1))
     for i, j in ((0, 1), (1, 2), (2, 0)):
@@ -311,7 +330,9 @@ def _crossings(flat: FloatArray, height: NDArray[Any]) -> FloatArray:
 
 def _pieces(counts: IntArray) -> Iterator[tuple[int, int]]:
     """
-    Yield the first line and the end of runs of lines that have about ``SAMPLES_PER_BLOCK`` samples together.
+    Split the lines of all triangles into blocks of about SAMPLES_PER_BLOCK samples; yield first line and end of each.
+
+    A line is the part of one row of samples that a triangle covers.
 
     :param counts: number of samples in each line.
     """
@@ -327,7 +348,14 @@ def _pieces(counts: IntArray) -> Iterator[tuple[int, int]]:
 def _enter(
     sample: IntArray, near: FloatArray, triangle: IntArray, depth: FloatArray, owner: IntArray
 ) -> None:
-    """Write distances ``near`` and triangles of samples into ``depth`` and ``owner``, where they are nearer."""
+    """
+    Update depth buffers in place: where a new distance is less than the stored one, store it and its triangle.
+
+    :param sample: index of the sample for each new distance; samples may repeat.
+    :param near: the new distances.
+    :param triangle: index of the triangle for each new distance.
+    :param depth, owner: least distance and its triangle of all samples.
+    """
     kept = np.flatnonzero(near < depth[sample])
     order = kept[np.argsort(-near[kept], kind='stable')]
     # Of several values for one sample the last one stays.
@@ -341,7 +369,13 @@ def _middle(depth: FloatArray) -> float:
 
 
 def _shade(normals: FloatArray, colours: FloatArray, viewer: FloatArray) -> FloatArray:
-    """Return colours in the light; surfaces are lit from both sides."""
+    """
+    Return the lit colours (s, 3) of points on surfaces; both sides of a surface are lit.
+
+    :param normals: (s, 3) normals of any length.
+    :param colours: (s, 3) colours of the surfaces.
+    :param viewer: (3,) direction to the camera.
+    """
     normals = normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
     normals = normals * np.where(normals @ viewer < 0.0, -1.0, 1.0)[:, None]
     light = np.full(len(normals), AMBIENT)

@@ -39,7 +39,7 @@ NO_POINTS = np.empty((0, 3))
 
 
 class RobotPictures:
-    """Draws one robot in different states from one place."""
+    """Draws pictures of one robot in different states, all with the same camera."""
 
     def __init__(
         self,
@@ -82,11 +82,13 @@ class RobotPictures:
         is_transparent: bool = False,
     ) -> NDArray[np.uint8]:
         """
-        Return a picture (height, width, 3), or (height, width, 4) if it is transparent: the robot in the first state, and ghosts of it in all others.
+        Return a picture of the robot in the first state, with ghosts of it in all other states.
+
+        The picture has the shape (height, width, 3), or (height, width, 4) if it is transparent.
 
         :param states: full states (nq) of the robot.
-        :param frames: (4, 4) poses that are drawn as three arrows, in the root frame.
-        :param lines: (k, 3) points of lines, in the root frame [m].
+        :param frames: (4, 4) poses in the root frame that are drawn as three arrows.
+        :param lines: (k, 3) points of lines in the root frame [m].
         :param marked: names of links that are red in the first state.
         :param is_transparent: leave out the white background, so that the picture suits light and dark pages.
         """
@@ -127,7 +129,7 @@ def write_png(image: NDArray[np.uint8]) -> bytes:
 
 def save_animation(path: str | Path, images: Sequence[NDArray[np.uint8]], rate: float) -> None:
     """
-    Write an animation that begins anew after its end.
+    Write an animation that repeats forever.
 
     :param path: a file whose name ends in ``.gif``, or in ``.webp`` for transparent pictures.
     :param images: (height, width, 3) bytes each; WebP also takes (height, width, 4).

@@ -1,8 +1,8 @@
 """
-The surfaces of a robot: its visual elements, or its collision elements where a link has no visual one.
+The surfaces of a robot in pictures: visual elements of its URDF, or collision elements of links without visual ones.
 
-An arm with simple shapes only gets the meshes of its maker where a package of descriptions has them. If nothing of a
-robot can be drawn, or a mesh is missing, round bars between the joints stand for it.
+An arm that is shipped with simple shapes gets the meshes of its maker if an installed package has them. If nothing of a
+robot can be drawn, or if a mesh is missing, round bars between the joints are drawn instead.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -47,19 +47,19 @@ Elements = Literal['visual', 'collision']
 
 
 class RobotSolids:
-    """The solids of one robot, which its joints move."""
+    """The surfaces and colours of one robot, by link, which can be placed at any state."""
 
     def __init__(
         self, robot: RobotModel, elements: Elements = 'visual', segments: int = SEGMENTS
     ) -> None:
         """
-        Read the shapes of the URDF; each mesh that cannot be read gives a warning.
+        Read the shapes of the robot; ``warnings`` gets a sentence for each mesh that cannot be read.
 
-        If meshes exist that the robot does not have here, :attr:`note` says in one line how to get them.
+        If the robot is drawn with simple shapes, :attr:`note` says in one line how to get meshes.
 
         :param robot: the robot.
-        :param elements: elements of the URDF to draw. Missing visual elements are replaced, missing collision elements
-            are not.
+        :param elements: elements of the URDF to draw. Only missing visual elements are replaced by collision elements
+            or bars.
         :param segments: number of flat pieces around a sphere or a cylinder; even.
         """
         self.robot, self._segments, self._elements = robot, segments, elements
@@ -70,7 +70,7 @@ class RobotSolids:
 
     def coarser(self, segments: int) -> 'RobotSolids':
         """
-        Return the same solids with other spheres and cylinders; meshes are not read again.
+        Return a copy whose spheres and cylinders have another number of flat pieces; meshes are shared.
 
         :param segments: number of flat pieces around a sphere or a cylinder; even.
         """
@@ -80,7 +80,11 @@ class RobotSolids:
         return other
 
     def _choose_parts(self) -> list[VisualPart]:
-        """Return the elements that are drawn: from the URDF, or from the maker's URDF where it has meshes."""
+        """
+        Return the elements to draw, in the order of the links.
+
+        A robot that may borrow shapes gets the meshes of the URDF that fits, and its own elements where that has none.
+        """
         robot = self.robot
         links = {element.get('name'): element for element in robot.urdf.document.find_all('link')}
         own = [
@@ -99,14 +103,23 @@ class RobotSolids:
         return sorted([*better, *kept], key=lambda part: part.link)
 
     def _elements_of(self, link: XmlElement) -> list[XmlElement]:
-        """Return the elements of a link that are drawn: visual ones, else or if wanted its collision elements."""
+        """
+        Return the elements of a link that are drawn.
+
+        These are its visual elements, or its collision elements if it has no visual ones or if collision elements are
+        wanted.
+        """
         elements = list(link.find_all('collision'))
         if self._elements == 'visual':
             elements = list(link.find_all('visual')) or elements
         return elements
 
     def _read_files(self) -> dict[int, Surface | str]:
-        """Return the surface of each mesh, or why it cannot be drawn, by the ``id`` of its geometry element."""
+        """
+        Return for each mesh the surface, or a sentence why it cannot be drawn.
+
+        The keys are the ``id`` numbers of the geometry elements in the URDF.
+        """
         found: dict[int, Surface | str] = {}
         files: dict[int, MeshFile] = {}
         for part in self._drawn:
@@ -124,7 +137,11 @@ class RobotSolids:
         return found | {key: surfaces[file] for key, file in files.items()}
 
     def _read(self) -> None:
-        """Make the solids of all parts and the warnings; add bars if nothing is drawn or a visual mesh is missing."""
+        """
+        Make the surfaces of all chosen elements, and the warnings about missing meshes.
+
+        Bars are added if nothing is drawn or if a visual mesh is missing.
+        """
         robot = self.robot
         self.warnings: list[str] = []
         self._parts: list[tuple[int, Surface, FloatArray, Colour]] = []
@@ -138,7 +155,7 @@ class RobotSolids:
             self._parts += self._bars({int(robot.tree.link_joints[p[0]]) for p in self._parts})
 
     def by_link(self) -> Iterator[tuple[str, list[tuple[Surface, Colour]]]]:
-        """Yield each link that has solids, with its solids in its frame: all links at once would take much memory."""
+        """Yield (link name, [(surface in the link's frame, colour), ...]) for each link with surfaces, one link at a time."""
         for link, parts in itertools.groupby(self._parts, lambda part: part[0]):
             found = [(solid.moved(pose), colour) for _, solid, pose, colour in parts]
             yield self.robot.tree.link_names[link], found
@@ -149,7 +166,13 @@ class RobotSolids:
         return sum(len(part[1].corners) for part in self._parts)
 
     def _bars(self, drawn: set[int]) -> list[tuple[int, Surface, FloatArray, Colour]]:
-        """Return (link, solid, pose in the link, colour) of bars to the next joints, for joints not in ``drawn``."""
+        """
+        Return bars as (link index, surface, pose in the link, colour), for joints whose links have no surfaces.
+
+        The bars of a joint lead to the next joints and link origins.
+
+        :param drawn: indices of the joints whose links have surfaces; -1 for the root.
+        """
         tree, ends = self.robot.tree, bar_ends(self.robot.tree)
         lengths = [max(map(np.linalg.norm, found), default=0.0) for found in ends.values()]
         radius = BAR * float(sum(lengths))
@@ -171,11 +194,11 @@ class RobotSolids:
         marked: Collection[str] = (),
     ) -> list[tuple[Surface, Colour]]:
         """
-        Return the solids with their colours at a state of the robot.
+        Return the surfaces with their colours in the root frame, at a state of the robot.
 
         :param positions: (nq) full state of the robot.
-        :param colour: colour of all solids; None for the colours of the URDF.
-        :param marked: names of links that are drawn in :data:`MARKED`.
+        :param colour: colour of all surfaces; None for the colours of the URDF.
+        :param marked: names of links whose colour is :data:`MARKED`.
         """
         pointed_out = {self.robot.tree.link(name) for name in marked}
         return [
@@ -200,7 +223,11 @@ class RobotSolids:
         return np.stack((np.min(boxes, axis=(0, 1)), np.max(boxes, axis=(0, 1))))
 
     def _read_solid(self, part: VisualPart) -> Surface | None:
-        """Return the solid of an element, or None, with a warning for a mesh."""
+        """
+        Return the surface of an element in its own frame; None if it has no shape or its mesh cannot be drawn.
+
+        A mesh that cannot be drawn adds a warning.
+        """
         described = _geometry_of(part.element)
         if described is None:
             return None
@@ -219,18 +246,22 @@ class RobotSolids:
 
 
 def _geometry_of(element: XmlElement) -> XmlElement | None:
-    """Return the shape of a visual or collision element, None without one."""
+    """Return the shape of a visual or collision element, such as its ``box`` or ``mesh``; None if it has no shape."""
     holder = element.find('geometry')
     return None if holder is None else next(iter(holder.children), None)
 
 
 def _materials(robot: RobotModel) -> dict[str | None, XmlElement]:
-    """Return the materials at the top of a URDF by name."""
+    """Return the materials that a URDF defines outside of links, by name."""
     return {top.get('name'): top for top in robot.urdf.document.find_all('material')}
 
 
 def _colour_of(element: XmlElement, materials: Mapping[str | None, XmlElement]) -> Colour:
-    """Return the colour of an element's material; where the material only names one, from ``materials``."""
+    """
+    Return the colour of a visual element's material; PLAIN if it has no colour.
+
+    If the element only names a material, its colour is looked up in ``materials``.
+    """
     material = element.find('material')
     if material is not None and material.find('color') is None:
         material = materials.get(material.get('name'))

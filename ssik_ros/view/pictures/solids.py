@@ -1,4 +1,4 @@
-"""Triangles with normals: boxes, cylinders, spheres, cones and tubes, and their motions."""
+"""Surfaces of triangles with normals: boxes, cylinders, spheres, cones, tubes and meshes; moving and simplifying them."""
 
 import itertools
 from typing import Any
@@ -20,7 +20,7 @@ MERGED_CORNERS = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """A surface of triangles."""
+    """A surface made of triangles, with a normal at each corner for smooth shading."""
 
     corners: NDArray[np.floating[Any]]
     """(k, 3, 3) corners of each triangle [m]. Meshes have single precision, which halves the memory of a fine robot."""
@@ -29,23 +29,23 @@ class Surface:
 
     def moved(self, pose: FloatArray) -> 'Surface':
         """
-        Return the solid at another place.
+        Return a copy of the surface, moved by a rigid transform.
 
         :param pose: (4, 4) rigid transform.
         """
         return Surface(self.corners @ pose[:3, :3].T + pose[:3, 3], self.normals @ pose[:3, :3].T)
 
     def bounds(self) -> FloatArray:
-        """Return (2, 3) the lowest and the highest coordinates, zeros for no triangles [m]."""
+        """Return (2, 3) the least and the largest coordinates of the surface [m]; zeros if it has no triangles."""
         corners = self.corners.reshape(-1, 3) if len(self.corners) else np.zeros((1, 3))
         return np.stack((corners.min(axis=0), corners.max(axis=0)))
 
 
 def join(solids: list[Surface]) -> Surface:
     """
-    Return one solid with the triangles of several; no solids give no triangles.
+    Return one surface with the triangles of all given surfaces; without any, a surface without triangles.
 
-    :param solids: the solids.
+    :param solids: the surfaces.
     """
     empty = np.zeros((0, 3, 3))
     return Surface(
@@ -76,11 +76,11 @@ def make_cylinder(
     radius: float, length: float, top: float | None = None, *, segments: int = SEGMENTS
 ) -> Surface:
     """
-    Return a cylinder around the z axis, with the origin in its middle; another top radius gives a cone.
+    Return a cylinder around the z axis, centred at the origin; with two radii, a cone or a part of one.
 
     :param radius: radius at the bottom [m].
-    :param length: length [m].
-    :param top: radius at the top [m]; None means the radius at the bottom.
+    :param length: length along z [m].
+    :param top: radius at the top [m]; None for the radius at the bottom.
     :param segments: number of flat pieces around a circle.
     """
     top = radius if top is None else top
@@ -112,10 +112,10 @@ def make_sphere(radius: float, segments: int = SEGMENTS) -> Surface:
 
 def make_tube(points: FloatArray, radius: float) -> Surface:
     """
-    Return a round line through points.
+    Return a tube with round ends along the line through points.
 
     :param points: (k, 3) points [m].
-    :param radius: radius of the line [m].
+    :param radius: radius of the tube [m].
     """
     pieces = [make_sphere(radius).moved(_at(point)) for point in points[[0, -1]]]
     for a, b in itertools.pairwise(points):
@@ -127,7 +127,7 @@ def make_tube(points: FloatArray, radius: float) -> Surface:
 
 def make_frame(size: float) -> list[tuple[Surface, tuple[float, float, float]]]:
     """
-    Return three arrows with their colours: x red, y green, z blue.
+    Return the arrows of a coordinate frame at the origin, each with its colour: x red, y green, z blue.
 
     :param size: length of each arrow [m].
     """
@@ -143,7 +143,9 @@ def make_frame(size: float) -> list[tuple[Surface, tuple[float, float, float]]]:
 
 def make_mesh(vertices: FloatArray, triangles: IntArray) -> Surface:
     """
-    Return the surface of a mesh, smooth where its triangles meet at a small angle.
+    Return the surface of a mesh.
+
+    Its normals are smooth where triangles meet at a small angle, so that edges stay sharp.
 
     :param vertices: (n, 3) corners [m].
     :param triangles: (k, 3) indices of corners.
@@ -163,11 +165,12 @@ def make_mesh(vertices: FloatArray, triangles: IntArray) -> Surface:
 
 def find_equal_rows(rows: FloatArray) -> tuple[IntArray, IntArray]:
     """
-    Return the index of the first row of each kind, and for each row (n) the number of its kind.
+    Find groups of equal rows.
 
-    Rows are compared by a hash of 64 bits: sorting whole rows takes ten times as long.
+    Rows are compared by a hash of 64 bits, which is ten times as fast as sorting whole rows.
 
     :param rows: (n, k) whole numbers.
+    :returns: the index of the first row of each group, and for each row (n) the number of its group.
     """
     mixed = rows.astype(np.int64).astype(np.uint64) @ _MIXERS[: rows.shape[1]]
     _, first, which = np.unique(mixed, return_index=True, return_inverse=True)
@@ -176,10 +179,13 @@ def find_equal_rows(rows: FloatArray) -> tuple[IntArray, IntArray]:
 
 def simplify(surface: Surface, most: int) -> Surface:
     """
-    Return a coarser surface: corners of one cell of a grid become one, and triangles that vanish are left out.
+    Return a coarser surface with at most ``most`` triangles; a surface that has no more is returned unchanged.
+
+    All corners in one cell of a grid are replaced by their mean, and triangles that vanish are left out. The cells grow
+    until few enough triangles are left.
 
     :param surface: the surface.
-    :param most: triangles of the result, about; fewer are left as they are.
+    :param most: largest number of triangles.
     """
     low, high = surface.bounds()
     size = float((high - low).max())
@@ -207,9 +213,10 @@ _SQUARE = ((-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0))
 
 def _strip(low: FloatArray, high: FloatArray, below: FloatArray, above: FloatArray) -> Surface:
     """
-    Return the surface between two closed lines ``low`` and ``high`` (n + 1, 3), whose last point repeats the first.
+    Return a band of triangles between two closed polylines with the same number of points.
 
-    ``below`` and ``above`` are the normals at both lines.
+    :param low, high: (n + 1, 3) points of the polylines; the last point repeats the first [m].
+    :param below, above: (n + 1, 3) normals at the points of ``low`` and ``high``.
     """
     first = np.stack((low[:-1], low[1:], high[1:]), axis=1)
     second = np.stack((low[:-1], high[1:], high[:-1]), axis=1)
@@ -219,21 +226,27 @@ def _strip(low: FloatArray, high: FloatArray, below: FloatArray, above: FloatArr
 
 
 def _fan(rim: FloatArray, centre: FloatArray) -> Surface:
-    """Return a flat disk from a closed line ``rim`` (n + 1, 3) to its centre; its normal points along the centre."""
+    """
+    Return a flat disk as triangles from a closed polyline to its centre.
+
+    The normal is the direction from the origin to ``centre``.
+
+    :param rim: (n + 1, 3) points of the polyline; the last point repeats the first [m].
+    """
     middle = np.broadcast_to(centre, rim[:-1].shape)
     normals = np.broadcast_to(centre / np.linalg.norm(centre), (len(middle), 3, 3))
     return Surface(np.stack((middle, rim[:-1], rim[1:]), axis=1), normals)
 
 
 def _at(point: FloatArray) -> FloatArray:
-    """Return the pose (4, 4) of a frame at a point, with the axes of the world."""
+    """Return the pose (4, 4) of a frame at a point, with axes parallel to the axes of the world."""
     pose = np.eye(4)
     pose[:3, 3] = point
     return pose
 
 
 def _along(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return the pose (4, 4) of a frame in the middle of two points, with z from the first to the second."""
+    """Return the pose (4, 4) of a frame midway between two points, whose z axis points from ``a`` to ``b``."""
     z = (b - a) / np.linalg.norm(b - a)
     x = np.cross(z, np.eye(3)[np.argmin(np.abs(z))])
     x /= np.linalg.norm(x)
