@@ -88,17 +88,17 @@ SHORT_SIGNATURE = inspect.Signature(
 
 
 class Manipulator(ArmSources):
-    """An arm between two links of a robot."""
+    """An arm between two links of a robot: forward and inverse kinematics, paths, collisions and pictures."""
 
     def __repr__(self) -> str:
-        """Return degrees of freedom, solver and tier."""
+        """Return a text with the degrees of freedom, and name and tier of the solver."""
         return (
             f'<Manipulator: {self.dof} DOF, {self.solver_name} (tier {self.dispatch_plan.tier})>'
         )
 
     @functools.cached_property
     def _choice(self) -> SolveChoice:
-        """Return the object that chooses the solver for the options of each call, and keeps it for later calls."""
+        """Return the object that chooses a solver for the options of a call; made at the first access and kept."""
         return SolveChoice(self.robot, self.group, self._kinematics, self.policy, self._seed)
 
     @property
@@ -108,7 +108,7 @@ class Manipulator(ArmSources):
 
     @property
     def dispatch_plan(self) -> SolverFacts:
-        """Return the default solver, and the reason for its choice."""
+        """Return name and tier of the default solver, and the reason for its choice."""
         return self._choice.facts
 
     @functools.cached_property
@@ -122,7 +122,7 @@ class Manipulator(ArmSources):
 
     def branch_names(self, q: ArrayLike) -> tuple[str, ...]:
         """
-        Return the names of the branches of one pose, such as ``shoulder +, elbow -, wrist +``.
+        Return one name for each branch of a pose, such as ``shoulder +, elbow -, wrist +``; all names differ.
 
         :param q: (k, dof) joint vectors that reach one pose, one for each branch [rad].
         :raises TopologyMismatch: when the arm has no closed form.
@@ -295,13 +295,13 @@ class Manipulator(ArmSources):
         :param T_target: (4, 4) pose of the end effector in the base.
         :param free_axis: for six joints, the axis of the end effector about which it may spin: ``x``, ``y``, ``z`` or a
             vector in its frame.
-        :param resolution: no curve is missed on which the held joint moves by more than this [rad or m]; None for the
-            sixteenth part of its range, or less; at least a thousandth of it.
+        :param resolution: no curve is missed on which the held joint moves by more than this [rad or m]. None means a
+            sixteenth of the joint's range, or less; the smallest value used is a 1024th of the range.
         :returns: the curves, empty if the pose has no solution; ``is_complete`` proves that none is missing. For six
             joints or fewer without a free axis: the curves at a singular pose, on which joints move while the tip
             stays.
-        :raises TopologyMismatch: when the arm has not seven joints, or six and a free axis, or no closed form; when it
-            has fewer joints and the pose has no curve.
+        :raises TopologyMismatch: unless the arm has seven joints, or six and a free axis, and a closed form. For fewer
+            joints, also if the pose has no curve.
         :raises ValueError: when the target is not a finite rigid transform.
         :raises TypeError: for arguments of a wrong type.
         """
@@ -309,7 +309,7 @@ class Manipulator(ArmSources):
 
     @functools.cached_property
     def _self_motion_arm(self) -> 'SelfMotionArm':
-        """Return the finder of self-motions."""
+        """Return the object that finds the self-motions of this arm, made at the first access."""
         # Few users ask for curves, so that the tracer is imported on first use.
         from ssik_ros.manipulator.self_motion_arms import SelfMotionArm
 
@@ -321,7 +321,7 @@ class Manipulator(ArmSources):
 
     @functools.cached_property
     def newton_family(self) -> NewtonFamily:
-        """Return the solvers of :meth:`ik_NR`, :meth:`ik_GN` and :meth:`ik_LM`."""
+        """Return the object with the Newton solvers that :meth:`ik_NR`, :meth:`ik_GN` and :meth:`ik_LM` call."""
         return NewtonFamily(self.robot, self.group)
 
     def tracker(self, q0: ArrayLike, **options: Any) -> Tracker:
@@ -337,7 +337,7 @@ class Manipulator(ArmSources):
 
     def solver(self, method: str = DEFAULT_SOLVER, **parameters: Any) -> IkSolver:
         """
-        Return a solver for this arm; the same object for the same arguments.
+        Return a solver of the registry for this arm; the same object for the same arguments.
 
         :param method: name of a solver, see ``ssik solvers``.
         :param parameters: parameters of the solver.

@@ -53,7 +53,11 @@ STARTS = 1000
 
 
 class KinematicsBase:
-    """The kinematics of one planning group with MoveIt's methods; several threads may call it at once."""
+    """
+    Inverse and forward kinematics of one planning group, with the methods of MoveIt's ``KinematicsBase``.
+
+    Several threads may call one instance at once.
+    """
 
     def __init__(
         self,
@@ -119,7 +123,7 @@ class KinematicsBase:
 
     def supports_group(self, group: JointGroup) -> tuple[bool, str]:
         """
-        Return whether the solver can serve a group, and the reason if it cannot.
+        Return (True, '') if the solver can serve a group, otherwise (False, reason).
 
         :param group: of the robot of :meth:`initialize`.
         """
@@ -169,14 +173,16 @@ class KinematicsBase:
         return self._setup.solver
 
     def has_own_tips(self) -> bool:
-        """Return whether poses are for the solver's own tip frames; false for links fixed to them."""
+        """Return whether requests give poses of the solver's tip frames themselves; False for links fixed to them."""
         return self._setup is not None and self._setup.tools is None
 
     # Redundant joints, timeouts
 
     def set_redundant_joints(self, joints: Sequence[int | str]) -> bool:
         """
-        Choose the redundant joints and set their steps to 0.1; return false, and change nothing, if one does not exist.
+        Choose the redundant joints and set their sampling steps to 0.1 rad or m; return True on success.
+
+        If a joint does not exist, change nothing and return False.
 
         :param joints: indices into the joint names, or names.
         """
@@ -215,7 +221,7 @@ class KinematicsBase:
         return 0.0 if self._setup is None else self._setup.discretization.get(joint, 0.0)
 
     def get_supported_discretization_methods(self) -> tuple[DiscretizationMethod, ...]:
-        """Return the ways to sample redundant joints: all of MoveIt's."""
+        """Return the methods for sampling redundant joints: all members of :class:`DiscretizationMethod`."""
         return tuple(DiscretizationMethod)
 
     def set_default_timeout(self, timeout: float) -> None:
@@ -330,9 +336,12 @@ class KinematicsBase:
         self, pose: FloatArray, seed: Vector, budget: float, options: KinematicsQueryOptions
     ) -> IkReply | None:
         """
-        Return the step of one control cycle from the seed (n,) to a pose (4, 4), see :mod:`.nearest_steps`.
+        Return the step of one control cycle from the seed (n,) towards a pose (4, 4), see :mod:`.nearest_steps`.
 
-        Return None for several tips, locked joints, invalid numbers, or a request that is not for a control cycle.
+        Return None if the group has several tips, if joints are locked, or if numbers are invalid. Return None also for
+        a request that does not come from a control loop.
+
+        :param budget: time budget of the request, half of a cycle [s].
         """
         setup, q = self._setup, np.asarray(seed, dtype=np.float64)
         if setup is None or len(setup.tip_frames) != 1 or setup.locked(options):
@@ -360,8 +369,9 @@ class KinematicsBase:
         """
         Return several solutions for the poses of all tips, nearest to the seed first.
 
-        Without discretization these are all branches if the solver knows them, else distinct solutions of a search.
-        With discretization, each solve holds the redundant joints at values within their limits, at steps or at random.
+        Without discretization these are all branches, if the solver knows them; otherwise different solutions of a
+        search. With discretization, the redundant joints are held at sampled values, at steps or at random, and each
+        combination is solved.
 
         :param poses: (t, 4, 4) in the base frame, one for each tip.
         :param seed: (n,).
@@ -411,9 +421,13 @@ class KinematicsBase:
         **more: Any,
     ) -> IkReply:
         """
-        Return the first solution, or the cheapest by ``cost``; ``more`` has fields of :class:`SolveRequest`.
+        Return the first solution of a request, or its solution with the smallest ``cost``.
 
-        If the options allow it, a failed search returns its nearest state, marked as approximate.
+        If no solution is found, the reply has the cause. If the options allow approximate solutions, it has the nearest
+        state.
+
+        :param cost: called with the first pose, a solution and the seed; None takes the first solution.
+        :param more: further fields of :class:`SolveRequest`.
         """
         setup = self._setup
         if setup is None:
@@ -438,13 +452,21 @@ class KinematicsBase:
 
 
 def _sum_of_steps(pose: FloatArray, q: FloatArray, seed: FloatArray) -> float:
-    """Return MoveIt's distance of a solution (n,) from a seed (n,): the sum of joint differences; ignore the pose."""
+    """
+    Return the sum of the absolute joint differences between a solution (n,) and a seed (n,), as MoveIt measures it.
+
+    :param pose: ignored; it makes this function a cost function.
+    """
     del pose
     return float(np.abs(q - seed).sum())
 
 
 def _is_nearer(reply: IkReply, other: IkReply, seed: Vector) -> bool:
-    """Return whether the solution of ``reply`` is nearer to the seed (n,) than the one of ``other``."""
+    """
+    Return whether ``reply`` has a solution nearer to the seed (n,) than the solution of ``other``.
+
+    The distance is the sum of the joint differences.
+    """
     own = np.asarray(seed, dtype=np.float64)
     first = np.empty(0)
     return _sum_of_steps(first, reply.solution, own) < _sum_of_steps(first, other.solution, own)

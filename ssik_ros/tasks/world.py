@@ -1,4 +1,4 @@
-"""Worlds: dummies, joints and task sets by name and handle; how they are made, copied and erased."""
+"""Base of environments: dummies (plain frames), joints and task sets by name and handle; made, copied and erased here."""
 
 from __future__ import annotations
 
@@ -40,16 +40,17 @@ LAST = ('limits', 'position')
 
 
 class World(ObjectTable, Generic[Member]):
-    """Dummies, joints and task sets; the base of :class:`~ssik_ros.tasks.environment.Environment`."""
+    """Base of :class:`~ssik_ros.tasks.environment.Environment`: a table of dummies, joints and task sets, without any solving."""
 
     def __init__(self, name: str | None = None, priority: Priority = 'strict') -> None:
         """
-        Start empty.
+        Make an empty world.
 
         :param name: shown in messages.
-        :param priority: how several task sets of one solve share the joints unless the call says otherwise. With
+        :param priority: how task sets that are solved together share the joints, unless the call says otherwise. With
             ``strict`` a met task set stays met. An unmet one loses at most half of a step's progress to the task sets
-            after it. ``nested`` is the original's formula.
+            after it. ``nested`` projects each task set onto the null space of the ones before it, by the formula of
+            CoppeliaSim's simIK.
         """
         if name is not None:
             check_kind('name', name, str, 'a text')
@@ -71,14 +72,19 @@ class World(ObjectTable, Generic[Member]):
 
     @abstractmethod
     def make_task_set(self, name: str, handle: int) -> Member:
-        """Return a new task set, which does not belong to the world yet."""
+        """Return a new, empty task set for this world; it is not in ``task_sets`` yet."""
 
     def __repr__(self) -> str:
         """Return the name and the numbers of objects and task sets."""
         return f'<{type(self).__name__} {self.name!r}: {counted(len(self.slots), "object")}, {counted(len(self.task_sets), "task set")}>'
 
     def joint(self, reference: Reference) -> IkJoint:
-        """Return a joint; raise a KeyError if the object is unknown, InvalidOption if it is not a joint."""
+        """
+        Return a joint by itself, its name or its handle.
+
+        :raises FrameNotFound: (a KeyError) if the world does not have the object.
+        :raises InvalidOption: if the object is a dummy or the world itself.
+        """
         found = self.find(reference)
         if not isinstance(found, IkJoint):
             raise InvalidOption(f'{quote(getattr(found, "name", "world"))} is not a joint.')
@@ -97,10 +103,12 @@ class World(ObjectTable, Generic[Member]):
     @property
     def q(self) -> FloatArray:
         """
-        Return or set the values of all joints, a copy of the one vector that holds them.
+        Return a copy of the values of all joints (nq,) [rad or m], or set them.
 
-        Spherical joints have four numbers, a quaternion. Setting wraps, clamps and normalises like the joints' own
-        setters; the numbers given for dependent joints are replaced.
+        A spherical joint has four numbers, a quaternion x, y, z, w. New values are wrapped, clamped into the limits, or
+        normalised. The values of joints that follow other joints are computed anew.
+
+        :raises DimensionMismatch: for another number of values, or values that are not finite.
         """
         return self.values.copy()
 
@@ -124,7 +132,14 @@ class World(ObjectTable, Generic[Member]):
         self.follow()
 
     def _new_name(self, name: str | None, stem: str, what: str, taken: Mapping[str, Any]) -> str:
-        """Return a name after a check that it is free, or for None a free one of stem and number; raise ModelError."""
+        """
+        Return a name for a new object or task set after a check that it is free.
+
+        :param name: the wanted name; None for ``stem`` and the smallest free number.
+        :param what: "an object" or "a task set", for messages.
+        :param taken: the names in use, as keys.
+        :raises ModelError: if the name is empty or taken.
+        """
         self.require_open()
         if name is None:
             number = 1
@@ -143,11 +158,12 @@ class World(ObjectTable, Generic[Member]):
         self, name: str | None = None, parent: Reference = None, pose: ArrayLike | None = None
     ) -> Dummy:
         """
-        Add a plain frame.
+        Add a dummy, a plain frame, and return it.
 
-        :param name: free name; None for ``dummyN``.
+        :param name: a name that no object has; None for ``dummy1``, ``dummy2`` and so on.
         :param parent: the object that carries the frame; None for the world.
-        :param pose: relative to the parent; None for identity.
+        :param pose: relative to the parent; None for the identity.
+        :raises ModelError: if the name is taken.
         """
         name = self._new_name(name, 'dummy', 'an object', self._by_name)
         above = self.find(parent)
@@ -163,14 +179,15 @@ class World(ObjectTable, Generic[Member]):
         **settings: Any,
     ) -> IkJoint:
         """
-        Add a joint; its axis is the z axis of its pose.
+        Add a joint and return it; the joint moves about or along the z axis of its pose.
 
         :param kind: ``revolute``, ``prismatic`` or ``spherical``, or a :class:`JointType`.
-        :param name: free name; None for ``jointN``.
+        :param name: a name that no object has; None for ``joint1``, ``joint2`` and so on.
         :param parent: the object that carries the joint; None for the world.
-        :param pose: relative to the parent, without the joint's own motion; None for identity.
-        :param settings: attributes of the joint, such as ``screw_lead`` and ``limits``, without which a revolute joint
-            is cyclic; None for the default.
+        :param pose: frame of the joint at the value zero, relative to the parent; None for the identity.
+        :param settings: attributes of the joint, such as ``limits`` and ``screw_lead``; None for the default. A
+            revolute joint without ``limits`` turns without limits.
+        :raises ModelError: if the name is taken.
         """
         type_ = read_joint_type(kind)
         name = self._new_name(name, 'joint', 'an object', self._by_name)
@@ -193,11 +210,12 @@ class World(ObjectTable, Generic[Member]):
         self, name: str | None = None, method: int | str | None = None, **settings: Any
     ) -> Member:
         """
-        Add a task set.
+        Add an empty task set and return it.
 
-        :param name: free name; None for ``task setN``.
+        :param name: a name that no task set has; None for ``task set1``, ``task set2`` and so on.
         :param method: a :class:`Method`, its number or its name; None for the pseudo-inverse.
         :param settings: attributes of the task set, such as ``damping`` and ``max_iterations``.
+        :raises ModelError: if the name is taken.
         """
         name = self._new_name(name, 'task set', 'a task set', self.task_sets)
         task_set = self.make_task_set(name, self._next_task_set)
@@ -226,7 +244,12 @@ class World(ObjectTable, Generic[Member]):
         )
 
     def _register(self, item: Item, parent: IkObject | None, local: FloatArray) -> Item:
-        """Add a new object to the tables of poses, names and handles; return it."""
+        """
+        Store a new object in the tables of poses, names and handles, and return it.
+
+        :param parent: the object that carries it; None for the world.
+        :param local: (12,) pose relative to the parent.
+        """
         item._parent = parent
         self.poses = np.vstack([self.poses, local])
         self.slots.append(item)
@@ -238,9 +261,10 @@ class World(ObjectTable, Generic[Member]):
 
     def slot_tables(self) -> tuple[IntArray, FloatArray]:
         """
-        Return kind and index of the value (S, 2), and translation per unit of it (S,), of every object.
+        Return two tables about all S objects, which kernels read.
 
-        The kernels read these tables; objects that are not joints have DUMMY twice.
+        The first (S, 2) has the kind of the joint and the index of its value; both are ``packing.DUMMY`` for a dummy.
+        The second (S,) has the translation of the joint along z per unit of its value [m/rad or 1].
         """
         if self._tables[0] != self.version:
             ints = np.full((len(self.slots), packing.SLOT_INTS), packing.DUMMY, dtype=np.int64)
@@ -253,9 +277,9 @@ class World(ObjectTable, Generic[Member]):
 
     def world_pose(self, item: IkObject, moved: bool) -> FloatArray:
         """
-        Return the pose (12,) of an object in the world.
+        Return the pose (12,) of an object in the world: rotation matrix row by row, then translation [m].
 
-        :param moved: whether a joint's own motion is included.
+        :param moved: True for the frame that a joint moves, False for the joint's frame at the value zero.
         """
         run = np.array([above.slot for above in item.ancestors()][::-1], dtype=np.int64)
         out, spare = np.empty(12), np.empty(12)
@@ -263,7 +287,11 @@ class World(ObjectTable, Generic[Member]):
         return out
 
     def _dependent_joints(self) -> tuple[tuple[IkJoint, ...], frozenset[int]]:
-        """Return dependent joints, masters first, and the slots of joints whose windings move another joint."""
+        """
+        Return the joints that follow other joints, each after its master, and a set of pose indices (slots).
+
+        The set has the joints of which a whole turn moves a following joint by something else than whole turns.
+        """
         if self._dependents[0] != self.version:
             ordered: list[IkJoint] = []
             geared: set[int] = set()
@@ -287,20 +315,25 @@ class World(ObjectTable, Generic[Member]):
         return self._dependents[1], self._dependents[2]
 
     def dependent_joints(self) -> tuple[IkJoint, ...]:
-        """Return the joints that depend on others, masters first."""
+        """Return the joints that follow other joints, each after its master."""
         return self._dependent_joints()[0]
 
     def wraps(self, item: IkObject) -> bool:
-        """Return whether a whole turn of a joint changes no pose, also when other joints depend on it."""
+        """
+        Return whether a whole turn of a joint turns all joints that depend on it by whole turns, too.
+
+        False if one of these joints is not a plain revolute joint, turns by a fraction of a turn or follows a user
+        function.
+        """
         return item.slot not in self._dependent_joints()[1]
 
     def follow(self, values: FloatArray | None = None) -> None:
         """
-        Compute the values of dependent joints from their masters and write them in place.
+        Set the joints that depend on other joints to the values that their dependencies give, in place.
 
         If a user function raises, no value changes.
 
-        :param values: (nq,) a vector like ``q``; None for the values of the environment.
+        :param values: (nq,) joint values to change, in the order of ``q``; None for the values of the world.
         """
         vector = self.values if values is None else values
         results: list[tuple[int, float]] = []
@@ -318,9 +351,10 @@ class World(ObjectTable, Generic[Member]):
 
     def erase(self, reference: Reference) -> None:
         """
-        Remove an object; see :meth:`IkObject.erase`.
+        Remove an object from the world, as :meth:`IkObject.erase` describes.
 
         :param reference: the object, its name or its handle.
+        :raises InvalidOption: for the world itself.
         """
         item = self.find(reference)
         if item is None:
@@ -342,7 +376,11 @@ class World(ObjectTable, Generic[Member]):
         self._remove(gone)
 
     def _remove(self, item: IkObject) -> None:
-        """Remove an object from all tables and renumber the objects and values after it."""
+        """
+        Remove an object from all tables.
+
+        The pose indices (slots) of objects and the value indices of joints after it become smaller. Handles stay.
+        """
         self.poses = np.delete(self.poses, item.slot, axis=0)
         self.slots.remove(item)
         del self._by_name[item.name], self._by_handle[item.handle]
@@ -360,9 +398,9 @@ class World(ObjectTable, Generic[Member]):
 
     def copy_to(self, other: World[Member]) -> None:
         """
-        Fill an empty world with copies of the objects and task sets; handles are the same.
+        Fill the empty world ``other`` with copies of all objects and task sets; they keep their handles.
 
-        Functions of dependencies and scenes are shared, everything else is copied.
+        User functions of dependent joints, and scenes, are shared and not copied.
         """
         self.require_open()
         other.poses, other.values = self.poses.copy(), self.values.copy()
@@ -396,7 +434,11 @@ TaskWorld = World[Any]
 def _copy_task_set(
     task_set: Member, other: ObjectTable, twins: Mapping[IkObject, IkObject]
 ) -> Member:
-    """Return a copy of a task set for another environment."""
+    """
+    Return a copy of a task set and its tasks for another world.
+
+    :param twins: the copy of each object in the other world.
+    """
     twin = copy.copy(task_set)
     twin.world = other
     twin.tasks = []
@@ -412,7 +454,7 @@ def _copy_task_set(
 
 
 def read_priority(value: str) -> Priority:
-    """Return a priority; raise InvalidOption for anything but strict and nested."""
+    """Return ``strict`` or ``nested``; raise InvalidOption for any other value."""
     if isinstance(value, str) and value == 'strict':
         return 'strict'
     if isinstance(value, str) and value == 'nested':
@@ -421,7 +463,7 @@ def read_priority(value: str) -> Priority:
 
 
 def read_joint_type(kind: str | int) -> JointType:
-    """Return the joint type of a name or a number; raise InvalidOption for an unknown one."""
+    """Return the JointType with a name (such as ``revolute``) or number; raise InvalidOption for an unknown one."""
     if isinstance(kind, str):
         if kind not in KIND_NAMES:
             raise InvalidOption.unknown(f'{quote(kind)} is no joint type', kind, KIND_NAMES)
@@ -434,7 +476,13 @@ def read_joint_type(kind: str | int) -> JointType:
 
 
 def _local_pose(pose: ArrayLike | None, name: str) -> FloatArray:
-    """Return a local pose as an array (12,); identity for None."""
+    """
+    Return a pose that a user gives as an array (12,): rotation matrix row by row, then translation.
+
+    None is the identity.
+
+    ``name`` is the name of the object, for messages.
+    """
     return np.array(IDENTITY) if pose is None else read_pose(pose, f'pose of {quote(name)}')
 
 

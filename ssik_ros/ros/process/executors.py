@@ -1,11 +1,11 @@
 """
-An executor for short callbacks among which some take long, which knows when each request arrived.
+An executor for nodes whose callbacks are short except for a few; it records when each request arrived.
 
-rclpy's executor with several threads hands every callback from the thread that waits to another one, and both then
-compete for the interpreter: for a response within a tenth of a millisecond that is most of the cost.
+rclpy's executor with several threads hands every callback from the thread that waits to another thread. Both then
+compete for the interpreter, which costs most of the time of a short response.
 
-Requests are taken from the middleware before their turn comes, so that deadlines count from their arrival. The time of
-receipt that the middleware gives cannot be used: Fast DDS fills it with the time of sending, by the clock of the sender.
+Requests are taken from the middleware as soon as they are ready, before they are handled, so that deadlines count from
+their arrival. The time of receipt from the middleware is useless: Fast DDS fills in the sender's time of sending.
 """
 
 from collections import deque
@@ -47,7 +47,7 @@ TAKEN_AT_ONCE = 32
 
 
 class Turn(NamedTuple):
-    """Times of a request that its handler needs, in addition to the request itself."""
+    """Arrival and deadline of the request that a handler handles now; the handler reads them from ``PRESENT.turn``."""
 
     arrived: float
     """Time at which the request was taken from the middleware, by ``time.monotonic`` [s]."""
@@ -60,7 +60,7 @@ class Turn(NamedTuple):
 
 
 class _Present(threading.local):
-    """The request that each thread handles at present."""
+    """Storage with one value per thread: the times of the request that the thread handles, or None."""
 
     turn: Turn | None = None
     """Turn of the request that the thread handles; None outside of an :class:`InlineExecutor`."""
@@ -70,7 +70,7 @@ PRESENT = _Present()
 
 
 class _Taken(NamedTuple):
-    """A request that was taken from the middleware."""
+    """A request that was taken from the middleware and waits to be handled, with its service and time of arrival."""
 
     service: Any
     request: Any
@@ -83,17 +83,18 @@ class _Taken(NamedTuple):
 
 class InlineExecutor(SingleThreadedExecutor):
     """
-    Runs callbacks in the thread that waits for them, and lets another thread wait while one takes long.
+    Runs callbacks in the thread that waits for them.
 
-    One thread leads: it waits and runs ready callbacks itself. A watch looks at it every few milliseconds while
-    there is something to do; when it finds the same callback again, it makes another thread that leads, and the
-    first one ends with its callback. Callback groups are honoured. :meth:`spin` itself runs no callbacks, so
-    that signals do not have to wait for one.
+    If a callback takes long, another thread waits and runs the others.
 
-    Requests of services in reentrant groups wait in a :class:`RequestQueue`. A handler may have an attribute ``budget``:
-    a function of a request that returns the time from its arrival to its deadline [s]. A late request is handled at once,
-    by the watch if need be: its handler is to respond without work. If all threads are at long callbacks, the watch takes
-    requests, so that their arrival is known.
+    The leading thread waits and runs ready callbacks itself. While there is work, a watch thread looks at it every few
+    milliseconds. If two looks find the same callback, the watch starts a new leading thread, and the old one ends after
+    its callback. Callback groups are honoured. :meth:`spin` runs no callbacks, so that signals are handled at once.
+
+    Requests of services in reentrant groups wait in a :class:`RequestQueue`. A handler may have an attribute
+    ``budget``: a function of a request that returns the time from its arrival to its deadline [s]. A request whose
+    deadline has passed is handled at once, if necessary by the watch thread; its handler must then respond without
+    work. If all threads run long callbacks, the watch thread takes requests, so that their arrival is known.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class InlineExecutor(SingleThreadedExecutor):
         """
         Prepare the executor; :meth:`spin` starts the threads.
 
-        :param threads: how many callbacks may run at once; threads are made when they are needed.
+        :param threads: largest number of callbacks that run at once; threads are made when they are needed.
         :param report: called with the exception of a callback, or of reading a message; the executor goes on.
         :param context: ROS context; None for the default one.
         """
@@ -166,7 +167,11 @@ class InlineExecutor(SingleThreadedExecutor):
         self.wake()
 
     def wake(self) -> None:
-        """Read the entities of all nodes anew; nodes call this after they made or destroyed one."""
+        """
+        Read again which topics, services and timers the nodes have.
+
+        Nodes call this after they made or destroyed one.
+        """
         self._has_changed = True
         super().wake()
 
@@ -202,7 +207,11 @@ class InlineExecutor(SingleThreadedExecutor):
         thread.start()
 
     def _lead(self) -> None:
-        """Wait and run callbacks until another thread leads, then end; start a new leader if no thread leads."""
+        """
+        Wait for callbacks and run them until another thread has become the leading thread, then end.
+
+        If no thread leads at the end, start a new leading thread.
+        """
         while self._lead_once():
             pass
         with self._change:
@@ -214,9 +223,9 @@ class InlineExecutor(SingleThreadedExecutor):
 
     def _lead_once(self) -> bool:
         """
-        Wait, run one callback, and return whether this thread still leads; report an exception.
+        Wait for one callback, run it, and return whether this thread is still the leading thread.
 
-        At the end of the executor or of ROS, end the executor and return False.
+        Report an exception of the callback. At the end of the executor or of ROS, end the executor and return False.
         """
         try:
             task = self._next()
@@ -230,11 +239,11 @@ class InlineExecutor(SingleThreadedExecutor):
         return self._run(task)
 
     def _is_over(self) -> bool:
-        """Return whether no further callback may start."""
+        """Return whether the executor or ROS has ended, so that no further callback may start."""
         return self._ended.is_set() or not self.context.ok()
 
     def _give_up(self) -> bool:
-        """End the executor and drop waiting requests; return False, as this thread leads no longer."""
+        """End the executor and drop the waiting requests; return False, because no thread leads any longer."""
         self._end()
         self._drop_wait_set()
         self._requests.clear()
@@ -248,9 +257,12 @@ class InlineExecutor(SingleThreadedExecutor):
 
     def _next(self) -> Callable[[], Any]:
         """
-        Wait for the next callback, and return a function that runs it; raise ShutdownException at the end.
+        Wait for the next callback, and return a function that runs it.
 
-        The order is: tasks, ready entities, late requests, and one waiting request after each look at the others.
+        Raise ShutdownException at the end of the executor.
+
+        Tasks come first, then ready entities, then requests whose deadline has passed. One other request follows each
+        time the wait set was checked.
         """
         while not self._is_over():
             if self._tasks:
@@ -304,7 +316,11 @@ class InlineExecutor(SingleThreadedExecutor):
                 self._requests.put(taken, arrived, budget)
 
     def _present_wait_set(self) -> ReusedWaitSet | None:
-        """Return the wait set, made anew after a change of the nodes; None if this rclpy cannot reuse one."""
+        """
+        Return the reusable wait set, built again if the nodes have changed.
+
+        Return None if this version of rclpy cannot reuse one.
+        """
         if self._reuses and (self._has_changed or self._wait_set is None):
             self._drop_wait_set()
             self._has_changed = False
@@ -316,7 +332,7 @@ class InlineExecutor(SingleThreadedExecutor):
         return self._wait_set
 
     def _waiting_task(self) -> Callable[[], Any] | None:
-        """Return a task that no thread runs, None without one; drop tasks that are done."""
+        """Return the first task that no thread executes, or None; remove finished tasks."""
         with self._tasks_lock:
             self._tasks[:] = [entry for entry in self._tasks if not entry[0].done()]
             waiting = (task for task, _, _ in self._tasks if not task.executing())
@@ -324,9 +340,10 @@ class InlineExecutor(SingleThreadedExecutor):
 
     def _taker(self, ready: Ready) -> Callable[[], Any] | None:
         """
-        Return a function that takes and runs a ready entity; None if its group is busy or its timer no longer ready.
+        Return a function that takes the message or event of a ready entity and runs its callback.
 
-        The guard condition of a busy group is triggered again.
+        Return None if its callback group is busy, or if its timer is no longer ready. The guard condition of a busy
+        group is triggered again, so that it is not lost.
         """
         kind, entity, node = ready
         if not entity.callback_group.can_execute(entity):
@@ -387,12 +404,16 @@ class InlineExecutor(SingleThreadedExecutor):
                     self._requests.note_response(time.monotonic() - begin)
 
     def _count(self, more: int) -> None:
-        """Add to the number of requests that are being handled."""
+        """Add ``more``, 1 or -1, to the number of requests that are being handled."""
         with self._change:
             self._handled += more
 
     def _run(self, task: Callable[[], Any]) -> bool:
-        """Run a callback and report its exception; return whether this thread still leads afterwards."""
+        """
+        Run a callback and report its exception.
+
+        Return whether this thread is still the leading thread afterwards.
+        """
         with self._change:
             self._callbacks += 1
             number = self._running = self._callbacks
@@ -417,7 +438,12 @@ class InlineExecutor(SingleThreadedExecutor):
         return still_leads
 
     def _watch(self) -> None:
-        """Let another thread lead whenever a callback takes long, and respond to late requests, until the end."""
+        """
+        Until the end of the executor, look at the leading thread at short intervals.
+
+        If a callback takes long, start another leading thread. Take requests while no thread leads, and respond to
+        requests whose deadline has passed.
+        """
         hasty = 0
         while not self._is_over():
             self._active.wait()
@@ -433,7 +459,7 @@ class InlineExecutor(SingleThreadedExecutor):
         self._end()
 
     def _take_for_nobody(self) -> None:
-        """Queue the requests of services while no thread leads, so that their time of arrival is known."""
+        """Move requests to the queue while all threads run long callbacks, so that their time of arrival is known."""
         wait_set = self._wait_set
         for ready in () if wait_set is None else wait_set.services:
             if _is_taken_early(ready):
@@ -452,9 +478,13 @@ class InlineExecutor(SingleThreadedExecutor):
 
     def _relieve(self, seen: int) -> bool:
         """
-        Return whether the leading thread still runs a callback; if so, another thread leads if the limit allows.
+        Return whether the leading thread runs the same callback as at the last look.
 
-        :param seen: number of the callback.
+        If so, start another leading thread.
+
+        No thread is started if the limit of threads is reached.
+
+        :param seen: number of the latest callback at the last look.
         """
         with self._change:
             if self._running and self._running == seen:
@@ -471,7 +501,11 @@ class InlineExecutor(SingleThreadedExecutor):
 
 
 def _is_taken_early(ready: Ready) -> bool:
-    """Return whether requests of a ready entity may wait in the queue: a service in a reentrant group."""
+    """
+    Return whether the requests of a ready entity go to the queue: only for a service in a reentrant callback group.
+
+    Its callback must not be a coroutine.
+    """
     kind, entity, _ = ready
     return (
         kind == 'service'
@@ -481,7 +515,11 @@ def _is_taken_early(ready: Ready) -> bool:
 
 
 def _take(service: Any) -> tuple[Any, Any]:
-    """Return the next request of a service and its header; None for both without a request or a service."""
+    """
+    Return the next request of a service with its header.
+
+    (None, None) without a waiting request or if the service is destroyed.
+    """
     try:
         with service.handle:
             request, header = service.handle.service_take_request(service.srv_type.Request)

@@ -33,9 +33,8 @@ class GeneralRequests:
         self, request: SolveRequest, tried: IkResult | None = None, began: float | None = None
     ) -> IkResult:
         """
-        Return the result of any request.
+        Return the result of any request, by the methods of the policy; this is the general path.
 
-        :param request: the request.
         :param tried: result of the fast path; None if the fast path has not run.
         :param began: monotonic time at which the fast path began, if the request has a budget [s]; None means now.
         """
@@ -58,9 +57,12 @@ class GeneralRequests:
         self, request: SolveRequest, tried: IkResult | None, stop: '_Deadline'
     ) -> IkResult:
         """
-        Return the result of a search without the closed form. Long searches run in PoseIK, which waits for free slots.
+        Return the result of searches without the closed form: Levenberg-Marquardt, then PoseIK with more starts.
+
+        A long PoseIK search waits for free search slots. At last, a search begins at postures on the limits.
 
         :param tried: result of the first starts; None if they have not run yet.
+        :param stop: deadline of the request.
         """
         group = self._methods
         if tried is None:
@@ -85,9 +87,11 @@ class GeneralRequests:
         stop: '_Deadline',
     ) -> IkResult:
         """
-        Return the result of the closed form or, if it has no solution, of more starts of the search.
+        Return the result of the closed form or, if it has no solution within the tolerance, of a further search.
 
+        :param closed_form: closed form of the chain.
         :param tried: result of the first starts; None if the closed form comes first.
+        :param stop: deadline of the request.
         """
         group = self._methods
         # If all first starts got stuck, sampling a joint takes longer and hardly ever finds a solution.
@@ -115,9 +119,12 @@ class GeneralRequests:
         self, exact: IkResult, searched: IkResult, request: SolveRequest
     ) -> IkResult:
         """
-        Return the result ``exact`` of a closed form with the nearest posture of the search ``searched``.
+        Return the closed form's result ``exact``, which has no solution, with the nearest posture of a search.
 
-        The exact pose has no branch. If a search has nearly met the tolerance, this proves nothing for poses within it.
+        If the search has nearly met the tolerance, the cause UNREACHABLE becomes NOT_FOUND: the closed form proves
+        nothing about poses within the tolerance.
+
+        :param searched: result of the search.
         """
         cause, searches = exact.cause, exact.searches
         is_near = searched.residual <= AT_THE_EDGE * self._methods.tolerance(request)
@@ -133,7 +140,7 @@ class GeneralRequests:
 
 
 class _Deadline:
-    """The deadline of a request, shared by several solvers."""
+    """The time at which a request ends, for several solvers that share its budget."""
 
     def __init__(self, request: SolveRequest, began: float) -> None:
         """Set the deadline of a request that began at the monotonic time ``began`` [s]; a timeout of 0 sets none."""
@@ -146,7 +153,11 @@ class _Deadline:
         return not self._is_set or self._stop - time.monotonic() >= seconds
 
     def remaining(self, request: SolveRequest) -> SolveRequest | None:
-        """Return the request with the time left; None if no time is left or the caller has cancelled."""
+        """
+        Return a copy of the request whose timeout is the time left; the request itself if it has no deadline.
+
+        Return None if no time is left or the caller has cancelled.
+        """
         if request.cancel is not None and request.cancel[0]:
             return None
         if not self._is_set:
@@ -156,7 +167,7 @@ class _Deadline:
 
 
 def _is_final(result: IkResult) -> bool:
-    """Return whether no other method can change the result."""
+    """Return whether a result needs no further method: solved, proved unreachable, refused, or ended by the clock."""
     return (
         result.solved
         or result.is_proved
@@ -166,12 +177,16 @@ def _is_final(result: IkResult) -> bool:
 
 
 def _is_within(result: IkResult, tolerance: float) -> bool:
-    """Return whether a result is within a tolerance, which may be tighter than the closed form's."""
+    """Return whether a result has a solution whose residual is at most ``tolerance``."""
     return result.solved and result.residual <= tolerance
 
 
 def _unsolved(result: IkResult, cause: Cause) -> IkResult:
-    """Return a copy of a result without its solutions, with a cause, as ended by the clock."""
+    """
+    Return a copy of a result without its solutions, with another cause, and marked as ended by the clock.
+
+    A dropped solution becomes the nearest posture.
+    """
     nearest = result.q if result.nearest is None else result.nearest
     return result._replace(
         status=IkStatus.UNSOLVED,

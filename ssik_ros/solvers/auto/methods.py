@@ -78,7 +78,7 @@ class GroupMethods:
         """The search before the closed form, or after a fast closed form."""
 
     def _find_closed_form(self) -> tuple[AnalyticSolver | None, str]:
-        """Return the closed form and an empty text, or None and the reason why it cannot be used."""
+        """Return the closed form and '', or None and a text that says why it cannot be used."""
         if self._tuned:
             return None, f'{", ".join(self._tuned)} given, which PoseIK alone knows'
         if self.position_only:
@@ -88,7 +88,11 @@ class GroupMethods:
         return find_closed_form(lambda: AnalyticSolver(self.robot, self.group, name=NAME))
 
     def _search(self, starts: int, sequence: int) -> SearchSolver:
-        """Return Levenberg-Marquardt with at most ``starts`` starts; ``sequence`` is their seed, 0 for the default."""
+        """
+        Return a Levenberg-Marquardt search with at most ``starts`` starts.
+
+        :param sequence: seed of the sequence of starts; 0 for the default sequence.
+        """
         return SearchSolver(
             self.robot,
             self.group,
@@ -100,14 +104,22 @@ class GroupMethods:
         )
 
     def _count_first_starts(self) -> int:
-        """Return the number of starts before the closed form, or after a fast closed form."""
+        """
+        Return the number of starts of the first search.
+
+        It runs before the closed form, or after a fast closed form without a solution, where few starts are enough.
+        """
         if self.knowledge == Knowledge.ALL_AT_ONCE:
             return STARTS_AT_THE_EDGE
         return FEW_STARTS if self.is_complete else MANY_STARTS
 
     @functools.cached_property
     def has_unusual_size(self) -> bool:
-        """Return whether metres and radians differ so much in size that starts of an arm may all get stuck."""
+        """
+        Return whether the arm is so small or so large that errors in metres and radians differ much in size.
+
+        Then all starts of a search may get stuck although the pose is reachable.
+        """
         reach = self.first_starts.problem.reach
         return math.isfinite(reach) and not LEAST_USUAL <= reach <= MOST_USUAL
 
@@ -118,12 +130,17 @@ class GroupMethods:
 
     @property
     def uses_pose_ik(self) -> bool:
-        """Return whether PoseIK solves every request."""
+        """
+        Return whether PoseIK solves every request.
+
+        This is so if a parameter is set that only PoseIK has, or if the nearest solution is wanted without all
+        branches.
+        """
         return self.usual[0] == SolveMethod.POSE_IK
 
     @functools.cached_property
     def pose_ik(self) -> PoseIkSolver:
-        """Return PoseIK with the parameters of this solver."""
+        """Return the PoseIK solver with the parameters of this solver, made at the first access."""
         solver = PoseIkSolver(
             self.robot, self.group, self.options, position_only=self.position_only
         )
@@ -161,11 +178,7 @@ class GroupMethods:
         )
 
     def tolerance(self, request: SolveRequest) -> float:
-        """
-        Return the largest norm over position [m] and rotation [rad] error of a solution.
-
-        :param request: its tolerance counts if it has one, else the tolerance of the parameters.
-        """
+        """Return the largest norm over position [m] and rotation [rad] error that a solution of a request may have."""
         tolerance = (
             self.options.target_tolerance if request.tolerance is None else request.tolerance
         )

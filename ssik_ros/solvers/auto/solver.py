@@ -26,7 +26,7 @@ from ssik_ros.solvers.search.solver import SearchSolver
 
 
 class AutoSolver:
-    """The solvers of one group, called in the order of the policy; several threads may call it at once."""
+    """Chooses between closed form and searches for each request to one group; several threads may call it at once."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class AutoSolver:
         """Solve one request; see :meth:`ssik_ros.solvers.auto.plain_requests.PlainRequests.solve`."""
 
     def _make_plain(self) -> PlainRequests | None:
-        """Return the fast path for plain requests; None if this chain needs the general one."""
+        """Return the fast path, which solves plain requests by one kernel call; None if the chain does not allow it."""
         first = self._methods.first_starts
         reads_state = first.problem.nq != first.problem.group_size
         if self._methods.uses_pose_ik or len(self.tip_frames) != 1 or reads_state:
@@ -75,12 +75,12 @@ class AutoSolver:
 
     @property
     def knowledge(self) -> Knowledge:
-        """Return the knowledge that this solver has of the branches of a pose."""
+        """Return how many branches of a pose this solver finds; NOTHING if PoseIK solves every request."""
         return Knowledge.NOTHING if self._methods.uses_pose_ik else self._methods.knowledge
 
     @property
     def search(self) -> SearchSolver:
-        """Return the search that begins with a request: PoseIK if it solves every request."""
+        """Return the search that runs first: PoseIK if it solves every request, otherwise Levenberg-Marquardt."""
         return self._methods.pose_ik if self._methods.uses_pose_ik else self._methods.first_starts
 
     @property
@@ -98,7 +98,7 @@ class AutoSolver:
 
     @property
     def reason(self) -> str:
-        """Return which method solves, and why."""
+        """Return a text: which method solves a request for one solution, and why."""
         closed_form, first = self._methods.closed_form, self._methods.usual[0]
         if closed_form is None:
             why_none = self._methods.why_no_closed_form
@@ -111,7 +111,7 @@ class AutoSolver:
 
     def reason_for(self, request: SolveRequest) -> str:
         """
-        Return which method solves a request, and why.
+        Return a text: which method solves a given request first, and why.
 
         :param request: any request.
         """

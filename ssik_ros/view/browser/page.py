@@ -56,7 +56,7 @@ PICTURE_TIMEOUT = 20.0
 
 
 class Page:
-    """Serves one session to any number of browsers, which all see and move the same robot."""
+    """A page that shows one session to any number of browsers, which all see and move the same robot."""
 
     def __init__(
         self,
@@ -68,14 +68,14 @@ class Page:
         extras: Extras | None = None,
     ) -> None:
         """
-        Open the port.
+        Start the server and make the page.
 
         :param session: the session that is shown.
-        :param host: address to listen at; only this machine by default.
+        :param host: address at which the server listens; only this machine by default.
         :param port: 0 for any free one.
-        :param admission: who is let in; None for a new token.
-        :param extras: further content of the page.
-        :raises SolverError: when viser is not installed.
+        :param admission: decides which browsers are let in; None for a new one-time token.
+        :param extras: a joint path or a cloud to show as well.
+        :raises SolverError: if viser is not installed.
         :raises InvalidOption: if the port is taken or invalid, or if the address does not belong to this machine.
         """
         self.session, self.extras = session, extras or Extras()
@@ -96,25 +96,25 @@ class Page:
 
     @property
     def url(self) -> str:
-        """Return the address that lets one browser in; after its use there is another one."""
+        """Return the address of the page with a token that lets one browser in; each token works once."""
         name = f'[{self.host}]' if ':' in self.host else self.host
         name = '127.0.0.1' if name in ('0.0.0.0', '[::]') else name
         return f'http://{name}:{self.port}/#{self.guard.admission.token}'
 
     @property
     def is_dragging(self) -> bool:
-        """Return whether any browser holds a handle."""
+        """Return whether a user holds the handle of a target or obstacle in any browser."""
         return bool(self._grabbed)
 
     def open_in_browser(self) -> None:
-        """Open the page in the user's browser; other users of this machine do not learn the token."""
+        """Open the page in the user's browser, by means of a private file, so that the token is not on a command line."""
         opening = self._opening = PrivateOpening(self.url)
         self._viser.on_client_connect(lambda client: opening.close())
         if not opening.has_browser:
             _LOGGER.warning('No browser was found: open the printed address yourself.')
 
     def close(self) -> None:
-        """Close the port."""
+        """Stop the server and the thread of the session."""
         self.is_playing = False
         if self._opening is not None:
             self._opening.close()
@@ -123,11 +123,12 @@ class Page:
 
     def post(self, event: Event, kind: Hashable = None, *, gesture: Hashable = None) -> None:
         """
-        Have an event handled in the thread of the session.
+        Put an event into the queue of the session's thread.
 
-        :param event: the event.
-        :param kind: an event of the same kind that still waits is replaced.
-        :param gesture: the posture before the first event of a gesture is kept for undo.
+        :param event: the function that the thread calls.
+        :param kind: a waiting event of the same kind is replaced.
+        :param gesture: identity of a gesture, such as one drag. Before its first event the state is stored for undo;
+            None stores nothing.
         """
 
         def handle() -> None:
@@ -175,13 +176,13 @@ class Page:
         return bounds_of(self._solids, self.session.state)
 
     def _accepts(self, control: str, value: object) -> bool:
-        """Return whether one of the controls may have a value."""
+        """Return whether a browser may set the control with this identity to a value; False for an unknown control."""
         # A control that a browser names may just be removed; only the library knows which there are.
         handle = self._viser.gui._gui_input_handle_from_uuid.get(control)
         return handle is not None and fits(handle, value)
 
     def _look(self, bounds: FloatArray) -> None:
-        """Set floor, lights and camera for a robot within bounds (2, 3)."""
+        """Add floor and lights, and set the first camera, which is farther away on narrow screens, for a box (2, 3) [m]."""
         set_scenery(self._viser, bounds, self.size)
         middle = bounds.mean(axis=0)
 
@@ -198,16 +199,16 @@ class Page:
 
     def use_theme(self, is_dark: bool) -> None:
         """
-        Choose the colours of the panels.
+        Choose a bright or a dark theme of the panels.
 
-        :param is_dark: bright letters on a dark ground.
+        :param is_dark: True for bright letters on a dark background.
         """
         self._viser.gui.configure_theme(
             control_width='large', show_logo=False, show_share_button=False, dark_mode=is_dark
         )
 
     def _add_handle(self, link: str) -> Any:
-        """Return the handle of a tip's target."""
+        """Add to the scene the handle with which a user drags a target, and return it."""
         wxyz, position = page_pose(self.session.targets[link])
         handle = self._viser.scene.add_transform_controls(
             f'/targets/{link}',
@@ -221,7 +222,7 @@ class Page:
         return handle
 
     async def _on_handle(self, link: str, event: Any) -> None:
-        """Move a target; called in the thread of the server, in order."""
+        """Post an event that moves a target to its dragged handle; viser calls this in its own thread."""
         self._drags += self.hold(link, event)
         pose = read_page_pose(event.target.wxyz, event.target.position)
         self.post(
@@ -232,10 +233,11 @@ class Page:
 
     def hold(self, name: str, event: Any) -> bool:
         """
-        Note whether a browser holds a handle; return whether it has just begun to.
+        Store that a browser drags a handle, or that it released the handle.
 
-        :param name: of the handle.
-        :param event: of the handle.
+        :param name: name of the handle.
+        :param event: viser's event of the handle.
+        :returns: whether a drag begins with this event.
         """
         if event.phase == 'end':
             self._grabbed.pop(name, None)
@@ -245,9 +247,9 @@ class Page:
 
     def holds(self, name: str) -> bool:
         """
-        Return whether a browser holds a handle.
+        Return whether a user drags a handle in any browser.
 
-        :param name: of the handle.
+        :param name: name of the handle.
         """
         return name in self._grabbed
 
@@ -263,9 +265,9 @@ class Page:
 
     def take(self, index: int) -> None:
         """
-        Take a branch; one that is gone meanwhile changes nothing.
+        Show another branch of the pose as the posture of the session.
 
-        :param index: its place among the branches.
+        :param index: index of the branch in ``session.branches``; nothing happens if it no longer exists.
         """
         session = self.session
         if isinstance(session, Session) and index < len(session.branches):
@@ -273,9 +275,9 @@ class Page:
 
     def highlight(self, rank: int) -> None:
         """
-        Show one ghost clearly, at once: the session is not asked.
+        Make one ghost less transparent than the others, at once and not in the thread of the session.
 
-        :param rank: of its branch, from 1 on; 0 for none.
+        :param rank: rank of the ghost's branch, from 1 on; 0 for none.
         """
         if self._ghosts is not None:
             with self._viser.atomic():
@@ -284,11 +286,13 @@ class Page:
 
     def take_picture(self, client: Any, most: int = LARGEST_PICTURE) -> NDArray[np.uint8]:
         """
-        Return the scene (height, width, 4) as a browser shows it, once all events are handled; not for the session's thread.
+        Return a picture of the scene (height, width, 4) as a browser shows it, after all waiting events.
 
-        :param client: viser's client.
+        Never call this in the thread of the session, for which it waits.
+
+        :param client: viser's client of the browser.
         :param most: largest edge of the picture [pixels].
-        :raises InvalidOption: when the browser sends no picture.
+        :raises InvalidOption: if the browser sends no picture.
         """
         self.mailbox.wait_idle(PICTURE_TIMEOUT)
         edges = np.array((client.camera.image_height, client.camera.image_width))
@@ -321,7 +325,7 @@ class Page:
         self._show()
 
     def _show(self) -> None:
-        """Draw the parts that every event changes."""
+        """Update everything that is fast to draw: panels, robot and handles; called after each event."""
         session = self.session
         with self._viser.atomic():
             for panel in self._panels:
@@ -340,17 +344,17 @@ class Page:
         self._viser.flush()
 
     def _pause(self) -> float:
-        """Return how long to wait for another event before slow work [s]; 0 unless a solved pose is dragged."""
+        """Return how long no event must come before slow work begins [s]: GHOST_DELAY during a drag that is solved, else 0."""
         return GHOST_DELAY if self.is_dragging and self.session.outcome.solved else 0.0
 
     def _show_details(self, is_shown: bool) -> None:
-        """Show or hide ghosts and their labels."""
+        """Show or hide all ghosts and their labels."""
         for node in self._details:
             if node.visible != is_shown:
                 node.visible = is_shown
 
     def _rest(self) -> None:
-        """Find and draw branches, collisions and details, which take longer."""
+        """Do the slow work for the shown posture, and draw it: branches as ghosts, collisions, labels, and details of panels."""
         session = self.session
         if self.is_playing:
             session.check_collisions()
@@ -370,7 +374,11 @@ class Page:
         self._viser.flush()
 
     def _label(self, states: list[Any]) -> None:
-        """Write the rank of each ghost where it is farthest from the robot and from the ranks of other ghosts."""
+        """
+        Write the rank of each ghost at the link that is farthest from the robot and from the labels of other ghosts.
+
+        :param states: full states of the ghosts.
+        """
         robot = self.session.robot
         here = link_poses(robot, self.session.state)[:, :3, 3]
         places = place_labels(here, [link_poses(robot, state)[:, :3, 3] for state in states])
@@ -381,7 +389,7 @@ class Page:
                 label.text = str(number + 1)
 
     def _marks(self) -> dict[str, Colour]:
-        """Return colours by link: of the links that joints at their limits carry, and of colliding links."""
+        """Return the colours of links to be marked, by name: links moved by joints at their limits, and colliding links."""
         session, tree = self.session, self.session.robot.tree
         known = session.explanation
         joints = [limit.joint.partition('/')[0] for limit in known.limits] if known else []
@@ -392,7 +400,7 @@ class Page:
         return marks | dict.fromkeys(hit & set(tree.link_index), COLLIDING)
 
     def _draw_gap(self) -> None:
-        """Draw an arrow from each tip to its target, where it does not reach it."""
+        """Draw an arrow from each tip to its target if the targets are not reached; remove the arrows otherwise."""
         session = self.session
         lines = HIDDEN
         if not session.outcome.solved:
@@ -421,9 +429,11 @@ def draw_arrow(start: FloatArray, end: FloatArray, head: float) -> FloatArray:
 
 def place_labels(here: FloatArray, ghosts: Sequence[FloatArray]) -> list[FloatArray]:
     """
-    Return the position (3,) of a label for each ghost: at a link that is far from the robot and from earlier labels [m].
+    Return the position (3,) of a label for each ghost [m].
 
-    :param here: (nl, 3) positions of the links of the robot [m].
+    It is the link of the ghost that is farthest from the same link of the robot and from the labels placed before.
+
+    :param here: (nl, 3) positions of the robot's links [m].
     :param ghosts: (nl, 3) positions of the links of each ghost [m].
     """
     places: list[FloatArray] = []
@@ -437,7 +447,7 @@ def place_labels(here: FloatArray, ghosts: Sequence[FloatArray]) -> list[FloatAr
 
 def describe_access(page: Page) -> str:
     """
-    Return what to open, who can, and how to get meshes if the robot is drawn without them.
+    Return lines of text: the address to open, which machines can open it, and how to get meshes if they are missing.
 
     :param page: the page.
     """
@@ -453,7 +463,7 @@ def describe_access(page: Page) -> str:
 
 def announce_addresses(page: Page) -> None:
     """
-    Print what to open, and another address whenever a browser has used one.
+    Print the address of the page now, and a new one whenever a browser has used the last one.
 
     :param page: the page.
     """

@@ -29,7 +29,7 @@ MOST_VARIABLES = 64
 
 
 class StoppedBy(IntEnum):
-    """The bound that stops a joint in a cycle."""
+    """The bound that keeps a joint from moving further in a cycle: its position limit, velocity or acceleration."""
 
     NOTHING = int(tracking.BY_NOTHING)
     LIMIT = int(tracking.BY_LIMIT)
@@ -40,7 +40,7 @@ class StoppedBy(IntEnum):
 
 
 class TrackStatus(IntEnum):
-    """The result of one cycle."""
+    """Outcome of one cycle: target reached (OK), nearer (LIMITED), or no motion (HELD)."""
 
     OK = 0
     """The arm is at the target, within tolerance."""
@@ -53,7 +53,7 @@ class TrackStatus(IntEnum):
 @tells_near_names
 class Tracker:
     """
-    Follow a target from cycle to cycle; keep the state of the arm.
+    Moves an arm towards a target by one step in each control cycle, and keeps the state of the arm.
 
     :meth:`track` allocates nothing, and :attr:`q` is a view of a buffer that the next call overwrites. One tracker
     serves one thread.
@@ -142,7 +142,7 @@ class Tracker:
         self._cycle.largest_change[:] = per_variable(solver, changes)
 
     def _require_braking(self) -> None:
-        """Raise InvalidOption for arms and objectives for which cycles with braking are not available."""
+        """Raise InvalidOption if acceleration limits cannot be kept for this arm or its secondary objectives."""
         nv, packed = self._solver.problem.nv, self._solver.packed
         if nv > MOST_VARIABLES:
             raise InvalidOption(
@@ -203,9 +203,10 @@ class Tracker:
 
     def _place_others(self, size: int, full_state: ArrayLike | None) -> None:
         """
-        Set the variables from ``size`` on, of joints outside the group, and hold them by equal limits.
+        Set the variables of joints outside the group, and fix them by equal limits.
 
-        The values come from a full state (nq,), or are defaults without one.
+        :param size: number of variables of the group, which come first.
+        :param full_state: (nq,) state of the whole robot; None means default values.
         """
         solver, problem = self._solver, self._solver.problem
         if full_state is None:
@@ -238,12 +239,12 @@ class Tracker:
 
     @property
     def position_error(self) -> float:
-        """Return the distance from the last target, the largest of all tips [m]."""
+        """Return the distance of the tip from the last target [m]; of several tips, the largest distance."""
         return float(self._arrays.errors[0::2].max())
 
     @property
     def rotation_error(self) -> float:
-        """Return the angle to the last target, the largest of all tips [rad]."""
+        """Return the rotation angle from the tip to the last target [rad]; of several tips, the largest angle."""
         return float(self._arrays.errors[1::2].max())
 
     @property
@@ -258,7 +259,11 @@ class Tracker:
 
     @property
     def scale(self) -> float:
-        """Return the part of the error that the last cycle removed: 1 if it reached the target, 0 if it did not come nearer."""
+        """
+        Return the part of the error that the last cycle removed, 0 to 1.
+
+        It is 1 if the cycle reached the target, and 0 if it did not come nearer.
+        """
         if self.status == TrackStatus.OK:
             return 1.0
         before, after = self._report[[tracking.BEFORE, tracking.AFTER]].tolist()
@@ -281,14 +286,14 @@ class Tracker:
         )
 
     def _of_joints(self, values: FloatArray) -> FloatArray:
-        """Return numbers of the variables (nv,) in the order of the joints (n,); zero for the parts of a ball."""
+        """Return numbers of the velocity variables (nv,) as numbers of the joint variables (n,); 0 for ball joints."""
         numbers = np.zeros(len(self._view))
         numbers[self._joints] = values[self._variables]
         return numbers
 
     @property
     def iterations(self) -> int:
-        """Return the number of updates in the last call."""
+        """Return the number of joint updates in the last call of :meth:`track`."""
         return int(self._report[tracking.ITERATIONS])
 
     def track(self, target: ArrayLike, previous: ArrayLike | None = None) -> TrackStatus:
@@ -296,10 +301,11 @@ class Tracker:
         Move the arm towards a target, by one cycle.
 
         :param target: a pose in any form of :func:`ssik_ros.pose`; for several tips a list of such, or (t, 4, 4).
-        :param previous: the target of the cycle before, if the target moves, as along a path; None: it rests. With
-            acceleration limits, joints follow the motion of the target then, and do not brake for it.
-        :returns: OK, LIMITED or HELD; :attr:`cause` says why it is not OK: CONSISTENCY for the motion of one cycle,
-            LIMITS, UNREACHABLE, SINGULAR, BAD_TARGET.
+        :param previous: target of the cycle before, if the target moves, as along a path; None if the target rests.
+            With acceleration limits, joints then follow the moving target and do not brake for it.
+        :returns: OK if the target is reached, LIMITED if the arm came nearer, HELD if it stays. :attr:`cause` says why
+            the target is not reached: CONSISTENCY for the motion of one cycle, LIMITS, UNREACHABLE, SINGULAR,
+            BAD_TARGET.
         :raises TypeError, ValueError: if the target does not hold one pose for each tip.
         """
         arrays, solver = self._arrays, self._solver
@@ -326,7 +332,13 @@ class Tracker:
         return self.status
 
     def _read(self, target: ArrayLike, name: str) -> ArrayLike:
-        """Return the pose of each tip (t, 4, 4), or one pose (4, 4) of a single tip; arrays of these shapes as they are."""
+        """
+        Return an argument as the pose of each tip (t, 4, 4), or as one pose (4, 4) for a single tip.
+
+        Arrays of these shapes are returned unchanged. Raise DimensionMismatch for another number of poses.
+
+        :param name: name of the argument, for messages.
+        """
         shape = getattr(target, 'shape', None)
         if shape == self._shape or (shape == (4, 4) and self._shape[0] == 1):
             return target
@@ -340,7 +352,11 @@ class Tracker:
         return poses
 
     def _judge(self, code: int) -> tuple[TrackStatus, Cause]:
-        """Return status and cause from the code and the numbers of a cycle."""
+        """
+        Return (status, cause) of the last cycle.
+
+        :param code: code that the kernel returned for the cycle.
+        """
         if code == state.FOUND:
             return TrackStatus.OK, Cause.NONE
         if code == state.BAD_TARGET:
