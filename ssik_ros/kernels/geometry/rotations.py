@@ -84,5 +84,5 @@ def invert_pose(matrix: np.ndarray) -> np.ndarray:
 
 
 def pose_numbers(pose: np.ndarray) -> np.ndarray:
-    """Return a pose (4, 4) as the twelve numbers of the kernels: rotation by rows, then position."""
+    """Return a pose (4, 4) as the array (12,) that kernels use: the rotation row by row, then the position [m]."""
     return np.concatenate([pose[:3, :3].ravel(), pose[:3, 3]])
