@@ -36,7 +36,9 @@ def pose(
     R: Any = None,
 ) -> FloatArray:
     """
-    Return the pose (4, 4) of a position and one rotation; without a rotation, its axes are parallel to the base's.
+    Return the pose (4, 4) of a position and at most one rotation.
+
+    Without a rotation, its axes are parallel to the axes of the base.
 
     :param xyz: position [m].
     :param rpy: roll, pitch and yaw as in a URDF [rad].
@@ -136,7 +138,7 @@ def read_pose_or_poses(value: Any, name: str = 'poses') -> FloatArray:
 
 def is_position(value: Any) -> bool:
     """
-    Return whether a value has the shape (3,), and is thus not a pair of a position and a rotation.
+    Return whether a value has the shape (3,), so that it is a position and not a pair (position, rotation).
 
     :param value: anything.
     """
