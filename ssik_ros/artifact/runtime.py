@@ -113,11 +113,12 @@ def run_search(
 
 def forward(plan: ArtifactPlan, q: Any) -> Any:
     """
-    Return the pose (4, 4) of the end effector in the base.
+    Return the pose (4, 4) of the end effector in the base at a joint vector: forward kinematics.
 
     :param plan: plan of the arm.
-    :param q: (n,) joint angles [rad].
-    :raises ValueError: for a wrong shape or value.
+    :param q: (n,) joint values [rad or m].
+    :raises TypeError: if the vector does not hold real numbers.
+    :raises ValueError: for a wrong shape, or values that are not finite.
     """
     n = int(plan.ints[search.N])
     values = read_numbers(q, (n,), 'q')
@@ -181,9 +182,9 @@ def read_numbers(value: Any, shape: tuple[int, ...], name: str) -> Any:
 
 def read_count(value: Any, largest: int) -> int:
     """
-    Return the largest number of solutions that the caller wants, at most ``largest``.
+    Return how many solutions to write at most: the caller's number, but not more than ``largest``.
 
-    :param value: the caller's number; None for the largest.
+    :param value: the caller's number; None for ``largest``.
     :param largest: largest number that is possible.
     :raises TypeError: if the value is not a whole number.
     :raises ValueError: if the value is negative.

@@ -34,6 +34,7 @@ def narrow_limits(
     :param lower, upper: (nv,) limits of the problem at the call, limits of the request on return [rad or m].
     :returns: False if no value is within both the limits and the consistency limits, so that no solution exists; else
         True.
+    :raises DimensionMismatch: for limits of another size, and for NaN.
     :raises InvalidLimits: if a lower limit is above an upper limit, or a joint is locked outside of its limits.
     :raises InvalidOption: for finite limits of ball joints, or a value for a locked joint with several variables.
     :raises JointNotFound: for an unknown locked joint.

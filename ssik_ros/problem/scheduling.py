@@ -240,6 +240,9 @@ class RequestQueue(Generic[Request]):
         """
         Remove and return the late request with the earliest deadline; None if no request is late.
 
+        A request is late if its deadline comes before the other waiting requests can get their responses, see
+        :meth:`reserve`.
+
         :param now: reading of ``time.monotonic`` [s].
         """
         with self._lock:

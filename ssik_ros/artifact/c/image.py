@@ -68,7 +68,7 @@ def room_of(numbers: dict[str, int]) -> tuple[int, int, int]:
 
 def join(numbers: dict[str, int], parts: dict[str, IntArray], kernels: int) -> IntArray:
     """
-    Return an image made of its sections, after a check of all rules.
+    Return the image of an arm, assembled from its sections after a check of all rules.
 
     :param numbers: result of :func:`complete`.
     :param parts: the words of each section except NUMBERS.
@@ -95,7 +95,7 @@ def split(words: IntArray) -> dict[str, IntArray]:
 
 def check(sections: dict[str, IntArray]) -> None:
     """
-    Check that all sections keep their rules.
+    Check that all sections of an image keep their rules.
 
     :param sections: words of each section by name.
     :raises ModelError: for a section that breaks a rule; names the section and the word.

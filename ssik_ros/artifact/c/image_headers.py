@@ -1,4 +1,4 @@
-"""Write the rules of images as C code: where a solver's memory begins, and checks of an untrusted image."""
+"""Write the rules of images (packed arms) as C code: where a solver's memory begins, and checks of an untrusted image."""
 
 import math
 import re

@@ -1,9 +1,10 @@
 """
-Define the rules of an image: its sections, the permitted values of each word, and the memory of a solver.
+Define the rules of an image, the packed data of an arm for the C library.
 
-Sizes and bounds are expressions of a few numbers. The rules are written once, here. :mod:`ssik_ros.artifact.c.image`
-evaluates them for each image that it writes; the C code of :mod:`ssik_ros.artifact.c.image_headers` evaluates the same
-expressions for each image that it is given.
+They are its sections, the permitted values of each word, and the size of a solver's memory. Sizes and bounds are
+expressions of a few numbers. The rules are written once, here. :mod:`ssik_ros.artifact.c.image` evaluates them for each
+image that it writes; the C code of :mod:`ssik_ros.artifact.c.image_headers` evaluates the same expressions for each
+image that it is given.
 """
 
 import math
@@ -184,14 +185,14 @@ class Sum:
         return cls({(): value} if isinstance(value, int) else {(value,): 1})
 
     def __add__(self, other: 'int | Sum') -> 'Sum':
-        """Return the sum of both."""
+        """Return the sum of two polynomials as a new :class:`Sum`."""
         terms = dict(self._terms)
         for names, factor in Sum.of(other)._terms.items():
             terms[names] = terms.get(names, 0) + factor
         return Sum(terms)
 
     def __mul__(self, other: 'int | Sum') -> 'Sum':
-        """Return the product of both."""
+        """Return the product of two polynomials as a new :class:`Sum`."""
         total = Sum({})
         for names, factor in self._terms.items():
             for others, by in Sum.of(other)._terms.items():

@@ -263,7 +263,7 @@ def new_folder(path: Path, overwrites: bool) -> Iterator[Path]:
     """
     Yield the path of a temporary folder that the caller has to make and fill; at the end it is renamed to ``path``.
 
-    After an error the temporary folder is removed and ``path`` stays as it was.
+    After an error the temporary folder is removed.
 
     :param path: final path of the folder.
     :param overwrites: whether an existing file or folder may be replaced; an empty folder always is.

@@ -70,7 +70,7 @@ def rpy_of_matrix(rotation: np.ndarray) -> tuple[float, float, float]:
 
 
 def pose_matrix(position: np.ndarray, rotation: np.ndarray) -> np.ndarray:
-    """Return the pose (4, 4) of a position and a rotation (3, 3)."""
+    """Return the pose (4, 4) with a position (3,) [m] and a rotation (3, 3)."""
     matrix = np.eye(4)
     matrix[:3, :3] = rotation
     matrix[:3, 3] = position

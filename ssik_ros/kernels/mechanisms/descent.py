@@ -156,7 +156,7 @@ def predicted_decrease(address, damping):
     Return by how much ``step`` lowers the cost 1/2 |e|^2 according to the linear model; ``right`` may be overwritten.
 
     :param address: address of the block of the chain.
-    :param damping: damping with which the step solves (H + damping I) d = g; negative if the step was changed since.
+    :param damping: damping with which the step solves (H + damping I) d = g; negative if the step does not solve this.
     """
     _, t, w = layout.view_chain(address)
     n = w.step.shape[0]
@@ -341,8 +341,8 @@ def out_of_iterations(block, w):
     """
     Return the status of a descent by DLS or SVD that must end because its iterations or its time are used up.
 
-    It is TIMEOUT if time ran out or the iterations gained more than the stall threshold. Otherwise it is DIVERGED if
-    the clamps were halved, else STALLED.
+    It is TIMEOUT if time ran out, the iterations gained more than the stall threshold, or this threshold is 0.
+    Otherwise it is DIVERGED if the clamps were halved, else STALLED.
     """
     iterations = block.counters[layout.ITERATIONS]
     gained = w.numbers[layout.FIRST_ERROR] - w.numbers[layout.BEST_ERROR]

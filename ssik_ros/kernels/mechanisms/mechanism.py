@@ -193,7 +193,8 @@ def forward(t, w):
     """
     Write the poses of all nodes into ``poses``, and the poses of closing frames and closed links into ``ends``.
 
-    They belong to the joint values in ``trial``, in world axes.
+    Both ends of a closure, closing frame and closed link, should coincide. The poses belong to the joint values in
+    ``trial``, in world axes.
     """
     for i in range(t.node.shape[0]):
         parent, kind = t.node[i, layout.NODE_PARENT], t.node[i, layout.NODE_KIND]
@@ -295,12 +296,13 @@ def constraint_error(constraint, a, b, e, turn):
     """
     Write six error components of a constraint into ``e``, and its rotation vector in world axes into ``turn``.
 
-    Components that the constraint does not select are zero in ``e``.
+    The constraint asks that the closing frame A and the closed link B coincide. Components that it does not select are
+    zero in ``e``.
 
     :param constraint: row of the constraint table.
-    :param a, b: (12,) poses of the closing frame and the closed link.
+    :param a, b: (12,) poses of A and B.
     :param e: (6,) out: position error [m], then rotation error [rad].
-    :param turn: (3,) out: rotation vector from b to a [rad].
+    :param turn: (3,) out: rotation vector from B to A [rad].
     """
     mask = constraint[layout.CONSTRAINT_MASK]
     dx, dy, dz = a[9] - b[9], a[10] - b[10], a[11] - b[11]

@@ -74,9 +74,10 @@ HULL_ENLARGEMENT = 1e-10
 @inline_kernel
 def direction(i):
     """
-    Return (rho, z) of the stored direction ``i``: its components at right angles to and along the axis.
+    Return (rho, z) of direction ``i``, one of the DIRECTIONS directions at which a hull stores its support function.
 
-    The components satisfy rho + |z| = 1, so that a stored direction is not a unit vector.
+    rho is the component at right angles to the axis, z the component along it. They satisfy rho + |z| = 1, so that the
+    direction is not a unit vector.
     """
     z = (2.0 * i - (DIRECTIONS - 1)) / (DIRECTIONS - 1)
     return 1.0 - abs(z), z
@@ -84,7 +85,7 @@ def direction(i):
 
 @inline_kernel
 def length_of(i):
-    """Return the Euclidean length of the stored direction ``i``, between 0.7 and 1."""
+    """Return the Euclidean length of direction ``i`` of :func:`direction`, between 0.7 and 1."""
     rho, z = direction(i)
     return math.sqrt(rho * rho + z * z)
 

@@ -111,7 +111,7 @@ def search_one(address, timeout_ns, flag, q0, target, q):
 @kernel
 def solve_one(address, closed, timeout_ns, flag, q0, target, q):
     """
-    Solve one pose: descend from the seed if it is near, else call the closed form, else search where the reach ends.
+    Solve one pose: descend from the seed if it is near, else call the closed form, else search from other starts.
 
     :param address, timeout_ns, flag, q0, target, q: as for :func:`search_one`.
     :param closed: address of the block of the closed form, see

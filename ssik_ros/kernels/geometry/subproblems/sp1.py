@@ -18,7 +18,7 @@ The sine is taken from a x b: (k x p) . q would lose the angle when p and q are 
 
 Degeneracies
 ------------
-p or q parallel to k: the angle is FREE. Lengths or heights along k that differ: NEAREST.
+Lengths or heights along k that differ: NEAREST. Otherwise p and q parallel to k: the angle is FREE.
 
 Cost
 ----

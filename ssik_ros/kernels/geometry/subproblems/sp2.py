@@ -21,8 +21,9 @@ Method
 
 Degeneracies
 ------------
-k1 parallel to k2: only t1 - t2 (or t1 + t2) is determined; FREE, with t2 = 0. p or q zero: all pairs are equally good;
-zeros, FREE. p parallel to k1, or q to k2: its angle is FREE. w^2 < 0 or unequal lengths: NEAREST.
+k1 parallel to k2: only t1 - t2 (or t1 + t2) is determined; FREE, with t2 = 0. p and q zero: all pairs are equally good;
+zeros, FREE. Only p or only q zero: zeros, NEAREST. p parallel to k1, or q to k2: its angle is FREE. w^2 < 0 or unequal
+lengths: NEAREST.
 
 Cost
 ----
