@@ -400,7 +400,11 @@ def _read_module(name: str) -> _Module:
 
 
 def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the top-level statements of a module; of ``if JIT_DISABLED``, the statements of its first branch."""
+    """
+    Yield the top-level statements of a module.
+
+    An ``if JIT_DISABLED`` statement is replaced by the statements of its first branch, the plain Python version.
+    """
     for node in body:
         is_choice = isinstance(node, ast.If) and isinstance(node.test, ast.Name)
         if isinstance(node, ast.If) and is_choice and ast.unparse(node.test) == PLAIN_TWINS:

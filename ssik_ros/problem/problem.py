@@ -1,9 +1,9 @@
 """
-From a robot and a list of relative poses to one packed problem that every iterative kernel can run.
+Build one packed problem, which every iterative kernel can run, from a robot and a list of relative poses.
 
-A goal of a tip, a closure of a loop, a masked target and a task are the same thing here: a
-:class:`PoseConstraint`. Packing folds fixed joints and everything above the common ancestor of all frames into
-constants, rotates every joint axis to +z, and drops joints that move none of the frames.
+A goal of a tip, a closure of a loop, a masked target and a task are the same thing here: a :class:`PoseConstraint`.
+Packing folds fixed joints and everything above the common ancestor of all frames into constants, rotates every joint
+axis to +z, and drops joints that move none of the frames.
 """
 
 from collections.abc import Iterable, Sequence
