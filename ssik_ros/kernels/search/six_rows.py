@@ -32,10 +32,10 @@ ROWS = 6
 @inline_kernel
 def bounded_step(ints, reals, work, damping, limited, scales, largest):
     """
-    Write the damped step that ends inside the limits, for a Jacobian of six rows.
+    Write the damped step that ends inside the limits, for a Jacobian of six rows and at least six joints.
 
-    Arguments, effects and result are as for :func:`ssik_ros.kernels.rows.steps.bounded_step`, except that ``normal``
-    gets the inverse pivots of the factors only, on its diagonal.
+    Arguments, effects and result are as for :func:`ssik_ros.kernels.rows.steps.bounded_step`, with two exceptions. Of
+    the factors, ``normal`` gets only the inverse pivots on its diagonal, and ``right`` is not written.
     """
     t, w = layout.view_problem(ints, reals, work)
     steps.open_step(w, scales, ROWS)
