@@ -1,5 +1,5 @@
 """
-Eigenvalues by numpy, in place of the kernels' functions: with the same arguments and results.
+Compute eigenvalues by numpy in artifacts, in place of kernels with the same arguments and results.
 
 The kernels' QR steps would be slow in plain Python.
 """
@@ -17,7 +17,7 @@ def eigenvalues(real: Any, imaginary: Any, a: Any, n: Any, scratch: Any) -> int:
     """
     Write the eigenvalues of a matrix; return 0, or 1 without writing if they do not converge.
 
-    :param real, imaginary: (n,) parts; complex ones come in conjugate pairs.
+    :param real, imaginary: (n,) out: real and imaginary parts; conjugate pairs are neighbours.
     :param a: (n n,) matrix, by rows or by columns.
     :param n: size of the matrix.
     :param scratch: not used.
@@ -34,9 +34,9 @@ def eigensystem(real: Any, imaginary: Any, vectors: Any, a: Any, n: Any, scratch
     """
     Write eigenvalues and right eigenvectors of a matrix; return 0, or 1 without writing if they do not converge.
 
-    :param real, imaginary: (n,) parts; complex ones come in conjugate pairs.
-    :param vectors: (n n,) one vector after the other, its largest entry real; of a pair, the real part and then the
-        imaginary one.
+    :param real, imaginary: (n,) out: real and imaginary parts; conjugate pairs are neighbours.
+    :param vectors: (n n,) out: one vector after the other, scaled so that its largest entry is real. Of a conjugate
+        pair, the first n numbers are the real part, the next n the imaginary part, of the first eigenvalue's vector.
     :param a: (n n,) matrix by rows.
     :param n: size of the matrix.
     :param scratch: not used.

@@ -1,4 +1,4 @@
-"""Extra functions in artifacts of chains without structure, copied into them like :mod:`ssik_ros.artifact.runtime`."""
+"""Function for artifacts of arms that are solved by elimination, copied into them like :mod:`ssik_ros.artifact.runtime`."""
 
 from typing import Any
 
@@ -10,7 +10,9 @@ from ssik_ros.kernels.closed_form.elimination import general_search, loop_worksp
 
 def eliminate(*request: Any) -> int:
     """
-    Search one pose by elimination; return the number of solutions in the first array, -1 if the pose is not rigid.
+    Solve one pose by elimination; return the number of solutions, -1 if the pose is not rigid.
+
+    The solutions are written into the first array.
 
     :param request: rows, counters, ints, reals, samples, target, reference, options, work, as for the search in closed
         form; ``reals`` ends with the constants of the elimination.

@@ -1,4 +1,4 @@
-"""The text of an artifact: one Python module that solves one arm and needs numpy only."""
+"""Write the text of an artifact: one Python module that solves one arm and needs only numpy."""
 
 from collections.abc import Iterable, Mapping
 import importlib.metadata
@@ -96,7 +96,7 @@ def fk(q):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ArtifactSubject:
-    """An arm for which a module is written."""
+    """An arm for which an artifact module is written, with the name of its robot."""
 
     robot: str
     """The robot's name."""
@@ -104,16 +104,16 @@ class ArtifactSubject:
 
     @property
     def chain(self) -> SerialChain:
-        """Return the chain of the arm."""
+        """Return the serial chain of the arm."""
         return self.arm.chain
 
 
 def write_module(subject: ArtifactSubject, validation: str) -> str:
     """
-    Return the text of the module of an arm; it is the same for the same arm and version.
+    Return the text of the Python module that solves an arm; the same arm and version give the same text.
 
     :param subject: the arm.
-    :param validation: how the module was validated, one sentence.
+    :param validation: sentence that says how the module was validated.
     :raises SourceNotPortable: if the solver of the arm needs more than Python and numpy.
     """
     chain, plan = subject.chain, subject.arm.plan
@@ -142,7 +142,11 @@ def write_module(subject: ArtifactSubject, validation: str) -> str:
 
 
 def _collect(ints: NDArray[np.int64]) -> tuple[PortableSources, str]:
-    """Return the sources that a plan with these integers needs, and the name of the search function in them."""
+    """
+    Return (sources, name of the search function in them): the functions that the module of an arm needs.
+
+    :param ints: integers of the arm's plan, which choose the closed form.
+    """
     kind, case = int(ints[search.KIND]), int(ints[search.CASE])
     known: dict[Origin, Mapping[str, Known]] = {
         (f'{CLOSED_FORM}.{name}', 'search'): {'ints': tuple(ints.tolist())} for name in SEARCHES
@@ -159,7 +163,11 @@ def _collect(ints: NDArray[np.int64]) -> tuple[PortableSources, str]:
 
 
 def _constants(subject: ArtifactSubject, validation: str) -> list[str]:
-    """Return the lines of the module that define the constants of the arm."""
+    """
+    Return the lines of the module that define public constants of the arm, such as JOINT_NAMES and LIMITS.
+
+    :param validation: sentence that says how the module was validated.
+    """
     chain, plan = subject.chain, subject.arm.plan
     facts = describe_plan(plan)
     limits = zip(chain.lower.tolist(), chain.upper.tolist(), strict=True)
@@ -189,26 +197,34 @@ def version() -> str:
 
 
 def _limits(lower: float, upper: float) -> str:
-    """Return the limits of a joint as Python text; ``None`` for a joint without limits."""
+    """Return the limits of a joint as Python code: ``(lower, upper)``, or ``None`` for a joint without limits."""
     if math.isinf(lower) and math.isinf(upper):
         return 'None'
     return f'({_number(lower)}, {_number(upper)})'
 
 
 def _number(value: float) -> str:
-    """Return a number as Python text that is read back to the same bits."""
+    """Return a number as Python code that evaluates to the same bits, such as ``np.inf`` for infinity."""
     if math.isnan(value):
         return 'np.nan'
     return repr(value) if math.isfinite(value) else ('np.inf' if value > 0.0 else '-np.inf')
 
 
 def _printable(value: object) -> str:
-    """Return a value as a text for a docstring: backslashes become slashes, triple double quotes triple single ones."""
+    """
+    Return a value as a text that is safe inside a docstring.
+
+    Backslashes become slashes, and triple double quotes become triple single quotes.
+    """
     return str(value).replace('\\', '/').replace('"""', "'''")
 
 
 def _list_text(words: Iterable[str]) -> str:
-    """Return words as the text of a Python list, over lines of at most WIDTH columns."""
+    """
+    Return a Python list as code of several lines, each of at most WIDTH columns.
+
+    :param words: code of each element.
+    """
     lines = ['']
     for word in words:
         if len(lines[-1]) + len(word) > WIDTH - 12:

@@ -1,5 +1,5 @@
 """
-The functions of every artifact that are not kernels: read arguments, call the search, return solutions.
+Functions of every artifact that are not kernels: they read arguments, call the search, and return solutions.
 
 These functions are copied into artifacts, where they may need only Python and numpy.
 """
@@ -19,7 +19,11 @@ MODES = {True: ranking.WITHIN_LIMITS, False: ranking.KEEP_ALL, 'wrap': ranking.W
 
 
 class ArtifactPlan(NamedTuple):
-    """The arrays of the search for an arm, the number of values of a held joint, and the kind of numbers."""
+    """
+    Constants of an artifact's arm: arrays of its search, number of values of a held joint, and kind of numbers.
+
+    With ``uses_views``, arrays are read as Python's own numbers, which is faster than numpy's in plain Python.
+    """
 
     ints: Any
     reals: Any
@@ -37,7 +41,9 @@ def solve_pose(
     respect_limits: Any = True,
 ) -> list[tuple[Any, float]]:
     """
-    Return the joint vectors that reach a pose T, each with the Frobenius norm of FK - T, best first; empty without one.
+    Return the solutions of a pose T, best first: (joint vector (n,), Frobenius norm of FK - T) each.
+
+    The list is empty if no solution exists.
 
     :param plan: plan of the arm.
     :param find: the search function.
@@ -45,9 +51,9 @@ def solve_pose(
     :param q_seed: (n,) seed; solutions get the windings nearest to it and are sorted by distance from it. None for no
         seed.
     :param max_solutions: largest number of solutions; None for all.
-    :param respect_limits: False keeps solutions outside the limits; 'wrap' moves joints into them by whole turns if it
-        can.
-    :raises ValueError: for a wrong shape or value.
+    :param respect_limits: True drops solutions outside the limits, False keeps them; 'wrap' moves joints into the
+        limits by whole turns where possible and keeps all solutions.
+    :raises ValueError: for a wrong shape or value, or a pose that is not rigid.
     :raises TypeError: if an argument does not hold real numbers.
     """
     n = int(plan.ints[search.N])
@@ -80,9 +86,10 @@ def run_search(
     plan: ArtifactPlan, find: Any, capacity: int, request: Any, uses_views: bool
 ) -> Any:
     """
-    Return the number of solutions, -1 for a pose that is not rigid, and an array whose first rows are the solutions.
+    Return (number of solutions, rows); the number is -1 for a pose that is not rigid.
 
-    A row (n + 3,) has the joints and three errors, the Frobenius norm last; the other rows are not set.
+    The first rows are the solutions; the other rows are not set. A row (n + 3,) has the joint values and three errors,
+    of which the last one is the Frobenius norm of FK - T.
 
     :param plan: plan of the arm.
     :param find: the search function.
@@ -106,11 +113,12 @@ def run_search(
 
 def forward(plan: ArtifactPlan, q: Any) -> Any:
     """
-    Return the pose (4, 4) of the end effector in the base.
+    Return the pose (4, 4) of the end effector in the base at a joint vector: forward kinematics.
 
     :param plan: plan of the arm.
-    :param q: (n,) joint angles [rad].
-    :raises ValueError: for a wrong shape or value.
+    :param q: (n,) joint values [rad or m].
+    :raises TypeError: if the vector does not hold real numbers.
+    :raises ValueError: for a wrong shape, or values that are not finite.
     """
     n = int(plan.ints[search.N])
     values = read_numbers(q, (n,), 'q')
@@ -125,14 +133,14 @@ def forward(plan: ArtifactPlan, q: Any) -> Any:
 
 def held_values(plan: ArtifactPlan, n: int, seed: Any, within_limits: bool, target: Any) -> Any:
     """
-    Return the values of the held joint to try: the value of the seed, moved into its range, then values spread over it.
+    Return the values of the held joint to try [rad or m]: the seed's value, then values spread evenly over its range.
 
-    Without a held joint, return one zero.
+    The seed's value is moved into the range. Without a held joint, the result is one zero.
 
     :param plan: plan of the arm.
     :param n: number of joints.
     :param seed: (n,) or None.
-    :param within_limits: whether the range ends at the limits.
+    :param within_limits: whether the range ends at the joint limits.
     :param target: (4, 4), on which the range of a slide depends.
     """
     held = int(plan.ints[search.HELD])
@@ -154,7 +162,7 @@ def held_values(plan: ArtifactPlan, n: int, seed: Any, within_limits: bool, targ
 
 def read_numbers(value: Any, shape: tuple[int, ...], name: str) -> Any:
     """
-    Return a new array of finite numbers.
+    Return a value as a new array of finite floats, after a check of its shape.
 
     :param value: an array or nested sequences of integers or floats.
     :param shape: required shape.
@@ -174,9 +182,9 @@ def read_numbers(value: Any, shape: tuple[int, ...], name: str) -> Any:
 
 def read_count(value: Any, largest: int) -> int:
     """
-    Return the largest number of solutions that the caller wants, at most ``largest``.
+    Return how many solutions to write at most: the caller's number, but not more than ``largest``.
 
-    :param value: the caller's number; None for the largest.
+    :param value: the caller's number; None for ``largest``.
     :param largest: largest number that is possible.
     :raises TypeError: if the value is not a whole number.
     :raises ValueError: if the value is negative.

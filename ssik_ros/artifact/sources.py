@@ -1,5 +1,5 @@
 """
-Sources of this package's own functions, as text that needs only Python and numpy.
+Copy functions of this package, with everything that they call, into one text that needs only Python and numpy.
 
 Starting from some functions, everything that they call and every constant that they read is collected from the syntax
 trees of their modules, under unique names: ``dot`` of ``vectors`` becomes ``vectors_dot``. Decorators are dropped, so
@@ -34,12 +34,12 @@ _BLOCKS = ('def ', 'class ')
 
 
 class SourceNotPortable(SolverError, NotImplementedError):
-    """A source needs more than Python and numpy."""
+    """Raised if a function cannot be copied into an artifact, because it needs more than Python and numpy."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Module:
-    """One module of the package, parsed: its source lines, and its top-level definitions and imports by name."""
+    """A parsed module of the package: its source lines, and its top-level definitions and imports by name."""
 
     name: str
     lines: tuple[bytes, ...]
@@ -55,7 +55,7 @@ class _Module:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Scope:
-    """The context of a text: its module, local names of the function, and known values of its parameters."""
+    """Names that are valid where a piece of source is edited: its module, local names, and known values of parameters."""
 
     module: _Module
     locals: frozenset[str] = frozenset()
@@ -67,7 +67,7 @@ Edit = tuple[int, int, int, int, str]
 
 
 class PortableSources:
-    """Collects definitions together with everything that they need, and returns them as one text."""
+    """Collection of definitions with everything that they need, which can be returned as one text."""
 
     def __init__(
         self,
@@ -76,11 +76,11 @@ class PortableSources:
         plain: Iterable[str] = (),
     ) -> None:
         """
-        Start without definitions.
+        Start an empty collection.
 
         :param known: known values of parameters, by function; branches that they exclude are left out of the text.
         :param replaced: for some definitions, the definition to use instead.
-        :param plain: modules whose names stay unchanged.
+        :param plain: modules whose names stay unchanged in the text.
         """
         self._known = dict(known or {})
         self._replaced = dict(replaced or {})
@@ -93,19 +93,19 @@ class PortableSources:
 
     def add(self, module: str, name: str) -> str:
         """
-        Collect a definition and everything that it needs; return its name in the text.
+        Collect a definition and everything that it needs; return the name that it has in the text.
 
-        :param module, name: the module that defines it, and its name there.
+        :param module, name: full name of the module that defines it, and its name there.
         :raises SourceNotPortable: if a needed definition does not have a portable source.
         """
         return self._need(self._load(module), name)
 
     def import_lines(self) -> tuple[str, ...]:
-        """Return the import statements that the text needs, in order."""
+        """Return the import statements that the collected text needs, sorted by module."""
         return tuple(sorted(self._imports, key=lambda line: (line.split()[1], line)))
 
     def text(self) -> str:
-        """Return all definitions; each comes after the definitions that it needs."""
+        """Return all collected definitions as one text; each comes after the definitions that it needs."""
         parts = []
         for name in self._order:
             texts = self._texts.get(name)
@@ -116,7 +116,13 @@ class PortableSources:
         return '\n\n\n'.join(parts) + '\n'
 
     def _load(self, name: str) -> _Module:
-        """Return a parsed module; the first call reads it and its imports, and adds them to the order of the text."""
+        """
+        Return a parsed module of the package.
+
+        The first call for a module reads the module and its imports, and appends them to the order of the text.
+
+        :param name: full name of the module.
+        """
         if name not in self._modules:
             module = _read_module(name)
             self._modules[name] = module
@@ -130,7 +136,13 @@ class PortableSources:
         return self._modules[name]
 
     def _need(self, module: _Module, name: str) -> str:
-        """Return the name of a definition in the text, after replacements and imports; the first call collects it."""
+        """
+        Return the name that a definition has in the text, after replacements and imports; collect it at the first call.
+
+        :param module: the module that uses the definition.
+        :param name: its name there.
+        :raises SourceNotPortable: if it has no source, or two definitions would get the same name.
+        """
         origin = module.name, name
         if origin in self._replaced:
             target, name = self._replaced[origin]
@@ -151,7 +163,11 @@ class PortableSources:
         return written
 
     def _written(self, module: _Module, name: str) -> str:
-        """Return the name of a definition in the text: with the module's name before it, unless the module is plain."""
+        """
+        Return the name that a definition has in the text: ``stem_name``, or ``name`` for plain modules.
+
+        :param module: the module that defines it; ``stem`` is the last part of the module's name.
+        """
         if module.name in self._plain:
             return name
         bare = name.lstrip('_')
@@ -159,7 +175,11 @@ class PortableSources:
         return f'{stem.upper() if bare.isupper() else stem}_{bare}'
 
     def _render_definition(self, module: _Module, node: Definition) -> str:
-        """Return the edited text of one definition, without its decorators."""
+        """
+        Return the text of one definition with all edits, without its decorators.
+
+        :param node: syntax tree of the definition.
+        """
         scope = _Scope(module)
         if isinstance(node, ast.FunctionDef):
             _check_decorators(module, node)
@@ -168,7 +188,11 @@ class PortableSources:
         return _move(text, -node.col_offset)
 
     def _function_scope(self, module: _Module, node: ast.FunctionDef) -> _Scope:
-        """Return the scope inside a function; raise SourceNotPortable if a known parameter is assigned to."""
+        """
+        Return the :class:`_Scope` inside a function, with known values of its parameters.
+
+        :raises SourceNotPortable: if a parameter with a known value does not exist or is assigned to.
+        """
         arguments = {argument.arg for argument in ast.walk(node) if isinstance(argument, ast.arg)}
         stored = {
             name.id
@@ -182,13 +206,22 @@ class PortableSources:
         return _Scope(module, frozenset(arguments | stored), known)
 
     def _render(self, scope: _Scope, nodes: list[ast.AST], line: int, column: int) -> str:
-        """Return the text from a line (from 1) and column to the end of the last node, with the edits of all nodes."""
+        """
+        Return the source text from a position to the end of the last node, with the edits of all nodes.
+
+        :param nodes: neighbouring syntax trees.
+        :param line, column: the position; lines count from 1, columns are bytes from 0.
+        """
         edits = [edit for node in nodes for edit in self._edits(scope, node)]
         end_line, end_column = _end(nodes[-1])
         return _apply(scope.module.lines, edits, line, column, end_line, end_column)
 
     def _edits(self, scope: _Scope, node: ast.AST) -> Iterator[Edit]:
-        """Yield the edits within a node: names, known branches, docstrings; collect the definitions it needs."""
+        """
+        Yield the edits within a syntax tree: new names, removed branches, shortened docstrings.
+
+        Definitions that it needs are collected on the way.
+        """
         if isinstance(node, ast.If):
             yield from self._edit_branch(scope, node)
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -203,7 +236,11 @@ class PortableSources:
                 yield from self._edits(scope, child)
 
     def _edit_body(self, scope: _Scope, node: ast.FunctionDef | ast.ClassDef) -> Iterator[Edit]:
-        """Yield the edits of a function or class: shorten its docstring, rename it, and edit its body."""
+        """
+        Yield the edits of a function or class: its new name, its shortened docstring, and the edits of its body.
+
+        A shortened docstring is the first paragraph.
+        """
         if scope.module.definitions.get(node.name) is node:
             keyword = 'def ' if isinstance(node, ast.FunctionDef) else 'class '
             begin = node.col_offset + len(keyword)
@@ -224,7 +261,12 @@ class PortableSources:
     def _edit_attribute(
         self, scope: _Scope, node: ast.Attribute, owner: ast.Name
     ) -> Iterator[Edit]:
-        """Yield the edit of ``owner.attr`` to its name in the text; edit only ``owner`` if it is not a module."""
+        """
+        Yield the edits of an expression ``owner.attr``.
+
+        If the owner is a module of the package, the whole expression becomes the name of the definition in the text.
+        Otherwise only ``owner`` is edited.
+        """
         target = None if owner.id in scope.locals else scope.module.imports.get(owner.id)
         inner = None if target is None else _as_module(*target)
         if inner is None:
@@ -235,9 +277,11 @@ class PortableSources:
 
     def _edit_name(self, scope: _Scope, node: ast.Name) -> Iterator[Edit]:
         """
-        Yield the edit of a name of the package; note the import of a foreign name; skip local names of the function.
+        Yield the edit of a name: a definition of the package gets its name in the text.
 
-        Raise SourceNotPortable for a foreign module that is not in FOREIGN.
+        For a name of another package, its import is noted. Local names of a function are skipped.
+
+        :raises SourceNotPortable: for a package that is not in FOREIGN.
         """
         module = scope.module
         if node.id in scope.locals:
@@ -253,7 +297,11 @@ class PortableSources:
                 yield node.lineno, node.col_offset, *_end(node), written
 
     def _edit_branch(self, scope: _Scope, node: ast.If) -> Iterator[Edit]:
-        """Yield the edits of an ``if``; if its condition is known, only the branch that runs is kept."""
+        """
+        Yield the edits of an ``if`` statement.
+
+        If the value of its condition is known, only the branch that runs is kept.
+        """
         verdict = self._evaluate(scope, node.test)
         if verdict is not _UNKNOWN:
             text = self._chosen(scope, node, bool(verdict), node.col_offset)
@@ -274,7 +322,13 @@ class PortableSources:
             yield from self._edits(scope, child)
 
     def _chosen(self, scope: _Scope, node: ast.If, verdict: bool, column: int) -> str:
-        """Return the edited text of one branch, indented to a column; ``pass`` for a missing branch."""
+        """
+        Return the edited text of the branch of an ``if`` that runs, indented to a column.
+
+        If this branch is missing, the text is ``pass``.
+
+        :param verdict: value of the condition.
+        """
         branch = node.body if verdict else node.orelse
         if not branch:
             return 'pass'
@@ -285,12 +339,16 @@ class PortableSources:
         return _move(text, column - first.col_offset)
 
     def _is_elif(self, scope: _Scope, node: ast.If) -> bool:
-        """Return whether an ``if`` is written as ``elif``."""
+        """Return whether an ``if`` of the syntax tree is written as ``elif`` in the source."""
         line = scope.module.lines[node.lineno - 1]
         return line[node.col_offset :].startswith(b'elif')
 
     def _evaluate(self, scope: _Scope, node: ast.expr) -> object:
-        """Return the value of a constant, name, index, ``and``/``or``, ``==`` or ``!=``; _UNKNOWN for anything else."""
+        """
+        Return the value of an expression, or _UNKNOWN if it is not known before the function runs.
+
+        Constants, names, indices, ``and``, ``or``, ``==`` and ``!=`` are evaluated.
+        """
         if isinstance(node, ast.Constant):
             return node.value
         if isinstance(node, ast.Name) and node.id in scope.locals:
@@ -316,7 +374,12 @@ class PortableSources:
 
 
 def _read_module(name: str) -> _Module:
-    """Read and parse a module of the package; raise SourceNotPortable if it has no source."""
+    """
+    Read and parse a module of the package.
+
+    :param name: full name of the module.
+    :raises SourceNotPortable: if it has no source.
+    """
     spec = importlib.util.find_spec(name)
     if spec is None or spec.origin is None:
         raise SourceNotPortable(f'{name} has no source.')
@@ -337,7 +400,11 @@ def _read_module(name: str) -> _Module:
 
 
 def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements of a module, and those below ``if JIT_DISABLED`` instead of that condition."""
+    """
+    Yield the top-level statements of a module.
+
+    An ``if JIT_DISABLED`` statement is replaced by the statements of its first branch, the plain Python version.
+    """
     for node in body:
         is_choice = isinstance(node, ast.If) and isinstance(node.test, ast.Name)
         if isinstance(node, ast.If) and is_choice and ast.unparse(node.test) == PLAIN_TWINS:
@@ -347,13 +414,18 @@ def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _targets(node: ast.Assign | ast.AnnAssign) -> list[str]:
-    """Return the names to which a statement assigns."""
+    """Return the names to which an assignment assigns."""
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     return [n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)]
 
 
 def _as_module(target: str, attribute: str) -> str | None:
-    """Return the full name of the module of this package that an import names; None for anything else."""
+    """
+    Return the full name of the module of this package that an import statement names; None if it names anything else.
+
+    :param target: module after ``from`` or ``import``.
+    :param attribute: name after ``from ... import``; empty without one.
+    """
     name = f'{target}.{attribute}' if attribute else target
     if not name.startswith(PACKAGE):
         return None
@@ -364,7 +436,7 @@ def _as_module(target: str, attribute: str) -> str | None:
 
 
 def _constant(module: _Module, node: ast.Name | ast.Attribute) -> object:
-    """Import a module and return the int or float that a name has in it; _UNKNOWN for any other value."""
+    """Import a module and return the number that a name has there; _UNKNOWN if the value is not an int or a float."""
     value: object = importlib.import_module(module.name)
     for part in ast.unparse(node).split('.'):
         value = getattr(value, part, _UNKNOWN)
@@ -372,20 +444,30 @@ def _constant(module: _Module, node: ast.Name | ast.Attribute) -> object:
 
 
 def _check_decorators(module: _Module, node: ast.FunctionDef) -> None:
-    """Raise SourceNotPortable for a decorator that is not in ``DROPPED_DECORATORS``."""
+    """
+    Check that a function has only decorators that may be dropped, the names in ``DROPPED_DECORATORS``.
+
+    :raises SourceNotPortable: for another decorator.
+    """
     for decorator in node.decorator_list:
         if ast.unparse(decorator) not in DROPPED_DECORATORS:
             raise SourceNotPortable(f'{module.name}.{node.name}: @{ast.unparse(decorator)}.')
 
 
 def _import_line(local: str, target: str, attribute: str) -> str:
-    """Return the import statement for a local name."""
+    """
+    Return the import statement that gives something a local name.
+
+    :param local: the local name.
+    :param target: module to import from.
+    :param attribute: name in the module; empty to import the module itself.
+    """
     alias = '' if local == (attribute or target) else f' as {local}'
     return f'from {target} import {attribute}{alias}' if attribute else f'import {target}{alias}'
 
 
 def _end(node: ast.AST) -> tuple[int, int]:
-    """Return the last line of a node (from 1), and the column after its end."""
+    """Return (line, column) of the end of a syntax tree; lines count from 1, the column is after the last byte."""
     line, column = getattr(node, 'end_lineno', None), getattr(node, 'end_col_offset', None)
     if line is None or column is None:
         raise SourceNotPortable(f'{ast.dump(node)} has no end.')
@@ -400,7 +482,14 @@ def _apply(
     end_line: int,
     end_column: int,
 ) -> str:
-    """Return the text from (line, column) to (end_line, end_column) with edits applied; edits must not overlap."""
+    """
+    Return the source text between two positions, with edits applied.
+
+    :param lines: lines of the source.
+    :param edits: replacements within the text, which must not overlap.
+    :param line, column: begin; lines count from 1, columns are bytes from 0.
+    :param end_line, end_column: end, not included.
+    """
     parts = []
     for first_line, first, last_line, last, text in sorted(edits):
         parts.append(_slice(lines, line, column, first_line, first))
@@ -411,7 +500,11 @@ def _apply(
 
 
 def _slice(lines: tuple[bytes, ...], line: int, column: int, end_line: int, end: int) -> str:
-    """Return the text from (line, column) to before (end_line, end); lines count from 1, columns are bytes from 0."""
+    """
+    Return the source text between two positions, the second one not included.
+
+    Lines count from 1, columns are bytes from 0.
+    """
     if line == end_line:
         return lines[line - 1][column:end].decode()
     parts = [lines[line - 1][column:], *lines[line : end_line - 1], lines[end_line - 1][:end]]
@@ -419,14 +512,18 @@ def _slice(lines: tuple[bytes, ...], line: int, column: int, end_line: int, end:
 
 
 def _move(text: str, by: int) -> str:
-    """Return a text with the lines after the first one indented by more columns, or by fewer if negative."""
+    """Return a text in which all lines but the first one are indented by ``by`` more columns, or fewer if it is negative."""
     first, *others = text.split('\n')
     moved = [line[-by:] if by < 0 else ' ' * by + line for line in others]
     return '\n'.join([first, *(line.rstrip() for line in moved)])
 
 
 def _join(texts: Iterable[str]) -> str:
-    """Return definitions one below the other: blank lines around functions and classes, none between constants."""
+    """
+    Return the texts of definitions, one below the other.
+
+    Two blank lines surround functions and classes; constants follow each other without a blank line.
+    """
     joined = ''
     was_block = False
     for text in texts:

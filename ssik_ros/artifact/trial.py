@@ -1,4 +1,4 @@
-"""Tests an artifact before it is written: its solutions must be exact, and the same as the library's."""
+"""Test an artifact before it is written: its solutions must be exact, and the same as this package's."""
 
 from collections.abc import Callable, Iterator
 import math
@@ -28,7 +28,7 @@ TRIAL_SEED = 20_250_715
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One random posture, whose pose is to be solved."""
+    """One test of an artifact: a random posture (n,) [rad or m], whose pose must be solved with or without limits."""
 
     posture: FloatArray
     respect_limits: bool
@@ -36,7 +36,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class TrialReport:
-    """Results of all trials of a module."""
+    """Counts and errors of all trials of an artifact module."""
 
     poses: int
     solved: int
@@ -54,14 +54,18 @@ class TrialReport:
 
     @property
     def passed(self) -> bool:
-        """Return whether all trials passed, so that the module may be written."""
+        """
+        Return whether the module passed all trials, so that it may be written.
+
+        It must solve every pose exactly, within limits where they count, with the same solutions as this package.
+        """
         is_right = self.worst <= TRIAL_ERROR and not self.different and not self.outside
         is_right = is_right and not self.raised
         return self.solved == self.poses and is_right
 
     @property
     def faults(self) -> str:
-        """Return the faults as text; empty if all poses passed."""
+        """Return a text that lists why trials failed; empty if all passed."""
         said = {
             f'{self.poses - self.solved} of {self.poses} poses unsolved': self.poses - self.solved,
             f'{self.different} poses with other solutions than the library has': self.different,
@@ -74,7 +78,7 @@ class TrialReport:
 
 def load_module(text: str, name: str = 'artifact') -> Any:
     """
-    Execute the text of a module, and return the module.
+    Execute the text of a module, and return it as a Python module.
 
     :param text: text of the module.
     :param name: name of the module.
@@ -86,10 +90,12 @@ def load_module(text: str, name: str = 'artifact') -> Any:
 
 def make_judge(robot: RobotModel, chain: SerialChain) -> Judge:
     """
-    Return a function that computes forward kinematics of the loaded chain by pinocchio.
+    Return a function that computes the tip pose (4, 4) of a joint vector (n,) by pinocchio.
+
+    It is independent of this package's kinematics.
 
     :param robot: the robot.
-    :param chain: its chain.
+    :param chain: its chain, whose base and tip are used.
     """
     reference = ReferenceKinematics(robot)
     group = robot.group_from_links(chain.base_link, chain.tip_link)
@@ -105,7 +111,9 @@ def make_judge(robot: RobotModel, chain: SerialChain) -> Judge:
 
 def try_module(module: Any, subject: ArtifactSubject, judge: Judge, count: int) -> TrialReport:
     """
-    Solve random poses with a module and return the results: ``count`` within the limits, as many in (-pi, pi].
+    Test a module with random poses: ``count`` of postures within limits, and ``count`` of postures in (-pi, pi].
+
+    An error of the module is reported, not raised.
 
     :param module: the loaded module.
     :param subject: the arm for which it was made.
@@ -123,10 +131,16 @@ def try_module(module: Any, subject: ArtifactSubject, judge: Judge, count: int) 
 
 
 class _Tally:
-    """Results of the trials so far."""
+    """Running counts of the trials of a module."""
 
     def __init__(self, module: Any, subject: ArtifactSubject, judge: Judge) -> None:
-        """Start with zero trials."""
+        """
+        Start with all counts at zero.
+
+        :param module: the loaded module.
+        :param subject: the arm for which it was made.
+        :param judge: forward kinematics of the loaded chain.
+        """
         self.module, self.subject, self.judge = module, subject, judge
         self.solved = self.only_with_seed = self.different = self.outside = 0
         self.worst, self.raised = 0.0, ''
@@ -134,7 +148,7 @@ class _Tally:
 
     def add(self, trial: Trial) -> None:
         """
-        Solve the pose of a posture by the module and by the library, and count the result.
+        Solve the pose of a trial's posture by the module and by this package, and count the result.
 
         If the module finds nothing and the arm has a held joint, solve again with the posture as the seed.
         """
@@ -155,7 +169,7 @@ class _Tally:
             self.worst = max(self.worst, _residual(self.judge(q), target))
 
     def _solve(self, target: FloatArray, seed: FloatArray | None, trial: Trial) -> list[Any]:
-        """Return the module's solutions for a target (4, 4), and append the time of the call to ``times`` [ms]."""
+        """Return the module's solutions for a target (4, 4); append the duration of the call to ``times`` [ms]."""
         start = time.perf_counter()
         found: list[Any] = self.module.solve(
             target, q_seed=seed, respect_limits=trial.respect_limits
@@ -164,7 +178,11 @@ class _Tally:
         return found
 
     def report(self, poses: int) -> TrialReport:
-        """Return the results; ``poses`` is the number of trials."""
+        """
+        Return the counts as a :class:`TrialReport`.
+
+        :param poses: number of trials.
+        """
         return TrialReport(
             poses,
             self.solved,
@@ -178,7 +196,11 @@ class _Tally:
 
 
 def _make_trials(chain: SerialChain, count: int) -> Iterator[Trial]:
-    """Yield ``count`` random postures within the limits, then ``count`` in (-pi, pi]; the same at every call."""
+    """
+    Yield ``count`` trials with random postures within limits, then ``count`` with angles in (-pi, pi] and no limits.
+
+    Every call yields the same ones.
+    """
     rng = np.random.default_rng(TRIAL_SEED)
     bounded = np.isfinite(chain.lower) & np.isfinite(chain.upper)
     lower = np.where(bounded, chain.lower, -math.pi)
@@ -192,7 +214,7 @@ def _make_trials(chain: SerialChain, count: int) -> Iterator[Trial]:
 def _solve_by_library(
     subject: ArtifactSubject, target: FloatArray, trial: Trial, seed: FloatArray | None
 ) -> FloatArray:
-    """Return the solutions (k, n) of the library for the same trial."""
+    """Return the solutions (k, n) that this package finds for the target of a trial."""
     mode = WITHIN_LIMITS if trial.respect_limits else KEEP_ALL
     branches = subject.arm.branches(target.copy(), BranchRequest(seed=seed, mode=mode))
     n = len(trial.posture)
@@ -200,7 +222,11 @@ def _solve_by_library(
 
 
 def _are_same(ours: FloatArray, theirs: FloatArray) -> bool:
-    """Return whether two sets (k, n) have as many solutions, each equal to one of the other set modulo 2 pi."""
+    """
+    Return whether two sets (k, n) of solutions are equal, whole turns ignored.
+
+    They must have as many solutions, and each must be in the other set within SAME_JOINT_VALUE.
+    """
     if len(ours) != len(theirs):
         return False
     apart = np.abs(np.exp(1j * ours[:, None]) - np.exp(1j * theirs[None])).max(axis=2, initial=0.0)

@@ -1,5 +1,5 @@
 """
-Tables inside flat arrays for artifacts, in place of the kernels' function.
+Views of tables inside flat arrays for artifacts, in place of the kernels' function of the same name.
 
 A ``memoryview`` returns Python's own numbers, with which plain Python calculates twice as fast as with numpy's.
 """

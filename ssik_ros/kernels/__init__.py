@@ -5,9 +5,11 @@ from typing import Any
 
 def python_of(function: Any) -> Any:
     """
-    Return the plain Python function of a kernel, for a single call with few numbers.
+    Return the plain Python function of a compiled kernel.
 
-    :param function: a kernel; a function that is not compiled is returned as it is.
+    Callers use the plain function where a call with few numbers happens only once.
+
+    :param function: a kernel; a function that is not compiled is returned unchanged.
     """
     owner = getattr(function, '__self__', function)
     return getattr(owner, 'python', None) or getattr(function, 'py_func', function)

@@ -14,7 +14,7 @@ Function = TypeVar('Function', bound=Callable[..., Any])
 
 
 def _is_set(variable: str) -> bool:
-    """Return whether an environment variable is set to anything except an empty text and 0."""
+    """Return True if an environment variable is set and is neither empty nor ``0``."""
     return os.environ.get(variable, '') not in ('', '0')
 
 
@@ -26,32 +26,52 @@ JIT_DISABLED = IS_PLAIN or not _is_set('SSIK_ROS_JIT')
 if JIT_DISABLED:
 
     def vector(array: Any, start: int, size: int) -> Any:
-        """Return ``size`` numbers of a flat array, beginning at ``start``; see the compiled twin below."""
+        """
+        Return ``size`` numbers of a flat array from index ``start`` on, as a numpy view without a copy.
+
+        This is the version for plain Python; numba uses the version at the end of the module.
+        """
         return array[start : start + size]
 
     def matrix(array: Any, start: int, rows: int, columns: int) -> Any:
-        """Return a table inside a flat array; see the compiled twin below."""
+        """
+        Return ``rows * columns`` numbers of a flat array from index ``start`` on, as a numpy view (rows, columns).
+
+        This is the version for plain Python; numba uses the version at the end of the module.
+        """
         return array[start : start + rows * columns].reshape((rows, columns))
 
 
 if IS_PLAIN:
 
     def _compile(function: Function, is_merged: bool) -> Function:
-        """Return a kernel as plain Python."""
+        """
+        Return the function unchanged, because kernels run as plain Python here (NUMBA_DISABLE_JIT=1).
+
+        :param is_merged: not read.
+        """
         return function
 
 elif JIT_DISABLED:
     from ssik_ros.kernels.native import library
 
     def _compile(function: Function, is_merged: bool) -> Function:
-        """Return a kernel of the native library."""
+        """
+        Return the machine code of a function from the native library, as a callable.
+
+        :param is_merged: not read; the build of the library has merged small kernels already.
+        """
         return library.kernel(function)
 
 else:
     from ssik_ros.kernels.native import compiler
 
     def _compile(function: Function, is_merged: bool) -> Function:
-        """Return a kernel that numba compiles at its first call."""
+        """
+        Return a kernel that numba compiles at its first call.
+
+        :param is_merged: True merges the kernel into each of its callers.
+        """
         return compiler.compile_kernel(function, is_merged)  # type: ignore[no-any-return]
 
 
@@ -69,9 +89,10 @@ def kernel(function: Function) -> Function:
 
 def inline_kernel(function: Function) -> Function:
     """
-    Return the compiled form of a small function, which is always merged into its callers.
+    Return the compiled form of a small function, which the compiler always merges into its callers.
 
-    For functions called once per joint or returning views: passing an array costs more than their work.
+    It suits functions that are called once per joint or that return views: passing an array to them would cost more
+    than their work.
 
     :param function: as for :func:`kernel`.
     """
@@ -92,5 +113,9 @@ if not JIT_DISABLED:
 
     @inline_kernel
     def matrix(array: Any, start: int, rows: int, columns: int) -> Any:
-        """Return ``rows`` by ``columns`` numbers of a flat array from ``start`` on; see :func:`vector`."""
+        """
+        Return ``rows * columns`` numbers of a flat array from index ``start`` on, as an unchecked view (rows, columns).
+
+        The caller keeps the array alive and the layout right, as for :func:`vector`.
+        """
         return compiler.view_matrix(array, start, rows, columns)

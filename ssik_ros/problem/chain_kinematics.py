@@ -12,17 +12,17 @@ from ssik_ros.problem.problem import Axes, build_problem, PoseConstraint, Rows
 
 def manipulability_of(jacobian: FloatArray) -> FloatArray:
     """
-    Return Yoshikawa's manipulability: the product of the singular values of Jacobians; 0 at a singular posture.
+    Return Yoshikawa's manipulability of Jacobians, the product of their singular values; 0 at a singular posture.
 
-    :param jacobian: (..., 6, n).
-    :returns: an array (...) with a number for each Jacobian.
+    :param jacobian: (..., 6, n) one or more Jacobians.
+    :returns: an array (...) with one number for each Jacobian.
     """
     values: FloatArray = np.linalg.svd(jacobian, compute_uv=False).prod(axis=-1)
     return values
 
 
 class ChainKinematics:
-    """Poses and Jacobians of a tip in a base; ``n`` joint variables of the group, ``m`` velocities."""
+    """Forward kinematics and Jacobians of a tip link in a base link; ``n`` joint variables of the group, ``m`` velocities."""
 
     def __init__(self, robot: RobotModel, group: JointGroup, base: str, tip: str) -> None:
         """
@@ -42,9 +42,13 @@ class ChainKinematics:
 
     def _variables(self, q: FloatArray, state: FloatArray | None = None) -> FloatArray:
         """
-        Return the variables of the problem: a joint vector (n,) of the group, then the passive joints.
+        Return the variables of the packed chain: the joint vector of the group, then the values of passive joints.
 
-        Passive joints have their values in a full state (nq,), or default values without one.
+        A passive joint moves the tip but is not in the group.
+
+        :param q: (n,) joint vector [rad or m].
+        :param state: (nq,) full state with the values of passive joints; None means default values.
+        :raises DimensionMismatch: if ``q`` has another size.
         """
         size = self.problem.group_size
         if q.shape != (size,):

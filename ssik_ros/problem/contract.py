@@ -1,8 +1,8 @@
 """
-The contract between callers (node, benchmark, command line, façades) and solvers.
+Data classes and interfaces between solvers and their callers (node, benchmark, command line, façades).
 
-A solver is made once for a robot and a group; several threads may call it at once.
-Poses of targets are poses of the solver's tip frames in its base frame.
+A solver is made once for a robot and a group; several threads may call it at once. Poses of targets are poses of the
+solver's tip frames in its base frame.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,10 +24,11 @@ Validation = Callable[[FloatArray], bool]
 @dataclass(slots=True)
 class SolveRequest:
     """
-    One request. ``n`` joint variables of the group, ``t`` tips; None means "the solver's own".
+    One inverse-kinematics request to a solver: target poses, seed, limits and budgets.
 
-    A candidate is accepted when it is within tolerance at every tip, inside the limits, and
-    ``validate(q)`` is true; the search goes on to the next candidate while it is not.
+    ``n`` joint variables of the group, ``t`` tips; None in a field means the solver's own value or no restriction. A
+    candidate is a solution if it is within tolerance at every tip, inside the limits, and ``validate(q)`` is true.
+    Otherwise the search goes on to the next candidate.
     """
 
     targets: FloatArray
@@ -64,7 +65,7 @@ class SolveRequest:
 
 class IkSolver(Protocol):
     """
-    Interface that every solver has.
+    Interface that every solver of a planning group has: names of its joints and frames, ``solve`` and ``warm_up``.
 
     A solver may also have ``tier`` (``closed_form``, ``search`` or ``iterative``) and ``reason``, a part of a sentence
     that says why the solver suits this chain; both are shown to users. A solver that chooses a method for each request
@@ -79,16 +80,20 @@ class IkSolver(Protocol):
     tip_frames: tuple[str, ...]
 
     def solve(self, request: SolveRequest) -> IkResult:
-        """Return the result of one request; raise for an invalid request, never for a failed search."""
+        """
+        Solve one request and return its result, which also describes a failed search.
+
+        An invalid request raises an error; a failed search does not.
+        """
         ...
 
     def warm_up(self) -> None:
-        """Do all set-up that would otherwise delay the first request."""
+        """Do all set-up that would otherwise delay the first request, such as first calls of kernels."""
         ...
 
 
 class BranchSet(NamedTuple):
-    """Every branch of a pose, best first, with counts of the candidates."""
+    """Result of :meth:`BranchSolver.solve_all`: every branch found for a pose, best first, and counts of candidates."""
 
     q: FloatArray
     """(k, n) verified joint vectors, one for each branch, nearest to the seed among its windings [rad or m]."""
@@ -115,14 +120,14 @@ class BranchSet(NamedTuple):
 
 @runtime_checkable
 class BranchSolver(Protocol):
-    """Further methods of an :class:`IkSolver` that finds every branch of a pose."""
+    """Interface of an :class:`IkSolver` that can also return every branch of a pose, not only one solution."""
 
     is_complete: bool
     """Whether all branches are returned, and not only branches at samples of a redundancy."""
 
     def solve_all(self, request: SolveRequest) -> BranchSet:
         """
-        Return every branch within limits that ``request.validate`` accepts.
+        Return every branch of a pose that is within limits and accepted by ``request.validate``.
 
         :param request: the request; ``max_solutions`` and budgets are not read.
         """
@@ -135,10 +140,10 @@ SolverFactory = Callable[[RobotModel, JointGroup, Any], IkSolver]
 @dataclass(frozen=True, slots=True)
 class SolverSpec:
     """
-    One row of the registry.
+    Entry of the solver registry: name, description, options and factory of a kind of solver.
 
-    ``options_type`` and ``factory`` may be import paths (``module:attribute``): they are imported when the
-    solver is used, so that listing solvers stays cheap.
+    ``options_type`` and ``factory`` may be import paths (``module:attribute``): they are imported when the solver is
+    used, so that listing solvers stays cheap.
     """
 
     name: str

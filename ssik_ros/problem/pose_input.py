@@ -36,7 +36,9 @@ def pose(
     R: Any = None,
 ) -> FloatArray:
     """
-    Return the pose (4, 4) of a position and one rotation; without a rotation, its axes are parallel to the base's.
+    Return the pose (4, 4) of a position and at most one rotation.
+
+    Without a rotation, its axes are parallel to the axes of the base.
 
     :param xyz: position [m].
     :param rpy: roll, pitch and yaw as in a URDF [rad].
@@ -136,7 +138,7 @@ def read_pose_or_poses(value: Any, name: str = 'poses') -> FloatArray:
 
 def is_position(value: Any) -> bool:
     """
-    Return whether a value has the shape (3,), and is thus not a pair of a position and a rotation.
+    Return whether a value has the shape (3,), so that it is a position and not a pair (position, rotation).
 
     :param value: anything.
     """
@@ -185,9 +187,11 @@ def _is_several(value: Any) -> bool:
 
 def _as_plain(value: Any, name: str) -> Any:
     """
-    Return the matrix, or the pair (position, quaternion), of a pose object of another library.
+    Return the matrix, or the pair (position, quaternion x y z w), that a pose object of another library holds.
 
-    Other values are returned unchanged. A stamped message is refused.
+    A ROS pose message gives a pair. Other values are returned unchanged.
+
+    :raises InvalidOption: for a stamped message, because its frame cannot be looked up here.
     """
     if isinstance(value, np.ndarray | tuple | list):
         return value
@@ -212,7 +216,12 @@ def _as_plain(value: Any, name: str) -> Any:
 
 
 def _of_quaternion(name: str, quaternion: FloatArray) -> FloatArray:
-    """Return the rotation (3, 3) of a quaternion x y z w; refuse one whose length is not 1 within 1 %."""
+    """
+    Return the rotation (3, 3) of a quaternion x y z w.
+
+    :param name: the argument, for messages.
+    :raises InvalidTarget: if the length of the quaternion is not 1 within 1 %.
+    """
     length = float(np.linalg.norm(quaternion))
     if not abs(length - 1.0) <= DEFAULT_TOLERANCES.quaternion_norm:
         raise InvalidTarget(
@@ -223,7 +232,13 @@ def _of_quaternion(name: str, quaternion: FloatArray) -> FloatArray:
 
 
 def _numbers(name: str, value: Any, count: int) -> FloatArray:
-    """Return a value as an array (count,) of finite numbers; raise for any other value."""
+    """
+    Return a value as an array (count,) of finite numbers.
+
+    :param name: the argument, for messages.
+    :raises DimensionMismatch: for another shape.
+    :raises InvalidTarget: for numbers that are not finite.
+    """
     array = _array(value, name)
     if array.shape != (count,):
         raise DimensionMismatch(

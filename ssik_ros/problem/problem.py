@@ -1,9 +1,9 @@
 """
-From a robot and a list of relative poses to one packed problem that every iterative kernel can run.
+Build one packed problem, which every iterative kernel can run, from a robot and a list of relative poses.
 
-A goal of a tip, a closure of a loop, a masked target and a task are the same thing here: a
-:class:`PoseConstraint`. Packing folds fixed joints and everything above the common ancestor of all frames into
-constants, rotates every joint axis to +z, and drops joints that move none of the frames.
+A goal of a tip, a closure of a loop, a masked target and a task are the same thing here: a :class:`PoseConstraint`.
+Packing folds fixed joints and everything above the common ancestor of all frames into constants, rotates every joint
+axis to +z, and drops joints that move none of the frames.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,7 +32,7 @@ IDENTITY = np.eye(4)
 
 
 class Axes(IntEnum):
-    """Axes in which rows are measured."""
+    """Frame whose axes measure the rows of a constraint: the world, frame a, the goal or frame b."""
 
     WORLD = layout.WORLD
     """Axes of the root of the problem: frame a of the first constraint, if that frame is fixed."""
@@ -42,7 +42,7 @@ class Axes(IntEnum):
 
 
 class RotationKind(IntEnum):
-    """Meaning of the rotation rows."""
+    """Which rotation a constraint asks for: the full one, an alignment of z axes, or the spin about z."""
 
     FULL = layout.FULL
     """The three components of the rotation vector."""
@@ -53,13 +53,13 @@ class RotationKind(IntEnum):
 
 
 def _six(value: float) -> FloatArray:
-    """Return a read-only array (6,) of equal numbers."""
+    """Return a read-only array (6,) whose numbers are all ``value``."""
     return _frozen(np.full(6, value))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Rows:
-    """Weights, axes and tolerated deviations of the six rows of a relative pose."""
+    """How a relative pose is measured: weights, axes and tolerated deviations of its six rows (x, y, z, rx, ry, rz)."""
 
     weights: FloatArray = field(default_factory=lambda: _six(1.0))
     """(6,) factor on each row (x, y, z, rx, ry, rz) of residual and Jacobian; 0 leaves the row out."""
@@ -72,7 +72,12 @@ class Rows:
     """(6,) highest deviation that does not count as an error, >= 0 [m, rad]."""
 
     def __post_init__(self) -> None:
-        """Keep read-only copies of the arrays; raise InvalidOption for invalid weights, bounds or axes."""
+        """
+        Replace the arrays by read-only copies.
+
+        :raises InvalidOption: for weights that are negative, not finite or all zero, bounds without zero, or invalid
+            axes.
+        """
         for name in ('weights', 'lower', 'upper'):
             value = read_numbers(f'Rows.{name}', getattr(self, name), (6,))
             if np.isnan(value).any():
@@ -94,7 +99,12 @@ class Rows:
         self._check_rotation()
 
     def _check_rotation(self) -> None:
-        """Raise InvalidOption for axes or weights with which an alignment or a spin is not defined."""
+        """
+        Check that an alignment or a spin is defined with the axes and weights.
+
+        :raises InvalidOption: for an alignment not measured in the goal or frame b, or a spin with weights in rows 4
+            and 5.
+        """
         if self.rotation == RotationKind.ALIGN and self.rotation_axes not in (
             Axes.GOAL,
             Axes.FRAME_B,
@@ -107,7 +117,7 @@ class Rows:
 
     @property
     def boxed(self) -> bool:
-        """Return whether any row tolerates a deviation."""
+        """Return whether any row has a tolerated deviation, a box that is wider than zero."""
         return bool(self.lower.any() or self.upper.any())
 
     @property
@@ -123,7 +133,11 @@ def position_rows() -> Rows:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PoseConstraint:
-    """Goal: the pose of frame b in frame a is ``offset``, times the request's target if the constraint has one."""
+    """
+    Demand that frame b has a given pose relative to frame a.
+
+    The pose is ``offset``, or ``offset`` times a target of the request if ``target`` is given.
+    """
 
     frame_a: str
     """Link that the pose is given in."""
@@ -140,7 +154,12 @@ class PoseConstraint:
     """Priority: lower numbers first; solvers without priorities treat all levels as one."""
 
     def __post_init__(self) -> None:
-        """Keep read-only copies of the transforms; raise for a transform that is not rigid or a negative target."""
+        """
+        Replace the transforms by read-only copies.
+
+        :raises InvalidTarget: for a transform that is not rigid.
+        :raises InvalidOption: for a negative index of a target.
+        """
         for name in ('offset', 'tool'):
             value = getattr(self, name)
             if value is not None:
@@ -150,7 +169,12 @@ class PoseConstraint:
 
 
 def _rigid(value: FloatArray, what: str) -> FloatArray:
-    """Return a read-only copy of a rigid transform (4, 4); raise InvalidTarget about ``what`` for any other value."""
+    """
+    Return a read-only copy of a rigid transform (4, 4).
+
+    :param what: name of the value, for the message.
+    :raises InvalidTarget: if the value is not a finite rigid transform.
+    """
     array = np.array(value, dtype=np.float64)
     if array.shape != (4, 4) or not se3.is_rigid(array, 0, DEFAULT_TOLERANCES.rigid):
         raise InvalidTarget(f'{what} is not a finite rigid 4x4 transform: {value}.')
@@ -159,7 +183,7 @@ def _rigid(value: FloatArray, what: str) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class JointRow:
-    """A row in joint space: keep a joint at its reference posture, or away from its limits."""
+    """A demand in joint space: keep a joint at its reference posture (margin None), or away from its limits by a margin."""
 
     joint: str
     weight: float = 1.0
@@ -168,7 +192,11 @@ class JointRow:
     level: int = 0
 
     def __post_init__(self) -> None:
-        """Raise InvalidOption for a weight that is not above zero, or a negative margin."""
+        """
+        Check weight and margin.
+
+        :raises InvalidOption: for a weight that is not above zero, or a negative margin.
+        """
         if not (math.isfinite(self.weight) and self.weight > 0.0):
             raise InvalidOption(
                 f'The weight of joint {quote(self.joint)} must be > 0: {self.weight}.'
@@ -182,10 +210,10 @@ class JointRow:
 @dataclass(frozen=True, eq=False, slots=True)
 class Problem:
     """
-    A packed problem; ``nq`` position and ``nv`` velocity variables, the group's first.
+    Inverse-kinematics problem packed for the kernels; ``nq`` position and ``nv`` velocity variables, the group's first.
 
-    Joints outside the group that move a frame follow as *passive* variables: a solver holds them at the
-    state's value by equal limits.
+    Joints outside the group that move a frame follow as *passive* variables: a solver holds them at the state's value
+    by equal limits.
     """
 
     ints: IntArray
@@ -218,27 +246,31 @@ class Problem:
 
     @property
     def reach(self) -> float:
-        """Return the largest distance of a tip from its first joint [m]; infinite if it is unknown or unlimited."""
+        """
+        Return the largest distance of a tip from its first joint, over all constraints [m]; infinite if it is unknown.
+
+        It is infinite for unlimited slides, too.
+        """
         table = layout.TABLES.show(self.ints, self.reals).constraint_f
         return float(table[:, layout.CONSTRAINT_REACH].max())
 
     @property
     def workspace_size(self) -> int:
-        """Return the number of floats of scratch that a solve needs."""
+        """Return how many floats the workspace of a solve has."""
         return int(self.ints[layout.WORK_SIZE])
 
     @property
     def rows(self) -> int:
-        """Return the number of rows m."""
+        """Return the number m of rows of residual and Jacobian."""
         return int(self.ints[layout.ROWS])
 
 
 def rotation_to_axis(axis: FloatArray) -> FloatArray:
     """
-    Return a rotation, as a matrix (4, 4), that takes +z to an axis; the shortest one if the axis has z >= 0.
+    Return a rotation, as a matrix (4, 4), that turns the +z axis to a given axis.
 
-    The shortest rotation to -z is not unique. If z < 0, +z is therefore rotated by pi about x first; thus the
-    denominator 1 + z never falls below one.
+    If the axis has z >= 0, it is the shortest such rotation. Otherwise +z is turned by pi about x first, because the
+    shortest rotation to -z is not unique.
 
     :param axis: (3,) unit vector.
     """
@@ -260,14 +292,15 @@ SINGLE = {
 
 
 class _Nodes:
-    """Builds the node table: one row per degree of freedom (one for a ball), axes rotated to +z."""
+    """Builder of the node table: one row for each degree of freedom (one for a ball), with the joint axis turned to +z."""
 
     def __init__(self, tree: KinematicTree, root_joint: int, root_offset: FloatArray) -> None:
         """
-        Start an empty table.
+        Start a table without nodes.
 
-        :param root_joint: the joint whose moved frame carries the root, -1 for the root link.
-        :param root_offset: (4, 4) pose of that carrier in the problem's root frame.
+        :param tree: the robot.
+        :param root_joint: joint that carries the problem's root, -1 for the root link of the robot.
+        :param root_offset: (4, 4) pose of the frame of this joint, after its motion, in the problem's root frame.
         """
         self.tree = tree
         self.ints: list[list[int]] = []
@@ -279,7 +312,7 @@ class _Nodes:
 
     def add_joint(self, joint: int, q: int, v: int, multiplier: float, offset: float) -> None:
         """
-        Append the nodes of a joint, whose parent joint must be there already.
+        Append the nodes of a joint; its parent joint must have been added before.
 
         :param joint: index of the joint in the tree.
         :param q, v: first position and velocity variable of the joint, or of the joint that it follows.
@@ -337,15 +370,18 @@ class _Nodes:
 
     def frame(self, joint: int, placement: FloatArray) -> tuple[int, FloatArray]:
         """
-        Return the node that carries a frame, -1 for the root, and the frame's pose (4, 4) in the node's moved frame.
+        Return the node to which a frame is fixed, -1 for the root, and the frame's pose (4, 4) in this node.
 
-        :param placement: (4, 4) pose of the frame in the moved frame of ``joint``.
+        The pose is relative to the node's frame after its motion.
+
+        :param joint: joint to which the frame is fixed.
+        :param placement: (4, 4) pose of the frame in the joint's frame after its motion.
         """
         node, rest = self.carrier[joint]
         return node, rest @ placement
 
     def ancestors(self, node: int) -> list[int]:
-        """Return a node and all nodes above it, the root's child first."""
+        """Return the nodes from the root's child down to ``node``, ``node`` included; empty for the root (-1)."""
         path = []
         while node >= 0:
             path.append(node)
@@ -354,10 +390,14 @@ class _Nodes:
 
 
 class _Variables:
-    """Allots position and velocity variables to the joints of a problem."""
+    """Builder of the variable table: gives position and velocity variables to the joints of a problem."""
 
     def __init__(self, tree: KinematicTree) -> None:
-        """Start without variables."""
+        """
+        Start a table without variables.
+
+        :param tree: the robot.
+        """
         self.tree = tree
         self.first: dict[int, tuple[int, int]] = {}
         self.idx_q: list[int] = []
@@ -383,7 +423,12 @@ class _Variables:
 
     @staticmethod
     def _tangent(kind: JointKind) -> tuple[list[int], list[int]]:
-        """Return kind and position variable, counted within the joint, of each velocity variable of a joint."""
+        """
+        Return (kinds, positions) of the velocity variables of a joint of some kind.
+
+        :mod:`ssik_ros.kernels.rows.layout` has the kinds. The positions are indices of position variables, counted
+        within the joint.
+        """
         ball = [layout.BALL_FIRST, layout.BALL_REST, layout.BALL_REST]
         line = layout.LINEAR
         if kind == JointKind.SPHERICAL:
@@ -395,7 +440,13 @@ class _Variables:
         return [line if kind == JointKind.PRISMATIC else layout.PERIODIC], [0]
 
     def keep_periodic(self, driven: Iterable[tuple[int, int, float]]) -> None:
-        """Mark a variable as linear if adding 2 pi to it moves a link, as for followers that slide or are geared."""
+        """
+        Mark a variable as linear, not periodic, if adding a full turn to it moves a link.
+
+        This happens if a joint that follows the variable slides or is geared.
+
+        :param driven: (velocity variable, node kind, multiplier) of each node.
+        """
         for v, kind, multiplier in driven:
             if kind == layout.SPHERICAL:
                 continue
@@ -403,7 +454,13 @@ class _Variables:
                 self.kinds[v] = layout.LINEAR
 
     def table(self, driven: Iterable[tuple[int, int, float]]) -> list[list[int]]:
-        """Return a row [kind, position variable, TURNS, SLIDES or IDLE] for each velocity variable."""
+        """
+        Return the rows of the variable table: [kind, position variable, effect] for each velocity variable.
+
+        The effect is TURNS or SLIDES, or IDLE if the variable moves no node.
+
+        :param driven: (velocity variable, node kind, multiplier) of each node.
+        """
         moving = {
             v + k for v, kind, _ in driven for k in range(3 if kind == layout.SPHERICAL else 1)
         }
@@ -414,7 +471,7 @@ class _Variables:
         return [list(row) for row in zip(self.kinds, self.variable_q, moves, strict=True)]
 
     def limits(self) -> tuple[FloatArray, FloatArray]:
-        """Return lower and upper limits (nv,) of the velocity variables; infinite for rotations of balls."""
+        """Return (lower, upper) limits (nv,) of the velocity variables [rad or m]; infinite for rotations of balls."""
         lower = np.full(len(self.kinds), -np.inf)
         upper = np.full(len(self.kinds), np.inf)
         for v, kind in enumerate(self.kinds):
@@ -425,7 +482,7 @@ class _Variables:
 
 
 def _common_prefix(paths: Sequence[Sequence[int]]) -> list[int]:
-    """Return the joints that all paths begin with."""
+    """Return the longest list of joints with which all paths begin."""
     prefix: list[int] = []
     for joints in zip(*paths, strict=False):
         if len(set(joints)) > 1:
@@ -436,7 +493,9 @@ def _common_prefix(paths: Sequence[Sequence[int]]) -> list[int]:
 
 def _reach(nodes: _Nodes, path: list[int], placement: FloatArray, limits: list[float]) -> float:
     """
-    Return an upper bound on the distance between frame b and the first node of its path [m].
+    Return an upper bound on the distance of frame b from the first joint on its path [m].
+
+    It is the length of all links in a row plus the travel of all slides.
 
     :param path: nodes from the root to frame b.
     :param placement: (4, 4) pose of frame b in its node.
@@ -502,7 +561,9 @@ def build_problem(
 
 def _root_offset(tree: KinematicTree, base: str, root_joint: int) -> FloatArray:
     """
-    Return the pose (4, 4) of the root joint's moved frame in the link ``base``; identity unless the joint carries it.
+    Return the pose (4, 4) of the root joint's frame, after its motion, in the link ``base``.
+
+    It is the identity if the root joint does not carry this link.
 
     :param root_joint: index of the joint, -1 for the root link.
     """
@@ -513,7 +574,7 @@ def _root_offset(tree: KinematicTree, base: str, root_joint: int) -> FloatArray:
 
 
 def _link_frame(tree: KinematicTree, nodes: _Nodes, name: str) -> tuple[int, FloatArray]:
-    """Return the node that carries a link, -1 for the root, and the link's pose (4, 4) in the node's moved frame."""
+    """Return the node to which a link is fixed, -1 for the root, and the link's pose (4, 4) in the node's moved frame."""
     link = tree.link(name)
     return nodes.frame(int(tree.link_joints[link]), np.asarray(tree.link_placements[link]))
 
@@ -528,10 +589,10 @@ def _pack(
     own: int,
 ) -> Problem:
     """
-    Return the problem with all tables packed, without hulls.
+    Return the packed problem from its finished node and variable tables, without hulls.
 
     :param group_size: number of position variables of the group, which come first.
-    :param own: number of velocity variables whose limits the reach may use.
+    :param own: number of velocity variables, from the first on, whose limits the reach may use.
     """
     lower, upper = variables.limits()
     travel = _travel(nodes, lower, upper, own)
@@ -591,9 +652,9 @@ def _frozen(array: NDArray[Number]) -> NDArray[Number]:
 
 def _travel(nodes: _Nodes, lower: FloatArray, upper: FloatArray, own: int) -> list[float]:
     """
-    Return for each node the largest distance that it slides along its axis [m]; 0 for rotations.
+    Return for each node the largest distance that it can slide along its axis [m]; 0 for rotations.
 
-    :param own: number of velocity variables whose limits hold; the others have none.
+    :param own: number of velocity variables, from the first on, whose limits count; others can slide without end.
     """
     travel = []
     for (v, kind, multiplier), reals in zip(nodes.driven, nodes.reals, strict=True):
@@ -614,7 +675,7 @@ def _pack_constraint(
     path_table: list[list[int]],
 ) -> tuple[list[int], FloatArray]:
     """
-    Return the table rows (integers, numbers) of one constraint; append its path to ``path_table``.
+    Return the rows (integers, numbers) of one constraint for the constraint tables; append its path to ``path_table``.
 
     :param travel: largest distance that each node slides [m], for the reach.
     """
@@ -651,7 +712,7 @@ def _pack_constraint(
 
 
 class _FrameChain(NamedTuple):
-    """The joints from the frame of a target to its tip: as :func:`make_hulls` takes them, all joints at zero."""
+    """The chain of joints from a constraint's root to its tip, in the form of the arguments of :func:`make_hulls`."""
 
     slides: NDArray[np.bool_]
     axes: FloatArray
@@ -664,9 +725,11 @@ class _FrameChain(NamedTuple):
 
 def _add_hulls(problem: Problem, nodes: _Nodes, tree: KinematicTree, own: int) -> Problem:
     """
-    Return a copy of a problem with the hulls of its constraints appended to its numbers, and with ``reaches``.
+    Return a copy of a problem with reach hulls of its constraints, and with ``reaches`` for slides without limits.
 
-    :param own: number of velocity variables whose limits the hulls may use.
+    The hulls are appended to the numbers of the problem.
+
+    :param own: number of velocity variables, from the first on, whose limits the hulls may use.
     """
     reals = [problem.reals.copy()]
     place = len(problem.reals)
@@ -693,10 +756,10 @@ def _without_limits(
     problem: Problem, nodes: _Nodes, tree: KinematicTree, index: int, chain: _FrameChain | None
 ) -> UnlimitedReach | BallReach | None:
     """
-    Return the reach of a constraint's chain with unlimited slides; None if it is unknown.
+    Return the reach of a constraint's tip if slides had no limits; None if it is unknown.
 
     :param index: index of the constraint.
-    :param chain: its chain from :func:`_chain_of`, or None.
+    :param chain: result of :func:`_chain_of` for the constraint.
     """
     if chain is not None:
         return UnlimitedReach(*chain[:3], chain.home, is_full_pose=chain.is_full_pose)
@@ -721,9 +784,12 @@ def _chain_of(
     problem: Problem, nodes: _Nodes, tree: KinematicTree, constraint: PoseConstraint, own: int
 ) -> _FrameChain | None:
     """
-    Return the joints that move a constraint's tip in the root frame; None if the constraint has no hull.
+    Return the chain of joints that moves a constraint's tip in the root frame, for a hull of its reach.
 
-    :param own: number of velocity variables whose limits count; slides of later variables have no limits.
+    Return None if a hull cannot be made: the constraint has no target, selects other rows than a pose or a position,
+    has a box, or its frame a moves; or the chain has other joints than revolute and prismatic ones.
+
+    :param own: number of velocity variables, from the first on, whose limits count; slides of others have no limits.
     """
     rows = constraint.rows
     is_full_pose = bool((rows.weights == 1.0).all()) and rows.rotation == RotationKind.FULL
@@ -754,9 +820,9 @@ def _chain_of(
 
 def _slide_range(nodes: _Nodes, node: int, problem: Problem, own: int) -> tuple[float, float]:
     """
-    Return the least and the largest value of a sliding node [m].
+    Return (least, largest) value of a sliding node [m].
 
-    From the velocity variable ``own`` on, variables have no limits, and the range is infinite.
+    The range is infinite if the node's velocity variable is ``own`` or a later one, whose limits do not count.
     """
     v = nodes.ints[node][layout.NODE_V]
     multiplier = float(nodes.reals[node][layout.NODE_MULTIPLIER])
@@ -770,7 +836,7 @@ def _slide_range(nodes: _Nodes, node: int, problem: Problem, own: int) -> tuple[
 
 
 def _four_by_four(numbers: FloatArray) -> FloatArray:
-    """Return the transform (4, 4) of nine numbers of a rotation, row by row, and three of a position."""
+    """Return the transform (4, 4) of twelve numbers: nine of the rotation row by row, then three of the position [m]."""
     transform = np.eye(4)
     transform[:3, :3], transform[:3, 3] = numbers[:9].reshape(3, 3), numbers[9:12]
     return transform
@@ -779,7 +845,11 @@ def _four_by_four(numbers: FloatArray) -> FloatArray:
 def _pack_joint_rows(
     tree: KinematicTree, variables: _Variables, joint_rows: tuple[JointRow, ...]
 ) -> tuple[list[list[int]], list[list[float]]]:
-    """Return the table rows (integers, numbers) of joint rows; refuse joints that lack exactly one variable here."""
+    """
+    Return the rows (integers, numbers) of joint rows for the joint-row tables.
+
+    :raises ModelError: for a joint that is not part of the problem, or has several variables.
+    """
     ints: list[list[int]] = []
     reals: list[list[float]] = []
     for row in joint_rows:

@@ -1,10 +1,10 @@
 """
-The hull of a chain's reach, made once for a chain: see :mod:`ssik_ros.kernels.rows.reach_hull`.
+Make the hull of a chain's reach, once for each chain: see :mod:`ssik_ros.kernels.rows.reach_hull`.
 
-A full pose gives a place to every point of the last link. Two are always checked: the tip, and, if the last joint is
-revolute, a point of its axis, which that joint does not move: the wrist of most arms. More points of that axis exclude
-orientations that no joint values give there; an arm whose wrist rotates freely gets none of them. If the orientation is
-free, only the tip is checked.
+A full pose gives a place to every point of the last link. Two points are always checked: the tip and, if the last joint
+is revolute, the wrist. The wrist is a point of the last axis, which the last joint does not move. More points of this
+axis exclude orientations that no joint values give there; an arm whose wrist rotates freely gets none of them. If the
+orientation is free, only the tip is checked.
 """
 
 from collections.abc import Callable
@@ -45,11 +45,13 @@ def make_hulls(
     is_full_pose: bool,
 ) -> FloatArray | None:
     """
-    Return the hulls of a chain in one flat array, in the kernel's layout; None if a slide has no limits.
+    Return the reach hulls of a chain in one flat array, in the kernel's layout; None if a slide has no limits.
 
-    :param slides: (n,) which joints slide; the others may rotate by any angle.
-    :param axes, points: (n, 3) unit axes, and a point of each, in the base frame with all joints at zero.
-    :param lower, upper: (n,) how far joints slide [m]; values of revolute joints are not read.
+    Each of the k hulls of the array (k BLOCK,) contains all positions of one point of the last link.
+
+    :param slides: (n,) True for joints that slide; the others may rotate by any angle.
+    :param axes, points: (n, 3) unit axes, and a point of each [m], in the base frame with all joints at zero.
+    :param lower, upper: (n,) limits of slides [m]; values of revolute joints are not read.
     :param home: (4, 4) pose of the tip with all joints at zero.
     :param is_full_pose: whether the targets give an orientation too.
     """
@@ -73,7 +75,7 @@ def make_hulls(
 
 class UnlimitedReach:
     """
-    The reach of a chain with slides when its slides have no limits.
+    Reach of a chain whose slides are assumed to have no limits, to prove poses out of reach whatever the limits are.
 
     No slide moves the tip along the directions that are at right angles to all slides in every posture. Along these
     directions the hull of the chain with its slides at zero holds for every value of the slides.
@@ -89,7 +91,7 @@ class UnlimitedReach:
         is_full_pose: bool,
     ) -> None:
         """
-        Take a chain; the hull is made when it is needed.
+        Store the chain; its hulls are computed at the first use.
 
         :param slides, axes, points, home, is_full_pose: as for :func:`make_hulls`.
         """
@@ -111,7 +113,11 @@ class UnlimitedReach:
 
     @functools.cached_property
     def _hulls(self) -> FloatArray:
-        """Return the hulls (k, BLOCK) with all slides at zero; k is 0 if slides move the tip in every direction."""
+        """
+        Return the hulls (k, BLOCK) of the chain with all slides at zero.
+
+        k is 0 if slides can move the tip in every direction.
+        """
         slides, axes, points = self._chain
         zeros, hulls = np.zeros(len(axes)), None
         if len(self._directions):
@@ -126,7 +132,7 @@ class UnlimitedReach:
 
     def refuses(self, pose: FloatArray, position: float, rotation: float) -> bool:
         """
-        Return whether it is proved that no joint values reach a pose, even with unlimited slides.
+        Return whether it is proved that no joint values reach a pose, even with unlimited slides; False proves nothing.
 
         :param pose: (4, 4) in the base frame.
         :param position, rotation: largest errors of a solution [m], [rad].
@@ -151,15 +157,20 @@ class UnlimitedReach:
 
 
 class BallReach:
-    """A ball that holds the tip of a chain without slides; its radius is the length of all links in a row."""
+    """Reach of a chain without slides as a ball that contains the tip; its radius is the length of all links in a row."""
 
     def __init__(self, centre: FloatArray, radius: float) -> None:
-        """Take the centre (3,) in the base frame, and the radius [m]."""
+        """
+        Store the ball.
+
+        :param centre: (3,) in the base frame [m].
+        :param radius: of the ball [m].
+        """
         self._centre, self._radius = centre, radius
 
     def refuses(self, pose: FloatArray, position: float, rotation: float) -> bool:
         """
-        Return whether it is proved that no joint values reach a pose.
+        Return whether it is proved that no joint values reach a pose; False proves nothing.
 
         :param pose, position, rotation: as for :meth:`UnlimitedReach.refuses`; ``rotation`` is not read.
         """
@@ -175,7 +186,7 @@ def _spread_over_sphere(count: int) -> FloatArray:
 
 
 def _span_of_slides(slides: NDArray[np.bool_], axes: FloatArray) -> FloatArray:
-    """Return the projector (3, 3) on all directions that slides move the tip along, in any posture."""
+    """Return the projector (3, 3) on the space of directions in which slides can move the tip in some posture."""
     span = np.zeros((3, 3))
     for slide, axis in zip(slides[::-1], axes[::-1], strict=True):
         if slide:
@@ -206,14 +217,15 @@ def _telling_points(
     hull_of: Callable[[FloatArray], FloatArray],
 ) -> list[tuple[FloatArray, FloatArray]]:
     """
-    Return points (3,) of the last axis whose hulls refuse poses that the hull of the wrist lets pass, and these hulls.
+    Return further points of the last axis that make the proof stronger, each with its hull.
 
-    If the axis could have any direction at every place of the wrist, the hull would be larger by the distance of the
-    point.
+    Such a point has a hull that is clearly smaller than the wrist's hull enlarged by the distance of the point, so that
+    it also refuses orientations.
 
     :param axis: (3,) the last axis, with all joints at zero.
-    :param wrist, around: the wrist (3,), a point of this axis, and its hull.
-    :param hull_of: returns the hull of a point.
+    :param wrist, around: (3,) the wrist, a point of this axis; and its hull (SIZE,).
+    :param hull_of: returns the hull (SIZE,) of a point.
+    :returns: pairs of a point (3,) and its hull (SIZE,).
     """
     lengths = np.array([reach_hull.length_of(i) for i in range(reach_hull.DIRECTIONS)])
     table = around[reach_hull.TABLE :]
@@ -230,9 +242,9 @@ def _telling_points(
 
 def hull_of_wrist(chain: SerialChain) -> FloatArray | None:
     """
-    Return the hull (BLOCK,) of only the wrist, the point of the last axis, in the base frame with all joints at zero.
+    Return the reach hull (BLOCK,) of the wrist of a chain, a point of its last axis; None for chains with slides.
 
-    Return None for chains with slides, because their limits could be taken for the cause.
+    With slides, their limits could be the cause of a refusal.
 
     :param chain: the chain.
     """
@@ -268,7 +280,11 @@ def _hull(
 def _point_of_last_axis(
     slides: NDArray[np.bool_], axes: FloatArray, points: FloatArray, tip: FloatArray
 ) -> FloatArray:
-    """Return the point of the last axis that is nearest to the axis before it, or to the tip where they are parallel."""
+    """
+    Return the wrist (3,): the point of the last axis that is nearest to the revolute axis before it.
+
+    If these axes are parallel or the last one is the only one, it is the point nearest to the tip.
+    """
     axis, start = axes[-1], points[-1]
     revolute = np.flatnonzero(~slides[:-1])
     if len(revolute):

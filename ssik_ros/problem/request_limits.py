@@ -1,4 +1,4 @@
-"""The limits of one request: the model's, narrowed by the request. All solvers refuse the same limits."""
+"""Compute the limits of one request: the model's, narrowed by the request. All solvers refuse the same limits."""
 
 from collections.abc import Sequence
 
@@ -28,12 +28,15 @@ def narrow_limits(
     upper: FloatArray,
 ) -> bool:
     """
-    Narrow limits in place by a request: its limits, its consistency limits, and its locked and passive joints.
+    Narrow limits in place by a request: its own limits, consistency limits, locked joints and passive joints.
 
-    :param seed: (nq,) the request's seed, passive variables included.
-    :param lower, upper: (nv,) limits of the problem at the call, limits of the request on return.
-    :returns: False when the consistency limits leave no room: then no state can be a solution. Else True.
-    :raises InvalidLimits: if the limits leave a joint no room, or exclude the value at which it is locked.
+    :param seed: (nq,) the request's seed, passive variables included [rad or m].
+    :param lower, upper: (nv,) limits of the problem at the call, limits of the request on return [rad or m].
+    :returns: False if no value is within both the limits and the consistency limits, so that no solution exists; else
+        True.
+    :raises DimensionMismatch: for limits of another size, and for NaN.
+    :raises InvalidLimits: if a lower limit is above an upper limit, or a joint is locked outside of its limits.
+    :raises InvalidOption: for finite limits of ball joints, or a value for a locked joint with several variables.
     :raises JointNotFound: for an unknown locked joint.
     """
     scalar = problem.variable_kind <= layout.LINEAR
@@ -64,12 +67,12 @@ def narrow_by_own(
     request: SolveRequest, names: Sequence[str], lower: FloatArray, upper: FloatArray
 ) -> None:
     """
-    Narrow limits of joints in place by the lower and upper limits of a request.
+    Narrow limits of joints in place by ``request.lower`` and ``request.upper``.
 
     :param names: names of the joints, for messages.
     :param lower, upper: (n,) limits, changed in place [rad or m].
     :raises DimensionMismatch: for arrays of another size, and for NaN.
-    :raises InvalidLimits: if they leave a joint no room.
+    :raises InvalidLimits: if a lower limit is above an upper limit.
     """
     if request.lower is not None:
         np.maximum(lower, one_each(request.lower, 'lower', names), out=lower)
@@ -80,9 +83,10 @@ def narrow_by_own(
 
 def one_each(values: FloatArray, what: str, names: Sequence[str]) -> FloatArray:
     """
-    Return values as an array (n,), one number for each of n names.
+    Return values as an array (n,), after a check that they have one number for each of n names.
 
     :param what: the name of the array, for messages.
+    :param names: names of the joints.
     :raises DimensionMismatch: for another shape, and for NaN.
     """
     array = np.asarray(values, dtype=np.float64)

@@ -26,13 +26,13 @@ LONGEST_SLOT_WAIT = 0.05
 
 
 class SearchSlots:
-    """Slots for running searches; any number of threads may use them."""
+    """Slots that limit how many searches run at once; any number of threads may use them."""
 
     def __init__(self, at_once: int) -> None:
         """
-        Open the slots.
+        Open a number of free slots.
 
-        :param at_once: number of slots.
+        :param at_once: number of searches that may run at once.
         """
         self._lock = threading.Lock()
         self._running = 0
@@ -53,9 +53,11 @@ class SearchSlots:
 
     def begin(self, slices: int, left: float) -> bool:
         """
-        Wait at most LONGEST_SLOT_WAIT for a free slot; return whether this search has one, which :meth:`end` gives back.
+        Wait for a free slot, at most LONGEST_SLOT_WAIT; return whether this search has got one.
 
-        :param slices: number of slices that this search has had; the fewest go first.
+        :meth:`end` gives the slot back. Of the waiting searches, those with the fewest slices go first.
+
+        :param slices: number of slices that this search has had.
         :param left: time until the search's deadline [s]; the wait is not longer.
         """
         with self._lock:
@@ -86,7 +88,7 @@ class SearchSlots:
 
 
 class Slices:
-    """The slices of one search."""
+    """The schedule of one long search, which runs in slices of about SLICE seconds and waits for a slot before each slice."""
 
     def __init__(self, slots: SearchSlots, most: int, begun: float, timeout_ns: int) -> None:
         """
@@ -94,8 +96,8 @@ class Slices:
 
         :param slots: shared by all searches.
         :param most: largest number of starts of the whole search.
-        :param begun: when it began, by ``time.perf_counter``.
-        :param timeout_ns: its wall-clock budget [ns]; 0 for no limit.
+        :param begun: when the search began, by ``time.perf_counter`` [s].
+        :param timeout_ns: wall-clock budget of the search [ns]; 0 for no limit.
         """
         self._slots = slots
         self._most = most
@@ -109,10 +111,14 @@ class Slices:
 
     def pass_on(self, starts: int, cancel: NDArray[np.int64]) -> bool:
         """
-        Give up the slot and wait for another; return whether the search continues, with a new :attr:`limit`.
+        End a slice: give up the slot, wait for another, and set :attr:`limit` for the next slice.
+
+        If the deadline passes or the search is cancelled during the wait, the limit permits one more start, which ends
+        at once.
 
         :param starts: number of starts so far.
         :param cancel: (1,) flag that another thread sets to end the search.
+        :returns: False if all starts are used up; else True.
         """
         if starts >= self._most:
             return False
@@ -153,18 +159,18 @@ Request = TypeVar('Request')
 
 class RequestQueue(Generic[Request]):
     """
-    Requests that wait for their turn; any number of threads may use it.
+    Queue of requests that wait to be handled, in the order of arrival; any number of threads may use it.
 
-    Turns come in the order of arrival. A request is late if its deadline has passed, or passes while the other requests
-    get their responses. It has its turn at once, as its response takes no search. The time of such a response depends
-    on the machine and its load, so it is measured.
+    A request is late if its deadline has passed, or would pass while the other requests get their responses. Late
+    requests are taken first: their response needs no search. The mean time of such responses is measured, because it
+    depends on the machine and its load.
     """
 
     def __init__(self, most: int) -> None:
         """
-        Begin empty.
+        Make an empty queue.
 
-        :param most: number of requests that may wait; :attr:`room` says how many more.
+        :param most: largest number of waiting requests.
         """
         self._most = most
         self._lock = threading.Lock()
@@ -176,16 +182,18 @@ class RequestQueue(Generic[Request]):
 
     def note_response(self, seconds: float) -> None:
         """
-        Add the time of a response without a search to the mean time of such responses.
+        Update the mean time of responses without a search by the time of one response.
 
-        :param seconds: from the turn of the request to the sent response [s].
+        :param seconds: from taking the request out of the queue to the sent response [s].
         """
         latest = min(max(seconds, RESPONSE_TIME), LONGEST_RESPONSE)
         self._response_time += LATEST_WEIGHT * (latest - self._response_time)
 
     def reserve(self, budget: float, others: int) -> float:
         """
-        Return how long before its deadline a request has to end, so that all responses are in time [s].
+        Return how long before its deadline a request has to end, so that all other responses are in time [s].
+
+        It is at most the part LARGEST_RESERVE of the budget.
 
         :param budget: from the arrival of the request to its deadline [s].
         :param others: number of other requests that wait or are being handled.
@@ -203,7 +211,7 @@ class RequestQueue(Generic[Request]):
 
     def put(self, request: Request, arrived: float, budget: float) -> None:
         """
-        Append a request to the queue.
+        Append a request to the queue; the number of waiting requests is not checked, see :attr:`room`.
 
         :param request: the request.
         :param arrived: when it arrived, by ``time.monotonic`` [s].
@@ -232,6 +240,9 @@ class RequestQueue(Generic[Request]):
         """
         Remove and return the late request with the earliest deadline; None if no request is late.
 
+        A request is late if its deadline comes before the other waiting requests can get their responses, see
+        :meth:`reserve`.
+
         :param now: reading of ``time.monotonic`` [s].
         """
         with self._lock:
@@ -247,7 +258,7 @@ class RequestQueue(Generic[Request]):
             return None
 
     def clear(self) -> None:
-        """Drop all requests."""
+        """Drop all waiting requests."""
         with self._lock:
             self._requests.clear()
             self._deadlines.clear()

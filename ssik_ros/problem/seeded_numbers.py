@@ -26,10 +26,14 @@ FACTOR = 0x2360ED051FC65DA44385DF649FCCF645
 
 
 class _Hash:
-    """A hash of words of 32 bits, whose constant changes with each word."""
+    """The hash of numpy's SeedSequence for words of 32 bits; its constant changes with each word."""
 
     def __init__(self, constants: tuple[int, int]) -> None:
-        """Begin with the first constant."""
+        """
+        Start with the first constant.
+
+        :param constants: the first constant, and the factor from each constant to the next.
+        """
         self._constant, self._factor = constants
 
     def __call__(self, word: int) -> int:
@@ -60,7 +64,7 @@ def uniform_numbers(seed: int, count: int) -> FloatArray:
 
 
 def _state_words(seed: int) -> list[int]:
-    """Return four words of 64 bits from a seed."""
+    """Return four words of 64 bits that numpy's SeedSequence makes from a seed: state and sequence of PCG64."""
     size = max(POOL, -(-seed.bit_length() // 32))
     words = [seed >> 32 * k & WORD for k in range(size)]
     hashed = _Hash(HASH_OF_SEED)
@@ -77,6 +81,6 @@ def _state_words(seed: int) -> list[int]:
 
 
 def _mix(left: int, right: int) -> int:
-    """Return a hash of two words of 32 bits."""
+    """Return the word of 32 bits with which numpy's SeedSequence mixes two words of 32 bits."""
     word = (MIXED_LEFT * left - MIXED_RIGHT * right) & WORD
     return word ^ word >> 16

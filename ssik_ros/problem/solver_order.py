@@ -10,11 +10,11 @@ from ssik_ros.problem.contract import IkSolver
 
 def joint_order(group: JointGroup, solver: IkSolver) -> IntArray:
     """
-    Return for each element of a solver's joint vector its index in the group's joint vector, (n,).
+    Return (n,) the index in the group's joint vector of each element of a solver's joint vector.
 
     :param group: the group.
     :param solver: the solver.
-    :raises SolverError: when the solver has other joints or frames than the group.
+    :raises SolverError: if the solver has other joints or frames than the group.
     """
     theirs = (solver.base_frame, tuple(solver.tip_frames))
     ours = (group.base_link, tuple(group.tips))

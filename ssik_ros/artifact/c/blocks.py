@@ -1,8 +1,9 @@
 """
-One arm as one array of 64-bit words: the image that the C library reads.
+Pack one arm into an array of 64-bit words, the *image* that the C library reads.
 
-An image holds a head, a table of its sections, and the sections: single numbers, the packed closed form, the packed search
-and forward kinematics. :mod:`ssik_ros.artifact.c.image_rules` has their rules. ``layout.h`` tells the C library the places.
+An image holds a head, a table of its sections, and the sections: single numbers, the packed closed form, the packed
+search and forward kinematics. :mod:`ssik_ros.artifact.c.image_rules` has the rules of the sections. ``layout.h`` tells
+the C library where they begin.
 """
 
 from collections.abc import Iterable, Sequence
@@ -68,7 +69,7 @@ CHANGING = frozenset(
 
 
 class Form(NamedTuple):
-    """The closed form of an arm with its packed arrays, and the largest number of branches."""
+    """The closed form of an arm, with the packed arrays that its kernels read, and the largest number of branches."""
 
     arm: AnalyticArm
     reals: FloatArray
@@ -78,18 +79,26 @@ class Form(NamedTuple):
 
     @property
     def kind(self) -> int:
-        """Return the method of the closed form: ``image_rules.DIRECT`` or ``image_rules.ELIMINATION``."""
+        """
+        Return the method of the closed form: ``image_rules.DIRECT`` or ``image_rules.ELIMINATION``.
+
+        DIRECT evaluates formulas, ELIMINATION finds the roots of a polynomial.
+        """
         return (
             image_rules.ELIMINATION if self.arm.plan.ints[search.CUT] >= 0 else image_rules.DIRECT
         )
 
     @property
     def has_arcs(self) -> bool:
-        """Return whether the values of a held joint are sampled on the arcs that are within limits."""
+        """Return whether the held joint is sampled only on arcs: ranges of its values with a branch within limits."""
         return self.arm.requests.has_arcs(BranchRequest())
 
     def widest(self) -> int:
-        """Return the largest number of windings of a joint within its limits, at least 1, at most ``MOST_WIDEST``."""
+        """
+        Return the largest number of windings that a joint has within its limits, from 1 to ``MOST_WIDEST``.
+
+        Windings of an angle differ by whole turns.
+        """
         chain, turn = self.arm.chain, 2.0 * math.pi
         ranges = [
             high - low
@@ -101,7 +110,7 @@ class Form(NamedTuple):
 
 
 class Order(NamedTuple):
-    """When the closed form of an arm runs."""
+    """When the C library runs the closed form of an arm: before, after or instead of a search."""
 
     is_first: bool = False
     """Whether the closed form runs before the search, in the kernel of plain requests."""
@@ -116,7 +125,7 @@ class Order(NamedTuple):
 
 
 class Arm(NamedTuple):
-    """A group with its solvers, as the C library takes it: an arm, or several tips of one tree of links."""
+    """A planning group with its solvers, ready to be packed for the C library: one arm, or several tips of one tree."""
 
     robot: RobotModel
     group: JointGroup
@@ -141,14 +150,18 @@ class Arm(NamedTuple):
 
     @property
     def options(self) -> FloatArray:
-        """Return a copy of the packed options of the search, with the tolerance of the arm."""
+        """Return a copy of the packed options of the search, in which the tolerance of every tip is the arm's."""
         options = self.search.packed.copy()
         tip_tolerances(options, self.problem.nv, len(self.group.tips))[state.NORM] = self.tolerance
         return options
 
     @property
     def track_options(self) -> FloatArray:
-        """Return packed options of a control loop: always Levenberg-Marquardt, with the tolerance of the arm."""
+        """
+        Return the packed options of a control loop, with the tolerance of the arm.
+
+        The control loop uses Levenberg-Marquardt, whatever the solver of the arm is.
+        """
         settings = SearchSettings(tolerance=self.tolerance)
         starts = int(self.search.packed[state.MAX_SEARCHES])
         return dataclasses.replace(settings, slimit=starts).pack(self.problem, self.search.start)
@@ -161,13 +174,14 @@ def find_arm(
     kinematics: GroupKinematics | None = None,
 ) -> Arm:
     """
-    Return a group with the solvers that the C library needs.
+    Return a planning group with the solvers that the C library runs for it.
 
     :param robot, group: the robot and its planning group.
     :param samples: number of values of the held joint for which a pose of seven joints is solved.
     :param kinematics: the solver with its parameters; None means ``ssik_ros/Auto`` with its defaults.
     :raises InvalidOption: for too few or too many samples.
-    :raises TopologyMismatch: for a group or a solver without a form in C.
+    :raises TopologyMismatch: if the C library cannot run the solver, or a variable does not belong to one joint of the
+        group.
     """
     if not 1 <= samples <= image_rules.MOST_SAMPLES:
         most = image_rules.MOST_SAMPLES
@@ -207,7 +221,13 @@ def _require_own_variables(arm: Arm) -> None:
 
 
 def _arm_of_search(robot: RobotModel, group: JointGroup, search: SearchSolver, reason: str) -> Arm:
-    """Return a group solved by ``search`` without a closed form; an infinite tolerance becomes the default one."""
+    """
+    Return a group that is solved by ``search`` only, without a closed form.
+
+    An infinite tolerance is replaced by the default one.
+
+    :param reason: text that says why.
+    """
     is_plain = len(group.tips) == 1 and not search.packed[state.OPTIMISE]
     tolerance = search.settings.tolerance
     if not math.isfinite(tolerance):
@@ -218,7 +238,11 @@ def _arm_of_search(robot: RobotModel, group: JointGroup, search: SearchSolver, r
 
 
 def _arm_of_auto(robot: RobotModel, group: JointGroup, solver: AutoSolver, samples: int) -> Arm:
-    """Return a group whose solver ``ssik_ros/Auto`` chooses between the closed form and searches."""
+    """
+    Return a group whose solver ``ssik_ros/Auto`` runs a closed form, a search, or both.
+
+    :param samples: number of values of the held joint.
+    """
     arm = _arm_of_search(robot, group, solver.search, solver.reason)
     arm = arm._replace(
         solver=solver.name, tolerance=solver.options.target_tolerance, plain=solver.plain
@@ -237,7 +261,11 @@ def _arm_of_auto(robot: RobotModel, group: JointGroup, solver: AutoSolver, sampl
 
 
 def _arm_of_closed_form(robot: RobotModel, group: JointGroup, solver: AnalyticSolver) -> Arm:
-    """Return a group whose only solver is the closed form of ``solver``; a default search fills its search arrays."""
+    """
+    Return a group that is solved by the closed form of ``solver`` only.
+
+    The image has search arrays in any case; here they hold a search with default settings.
+    """
     settings = SearchSettings(tolerance=PoseIkOptions().target_tolerance)
     arm = _arm_of_search(robot, group, SearchSolver(robot, group, settings), solver.reason)
     form = _make_form(solver.arm, METRICS[solver.options.seed_metric])
@@ -245,7 +273,11 @@ def _arm_of_closed_form(robot: RobotModel, group: JointGroup, solver: AnalyticSo
 
 
 def _find_form(robot: RobotModel, group: JointGroup, samples: int) -> tuple[Form | None, str]:
-    """Return the closed form and its reason; or None and the cause of its absence."""
+    """
+    Return (closed form, reason why it fits the arm), or (None, cause why the group has none).
+
+    :param samples: number of values of the held joint.
+    """
     try:
         chain = SerialChain.from_group(robot, group)
         if chain.joint_names != group.joint_names:
@@ -257,7 +289,11 @@ def _find_form(robot: RobotModel, group: JointGroup, samples: int) -> tuple[Form
 
 
 def _make_form(arm: AnalyticArm, metric: int = METRICS['wrap_l2']) -> Form:
-    """Return the closed form of an arm, packed; ``metric`` orders its branches."""
+    """
+    Return the packed closed form of an arm.
+
+    :param metric: code of the joint-space metric by which branches are sorted, from METRICS.
+    """
     request = BranchRequest(held_values=np.zeros(1), metric=metric)
     prepared = arm.requests.prepare(request)
     capacity = search.BRANCHES_OF_SIX if arm.plan.held < 0 else LARGEST_CAPACITY
@@ -266,13 +302,13 @@ def _make_form(arm: AnalyticArm, metric: int = METRICS['wrap_l2']) -> Form:
 
 def place_tips(robot: RobotModel, group: JointGroup, named: Sequence[str]) -> JointGroup:
     """
-    Return a group with the links ``named`` as its tips; requests give the poses of these links.
+    Return a group whose tips are the given links, if each link is rigidly fixed to its tip.
 
-    A host such as MoveIt names the last link of every group. A group that branches keeps its tips, unless that link is
-    fixed to its only tip.
+    MoveIt names the last link of every group as its tip. If such a link is not fixed to the tip of a group that
+    branches, the group is returned unchanged and a log message says so.
 
     :param robot, group: the robot and its planning group.
-    :param named: links, in the order of the tips of the group; empty for these tips.
+    :param named: links, in the order of the tips of the group; if there are none, the group is returned unchanged.
     :raises ModelError: for a link that is not fixed to its tip, and for another number of links.
     """
     names, known = tuple(name.removeprefix('/') for name in named), group.tips
@@ -298,7 +334,11 @@ def place_tips(robot: RobotModel, group: JointGroup, named: Sequence[str]) -> Jo
 
 
 def _pack_search(arm: Arm) -> IntArray:
-    """Return the words of the packed search, with zeros for the clock after its integers, without its workspace."""
+    """
+    Return the words of the image's section SEARCH: the search of an arm without its workspace.
+
+    Zeros for the caller's clock follow its integers.
+    """
     arrays = SingleArrays(arm.problem, arm.options, arm.search.start)
     whole = arrays.block.view(np.int64)
     ints, reals, options = whole[: plain_request.HEAD].tolist()
@@ -311,11 +351,11 @@ def _pack_search(arm: Arm) -> IntArray:
 
 def pack(arm: Arm, digest: int) -> IntArray:
     """
-    Return the image of an arm, as 64-bit words.
+    Return the image of an arm, an array of 64-bit words.
 
     :param arm: the arm.
     :param digest: digest of the kernels that will read the image; it is stored in the head of the image.
-    :raises TopologyMismatch: when the arm breaks a rule of images; names the rule.
+    :raises TopologyMismatch: if the arm breaks a rule of images, such as a largest number of joints; it names the rule.
     """
     form, problem = arm.form, arm.kinematics.problem
     own = np.zeros(plain_request.NUMBERS)
@@ -357,7 +397,7 @@ def pack(arm: Arm, digest: int) -> IntArray:
 
 def constants(arm: Arm) -> list[Frozen]:
     """
-    Return the arguments of kernels that are the same at every call for an arm.
+    Return the array arguments of kernels that never change for an arm, so that a compiler can insert them as constants.
 
     :param arm: the arm.
     """
@@ -378,7 +418,7 @@ def constants(arm: Arm) -> list[Frozen]:
 
 
 def _constants_of(form: Form) -> frozenset[int]:
-    """Return the indices of the real numbers of a closed form that no request changes: all except the limits."""
+    """Return the indices of a closed form's real numbers that never change; requests may change only the joint limits."""
     n = form.arm.plan.size
     limits = {
         at(place, n) + k for place in (plan_places.LOWER, plan_places.UPPER) for k in range(n)
@@ -387,13 +427,17 @@ def _constants_of(form: Form) -> frozenset[int]:
 
 
 def _text(text: str) -> IntArray:
-    """Return a text in UTF-8, ended by at least one zero byte, as words."""
+    """Return a text as 64-bit words: its bytes in UTF-8, then at least one zero byte."""
     data = text.encode() + b'\0'
     return np.frombuffer(data + b'\0' * (-len(data) % 8), dtype=np.int64)
 
 
 def _numbers(arm: Arm, name_words: int) -> dict[str, int]:
-    """Return by name the numbers of an image that do not follow from others; ``name_words`` is the size of NAMES."""
+    """
+    Return the numbers of section NUMBERS that cannot be computed from others, such as JOINTS and TIPS, by name.
+
+    :param name_words: number of words of section NAMES.
+    """
     form, search_ints, fk_ints = arm.form, arm.problem.ints, arm.kinematics.problem.ints
     tips, rows = len(arm.group.tips), search_ints[layout.ROWS]
     hulls = len(arm.problem.reals) - layout.NODE_REALS * search_ints[layout.NODES]
@@ -430,7 +474,7 @@ def _numbers(arm: Arm, name_words: int) -> dict[str, int]:
 
 
 def layout_header() -> str:
-    """Return the text of ``layout.h``: the places in an image and in the kernels' arrays."""
+    """Return the text of the C header ``layout.h``, which tells the C library where data are in images and kernel arrays."""
     lists: dict[str, Iterable[str]] = {
         'S': image_rules.SECTIONS,
         'N': image_rules.NUMBERS,
@@ -472,7 +516,11 @@ def layout_header() -> str:
 
 
 def _kernel_places() -> dict[str, int]:
-    """Return the indices of options, counters and numbers in the arrays of kernels, and the codes of a search."""
+    """
+    Return the constants of kernels that the C library needs, by their C names.
+
+    They are indices of options, counters and numbers in arrays of kernels, and codes that a search returns.
+    """
     return {
         'PLAN_SLIDES': search.SLIDES,
         **{

@@ -1,8 +1,8 @@
 """
-An image: the data of an arm for the C library, as words.
+Write and check images: the data of an arm for the C library, as 64-bit words.
 
-It begins with a head (magic, format, digest of the kernels, number of words, SHA-256 of all other words) and a table with
-begin and size of each section. :mod:`ssik_ros.artifact.c.image_rules` has the rules of the sections.
+An image begins with a head: magic, format, digest of the kernels, number of words, SHA-256 of all other words. A table
+with begin and size of each section follows, then the sections. :mod:`ssik_ros.artifact.c.image_rules` has their rules.
 """
 
 import hashlib
@@ -24,16 +24,21 @@ HEAD = 4 + DIGEST_WORDS
 
 
 def _value(text: object, names: dict[str, Any]) -> Any:
-    """Return the value of an expression in Python; it may use ``names`` and the lists of ``image_rules.LISTS``."""
+    """
+    Return the value of an expression of the rules, evaluated as Python.
+
+    :param text: the expression, which may also use the lists of ``image_rules.LISTS``.
+    :param names: values of the names in the expression.
+    """
     lists = {name: np.array(values) for name, values in LISTS.items()}
     return eval(str(text), {**lists, 'HUGE_VAL': math.inf, 'INT64_MAX': 2**63 - 1, **names})
 
 
 def complete(given: dict[str, int]) -> dict[str, int]:
     """
-    Return all single numbers by name; derived ones are computed from the others.
+    Return all numbers of section NUMBERS by name: the given ones, and those that follow from them.
 
-    :param given: numbers that are not derived; missing ones are 0.
+    :param given: numbers that do not follow from others; missing ones are 0.
     """
     values: dict[str, int] = {}
     for name, cell in NUMBERS.items():
@@ -44,12 +49,16 @@ def complete(given: dict[str, int]) -> dict[str, int]:
 
 
 def _lower(numbers: dict[str, int]) -> dict[str, int]:
-    """Return the numbers by their lower-case names, which expressions use."""
+    """Return numbers by their names in lower case, as expressions of the rules use them."""
     return {name.lower(): value for name, value in numbers.items()}
 
 
 def room_of(numbers: dict[str, int]) -> tuple[int, int, int]:
-    """Return three numbers of words of a solver's memory: always, for each winding, and once if windings are used."""
+    """
+    Return the size of a solver's memory [words] as (always, for each winding, once if there are windings).
+
+    :param numbers: result of :func:`complete`.
+    """
     names = _lower(numbers)
     always, each, once = (
         sum(int(_value(room[k], names)) for room in PARTS.values()) for k in range(3)
@@ -59,7 +68,7 @@ def room_of(numbers: dict[str, int]) -> tuple[int, int, int]:
 
 def join(numbers: dict[str, int], parts: dict[str, IntArray], kernels: int) -> IntArray:
     """
-    Return an image made of its sections, after a check of all rules.
+    Return the image of an arm, assembled from its sections after a check of all rules.
 
     :param numbers: result of :func:`complete`.
     :param parts: the words of each section except NUMBERS.
@@ -78,7 +87,7 @@ def join(numbers: dict[str, int], parts: dict[str, IntArray], kernels: int) -> I
 
 
 def split(words: IntArray) -> dict[str, IntArray]:
-    """Return the sections of an image by name."""
+    """Return the sections of an image, as views of its words, by name."""
     table = words[HEAD : HEAD + 2 * len(SECTIONS)].reshape(-1, 2).tolist()
     rows = zip(SECTIONS, table, strict=True)
     return {name: words[begin : begin + size] for name, (begin, size) in rows}
@@ -86,7 +95,7 @@ def split(words: IntArray) -> dict[str, IntArray]:
 
 def check(sections: dict[str, IntArray]) -> None:
     """
-    Check that all sections keep their rules.
+    Check that all sections of an image keep their rules.
 
     :param sections: words of each section by name.
     :raises ModelError: for a section that breaks a rule; names the section and the word.
@@ -99,13 +108,21 @@ def check(sections: dict[str, IntArray]) -> None:
 
 
 def digest_of(words: IntArray) -> IntArray:
-    """Return SHA-256, as 4 words, of all words of an image except the digest."""
+    """Return the SHA-256 hash, as 4 words, of all words of an image except the words of the hash itself."""
     data = words[: HEAD - DIGEST_WORDS].tobytes() + words[HEAD:].tobytes()
     return np.frombuffer(hashlib.sha256(data).digest(), dtype=np.int64)
 
 
 def _check(name: str, rules: list[Table], words: IntArray, numbers: dict[str, int]) -> None:
-    """Raise ModelError if the ``words`` of section ``name`` break a rule; rules read ``numbers`` by name."""
+    """
+    Check that the words of one section keep its rules.
+
+    :param name: name of the section, for messages.
+    :param rules: tables of the section.
+    :param words: its words.
+    :param numbers: the numbers of section NUMBERS by lower-case name, which rules use.
+    :raises ModelError: for a broken rule.
+    """
     at = 0
     for table in rules:
         rows = int(_value(table.rows, numbers))
@@ -139,20 +156,32 @@ def _check(name: str, rules: list[Table], words: IntArray, numbers: dict[str, in
 
 
 def _number(cell: Cell, part: IntArray) -> Any:
-    """Return words as the integers or real numbers that they contain, by the kind of the cell."""
+    """
+    Return the contents of 64-bit words: integers for the kinds ``whole`` and ``bits``, else real numbers.
+
+    :param cell: the rule of the words.
+    """
     return part if cell.kind in ('whole', 'bits') else np.ascontiguousarray(part).view(np.float64)
 
 
 def _shown(cell: Cell, word: Any) -> Any:
-    """Return one word as the integer or real number that it contains."""
+    """
+    Return the integer or real number in one word, for a message.
+
+    :param cell: the rule of the word.
+    """
     return _number(cell, np.array([word])).item()
 
 
 def _keeps(cell: Cell, part: IntArray, names: dict[str, Any]) -> Any:
     """
-    Return a mask, of the shape of ``part`` (rows, repeats), of the words that keep the rule of a cell.
+    Return an array of truth values: which of some words keep the rule of a cell.
 
-    For kind ``must`` the mask has one column, and one row if the condition does not depend on the row.
+    It has the shape of ``part``. For the kind ``must``, a condition without words, it has one column, and one row if
+    the condition is the same for all rows.
+
+    :param part: (rows, repeats) words.
+    :param names: values of the names that the rule uses.
     """
     values, low = _number(cell, part), _value(cell.low, names)
     if cell.kind == 'must':

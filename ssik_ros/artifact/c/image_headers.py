@@ -1,4 +1,4 @@
-"""The rules of an image as C code: the layout of a solver's memory, and the checks of an untrusted image."""
+"""Write the rules of images (packed arms) as C code: where a solver's memory begins, and checks of an untrusted image."""
 
 import math
 import re
@@ -8,7 +8,7 @@ from ssik_ros.artifact.c.image_rules import Cell, LISTS, NUMBERS, PARTS, SECTION
 
 
 def room_header() -> str:
-    """Return the part of ``layout.h`` that computes where each part of a solver's memory begins."""
+    """Return the part of ``layout.h`` with the C function that computes where each part of a solver's memory begins."""
     lines = []
     for name, values in LISTS.items():
         lines.append(f'static const word {name}[] = {{{", ".join(map(str, values))}}};')
@@ -29,7 +29,11 @@ def room_header() -> str:
 
 
 def _locals(body: str) -> list[str]:
-    """Return C definitions of the numbers of an image that a text in C uses, by their lower-case names."""
+    """
+    Return C lines that define, by lower-case names, the numbers of an image that a piece of C code uses.
+
+    :param body: the piece of C code.
+    """
     return [
         f'  const word {name.lower()} = numbers[N_{name}];'
         for name in NUMBERS
@@ -38,7 +42,11 @@ def _locals(body: str) -> list[str]:
 
 
 def sha_constants() -> dict[str, str]:
-    """Return the constants of SHA-256 as C lists: first bits of roots of primes, computed in integers."""
+    """
+    Return the two tables of constants of SHA-256 as C lists, by template name.
+
+    They are the first 32 bits of the fractions of square and cube roots of primes, computed in integers.
+    """
     primes = [n for n in range(2, 312) if all(n % k for k in range(2, n))]
     square = [math.isqrt(prime << 64) & 0xFFFFFFFF for prime in primes[:8]]
     cubic = [_cube_root(prime << 96) & 0xFFFFFFFF for prime in primes[:64]]
@@ -49,7 +57,7 @@ def sha_constants() -> dict[str, str]:
 
 
 def _cube_root(value: int) -> int:
-    """Return the integer part of the cube root of a number."""
+    """Return the cube root of a whole number, rounded down."""
     low, high = 0, 1 << (value.bit_length() // 3 + 1)
     while low < high - 1:
         middle = (low + high) // 2
@@ -58,7 +66,7 @@ def _cube_root(value: int) -> int:
 
 
 def checks_header() -> str:
-    """Return the text of ``checks.h``: C functions that check all rules of an image."""
+    """Return the text of the C header ``checks.h``: functions that check whether an image keeps all rules."""
     first = HEAD + 2 * len(SECTIONS)
     sizes = []
     for name, rules in SECTIONS.items():
@@ -102,13 +110,23 @@ def checks_header() -> str:
 
 
 def _loop(table: Table) -> list[str]:
-    """Return the lines of a C loop that checks all rows of a table; ``at`` moves past the checked words."""
+    """
+    Return the C lines of a loop that checks all rows of a table.
+
+    The C pointer ``at`` moves past the checked words.
+    """
     body = [line for cell in table.cells for line in _cell(cell, '    ')]
     return [f'  for (word i = 0; i < {table.rows}; ++i) {{', *body, '  }']
 
 
 def _cell(cell: Cell, indent: str) -> list[str]:
-    """Return the C lines that check a cell and step past its words; they also define its name if it has one."""
+    """
+    Return the C lines that check the words of a cell and move the C pointer ``at`` past them.
+
+    If the cell has a name, the lines define a C variable with its value.
+
+    :param indent: spaces before each line.
+    """
     if cell.kind == 'must':
         return [f'{indent}if (!MUST({cell.low})) return 0;']
     if cell.kind == 'bits':

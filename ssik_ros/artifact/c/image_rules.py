@@ -1,8 +1,10 @@
 """
-The rules of an image: each section, each word, and the memory of a solver, as expressions of a few numbers.
+Define the rules of an image, the packed data of an arm for the C library.
 
-The rules are written once, here. :mod:`ssik_ros.artifact.c.image` evaluates them for each image that it writes; the C
-text of :mod:`ssik_ros.artifact.c.image_headers` evaluates the same expressions for each image that it is given.
+They are its sections, the permitted values of each word, and the size of a solver's memory. Sizes and bounds are
+expressions of a few numbers. The rules are written once, here. :mod:`ssik_ros.artifact.c.image` evaluates them for each
+image that it writes; the C code of :mod:`ssik_ros.artifact.c.image_headers` evaluates the same expressions for each
+image that it is given.
 """
 
 import math
@@ -50,7 +52,7 @@ FORM_JOINTS = 7
 
 
 class Cell(NamedTuple):
-    """A rule for ``repeats`` neighbouring words."""
+    """The rule of one word of an image, or of ``repeats`` neighbouring words: their kind, and the range of their values."""
 
     kind: str
     """
@@ -67,24 +69,44 @@ class Cell(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Rows of words in a section that keep the same rules; expressions use ``i`` for the number of the row."""
+    """
+    The rule of neighbouring rows of words in a section; all rows have the same cells.
+
+    Expressions of the cells use ``i`` for the index of the row.
+    """
 
     rows: str
     cells: tuple[Cell, ...]
 
 
 def _whole(low: object, high: object = None, name: str = '', count: int | str = 1) -> Cell:
-    """Return the rule for integers from ``low`` to ``high``; without ``high`` exactly ``low``."""
+    """
+    Return the rule for integers from ``low`` to ``high``; without ``high`` they must be ``low``.
+
+    :param low, high: numbers or expressions.
+    :param name: name of the value for later expressions.
+    :param count: number of neighbouring words.
+    """
     return Cell('whole', str(low), str(low if high is None else high), name, count)
 
 
 def _real(low: str, high: str, count: int | str = 1, kind: str = 'real') -> Cell:
-    """Return the rule for real numbers from ``low`` to ``high``; NaN breaks it, except for kind ``maybe``."""
+    """
+    Return the rule for real numbers from ``low`` to ``high``; NaN breaks the rule, except for the kind ``maybe``.
+
+    :param count: number of neighbouring words.
+    """
     return Cell(kind, low, high, '', count)
 
 
 def _counted(low: object, high: object = None, name: str = '') -> Cell:
-    """Return the rule for an integer from ``low`` to ``high`` that is stored as a real number."""
+    """
+    Return the rule for a whole number from ``low`` to ``high`` that is stored as a real number.
+
+    Without ``high`` it must be ``low``.
+
+    :param name: name of the value for later expressions.
+    """
     return Cell('counted', str(low), str(low if high is None else high), name)
 
 
@@ -111,18 +133,22 @@ KINDS[ELIMINATION][6] = 1 << candidates.GENERAL | TURNING
 
 
 def _sizes_of(size: Any, first: int, most: int) -> list[int]:
-    """Return a list whose entry ``number`` is ``size(number)`` from ``first`` to ``most``, and 0 below ``first``."""
+    """Return the list of ``size(number)`` for the numbers 0 to ``most``, in which entries below ``first`` are 0."""
     return [0] * first + [int(size(number)) for number in range(first, most + 1)]
 
 
 def _arcs(samples: int) -> ArcArrays:
-    """Return the scratch arrays of a search of seven joints with ``samples`` values of the held joint on arcs."""
+    """
+    Return the scratch arrays of a search of an arm with seven joints, whose held joint is sampled on arcs.
+
+    :param samples: number of values of the held joint.
+    """
     last = int(held_search.last_scanned(samples))
     return ArcArrays(FORM_JOINTS, samples, last, LARGEST_CAPACITY)
 
 
 def _work_size(joints: int) -> int:
-    """Return the size, in real numbers, of the scratch of a closed form with this number of joints."""
+    """Return how many real numbers the scratch of a closed form has, by the number of joints of the arm."""
     capacity = LARGEST_CAPACITY if joints == FORM_JOINTS else search.BRANCHES_OF_SIX
     return int(search.work_size(joints, capacity))
 
@@ -141,32 +167,32 @@ LISTS = {
 
 
 class Sum:
-    """A sum of products of names, which adds and multiplies like a number."""
+    """A polynomial with whole coefficients in named numbers, such as ``2 * joints * tips + 3``; it adds and multiplies."""
 
     def __init__(self, terms: dict[tuple[str, ...], int]) -> None:
         """
-        Keep the terms whose factor is not zero.
+        Store the terms of the polynomial whose coefficient is not zero.
 
-        :param terms: the factor of each product, by its names in alphabetical order.
+        :param terms: coefficient of each product, by the names of its factors in alphabetical order.
         """
         self._terms = {names: factor for names, factor in terms.items() if factor}
 
     @classmethod
     def of(cls, value: 'int | str | Sum') -> 'Sum':
-        """Return a number or a name as a sum."""
+        """Return a number, a name or a sum as a :class:`Sum`."""
         if isinstance(value, Sum):
             return value
         return cls({(): value} if isinstance(value, int) else {(value,): 1})
 
     def __add__(self, other: 'int | Sum') -> 'Sum':
-        """Return the sum of both."""
+        """Return the sum of two polynomials as a new :class:`Sum`."""
         terms = dict(self._terms)
         for names, factor in Sum.of(other)._terms.items():
             terms[names] = terms.get(names, 0) + factor
         return Sum(terms)
 
     def __mul__(self, other: 'int | Sum') -> 'Sum':
-        """Return the product of both."""
+        """Return the product of two polynomials as a new :class:`Sum`."""
         total = Sum({})
         for names, factor in self._terms.items():
             for others, by in Sum.of(other)._terms.items():
@@ -176,7 +202,7 @@ class Sum:
     __radd__, __rmul__ = __add__, __mul__
 
     def __str__(self) -> str:
-        """Return the sum as an expression that is valid in Python and C."""
+        """Return the polynomial as an expression that is valid in Python and C."""
         parts = (
             ' * '.join([str(factor), *names] if factor != 1 or not names else names)
             for names, factor in self._terms.items()
@@ -185,7 +211,7 @@ class Sum:
 
 
 class Places(NamedTuple):
-    """Where the fields of a kernel layout begin, and where its arrays end, as expressions."""
+    """Where the fields of a kernel layout begin, and how long its integer and float arrays are, as expressions."""
 
     fields: dict[str, Sum]
     ints: Sum
@@ -194,7 +220,7 @@ class Places(NamedTuple):
 
 def _places(fields: Any, counts: dict[str, Any], ints: Sum, shorter: str) -> Places:
     """
-    Return the places of the fields of one of the tuples of :mod:`ssik_ros.kernels.rows.layout`.
+    Return where the fields of a named tuple of :mod:`ssik_ros.kernels.rows.layout` begin, as expressions.
 
     :param fields: the named tuple class; its annotations give the shape and the kind of each field.
     :param counts: expressions for the counts in the header of a problem, by name.
@@ -214,7 +240,7 @@ def _places(fields: Any, counts: dict[str, Any], ints: Sum, shorter: str) -> Pla
 
 
 class _Problem(NamedTuple):
-    """Expressions for the packed problem of a chain: of the search, or of forward kinematics."""
+    """Expressions for the sizes of a packed problem in an image: the problem of the search, or of forward kinematics."""
 
     nodes: str
     paths: str
@@ -230,12 +256,12 @@ class _Problem(NamedTuple):
 
     @property
     def is_search(self) -> bool:
-        """Return whether the problem has targets."""
+        """Return whether this is the problem of the search, which has targets, and not of forward kinematics."""
         return self.targets != '0'
 
     @property
     def places(self) -> tuple[Places, Places]:
-        """Return the places of the fields of ``layout.Tables``, and of ``layout.Workspace``."""
+        """Return where the fields of ``layout.Tables`` and of ``layout.Workspace`` begin, as expressions."""
         counts: dict[str, Any] = {
             **dict.fromkeys(('VARIABLES', 'POSITIONS'), 'joints'),
             'NODES': self.nodes,
@@ -331,12 +357,16 @@ _KINEMATICS = _Problem(
 
 
 def _smaller(one: str, other: str) -> str:
-    """Return an expression for the smaller one of two numbers."""
+    """Return an expression, valid in Python and C, for the smaller one of two numbers."""
     return f'{one} - ({other} < {one}) * ({one} - {other})'
 
 
 def _numbers() -> dict[str, Cell]:
-    """Return the rules of the single numbers by name; an expression may use the numbers before it."""
+    """
+    Return the rules of the words of section NUMBERS, by name.
+
+    An expression may use the numbers before it by their lower-case names.
+    """
     tables, work = _SEARCH.places
     option_count = Sum.of('joints') * (state.JOINT_ROWS + 3) + state.OPTIONS
     option_count += Sum.of('tips') * state.TOLERANCES
@@ -394,7 +424,11 @@ def _numbers() -> dict[str, Cell]:
 
 
 def _plan_place(place: tuple[int, int]) -> str:
-    """Return an expression for the place of a part of a plan; ``place`` is (factor of the joints, constant)."""
+    """
+    Return an expression for the index at which a part of a plan begins.
+
+    :param place: pair (a, b) of the part, which begins at a times the number of joints plus b.
+    """
     return f'{place[0]} * joints + {place[1]}'
 
 
@@ -403,7 +437,7 @@ NUMBERS = _numbers()
 
 
 def _form_ints() -> list[Table]:
-    """Return the rules of the integers of a closed form; there are no words without a closed form."""
+    """Return the rules of section INTS, the integers of a closed form; without a closed form it has no words."""
     turning = f'(31 - arcs * {31 - TURNING})'
     cells = {
         search.N: _whole('joints'),
@@ -447,7 +481,11 @@ def _form_ints() -> list[Table]:
 
 
 def _form_reals() -> list[Table]:
-    """Return the rules of a closed form's real numbers: its plan, then constants of an elimination, if any."""
+    """
+    Return the rules of section REALS, the real numbers of a closed form: its plan, then constants of an elimination.
+
+    Without a closed form it has no words, and without an elimination no constants.
+    """
     chain = _real(*UNIT, '3 * joints'), _real(*FINITE, '3 * joints')
     pose = _real(*UNIT, 9), _real(*FINITE, 3)
     hull = _SEARCH.reals()[2].cells
@@ -475,9 +513,9 @@ def _form_reals() -> list[Table]:
 
 def _search_options(*, tracks: bool) -> list[Table]:
     """
-    Return the rules of the options of a search.
+    Return the rules of the options of a search, in the order of :mod:`ssik_ros.kernels.search.state`.
 
-    :param tracks: true for the options of a control loop.
+    :param tracks: True for the options of a control loop.
     """
     switches = 'PLAIN_INVERSE', 'LIMITED', 'SEEDED', 'WEIGHTED', 'GIVES_UP', 'SERIAL'
     cells = {
@@ -541,7 +579,7 @@ SECTIONS = {
 
 
 class Room(NamedTuple):
-    """Expressions for the words of a part of a solver's memory."""
+    """Size of a part of a solver's memory, as expressions for numbers of words."""
 
     always: object
     """Words in any case."""
@@ -552,14 +590,18 @@ class Room(NamedTuple):
 
 
 def _step_scratch(n: str) -> str:
-    """Return an expression for :func:`steps.optimal_size`, a square polynomial of ``n`` joints."""
+    """
+    Return an expression for :func:`steps.optimal_size` of a pose, a polynomial of degree two in the number of joints.
+
+    :param n: expression for the number of joints.
+    """
     of_none, of_one, of_two = (steps.optimal_size(POSE_ROWS, joints) for joints in range(3))
     square = (of_two - 2 * of_one + of_none) // 2
     return f'{square} * {n} * {n} + {of_one - of_none - square} * {n} + {of_none}'
 
 
 def _parts() -> dict[str, Room]:
-    """Return the room of each part of a solver's memory, in the order of the parts."""
+    """Return the size of each part of a solver's memory, by name, in the order of the parts."""
     n, form = 'form_joints', '(closed_form > 0)'
     eliminates, arcs = f'(closed_form == {ELIMINATION})', 'arcs'
     work, fk_work = _SEARCH.places[1], _KINEMATICS.places[1]

@@ -1,4 +1,4 @@
-"""A C library for one arm, or for the blocks of any arm: writes its folder, completely or not at all."""
+"""Build a C library for one arm, or one for the images of any arm; its folder is written completely or not at all."""
 
 from collections.abc import Iterator
 import contextlib
@@ -21,7 +21,7 @@ GENERIC = 'ssik'
 
 
 class ArmLibrary(NamedTuple):
-    """The contents of the C library of one arm."""
+    """Contents of a C library for one arm: its name, version, packed arm, and poses for its self-test."""
 
     name: str
     version: str
@@ -31,7 +31,11 @@ class ArmLibrary(NamedTuple):
     poses: list[recorded.RecordedPose]
 
     def values(self, tools: toolchain.Toolchain) -> dict[str, str]:
-        """Return the values of ``@NAME@`` in the templates."""
+        """
+        Return the texts that replace ``@NAME@`` in the templates, by name.
+
+        :param tools: the programs; their architecture is named in the texts.
+        """
         n, group, form = len(self.arm.group.joint_names), self.arm.group, self.arm.form
         memory, once, each = memory_of(self.words)
         upper = self.name.upper()
@@ -64,34 +68,46 @@ class ArmLibrary(NamedTuple):
         }
 
     def write_sources(self, folder: Path, values: dict[str, str]) -> None:
-        """Write the image and the source of this arm for the compiler into a folder."""
+        """
+        Write ``image.h`` and the C source of the library into a folder, for the compiler.
+
+        :param values: result of :meth:`values`.
+        """
         (folder / 'image.h').write_text(texts.image_header(self.words), encoding='utf-8')
         _write(folder / f'{self.name}.c', 'ik.c', values, self.flags)
 
     def write_share(self, folder: Path, values: dict[str, str]) -> None:
-        """Write the examples and the self-test into a folder."""
+        """
+        Write the examples, the self-test and its recorded poses into a folder.
+
+        :param values: result of :meth:`values`.
+        """
         for template in ('example.c', 'example.cpp', 'selftest.c', 'CMakeLists.txt'):
             _write(folder / template, template, values, self.flags)
         header = recorded.recorded_header(self.poses, len(self.arm.group.joint_names))
         (folder / 'recorded.h').write_text(header, encoding='utf-8')
 
     def write_include(self, folder: Path, values: dict[str, str]) -> None:
-        """Write nothing: the image is part of the library."""
+        """Write no further header, because the image is part of the library."""
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Return the flags of the template lines that are kept for this library."""
+        """Return the flags that choose template lines for this library: ``arm``, and ``form`` with a closed form."""
         return ('arm',) if self.arm.form is None else ('arm', 'form')
 
 
 class GenericLibrary(NamedTuple):
-    """The contents of the C library that reads blocks of any arm."""
+    """Contents of the C library that reads the image of any arm at run time: its version and name."""
 
     version: str
     name: str = GENERIC
 
     def values(self, tools: toolchain.Toolchain) -> dict[str, str]:
-        """Return the values of ``@NAME@`` in the templates."""
+        """
+        Return the texts that replace ``@NAME@`` in the templates, by name.
+
+        :param tools: the programs; their architecture is named in the texts.
+        """
         title = 'Inverse kinematics of any arm, from its blocks'
         facts = f'| architecture | {tools.architecture} |'
         constants = '\n' + _most_branches(self.name.upper(), LARGEST_CAPACITY)
@@ -104,25 +120,39 @@ class GenericLibrary(NamedTuple):
         return _values(self.name, title, self.version) | values
 
     def write_sources(self, folder: Path, values: dict[str, str]) -> None:
-        """Write the checks and the source of the library for the compiler into a folder."""
+        """
+        Write ``checks.h`` and the C source of the library into a folder, for the compiler.
+
+        :param values: result of :meth:`values`.
+        """
         (folder / 'checks.h').write_text(image_headers.checks_header(), encoding='utf-8')
         _write(folder / f'{self.name}.c', 'ik.c', values, self.flags)
 
     def write_share(self, folder: Path, values: dict[str, str]) -> None:
-        """Write nothing: an example needs the blocks of an arm."""
+        """Write no examples, because they would need the image of an arm."""
 
     def write_include(self, folder: Path, values: dict[str, str]) -> None:
-        """Write the C++ header that looks for the blocks of a robot into a folder."""
+        """
+        Write the C++ header that finds the images of a robot on disk into a folder.
+
+        :param values: result of :meth:`values`.
+        """
         _write(folder / f'{self.name}_blocks.hpp', 'blocks.hpp', values, self.flags)
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Return the flags of the template lines that are kept for this library."""
+        """Return the flag that chooses template lines for this library: ``library``."""
         return ('library',)
 
 
 def _values(name: str, title: str, version: str) -> dict[str, str]:
-    """Return the template values that all libraries have; ``title`` is the first line of their texts."""
+    """
+    Return the texts for templates that are the same for both kinds of libraries, by name.
+
+    :param name: name of the library.
+    :param title: first line of its texts.
+    :param version: version of this package.
+    """
     return {
         'NAME': name,
         'UPPER': name.upper(),
@@ -134,12 +164,21 @@ def _values(name: str, title: str, version: str) -> dict[str, str]:
 
 
 def _most_branches(upper: str, count: int) -> str:
-    """Return the C header lines that define the largest number of branches; ``upper`` begins the macro's name."""
+    """
+    Return the lines of a C header that define the macro UPPER_MOST_BRANCHES.
+
+    :param upper: begin of the macro's name.
+    :param count: largest number of branches that a call can write.
+    """
     return f'/* No call writes more branches. */\n#define {upper}_MOST_BRANCHES {count}\n'
 
 
 def memory_of(words: IntArray) -> tuple[int, int, int]:
-    """Return, for an image, a solver's memory, more once if windings are used, and more for each winding [bytes]."""
+    """
+    Return the size of a solver's memory [bytes] as (always, once if windings are used, for each winding).
+
+    :param words: the image of the arm.
+    """
     at = image.HEAD + 2 * len(image_rules.SECTIONS)
     numbers = dict(
         zip(image_rules.NUMBERS, words[at : at + len(image_rules.NUMBERS)].tolist(), strict=True)
@@ -150,7 +189,12 @@ def memory_of(words: IntArray) -> tuple[int, int, int]:
 
 
 def _write(path: Path, template: str, values: dict[str, str], flags: tuple[str, ...]) -> None:
-    """Write the file ``path`` from a template: see :func:`texts.render` for ``values`` and ``flags``."""
+    """
+    Write a file from a template.
+
+    :param path: the file.
+    :param template, values, flags: as for :func:`texts.render`.
+    """
     path.write_text(texts.render(template, values, flags), encoding='utf-8')
 
 
@@ -158,11 +202,11 @@ def write_sources(
     library: ArmLibrary | GenericLibrary, tools: toolchain.Toolchain, folder: Path
 ) -> None:
     """
-    Write all files that the compiler reads.
+    Write all files that the compiler reads into a folder.
 
-    :param library: the contents.
+    :param library: contents of the library.
     :param tools: the programs; their architecture is named in the files.
-    :param folder: folder of the files.
+    :param folder: the folder.
     """
     values = library.values(tools)
     (folder / 'layout.h').write_text(_layout(), encoding='utf-8')
@@ -180,12 +224,12 @@ def build(
     """
     Compile a library and write its folder.
 
-    :param library: the contents.
+    :param library: contents of the library.
     :param tools: compiler, archiver and other programs.
-    :param kernels: makes the object file of the kernels.
+    :param kernels: function that makes the object file of the kernels, given the symbols that are called.
     :param report: called with a text about each step.
     :param product: the folder to make, with include, lib, share and README.md; it must not exist.
-    :raises InvalidOption: when a program fails.
+    :raises InvalidOption: if a program fails.
     """
     name, values, flags = library.name, library.values(tools), library.flags
     with tempfile.TemporaryDirectory() as work:
@@ -210,18 +254,20 @@ def build(
 
 
 def _layout() -> str:
-    """Return the text of ``layout.h`` with the digest of the kernels."""
+    """Return the text of ``layout.h``: places in images and kernel arrays, and the digest of the kernels."""
     return f'{layout_header()}#define DIGEST INT64_C({portable.digest()})\n'
 
 
 @contextlib.contextmanager
 def new_folder(path: Path, overwrites: bool) -> Iterator[Path]:
     """
-    Yield the path of a folder to make; it replaces ``path`` at the end, and is removed after an error.
+    Yield the path of a temporary folder that the caller has to make and fill; at the end it is renamed to ``path``.
+
+    After an error the temporary folder is removed.
 
     :param path: final path of the folder.
     :param overwrites: whether an existing file or folder may be replaced; an empty folder always is.
-    :raises InvalidOption: when the path exists and may not be replaced, or the folder cannot be written.
+    :raises InvalidOption: if the path exists and may not be replaced, or the folder cannot be written.
     """
     if path.exists() and not overwrites and not (path.is_dir() and not any(path.iterdir())):
         raise InvalidOption(f"'{path}' exists already; --force overwrites it.")
@@ -242,12 +288,12 @@ def new_folder(path: Path, overwrites: bool) -> Iterator[Path]:
 
 def self_test(tools: toolchain.Toolchain, product: Path, name: str) -> str | None:
     """
-    Compile and run the self-test of a library; return its output, None if this machine cannot run it.
+    Compile and run the self-test of a library; return its output, or None if this machine cannot run it.
 
     :param tools: compiler and other programs.
     :param product: folder of the library.
     :param name: name of the library.
-    :raises InvalidOption: when the test fails.
+    :raises InvalidOption: if the test cannot be compiled, or fails.
     """
     emulator = ['qemu-aarch64', '-L', '/usr/aarch64-linux-gnu'] if tools.is_cross else []
     if emulator and shutil.which(emulator[0]) is None:

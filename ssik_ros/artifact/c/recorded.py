@@ -1,4 +1,4 @@
-"""Poses with this package's solutions, for the self-test of a C library."""
+"""Record poses with this package's solutions; the self-test of a C library must find the same ones."""
 
 import math
 from typing import NamedTuple
@@ -18,7 +18,7 @@ START = 14695981039346656037
 
 
 class RecordedPose(NamedTuple):
-    """A pose (4, 4) and a seed (n,), with this package's solutions."""
+    """A pose (4, 4) and a seed (n,), with the solutions that this package finds for them."""
 
     pose: FloatArray
     seed: FloatArray
@@ -44,12 +44,12 @@ def random_joints(arm: Arm, rng: np.random.Generator) -> FloatArray:
 
 def record(arm: Arm, count: int = POSES) -> list[RecordedPose]:
     """
-    Return random poses that both the closed form, if there is one, and the plain solver solve.
+    Return random poses with their solutions; both the closed form, if there is one, and the plain solver solve each.
 
     :param arm: the arm.
     :param count: number of poses.
-    :raises InvalidLimits: when fewer than ``count`` of 4 ``count`` random poses are solved.
-    :raises TopologyMismatch: for a group without a solver of plain requests.
+    :raises InvalidLimits: if fewer than ``count`` of 4 ``count`` random poses are solved.
+    :raises TopologyMismatch: for a group without a solver of plain requests, such as one with several tips.
     """
     if arm.plain is None:
         raise TopologyMismatch(
@@ -72,11 +72,13 @@ def record(arm: Arm, count: int = POSES) -> list[RecordedPose]:
 
 def solve_one(arm: Arm, pose: FloatArray, seed: FloatArray) -> RecordedPose | None:
     """
-    Return a pose with this package's solutions; None if a method fails or the closed form needs a descent.
+    Return a pose with this package's solutions; None if the solver or the closed form finds none.
+
+    None is also returned if the closed form needs a descent to find its branches.
 
     :param arm: the arm.
     :param pose: (4, 4) of the tip in the base.
-    :param seed: (n,).
+    :param seed: (n,) [rad or m].
     """
     assert arm.plain is not None
     first = arm.plain.solve(SolveRequest(targets=pose, seed=seed))

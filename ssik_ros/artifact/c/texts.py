@@ -1,4 +1,9 @@
-"""The files of a C library from templates: ``@NAME@`` is a value, ``@if FLAG@`` to ``@end@`` are lines for some libraries."""
+"""
+Write the files of a C library from templates.
+
+In a template, ``@NAME@`` is replaced by a text, and the lines from ``@if FLAG@`` to ``@end@`` are kept for some
+libraries.
+"""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -15,11 +20,11 @@ ABI = {'ABI_MAJOR': '1', 'ABI_MINOR': '2'}
 
 def render(template: str, values: dict[str, str], flags: Iterable[str]) -> str:
     """
-    Return a template with its values, and with only the lines for its flags.
+    Return the text of a template with all names replaced, and with only the lines for the given flags.
 
     :param template: name of the template.
-    :param values: values of ``@NAME@``.
-    :param flags: ``@if FLAG@`` lines of these flags are kept.
+    :param values: texts that replace ``@NAME@``, by name.
+    :param flags: lines between ``@if FLAG@`` and ``@end@`` are kept for these flags, and removed for others.
     """
     text = (TEMPLATES / template).read_text(encoding='utf-8')
     kept: list[str] = []
@@ -39,7 +44,7 @@ def _cases(texts: Mapping[Cause, str]) -> list[str]:
 
 
 def cause_texts() -> dict[str, str]:
-    """Return the template values for the C functions that return the text of a cause."""
+    """Return the texts for templates with the ``case`` lines of C functions that describe a cause of failure, by name."""
     whole = {cause: text + CAUSE_ADVICE.get(cause, '') for cause, text in CAUSE_TEXT.items()}
     steps = [*_cases(STEP_TEXT), f'    default: return "{OTHER_STEP}";']
     return {'CAUSE_TEXTS': '\n'.join(_cases(whole)), 'STEP_TEXTS': '\n'.join(steps)}

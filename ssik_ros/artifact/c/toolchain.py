@@ -1,4 +1,4 @@
-"""Compiler, archiver and linker of an architecture, and the static and shared library that they make."""
+"""Find and run compiler, archiver and linker of an architecture, to make a static and a shared library."""
 
 from collections.abc import Callable, Sequence
 import os
@@ -27,7 +27,11 @@ OWN_MEMORY = {'memset': 'ssik_ros_clear', 'memcpy': 'ssik_ros_copy', 'memmove': 
 
 
 def of_this_machine() -> str:
-    """Return the key of :data:`ARCHITECTURES` whose code this machine runs fastest."""
+    """
+    Return the architecture, a key of :data:`ARCHITECTURES`, whose machine code this machine runs fastest.
+
+    It is x86-64-v2 if this machine runs none of them.
+    """
     own = targets.of_this_machine()
     named = (name for name, target in ARCHITECTURES.items() if target in own[:1])
     return next(named, 'x86-64-v2')
@@ -35,7 +39,7 @@ def of_this_machine() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """The compiler and the binutils for one architecture."""
+    """The C compiler and the binutils (archiver, object copier and others) for one architecture."""
 
     architecture: str
     compiler: tuple[str, ...]
@@ -44,21 +48,21 @@ class Toolchain:
 
     @property
     def target(self) -> str:
-        """Return the name of the architecture in the names of the kernels' objects."""
+        """Return the architecture's name as file names of the kernels' objects have it, such as x86_64_v3."""
         return ARCHITECTURES[self.architecture]
 
     @property
     def is_cross(self) -> bool:
-        """Return whether this machine cannot run programs for the architecture."""
+        """Return whether the architecture is of another kind of processor, so that this machine cannot run its programs."""
         return not self.target.startswith(os.uname().machine)
 
     def run(self, *words: object, folder: Path) -> str:
         """
-        Run a program and return its output.
+        Run a program and return its standard output.
 
         :param words: the program and its arguments.
         :param folder: working folder.
-        :raises InvalidOption: if the program fails, with the first line of its error message.
+        :raises InvalidOption: if the program cannot be run or fails, with a line of its error message.
         """
         command = [str(word) for word in words]
         try:
@@ -77,10 +81,10 @@ class Toolchain:
 
 def find(architecture: str | None) -> Toolchain:
     """
-    Return the programs for an architecture.
+    Return the compiler and binutils for an architecture; the environment variable CC names another compiler.
 
     :param architecture: a key of :data:`ARCHITECTURES`; None means this machine.
-    :raises InvalidOption: when a program is missing.
+    :raises InvalidOption: if a program is missing.
     """
     chosen = of_this_machine() if architecture is None else architecture
     is_cross = not ARCHITECTURES[chosen].startswith(os.uname().machine)
@@ -99,14 +103,14 @@ def make_libraries(
     tools: Toolchain, folder: Path, name: str, kernels: Kernels, product: Path
 ) -> None:
     """
-    Compile the source in a folder; write ``libNAME.a``, ``libNAME.so.1`` and the link ``libNAME.so``.
+    Compile the C source in a folder; write ``libNAME.a``, ``libNAME.so.1`` and the link ``libNAME.so``.
 
     :param tools: compiler and other programs.
     :param folder: folder with ``NAME.c`` and its included files; object files are written there too.
     :param name: name of the library.
-    :param kernels: makes the object file of the kernels.
+    :param kernels: function that makes the object file of the kernels, given the symbols that are called.
     :param product: folder of the libraries.
-    :raises InvalidOption: when a program fails.
+    :raises InvalidOption: if a program fails.
     """
     copy, cc = f'{tools.prefix}objcopy', tools.compiler
     loops = _understood(tools, folder)
@@ -142,9 +146,9 @@ def code_size(tools: Toolchain, archive: Path) -> int:
 
 def _understood(tools: Toolchain, folder: Path) -> Sequence[str]:
     """
-    Return both flags of OWN_LOOPS, or the first one for a compiler that refuses the second, such as clang.
+    Return the flags of OWN_LOOPS that the compiler accepts: both, or only the first one, as for clang.
 
-    The test writes ``empty.c`` to the folder.
+    A test file ``empty.c`` is written to the folder.
     """
     (folder / 'empty.c').write_text('typedef int nothing;\n', encoding='utf-8')
     try:
@@ -156,10 +160,12 @@ def _understood(tools: Toolchain, folder: Path) -> Sequence[str]:
 
 def kernels_of_all_arms(tools: Toolchain) -> Kernels:
     """
-    Return a function that returns the shipped object of the kernels, which serves all arms.
+    Return a function that returns the shipped object file of the kernels, which serves all arms.
 
-    :param tools: the programs; their architecture chooses the object.
-    :raises NativeLibraryError: when the package was built without this object.
+    The function ignores its argument, the symbols that are called.
+
+    :param tools: the programs; their architecture chooses the object file.
+    :raises NativeLibraryError: if the package was built without this object file.
     """
     data = portable.read(portable.object_name(tools.target))
     return lambda wanted: data
@@ -169,15 +175,15 @@ def kernels_of_one_arm(
     tools: Toolchain, constants: list[freeze.Frozen], report: Report
 ) -> Kernels:
     """
-    Return a function that compiles an object of the kernels with the constants of an arm.
+    Return a function that compiles an object file of the kernels with the constants of an arm in them.
 
     :param tools: the programs; their architecture is used.
-    :param constants: arguments that are the same at every call.
-    :param report: called with a text, as compiling takes a while.
+    :param constants: arguments of kernels that are the same at every call.
+    :param report: called with a text before the compilation, which takes a while.
     """
 
     def make(wanted: set[str]) -> bytes:
-        """Return the object of the kernels that are called."""
+        """Return the object file of the kernels with the symbols ``wanted``."""
         report('put the constants of the arm into the kernels; takes 5 to 30 s')
         return freeze.freeze(tools.target, wanted, constants)
 

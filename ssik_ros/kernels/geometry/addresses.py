@@ -26,7 +26,9 @@ _remembered: set[int] = set()
 
 def address_of(array: np.ndarray) -> int:
     """
-    Return the address of an array's first number, for a kernel that views the array there.
+    Return the memory address of an array's first number, so that a kernel can view the array there.
+
+    The checked library also records the array, and forgets it when the array is deleted.
 
     :param array: contiguous; the caller keeps it alive.
     """
@@ -39,7 +41,12 @@ def address_of(array: np.ndarray) -> int:
 
 
 def _forget(identity: int, address: int) -> None:
-    """Tell the checked library that an array has been deleted: its ``id``, and its address as of :func:`address_of`."""
+    """
+    Remove a deleted array from the arrays that the checked library accepts.
+
+    :param identity: ``id`` of the array.
+    :param address: its address, as :func:`address_of` returned it.
+    """
     _remembered.discard(identity)
     LIBRARY.forget(address)
 
@@ -48,9 +55,9 @@ if JIT_DISABLED:
 
     def integers_at(address: int, start: int, size: int) -> Any:
         """
-        Return a view of ``size`` int64 numbers from number ``start`` after an address.
+        Return a numpy view of ``size`` int64 numbers that begins ``start`` numbers after an address.
 
-        See the compiled twin below.
+        :param address: memory address [bytes]; a number has eight bytes.
         """
         return np.ctypeslib.as_array(
             (ctypes.c_int64 * int(size)).from_address(int(address + WORD * start))
@@ -58,9 +65,9 @@ if JIT_DISABLED:
 
     def floats_at(address: int, start: int, size: int) -> Any:
         """
-        Return a view of ``size`` float64 numbers from number ``start`` after an address.
+        Return a numpy view of ``size`` float64 numbers that begins ``start`` numbers after an address.
 
-        See the compiled twin below.
+        :param address: memory address [bytes]; a number has eight bytes.
         """
         return np.ctypeslib.as_array(
             (ctypes.c_double * int(size)).from_address(int(address + WORD * start))
@@ -72,17 +79,17 @@ else:
     @inline_kernel
     def integers_at(address: int, start: int, size: int) -> Any:
         """
-        Return a view of ``size`` int64 numbers that begin at ``start``.
+        Return a view of ``size`` int64 numbers that begins ``start`` numbers after an address, inside kernels.
 
-        :param address: of the first number.
+        :param address: memory address [bytes]; a number has eight bytes.
         """
         return compiler.carray(compiler.integer_pointer(address + WORD * start, size), (size,))
 
     @inline_kernel
     def floats_at(address: int, start: int, size: int) -> Any:
         """
-        Return a view of ``size`` float64 numbers that begin at ``start``.
+        Return a view of ``size`` float64 numbers that begins ``start`` numbers after an address, inside kernels.
 
-        :param address: of the first number.
+        :param address: memory address [bytes]; a number has eight bytes.
         """
         return compiler.carray(compiler.float_pointer(address + WORD * start, size), (size,))

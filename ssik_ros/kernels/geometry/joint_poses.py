@@ -14,15 +14,16 @@ REVOLUTE, CONTINUOUS, PRISMATIC, PLANAR, FLOATING, SPHERICAL = 0, 1, 2, 3, 4, 5
 @kernel
 def write_joint_poses(poses, placements, axes, kinds, parents, starts, positions):
     """
-    Write the pose of each joint's moved frame in the root frame.
+    Write the pose of each joint's frame, after the joint's own motion, in the root frame.
 
     :param poses: (n, 4, 4) out.
-    :param placements: (n, 4, 4) pose of each joint at zero in the moved frame of its parent.
+    :param placements: (n, 4, 4) pose of each joint at value zero, in the frame of its parent joint after that one's
+        motion.
     :param axes: (n, 3) unit axes in the frame of each joint.
     :param kinds: (n,) kinds of joints, such as REVOLUTE.
-    :param parents: (n,) index of each parent, -1 for the root.
-    :param starts: (n,) index of the first position of each joint.
-    :param positions: (nq,) position variables [rad or m]; quaternions are x, y, z, w.
+    :param parents: (n,) index of each joint's parent joint, -1 for the root.
+    :param starts: (n,) index in ``positions`` of each joint's first variable.
+    :param positions: (nq,) position variables of all joints [rad or m]; quaternions are x, y, z, w.
     """
     for joint in range(kinds.shape[0]):
         parent, start, pose = parents[joint], starts[joint], poses[joint]
@@ -48,11 +49,12 @@ def _multiply(out, a, b):
 @kernel
 def _move(pose, axis, kind, positions, start):
     """
-    Multiply ``pose`` (4, 4) in place by the motion of a joint: first its translation, then its rotation.
+    Multiply ``pose`` (4, 4) in place from the right by the motion of a joint: its translation, then its rotation.
 
-    :param axis: (3,) unit axis of the joint.
+    :param axis: (3,) unit axis of the joint, in the joint's frame.
     :param kind: kind of joint, such as REVOLUTE.
-    :param positions, start: all position variables, and the index of the joint's first one.
+    :param positions: position variables of all joints [rad or m].
+    :param start: index in ``positions`` of the joint's first variable.
     """
     x, y, z = 0.0, 0.0, 0.0
     if kind == PRISMATIC:
@@ -79,7 +81,11 @@ def _move(pose, axis, kind, positions, start):
 
 @kernel
 def _turn_by_quaternion(pose, positions, start):
-    """Multiply the rotation of ``pose`` (4, 4) from the right by the quaternion xyzw at ``positions[start]``."""
+    """
+    Multiply the rotation of ``pose`` (4, 4) in place from the right by a quaternion of any length but zero.
+
+    :param positions: array that has the quaternion (x, y, z, w) from index ``start`` on.
+    """
     rotation = so3.matrix_of(
         positions[start], positions[start + 1], positions[start + 2], positions[start + 3]
     )

@@ -1,4 +1,4 @@
-"""Values of joints: their largest size in seeds and states, and windings of angles."""
+"""Helpers for joint values: the largest value that is accepted in seeds and states, and whole turns of angles."""
 
 import math
 
@@ -16,10 +16,10 @@ LIMIT_ROUNDING = 1e-9
 @inline_kernel
 def winding(value, near):
     """
-    Return an angle moved by whole turns, so that it is nearest to another angle [rad].
+    Return ``value`` plus the whole turns that bring it nearest to ``near`` [rad].
 
-    :param value: the angle [rad].
-    :param near: the other angle [rad].
+    :param value: an angle [rad].
+    :param near: the angle to come near to [rad].
     """
     return value + 2.0 * math.pi * math.floor((near - value) / (2.0 * math.pi) + 0.5)
 
@@ -32,18 +32,20 @@ def wrapped(angle):
 
 def are_usable(values: NDArray[np.float64]) -> bool:
     """
-    Return whether all values are finite and at most :data:`LARGEST_JOINT_VALUE`.
+    Return whether all values are finite and their absolute values are at most :data:`LARGEST_JOINT_VALUE`.
 
-    :param values: of any shape [rad or m].
+    :param values: array of any shape [rad or m].
     """
     return bool((np.abs(values) <= LARGEST_JOINT_VALUE).all())
 
 
 def describe_unusable(values: NDArray[np.float64]) -> str:
     """
-    Return the end of a sentence ("has values ...") that tells why :func:`are_usable` is False, with all values.
+    Return the end of an error sentence that lists joint values which :func:`are_usable` refuses.
 
-    :param values: values of any shape [rad or m], at least one of them not finite or too large.
+    The text begins with "has values", and says whether values are not finite or too large.
+
+    :param values: array of any shape [rad or m].
     """
     if not np.isfinite(values).all():
         return f'has values that are not finite: {values.tolist()}'

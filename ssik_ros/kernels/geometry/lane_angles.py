@@ -13,19 +13,19 @@ from ssik_ros.kernels.geometry import lanes, vectors
 
 @inline_kernel
 def spread_vector(v):
-    """Return a vector of three numbers with every component copied into all eight lanes."""
+    """Return a vector (three numbers) as three lane values: each component is copied into all eight lanes."""
     return lanes.spread(v[0]), lanes.spread(v[1]), lanes.spread(v[2])
 
 
 @inline_kernel
 def wrapped(angle):
-    """Return angles moved by whole turns to [-pi, pi) [rad]."""
+    """Return the angle in each lane moved by whole turns into [-pi, pi) [rad]."""
     return angle - 2.0 * math.pi * lanes.floor(angle * (0.5 / math.pi) + 0.5)
 
 
 @inline_kernel
 def turned_by(y, x):
-    """Return the sine and the cosine of the angle of the vector (x, y); 0 and 1 for (0, 0)."""
+    """Return (sine, cosine) of the angle atan2(y, x) in each lane; (0, 1) where x = y = 0."""
     size = lanes.root(x * x + y * y)
     is_none = size == 0.0
     inverse = 1.0 / lanes.select(is_none, 1.0, size)
@@ -35,9 +35,12 @@ def turned_by(y, x):
 @inline_kernel
 def between(k, p, q):
     """
-    Return (y, x) with atan2(y, x) the angle t for which R(k, t) p is nearest to q: subproblem 1.
+    Return (y, x) in each lane, where t = atan2(y, x) is the angle for which R(k, t) p is nearest to q.
 
-    :param k: unit axis; ``p``, ``q`` vectors.
+    This is subproblem 1. Both numbers are 0 in lanes where p or q is parallel to k.
+
+    :param k: unit axis, three lane values.
+    :param p, q: vectors, three lane values each.
     """
     a, b = vectors.cross(k, p), vectors.cross(k, q)
     return vectors.dot(k, vectors.cross(a, b)), vectors.dot(a, b)
@@ -46,10 +49,12 @@ def between(k, p, q):
 @inline_kernel
 def of_component(a, b, d, side):
     """
-    Return (y, x) with atan2(y, x) an angle t with a cos t + b sin t = d, or nearest to it: subproblem 4.
+    Return (y, x) in each lane, where t = atan2(y, x) solves a cos t + b sin t = d: subproblem 4.
 
-    :param a, b, d: in each lane.
-    :param side: 1 for the first of both solutions, -1 for the second.
+    Without a solution in a lane, t is the angle with the smallest error.
+
+    :param a, b, d: a number in each lane.
+    :param side: in each lane 1 or -1, which selects one of the two solutions (t1 or t2 of ``sp4.solve_linear``).
     """
     r, size = lanes.root(a * a + b * b), lanes.absolute(d)
     x = side * lanes.root(lanes.greater((r - size) * (size + r), 0.0))
@@ -59,7 +64,9 @@ def of_component(a, b, d, side):
 @inline_kernel
 def side_of(places, stride):
     """
-    Return 1 in lanes of the first solution, -1 in lanes of the second; they alternate every ``stride`` lanes.
+    Return 1 or -1 in each lane, to select the first or second solution of :func:`of_component` there.
+
+    The first ``stride`` lanes get 1, the next ``stride`` lanes -1, and so on in turn.
 
     :param places: index of each lane.
     :param stride: 1.0, 2.0 or 4.0.
@@ -70,16 +77,23 @@ def side_of(places, stride):
 
 @inline_kernel
 def pair_of(v):
-    """Return a vector with four lanes as a vector with eight lanes: lane i becomes the lanes 2 i and 2 i + 1."""
+    """
+    Return a vector of four-lane components as a vector of eight-lane components.
+
+    Lane i of a component is copied into the lanes 2 i and 2 i + 1.
+
+    :param v: three values of four lanes.
+    """
     return lanes.in_pairs(v[0]), lanes.in_pairs(v[1]), lanes.in_pairs(v[2])
 
 
 @inline_kernel
 def read_rows(table, column, count):
     """
-    Return four lanes: lane i holds ``table[i, column]``.
+    Return four lanes from a column of a table: lane i is ``table[i, column]``.
 
-    :param table: (4, .) numbers; lanes from ``count`` on repeat the row ``count - 1``.
+    :param table: (4, .) numbers.
+    :param count: number of valid rows, at least 1; the lanes after them repeat the last valid row.
     """
     places = lanes.places_half()
     value = lanes.spread_half(table[0, column])
@@ -91,10 +105,10 @@ def read_rows(table, column, count):
 @inline_kernel
 def write_columns(out, column, value, scratch):
     """
-    Write the eight lanes of ``value`` into a column of a table, rows 0 to 7.
+    Write the eight lanes of ``value`` into column ``column`` of a table: lane i goes to row i.
 
     :param out: (8 or more, .) table.
-    :param scratch: (8,) numbers.
+    :param scratch: (8,) numbers, overwritten.
     """
     lanes.store(scratch, 0, value)
     for lane in range(lanes.LANES):
@@ -104,10 +118,10 @@ def write_columns(out, column, value, scratch):
 @inline_kernel
 def write_pairs(out, column, value, scratch):
     """
-    Write the four lanes of ``value`` into a column of a table: lane i into the rows 2 i and 2 i + 1.
+    Write the four lanes of ``value`` into column ``column`` of a table: lane i goes to the rows 2 i and 2 i + 1.
 
     :param out: (8 or more, .) table.
-    :param scratch: (4,) numbers.
+    :param scratch: (4,) numbers, overwritten.
     """
     lanes.store(scratch, 0, value)
     for lane in range(lanes.HALF_LANES):

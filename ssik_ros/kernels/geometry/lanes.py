@@ -25,24 +25,28 @@ if JIT_DISABLED:
     """Half the number of lanes."""
 
     def load(array: Any, start: int) -> Any:
-        """Return eight numbers of a flat array, beginning at ``start``."""
+        """Return eight lanes that hold the numbers ``start`` to ``start + 7`` of a flat array."""
         return np.array(array[start : start + LANES])
 
     def load_half(array: Any, start: int) -> Any:
-        """Return four numbers of a flat array, beginning at ``start``."""
+        """Return four lanes that hold the numbers ``start`` to ``start + 3`` of a flat array."""
         return np.array(array[start : start + HALF_LANES])
 
     def store(array: Any, start: int, value: Any) -> None:
-        """Write lanes into a flat array, beginning at ``start``; a number is written eight times."""
+        """
+        Write the lanes of ``value`` into neighbouring places of a flat array, from index ``start`` on.
+
+        If ``value`` is a plain number, it is written into eight places.
+        """
         count = np.size(value) if np.ndim(value) else LANES
         array[start : start + count] = value
 
     def spread(value: float) -> Any:
-        """Return the same number in all lanes."""
+        """Return eight lanes that all hold ``value``."""
         return np.full(LANES, value)
 
     def spread_half(value: float) -> Any:
-        """Return the same number in four lanes."""
+        """Return four lanes that all hold ``value``."""
         return np.full(HALF_LANES, value)
 
     def places() -> Any:
@@ -54,27 +58,27 @@ if JIT_DISABLED:
         return np.arange(HALF_LANES) + 0.0
 
     def in_pairs(value: Any) -> Any:
-        """Return eight lanes; each of the four given lanes becomes two neighbouring lanes."""
+        """Return eight lanes from four: the number of lane i is copied into the lanes 2 i and 2 i + 1."""
         return np.repeat(value, 2)
 
     def select(mask: Any, a: Any, b: Any) -> Any:
-        """Return a where the mask is true and b elsewhere."""
+        """Return, lane by lane, ``a`` where the mask is true and ``b`` elsewhere."""
         return np.where(mask, a, b)
 
     def bits_of(mask: Any) -> int:
-        """Return a mask as an integer, bit i for lane i."""
+        """Return a mask as an integer: bit i is 1 if lane i is true."""
         return sum(1 << lane for lane in range(len(mask)) if mask[lane])
 
     def floor(value: Any) -> Any:
-        """Return the largest whole numbers that are not above the values."""
+        """Return the number of each lane rounded down to a whole number."""
         return np.floor(value)
 
     def root(value: Any) -> Any:
-        """Return the square roots."""
+        """Return the square root of the number in each lane."""
         return np.sqrt(value)
 
     def absolute(value: Any) -> Any:
-        """Return the absolute values."""
+        """Return the absolute value of the number in each lane."""
         return np.abs(value)
 
 else:
@@ -144,16 +148,16 @@ def greater(a, b):
 
 @inline_kernel
 def ceil(value):
-    """Return the smallest whole numbers that are not below the values."""
+    """Return the number of each lane rounded up to a whole number."""
     return -floor(-value)
 
 
 @inline_kernel
 def sine_cosine(angle):
     """
-    Return sine and cosine of angles below :data:`so3.LARGEST_ANGLE`, with the same bits as :func:`so3.sine_cosine`.
+    Return (sine, cosine) of the angle in each lane, bitwise equal to :func:`so3.sine_cosine`.
 
-    :param angle: in each lane [rad].
+    :param angle: angles whose absolute values are below :data:`so3.LARGEST_ANGLE` [rad].
     """
     quarters = floor(angle * so3.TO_QUARTERS + 0.5)
     x = (angle - quarters * so3.QUARTER_HIGH) - quarters * so3.QUARTER_MIDDLE
@@ -173,9 +177,9 @@ def sine_cosine(angle):
 @inline_kernel
 def arc_tangent(y, x):
     """
-    Return the angles of vectors (x, y) in (-pi, pi] within two units in the last place; 0 for (0, 0).
+    Return atan2(y, x) in each lane, in (-pi, pi] [rad], within two units in the last place; 0 where x = y = 0.
 
-    The smaller component over the larger one, folded at tan(pi/8), is an argument for which one polynomial serves.
+    The smaller component is divided by the larger one and reduced to at most tan(pi/8), so that one polynomial serves.
     """
     across, along = absolute(y), absolute(x)
     is_steep = across > along
@@ -203,7 +207,11 @@ def arc_tangent(y, x):
 
 @inline_kernel
 def wrap_to_pi(angle):
-    """Return the equivalent angles in (-pi, pi] [rad], with the same bits as :func:`so3.wrap_to_pi`."""
+    """
+    Return the angle in each lane moved by whole turns into (-pi, pi] [rad].
+
+    The results are bitwise equal to :func:`so3.wrap_to_pi`.
+    """
     if bits_of((angle > math.pi) | (angle <= -math.pi)) == 0:
         return angle
     wrapped = angle - so3.TWO_PI * ceil((angle - math.pi) / so3.TWO_PI)

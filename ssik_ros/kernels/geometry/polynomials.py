@@ -58,9 +58,12 @@ def _slope(a1, b1, a2, b2, c, s):
 @kernel
 def _polish(a0, a1, b1, a2, b2, t):
     """
-    Return a zero t after at most POLISH Newton steps.
+    Return the zero of f near ``t``, improved by at most POLISH Newton steps [rad].
 
-    Steps of 0.1 rad or more, or that do not reduce |f|, are not made.
+    It stops early at a step of 0.1 rad or more, and at a step that does not reduce |f|; neither of them is made.
+
+    :param a0, a1, b1, a2, b2: coefficients of f, see :func:`_value`.
+    :param t: first estimate [rad].
     """
     c, s = math.cos(t), math.sin(t)
     f = _value(a0, a1, b1, a2, b2, c, s)
@@ -144,7 +147,9 @@ def _quadratic(out, count, shift, linear, constant):
 @kernel
 def trigonometric_zeros(out, a0, a1, b1, a2, b2):
     """
-    Write the zeros of a0 + a1 cos t + b1 sin t + a2 cos 2t + b2 sin 2t; return their number.
+    Write the zeros of a0 + a1 cos t + b1 sin t + a2 cos 2t + b2 sin 2t; return their number, 0 to 4.
+
+    The number is 0 if all coefficients are zero, too.
 
     :param out: (4,) zeros in (-pi, pi] [rad]; a double zero appears twice.
     """

@@ -7,9 +7,13 @@ from ssik_ros.kernels.geometry import so3
 @kernel
 def pose_matrix(out, x, y, z, qx, qy, qz, qw):
     """
-    Write the matrix of the position (x, y, z) and the quaternion (qx, qy, qz, qw); NaN if its length is zero.
+    Write the matrix (4, 4) of a position and a quaternion into ``out``.
+
+    The quaternion may have any length; if its length is zero, the rotation is NaN.
 
     :param out: (4, 4).
+    :param x, y, z: position [m].
+    :param qx, qy, qz, qw: quaternion.
     """
     a, b, c, d, e, f, g, h, i = so3.matrix_of(qx, qy, qz, qw)
     out[0, 0], out[0, 1], out[0, 2], out[0, 3] = a, b, c, x

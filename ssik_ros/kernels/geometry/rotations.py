@@ -70,7 +70,7 @@ def rpy_of_matrix(rotation: np.ndarray) -> tuple[float, float, float]:
 
 
 def pose_matrix(position: np.ndarray, rotation: np.ndarray) -> np.ndarray:
-    """Return the pose (4, 4) of a position and a rotation (3, 3)."""
+    """Return the pose (4, 4) with a position (3,) [m] and a rotation (3, 3)."""
     matrix = np.eye(4)
     matrix[:3, :3] = rotation
     matrix[:3, 3] = position
@@ -84,5 +84,5 @@ def invert_pose(matrix: np.ndarray) -> np.ndarray:
 
 
 def pose_numbers(pose: np.ndarray) -> np.ndarray:
-    """Return a pose (4, 4) as the twelve numbers of the kernels: rotation by rows, then position."""
+    """Return a pose (4, 4) as the array (12,) that kernels use: the rotation row by row, then the position [m]."""
     return np.concatenate([pose[:3, :3].ravel(), pose[:3, 3]])

@@ -49,7 +49,7 @@ def invert(out, a):
 @kernel
 def is_rigid(matrix, first, tolerance):
     """
-    Return whether four rows of an array are a finite rigid transform; a reflection is not.
+    Return whether four rows of an array are a finite rigid transform; a reflection is not rigid.
 
     :param matrix: (., 4); the 4x4 matrix starts at row ``first``.
     :param tolerance: largest deviation of R^T R from identity and of the last row from (0, 0, 0, 1).
@@ -77,10 +77,10 @@ def is_rigid(matrix, first, tolerance):
 @kernel
 def from_matrix(out, matrix, first):
     """
-    Write four rows of an array, a 4x4 matrix, as a transform.
+    Write a 4x4 matrix, stored in four rows of an array, as the twelve numbers of a transform.
 
     :param out: (12,).
-    :param matrix: (., 4); the matrix starts at row ``first``.
+    :param matrix: (., 4); the 4x4 matrix starts at row ``first``.
     """
     for i in range(3):
         for j in range(3):
@@ -146,7 +146,9 @@ def errors_between(actual, target):
 @inline_kernel
 def relative_rotation_vector(actual, target):
     """
-    Return log(R_target R_actual^T): the rotation that turns ``actual`` into ``target``, in world axes.
+    Return the rotation vector (x, y, z) that turns ``actual`` into ``target``, in world axes [rad].
+
+    It is log(R_target R_actual^T).
 
     :param actual, target: (12,) poses in the same frame.
     """

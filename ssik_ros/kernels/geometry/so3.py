@@ -38,9 +38,9 @@ def large_sine_cosine(angle):
 @inline_kernel
 def within_a_quarter(x):
     """
-    Return sine and cosine of angles in [-pi/4, pi/4], of one or of several side by side.
+    Return (sine, cosine) of an angle in [-pi/4, pi/4] by polynomials.
 
-    :param x: [rad].
+    :param x: a number, or lanes of several numbers [rad].
     """
     z = x * x
     sine = 1.58969099521155010221e-10 * z - 2.50507602534068634195e-08
@@ -63,10 +63,10 @@ def within_a_quarter(x):
 @inline_kernel
 def sine_cosine(angle):
     """
-    Return sine and cosine of an angle, together, within two units in the last place.
+    Return (sine, cosine) of an angle, within two units in the last place and with the same bytes on every machine.
 
-    The angle is reduced to [-pi/4, pi/4] by a whole number of right angles, where two short polynomials serve both,
-    with the same bytes on every machine.
+    The angle is reduced to [-pi/4, pi/4] by whole quarter turns; :func:`within_a_quarter` does the rest. From
+    :data:`LARGEST_ANGLE` on, the C library is used instead.
 
     References: [Cody1980] for the reduction, [Ng1992] for the minimax coefficients.
     """
@@ -86,7 +86,7 @@ def sine_cosine(angle):
 
 @inline_kernel
 def wrap_to_pi(angle):
-    """Return the equivalent angle in (-pi, pi] [rad]; pi maps to pi and -pi to pi."""
+    """Return an angle moved by whole turns into (-pi, pi] [rad]; pi stays pi, and -pi becomes pi."""
     wrapped = angle - TWO_PI * math.ceil((angle - math.pi) / TWO_PI)
     # Rounding of the quotient can leave the interval by 2 pi, and of the product by one bit.
     if wrapped > math.pi:
@@ -96,7 +96,11 @@ def wrap_to_pi(angle):
 
 @inline_kernel
 def _write_series(out, x, y, z, a, b):
-    """Write the matrix I + a W + b W^2, row by row, where W v is the vector product (x, y, z) x v."""
+    """
+    Write the matrix I + a W + b W^2 into the first nine numbers of ``out``, row by row.
+
+    W is the skew matrix of (x, y, z): W v is the vector product (x, y, z) x v.
+    """
     out[0] = 1.0 - b * (y * y + z * z)
     out[1] = b * x * y - a * z
     out[2] = b * x * z + a * y
@@ -157,10 +161,10 @@ def quaternion_of(r00, r01, r02, r10, r11, r12, r20, r21, r22):
 @inline_kernel
 def log_of(r00, r01, r02, r10, r11, r12, r20, r21, r22):
     """
-    Return the rotation vector of a rotation matrix, of norm in [0, pi].
+    Return the rotation vector (x, y, z) of a rotation matrix [rad]; its norm is in [0, pi].
 
-    At exactly pi the sign of the axis is arbitrary; it is then the one whose first non-zero component is
-    positive, so that equal matrices give equal vectors.
+    At exactly pi both signs of the vector are right. The vector whose first non-zero component is positive is returned,
+    so that equal matrices give equal vectors.
     """
     x, y, z = r21 - r12, r02 - r20, r10 - r01
     sine2 = math.sqrt(x * x + y * y + z * z)
@@ -182,7 +186,11 @@ def log_of(r00, r01, r02, r10, r11, r12, r20, r21, r22):
 
 @inline_kernel
 def matrix_of(x, y, z, w):
-    """Return the nine numbers, row by row, of the rotation of a quaternion, which need not be a unit one."""
+    """
+    Return the nine numbers of the rotation matrix of a quaternion, row by row.
+
+    The quaternion may have any length but zero.
+    """
     s = 2.0 / (x * x + y * y + z * z + w * w)
     return (
         1.0 - s * (y * y + z * z),
@@ -200,7 +208,7 @@ def matrix_of(x, y, z, w):
 @kernel
 def from_quaternion(out, x, y, z, w):
     """
-    Write the rotation matrix of a quaternion, which need not be a unit one.
+    Write the rotation matrix of a quaternion of any length but zero.
 
     :param out: (9+,) row-major rotation.
     """
@@ -210,9 +218,10 @@ def from_quaternion(out, x, y, z, w):
 @kernel
 def inverse_left_jacobian(out, x, y, z):
     """
-    Write the inverse of the left Jacobian of SO(3) at a rotation vector.
+    Write the matrix Jl^-1(v), the inverse of the left Jacobian of SO(3) at the rotation vector v = (x, y, z).
 
-    d log(exp(w) exp(v)) = Jl^-1(v) w to first order in w; the inverse right Jacobian is Jl^-1(-v).
+    For a small rotation w, log(exp(w) exp(v)) - v is Jl^-1(v) w to first order. The inverse right Jacobian is
+    Jl^-1(-v).
 
     :param out: (9,) row-major matrix.
     :param x, y, z: rotation vector of norm below 2 pi [rad].

@@ -46,25 +46,29 @@ def scale(s, a):
 
 @inline_kernel
 def unit(k):
-    """Return the unit vector along coordinate axis ``k``: 0, 1 or 2."""
+    """
+    Return the unit vector along a coordinate axis.
+
+    :param k: 0 for x, 1 for y, 2 for z.
+    """
     return (1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
 
 
 @inline_kernel
 def read(array, start):
-    """Return the vector of three numbers that begins at ``start`` of a flat array."""
+    """Return the three numbers of a flat array from index ``start`` on as a vector."""
     return array[start], array[start + 1], array[start + 2]
 
 
 @inline_kernel
 def write(array, start, a):
-    """Write a vector into three places of a flat array that begin at ``start``."""
+    """Write the three components of vector ``a`` into a flat array from index ``start`` on."""
     array[start], array[start + 1], array[start + 2] = a
 
 
 @inline_kernel
 def column(rows, k):
-    """Return column ``k`` of the (3, 3) matrix in the first nine numbers of a flat array, row by row."""
+    """Return column ``k`` (0 to 2) of the (3, 3) matrix in the first nine numbers of ``rows``, row by row."""
     return rows[k], rows[3 + k], rows[6 + k]
 
 
@@ -89,11 +93,11 @@ def norm(a):
 @inline_kernel
 def turn(k, cosine, sine, v):
     """
-    Return a vector that is rotated about a unit axis, by an angle of which cosine and sine are given.
+    Return a vector rotated about a unit axis by an angle with the given cosine and sine.
 
     :param k: unit axis.
-    :param cosine, sine: of the angle.
-    :param v: the vector.
+    :param cosine, sine: of the rotation angle.
+    :param v: the vector to rotate.
     """
     along = dot(k, v) * (1.0 - cosine)
     w = cross(k, v)
@@ -107,11 +111,11 @@ def turn(k, cosine, sine, v):
 @inline_kernel
 def rotate(k, t, v):
     """
-    Return a vector that is rotated about a unit axis.
+    Return a vector rotated about a unit axis.
 
     :param k: unit axis.
-    :param t: angle [rad].
-    :param v: the vector.
+    :param t: rotation angle [rad].
+    :param v: the vector to rotate.
     """
     s, c = so3.sine_cosine(t)
     return turn(k, c, s, v)
@@ -120,7 +124,7 @@ def rotate(k, t, v):
 @inline_kernel
 def perpendicular(k):
     """
-    Return a unit vector perpendicular to a unit vector, the same one every time.
+    Return a unit vector at right angles to a unit vector; equal inputs give equal results.
 
     :param k: unit vector.
     """
@@ -138,12 +142,12 @@ def perpendicular(k):
 @inline_kernel
 def copy(out, source):
     """
-    Copy an array, which must not overlap with the place it goes to.
+    Copy the first n numbers of ``source`` into ``out``; the two arrays must not overlap.
 
-    An assignment to a slice would do, yet numba compiles a copy for overlaps and the text of an error with each one.
+    This loop replaces ``out[:] = source``, for which numba would compile an overlap check and an error text each time.
 
     :param out: (n,).
-    :param source: (n,) at least.
+    :param source: (n,) or longer.
     """
     for i in range(len(out)):
         out[i] = source[i]
@@ -152,10 +156,10 @@ def copy(out, source):
 @inline_kernel
 def copy_table(out, source):
     """
-    Copy a table; see :func:`copy`.
+    Copy the first m rows and n columns of ``source`` into ``out``; the two arrays must not overlap.
 
     :param out: (m, n).
-    :param source: (m, n) at least.
+    :param source: (m, n) or larger.
     """
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
@@ -165,10 +169,10 @@ def copy_table(out, source):
 @inline_kernel
 def fill(out, value):
     """
-    Set all elements of an array; see :func:`copy`.
+    Set all elements of an array to a value.
 
     :param out: (n,).
-    :param value: of each.
+    :param value: the value of every element.
     """
     for i in range(len(out)):
         out[i] = value
@@ -176,7 +180,7 @@ def fill(out, value):
 
 @inline_kernel
 def put(out, source, count):
-    """Copy the first ``count`` numbers of ``source`` to ``out``; the arrays must not overlap, see :func:`copy`."""
+    """Copy the first ``count`` numbers of ``source`` to the begin of ``out``; the two arrays must not overlap."""
     for i in range(count):
         out[i] = source[i]
 
@@ -222,6 +226,6 @@ def largest_of(a, count):
 
 @inline_kernel
 def write_unit(out, place):
-    """Write a vector (n,) with 1 at index ``place`` and 0 elsewhere."""
+    """Set the element ``place`` of a vector (n,) to 1 and all others to 0."""
     fill(out, 0.0)
     out[place] = 1.0

@@ -1,1 +1,1 @@
-"""Mechanisms with closed loops: rows, sparse normal equations, steps, the loops of a solve."""
+"""Kernels for mechanisms with closed loops: residual rows, sparse normal equations, steps, and the loop of a solve."""

@@ -49,11 +49,11 @@ first."""
 @inline_kernel
 def point_motion(rates, p):
     """
-    Return velocity and acceleration of a point that a frame carries.
+    Return (velocity, acceleration) of a point that is fixed to a moving frame, in world axes.
 
     :param rates: (12,) of the frame: its twist (angular, linear at the world's origin), and the derivative of the
-      twist.
-    :param p: (12,) pose with the point as its origin.
+        twist.
+    :param p: (12,) pose whose origin is the point.
     """
     w, point = read(rates, ANGULAR), read(p, 9)
     velocity = add(read(rates, LINEAR), cross(w, point))
@@ -64,10 +64,11 @@ def point_motion(rates, p):
 @inline_kernel
 def carry(out, parent, turn, slide):
     """
-    Write the rates of a node (twist, then its derivative) from the rates of its parent and the motion of the node.
+    Write twist and derivative of a node's motion, from its parent's and its own motion at a constant rate.
 
-    :param out, parent: (12,) rates of the node and of its parent.
-    :param turn, slide: angular and linear part of the twist of the node's motion, at the world's origin.
+    :param out, parent: (12,) of the node and of its parent: twist (angular, linear at the world's origin), then its
+        derivative.
+    :param turn, slide: angular and linear part of the twist of the node relative to its parent, at the world's origin.
     """
     w, v = read(parent, ANGULAR), read(parent, LINEAR)
     write(out, ANGULAR_CHANGE, add(read(parent, ANGULAR_CHANGE), cross(w, turn)))
@@ -80,9 +81,12 @@ def carry(out, parent, turn, slide):
 @inline_kernel
 def write_rates(t, w, still):
     """
-    Write twist and derivative of all nodes along ``w.step`` into ``w.rates``.
+    Write the twist of every node and its derivative into ``w.rates`` (., 12).
 
-    ``still`` is twelve zeros for the world.
+    The variables of the chain move at the constant rates ``w.step``.
+
+    :param t, w: tables and workspace of the chain, with the poses of the nodes.
+    :param still: twelve zeros, the rates of the world.
     """
     for i in range(t.node.shape[0]):
         kind, v = t.node[i, layout.NODE_KIND], t.node[i, layout.NODE_VARIABLE]
@@ -102,11 +106,13 @@ def write_rates(t, w, still):
 @inline_kernel
 def rotation_motion(u, a, b, moves_a, moves_b):
     """
-    Return first and second derivative of the rotation vector u = log(R_A R_B^T) of two moving frames; step 3.
+    Return (first, second) derivative of the rotation vector u = log(R_A R_B^T) between two moving frames.
 
-    :param u: the rotation vector.
+    This is step 3 of the module's method.
+
+    :param u: the rotation vector in world axes [rad].
     :param a, b: (12,) poses of A and B.
-    :param moves_a, moves_b: (12,) their rates: twist, then its derivative.
+    :param moves_a, moves_b: (12,) of A and B: twist, then its derivative.
     """
     turn = times(a, transposed_times(b, read(moves_b, ANGULAR)))
     o = subtract(read(moves_a, ANGULAR), turn)
@@ -131,10 +137,12 @@ def rotation_motion(u, a, b, moves_a, moves_b):
 @inline_kernel
 def seen_by(a, rates, x, first, second):
     """
-    Return the second derivative of R_A^T x, the vector x seen from frame A; step 4 of the method.
+    Return the second derivative of a vector x measured in the axes of a moving frame A, R_A^T x.
 
-    :param a, rates: (12,) pose of A and its rates: twist, then its derivative.
-    :param x, first, second: a vector in world axes, and its first and second derivative.
+    This is step 4 of the module's method.
+
+    :param a, rates: (12,) pose of A; (12,) its twist, then the derivative of the twist.
+    :param x, first, second: the vector in world axes, and its first and second derivative.
     """
     w = read(rates, ANGULAR)
     # w x (w x x) - 2 w x x' in one product.
@@ -147,12 +155,13 @@ def seen_by(a, rates, x, first, second):
 @inline_kernel
 def write_rows(row, a, b, moves_a, moves_b, turn, out):
     """
-    Write the second derivatives of the six errors of a constraint into ``out``; its mask is not applied.
+    Write the second derivatives of the six errors of a constraint into ``out``, as if all six were selected.
 
     :param row: row of the constraint table.
     :param a, b: (12,) poses of the closing frame A and the closed link B.
-    :param moves_a, moves_b: (12,) their rates: twist, then its derivative.
-    :param turn: (3,) rotation vector from B to A in world axes.
+    :param moves_a, moves_b: (12,) of A and B: twist, then its derivative.
+    :param turn: (3,) rotation vector from B to A in world axes [rad].
+    :param out: (6,) out: position, then rotation.
     """
     first, second = point_motion(moves_a, a)
     first_b, second_b = point_motion(moves_b, b)
@@ -172,11 +181,10 @@ def write_rows(row, a, b, moves_a, moves_b, turn, out):
 @kernel
 def bend(address):
     """
-    Write J^T e'' into ``right`` of the workspace, where e'' is the second derivative of the errors along ``step``.
+    Write J^T e'' into ``right`` of the workspace, where e'' is the second derivative of all errors along ``step``.
 
-    The twists of all nodes and their derivatives are written into ``rates``. The poses, rotation vectors and Jacobian
-    of
-    the workspace must belong to the state at which the step begins.
+    ``rates`` gets the twists of all nodes and their derivatives. Poses, rotation vectors and Jacobian of the workspace
+    must belong to the state at which the step begins.
 
     :param address: address of the block of the chain.
     """

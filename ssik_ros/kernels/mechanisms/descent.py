@@ -107,7 +107,11 @@ REMEASURE = 2
 
 @kernel
 def advance(address):
-    """Write the current state plus ``step``, clipped to the limits, into ``trial`` of the workspace."""
+    """
+    Write the state after a step, ``current`` plus ``step`` clipped to the limits, into ``trial`` of the workspace.
+
+    :param address: address of the block of the chain.
+    """
     _, t, w = layout.view_chain(address)
     vectors.copy(w.trial, w.current)
     steps.move_by(t.variable, w.lower, w.upper, True, 1.0, w.step, w.trial)
@@ -116,9 +120,9 @@ def advance(address):
 @inline_kernel
 def bounds_of_step(t, w):
     """
-    Write how far each variable may go from ``current`` down and up into ``low`` and ``high``.
+    Write how far each variable may go down and up from ``current`` into ``low`` and ``high``: the bounds of the step.
 
-    Infinite for ball joints.
+    They are infinite for ball joints.
     """
     for v in range(t.variable.shape[0]):
         w.low[v], w.high[v] = -math.inf, math.inf
@@ -129,14 +133,14 @@ def bounds_of_step(t, w):
 
 @inline_kernel
 def scale_step(t, w):
-    """Scale ``w.step`` down so that no joint turns more than LONGEST_TURN; return its largest entry then [rad or m]."""
+    """Scale ``w.step`` down so that no joint turns more than LONGEST_TURN; return its longest entry after that [rad or m]."""
     steps.shorten_turns(t.variable, w.step, LONGEST_TURN)
     return vectors.largest_of(w.step, w.step.shape[0])
 
 
 @inline_kernel
 def is_over(block):
-    """Return whether the solve must end: iteration limit, cancel flag or deadline."""
+    """Return whether the iteration limit or the deadline of a solve is reached, or the caller has set the cancel flag."""
     if (
         block.counters[layout.ITERATIONS] >= block.options[layout.MAX_ITERATIONS]
         or block.cancel[0] != 0
@@ -149,9 +153,10 @@ def is_over(block):
 @kernel
 def predicted_decrease(address, damping):
     """
-    Return the decrease of the cost that the linear model predicts for ``step``; may overwrite ``right``.
+    Return by how much ``step`` lowers the cost 1/2 |e|^2 according to the linear model; ``right`` may be overwritten.
 
-    :param damping: with which the step solves (H + damping I) d = g; negative where it solves something else.
+    :param address: address of the block of the chain.
+    :param damping: damping with which the step solves (H + damping I) d = g; negative if the step does not solve this.
     """
     _, t, w = layout.view_chain(address)
     n = w.step.shape[0]
@@ -164,7 +169,7 @@ def predicted_decrease(address, damping):
 
 @inline_kernel
 def largest_diagonal(t, w):
-    """Return the largest diagonal entry of the normal matrix H, over the variables that are not locked."""
+    """Return the largest diagonal entry of the normal matrix H = J^T J over the variables that are not locked."""
     largest = 0.0
     for v in range(w.held.shape[0]):
         if w.held[v] != 2.0:
@@ -175,11 +180,14 @@ def largest_diagonal(t, w):
 @inline_kernel
 def judge(block, w, over, cost, error, inside):
     """
-    Accept or refuse the state that was just measured; steps 1 and 2 of the method.
+    Accept or refuse the state ``trial`` that was just measured; steps 1 and 2 of the module's method.
+
+    An accepted state becomes ``current``. The damping is adapted.
 
     :param over: whether the solve must end, as :func:`is_over` says.
     :param cost, error, inside: results of :func:`measure`.
-    :returns: RUNNING to step on from ``current``, or the status with which the descent ends.
+    :returns: RUNNING to go on with a step from ``current``; CONVERGED, STALLED, DIVERGED or TIMEOUT if the descent
+        ends.
     """
     damped = block.counters[layout.TASK] == MAIN and block.options[layout.METHOD] != layout.LM
     if block.counters[layout.FRESH] != 0:
@@ -244,9 +252,12 @@ def judge(block, w, over, cost, error, inside):
 @inline_kernel
 def adapt(block, w, decrease, expected, cost):
     """
-    Shrink or grow the damping MU by the ratio of decrease to expected decrease.
+    Adapt the damping factor MU: smaller if the cost fell as expected, larger if it fell by much less.
 
-    Count slow steps of the descent in SLOW.
+    SLOW counts steps that lower the cost only slowly.
+
+    :param decrease, expected: decrease of the cost, measured and predicted by the linear model.
+    :param cost: cost after the step.
     """
     if decrease > GOOD_GAIN * expected:
         w.numbers[layout.MU] = max(SMALLEST_MECHANISM_MU, 0.1 * w.numbers[layout.MU])
@@ -264,9 +275,9 @@ def adapt(block, w, decrease, expected, cost):
 @inline_kernel
 def take(block, w, cost):
     """
-    Copy ``trial``, which costs ``cost``, to ``current``.
+    Accept the trial state: copy ``trial`` to ``current`` and store its cost.
 
-    Reset BOOST and LEAST, and ask for a new Jacobian by ANEW.
+    BOOST and LEAST get their first values, and ANEW asks for a new Jacobian.
     """
     vectors.copy(w.current, w.trial)
     w.numbers[layout.COST] = cost
@@ -277,9 +288,9 @@ def take(block, w, cost):
 @inline_kernel
 def may_go_uphill(block, w, cost):
     """
-    Return whether a trial that raised the cost may be accepted anyway, as one of few steps of an excursion.
+    Return whether a trial state that raised the cost may be accepted, because a few steps uphill may pay later.
 
-    Its cost must be below HIGHEST times the cost before the excursion.
+    The cost must stay below HIGHEST times the cost before the first of these steps, and their number is limited.
     """
     if block.counters[layout.WATCH] == 0 and block.counters[layout.EXCURSIONS] >= MOST_EXCURSIONS:
         return False
@@ -294,11 +305,13 @@ def may_go_uphill(block, w, cost):
 @inline_kernel
 def judge_damped(block, w, over, cost, error, inside):
     """
-    Accept or refuse the measured state of a method with fixed damping; step 2 of the method.
+    Accept or refuse the state ``trial`` that was just measured, for DLS and SVD; step 2 of the module's method.
 
-    An accepted state goes to ``current`` and ``good``; after a refused one ``trial`` returns to ``good``.
+    An accepted state is copied to ``current`` and ``good``. After a refused state, ``trial`` becomes ``good`` again and
+    the clamps are halved.
 
-    :param over, cost, error, inside: as for :func:`judge`, with the same result.
+    :param over, cost, error, inside: as for :func:`judge`.
+    :returns: as :func:`judge`.
     """
     block.counters[layout.ANEW] = 1
     if math.isinf(w.numbers[layout.BEST_ERROR]):
@@ -326,10 +339,10 @@ def judge_damped(block, w, over, cost, error, inside):
 @inline_kernel
 def out_of_iterations(block, w):
     """
-    Return the status of a descent with fixed damping that must end: mostly TIMEOUT.
+    Return the status of a descent by DLS or SVD that must end because its iterations or its time are used up.
 
-    If all iterations were used and gained at most the stall threshold, it is DIVERGED after halved clamps, else
-    STALLED.
+    It is TIMEOUT if time ran out, the iterations gained more than the stall threshold, or this threshold is 0.
+    Otherwise it is DIVERGED if the clamps were halved, else STALLED.
     """
     iterations = block.counters[layout.ITERATIONS]
     gained = w.numbers[layout.FIRST_ERROR] - w.numbers[layout.BEST_ERROR]
@@ -343,12 +356,15 @@ def out_of_iterations(block, w):
 @inline_kernel
 def next_task(block, w, code, over, value, count):
     """
-    Choose the next TASK after a descent; steps 3 and 4 of the method. ``best`` keeps the better end of all descents.
+    Choose how a solve goes on after a descent has ended, and write it into TASK; steps 3 and 4 of the module's method.
+
+    TASK becomes ESCAPE (descend from a random state), PULL (reduce the secondary objective) or LAST_WORD (measure the
+    result and end). ``best`` keeps the better end of all descents.
 
     :param code: status with which the descent ended at ``current``.
     :param over: whether the solve must end.
-    :param value, count: secondary objective at ``current``, and number of its joints.
-    :returns: True to continue from ``current`` moved at random, False to continue from ``current``.
+    :param value, count: secondary objective at ``current``, and number of joints in it.
+    :returns: True if the caller must move ``current`` at random first, for ESCAPE; else False.
     """
     task = block.counters[layout.TASK]
     block.counters[layout.FRESH] = START
@@ -390,10 +406,13 @@ def next_task(block, w, code, over, value, count):
 @inline_kernel
 def after_pull(block, w, code, over, value):
     """
-    Keep the end of a pull in ``best`` if it met the goals and its objective ``value`` fell.
+    Keep the end of a pull in ``best`` if it meets the goals and lowers the secondary objective, else undo it.
 
-    Otherwise undo it, halve GAIN.
-    If no further pull pays or ``over`` is True, TASK becomes LAST_WORD.
+    After an undone pull, GAIN is halved. TASK becomes LAST_WORD if no further pull pays or the solve must end.
+
+    :param code: status of the descent after the pull.
+    :param over: whether the solve must end.
+    :param value: secondary objective at ``current``.
     """
     before = w.numbers[layout.REST_COST]
     if code == layout.CONVERGED and value < before:
@@ -410,7 +429,7 @@ def after_pull(block, w, code, over, value):
 @inline_kernel
 def random_step(w, random):
     """
-    Write a random step, at most SPREAD in each variable, into ``step``; locked variables stay.
+    Write a random step into ``step``: between -SPREAD and SPREAD [rad or m] for each variable, 0 for locked ones.
 
     :param random: (1,) uint64 state of the generator, advanced.
     """
@@ -422,7 +441,11 @@ def random_step(w, random):
 
 @inline_kernel
 def add_priority(w):
-    """Scale H and g so that the largest diagonal entry of H is PRIORITY, far above weights of a secondary objective."""
+    """
+    Scale H and g by one factor, so that the largest diagonal entry of H becomes PRIORITY.
+
+    Rows of a secondary objective, which are added later with their own weights, then count much less.
+    """
     factor = PRIORITY / max(w.numbers[layout.LARGEST_DIAGONAL], 1e-12)
     vectors.stretch(w.normal, factor, w.normal.shape[0])
     vectors.stretch(w.gradient, factor, w.gradient.shape[0])
@@ -430,7 +453,11 @@ def add_priority(w):
 
 @inline_kernel
 def terms_of_step(block, t):
-    """Return two bit masks of TARGETS, RESTS, CENTRES: joint rows to meet, and rows of the secondary objective."""
+    """
+    Return (own, later), two bit masks of the joint rows TARGETS, RESTS and CENTRES that the mechanism has.
+
+    Rows in ``own`` must be met; rows in ``later`` form the secondary objective.
+    """
     set_ones = normal.CENTRES
     for joint in range(t.joint.shape[0]):
         frame = t.joint[joint, layout.JOINT_FRAME]
@@ -448,10 +475,11 @@ def terms_of_step(block, t):
 @inline_kernel
 def measure(address, block, w, own):
     """
-    Write poses, residual and errors of the trial state.
+    Measure the state ``trial``: write its poses, residual and errors into the workspace.
 
+    :param address: address of the block of the chain.
     :param own: bit mask of the joint rows that must be met (TARGETS); 0 for none of them.
-    :returns: cost, sum of the errors beyond a tolerance, whether every tolerance is met.
+    :returns: (cost 1/2 |e|^2, sum of the errors that are not within their tolerance, whether every error is).
     """
     cost, error, inside = mechanism.locate(address)
     translation, rotation = 0.0, 0.0
@@ -473,9 +501,10 @@ def measure(address, block, w, own):
 @inline_kernel
 def secondary(address, w, later):
     """
-    Return the secondary objective at ``current``, and the number of its joints.
+    Return (secondary objective at ``current``, number of joints in it); both are 0 without an objective.
 
-    ``later`` is the bit mask of its rows.
+    :param address: address of the block of the chain.
+    :param later: bit mask of the joint rows of the objective.
     """
     if later == 0:
         return 0.0, 0
@@ -488,12 +517,13 @@ def secondary(address, w, later):
 @inline_kernel
 def linearise(address, t, w, own, later, clamp, pulling):
     """
-    Write H = J^T J and g = J^T e at ``current``, which was measured last.
+    Write the normal equations at ``current``, which must be the last measured state: H = J^T J and g = J^T e.
 
-    With ``pulling``, add the secondary objective.
+    If descents are slow, second derivatives are added to H.
 
     :param own, later: bit masks of the joint rows to meet, and of the rows of the secondary objective.
     :param clamp: factor on the options' largest errors in a step; infinity for no clamp.
+    :param pulling: True adds the secondary objective, with less weight than all other rows.
     """
     mechanism.jacobian(address, True)
     normal.gather(address, clamp)
@@ -513,9 +543,10 @@ def linearise(address, t, w, own, later, clamp, pulling):
 @inline_kernel
 def add_pull(address, block, w, later, damping):
     """
-    Add ``damping`` times the gradient of the secondary objective, whose rows ``later`` selects, to g.
+    Add ``damping`` times the gradient of the secondary objective to g; ``factor`` and ``pull`` are overwritten.
 
-    Overwrite ``factor``.
+    :param address: address of the block of the chain.
+    :param later: bit mask of the joint rows of the objective.
     """
     vectors.fill(w.pull, 0.0)
     # Its part of H goes where the factors of the step are written next: the pull adds no damping.
@@ -535,11 +566,13 @@ def add_pull(address, block, w, later, damping):
 @inline_kernel
 def step_on(address, block, t, w, own, later, pulling):
     """
-    Write the next state to measure into ``trial``: a step from ``current``.
+    Compute a step from ``current`` and write the state after it into ``trial``; the caller measures it next.
 
+    :param address: address of the block of the chain.
     :param own, later: bit masks of the joint rows to meet, and of the rows of the secondary objective.
     :param pulling: True makes the step reduce the secondary objective, too.
-    :returns: False when nothing would move by more than the stall threshold, or too many corrections followed a pull.
+    :returns: False, without a new trial state, if no variable would move by more than the stall threshold or too many
+        corrections followed a pull; else True.
     """
     numbers = w.numbers
     damped = block.counters[layout.TASK] == MAIN and block.options[layout.METHOD] != layout.LM
@@ -592,9 +625,12 @@ def step_on(address, block, t, w, own, later, pulling):
 @inline_kernel
 def bend_step(address, t, w, at_hand):
     """
-    Add half of the acceleration a to a step d; a keeps the residual on a path along d where the linear model has it.
+    Add half of the acceleration along a step to ``step``, so that the motion follows the curve of the residual.
 
-    :param at_hand: True if the poses belong to ``current``; otherwise they are measured again.
+    The acceleration keeps the residual where the linear model has it, to second order. A large one is scaled down.
+
+    :param address: address of the block of the chain.
+    :param at_hand: True if the poses in the workspace belong to ``current``; False measures them again.
     """
     if not at_hand:
         vectors.copy(w.trial, w.current)
@@ -612,7 +648,7 @@ def bend_step(address, t, w, at_hand):
 
 @inline_kernel
 def start(block, w):
-    """Reset counters, status and the value of the secondary objective at the beginning of a solve."""
+    """Set counters, status and the stored secondary objective to their values at the beginning of a solve."""
     for k in (layout.ITERATIONS, layout.ESCAPED, layout.HELD, layout.TASK, layout.TRIES):
         block.counters[k] = 0
     block.counters[layout.STATUS], block.counters[layout.FRESH] = layout.RUNNING, START
@@ -622,15 +658,15 @@ def start(block, w):
 @kernel
 def solve(address, seed, stop):
     """
-    Solve one chain from the state in the table.
+    Solve one chain of a mechanism, from the state that its table holds.
 
-    The final state is written there if it meets every tolerance or KEEP_FAILED is set. ``counters`` gets, at BAD, the
-    row of a frame whose numbers are not finite, else -1. The workspace keeps the numbers of the result.
+    The final state is written into the table if it meets every tolerance or KEEP_FAILED is set. ``counters`` gets at
+    BAD the row of a frame whose numbers are invalid, else -1. The workspace keeps the numbers of the result.
 
     :param address: address of the chain's :class:`~ssik_ros.kernels.mechanisms.layout.Block`.
     :param seed: seed of the random states.
     :param stop: monotonic time at which to stop [ns]; 0 means no deadline.
-    :returns: the status, or BAD_FRAME.
+    :returns: CONVERGED if every tolerance is met, else STALLED, DIVERGED or TIMEOUT; BAD_FRAME for invalid numbers.
     """
     block, t, w = layout.view_chain(address)
     block.counters[layout.RANDOM], block.counters[layout.STOP] = seed, stop

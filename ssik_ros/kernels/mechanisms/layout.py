@@ -241,7 +241,12 @@ SCRATCH = 64
 
 
 class Block(NamedTuple):
-    """Arrays of a block as views: all arguments and results of a solve."""
+    """
+    Arguments, scratch and results of the solve of one chain: views of one block of memory.
+
+    ``table`` and ``flags`` hold all frames of the mechanism; ``ints`` and ``reals`` the compiled chain; ``counters``
+    and ``work`` state and results.
+    """
 
     table: np.ndarray
     """(F, FRAME_REALS) numbers of the mechanism's frames."""
@@ -259,7 +264,11 @@ class Block(NamedTuple):
 
 
 class ChainTables(NamedTuple):
-    """Tables of a compiled chain, as views."""
+    """
+    Tables of a compiled chain, as views that :func:`view_tables` returns; constants of this module name their columns.
+
+    ``factors`` (., NODE_REALS) holds floats, the multiplier and the offset of each node; all others hold integers.
+    """
 
     node: Annotated[Ints, 'ints[NODES]', NODE_INTS]
     variable: Annotated[Ints, 'ints[VARIABLES]', VARIABLE_INTS]
@@ -272,7 +281,12 @@ class ChainTables(NamedTuple):
 
 
 class ChainWorkspace(NamedTuple):
-    """Scratch and results of a solve, as views of one float array."""
+    """
+    Scratch and results of the solve of one chain, as views of one float array that :func:`view_workspace` returns.
+
+    ``current``, ``trial``, ``best`` and ``good`` are states of the chain [rad or m]; ``normal`` and ``gradient`` are H
+    = J^T J and g = J^T e; ``numbers`` has single numbers such as COST.
+    """
 
     poses: Annotated[Floats, 'ints[NODES]', 12]
     """Pose of each node after its motion."""
@@ -338,9 +352,9 @@ view_workspace = WORKSPACE.kernel('view_workspace')
 @inline_kernel
 def view_block(address):
     """
-    Return the :class:`Block` at an address.
+    Return the arrays of a chain's block of memory as a :class:`Block` of views.
 
-    :param address: of its head.
+    :param address: address of the block; its first BLOCK int64 numbers are sizes and addresses of the arrays.
     """
     head = integers_at(address, 0, BLOCK)
     frames, ints, reals = head[BLOCK_FRAMES], head[BLOCK_INTS], head[BLOCK_REALS]
@@ -360,9 +374,11 @@ def view_block(address):
 @inline_kernel
 def view_chain(address):
     """
-    Return the :class:`Block` at an address, its :class:`ChainTables` and its :class:`ChainWorkspace`.
+    Return (block, tables, workspace) of a chain: a :class:`Block`, :class:`ChainTables` and :class:`ChainWorkspace`.
 
-    All arrays as arguments would cost a call more than their addresses do.
+    Kernels pass the address of the block to each other, because passing all arrays would cost more.
+
+    :param address: address of the block.
     """
     block = view_block(address)
     return (

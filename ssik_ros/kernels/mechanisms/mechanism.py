@@ -51,9 +51,9 @@ def fold(table, segments, start, count, out, scratch):
     """
     Write the product of the fixed poses of the frames ``segments[start]`` to ``segments[start + count - 1]``.
 
-    :param table: numbers of the mechanism's frames.
-    :param out: (12,) the product.
-    :returns: the row of a frame whose pose is invalid (not finite, or without a rotation), or -1.
+    :param table: (F, FRAME_REALS) numbers of the mechanism's frames.
+    :param out: (12,) out: the product; the identity for no frames.
+    :returns: -1, or the row of a frame whose pose is invalid: not finite, or a quaternion of zero length.
     """
     local, before = vector(scratch, 0, 12), vector(scratch, AT_BEFORE, 12)
     se3.identity(out)
@@ -82,10 +82,10 @@ def fold(table, segments, start, count, out, scratch):
 @inline_kernel
 def place_anew(block, t, w, start, count, out):
     """
-    Write the product of the fixed poses of frames to ``out`` (12,), if one of them has changed since the last call.
+    Write the product of the fixed poses of some frames to ``out`` (12,), if a pose has changed since the last call.
 
     :param start, count: range of the frames in the segment table.
-    :returns: the row of a frame whose pose is invalid, or -1.
+    :returns: -1, or the row of a frame whose pose is invalid.
     """
     changed = 0
     for k in range(start, start + count):
@@ -106,9 +106,12 @@ def place_anew(block, t, w, start, count, out):
 @kernel
 def load(address):
     """
-    Read poses, state and limits of a chain from the table; fixed poses are read only if they have changed.
+    Copy fixed poses, values, limits and locks of a chain from the table into the workspace.
 
-    :returns: the row of a frame with a number that is not finite, or -1.
+    Products of fixed poses are computed again only if a pose has changed.
+
+    :param address: address of the block of the chain.
+    :returns: -1, or the row of a frame with invalid numbers.
     """
     block, t, w = layout.view_chain(address)
     for i in range(t.node.shape[0]):
@@ -129,11 +132,11 @@ def load(address):
 @inline_kernel
 def load_state(block, t, w):
     """
-    Read values into ``current``, limits into ``lower`` and ``upper``, and locks into ``held``.
+    Copy the values of a chain from the table into ``current``, its limits into ``lower`` and ``upper``.
 
-    Values are clipped to the limits unless they are locked.
+    Values are clipped to the limits unless they are locked. ``held`` becomes 2 for locked variables, else 0.
 
-    :returns: the row of a frame with a value that is not finite or a quaternion that is too short, or -1.
+    :returns: -1, or the row of a frame with a value that is not finite or a quaternion that is too short.
     """
     for v in range(t.variable.shape[0]):
         kind, at = t.variable[v, row_layout.VARIABLE_KIND], t.variable[v, row_layout.VARIABLE_Q]
@@ -168,7 +171,11 @@ def load_state(block, t, w):
 
 @inline_kernel
 def tighten_by_followers(block, t, w):
-    """Tighten the limits of variables, so that degrees of freedom that follow them stay within limits of their own."""
+    """
+    Tighten the limits of variables so that joint values that follow them stay within their own limits, too.
+
+    A follower has the value of a variable times a factor, plus an offset.
+    """
     for i in range(t.node.shape[0]):
         factor = t.factors[i, layout.NODE_MULTIPLIER]
         if t.node[i, layout.NODE_OWNER] == 0 and factor != 0.0:
@@ -183,7 +190,12 @@ def tighten_by_followers(block, t, w):
 
 @inline_kernel
 def forward(t, w):
-    """Write the poses of all nodes, closing frames and closed links into ``poses`` and ``ends``, at ``trial``."""
+    """
+    Write the poses of all nodes into ``poses``, and the poses of closing frames and closed links into ``ends``.
+
+    Both ends of a closure, closing frame and closed link, should coincide. The poses belong to the joint values in
+    ``trial``, in world axes.
+    """
     for i in range(t.node.shape[0]):
         parent, kind = t.node[i, layout.NODE_PARENT], t.node[i, layout.NODE_KIND]
         at, pose = t.node[i, layout.NODE_STATE], w.poses[i]
@@ -215,9 +227,10 @@ def forward(t, w):
 @inline_kernel
 def attach(out, poses, parent, placement, segments):
     """
-    Write ``poses[parent]`` times ``placement`` into ``out`` (12,); parent -1 is the world.
+    Write ``poses[parent]`` times ``placement`` into ``out`` (12,).
 
-    If ``segments`` is 0, the placement is the identity and not read.
+    :param parent: index of the parent node; -1 for the world, so that ``out`` is the placement.
+    :param segments: number of fixed poses in the placement; 0 means that it is the identity.
     """
     if parent < 0:
         vectors.copy(out, placement)
@@ -230,8 +243,9 @@ def attach(out, poses, parent, placement, segments):
 @inline_kernel
 def turn_about(pose, axis, sine, cosine):
     """
-    Rotate a pose (12,) in place about its x, y or z axis (``axis`` 0, 1, 2).
+    Rotate a pose (12,) in place about its own x, y or z axis.
 
+    :param axis: 0, 1, 2 for x, y, z.
     :param sine, cosine: of the angle.
     """
     if axis == 0:
@@ -245,9 +259,12 @@ def turn_about(pose, axis, sine, cosine):
 @inline_kernel
 def residuals(block, t, w):
     """
-    Write residual and errors of every constraint at the current poses; both are zero for excluded constraints.
+    Write weighted residual and errors of every constraint at the poses in the workspace.
 
-    :returns: half the squared weighted residual, the sum of errors beyond a tolerance, and whether all are within.
+    Both are zero for excluded constraints.
+
+    :returns: (half the squared weighted residual, sum of the errors that are not within their tolerance [m, rad],
+        whether all errors are within).
     """
     cost, unmet, inside = 0.0, 0.0, True
     for c in range(t.constraint.shape[0]):
@@ -277,10 +294,15 @@ def residuals(block, t, w):
 @inline_kernel
 def constraint_error(constraint, a, b, e, turn):
     """
-    Write six error components into ``e``, zero if not selected, and the rotation vector in world axes into ``turn``.
+    Write six error components of a constraint into ``e``, and its rotation vector in world axes into ``turn``.
+
+    The constraint asks that the closing frame A and the closed link B coincide. Components that it does not select are
+    zero in ``e``.
 
     :param constraint: row of the constraint table.
-    :param a, b: (12,) poses of the closing frame and the closed link.
+    :param a, b: (12,) poses of A and B.
+    :param e: (6,) out: position error [m], then rotation error [rad].
+    :param turn: (3,) out: rotation vector from B to A [rad].
     """
     mask = constraint[layout.CONSTRAINT_MASK]
     dx, dy, dz = a[9] - b[9], a[10] - b[10], a[11] - b[11]
@@ -302,9 +324,9 @@ def constraint_error(constraint, a, b, e, turn):
 @kernel
 def locate(address):
     """
-    Compute poses, residuals and errors at the joint values in ``trial`` of the chain's block.
+    Write poses, residuals and errors of a chain at the state ``trial`` into its workspace.
 
-    :param address: of the chain's block.
+    :param address: address of the chain's block.
     :returns: as :func:`residuals`.
     """
     block, t, w = layout.view_chain(address)
@@ -315,8 +337,11 @@ def locate(address):
 @kernel
 def jacobian(address, exact):
     """
-    Write the weighted Jacobian of every constraint into ``blocks``, at the poses that :func:`residuals` has measured.
+    Write the weighted Jacobian of every constraint, J = -de/dq, column by column into ``blocks``.
 
+    It belongs to the poses that :func:`residuals` has measured; it is zero for excluded constraints.
+
+    :param address: address of the chain's block.
     :param exact: True gives rotation rows the true derivative also at a nonzero error.
     """
     block, t, w = layout.view_chain(address)
@@ -350,9 +375,12 @@ def jacobian(address, exact):
 @inline_kernel
 def weigh(constraint, options, blocks, first):
     """
-    Multiply the columns of one constraint, ``blocks`` from ``first`` on, by the row weights.
+    Multiply the Jacobian of one constraint in place by the row weights; rows that are not selected become zero.
 
-    Unselected rows become zero.
+    :param constraint: row of the constraint table.
+    :param options: of the solve, with the weights of position and rotation.
+    :param blocks: (., 6) Jacobian columns of all constraints.
+    :param first: first column of this constraint.
     """
     mask = constraint[layout.CONSTRAINT_MASK]
     plain = (
@@ -370,12 +398,13 @@ def weigh(constraint, options, blocks, first):
 @inline_kernel
 def write_maps(constraint, a, turn, exact, maps):
     """
-    Write three matrices (9,) into ``maps`` that map world twists to the errors of a constraint.
+    Write the three matrices (9,) that map world-axes motions to the errors of a constraint into ``maps``.
 
-    They are: F for positions, M for rotations of nodes that move B, M for rotations of nodes that move A.
+    They are for positions, for rotations of nodes that move the closed link B, and of nodes that move the closing frame
+    A.
 
-    :param a: (12,) pose of the closing frame A.
-    :param turn: (3,) rotation vector of the constraint in world axes.
+    :param a: (12,) pose of A.
+    :param turn: (3,) rotation vector of the constraint in world axes [rad].
     :param exact: as for :func:`jacobian`.
     """
     is_world = constraint[layout.CONSTRAINT_WORLD] != 0
@@ -388,13 +417,15 @@ def write_maps(constraint, a, turn, exact, maps):
 @inline_kernel
 def add_columns(kind, factor, side, world, pose, a, b, maps, blocks, column):
     """
-    Add the effect of a node on the six errors of a constraint to ``blocks[column]``; a ball has three columns.
+    Add the effect of a node on the six errors of a constraint to ``blocks[column]``, unweighted.
+
+    A ball has three columns, of which ``column`` is the first.
 
     :param kind, factor, pose: kind, multiplier and pose (12,) of the node.
-    :param side: MOVES_A, MOVES_B or their sum.
+    :param side: MOVES_A, MOVES_B or their sum: the ends of the constraint that the node moves.
     :param world: True if the errors are measured in world axes, False in the axes of A.
-    :param a, b: (12,) poses of the closing frame and the closed link.
-    :param maps: of :func:`write_maps`.
+    :param a, b: (12,) poses of the closing frame A and the closed link B.
+    :param maps: result of :func:`write_maps`.
     """
     if kind < layout.FIRST_TURN:
         if side == layout.MOVES_A:
@@ -421,10 +452,11 @@ def add_columns(kind, factor, side, world, pose, a, b, maps, blocks, column):
 @inline_kernel
 def add_turn(out, pose, axis, factor, point, maps, side):
     """
-    Add the six errors' derivative by a rotation about axis ``axis`` (0, 1, 2) of ``pose`` to ``out``, times ``factor``.
+    Add the derivative of the six errors by a rotation about an axis of ``pose``, times ``factor``, to ``out`` (6,).
 
+    :param axis: 0, 1, 2 for the x, y, z axis of ``pose`` (12,).
     :param point: (12,) pose whose origin the rotation moves.
-    :param maps, side: of :func:`write_maps`; ``maps[side]`` is the map of the rotation.
+    :param maps, side: result of :func:`write_maps`; ``maps[side]`` is its matrix for this rotation.
     """
     x, y, z = factor * pose[axis], factor * pose[3 + axis], factor * pose[6 + axis]
     dx, dy, dz = point[9] - pose[9], point[10] - pose[10], point[11] - pose[11]
@@ -436,7 +468,11 @@ def add_turn(out, pose, axis, factor, point, maps, side):
 
 @kernel
 def zyx_angles(r):
-    """Return ex, ey, ez of the first nine numbers of a rotation Rz(ez) Ry(ey) Rx(ex)."""
+    """
+    Return the angles (ex, ey, ez) of a rotation Rz(ez) Ry(ey) Rx(ex) [rad]; ez is 0 where ey is +-pi/2.
+
+    :param r: array whose first nine numbers are the matrix, row by row.
+    """
     cosine = math.sqrt(r[0] * r[0] + r[3] * r[3])
     ey = math.atan2(-r[6], cosine)
     if cosine > 1e-12:
@@ -447,7 +483,7 @@ def zyx_angles(r):
 
 @inline_kernel
 def store(block, t, w):
-    """Write the current state into the table: values, rotations of ball joints, and values that follow other values."""
+    """Write the state ``current`` into the table: joint values, quaternions of ball joints, and values of followers."""
     for v in range(t.variable.shape[0]):
         kind, at = t.variable[v, row_layout.VARIABLE_KIND], t.variable[v, row_layout.VARIABLE_Q]
         frame, dof = t.variable[v, layout.VARIABLE_FRAME], t.variable[v, layout.VARIABLE_DOF]
@@ -465,18 +501,21 @@ def store(block, t, w):
 
 @inline_kernel
 def wind(angle, reference):
-    """Return the winding of an angle nearest to a reference angle [rad]."""
+    """Return an angle moved by the whole turns that bring it nearest to a reference angle [rad]."""
     return steps.nearest_winding(angle, reference, -math.inf, math.inf)
 
 
 @kernel
 def store_ball(table, frame, state, at, scratch):
     """
-    Write the quaternion of a ball joint into the table, and its angles about x, y, z.
+    Write the quaternion of a ball joint into the table, and its rotation as angles about x, y and z [rad].
 
-    Of the two equivalent triples of angles, the one nearer to the old values is written.
+    Two triples of angles describe a rotation; the one nearer to the angles in the table is written.
 
-    :param state, at: the state, and the index of the quaternion in it.
+    :param frame: row of the joint's frame in the table.
+    :param state: the state of the chain.
+    :param at: index of the quaternion in the state.
+    :param scratch: (9+,) scratch.
     """
     r = vector(scratch, 0, 9)
     for k in range(4):

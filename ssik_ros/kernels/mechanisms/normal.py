@@ -54,9 +54,14 @@ ROTATED_OFF = 1e-30
 @kernel
 def gather(address, clamp):
     """
-    Write H = J^T J and g = J^T e of all constraints from their Jacobians and residuals.
+    Write the normal equations of all constraints into the workspace: H = J^T J and g = J^T e.
 
-    :param clamp: factor on the options' largest errors in a step; infinity for no clamp.
+    Jacobians and residuals must be current. H is stored by its profile, the part of each row from its first nonzero
+    column to the diagonal.
+
+    :param address: address of the chain's block.
+    :param clamp: factor on the options' largest errors in a step, above which an error is scaled down in g; infinity
+        for no clamp.
     """
     block, t, w = layout.view_chain(address)
     vectors.fill(w.normal, 0.0)
@@ -87,15 +92,17 @@ def gather(address, clamp):
 @kernel
 def joint_terms(address, state, which, build, gain, clamp, normal, gradient):
     """
-    Measure targets, rest poses and centres of limits, and add them to H and g.
+    Measure joint rows at a state (targets, rest poses, centres of limits), and add them to the normal equations.
 
-    :param state: (STATES,) the state to measure.
-    :param which: bits TARGETS, RESTS, CENTRES.
-    :param build: False only measures and leaves H and g as they are.
+    :param address: address of the chain's block.
+    :param state: (STATES,) the state to measure [rad or m].
+    :param which: sum of the bits TARGETS, RESTS and CENTRES of the rows to measure.
+    :param build: False only measures, and leaves H and g as they are.
     :param gain: factor on the errors in g.
     :param clamp: as for :func:`gather`.
     :param normal, gradient: profile of H and vector g, added to in place.
-    :returns: half the squared weighted errors, largest error in translation and in rotation, number of joints.
+    :returns: (half the squared weighted errors, largest translation error [m], largest rotation error [rad], number of
+        joints measured).
     """
     block, t, w = layout.view_chain(address)
     e, weights = vector(w.scratch, 0, 6), vector(w.scratch, AT_WEIGHTS, 6)
@@ -131,11 +138,14 @@ def joint_terms(address, state, which, build, gain, clamp, normal, gradient):
 @inline_kernel
 def joint_errors(block, t, w, joint, state, kind):
     """
-    Write errors, weights and (for three rotations) derivatives of one joint's rows into the scratch of the workspace.
+    Write errors and weights of one joint's six rows into the scratch of the workspace.
+
+    The errors come first (6 numbers), the weights at AT_WEIGHTS. For three coupled rotations their derivatives follow
+    at AT_COLUMNS. Weights of locked and missing variables are zero.
 
     :param joint: row of the joint table.
     :param state: (STATES,) the state to measure.
-    :param kind: TARGETS, RESTS or CENTRES; weights of locked and missing variables are zero.
+    :param kind: TARGETS, RESTS or CENTRES.
     """
     e, weights = vector(w.scratch, 0, 6), vector(w.scratch, AT_WEIGHTS, 6)
     frame, rotation = joint[layout.JOINT_FRAME], joint[layout.JOINT_ROTATION]
@@ -169,14 +179,14 @@ def joint_errors(block, t, w, joint, state, kind):
 @kernel
 def rotation_errors(table, variable, joint, wanted, state, scratch):
     """
-    Write the rotation vector that remains for three rotations, and its derivative with respect to them.
+    Write the rotation vector from the present to the wanted rotation of a joint, and its derivative (3, 3).
 
-    Turns about z, y, x: e = log(R_t R^T) in the axes before the turns, columns Jl^-1(-e) times the axes. A ball:
-    e = log(R^T R_t) in its own axes, columns Jl^-1(e).
+    The derivative is with respect to the joint's three rotation variables. Turns about z, y, x: e = log(R_t R^T) in the
+    axes before the turns, columns Jl^-1(-e) times the axes. A ball: e = log(R^T R_t) in its own axes, columns Jl^-1(e).
 
     :param joint: row of the joint table.
     :param wanted: TARGET or REST, column of ``table`` where the wanted values begin.
-    :param scratch: gets the vector at AT_TURN and the derivative (3, 3) at AT_COLUMNS.
+    :param scratch: gets the vector at AT_TURN and the derivative at AT_COLUMNS.
     """
     e, columns = vector(scratch, AT_TURN, 3), matrix(scratch, AT_COLUMNS, 3, 3)
     own, goal = vector(scratch, AT_OWN, 12), vector(scratch, AT_GOAL, 12)
@@ -228,12 +238,13 @@ def turns_to_rotation(out, ex, ey, ez):
 @inline_kernel
 def add_joint(joint, variable, e, weights, scratch, normal, gradient):
     """
-    Add the rows of one joint, which :func:`joint_errors` has written, to H (``normal``) and g (``gradient``).
+    Add the rows of one joint, which :func:`joint_errors` has written, to the normal equations.
 
     :param joint: row of the joint table.
     :param variable: the variable table.
     :param e, weights: (6,) errors, scaled by the caller, and weights.
-    :param scratch: has the derivatives of three rotations at AT_COLUMNS.
+    :param scratch: has the derivatives of three coupled rotations at AT_COLUMNS.
+    :param normal, gradient: profile of H and vector g, added to in place.
     """
     columns = matrix(scratch, AT_COLUMNS, 3, 3)
     coupled = joint[layout.JOINT_ROTATION] != layout.SINGLE
@@ -261,9 +272,9 @@ def add_joint(joint, variable, e, weights, scratch, normal, gradient):
 @inline_kernel
 def factorise(t, w, damping):
     """
-    Write the factors L D L^T of H + damping I into ``factor``; rows and columns of held variables equal the identity's.
+    Write the factors L D L^T of H + damping I into ``factor``; return False if a pivot is clearly negative.
 
-    :returns: False if a pivot is negative by more than rounding.
+    Rows and columns of held variables are replaced by rows and columns of the identity.
     """
     definite = True
     for i in range(t.variable.shape[0]):
@@ -296,7 +307,12 @@ def factorise(t, w, damping):
 
 @kernel
 def solve_factored(variable, factor, right):
-    """Replace ``right`` (n,) by the solution of the equations whose factors :func:`factorise` wrote."""
+    """
+    Replace the right side ``right`` (n,) in place by the solution of equations that :func:`factorise` has factorised.
+
+    :param variable: the variable table, with the profile.
+    :param factor: the factors.
+    """
     n = variable.shape[0]
     for i in range(n):
         row = variable[i, layout.VARIABLE_DIAGONAL] - i
@@ -315,7 +331,12 @@ def solve_factored(variable, factor, right):
 
 @kernel
 def multiply(variable, normal, x, out):
-    """Write H x into ``out`` (n,); ``normal`` is the profile of H."""
+    """
+    Write the product H x into ``out`` (n,).
+
+    :param variable: the variable table, with the profile.
+    :param normal: H, stored by its profile.
+    """
     for i in range(variable.shape[0]):
         row = variable[i, layout.VARIABLE_DIAGONAL] - i
         total = normal[row + i] * x[i]
@@ -328,11 +349,13 @@ def multiply(variable, normal, x, out):
 @kernel
 def bounded_step(address, damping, sigma):
     """
-    Write the step between ``low`` and ``high`` into ``step``, and the held variables into ``held``.
+    Write the step d with (H + damping I) d = g within the bounds ``low`` and ``high`` into ``step``.
 
-    Step 3 of the method.
+    Variables that would go beyond a bound are held at it, see step 3 of the module's method. ``held`` becomes 1 or -1
+    for variables at the upper or lower bound, and 0 for free ones; 2 marks locked ones.
 
-    :param damping: added to the diagonal of H by the ordinary step.
+    :param address: address of the chain's block.
+    :param damping: added to the diagonal of H in the ordinary step.
     :param sigma: singular value below which the spectral step damps; negative for the ordinary step.
     :returns: number of variables held at a bound, or INDEFINITE if H + damping I has a negative pivot.
     """
@@ -374,9 +397,9 @@ def bounded_step(address, damping, sigma):
 @inline_kernel
 def hold_violators(w):
     """
-    Copy ``right`` of the free variables to ``step``.
+    Copy the solution ``right`` to ``step`` for free variables, and hold those beyond a bound at the bound.
 
-    Hold variables beyond a bound at the bound, and return their number.
+    :returns: number of variables that are held now but were free before.
     """
     beyond = 0
     for v in range(w.step.shape[0]):
@@ -394,7 +417,11 @@ def hold_violators(w):
 
 @inline_kernel
 def free_one(t, w, damping):
-    """Free the held variable with the largest pull inward in ``held``; return False if no variable is pulled inward."""
+    """
+    Free the variable at a bound whose gradient pulls it inward most, by setting its ``held`` to 0.
+
+    :returns: False if no variable at a bound is pulled inward; else True.
+    """
     n = t.variable.shape[0]
     multiply(t.variable, w.normal, w.step, w.right)
     most, which = FREE_AGAIN * vectors.largest_of(w.gradient, n), -1
@@ -412,9 +439,11 @@ def free_one(t, w, damping):
 @kernel
 def spectral_solve(address, sigma):
     """
-    Replace ``right`` by its parts along the eigenvectors of H, each divided by max(eigenvalue, sigma^2).
+    Replace ``right`` in place by the solution of H x = right, with eigenvalues of H below sigma^2 raised to sigma^2.
 
-    Overwrite ``pull``.
+    Only free variables take part; ``pull`` is overwritten.
+
+    :param address: address of the chain's block.
     """
     _, t, w = layout.view_chain(address)
     n = t.variable.shape[0]
@@ -441,10 +470,10 @@ def spectral_solve(address, sigma):
 @kernel
 def diagonalise(a, vectors):
     """
-    Diagonalise a symmetric matrix by Jacobi rotations.
+    Write eigenvalues and eigenvectors of a symmetric matrix, by Jacobi rotations.
 
-    :param a: (n, n), its diagonal the eigenvalues in the end.
-    :param vectors: (n, n) identity in, eigenvectors as rows out.
+    :param a: (n, n) the matrix in; its diagonal has the eigenvalues out.
+    :param vectors: (n, n) the identity in; row k is the eigenvector of eigenvalue k out.
     """
     n = a.shape[0]
     whole = 0.0

@@ -45,9 +45,12 @@ ALL_ROTATION = 56
 @kernel
 def add_second_order(address):
     """
-    Add the second derivatives of all constraints to H, at a state whose Jacobian and residual are current.
+    Add the second derivatives of all constraint errors to H, at a state whose Jacobian and residual are current.
 
-    Constraints that are excluded, or whose rows are partly selected, may add nothing, see step 3 of the method.
+    Constraints that are excluded add nothing. Constraints that select only some rows may add nothing, see step 3 of the
+    module's method.
+
+    :param address: address of the chain's block.
     """
     block, t, w = layout.view_chain(address)
     for c in range(t.constraint.shape[0]):
@@ -70,7 +73,14 @@ def add_second_order(address):
 
 @inline_kernel
 def write_distance(row, a, b, scratch):
-    """Write d = p_A - p_B in world axes, only the selected components, into ``scratch[0]`` to ``scratch[2]``."""
+    """
+    Write the vector p_A - p_B in world axes [m] into the first three numbers of ``scratch``.
+
+    Only components that the constraint selects are kept.
+
+    :param row: row of the constraint table.
+    :param a, b: (12,) poses of the closing frame A and the closed link B.
+    """
     mask = row[layout.CONSTRAINT_MASK]
     way, total = subtract(read(a, 9), read(b, 9)), (0.0, 0.0, 0.0)
     for k in range(3):
@@ -86,14 +96,14 @@ def write_distance(row, a, b, scratch):
 @inline_kernel
 def list_motions(t, w, row, a, b, turn):
     """
-    Write the elementary motions of both sides of a constraint into ``motions``.
+    Write the elementary motions of both ends of a constraint, one for each axis of a node, into ``motions``.
 
-    Nodes that carry both sides are left out.
+    Nodes that move both ends are left out.
 
     :param row: row of the constraint table.
     :param a, b: (12,) poses of the closing frame A and the closed link B.
-    :param turn: (3,) rotation vector of the constraint in world axes.
-    :returns: number of motions, and whether one of them moves A.
+    :param turn: (3,) rotation vector of the constraint in world axes [rad].
+    :returns: (number of motions, whether any node, also one that moves both ends, moves A).
     """
     maps = matrix(w.scratch, AT_MAPS, 2, 9)
     so3.inverse_left_jacobian(maps[0], turn[0], turn[1], turn[2])
@@ -126,12 +136,15 @@ def list_motions(t, w, row, a, b, turn):
 @inline_kernel
 def write_motion(out, pose, axis, turns, point, seen, sign, left):
     """
-    Write one elementary motion (MOTION,): a translation along or a rotation about an axis of a pose.
+    Write one elementary motion, a translation along or a rotation about an axis, into ``out`` (MOTION,).
 
+    The numbers are its turn, and its effects on the distance, on the rotation vector and on the rows.
+
+    :param pose: (12,) of the node; the axis goes through its origin.
     :param axis: the axis in world axes, times the multiplier of the node.
-    :param turns: True for a rotation.
-    :param point: pose of the end that moves.
-    :param seen: pose at whose origin the rows measure a rotation.
+    :param turns: True for a rotation, False for a translation.
+    :param point: (12,) pose of the end that moves.
+    :param seen: (12,) pose at whose origin the rows measure a rotation.
     :param sign: 1 if the motion moves A, -1 if it moves B.
     :param left: (9,) matrix from the axis to the derivative of the rotation vector.
     """
@@ -151,9 +164,11 @@ def write_motion(out, pose, axis, turns, point, seen, sign, left):
 @inline_kernel
 def add_pairs(t, w, rotation, count, whole, shift, turn):
     """
-    Add the second derivatives of all pairs of motions to H; on one side, earlier motions carry later ones.
+    Add the second derivatives of one constraint by all pairs of its motions to H.
 
-    :param rotation: (3,) rotation vector of the constraint in world axes.
+    Of two motions on one end, the earlier one carries the later one.
+
+    :param rotation: (3,) rotation vector of the constraint in world axes [rad].
     :param count: number of motions in ``motions``.
     :param whole: True if all three position errors are selected.
     :param shift, turn: squared weights of position and rotation; 0 leaves their part out.

@@ -36,7 +36,7 @@ def compile_kernel(function: Any, forceinline: bool) -> Any:
     Return a kernel as a numba dispatcher, which compiles at the first call with new argument types.
 
     :param function: a kernel.
-    :param forceinline: whether the kernel is always merged into its callers.
+    :param forceinline: True merges the kernel into each of its callers.
     """
     compiled = numba.njit(
         function,
@@ -58,7 +58,12 @@ def compile_kernel(function: Any, forceinline: bool) -> Any:
 
 
 def _note(compiled: Any, result: Any) -> None:
-    """Store a compilation result as an overload of a kernel, and report it to ``on_compiled`` if that is set."""
+    """
+    Store a compiled version of a kernel in its dispatcher, and report it to ``on_compiled`` if that is set.
+
+    :param compiled: numba's dispatcher of the kernel.
+    :param result: numba's compilation result for one list of argument types.
+    """
     compiled.overloads[tuple(result.signature.args)] = result
     if on_compiled is not None:
         on_compiled(compiled.py_func, result)
@@ -66,11 +71,11 @@ def _note(compiled: Any, result: Any) -> None:
 
 def _share_overloads(compiled: Any) -> None:
     """
-    Make calls with literal arguments use the ordinary version of a kernel.
+    Make calls with literal arguments use the ordinary compiled version of a kernel.
 
-    numba would compile a version of its own for every literal 0, 2 or True at a call: four times the machine code.
+    Otherwise numba would compile another version for every literal 0, 2 or True at a call: four times the machine code.
 
-    :param compiled: numba's object.
+    :param compiled: numba's dispatcher of the kernel, changed in place.
     """
     original = compiled.get_call_template
 
@@ -83,7 +88,11 @@ def _share_overloads(compiled: Any) -> None:
 
 @functools.cache
 def _closures() -> dict[str, str]:
-    """Return a hash (16 hex digits) of each kernel module together with all its imports, by the path of its file."""
+    """
+    Return for each kernel module a hash (16 hex digits) of its file and of all kernel modules that it imports.
+
+    :returns: hash by path of the module's file.
+    """
     files = sources.modules()
     digests = {name: sources.digest_of_bytes(path) for name, path in files.items()}
     closures = {}
@@ -94,13 +103,13 @@ def _closures() -> dict[str, str]:
 
 
 class _Place:
-    """Cache location of a kernel's machine code; implements numba's cache locator."""
+    """Folder on disk where numba's cache stores the machine code of one kernel; implements numba's cache locator."""
 
     def __init__(self, function: Any, file: str) -> None:
         """
-        Store the location; no folder is created yet.
+        Choose the folder from the hash of the kernel's module; it is not created yet.
 
-        :param function: the kernel.
+        :param function: the kernel, as Python.
         :param file: source file of the kernel.
         """
         self._line, self._py_file = function.__code__.co_firstlineno, file
@@ -112,7 +121,7 @@ class _Place:
     @classmethod
     def from_function(cls, function: Any, file: str) -> '_Place':
         """
-        Return the place of a kernel.
+        Return the cache folder of a kernel; numba calls this.
 
         :param function: the kernel, as Python.
         :param file: source file of the kernel.
@@ -120,37 +129,41 @@ class _Place:
         return cls(function, file)
 
     def ensure_cache_path(self) -> None:
-        """Create the folder."""
+        """Create the cache folder if it is missing."""
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def get_cache_path(self) -> str:
-        """Return the folder."""
+        """Return the path of the cache folder."""
         return str(self._folder)
 
     def get_source_stamp(self) -> str:
-        """Return extra inputs of the cache key: an empty text, because the folder name has all of them."""
+        """
+        Return an empty text, because the folder name has a hash of all sources already.
+
+        numba adds the text to its cache key.
+        """
         return ''
 
     def get_disambiguator(self) -> str:
-        """Return the line of the kernel, which distinguishes kernels with the same name."""
+        """Return the first line number of the kernel as a text, which tells kernels of the same name in a file apart."""
         return str(self._line)
 
 
 class _Implementation(CompileResultCacheImpl):  # type: ignore[misc]
-    """Serialization of a kernel for the cache."""
+    """numba's serialisation of compiled kernels for its cache on disk, with :class:`_Place` as the location."""
 
     _locator_classes = (_Place,)
 
 
 class _Cache(FunctionCache):  # type: ignore[misc]
-    """numba's cache of a kernel."""
+    """numba's cache on disk for one kernel, in the folder of :class:`_Place`."""
 
     _impl_class = _Implementation
 
     @classmethod
     def in_folder(cls, function: Any) -> '_Cache':
         """
-        Return the cache of a kernel.
+        Return the cache on disk of a kernel.
 
         :param function: the kernel, as Python.
         """
@@ -159,9 +172,9 @@ class _Cache(FunctionCache):  # type: ignore[misc]
 
 def _view(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """
-    Emit a view of a part of a flat array.
+    Emit LLVM code that returns a view of a part of a flat array; numba calls this for the intrinsics below.
 
-    ``arguments`` are the array, the first index, and the length of each dimension.
+    :param arguments: LLVM values of the array, the first index, and the length of each dimension of the view.
     """
     source = context.make_array(signature.args[0])(context, builder, arguments[0])
     check_part(context, builder, source, arguments[1], arguments[2:])
@@ -171,12 +184,12 @@ def _view(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
 
 def check_part(context: Any, builder: Any, source: Any, start: Any, lengths: Any) -> None:
     """
-    Emit a bounds check of a part against its array, if numba checks bounds (NUMBA_BOUNDSCHECK).
+    Emit LLVM code that raises IndexError if a part is not inside its array; nothing unless NUMBA_BOUNDSCHECK is set.
 
-    :param context, builder: of numba.
-    :param source: the array, its numbers side by side.
-    :param start: first number of the part.
-    :param lengths: of the part in each dimension.
+    :param context, builder: numba's code generator.
+    :param source: the contiguous array.
+    :param start: index of the part's first number.
+    :param lengths: length of each dimension of the part.
     """
     if not context.enable_boundscheck:
         return
@@ -195,7 +208,9 @@ def check_part(context: Any, builder: Any, source: Any, start: Any, lengths: Any
 
 def check_memory(context: Any, builder: Any, address: Any, size: Any) -> None:
     """
-    Emit a check that a range of memory is inside an array that Python has registered with the library.
+    Emit LLVM code that raises IndexError if memory is outside of all arrays registered with the library.
+
+    Nothing is emitted unless the checked flavour of the library is built. Python registers the arrays.
 
     :param context, builder: numba's code generator.
     :param address: address of the first number.
@@ -212,9 +227,9 @@ def check_memory(context: Any, builder: Any, address: Any, size: Any) -> None:
 
 def fail_unless(context: Any, builder: Any, fits: Any) -> None:
     """
-    Emit a check that raises IndexError unless a condition holds.
+    Emit LLVM code that raises IndexError unless a condition holds.
 
-    :param context, builder: of numba.
+    :param context, builder: numba's code generator.
     :param fits: the condition, an LLVM truth value.
     """
     with cgutils.if_unlikely(builder, builder.not_(fits)):
@@ -222,7 +237,13 @@ def fail_unless(context: Any, builder: Any, fits: Any) -> None:
 
 
 def _array_at(context: Any, builder: Any, kind: Any, data: Any, lengths: Any) -> Any:
-    """Emit a numba array of type ``kind`` over the memory at ``data``, with its numbers row by row."""
+    """
+    Emit LLVM code that makes a numba array over existing memory, with its numbers row by row, and return the array.
+
+    :param kind: numba's type of the array.
+    :param data: pointer to the first number.
+    :param lengths: length of each dimension.
+    """
     from numba.np import arrayobj
 
     size = context.get_constant(
@@ -245,21 +266,23 @@ def _array_at(context: Any, builder: Any, kind: Any, data: Any, lengths: Any) ->
 
 @intrinsic
 def view_vector(typing_context: Any, array: Any, start: Any, size: Any) -> Any:
-    """Return ``size`` numbers of a flat array from ``start`` on as a view; an intrinsic of numba."""
+    """Define numba's intrinsic that returns ``size`` numbers of a flat array from index ``start`` on as a view."""
     return types.Array(array.dtype, 1, 'C')(array, *[types.intp] * 2), _view
 
 
 @intrinsic
 def view_matrix(typing_context: Any, array: Any, start: Any, rows: Any, columns: Any) -> Any:
-    """Return a table (rows, columns) of a flat array from ``start`` on as a view; an intrinsic of numba."""
+    """Define numba's intrinsic that returns a view (rows, columns) of a flat array from index ``start`` on."""
     return types.Array(array.dtype, 2, 'C')(array, *[types.intp] * 3), _view
 
 
 def _pointer_to(kind: Any) -> Any:
     """
-    Return a numba intrinsic (address, size) that gives a pointer to ``size`` numbers of type ``kind``.
+    Return a numba intrinsic ``pointer(address, size)`` that turns an address into a pointer to ``size`` numbers.
 
-    The checked flavour of the library refuses memory outside of registered arrays.
+    In the checked flavour of the library, the pointer call raises IndexError for memory outside of registered arrays.
+
+    :param kind: numba's type of the numbers.
     """
 
     @intrinsic

@@ -1,7 +1,7 @@
 """
 Insert the constants of one arm into the kernels: smaller and faster machine code for a C library.
 
-The LLVM code of the kernels is read as text. In functions that take the packed arm as arguments, each use of these
+The LLVM code of the kernels is edited as text. In functions that take the packed arm as arguments, each use of these
 arguments becomes a constant. The optimiser then removes code that only other arms need. No operation is contracted or
 reordered, so the results stay bitwise equal. This needs llvmlite from the extra ``build``; numba is never imported.
 """
@@ -29,7 +29,7 @@ LEAST_LLVM = (22, 0, 0)
 
 
 class Frozen(NamedTuple):
-    """An argument that is the same at every call."""
+    """An array argument of some kernels that has the same values at every call, to be replaced by a constant."""
 
     functions: str
     """Regular expression for the symbols of the functions."""
@@ -50,11 +50,11 @@ def is_possible() -> bool:
 
 def freeze(target: str, wanted: set[str], constants: list[Frozen]) -> bytes:
     """
-    Return the object file of the kernels of one arm.
+    Return the object file (ELF) with the kernels that the C library of one arm calls, with the arm's constants in them.
 
-    :param target: target of the machine code.
-    :param wanted: symbols that the C library calls.
-    :param constants: arguments that are the same at every call.
+    :param target: key of PROCESSORS, such as x86_64_v3.
+    :param wanted: symbols of the kernels that the C library calls.
+    :param constants: arguments that are the same at every call for this arm.
     """
     from llvmlite import binding as llvm
 
@@ -76,7 +76,12 @@ def freeze(target: str, wanted: set[str], constants: list[Frozen]) -> bytes:
 
 
 def _run(module: Any, machine: Any, level: int) -> None:
-    """Optimise an LLVM module in place at a speed level; level 0 only removes unused functions."""
+    """
+    Optimise an LLVM module in place; then remove its unused functions.
+
+    :param machine: LLVM's target machine.
+    :param level: speed level; 0 only removes unused functions.
+    """
     from llvmlite import binding as llvm
 
     options = llvm.create_pipeline_tuning_options(speed_level=level)
@@ -93,7 +98,12 @@ def _run(module: Any, machine: Any, level: int) -> None:
 
 
 def _insert(text: str, constants: list[Frozen]) -> str:
-    """Return LLVM code with constants in place of arguments."""
+    """
+    Return LLVM code in which arguments are replaced by constants, whose definitions are added.
+
+    :param text: LLVM code of a whole module.
+    :param constants: the arguments and their values.
+    """
     names, lines = [], []
     for number, each in enumerate(constants):
         names.append(f'@frozen.{number}')
@@ -104,7 +114,12 @@ def _insert(text: str, constants: list[Frozen]) -> str:
 
 
 def _constant(name: str, values: NDArray[Any]) -> str:
-    """Return the LLVM definition of a constant array, as words of 64 bits."""
+    """
+    Return the line of LLVM code that defines a constant array of 64-bit words.
+
+    :param name: LLVM name of the constant.
+    :param values: numbers of eight bytes.
+    """
     words = np.ascontiguousarray(values).view(np.int64).tolist()
     kind = f'[{len(words)} x i64]'
     body = ', '.join(f'i64 {word}' for word in words)
@@ -112,7 +127,15 @@ def _constant(name: str, values: NDArray[Any]) -> str:
 
 
 def _replace(function: str, constants: list[Frozen], names: list[str]) -> str:
-    """Return the LLVM code of a function with constants in place of its arguments, if it has such arguments."""
+    """
+    Return the LLVM code of a function with constants in place of some of its arguments.
+
+    A function without these arguments is returned unchanged.
+
+    :param function: LLVM code of one function.
+    :param constants: the arguments and their values.
+    :param names: LLVM names of the constant arrays, one for each argument.
+    """
     head, line, body = function.partition('\n')
     symbol = _SYMBOL.search(head)
     assert symbol is not None
@@ -130,7 +153,15 @@ def _replace(function: str, constants: list[Frozen], names: list[str]) -> str:
 
 
 def _replace_entries(body: str, each: Frozen, name: str) -> str:
-    """Return the LLVM code of a function whose loads of constant entries read the constant array ``name``."""
+    """
+    Return the LLVM code of a function that reads the constant entries of an argument from a constant array.
+
+    Other entries are read from the argument as before.
+
+    :param body: LLVM code of the function without its head.
+    :param each: the argument, with the indices of its constant entries.
+    :param name: LLVM name of the constant array.
+    """
     entries = each.entries or frozenset()
 
     def place(match: re.Match[str]) -> str:

@@ -29,20 +29,20 @@ _ALIGNMENT = 8
 
 
 class LanesType(types.Type):
-    """Type of several numbers side by side."""
+    """numba type of four or eight floats that are computed together, a vector of LLVM."""
 
     def __init__(self, count: int) -> None:
-        """Name the type of ``count`` numbers."""
+        """Make the type of ``count`` floats."""
         self.count = count
         self.vector = ir.VectorType(ir.DoubleType(), count)
         super().__init__(name=f'Lanes{count}')
 
 
 class MaskType(types.Type):
-    """Type of several truth values side by side."""
+    """numba type of four or eight truth values, one for each lane: the result of a comparison of lanes."""
 
     def __init__(self, count: int) -> None:
-        """Name the type of ``count`` truth values."""
+        """Make the type of ``count`` truth values."""
         self.count = count
         self.vector = ir.VectorType(ir.IntType(1), count)
         super().__init__(name=f'LaneMask{count}')
@@ -51,10 +51,10 @@ class MaskType(types.Type):
 @register_model(LanesType)
 @register_model(MaskType)
 class _Model(models.PrimitiveModel):  # type: ignore[misc]
-    """Data model: lanes are an LLVM vector."""
+    """numba's data model of :class:`LanesType` and :class:`MaskType`: their values are LLVM vectors."""
 
     def __init__(self, manager: Any, type_: Any) -> None:
-        """Represent the type as a vector."""
+        """Take the LLVM vector type of a numba type as its representation."""
         super().__init__(manager, type_, type_.vector)
 
 
@@ -63,7 +63,13 @@ _MASKS = {count: MaskType(count) for count in (LANES, HALF_LANES)}
 
 
 def _spread(builder: Any, count: int, type_: Any, value: Any) -> Any:
-    """Return a value as ``count`` lanes; a number is copied into all of them."""
+    """
+    Return an LLVM vector of ``count`` lanes from a value that is lanes already or a number.
+
+    Lanes are returned unchanged; a number is copied into all lanes.
+
+    :param type_: numba's type of the value.
+    """
     if isinstance(type_, LanesType):
         return value
     nothing = ir.Constant(_LANES[count].vector, ir.Undefined)
@@ -76,11 +82,11 @@ def _define_operator(
     function: Any, results: dict[int, Any], build: Callable[[Any, Any, Any], Any]
 ) -> None:
     """
-    Teach the compiler an operator between lanes, or lanes and a number.
+    Tell numba how to compile an operator between lanes and lanes, or lanes and a number.
 
-    :param function: of the module ``operator``.
-    :param results: types of the result by the number of lanes.
-    :param build: emits the instruction for two vectors.
+    :param function: the operator, from the module ``operator``.
+    :param results: numba's type of the result, by number of lanes.
+    :param build: emits the LLVM instruction for two vectors.
     """
     triples = []
     for count, lanes_type in _LANES.items():
@@ -98,12 +104,22 @@ def _define_operator(
 
 
 def _teach(function: Any, signatures: list[Any]) -> None:
-    """Register the signatures of an operator with numba."""
+    """
+    Tell numba for which argument types an operator exists, and the types of its results.
+
+    :param function: the operator, from the module ``operator``.
+    :param signatures: numba's signatures.
+    """
     infer_global(function)(type('_Lanes', (ConcreteTemplate,), {'cases': signatures}))
 
 
 def _define_mask_operator(function: Any, build: Callable[[Any, Any, Any], Any]) -> None:
-    """Register an operator between two masks of lanes; ``build`` emits its instruction."""
+    """
+    Tell numba how to compile an operator between two masks of lanes.
+
+    :param function: the operator, from the module ``operator``.
+    :param build: emits the LLVM instruction for two masks.
+    """
     _teach(function, [signature(mask, mask, mask) for mask in _MASKS.values()])
 
     def lower(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
@@ -130,12 +146,16 @@ _teach(operator.neg, [signature(lanes_type, lanes_type) for lanes_type in _LANES
 @lower_builtin(operator.neg, _LANES[LANES])
 @lower_builtin(operator.neg, _LANES[HALF_LANES])
 def _negate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-    """Emit the instruction that changes the signs of lanes."""
+    """Emit the LLVM instruction that changes the sign of each lane."""
     return builder.fneg(arguments[0])
 
 
 def _address(context: Any, builder: Any, sig: Any, arguments: Any, count: int) -> Any:
-    """Return a checked pointer to ``count`` lanes of a flat array; the arguments are the array and the start."""
+    """
+    Return an LLVM pointer to ``count`` neighbouring numbers of a flat array, after a bounds check if checks are on.
+
+    :param arguments: LLVM values of the array and of the index of the first number.
+    """
     array = context.make_array(sig.args[0])(context, builder, arguments[0])
     check_part(context, builder, array, arguments[1], [ir.IntType(64)(count)])
     pointer = _LANES[count].vector.as_pointer()
@@ -143,11 +163,11 @@ def _address(context: Any, builder: Any, sig: Any, arguments: Any, count: int) -
 
 
 def _loader(count: int) -> Any:
-    """Return the function that reads ``count`` lanes."""
+    """Return the numba intrinsic ``(array, start)`` that reads ``count`` lanes from a flat array."""
 
     @intrinsic
     def load_lanes(typing_context: Any, array: Any, start: Any) -> Any:
-        """Return numbers of a flat array, beginning at ``start``."""
+        """Read neighbouring numbers of a flat array from index ``start`` on, and return them as lanes."""
 
         def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
             address = _address(context, builder, sig, arguments, count)
@@ -159,11 +179,11 @@ def _loader(count: int) -> Any:
 
 
 def _spreader(count: int) -> Any:
-    """Return the function that copies a number into ``count`` lanes."""
+    """Return the numba intrinsic ``(value)`` that copies a number into ``count`` lanes."""
 
     @intrinsic
     def spread_number(typing_context: Any, value: Any) -> Any:
-        """Return the same number in all lanes."""
+        """Return lanes that all hold ``value``."""
 
         def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
             return _spread(builder, count, sig.args[0], arguments[0])
@@ -174,11 +194,11 @@ def _spreader(count: int) -> Any:
 
 
 def _counter(count: int) -> Any:
-    """Return the function that numbers ``count`` lanes."""
+    """Return the numba intrinsic ``()`` that returns ``count`` lanes with the indices of the lanes: 0.0, 1.0, and so on."""
 
     @intrinsic
     def places_of_lanes(typing_context: Any) -> Any:
-        """Return the index of each lane, beginning with 0.0."""
+        """Return the index of each lane as a float, beginning with 0.0."""
 
         def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
             return ir.Constant(_LANES[count].vector, [float(lane) for lane in range(count)])
@@ -195,7 +215,11 @@ places, places_half = _counter(LANES), _counter(HALF_LANES)
 
 @intrinsic
 def store(typing_context: Any, array: Any, start: Any, value: Any) -> Any:
-    """Write lanes into a flat array, beginning at ``start``; a number is written eight times."""
+    """
+    Write the lanes of ``value`` into neighbouring places of a flat array, from index ``start`` on.
+
+    If ``value`` is a plain number, it is written into eight places.
+    """
     count = value.count if isinstance(value, LanesType) else LANES
 
     def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
@@ -209,7 +233,7 @@ def store(typing_context: Any, array: Any, start: Any, value: Any) -> Any:
 
 @intrinsic
 def in_pairs(typing_context: Any, value: Any) -> Any:
-    """Return eight lanes; each of the four given lanes becomes two neighbouring lanes."""
+    """Return eight lanes from four: the number of lane i is copied into the lanes 2 i and 2 i + 1."""
 
     def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
         order = [lane // 2 for lane in range(LANES)]
@@ -222,7 +246,7 @@ def in_pairs(typing_context: Any, value: Any) -> Any:
 
 @intrinsic
 def select(typing_context: Any, mask: Any, a: Any, b: Any) -> Any:
-    """Return a where the mask is true and b elsewhere."""
+    """Return, lane by lane, ``a`` where the mask is true and ``b`` elsewhere."""
 
     def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
         pairs = zip(sig.args[1:], arguments[1:], strict=True)
@@ -235,7 +259,7 @@ def select(typing_context: Any, mask: Any, a: Any, b: Any) -> Any:
 
 @intrinsic
 def bits_of(typing_context: Any, mask: Any) -> Any:
-    """Return a mask as an integer, bit i for lane i."""
+    """Return a mask as an integer: bit i is 1 if lane i is true."""
 
     def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
         short = builder.bitcast(arguments[0], ir.IntType(mask.count))
@@ -246,9 +270,9 @@ def bits_of(typing_context: Any, mask: Any) -> Any:
 
 def _unary(name: str) -> Any:
     """
-    Return a function of one argument for every lane.
+    Return a numba intrinsic that applies an LLVM function of one argument to every lane.
 
-    :param name: of the compiler's own function for one number.
+    :param name: of LLVM's intrinsic, such as ``sqrt``.
     """
 
     @intrinsic

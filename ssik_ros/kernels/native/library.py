@@ -28,13 +28,18 @@ def file_of(target: str) -> Path:
 
 
 def _refusal(what: str, mend: str) -> NativeLibraryError:
-    """Return a NativeLibraryError with its cause and its remedy (``mend``), both in its text and as attributes."""
+    """
+    Return a NativeLibraryError for a cause and its remedy.
+
+    :param what: the cause, a sentence without a full stop.
+    :param mend: the remedy, an instruction to the user.
+    """
     return NativeLibraryError(f'{what}: {mend}.', what=what, mend=mend)
 
 
 def _load() -> Any:
     """
-    Return the library as a module of Python.
+    Load the native library for this machine and return it as a Python extension module.
 
     :raises NativeLibraryError: if this machine has no library, or the library was built from other sources.
     """
@@ -71,11 +76,11 @@ LIBRARY = _load()
 
 
 class Unlisted:
-    """A kernel that Python cannot call, because its signature is not in the list."""
+    """Replacement of a kernel that Python cannot call, because ``kernels.txt`` does not list its signature; a call raises."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         """
-        Store the kernel's function.
+        Store the Python function of the kernel in :attr:`python`.
 
         :param function: the kernel as Python.
         """
@@ -95,16 +100,20 @@ class Unlisted:
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """Return the name of a kernel as in ``kernels.txt``: its module and its function."""
+    """
+    Return the name of a kernel as ``kernels.txt`` writes it, such as ``rows.rows.evaluate``.
+
+    :param function: the kernel as Python.
+    """
     return f'{function.__module__.removeprefix(_PREFIX)}.{function.__name__}'
 
 
 def describe(function: Callable[..., Any], arguments: tuple[Any, ...]) -> str:
     """
-    Return the parameters of a kernel, with their types in a call, as ``kernels.txt`` has them.
+    Return the signature of a kernel's call as ``kernels.txt`` writes it: ``name: type`` for each parameter.
 
     :param function: the kernel as Python.
-    :param arguments: the arguments of the call.
+    :param arguments: the arguments of the call, which give the types.
     """
     names = function.__code__.co_varnames
     return ', '.join(
@@ -113,7 +122,7 @@ def describe(function: Callable[..., Any], arguments: tuple[Any, ...]) -> str:
 
 
 def _type_of(value: Any) -> str:
-    """Return the type of an argument as in ``kernels.txt``."""
+    """Return the type of an argument as ``kernels.txt`` writes it, such as ``int64`` or ``float64[:, ::1]``."""
     if isinstance(value, tuple):
         return f'({", ".join(map(_type_of, value))})'
     if not hasattr(value, 'ndim') or value.ndim == 0:
@@ -127,7 +136,9 @@ def _type_of(value: Any) -> str:
 
 def kernel(function: Function) -> Function:
     """
-    Return the machine code of a kernel as a callable; an :class:`Unlisted` if ``kernels.txt`` lacks its signature.
+    Return the compiled kernel of a function as a callable from the native library.
+
+    If ``kernels.txt`` does not list its signature, the result is an :class:`Unlisted`.
 
     :param function: the kernel as Python.
     """

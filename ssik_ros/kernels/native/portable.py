@@ -1,8 +1,8 @@
 """
-Kernels for C programs: their list, and the files that the build of the package creates for ``ssik build``.
+Kernels for C programs: their list, and the files that ``ssik build`` needs, which the build of the package creates.
 
-The files are an object for each target, and the LLVM code of the objects. Freezing the constants of
-one arm into the code needs llvmlite from the extra ``build``.
+The files are an object file for each target, and the LLVM code of the kernels. :mod:`ssik_ros.kernels.native.freeze`
+inserts the constants of one arm into this code.
 """
 
 import json
@@ -37,30 +37,39 @@ BUILD = 'python tools/build_native.py --portable'
 
 
 def symbol_of(kernel: str) -> str:
-    """Return the symbol of a kernel's variant whose arguments are words."""
+    """
+    Return the C symbol of a kernel, in the form whose arguments are all 64-bit words.
+
+    :param kernel: name of the kernel, as in KERNELS.
+    """
     return f'ssik_ros_{kernel.replace(".", "__")}'
 
 
 def object_name(target: str) -> str:
-    """Return the file name of the object for a target."""
+    """Return the file name of the compressed object file with the kernels for a target, such as x86_64_v3."""
     return f'kernels.{target}.o.xz'
 
 
 def targets() -> list[str]:
-    """Return the targets, such as x86_64_v3, that have an object file in the folder of the build; sorted."""
+    """Return the targets, such as x86_64_v3, for which the build has made an object file; sorted."""
     return sorted(path.name.split('.')[1] for path in FOLDER.glob(object_name('*')))
 
 
 def _refusal(what: str) -> NativeLibraryError:
-    """Return the error for a cause, with the command that mends it."""
+    """
+    Return a NativeLibraryError for a cause, with the build command as the remedy.
+
+    :param what: the cause, a sentence without a full stop.
+    """
     return NativeLibraryError(f'{what}: run "{BUILD}".', what=what, mend=BUILD)
 
 
 def read(name: str) -> bytes:
     """
-    Return the contents of a file of the build.
+    Return the decompressed contents of a file that the build has made.
 
-    :raises NativeLibraryError: when it is not there.
+    :param name: name of the file, such as CODE.
+    :raises NativeLibraryError: if the file is missing.
     """
     path = FOLDER / name
     if not path.is_file():
@@ -70,7 +79,7 @@ def read(name: str) -> bytes:
 
 def digest() -> int:
     """
-    Return a number of 60 bits that identifies the kernels.
+    Return a number of 60 bits that identifies the built kernels, for comparison with the digest in an image.
 
     :raises NativeLibraryError: if they are not built, or were built from other sources.
     """
@@ -86,10 +95,10 @@ def digest() -> int:
 
 def keep_only(module: Any, wanted: set[str]) -> None:
     """
-    Make everything in a module internal except the functions with wanted names.
+    Hide everything in an LLVM module except the wanted functions, so that unused functions can be removed.
 
-    :param module: of llvmlite.
-    :param wanted: symbols.
+    :param module: of llvmlite, changed in place.
+    :param wanted: symbols of the functions.
     """
     from llvmlite import binding as llvm
 

@@ -22,7 +22,7 @@ _IMPORT = r'^[ \t]*(?:from\s+ssik_ros\.kernels([\w.]*)\s+import\s+(\([^)]*\)|.+)
 
 
 def modules() -> dict[str, Path]:
-    """Return the files of the kernels, by the name of their module below ``ssik_ros.kernels``."""
+    """Return the file of each kernel module, by the module's name below ``ssik_ros.kernels``; ``native`` is left out."""
     paths = sorted(Path(KERNELS, name) for name in _kernel_files(''))
     return {'.'.join(path.relative_to(KERNELS).with_suffix('').parts): path for path in paths}
 
@@ -41,10 +41,10 @@ def _kernel_files(folder: str) -> Iterator[str]:
 
 def direct_imports(path: Path, known: dict[str, Path]) -> list[str]:
     """
-    Return the kernel modules that a file imports.
+    Return the names of the kernel modules that a file imports itself.
 
-    :param path: of the file.
-    :param known: result of :func:`modules`.
+    :param path: the file.
+    :param known: result of :func:`modules`; other imports are left out.
     """
     # The word after "import" may be a module of the package before it, or a name in the module.
     names: dict[str, None] = {}
@@ -57,7 +57,7 @@ def direct_imports(path: Path, known: dict[str, Path]) -> list[str]:
 
 
 def imports() -> dict[str, list[str]]:
-    """Return all kernel modules that each kernel module imports, directly or not, in the order of imports."""
+    """Return for each kernel module the kernel modules that it imports, directly or through others, imported ones first."""
     known = modules()
     direct = {name: direct_imports(path, known) for name, path in known.items()}
     found: dict[str, list[str]] = {}
@@ -77,7 +77,7 @@ def imports() -> dict[str, list[str]]:
 
 def digest_of_code(text: str) -> str:
     """
-    Return a hash of a Python source without its comments, docstrings and blank lines.
+    Return a SHA-256 hash of a Python source that comments, docstrings and blank lines do not change.
 
     :param text: the source.
     """
@@ -116,9 +116,10 @@ def digest_of_bytes(path: Path) -> str:
 
 def manifest() -> dict[str, list[Any]]:
     """
-    Return the entries of the manifest for each source of the native library, by path.
+    Return the manifest of the native library: an entry for each source file.
 
-    :returns: hash of the bytes, hash of the code, time [ns] and size [bytes] of the file.
+    :returns: [hash of the bytes, hash of the code, time of the last change [ns], size [bytes]] of each file, by its
+        path below the folder of the kernels.
     """
     files = {f'{name.replace(".", "/")}.py': path for name, path in modules().items()}
     table = {
@@ -145,9 +146,9 @@ def _time_and_size(path: str | Path) -> list[int]:
 
 def changed(table: dict[str, list[Any]]) -> list[str]:
     """
-    Return the paths whose code differs from a manifest, with new and missing files.
+    Return the paths of the source files that differ from a manifest in their code, are new, or are missing.
 
-    :param table: of :func:`manifest`, as it was when the library was built.
+    :param table: result of :func:`manifest` when the library was built.
     """
     names = dict.fromkeys([*table, *sorted(_kernel_files(''))])
     return [name for name in names if not _is_same(name, table.get(name))]
@@ -155,12 +156,12 @@ def changed(table: dict[str, list[Any]]) -> list[str]:
 
 def _is_same(name: str, hashes: list[Any] | None) -> bool:
     """
-    Return whether a source has the code of its manifest entry; False if the file or the entry is missing.
+    Return whether a source file has the code of its manifest entry; False if the file or the entry is missing.
 
-    If time and size are the same as in the entry, the file is not read.
+    If time and size are as in the entry, the file is not read.
 
     :param name: path below the folder of the kernels.
-    :param hashes: the entry, as of :func:`manifest`.
+    :param hashes: the entry, as in :func:`manifest`.
     """
     found = _time_and_size(f'{KERNELS}/{name}')
     if hashes is None or not found:

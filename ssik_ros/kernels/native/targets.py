@@ -1,4 +1,4 @@
-"""Targets of machine code that this machine can run."""
+"""Targets of machine code, such as x86_64_v3, that this machine can run."""
 
 import os
 import sys
@@ -8,7 +8,11 @@ X86_64_V3 = frozenset({'avx', 'avx2', 'bmi1', 'bmi2', 'f16c', 'fma', 'abm', 'mov
 
 
 def of_this_machine() -> list[str]:
-    """Return the targets whose code this machine runs, the fastest first; empty on platforms without a library."""
+    """
+    Return the targets whose code this machine runs, the fastest first; empty on platforms without a native library.
+
+    The environment variable SSIK_ROS_TARGET replaces the list by its value.
+    """
     chosen = os.environ.get('SSIK_ROS_TARGET')
     if chosen:
         return [chosen]
@@ -21,14 +25,14 @@ def of_this_machine() -> list[str]:
 
 
 def refusal() -> tuple[str, str]:
-    """Return cause and remedy for a platform without a native library."""
+    """Return (cause, remedy) of the error for a platform without a native library."""
     platform = f'{sys.platform} {os.uname().machine}'
     what = f'There is no native library of the kernels for {platform}'
     return what, 'install numba and set SSIK_ROS_JIT=1'
 
 
 def processor_flags() -> frozenset[str]:
-    """Return the features of the first processor, as Linux names them."""
+    """Return the features of the first processor from /proc/cpuinfo, such as ``avx2``; empty if none are listed."""
     with open('/proc/cpuinfo', encoding='ascii', errors='replace') as file:
         for line in file:
             if line.startswith('flags'):

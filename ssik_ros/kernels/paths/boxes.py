@@ -1,12 +1,13 @@
 """
-Find the cheapest sequence of boxes, one from each layer: a lower bound for sequences of postures in them.
+Find a lower bound on the cost of joint paths whose postures are known only up to boxes.
 
 Problem
 -------
-Each layer has boxes of postures. Over a cell of free parameters p, a posture is c + D p + e with |p| <= h and a given
-bound on e. A step from a posture in box a to a posture in box b costs the sum of w_j |s_j|, where s_j is the step of
-joint j. Each box has prices z: a step to one of its postures costs z p less, and a step away from it costs z p more.
-This changes no path's cost. Find the cheapest sequence of boxes, with each step at its least cost.
+A path has one posture for each waypoint. The possible postures of a waypoint are a layer, which is cut into boxes. The
+postures of a box are c + D p + e: a centre c, free parameters |p| <= h (a cell) with slopes D, and a bounded error e.
+A step from a posture in box a to a posture in box b costs the sum of w_j |s_j|, where s_j is the step of joint j. Each
+box has prices z: a step that arrives in the box costs z p less, and the step that leaves it costs z p more. This changes
+no path's cost. Find the cheapest sequence of boxes, one of each layer, with each step at its least possible cost.
 
 Method
 ------
@@ -44,11 +45,13 @@ SWEEPS = 2
 @inline_kernel
 def _apart(q, halves, a, others, other_halves, b, turning, largest, weights, objective):
     """
-    Return a lower bound on the cost of a step from box ``a`` of ``q`` to box ``b`` of ``others``, joint by joint.
+    Return a lower bound on the cost of a step between two boxes, from the gap between them in each joint.
 
-    It is infinite if a joint would have to move further than ``largest``. Other arguments as for :func:`connect_boxes`.
+    It is infinite if a joint would have to move further than ``largest`` permits. Prices are not included.
 
-    :param halves, other_halves: half widths of the boxes in each joint.
+    :param q, halves: centres and half widths of the boxes [rad or m]; the step begins in row ``a``.
+    :param others, other_halves: the same of the boxes in one of which the step ends, row ``b``.
+    :param turning, largest, weights, objective: as for :func:`connect_boxes`.
     """
     total = 0.0
     for j in range(q.shape[1]):
@@ -68,10 +71,12 @@ def _apart(q, halves, a, others, other_halves, b, turning, largest, weights, obj
 @inline_kernel
 def _value(y, c, e, before, after, cells, slopes, a, b, j):
     """
-    Return the part of the bound of :func:`_follow` that depends on the multiplier ``y`` of joint j.
+    Return the terms of the lower bound of :func:`_follow` that depend on the multiplier of one joint.
 
-    :param c, e: step of the joint between the centres of both boxes, and the sum of its errors.
-    :param before, after: y D_a - z_a and y D_b - z_b without the joint's part.
+    :param y: the multiplier of the joint, between minus and plus its weight.
+    :param c, e: step of joint ``j`` between the centres of both boxes, and the sum of both errors.
+    :param before, after: (r,) y D_a - z_a and y D_b - z_b, summed over the other joints only.
+    :param cells, slopes, a, b: half widths and slopes of the boxes, and the rows of both boxes.
     """
     total = y * c - abs(y) * e
     for r in range(cells.shape[1]):
@@ -83,12 +88,13 @@ def _value(y, c, e, before, after, cells, slopes, a, b, j):
 @inline_kernel
 def _follow(q, halves, slopes, errors, cells, prices, sign, a, b, turning, weights, work):
     """
-    Return a lower bound on the cost of a step from box a to box b whose joints all follow the same parameters.
+    Return a lower bound on the cost of a step from box ``a`` to box ``b``; all joints follow the same parameters.
 
-    It is valid for SUM_OF_STEPS only; step 2 of the method. Arguments as for :func:`connect_boxes`.
+    This is step 2 of the module's method, for the objective SUM_OF_STEPS only. Other arguments are as for
+    :func:`connect_boxes`.
 
-    :param a, b: rows of the box before and of the box after.
-    :param work: begins with the multipliers y (n,) in the end.
+    :param a, b: rows of the boxes where the step begins and ends.
+    :param work: scratch; on return its first n numbers are the multipliers y of the joints.
     """
     n, free = q.shape[1], cells.shape[1]
     y, c, e = work[:n], work[n : 2 * n], work[2 * n : 3 * n]
@@ -169,21 +175,26 @@ def connect_boxes(
     work,
 ):
     """
-    Write a lower bound on the cost of sequences to some boxes of one layer; infinite if no sequence reaches a box.
+    Write for some boxes of a layer a lower bound on the cost of all paths from the first layer to the box.
 
-    Boxes of one layer are independent. So a caller may split them into several calls and check the clock in between.
+    The bound is infinite if no path reaches the box. Boxes of a layer do not depend on each other, so a caller may
+    split a layer into several calls and check its deadline in between.
 
-    :param costs: (k,) in and out: costs of the layer before are read.
-    :param multipliers: (k, n) out for SUM_OF_STEPS only: derivative of the cost with respect to the joints.
-    :param q, halves: (k, n) centres and half widths.
-    :param slopes, errors: (k, n, r), (k, n) tangents D, and largest distances of postures from them.
-    :param cells, prices: (k, r) half widths of the parameters, and their prices.
-    :param block_q, block_halves, block_costs: (b, n), (b, n), (b,) boxes around each BLOCK boxes of the layer before,
-        and the least of their costs minus the largest share of their prices.
+    :param costs: (k,) bounds of all boxes of all layers; the layer before is read, rows ``first`` to ``last`` - 1 are
+        written.
+    :param multipliers: (k, n) out for SUM_OF_STEPS only: derivative of the bound with respect to the step of each
+        joint.
+    :param q, halves: (k, n) centres and half widths of the boxes [rad or m].
+    :param slopes, errors: (k, n, r) slopes D of the postures with the free parameters, and (k, n) largest distances of
+        postures from this linear form.
+    :param cells, prices: (k, r) half widths of the free parameters, and their prices.
+    :param block_q, block_halves, block_costs: (b, n), (b, n), (b,) centres and half widths of larger boxes, each around
+        BLOCK neighbouring boxes of the layer before, and the least cost in each, reduced by the largest share of the
+        prices.
     :param begin, end: first row of the layer before, and the row after its last one.
-    :param first, last: rows of the layer, without ``last``.
-    :param turning: (n,) 1 for joints that may turn without end.
-    :param largest, weights: (n,) largest steps and weights of the joints.
+    :param first, last: first row to write, and the row after the last one.
+    :param turning: (n,) 1 for joints that may turn without end, else 0.
+    :param largest, weights: (n,) largest steps [rad or m] and weights of the joints.
     :param objective: as in :mod:`ssik_ros.kernels.paths.layers`; prices are used for SUM_OF_STEPS only.
     :param sign: -1 for sequences that go backwards through the layers, else 1.
     :param work: (3 n + 2 r + b,) scratch.
@@ -265,11 +276,12 @@ def _bound_blocks(
     objective,
 ):
     """
-    Write a lower bound on the cost of sequences through each block to the box ``row`` into ``bounds``.
+    Write for each block of the layer before a lower bound on the cost of paths that reach a box through this block.
 
-    Other arguments as for :func:`connect_boxes`.
+    A block is a group of BLOCK neighbouring boxes. Other arguments are as for :func:`connect_boxes`.
 
-    :param bounds: (b,) out; infinite for blocks that no sequence reaches.
+    :param bounds: (b,) out; infinite for blocks that no path reaches.
+    :param row: the box.
     :param stake: result of :func:`_stake` for the box.
     :returns: index of the block with the least bound.
     """
@@ -290,7 +302,11 @@ def _bound_blocks(
 
 @inline_kernel
 def _stake(cells, prices, row):
-    """Return the largest amount by which the prices of the box ``row`` can reduce the cost of a step to or from it."""
+    """
+    Return the largest amount by which the prices of the box ``row`` can make a step to or from the box cheaper.
+
+    :param cells, prices: (k, r) half widths of the free parameters, and their prices.
+    """
     total = 0.0
     for r in range(cells.shape[1]):
         total += abs(prices[row, r]) * cells[row, r]

@@ -1,21 +1,23 @@
 """
-Collisions of the postures of a chain, and of the motions between them.
+Collision checks of postures of a chain, and of straight motions between postures.
 
 Problem
 -------
-Bodies hang on the links of a chain. Given pairs of bodies, which postures keep each pair further apart than a clearance?
-And which straight motions in joint space from one posture to another?
+Bodies are attached to the links of a chain. Given pairs of bodies, which postures keep each pair further apart than a
+clearance? And which straight motions in joint space from one posture to another?
 
 Method
 ------
-1. Bounding spheres settle most pairs; :mod:`ssik_ros.kernels.paths.convex` gives both bounds of the others.
-2. While joint j moves by dq_j, a point of a body moves by at most |dq_j| times its lever: the distance from the axis that it
-   cannot exceed in any posture. A pair at distance d is safe as long as its bodies move by less than d minus the clearance.
+1. Bounding spheres settle most pairs; :mod:`ssik_ros.kernels.paths.convex` gives bounds on the distance of the others.
+2. The lever of a body for joint j is the largest distance that a point of the body moves per unit of the joint, in any
+   posture. While joint j moves by dq_j, the body moves by at most |dq_j| times its lever. A pair at distance d is safe as
+   long as its bodies move by less than d minus the clearance.
 3. A motion is followed by such safe parts (conservative advancement). It is refused where a part gets too short.
 
 Degeneracies
 ------------
-A hull around a mesh may be closer than the mesh, and bounds may stay apart. Such a pair is DOUBTFUL: an exact check has to decide.
+The convex hull around a mesh may touch another body although the mesh does not, and the bounds on a distance may not
+meet. Such a pair is DOUBTFUL: an exact check has to decide.
 """
 
 import math
@@ -36,7 +38,12 @@ PARTS = 400
 
 
 class Bodies(NamedTuple):
-    """A chain, the bodies on it, and the pairs to check."""
+    """
+    A chain, the convex bodies on its links, the pairs of bodies to check, and scratch arrays.
+
+    The fields ``axes`` to ``levers`` describe chain, bodies and pairs; the fields from ``poses`` on are scratch. The
+    kernels of this module take the fields one by one, in this order.
+    """
 
     axes: np.ndarray
     """(3 n,) of the chain, as its points."""
@@ -75,9 +82,11 @@ class Bodies(NamedTuple):
 @kernel
 def _place(bodies, q):
     """
-    Write the poses of all bodies at the posture ``q`` (n,), and the centres of their bounding spheres.
+    Write the poses of all bodies, and the centres of their bounding spheres, in the base frame.
 
-    They go to ``bodies.poses`` and ``bodies.places``.
+    Poses go to ``bodies.poses`` (s, 12), centres to ``bodies.places`` (s, 3) [m].
+
+    :param q: (n,) joint values [rad or m].
     """
     moved, n = bodies.moved, q.shape[0]
     for k in range(12):
@@ -95,9 +104,11 @@ def _place(bodies, q):
 @inline_kernel
 def _apart(bodies, pair):
     """
-    Return a lower bound on the distance of a pair of bodies [m], by their bounding spheres.
+    Return the distance between the bounding spheres of a pair of bodies [m]; negative if the spheres overlap.
 
-    It is negative if the spheres overlap.
+    It is a lower bound on the distance of the bodies. :func:`_place` must have placed the bodies.
+
+    :param pair: row of ``bodies.pairs``.
     """
     a, b = bodies.pairs[pair, 0], bodies.pairs[pair, 1]
     x = bodies.places[a, 0] - bodies.places[b, 0]
@@ -109,10 +120,10 @@ def _apart(bodies, pair):
 @kernel
 def _distance(bodies, pair, wanted, clearance):
     """
-    Return a lower and an upper bound on the distance of a pair of bodies [m].
+    Return (lower bound, upper bound) of the distance of a pair of bodies [m].
 
-    The bounds are narrowed until they decide whether the distance is at least ``wanted`` or below ``clearance``. If the
-    bounding spheres are far enough apart, the upper bound is infinite.
+    The search for the bounds ends as soon as they show a distance of at least ``wanted`` or below ``clearance``. If the
+    bounding spheres are at least ``wanted`` apart, the upper bound is infinite.
 
     :param pair: row of ``bodies.pairs``.
     """
@@ -138,7 +149,13 @@ def _distance(bodies, pair, wanted, clearance):
 
 @inline_kernel
 def _is_hull(bodies, pair):
-    """Return whether a body of a pair is a convex hull around a mesh, so that a contact needs an exact check."""
+    """
+    Return whether at least one body of a pair is the convex hull around a mesh.
+
+    The mesh may be further away than its hull, so a contact needs an exact check.
+
+    :param pair: row of ``bodies.pairs``.
+    """
     a, b = bodies.pairs[pair, 0], bodies.pairs[pair, 1]
     return bodies.kinds[a] == convex.HULL or bodies.kinds[b] == convex.HULL
 
@@ -171,16 +188,17 @@ def check_rows(
     room,
 ):
     """
-    Write which postures are free, and a lower bound on the distance of the nearest pair of bodies in each posture.
+    Write for each checked posture whether it is free of collisions, the nearest pair, and the distance of that pair.
 
-    The first pair that certainly collides ends the check of its row; later pairs are not measured.
+    The first pair that certainly collides ends the check of its posture; later pairs are not measured.
 
-    :param verdicts: (k,) out: COLLISION_FREE, COLLIDES or DOUBTFUL; written for the checked rows only.
-    :param culprits: (k,) out: pair that collides or may collide; -1 for free postures.
+    :param verdicts: (k,) out: COLLISION_FREE, COLLIDES, or DOUBTFUL if an exact check must decide. Of this and the next
+        two arrays, only the checked rows are written.
+    :param culprits: (k,) out: row in ``pairs`` of the pair that collides or may collide; -1 for free postures.
     :param distances: (k,) out: lower bound on the distance of the nearest pair, at most ``wanted`` [m].
-    :param q: (k, n) postures.
-    :param rows: (m,) the rows to check.
-    :param clearance: least distance [m].
+    :param q: (k, n) postures [rad or m].
+    :param rows: (m,) indices of the postures to check.
+    :param clearance: least permitted distance [m].
     :param wanted: distance beyond which the exact value does not matter [m]; at least the clearance.
 
     The other arguments are the fields of :class:`Bodies`.
@@ -206,7 +224,13 @@ def check_rows(
 
 @kernel
 def _travel(bodies, pair, q, a, b):
-    """Return an upper bound on the relative motion of a pair of bodies from row a to row b of ``q`` [m]."""
+    """
+    Return an upper bound on the relative motion of a pair of bodies from row ``a`` to row ``b`` of ``q`` [m].
+
+    It is the sum over the joints between both bodies of the joint's step times its lever.
+
+    :param pair: row of ``bodies.pairs``.
+    """
     first, second = bodies.pairs[pair, 0], bodies.pairs[pair, 1]
     way = 0.0
     for j in range(bodies.carriers[first] + 1, bodies.carriers[second] + 1):
@@ -240,12 +264,13 @@ def follow(
     room,
 ):
     """
-    Write the free share of each straight motion from one row to the next: 1 if all of it is free.
+    Write how much of each straight motion from one posture to the next is proved free of collisions.
 
-    :param reached: (k - 1,) out.
-    :param culprits: (k - 1,) out: pair that ends a motion; -1 for free motions.
-    :param q: (k, n) postures.
-    :param clearance: as for :func:`check_rows`.
+    :param reached: (k - 1,) out: free share of each motion from its begin, 0 to 1; 1 if all of the motion is free.
+    :param culprits: (k - 1,) out: row in ``pairs`` of the pair that ends the free share; -1 if all of the motion is
+        free.
+    :param q: (k, n) postures [rad or m].
+    :param clearance: least permitted distance [m].
     :param spare: (n,) scratch.
 
     The other arguments are the fields of :class:`Bodies`.

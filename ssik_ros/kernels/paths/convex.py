@@ -62,13 +62,15 @@ def _placed(pose, p):
 @kernel
 def support(kind, sizes, points, pose, d):
     """
-    Return the point of a core that is furthest in a direction.
+    Return the point of a body's core that is furthest in a direction, in the common frame [m].
 
-    :param kind: POINT, SEGMENT, BOX, CYLINDER, CONE or HULL.
-    :param sizes: (SIZES,).
-    :param points: (p, 3) of a HULL, in the body's frame.
-    :param pose: (12,) of the body.
-    :param d: the direction, of any length.
+    The core is the body without the radius that is added around it.
+
+    :param kind: kind of the core: POINT, SEGMENT, BOX, CYLINDER, CONE or HULL.
+    :param sizes: (SIZES,) half lengths and radii of the core [m], as listed at POINT.
+    :param points: (p, 3) vertices of a HULL in the body's frame [m]; not read for other kinds.
+    :param pose: (12,) of the body in the common frame.
+    :param d: the direction in the common frame, of any length.
     """
     a = _local(pose, d)
     x, y, z = 0.0, 0.0, 0.0
@@ -95,18 +97,20 @@ def support(kind, sizes, points, pose, d):
 
 @inline_kernel
 def _vertex(room, i):
-    """Return the support point (x, y, z) that is stored as number i in the scratch of :func:`bounds`."""
+    """Return support point ``i`` (x, y, z), which :func:`bounds` stores in its scratch array ``room``."""
     return room[3 * i], room[3 * i + 1], room[3 * i + 2]
 
 
 @kernel
 def _affine(room, count):
     """
-    Write the weights of the point nearest to the origin in the plane (or line) of the first ``count`` stored points.
+    Find the point nearest to the origin in the line, plane or space through the first ``count`` stored points.
 
-    The weights go to ``room[16]`` and the next places, and may be negative.
+    The point is a weighted mean of the stored points. The weights (``count`` numbers with sum 1) are written from
+    ``room[16]`` on, and may be negative.
 
-    :returns: False if the points are degenerate, so that the weights are undefined.
+    :param room: scratch of :func:`bounds`, which begins with the stored points.
+    :returns: False if the points are degenerate, so that no weights exist; else True.
     """
     first, size, at = _vertex(room, 0), count - 1, 20
     largest = 0.0
@@ -139,10 +143,11 @@ def _affine(room, count):
 @kernel
 def _drop(room, count):
     """
-    Move the weights at ``room[12]`` towards the weights at ``room[16]`` until one is zero.
+    Move the weights at ``room[12]`` towards the weights at ``room[16]`` until one is zero; drop its point.
 
-    Return the number of points left.
-    Points with zero weight are dropped.
+    :param room: scratch of :func:`bounds`; its stored points and their weights at ``room[12]`` are changed.
+    :param count: number of stored points.
+    :returns: number of points that are left; every point of zero weight is dropped.
     """
     part = 1.0
     for i in range(count):
@@ -162,9 +167,13 @@ def _drop(room, count):
 @kernel
 def _nearest(room, count):
     """
-    Drop the stored points that the hull's point nearest to the origin does not need; write the weights of the others.
+    Find the point nearest to the origin in the convex hull of the first ``count`` stored points.
 
-    :returns: number of points left, or 0 if they are degenerate and the search must end.
+    Points that do not contribute are dropped. The weights of the others are written from ``room[12]`` on; their
+    weighted mean is the nearest point.
+
+    :param room: scratch of :func:`bounds`, which begins with the stored points.
+    :returns: number of points that are left; 0 if the points are degenerate, so that the search must end.
     """
     while count > 1:
         if not _affine(room, count):
@@ -186,7 +195,7 @@ def _nearest(room, count):
 
 @inline_kernel
 def _mean(room, count):
-    """Return the weighted mean of the first ``count`` stored points; the weights begin at ``room[12]``."""
+    """Return the mean (x, y, z) of the first ``count`` stored points, weighted by the numbers from ``room[12]`` on."""
     x = (0.0, 0.0, 0.0)
     for i in range(count):
         x = add(x, scale(room[12 + i], _vertex(room, i)))
@@ -196,17 +205,21 @@ def _mean(room, count):
 @kernel
 def bounds(kinds, sizes, points, poses, a, b, ends, axis, wanted, hit, room):
     """
-    Return a lower and an upper bound on the distance of two bodies [m]; for bodies that touch, they may be negative.
+    Return (lower bound, upper bound) of the distance of two convex bodies [m].
 
-    :param kinds: (s,) cores of all bodies.
-    :param sizes: (s, SIZES) sizes of the cores, and the radius around each.
-    :param points: (., 3) vertices of all hulls.
-    :param poses: (s, 12) of the bodies.
+    A body is a core (point, segment, box, cylinder, cone or hull of points) with a radius around it. If bodies touch,
+    the bounds may be negative.
+
+    :param kinds: (s,) kinds of the cores of all bodies.
+    :param sizes: (s, SIZES) sizes of the cores, then the radius around each core [m].
+    :param points: (., 3) vertices of all hulls, one body after the other [m].
+    :param poses: (s, 12) poses of all bodies in a common frame.
     :param a, b: indices of the two bodies.
-    :param ends: (s + 1,) first vertex of each body, then the number of vertices.
-    :param axis: (3,) in and out: direction that separated them before; zero if unknown.
-    :param wanted: a lower bound that suffices [m].
-    :param hit: an upper bound that suffices [m].
+    :param ends: (s + 1,) index of each body's first vertex in ``points``, then the number of vertices.
+    :param axis: (3,) in: direction that separated the bodies in an earlier call, or zero; out: the direction of this
+        call.
+    :param wanted: a lower bound of this size ends the search [m].
+    :param hit: an upper bound below this ends the search [m].
     :param room: (BOUNDS_SCRATCH,) scratch.
     """
     radii = sizes[a, 3] + sizes[b, 3]

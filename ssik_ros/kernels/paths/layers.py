@@ -1,16 +1,16 @@
 """
-Find the cheapest sequence of postures, one from each layer, by dynamic programming.
+Find the cheapest joint path: one posture for each waypoint, by dynamic programming.
 
 Problem
 -------
-Layer i has the postures of waypoint i. Choose one posture of each layer with the least sum of step costs. No joint may
-move further between neighbouring waypoints than its limit.
+Layer i has the possible postures of waypoint i, one in each row. Choose one posture of each layer with the least sum of
+step costs. No joint may move further between neighbouring waypoints than its limit.
 
 Method
 ------
-1. For each posture store the number of consecutive layers over which it can be reached, and the least cost of this
-   piece (Bellman).
-2. More layers rank before less cost. So if no sequence reaches the last layer, the longest piece is still known.
+1. For each posture, store the largest number of consecutive layers that a path ending there can have, and the least cost
+   of such a path (Bellman). This path is the *piece* of the posture.
+2. More layers rank before less cost. So if no path reaches the last layer, the longest piece is still known.
 3. Rows of a layer are sorted by one joint, the key. Only rows within its largest step are compared, the nearest first.
    The comparison stops when the key's own step costs more than the best row.
 
@@ -33,7 +33,11 @@ TWO_PI = 2.0 * math.pi
 
 @inline_kernel
 def step_of(a, b, is_turning):
-    """Return the step b - a between two joint values; in [-pi, pi) for joints that may turn without end."""
+    """
+    Return the step b - a between two joint values [rad or m].
+
+    For a joint that may turn without end, whole turns are removed, so that the step is in [-pi, pi).
+    """
     away = b - a
     if is_turning:
         away -= TWO_PI * math.floor(away / TWO_PI + 0.5)
@@ -42,7 +46,11 @@ def step_of(a, b, is_turning):
 
 @inline_kernel
 def first_not_below(q, key, begin, end, value):
-    """Return the first of the rows ``begin`` .. ``end`` - 1 whose joint ``key`` is at least a value, else ``end``."""
+    """
+    Return the first row from ``begin`` to ``end`` - 1 whose joint ``key`` is at least ``value``, else ``end``.
+
+    :param q: (k, n) postures, sorted by the joint ``key`` in these rows.
+    """
     low, high = begin, end
     while low < high:
         middle = (low + high) // 2
@@ -56,9 +64,10 @@ def first_not_below(q, key, begin, end, value):
 @inline_kernel
 def _part(objective, away):
     """
-    Return the least cost of a step in which one joint has the weighted step ``away``.
+    Return the least cost that a step can have if one joint moves by ``away`` in it.
 
     :param objective: as for :func:`join`.
+    :param away: absolute motion of the joint times its weight.
     """
     if objective == SUM_OF_POWERS:
         return away**16
@@ -68,15 +77,17 @@ def _part(objective, away):
 @kernel
 def join(q, a, b, turning, largest, weights, objective, most):
     """
-    Return the cost of a step; infinite if a joint moves too far or the cost is above ``most``.
+    Return the cost of the step from posture ``a`` to posture ``b``.
 
-    :param q: (k, n) postures.
+    It is infinite if a joint moves further than its largest step, or if the cost is above ``most``.
+
+    :param q: (k, n) postures [rad or m].
     :param a, b: rows of both postures.
-    :param turning: (n,) 1 for joints that may turn without end.
-    :param largest: (n,) largest steps.
-    :param weights: (n,) weights of the objective.
+    :param turning: (n,) 1 for joints that may turn without end, else 0.
+    :param largest: (n,) largest steps [rad or m].
+    :param weights: (n,) factors on the motions of the joints.
     :param objective: SUM_OF_STEPS, SUM_OF_SQUARES, LARGEST_STEP, SUM_OF_LARGEST or SUM_OF_POWERS.
-    :param most: largest useful cost of the step.
+    :param most: largest cost that is of use to the caller.
     """
     total = 0.0
     for j in range(q.shape[1]):
@@ -100,16 +111,20 @@ def connect(
     costs, lengths, parents, q, starts, own, turning, largest, weights, objective, key, first, last
 ):
     """
-    Write the least cost of each row, the number of layers of its piece, and its parent row.
+    Write for each posture of some layers the longest and then cheapest path that ends there: cost, length and parent.
 
-    :param costs, lengths, parents: (k,) out; layers before ``first`` are read.
-    :param q: (k, n) postures, layer by layer, each layer sorted by the joint ``key``.
+    :param costs: (k,) out: least cost of the path to each row.
+    :param lengths: (k,) out: number of consecutive layers of this path; 1 without a parent, 0 for a row that must not
+        be used.
+    :param parents: (k,) out: row of the posture before, in the layer before; NOWHERE (-1) for the begin of a path. Of
+        these three arrays, layers before ``first`` are read.
+    :param q: (k, n) postures [rad or m], layer by layer, each layer sorted by the joint ``key``.
     :param starts: (m + 1,) first row of each layer, then k.
-    :param own: (k,) cost of the row itself; infinite for a row that must not be used.
+    :param own: (k,) cost of using the row itself; infinite for a row that must not be used.
     :param turning, objective: as for :func:`join`.
     :param largest, weights: (m, n) largest steps and weights for the step to each layer; the first rows are ignored.
-    :param key: index of the sorted joint.
-    :param first, last: layers to work on, without ``last``.
+    :param key: index of the joint by which rows are sorted.
+    :param first, last: first layer to work on, and the layer after the last one.
     """
     for layer in range(first, last):
         begin = starts[layer - 1] if layer > 0 else 0
@@ -145,9 +160,12 @@ def connect(
 @inline_kernel
 def _best_before(costs, lengths, begin, end):
     """
-    Return the length of the longest pieces that end in the rows ``begin`` to ``end`` - 1, and their least cost.
+    Return (length, cost) of the best path that ends in the rows ``begin`` to ``end`` - 1.
 
-    The length is 0 and the cost infinite if no row is connected.
+    The best path is the longest one, and of several the cheapest. The length is 0 and the cost infinite if no row may
+    be used.
+
+    :param costs, lengths: (k,) of all rows, as :func:`connect` wrote them.
     """
     longest, least = 0, math.inf
     for row in range(begin, end):
@@ -178,11 +196,11 @@ def _reach(
     """
     Choose the parent of ``row`` among the rows ``begin`` to ``end`` - 1 of the layer before.
 
-    Writes costs, lengths and parents of the row. The search goes up and down from the row's value of the joint ``key``,
-    and ends when the step of this joint costs too much. Other arguments as for :func:`connect`.
+    It updates cost, length and parent of the row. The rows are tried from the nearest value of the joint ``key`` on, up
+    and down, until this joint's step is too long or costs too much. Other arguments are as for :func:`connect`.
 
     :param largest, weights: (n,) largest steps and weights for the step to this layer.
-    :param longest, least: results of :func:`_best_before`.
+    :param longest, least: results of :func:`_best_before` for these rows.
     """
     sides = 1 if turning[key] != 0 else 0
     for side in range(-sides, sides + 1):
@@ -208,9 +226,9 @@ def _reach(
 @kernel
 def _try(costs, lengths, parents, q, at, row, turning, largest, weights, objective):
     """
-    Make row ``at`` the parent of ``row`` if the piece gets longer, or stays as long and gets cheaper.
+    Make row ``at`` the parent of ``row`` if this makes the path to ``row`` longer, or as long but cheaper.
 
-    Writes costs, lengths and parents of ``row``; nothing changes if a joint would move too far.
+    It then writes cost, length and parent of ``row``. Nothing changes if a joint would move further than ``largest``.
     """
     is_longer = lengths[at] + 1 > lengths[row]
     is_close = lengths[at] + 1 == lengths[row] and costs[at] < costs[row]

@@ -1,4 +1,4 @@
-"""Exact postures at many waypoints, each with its own values of a held joint."""
+"""Solve the closed form at many waypoints, each with its own values of the held joint."""
 
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.closed_form.branches import search
@@ -9,16 +9,16 @@ def search_rows(
     q, owners, counts, poses, values, ints, reals, options, seed, rows, counters, work
 ):
     """
-    Write the solutions of m poses one after the other; return the number of written rows.
+    Write the solutions of m poses, one below the other; return the number of written rows.
 
-    :param q: (capacity, n) solutions.
-    :param owners: (capacity,) index of the pose of each solution.
-    :param counts: (m, 3) number of branches of each pose (-1 if it is not a rigid transform), number outside the limits,
-        and 1 if the pose is singular or nearly so, else 0.
-    :param poses: (m, 4, 4) targets.
-    :param values: (m, s) values of the held joint for each pose; ignored if no joint is held.
-    :param ints, reals, options: as for :func:`search.search`.
-    :param seed: (n,) ignored.
+    :param q: (capacity, n) out: joint values of the solutions [rad or m].
+    :param owners: (capacity,) out: index of the pose that each solution reaches.
+    :param counts: (m, 3) out: number of branches of each pose, -1 if the pose is not a rigid transform; number of
+        branches outside the limits; 1 if the pose is singular or nearly so, else 0.
+    :param poses: (m, 4, 4) target poses.
+    :param values: (m, s) values to which the held joint is set for each pose [rad or m]; not read without a held joint.
+    :param ints, reals, options: packed arm and options, as for :func:`search.search`.
+    :param seed: (n,) not used.
     :param rows: (16 s, n + 3) scratch of one search.
     :param counters, work: scratch of one search.
     """

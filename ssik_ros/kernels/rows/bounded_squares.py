@@ -43,7 +43,12 @@ RANK_SHARE = 1e-15
 
 
 class SquaresScratch(NamedTuple):
-    """The parts of the scratch of :func:`solve_within`."""
+    """
+    Scratch of :func:`solve_within` as named arrays, for m rows and n variables.
+
+    ``copied``, ``right``, ``order`` and ``factors`` serve the orthogonal factorisation, ``gram`` and ``normal`` the
+    normal equations; ``state`` says which variables are at a bound, ``trial`` has the values without bounds.
+    """
 
     copied: np.ndarray
     """(m, n) columns of the free variables, then their factorisation."""
@@ -68,16 +73,21 @@ class SquaresScratch(NamedTuple):
 @inline_kernel
 def scratch_size(m, n):
     """
-    Return the size of the scratch of :func:`solve_within`, in numbers.
+    Return how many numbers the scratch of :func:`solve_within` has.
 
-    :param m, n: numbers of rows and of variables.
+    :param m, n: number of rows and number of variables.
     """
     return m * n + m + 5 * n + (n + 1) * (n + 1) + n * n
 
 
 @inline_kernel
 def view_scratch(scratch, m, n):
-    """Return the scratch for m rows and n variables as a :class:`SquaresScratch`."""
+    """
+    Return views of the flat scratch array as a :class:`SquaresScratch`.
+
+    :param scratch: (scratch_size(m, n),) numbers.
+    :param m, n: number of rows and number of variables.
+    """
     copied = 0
     right = copied + m * n
     state = right + m
@@ -107,8 +117,8 @@ def solve_within(x, table, lower, upper, scratch):
 
     :param x: (n,) out.
     :param table: (m, n + 1) A, then b as the last column.
-    :param lower, upper: (n,) bounds; lower <= 0 <= upper, equal bounds hold a variable.
-    :param scratch: (scratch_size(m, n),) numbers.
+    :param lower, upper: (n,) bounds with lower <= 0 <= upper; a variable with equal bounds keeps this value.
+    :param scratch: (scratch_size(m, n),) numbers, overwritten.
     """
     n = x.shape[0]
     room = view_scratch(scratch, table.shape[0], n)
@@ -126,12 +136,13 @@ def solve_within(x, table, lower, upper, scratch):
 @kernel
 def _descend(x, table, lower, upper, is_quick, room):
     """
-    Reduce the error from a point within the bounds until no pass reduces it, or the passes are used up.
+    Reduce |A x - b| step by step from a point within the bounds, until no step helps or the passes are used up.
 
-    :param x: (n,) in and out.
-    :param table: (m, n + 1) A, then b.
+    :param x: (n,) start in, result out.
+    :param table: (m, n + 1) A, then b as the last column.
+    :param lower, upper: (n,) bounds.
     :param is_quick: True solves with the normal equations, False with an orthogonal factorisation.
-    :param room: a :class:`SquaresScratch`, with the states of the variables.
+    :param room: a :class:`SquaresScratch`; its ``state`` says which variables are bound, and is updated.
     """
     n, state, trial = x.shape[0], room.state, room.trial
     released = -1
@@ -160,9 +171,9 @@ def _descend(x, table, lower, upper, is_quick, room):
 @inline_kernel
 def _most_pulled_quickly(x, room):
     """
-    Return the bound variable whose release reduces the error most steeply, by the normal equations.
+    Return the variable at a bound whose release would reduce |A x - b| most steeply; -1 if no release would reduce it.
 
-    -1 if no release does.
+    The slopes come from the normal equations in ``room.gram``.
     """
     n, state, gram = x.shape[0], room.state, room.gram
     best, steepest = -1, 0.0
@@ -180,9 +191,9 @@ def _most_pulled_quickly(x, room):
 @inline_kernel
 def _solve_free_quickly(x, room):
     """
-    Write the values that minimise the error, by the normal equations, into ``room.trial``.
+    Write into ``room.trial`` the point that minimises |A x - b| over the free variables, by the normal equations.
 
-    Only free variables change.
+    Variables at a bound keep their values of ``x``. The bounds of free variables are ignored.
     """
     n, columns, right, normal = x.shape[0], room.columns, room.factors, room.normal
     count = 0
@@ -208,9 +219,12 @@ def _solve_free_quickly(x, room):
 @kernel
 def _solve_free(x, table, room):
     """
-    Write the values (n,) that minimise the error into ``room.trial``, by factorisation.
+    Write into ``room.trial`` the point that minimises |A x - b| over the free variables, by a factorisation.
 
-    Only free variables change.
+    Variables at a bound keep their values of ``x``. The bounds of free variables are ignored. A free variable that the
+    columns do not determine gets the value 0.
+
+    :param table: (m, n + 1) A, then b as the last column.
     """
     m, n = table.shape[0], x.shape[0]
     copied, right, trial, columns = room.copied, room.right, room.trial, room.columns
@@ -237,11 +251,11 @@ def _solve_free(x, table, room):
 @inline_kernel
 def _first_beyond(x, trial, state, lower, upper):
     """
-    Return the free variable that leaves its bounds first on the way from ``x`` to ``trial``, and the share of the way.
+    Return (variable, share): the free variable that is first to leave its bounds on the line from ``x`` to ``trial``.
 
-    If no variable leaves them, this is (-1, 1.0).
+    The share (0 to 1) is the part of the line up to its bound. If no variable leaves its bounds, this is (-1, 1.0).
 
-    :param state: (n,) states; only variables BETWEEN_BOUNDS are free.
+    :param state: (n,) states; only variables in state BETWEEN_BOUNDS are free.
     """
     blocked, share = -1, 1.0
     for v in range(x.shape[0]):
@@ -257,9 +271,11 @@ def _first_beyond(x, trial, state, lower, upper):
 @kernel
 def _most_pulled(x, table, room):
     """
-    Return the bound variable whose release reduces the error most steeply; -1 if no release does.
+    Return the variable at a bound whose release would reduce |A x - b| most steeply; -1 if no release would reduce it.
 
-    :param x, table, room: as for :func:`_descend`; overwrites ``room.right``.
+    The slopes come from the error of each row; ``room.right`` is overwritten by these errors.
+
+    :param x, table, room: as for :func:`_descend`.
     """
     m, n = table.shape[0], x.shape[0]
     right, state = room.right, room.state

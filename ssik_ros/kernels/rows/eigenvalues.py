@@ -63,7 +63,11 @@ def _exchange(h, n, i, j):
 
 @inline_kernel
 def _stands_alone(row, i, low, high):
-    """Return whether the entries ``low`` to ``high`` of a row (or a column) are zero, apart from entry i."""
+    """
+    Return whether the entries ``low`` to ``high`` of a row or column are zero, except entry ``i``.
+
+    Entry i may have any value.
+    """
     j = low
     while j <= high and (j == i or row[j] == 0.0):
         j += 1
@@ -73,9 +77,9 @@ def _stands_alone(row, i, low, high):
 @kernel
 def _isolate(h, n):
     """
-    Move rows and columns that isolate an eigenvalue to the ends of the matrix; return first and last index of the rest.
+    Permute a matrix (n, n) in place, so that eigenvalues which are on the diagonal already come to its ends.
 
-    :param h: (n, n), changed in place.
+    :returns: first and last index of the block in the middle, whose eigenvalues must be computed.
     """
     low, high, i = 0, n - 1, n - 1
     while i >= low:
@@ -99,10 +103,12 @@ def _isolate(h, n):
 @kernel
 def _scale(h, low, high):
     """
-    Bring the norms of row i and column i close to each other by powers of two, for each i, in place.
+    Scale a block in place by powers of two, so that row i and column i have similar norms for each i.
+
+    Eigenvalues do not change.
 
     :param h: (n, n), of which the rows and columns from ``low`` to ``high`` take part.
-    :returns: False if the square of an entry is not finite.
+    :returns: False if the square of an entry is not finite, else True.
     """
     for _ in range(SCALINGS):
         done = True
@@ -134,10 +140,10 @@ def _scale(h, low, high):
 @inline_kernel
 def reflection(u, rest):
     """
-    Return (tau, factor, r) of a reflection I - tau v v^T, v = (1, factor x), that turns (u, x) to (r, 0).
+    Return (tau, factor, r): the reflection I - tau v v^T with v = (1, factor x) turns the vector (u, x) to (r, 0).
 
     :param u: first number of the vector.
-    :param rest: square of the norm of the other numbers x.
+    :param rest: squared norm of the other numbers x.
     """
     if rest == 0.0:
         return 0.0, 0.0, u
@@ -148,10 +154,11 @@ def reflection(u, rest):
 @inline_kernel
 def _reflect_both_sides(a, n, count, tau, v, row):
     """
-    Reflect a square block from both sides: H - v row^T - column v^T is (I - tau v v^T) H (I - tau v v^T).
+    Replace a square block H in place by P H P with the reflection P = I - tau v v^T.
 
-    :param a: the block, row i from i n on.
-    :param v: (count,) of the reflection.
+    :param a: flat array with the block; row i of the block begins at ``i * n``.
+    :param count: number of rows of the block.
+    :param v: (count,) vector of the reflection.
     :param row: (2 count,) scratch.
     """
     column = vector(row, count, count)
@@ -176,7 +183,9 @@ def _reflect_both_sides(a, n, count, tau, v, row):
 @kernel
 def reduce_to_hessenberg(a, n, low, high, scratch):
     """
-    Replace the rows and columns from ``low`` to ``high`` by a similar matrix without entries left of the subdiagonal.
+    Make the rows and columns from ``low`` to ``high`` a Hessenberg matrix with the same eigenvalues, in place.
+
+    All entries left of the subdiagonal become zero.
 
     :param a: (n n,) matrix by rows.
     :param scratch: (SCRATCH_ROWS n,).
@@ -208,9 +217,10 @@ def reduce_to_hessenberg(a, n, low, high, scratch):
 @inline_kernel
 def _is_negligible(h, k, low, high, nothing):
     """
-    Return whether the entry left of the diagonal in row k can be set to zero, by [Ahues1997].
+    Return whether the entry left of the diagonal in row ``k`` is so small that it can be set to zero, by [Ahues1997].
 
-    :param low, high: first and last row of the matrix that takes part.
+    :param h: (n, n) Hessenberg matrix.
+    :param low, high: first and last row of the part of the matrix that is solved.
     :param nothing: an entry of at most this size is always negligible.
     """
     below = abs(h[k, k - 1])
@@ -251,7 +261,14 @@ def eigenvalues_of_two(a, b, c, d):
 
 @inline_kernel
 def _shifts(h, first, last, steps):
-    """Return two shifts of a QR step in the rows ``first`` to ``last``, as (x1, y1, x2, y2): x + i y each."""
+    """
+    Return the two shifts of a double QR step in the rows ``first`` to ``last`` as (x1, y1, x2, y2).
+
+    The shifts x1 + i y1 and x2 + i y2 are the eigenvalues of the last two rows. Of two real ones, the one nearer to the
+    last diagonal entry is used twice.
+
+    :param steps: number of steps for this eigenvalue; every ``EXCEPTIONAL`` steps the shifts are arbitrary.
+    """
     if steps % EXCEPTIONAL == 0:
         k, at = (last - 2, last) if steps % (2 * EXCEPTIONAL) == 0 else (first, first)
         size = abs(h[k + 1, k]) + abs(h[k + 2, k + 1])
@@ -270,9 +287,11 @@ def _shifts(h, first, last, steps):
 @inline_kernel
 def _start(h, first, last, x1, y1, x2, y2):
     """
-    Return (m, u, v, w): first row of a double QR step, and the scaled vector that its first reflection clears.
+    Return (m, u, v, w): the row where a double QR step can begin, and the vector of its first reflection.
 
-    :param first, last: rows of the block.
+    The reflection turns (u, v, w) to (r, 0, 0). The vector is scaled so that |u| + |v| + |w| = 1.
+
+    :param first, last: first and last row of the block.
     :param x1, y1, x2, y2: the shifts x1 + i y1 and x2 + i y2.
     """
     m = last - 2
@@ -297,11 +316,11 @@ def _start(h, first, last, x1, y1, x2, y2):
 @inline_kernel
 def reflect_rows(a, start, n, count, tau, v, w):
     """
-    Multiply three neighbouring rows of a matrix from the left by the reflection I - tau u u^T with u = (1, v, w).
+    Multiply three neighbouring rows of a matrix in place from the left by I - tau u u^T with u = (1, v, w).
 
     :param a: (n n,) matrix by rows.
-    :param start: place of the first entry of the first row that takes part.
-    :param count: entries of each row that take part.
+    :param start: index in ``a`` of the first entry of the upper row that takes part.
+    :param count: number of entries of each row that take part.
     :param tau, v, w: numbers of the reflection.
     """
     next_row = start + n
@@ -318,11 +337,11 @@ def reflect_rows(a, start, n, count, tau, v, w):
 @inline_kernel
 def reflect_columns(a, start, n, count, tau, v, w):
     """
-    Multiply three neighbouring columns of a matrix from the right by the same reflection as :func:`reflect_rows`.
+    Multiply three neighbouring columns of a matrix in place from the right by I - tau u u^T with u = (1, v, w).
 
     :param a: (n n,) matrix by rows.
-    :param start: place of the first entry of the first column that takes part.
-    :param count: entries of each column that take part.
+    :param start: index in ``a`` of the first entry of the left column that takes part.
+    :param count: number of entries of each column that take part.
     :param tau, v, w: numbers of the reflection.
     """
     tau_v, tau_w = tau * v, tau * w
@@ -377,10 +396,11 @@ def _step(a, n, first, last, x1, y1, x2, y2):
 @kernel
 def _iterate(real, imaginary, a, n, low, high):
     """
-    Write the eigenvalues of rows ``low`` to ``high`` of a Hessenberg matrix; return 0, or 1 without convergence.
+    Write the eigenvalues of the block of rows ``low`` to ``high`` of a Hessenberg matrix.
 
-    :param real, imaginary: (n,).
+    :param real, imaginary: (n,) out: real and imaginary parts, entries ``low`` to ``high``.
     :param a: (n n,) matrix by rows, overwritten.
+    :returns: 0, or 1 if the QR steps do not converge.
     """
     h = matrix(a, 0, n, n)
     first, last, steps = low, high, 0
@@ -415,10 +435,11 @@ def _iterate(real, imaginary, a, n, low, high):
 @kernel
 def eigenvalues(real, imaginary, a, n, scratch):
     """
-    Write the eigenvalues of a matrix; return 0, or 1 if they do not converge.
+    Write the eigenvalues of a matrix; return 0, or 1 if the QR steps do not converge or a square is not finite.
 
-    :param real, imaginary: (n,) out: parts; complex ones in conjugate pairs, the positive imaginary part first.
-    :param a: (n n,) matrix by rows or by columns, overwritten; squares of its entries must be finite.
+    :param real, imaginary: (n,) out: real and imaginary part of each eigenvalue. Of a conjugate pair, which has two
+        neighbouring entries, the eigenvalue with the positive imaginary part comes first.
+    :param a: (n n,) matrix by rows or by columns, overwritten.
     :param n: size of the matrix.
     :param scratch: (SCRATCH_ROWS n,) scratch.
     """

@@ -18,7 +18,7 @@ GOLDEN = 0.6180339887498949
 
 
 def scratch_size(n):
-    """Return the size of the scratch for a matrix of n rows, in floats."""
+    """Return how many numbers the scratch of :func:`eigensystem` has for a matrix of n rows."""
     return 3 * n * n + (2 + values.SCRATCH_ROWS) * n
 
 
@@ -42,7 +42,13 @@ def _write_shifted(re, im, a, n, x, y):
 
 @kernel
 def _exchange(re, im, n, j):
-    """Exchange row j with the row from j on that has the largest entry in column j; columns before j stay."""
+    """
+    Exchange row ``j`` of a complex matrix with the row from ``j`` on that has the largest entry in column ``j``.
+
+    Only the columns from ``j`` on are exchanged.
+
+    :param re, im: (n, n + 1) real and imaginary parts.
+    """
     place, pivot = j, abs(re[j, j]) + abs(im[j, j])
     for i in range(j + 1, n):
         size = abs(re[i, j]) + abs(im[i, j])
@@ -57,10 +63,10 @@ def _exchange(re, im, n, j):
 @kernel
 def _solve(re, im, n, least):
     """
-    Replace the last column by the solution of the equations in the other columns.
+    Solve complex linear equations in place: the last column is the right side in and the solution out.
 
-    :param re, im: (n, n + 1) parts of the equations, overwritten.
-    :param least: replaces a smaller pivot.
+    :param re, im: (n, n + 1) real and imaginary parts of the equations; the other columns are overwritten.
+    :param least: smallest pivot; a smaller pivot is replaced by this number.
     """
     for j in range(n):
         _exchange(re, im, n, j)
@@ -85,9 +91,11 @@ def _solve(re, im, n, least):
 @kernel
 def _normalise(re, im, n):
     """
-    Divide the last column by its largest entry; return the size of this entry.
+    Divide the last column of a complex matrix by its largest entry, which becomes 1; return the size of this entry.
 
-    :param re, im: (n, n + 1) parts.
+    The size is |real part| + |imaginary part|; 0 for a column of zeros, which stays.
+
+    :param re, im: (n, n + 1) real and imaginary parts.
     """
     largest, u, v = 0.0, 0.0, 0.0
     for i in range(n):
@@ -108,11 +116,12 @@ def _normalise(re, im, n):
 @kernel
 def _write_vector(re, im, a, n, x, y, column):
     """
-    Write the eigenvector of an eigenvalue x + i y to the last column.
+    Write the eigenvector of the eigenvalue x + i y into the last column, its largest entry 1.
 
-    :param re, im: (n, n + 1) parts.
-    :param a: (n, n).
-    :param column: number of the eigenvalue; equal ones start from different vectors.
+    :param re, im: (n, n + 1) real and imaginary parts, overwritten.
+    :param a: (n, n) the matrix.
+    :param column: index of the eigenvalue, which chooses the start vector, so that equal eigenvalues get different
+        ones.
     """
     for attempt in range(STARTS):
         for i in range(n):
@@ -128,12 +137,13 @@ def _write_vector(re, im, a, n, x, y, column):
 @kernel
 def eigensystem(real, imaginary, vectors, a, n, scratch):
     """
-    Write eigenvalues and right eigenvectors of a matrix; return 0, or 1 if they do not converge.
+    Write eigenvalues and right eigenvectors of a matrix; return 0, or 1 if the eigenvalues do not converge.
 
-    :param real, imaginary: (n,) out: parts; complex ones in conjugate pairs, the positive imaginary part first.
-    :param vectors: (n n,) out: one vector after the other, its largest entry 1; for a pair, the real part and then the
-        imaginary part.
-    :param a: (n n,) matrix by rows; squares of its entries must be finite.
+    :param real, imaginary: (n,) out: real and imaginary part of each eigenvalue. Of a conjugate pair, which has two
+        neighbouring entries, the eigenvalue with the positive imaginary part comes first.
+    :param vectors: (n n,) out: one vector after the other, scaled so that its largest entry is 1. Of a conjugate pair,
+        the first n numbers are the real part, the next n the imaginary part, of the vector of the first eigenvalue.
+    :param a: (n n,) matrix by rows, not changed; squares of its entries must be finite.
     :param n: size of the matrix.
     :param scratch: (scratch_size(n),) scratch.
     """

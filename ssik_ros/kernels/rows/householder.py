@@ -16,9 +16,13 @@ LARGEST_ZERO = 2.0**-400
 @kernel
 def _swap_largest(a, m, n, order, j):
     """
-    Swap the column whose part from row j on is largest to place j, also in ``order``.
+    Exchange column ``j`` with the column from ``j`` on whose entries from row ``j`` on have the largest norm.
 
-    Return the squared norm of the part.
+    ``order`` is exchanged likewise.
+
+    :param a: (m, n) matrix, changed in place.
+    :param order: (n,) original index of each column.
+    :returns: squared norm of these entries.
     """
     largest, place = -1.0, j
     for c in range(j, n):
@@ -37,12 +41,15 @@ def _swap_largest(a, m, n, order, j):
 @kernel
 def factorise(a, m, n, tau, order, tolerance):
     """
-    Replace a matrix by its pivoted factorisation A P = H R; return its rank.
+    Replace a matrix A in place by its pivoted factorisation A P = H R; return the rank.
 
-    :param a: (m, n) at least; R in and above the diagonal, reflectors below. Columns beyond the rank stay as they are.
-    :param tau: (min(m, n),) factors of the reflectors.
-    :param order: (n,) floats; column j of A P is column ``order[j]`` of A.
-    :param tolerance: a diagonal entry that is at most this times the first ends the rank.
+    P permutes columns, H is a product of reflectors, R is upper triangular.
+
+    :param a: (m, n) at least. Out: R in and above the diagonal, the vectors of the reflectors below. Columns beyond the
+        rank are not reduced.
+    :param tau: (min(m, n),) out: factors of the reflectors.
+    :param order: (n,) floats, out: column j of A P is column ``order[j]`` of A.
+    :param tolerance: the rank ends where a diagonal entry of R is at most this share of the first one.
     """
     for c in range(n):
         order[c] = c
@@ -74,10 +81,10 @@ def factorise(a, m, n, tau, order, tolerance):
 @kernel
 def reflect(x, a, m, tau, j):
     """
-    Apply reflector j of a factorisation to a vector in place.
+    Multiply a vector in place by reflector ``j`` of a factorisation.
 
     :param x: (m,); entries before j stay.
-    :param a, tau: of :func:`factorise`.
+    :param a, tau: results of :func:`factorise`.
     """
     total = x[j]
     for i in range(j + 1, m):
@@ -91,10 +98,12 @@ def reflect(x, a, m, tau, j):
 @kernel
 def write_orthogonal(out, a, m, tau, rank, column):
     """
-    Write column ``column`` of the orthogonal matrix H; columns from the rank on are orthogonal to all columns of A.
+    Write column ``column`` of the orthogonal matrix H of a factorisation.
+
+    The columns from ``rank`` on are orthogonal to all columns of A.
 
     :param out: (m,).
-    :param a, tau, rank: of :func:`factorise`.
+    :param a, tau, rank: results of :func:`factorise`.
     """
     for i in range(m):
         out[i] = 0.0
@@ -106,10 +115,11 @@ def write_orthogonal(out, a, m, tau, rank, column):
 @kernel
 def solve_factorised(x, a, m, tau, rank):
     """
-    Replace a right side by the least-squares solution in the first ``rank`` entries, in the order of the factorisation.
+    Replace a right side in place by the least-squares solution of A x = right side.
 
-    :param x: (m,) right side in, solution out; entry j belongs to column ``order[j]`` of the matrix.
-    :param a, tau, rank: of :func:`factorise`.
+    :param x: (m,) right side in. Out: entry j < rank is the unknown of column ``order[j]`` of A; other entries are
+        scratch.
+    :param a, tau, rank: results of :func:`factorise`.
     """
     for j in range(rank):
         reflect(x, a, m, tau, j)
@@ -119,10 +129,10 @@ def solve_factorised(x, a, m, tau, rank):
 @kernel
 def _reflect_complex(re, im, m, c, v_re, v_im, j, scale):
     """
-    Multiply column c of a complex matrix by I - scale v v^H in place; v has entries from row j on.
+    Multiply column ``c`` of a complex matrix in place by I - scale v v^H.
 
-    :param re, im: (m, .) parts of the matrix.
-    :param v_re, v_im: (m,) parts of v.
+    :param re, im: (m, .) real and imaginary parts of the matrix.
+    :param v_re, v_im: (m,) parts of v; its entries before ``j`` count as zero.
     """
     total = 0j
     for i in range(j, m):
@@ -137,12 +147,12 @@ def _reflect_complex(re, im, m, c, v_re, v_im, j, scale):
 @kernel
 def reduce_complex(re, im, m, n, total, scratch, tolerance):
     """
-    Reduce the first n columns of a complex matrix by reflections of all columns; return the rank.
+    Reduce the first n columns of a complex matrix to triangular form by reflections of all columns; return their rank.
 
-    With the unit matrix in the columns from n on these end as H^H, whose rows from the rank on annihilate the columns
-    before.
+    If the columns from n on are the unit matrix, they end as H^H, the inverse of the product of the reflections. Then
+    the rows of H^H from the rank on, times the first n columns, are zero.
 
-    :param re, im: (m, total) parts of the matrix, overwritten.
+    :param re, im: (m, total) real and imaginary parts of the matrix, overwritten.
     :param scratch: (2 m,).
     :param tolerance: as for :func:`factorise`.
     """

@@ -134,7 +134,12 @@ SHORTER_SIDE = 'min(ints[ROWS], ints[VARIABLES])'
 
 
 class Tables(NamedTuple):
-    """The tables of a packed problem, as views."""
+    """
+    The tables of a packed problem, as views that :func:`view_tables` returns.
+
+    Fields that end in ``_i`` hold integers, fields that end in ``_f`` floats; ``path`` holds integers. Each row
+    describes one node, variable, constraint, path entry or joint row; the constants of this module name the columns.
+    """
 
     node_i: Annotated[Ints, 'ints[NODES]', NODE_INTS]
     variable_i: Annotated[Ints, 'ints[VARIABLES]', VARIABLE_INTS]
@@ -147,7 +152,12 @@ class Tables(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """Scratch and state of a search, as views of one float array."""
+    """
+    Scratch and state of a search, as views of one float array that :func:`view_workspace` returns.
+
+    Values of joints are in [rad or m]. ``state`` is the configuration of the search, ``best`` the one with the smallest
+    error within limits. ``jacobian`` and ``residual`` hold the weighted rows J and e of the last evaluation.
+    """
 
     poses: Annotated[Floats, 'ints[NODES]', 12]
     """Poses of the nodes."""
@@ -208,5 +218,10 @@ view_workspace = WORKSPACE.kernel('view_workspace')
 
 @inline_kernel
 def view_problem(ints, reals, work):
-    """Return the :class:`Tables` and the :class:`Workspace` of a problem."""
+    """
+    Return the :class:`Tables` and the :class:`Workspace` of a packed problem, as views without copies.
+
+    :param ints, reals: the packed problem.
+    :param work: its workspace.
+    """
     return view_tables(ints, reals), view_workspace(ints, work)

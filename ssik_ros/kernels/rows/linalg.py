@@ -12,9 +12,9 @@ SMALLEST_PIVOT = 1e-150
 @inline_kernel
 def outer_gram(out, jacobian, damping, m):
     """
-    Write the lower triangle of J J^T + damping I.
+    Write the lower triangle of J J^T + damping I into ``out``.
 
-    :param out: (m, m).
+    :param out: (m, m); entries above the diagonal are not written.
     :param jacobian: (m, n).
     :param m: number of rows; a literal lets the compiler unroll.
     """
@@ -27,9 +27,9 @@ def outer_gram(out, jacobian, damping, m):
 @kernel
 def inner_gram(out, jacobian, damping):
     """
-    Write the lower triangle of J^T J + damping I.
+    Write the lower triangle of J^T J + damping I into ``out``.
 
-    :param out: (n, n).
+    :param out: (n, n); entries above the diagonal are not written.
     :param jacobian: (m, n).
     """
     m, n = jacobian.shape
@@ -45,11 +45,11 @@ def inner_gram(out, jacobian, damping):
 @inline_kernel
 def factorise(matrix, size):
     """
-    Replace a symmetric positive semidefinite matrix by its factors L D L^T.
+    Replace a symmetric positive semidefinite matrix in place by its factors L D L^T.
 
-    The diagonal gets 1 / D, the upper triangle L^T; the lower triangle is scratch. Each column is subtracted from the
-    rest immediately, so that the compiler can vectorize the loop. No square root is needed. A pivot lost to rounding is
-    left out: its unknown becomes zero.
+    The diagonal gets 1 / D and the upper triangle L^T; the lower triangle is scratch. If a pivot is lost to rounding, 0
+    is stored for 1 / D, so that its unknown becomes zero. Each column is subtracted at once, so that the loop can be
+    vectorized.
 
     :param matrix: (size, size); only the lower triangle is read.
     :param size: a literal lets the compiler unroll.
@@ -68,9 +68,9 @@ def factorise(matrix, size):
 @inline_kernel
 def solve_factored(factors, right, size):
     """
-    Solve with the factors of :func:`factorise`, in place.
+    Replace a right side in place by the solution of the equations that :func:`factorise` has factorised.
 
-    :param factors: (size, size).
+    :param factors: (size, size) result of :func:`factorise`.
     :param right: (size,) right side in, solution out.
     :param size: a literal lets the compiler unroll.
     """
@@ -86,7 +86,7 @@ def solve_factored(factors, right, size):
 
 @inline_kernel
 def find_pivot(a, j, m):
-    """Return the row of the largest entry in column ``j`` of m rows, on the diagonal or below it, and its size."""
+    """Return (row, size) of the entry with the largest absolute value among the rows j to m - 1 of column ``j``."""
     place, pivot = j, abs(a[j, j])
     for i in range(j + 1, m):
         if abs(a[i, j]) > pivot:
@@ -104,9 +104,11 @@ def exchange_rows(a, i, j, first, end):
 @inline_kernel
 def clear_below(a, k, m, pivot, first, end):
     """
-    Subtract multiples of row k from the rows k + 1 .. m - 1, in the columns ``first`` .. ``end`` - 1.
+    Make the entries below (k, k) zero: subtract multiples of row ``k`` from the rows k + 1 to m - 1, in place.
 
-    :param pivot: entry (k, k); with column k among the columns, the entries below it become zero.
+    Only the columns ``first`` to ``end`` - 1 are changed; column k becomes zero only if it is among them.
+
+    :param pivot: entry (k, k).
     """
     for i in range(k + 1, m):
         factor = a[i, k] / pivot
@@ -116,7 +118,11 @@ def clear_below(a, k, m, pivot, first, end):
 
 @inline_kernel
 def back_substitute(a, x, n):
-    """Solve with the upper triangle of a matrix (n, n); x (n,) is the right side in and the solution out."""
+    """
+    Solve R x = right side in place, where R is the upper triangle of ``a`` (n, n).
+
+    :param x: (n,) right side in, solution out.
+    """
     for j in range(n - 1, -1, -1):
         total = x[j]
         for i in range(j + 1, n):
@@ -127,10 +133,12 @@ def back_substitute(a, x, n):
 @kernel
 def reject(row, basis, rank, n):
     """
-    Remove the part of a row along a basis, twice; return the length of the remainder.
+    Subtract from a row in place its projection on an orthonormal basis; return the length of the remainder.
+
+    The projection is subtracted twice, so that the remainder is orthogonal up to rounding.
 
     :param row: (n,) at least, overwritten.
-    :param basis: (., n) at least; its first ``rank`` rows are used, which are orthonormal.
+    :param basis: (., n) at least; its first ``rank`` rows are the orthonormal basis.
     """
     for _ in range(2):
         for b in range(rank):

@@ -49,7 +49,7 @@ from ssik_ros.kernels.rows.eigenvalues import (
 
 @inline_kernel
 def _rotation(f, g):
-    """Return c, s and r with c f + s g = r and c g - s f = 0."""
+    """Return (c, s, r) of the rotation that turns (f, g) to (r, 0): c f + s g = r and c g - s f = 0."""
     square = f * f + g * g
     if g == 0.0 or square == 0.0:
         return 1.0, 0.0, f
@@ -60,12 +60,12 @@ def _rotation(f, g):
 @inline_kernel
 def _turn_rows(a, start, n, c, s, count):
     """
-    Replace two neighbouring rows x, y of a matrix by c x + s y and c y - s x.
+    Rotate two neighbouring rows of a matrix in place: x, y become c x + s y and c y - s x.
 
     :param a: (n n,) matrix by rows.
-    :param start: place of the first entry of the upper row that takes part.
+    :param start: index in ``a`` of the first entry of the upper row x that takes part.
     :param c, s: cosine and sine of the rotation.
-    :param count: entries of each row that take part.
+    :param count: number of entries of each row that take part.
     """
     upper, lower = vector(a, start, count), vector(a, start + n, count)
     for k in range(count):
@@ -76,12 +76,12 @@ def _turn_rows(a, start, n, c, s, count):
 @inline_kernel
 def _turn_columns(a, start, n, c, s, count):
     """
-    Replace two neighbouring columns, y left of x, of a matrix by c y - s x and c x + s y.
+    Rotate two neighbouring columns of a matrix in place: the left one y becomes c y - s x, the right one x c x + s y.
 
     :param a: (n n,) matrix by rows.
-    :param start: place of the first entry of the left column that takes part.
+    :param start: index in ``a`` of the first entry of the left column that takes part.
     :param c, s: cosine and sine of the rotation.
-    :param count: entries of each column that take part.
+    :param count: number of entries of each column that take part.
     """
     for k in range(count):
         two = vector(a, start + k * n, 2)
@@ -92,10 +92,11 @@ def _turn_columns(a, start, n, c, s, count):
 @inline_kernel
 def _clear_below(a, b, n, k, first, end):
     """
-    Remove the entry of B left of the diagonal in row k; rotate the columns k - 1 and k of A and B.
+    Make the entry of B at row k, column k - 1 zero by a rotation of the columns k - 1 and k of A and B.
 
-    :param a, b: (n n,) matrices by rows.
-    :param first, end: first row that takes part, and end of the rows of A that take part.
+    :param a, b: (n n,) matrices by rows, changed in place.
+    :param first: first row of both matrices that takes part.
+    :param end: row of A after the last one that takes part.
     """
     place = k * n + k
     c, s, r = _rotation(b[place], b[place - 1])
@@ -108,7 +109,7 @@ def _clear_below(a, b, n, k, first, end):
 @kernel
 def _make_triangular(a, b, n):
     """
-    Make B an upper triangular matrix by reflections of the rows of both.
+    Make B upper triangular in place, by reflections of rows that are applied to A and B.
 
     :param a, b: (n, n).
     """
@@ -138,7 +139,7 @@ def _make_triangular(a, b, n):
 @kernel
 def _reduce(a, b, n):
     """
-    Make A a Hessenberg matrix by rotations, and keep B triangular.
+    Make A a Hessenberg matrix in place by rotations that keep B triangular.
 
     :param a, b: (n n,) matrices by rows.
     """
@@ -157,10 +158,12 @@ def _reduce(a, b, n):
 @kernel
 def _split_infinite(a, b, n, zero, first, last):
     """
-    Move a zero on the diagonal of B to the row ``last`` and separate this row from the block.
+    Move a zero from the diagonal of B down to row ``last``, and make row ``last`` of A zero left of the diagonal.
+
+    So an infinite eigenvalue is split off from the block, whose last row is then ``last`` - 1.
 
     :param a, b: (n n,) matrices by rows, of which the block of rows ``first`` to ``last`` takes part.
-    :param zero: row of the zero.
+    :param zero: row of the zero on the diagonal of B.
     """
     b[zero * n + zero] = 0.0
     for j in range(zero, last):
@@ -185,9 +188,9 @@ def _split_infinite(a, b, n, zero, first, last):
 @inline_kernel
 def _null_reflection(p0, p1, p2, q0, q1, q2):
     """
-    Return tau, v and w of the reflection whose first column is orthogonal to (p0, p1, p2) and (q0, q1, q2).
+    Return (tau, v, w) of the reflection I - tau u u^T, u = (1, v, w), whose first column is orthogonal to two vectors.
 
-    Two equations are solved for the second and third entry of that column, with exchanges of rows and columns.
+    The vectors are (p0, p1, p2) and (q0, q1, q2).
     """
     if max(abs(q1), abs(q2)) > max(abs(p1), abs(p2)):
         p0, p1, p2, q0, q1, q2 = q0, q1, q2, p0, p1, p2
@@ -219,9 +222,9 @@ def _null_reflection(p0, p1, p2, q0, q1, q2):
 @inline_kernel
 def _quotient(a, b, i):
     """
-    Return a 2x2 matrix (row by row) with the eigenvalues of the pencil's block in the rows i and i + 1.
+    Return a 2x2 matrix, row by row, with the eigenvalues of the 2x2 block of a pencil in the rows i and i + 1.
 
-    The block of B must be regular.
+    The matrix is A B^-1 or B^-1 A of these blocks; B must have no zero on the diagonal there.
     """
     j = i + 1
     p, q, r = b[i, i], b[i, j], b[j, j]
@@ -236,10 +239,13 @@ def _quotient(a, b, i):
 @inline_kernel
 def _start(a, b, first, last, steps):
     """
-    Return the first three entries of the first column of the product of two shifted quotients A B^-1, scaled.
+    Return the vector (u, v, w) with which a double QZ step begins, scaled to |u| + |v| + |w| = 1.
 
-    :param first, last: rows of the block.
-    :param steps: number of steps for this eigenvalue; every EXCEPTIONAL steps the shift is arbitrary.
+    It has the first three entries of the first column of (M - x1 I) (M - x2 I), where M = A B^-1 and x1, x2 are the
+    shifts.
+
+    :param first, last: first and last row of the block.
+    :param steps: number of steps for this eigenvalue; every EXCEPTIONAL steps the shifts are arbitrary.
     """
     w, x, y, z = _quotient(a, b, last - 1)
     if steps % EXCEPTIONAL == 0:
@@ -264,10 +270,10 @@ def _start(a, b, first, last, steps):
 @kernel
 def _step(a, b, n, first, last, u, v, w):
     """
-    Make one double QZ step in the block of rows ``first`` to ``last``, of three rows at least.
+    Make one double QZ step in the block of rows ``first`` to ``last``, which has three rows at least.
 
-    :param a, b: (n n,) matrices by rows.
-    :param u, v, w: first column of the product of the shifted quotients.
+    :param a, b: (n n,) matrices by rows, changed in place.
+    :param u, v, w: result of :func:`_start`.
     """
     end = last + 1
     for j in range(first, last - 1):
@@ -308,7 +314,9 @@ def _norm(a, n):
 @inline_kernel
 def _first_row(a, last, nothing):
     """
-    Return the first row of the block that ends at row ``last``; set the negligible entry left of its diagonal to zero.
+    Return the first row of the unreduced block that ends at row ``last`` of a Hessenberg matrix.
+
+    The negligible entry left of this row's diagonal is set to zero.
 
     :param nothing: an entry of at most this size is always negligible.
     """
@@ -324,11 +332,12 @@ def _first_row(a, last, nothing):
 @kernel
 def _iterate(real, imaginary, beta, a, b, n, size_a, size_b):
     """
-    Write the eigenvalues of a Hessenberg matrix A and a triangular matrix B; return 0, or 1 without convergence.
+    Write the eigenvalues (real + i imaginary) / beta of a Hessenberg matrix A and a triangular matrix B.
 
     :param real, imaginary, beta: (n,) out; the caller has set ``imaginary`` to 0 and ``beta`` to 1.
     :param a, b: (n n,) by rows, overwritten.
-    :param size_a, size_b: their norms.
+    :param size_a, size_b: Frobenius norms of A and B.
+    :returns: 0, or 1 if the QZ steps do not converge.
     """
     h, t = matrix(a, 0, n, n), matrix(b, 0, n, n)
     last, steps = n - 1, 0
@@ -362,10 +371,11 @@ def _iterate(real, imaginary, beta, a, b, n, size_a, size_b):
 @kernel
 def generalised_eigenvalues(real, imaginary, beta, a, b, n):
     """
-    Write the eigenvalues (real + i imaginary) / beta of A v = x B v; return 0, or 1 if they do not converge.
+    Write the eigenvalues x = (real + i imaginary) / beta of A v = x B v.
 
-    :param real, imaginary, beta: (n,); beta >= 0.
-    :param a, b: (n n,) matrices, both by rows or both by columns, overwritten; squares of their entries must be finite.
+    :param real, imaginary, beta: (n,) out; beta >= 0, and 0 marks an infinite eigenvalue.
+    :param a, b: (n n,) matrices, both by rows or both by columns, overwritten.
+    :returns: 0, or 1 if the QZ steps do not converge or the square of an entry is not finite.
     """
     upper, lower = matrix(a, 0, n, n), matrix(b, 0, n, n)
     size_a, size_b = _norm(upper, n), _norm(lower, n)

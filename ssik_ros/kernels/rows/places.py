@@ -10,10 +10,12 @@ from ssik_ros.kernels._jit import inline_kernel
 
 def after(place: tuple[int, int], per_joint: int, more: int) -> tuple[int, int]:
     """
-    Return the place after a part of ``per_joint`` n + ``more`` numbers; modules call it, kernels do not.
+    Return the place (a, b) where the part after a given part begins.
 
-    :param place: pair (a, b) of the part.
-    :param per_joint, more: its size.
+    Modules call this at import to number their parts one after the other; kernels do not call it.
+
+    :param place: pair (a, b) of the given part, which begins at a n + b.
+    :param per_joint, more: size of the given part, ``per_joint`` n + ``more`` numbers.
     """
     return place[0] + per_joint, place[1] + more
 
@@ -21,7 +23,7 @@ def after(place: tuple[int, int], per_joint: int, more: int) -> tuple[int, int]:
 @inline_kernel
 def at(place, n):
     """
-    Return the offset at which a part begins, for a chain of n joints.
+    Return the index in the flat array at which a part begins, for a chain of n joints: a n + b.
 
     :param place: pair (a, b) of the part.
     :param n: number of joints.

@@ -73,14 +73,19 @@ HULL_ENLARGEMENT = 1e-10
 
 @inline_kernel
 def direction(i):
-    """Return (rho, z) of the stored direction i: its components perpendicular to and along the axis."""
+    """
+    Return (rho, z) of direction ``i``, one of the DIRECTIONS directions at which a hull stores its support function.
+
+    rho is the component at right angles to the axis, z the component along it. They satisfy rho + |z| = 1, so that the
+    direction is not a unit vector.
+    """
     z = (2.0 * i - (DIRECTIONS - 1)) / (DIRECTIONS - 1)
     return 1.0 - abs(z), z
 
 
 @inline_kernel
 def length_of(i):
-    """Return the Euclidean length of a stored direction."""
+    """Return the Euclidean length of direction ``i`` of :func:`direction`, between 0.7 and 1."""
     rho, z = direction(i)
     return math.sqrt(rho * rho + z * z)
 
@@ -88,10 +93,11 @@ def length_of(i):
 @inline_kernel
 def interpolate(table, rho, z):
     """
-    Return an upper bound of the support of a body of revolution.
+    Return an upper bound of the support function of a body of revolution in any direction [m].
 
-    :param table: (DIRECTIONS,) its support at the stored directions.
-    :param rho, z: parts of a direction of any length, rho >= 0; not both zero.
+    :param table: (DIRECTIONS,) values of the support function at the stored directions.
+    :param rho, z: components of the direction at right angles to and along the axis, of any length; rho >= 0, not both
+        0.
     """
     length = rho + abs(z)
     place = (0.5 * (DIRECTIONS - 1)) * (1.0 + z / length)
@@ -103,15 +109,17 @@ def interpolate(table, rho, z):
 @kernel
 def compute(hull, kinds, axes, points, lower, upper, point, behind, slides):
     """
-    Write the hull of a chain.
+    Write the hull that contains all positions of a point of the last link of a chain.
 
-    The scratch array ``behind`` has DIRECTIONS numbers.
+    If a prismatic joint has no limits, no joint is revolute, or too many prismatic joints come first, the hull is
+    marked as missing by an infinite number at INNER.
 
     :param hull: (SIZE,) out.
     :param kinds: (n,) 0 for revolute joints, 1 for prismatic joints.
-    :param axes, points: (3 n,) unit axes, and a point on each, in the base frame with all joints at zero.
-    :param lower, upper: (n,) limits of prismatic joints [m]; limits of other joints are ignored.
-    :param point: (3,) the point whose positions form the hull, in the base frame with all joints at zero.
+    :param axes, points: (3 n,) unit axes, and a point on each, in the base frame with all joints at zero [m].
+    :param lower, upper: (n,) limits of prismatic joints [m]; limits of revolute joints are not read.
+    :param point: (3,) the point whose positions form the hull, in the base frame with all joints at zero [m].
+    :param behind: (DIRECTIONS,) scratch.
     :param slides: (5 n,) scratch.
     """
     table = vector(hull, TABLE, DIRECTIONS)
@@ -145,7 +153,14 @@ def compute(hull, kinds, axes, points, lower, upper, point, behind, slides):
 
 @kernel
 def _finish(hull, table):
-    """Enlarge the support ``table`` by rounding; write CENTRE and INNER of the ball inside the hull to ``hull``."""
+    """
+    Enlarge the support values ``table`` in place by rounding, and write a ball that lies inside the hull into ``hull``.
+
+    CENTRE gets the height of the ball's centre above the axis point [m], INNER its squared radius [m^2], 0 without a
+    ball.
+
+    :param table: (DIRECTIONS,) support values.
+    """
     size = vectors.largest_of(table, DIRECTIONS)
     for i in range(DIRECTIONS):
         table[i] += HULL_ENLARGEMENT * size
@@ -160,16 +175,17 @@ def _finish(hull, table):
 @kernel
 def _revolve(table, axis, offset, inner, behind, slides, waiting):
     """
-    Write the support of a body that is turned about an axis; step 2 of the method.
+    Write the support values of the body that arises when another body turns about an axis; step 2 of the method.
 
-    The array ``behind`` has the support of the body about the next axis, (DIRECTIONS,).
+    The other body holds all positions that the joints after this axis reach.
 
-    :param table: (DIRECTIONS,) out.
-    :param axis: the axis of the turn.
-    :param offset: vector from a point of this axis to the reference point of the next axis.
-    :param inner: the next axis.
-    :param slides: rows of prismatic joints between both axes: direction, lowest and highest value.
-    :param waiting: number of these joints.
+    :param table: (DIRECTIONS,) out [m].
+    :param axis: unit vector of the axis.
+    :param offset: vector from the point of this axis to the reference point of the next axis [m].
+    :param inner: unit vector of the next axis.
+    :param behind: (DIRECTIONS,) support values of the other body, relative to the next axis [m].
+    :param slides: rows of the prismatic joints between both axes: direction, lowest and highest value.
+    :param waiting: number of these prismatic joints.
     """
     across = vectors.cross(axis, inner)
     sine = vectors.norm(across)
@@ -199,10 +215,13 @@ def _revolve(table, axis, offset, inner, behind, slides, waiting):
 @kernel
 def _raise_to(table, axis, u, offset, inner, behind, slides, waiting):
     """
-    Raise the support to the support of the body at one angle of the joint; other arguments as for :func:`_revolve`.
+    Raise support values in place, so that they cover the moving body at one angle of the joint.
 
-    :param table: (DIRECTIONS,) support, raised in place.
-    :param u: unit vector perpendicular to the axis; the directions lie in its plane with the axis.
+    Other arguments are as for :func:`_revolve`.
+
+    :param table: (DIRECTIONS,) support values.
+    :param u: unit vector at right angles to the axis, which stands for the angle: the stored directions are taken in
+        the plane of the axis and ``u``.
     """
     u_offset, u_inner = vectors.dot(u, offset), vectors.dot(u, inner)
     axis_offset, axis_inner = vectors.dot(axis, offset), vectors.dot(axis, inner)
@@ -222,9 +241,9 @@ def _raise_to(table, axis, u, offset, inner, behind, slides, waiting):
 @inline_kernel
 def _radial(axis, offset):
     """
-    Return the unit vector of the part of ``offset`` perpendicular to an axis.
+    Return the unit vector of the part of ``offset`` at right angles to an axis.
 
-    Any perpendicular if this part is negligible.
+    If this part is negligible, any unit vector at right angles to the axis is returned.
     """
     across = vectors.subtract(offset, vectors.scale(vectors.dot(axis, offset), axis))
     length = vectors.norm(across)
@@ -236,11 +255,13 @@ def _radial(axis, offset):
 @inline_kernel
 def meridian(hull, x, y, z):
     """
-    Return a position in coordinates of the first axis, with the prismatic joints before it as near as possible.
+    Return (distance from the first revolute axis [m], height along it [m], unit vector away from it) of a position.
+
+    The height counts from the axis point of the hull. Prismatic joints before this axis are set to the values that
+    bring the axis nearest to the position, one after the other.
 
     :param hull: (SIZE,).
     :param x, y, z: the position in the base frame [m].
-    :returns: distance from the axis, height above its point, unit vector away from the axis.
     """
     axis = read(hull, AXIS)
     away = vectors.subtract((x, y, z), read(hull, ORIGIN))
@@ -262,12 +283,14 @@ def meridian(hull, x, y, z):
 @inline_kernel
 def gap(hull, i, rho, height, unit, x, y, z):
     """
-    Return by how much a position exceeds the hull in stored direction i.
+    Return u.x - h(u), by how much a position x exceeds the hull in stored direction ``i``; positive proves x outside.
+
+    The direction u is in the plane of the first axis and ``unit``. It is not a unit vector: divide by :func:`length_of`
+    for metres.
 
     :param hull: (SIZE,).
-    :param rho, height, unit: from :func:`meridian`; the direction is in the plane of the first axis and ``unit``.
+    :param rho, height, unit: from :func:`meridian`.
     :param x, y, z: the position in the base frame [m].
-    :returns: u.x - h(u) for the direction u, which is not a unit vector; positive proves that the position is outside.
     """
     across, along = direction(i)
     slides = int(hull[SLIDES])
@@ -285,7 +308,9 @@ def gap(hull, i, rho, height, unit, x, y, z):
 @inline_kernel
 def is_in_ball(hull, x, y, z):
     """
-    Return whether a position is inside the ball in the hull, with prismatic joints before the first axis at zero.
+    Return whether a position is in the ball that lies inside the hull, so that no direction can prove it outside.
+
+    False for hulls with prismatic joints before the first revolute axis, which move the ball.
 
     :param hull, x, y, z: as for :func:`is_beyond`.
     """
@@ -297,11 +322,13 @@ def is_in_ball(hull, x, y, z):
 @inline_kernel
 def is_beyond(hull, x, y, z, margin):
     """
-    Return whether a position is farther than a margin from the hull; True is a proof.
+    Return whether a position is proved to be farther than a margin from the hull.
+
+    False proves nothing. A missing hull gives False.
 
     :param hull: (SIZE,).
-    :param x, y, z: the place in the base frame [m].
-    :param margin: [m], >= 0.
+    :param x, y, z: the position in the base frame [m].
+    :param margin: distance from the hull [m], >= 0.
     """
     if hull[INNER] == math.inf or is_in_ball(hull, x, y, z):
         return False
@@ -315,7 +342,9 @@ def is_beyond(hull, x, y, z, margin):
 @kernel
 def _is_separated(hull, rho, height, unit, x, y, z, margin):
     """
-    Return whether a stored direction proves that a position is farther than ``margin`` from the hull; step 4.
+    Return whether a stored direction proves that a position is farther than ``margin`` [m] from the hull.
+
+    The best direction is found by bisection; step 4 of the module's method.
 
     :param rho, height, unit, x, y, z: the position, as for :func:`gap`.
     """
@@ -340,9 +369,13 @@ def _is_separated(hull, rho, height, unit, x, y, z, margin):
 @inline_kernel
 def refuses(hulls, count, pose, position, rotation):
     """
-    Return whether a point of the last link would be farther from its hull than tolerances allow; True is a proof.
+    Return whether hulls prove that no joint values reach a pose within tolerances; False proves nothing.
 
-    :param hulls: (count BLOCK,) or more.
+    Each hull belongs to a point of the last link. The pose is refused if the place of a point is farther from its hull
+    than the tolerances can explain.
+
+    :param hulls: (count BLOCK,) or more: for each hull the point in the frame of the pose, its distance from the origin
+        of this frame, and the hull.
     :param pose: (12,) in the base frame, its rotation exact to rounding.
     :param position: largest position error of a solution [m].
     :param rotation: largest rotation error of a solution [rad].
@@ -364,9 +397,9 @@ def refuses(hulls, count, pose, position, rotation):
 @kernel
 def excess(hull, x, y, z):
     """
-    Return a lower bound of the distance of a position from the hull [m]; not positive if nothing is proved.
+    Return a lower bound of the distance of a position from the hull [m]; zero or negative if nothing is proved.
 
-    Without a hull it is -inf.
+    It is -inf for a missing hull.
 
     :param hull: (SIZE,).
     :param x, y, z: the position in the base frame [m].
@@ -381,7 +414,7 @@ def excess(hull, x, y, z):
 
 
 def no_hull() -> np.ndarray:
-    """Return the numbers (BLOCK,) of a chain without a hull."""
+    """Return the numbers (BLOCK,) that mark a missing hull: zeros, and infinity as the ball's squared radius at INNER."""
     numbers = np.zeros(BLOCK)
     numbers[HULL + INNER] = math.inf
     return numbers

@@ -1,4 +1,4 @@
-"""Pose and Jacobian of one frame relative to another, without a solve."""
+"""Pose and Jacobian of one frame relative to another at given joint values."""
 
 from ssik_ros.kernels._jit import kernel
 from ssik_ros.kernels.geometry import se3
@@ -27,10 +27,11 @@ def twist_of_b_in_a(ints, reals, work, q, out):
     """
     Write the Jacobian of frame b relative to frame a of a problem's first constraint.
 
-    The constraint's rows must be all six, with unit weights, measured in frame a.
+    The constraint must select all six rows, with unit weights, measured in the axes of frame a.
 
-    :param q: (nq,) position variables.
-    :param out: (6, nv) twist (linear, angular) in the axes of frame a.
+    :param ints, reals, work: packed problem and its workspace.
+    :param q: (nq,) position variables [rad or m].
+    :param out: (6, nv) out: twist (linear, angular) of b in the axes of a, per unit of each velocity variable.
     """
     w = layout.view_workspace(ints, work)
     rows.evaluate(ints, reals, work, q, False)

@@ -48,14 +48,14 @@ PARALLEL_SINE = 1e-12
 @kernel
 def evaluate(ints, reals, work, q, exact):
     """
-    Write poses, residual, Jacobian and errors of a packed problem at a configuration.
+    Write poses, residual, Jacobian and errors of a packed problem at a configuration into its workspace.
 
-    The workspace must have the targets, the reference posture and the limits for joint rows.
+    The workspace must already have the targets; joint rows also read its reference posture and limits.
 
     :param ints, reals: packed problem.
-    :param work: workspace of the problem.
-    :param q: (nq,) position variables.
-    :param exact: True gives rotation rows the true derivative also at a nonzero error.
+    :param work: workspace; its fields ``poses``, ``residual``, ``jacobian`` and ``errors`` are written.
+    :param q: (nq,) position variables [rad or m].
+    :param exact: True gives rotation rows the true derivative also at a nonzero error; False a cheaper one.
     """
     t, w = layout.view_problem(ints, reals, work)
     tree.forward(t.node_i, t.node_f, q, w.poses)
@@ -73,11 +73,10 @@ def evaluate(ints, reals, work, q, exact):
 @kernel
 def plain_rows(ints, reals, work, c, row):
     """
-    Write six rows from ``row`` on for constraint ``c``, in root axes and with unit weights.
+    Write six unweighted rows of residual and Jacobian for constraint ``c``, in root axes, from row ``row`` on.
 
-    Frame a must not move. This is the common case of a tip that is to reach a pose; the numbers equal
-
-    :func:`general_rows`.
+    The constraint asks that frame b reaches a target given in the root frame; frame a must not move. The numbers equal
+    the ones of :func:`general_rows`. The workspace also gets position and rotation error of the constraint.
     """
     t, w = layout.view_problem(ints, reals, work)
     b, node_b = w.frames[2], t.constraint_i[c, layout.CONSTRAINT_NODE_B]
@@ -120,11 +119,15 @@ def clear_rows(jacobian, first, end):
 @inline_kernel
 def add_turn(jacobian, row, v, turn, poses, node, axis, dx, dy, dz):
     """
-    Add the twist (linear, angular) of a rotation about an axis of a node to column v, rows ``row`` to ``row`` + 5.
+    Add to column ``v`` of a Jacobian the twist (linear, angular) that a rotation of a node gives to a point.
 
-    :param turn: rotation for a unit of the variable.
-    :param axis: 0, 1, 2 for x, y, z of the node.
-    :param dx, dy, dz: lever from the node to the point whose velocity counts.
+    The twist goes to the rows ``row`` to ``row`` + 5, in root axes.
+
+    :param turn: angle of the rotation for a unit of variable ``v`` [rad].
+    :param poses: (N, 12) poses of the nodes.
+    :param node: the node that rotates.
+    :param axis: its rotation axis: 0, 1, 2 for x, y, z of the node.
+    :param dx, dy, dz: vector from the node's origin to the point [m].
     """
     zx, zy, zz = vectors.scale(turn, vectors.column(poses[node], axis))
     jacobian[row, v] += zy * dz - zz * dy
@@ -138,9 +141,10 @@ def add_turn(jacobian, row, v, turn, poses, node, axis, dx, dy, dz):
 @kernel
 def general_rows(ints, reals, work, c, row, exact):
     """
-    Write the selected, weighted rows of constraint ``c`` from ``row`` on, reduced by its box; return the next free row.
+    Write the selected, weighted rows of constraint ``c`` from row ``row`` on; return the next free row.
 
-    The errors are measured along the axes that the constraint chooses.
+    Rows of residual and Jacobian are written. The errors are measured along the axes that the constraint chooses, and
+    reduced by its box (tolerated deviations). Position and rotation error go to ``errors``.
 
     :param exact: as for :func:`evaluate`.
     """
@@ -169,13 +173,16 @@ def general_rows(ints, reals, work, c, row, exact):
 @inline_kernel
 def add_columns(constraint_i, path, node_i, node_f, poses, frames, maps, weights, jacobian, row):
     """
-    Add the effects of all joints that move a constraint to its rows of the Jacobian, of which ``row`` is the first.
+    Add the columns of all joints that move a constraint to its rows of the Jacobian.
 
-    :param constraint_i, path, node_i, node_f: row of the constraint table, and the path and node tables.
+    :param constraint_i: row of the constraint table.
+    :param path, node_i, node_f: path table and node tables.
     :param poses: (N, 12) poses of the nodes.
-    :param frames: (3, 12) frame a, goal, frame b.
-    :param maps: (3, 9) of :func:`constraint_error`.
-    :param weights: (6,) weights of the components; 0 inside their boxes.
+    :param frames: (3, 12) frame a, goal, frame b, in the root frame.
+    :param maps: (3, 9) matrices that :func:`constraint_error` wrote.
+    :param weights: (6,) weights of the error components; 0 for components inside their boxes.
+    :param jacobian: changed in place.
+    :param row: first row of the constraint.
     """
     mask = constraint_i[layout.CONSTRAINT_MASK]
     frame = constraint_i[layout.CONSTRAINT_POSITION_FRAME]
@@ -203,13 +210,16 @@ def add_axis(
     pose, axis, turn, slide, side, moves_axes, mask, frames, maps, weights, jacobian, row, v
 ):
     """
-    Add the effect of one joint axis on a constraint to column ``v``.
+    Add the effect of one joint axis on the rows of a constraint to column ``v`` of the Jacobian.
 
-    :param pose: (12,) of the joint's node.
-    :param turn, slide: rotation about the axis and motion along it for a unit of the variable.
-    :param side: bits for the frames (frame b, goal, frame a) that the joint moves.
-    :param moves_axes: bit of the frame whose axes measure positions.
-    :param frames, maps, weights: (3, 12), (3, 9), (6,) of the constraint.
+    :param pose: (12,) of the joint's node, in the root frame.
+    :param axis: 0, 1, 2 for x, y, z of the node.
+    :param turn, slide: rotation about the axis [rad] and motion along it [m] for a unit of the variable.
+    :param side: bits MOVES_B, MOVES_GOAL, MOVES_A of the frames that the joint moves.
+    :param moves_axes: the bit of the frame whose axes measure positions; 0 for root axes.
+    :param mask: bit k is set if component k has a row.
+    :param frames, maps, weights: as for :func:`add_columns`.
+    :param row: first row of the constraint.
     """
     goal, b = frames[1], frames[2]
     moves_b = 1.0 if side & layout.MOVES_B else 0.0
@@ -240,9 +250,13 @@ def add_axis(
 @kernel
 def constraint_frames(constraint_i, constraint_f, targets, poses, frames):
     """
-    Write the root-frame poses of frame a, the goal and frame b into rows 0, 1, 2 of ``frames``.
+    Write the root-frame poses of frame a, the goal and frame b into the rows 0, 1, 2 of ``frames`` (3, 12).
 
-    Without a target the goal is frame a.
+    The goal is frame a times the target; without a target it is frame a.
+
+    :param constraint_i, constraint_f: rows of the constraint tables.
+    :param targets: (., 12) target poses.
+    :param poses: (N, 12) poses of the nodes.
     """
     a, b = constraint_i[layout.CONSTRAINT_NODE_A], constraint_i[layout.CONSTRAINT_NODE_B]
     tree.frame_pose(frames[0], poses, a, constraint_f, layout.CONSTRAINT_PLACEMENT_A)
@@ -256,7 +270,11 @@ def constraint_frames(constraint_i, constraint_f, targets, poses, frames):
 
 @inline_kernel
 def axes_of(pose, frame, out):
-    """Write the matrix (9,) that maps root axes to the axes of ``pose``; the identity if ``frame`` is WORLD."""
+    """
+    Write the matrix (9,) that turns a vector in root axes into a vector in the axes of ``pose``.
+
+    If ``frame`` is WORLD, the identity is written and the pose is not read.
+    """
     for i in range(3):
         for j in range(3):
             unit = 1.0 if i == j else 0.0
@@ -266,13 +284,14 @@ def axes_of(pose, frame, out):
 @inline_kernel
 def rotation_maps(pose, frame, wx, wy, wz, maps):
     """
-    Write the matrices that map root rotations to rotation errors exactly.
+    Write the matrices that map a small rotation of frame b or of the goal to the change of the rotation error.
 
-    ``maps[1]`` is for joints that move frame b, ``maps[2]`` for joints that move the goal.
+    They are exact at any error. ``maps[1]`` is for rotations of frame b, ``maps[2]`` for rotations of the goal.
 
-    :param pose: of frame a if FRAME_A is used, else of the goal.
-    :param frame: whose axes are used: WORLD, FRAME_A, GOAL or FRAME_B.
-    :param wx, wy, wz: rotation vector from b to the goal, in root axes.
+    :param pose: pose of frame a if ``frame`` is FRAME_A, else of the goal.
+    :param frame: whose axes measure the error: WORLD, FRAME_A, GOAL or FRAME_B.
+    :param wx, wy, wz: rotation vector from b to the goal, in root axes [rad].
+    :param maps: (3, 9).
     """
     so3.inverse_left_jacobian(maps[1], -wx, -wy, -wz)
     if frame == layout.WORLD:
@@ -289,14 +308,14 @@ def rotation_maps(pose, frame, wx, wy, wz, maps):
 @kernel
 def constraint_error(constraint_i, frames, exact, spare, e, maps):
     """
-    Write the six error components and the matrices that take root twists to rows.
+    Write the six error components of a constraint, and the matrices that turn root-frame motions into changes of them.
 
     :param constraint_i: row of the constraint table.
     :param frames: (3, 12) frame a, goal, frame b in the root frame.
-    :param exact: True gives the maps of the true derivative also at a nonzero error.
+    :param exact: True gives the matrices of the true derivative also at a nonzero error.
     :param spare: (12,) scratch.
-    :param e: (6,) position then rotation error in their axes.
-    :param maps: (3, 9): F^T for positions, M for joints that move b, M for joints that move the goal.
+    :param e: (6,) out: position error [m], then rotation error [rad], along the axes that the constraint chooses.
+    :param maps: (3, 9) out: matrices for positions, for rotations of frame b, and for rotations of the goal.
     """
     goal, b = frames[1], frames[2]
     frame = constraint_i[layout.CONSTRAINT_POSITION_FRAME]
@@ -318,11 +337,13 @@ def constraint_error(constraint_i, frames, exact, spare, e, maps):
 @kernel
 def full_rotation(frames, frame, exact, e, maps):
     """
-    Write the rotation vector from b to the goal into ``e[3:]``, and its maps into ``maps[1]`` and ``maps[2]``.
+    Write the rotation vector from b to the goal into ``e[3:]`` [rad], and its derivatives into ``maps``.
+
+    ``maps[1]`` is for rotations of frame b, ``maps[2]`` for rotations of the goal.
 
     :param frames: (3, 12) frame a, goal, frame b.
-    :param frame: whose axes measure the vector.
-    :param exact: True gives the maps of the true derivative also at a nonzero error.
+    :param frame: whose axes measure the vector: WORLD, FRAME_A, GOAL or FRAME_B.
+    :param exact: True gives the true derivative also at a nonzero error.
     """
     wx, wy, wz = se3.relative_rotation_vector(frames[2], frames[1])
     axes_of(frames[max(frame - 1, 0)], frame, maps[1])
@@ -427,12 +448,13 @@ def spin_about_z(frames, e, maps):
 @inline_kernel
 def apply_box(constraint_f, e, active):
     """
-    Shrink each error by the box in which the deviation may be, in place.
+    Reduce each error component in place to the distance from the box of tolerated deviations.
 
-    If a deviation d = -e is inside [lower, upper], its component and its weight become zero. A box without width gives
-    an ordinary row.
+    If the deviation d = -e is inside [lower, upper], the component and its weight become zero. A box of zero width
+    leaves the row unchanged.
 
-    :param e, active: (6,) errors and weights, changed in place.
+    :param constraint_f: row of the constraint table, which has the bounds.
+    :param e, active: (6,) errors and weights.
     """
     for k in range(6):
         d = -e[k]
@@ -446,7 +468,11 @@ def apply_box(constraint_f, e, active):
 
 @inline_kernel
 def norms(mask, e):
-    """Return the lengths of position and rotation error over the components that the bits of ``mask`` select."""
+    """
+    Return (position error [m], rotation error [rad]): norms of ``e[:3]`` and ``e[3:]``, selected components only.
+
+    :param mask: bit k is set if component k is selected.
+    """
     position, rotation = 0.0, 0.0
     for k in range(3):
         if (mask >> k) & 1:
@@ -459,9 +485,12 @@ def norms(mask, e):
 @kernel
 def joint_rows(ints, reals, work, q, row):
     """
-    Write the rows in joint space, the first of them at ``row``: postures and limit margins.
+    Write the rows in joint space into residual and Jacobian, from row ``row`` on.
 
-    A posture row is the distance to the reference posture; a margin row is zero away from the limits.
+    A posture row is the weighted difference from the reference posture to ``q``. A margin row is the weighted motion
+    that takes the joint out of the margin next to a limit, and zero outside of the margin.
+
+    :param q: (nq,) position variables [rad or m].
     """
     t, w = layout.view_problem(ints, reals, work)
     count = ints[layout.JOINT_ROWS]

@@ -30,7 +30,7 @@ ORTHOGONAL_ROWS = 1e-9
 @kernel
 def extreme_values(rows):
     """
-    Return the largest and the smallest of the k singular values.
+    Return (largest, smallest) of the k singular values of a matrix.
 
     :param rows: (k, l) with k <= l, overwritten.
     """
@@ -51,7 +51,11 @@ def extreme_values(rows):
 
 @inline_kernel
 def _turn(a, b):
-    """Make two rows orthogonal by a rotation in place; return False, and change nothing, if they already are."""
+    """
+    Make two rows orthogonal by a rotation in place; return True.
+
+    If they are orthogonal up to rounding already, change nothing and return False.
+    """
     of_a, of_b, common = _product(a, a), _product(b, b), _product(a, b)
     if abs(common) <= ORTHOGONAL_ROWS * math.sqrt(of_a * of_b):
         return False

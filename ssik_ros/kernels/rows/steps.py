@@ -38,13 +38,14 @@ WINDING_SLACK = 1e-9
 @kernel
 def limited_step(ints, reals, work, damping, limited):
     """
-    Write the damped step of the joints that may move; columns of the others become zero in the Jacobian.
+    Write the damped least-squares step of all joints that may move into ``step`` of the workspace.
 
-    Reads jacobian, residual, state, lower and upper of the workspace; ``lower == upper`` holds a joint. Writes step,
-    free (1 for joints that may move, 0 for the others) and the factor of the normal equations.
+    A joint may not move if it is held (``lower == upper``) or if the step pushes it out of a limit at which it is. Its
+    column of the Jacobian becomes zero. The workspace must have jacobian, residual, state and limits. ``free`` is set
+    to 1 for joints that may move and to 0 for the others; ``normal`` gets the factors of the normal equations.
 
-    :param damping: added to the diagonal.
-    :param limited: whether limits count at all (held joints stay held in any case).
+    :param damping: added to the diagonal of the normal equations.
+    :param limited: False ignores limits; held joints stay held in any case.
     """
     w = layout.view_workspace(ints, work)
     kinds = layout.view_tables(ints, reals).variable_i
@@ -69,10 +70,10 @@ def limited_step(ints, reals, work, damping, limited):
 @inline_kernel
 def pushes_out(variable_i, v, q, lower, upper, step):
     """
-    Return whether a step moves the joint v, which is at a limit, further outward; False for ball joints.
+    Return whether joint ``v`` is at or beyond a limit and a step moves it further out; False for ball joints.
 
     :param q: (nq,) configuration before the step.
-    :param step: motion of the joint.
+    :param step: motion of this joint [rad or m].
     """
     if step == 0.0 or variable_i[v, layout.VARIABLE_KIND] > layout.LINEAR:
         return False
@@ -83,16 +84,18 @@ def pushes_out(variable_i, v, q, lower, upper, step):
 @kernel
 def bounded_step(ints, reals, work, damping, limited, scales, largest):
     """
-    Write the damped step that ends inside the limits: joints that would leave stop at the limit, others compensate.
+    Write the damped least-squares step that ends inside the limits into ``step`` of the workspace.
 
-    Reads jacobian, residual, state, lower and upper of the workspace, and overwrites jacobian, residual and gradient;
-    ``lower == upper`` holds a joint. Writes step and free (1 for joints that no limit stopped).
+    A joint that would leave its limits stops at the limit, and the other joints compensate. The workspace must have
+    jacobian, residual, state and limits; ``lower == upper`` holds a joint. Jacobian, residual and gradient are
+    overwritten. ``free`` is set to 1 for joints that no limit stopped, else to 0.
 
-    :param damping: added to the diagonal.
-    :param limited: whether limits count at all (held joints stay held in any case).
-    :param scales: (nv,) readiness of each joint to move, 1 / sqrt(weight); empty for equal ones.
-    :param largest: longest step of a turning joint; the whole step is shortened to it [rad].
-    :returns: squared norm of the residual that the linear model leaves.
+    :param damping: added to the diagonal of the normal equations.
+    :param limited: False ignores limits; held joints stay held in any case.
+    :param scales: (nv,) 1 / sqrt(weight) of each joint, larger for joints that move more readily; empty for equal
+        weights.
+    :param largest: longest step of a turning joint [rad]; if a joint exceeds it, the whole step is scaled down.
+    :returns: squared norm of the residual that the step leaves according to the linear model.
     """
     t, w = layout.view_problem(ints, reals, work)
     m, nv = w.jacobian.shape
@@ -116,7 +119,7 @@ def bounded_step(ints, reals, work, damping, limited, scales, largest):
 
 
 class OptimalScratch(NamedTuple):
-    """The parts of the scratch of :func:`optimal_step`."""
+    """Scratch of :func:`optimal_step` as named arrays: the least-squares table, the bounds, and scratch of its solver."""
 
     table: np.ndarray
     """(m + nv, nv + 1) Jacobian over the damping, then the residual."""
@@ -129,16 +132,21 @@ class OptimalScratch(NamedTuple):
 @inline_kernel
 def optimal_size(m, nv):
     """
-    Return the size of the scratch of :func:`optimal_step`, in numbers.
+    Return how many numbers the scratch of :func:`optimal_step` has.
 
-    :param m, nv: numbers of rows and of variables.
+    :param m, nv: number of rows of the Jacobian and number of its columns.
     """
     return (m + nv) * (nv + 1) + 2 * nv + bounded_squares.scratch_size(m + nv, nv)
 
 
 @inline_kernel
 def view_optimal(scratch, m, nv):
-    """Return the scratch for m rows and nv variables as an :class:`OptimalScratch`."""
+    """
+    Return views of the flat scratch array as an :class:`OptimalScratch`.
+
+    :param scratch: (optimal_size(m, nv),) numbers.
+    :param m, nv: number of rows of the Jacobian and number of its columns.
+    """
     table, rows = 0, m + nv
     bounds = table + rows * (nv + 1)
     squares = bounds + 2 * nv
@@ -152,12 +160,13 @@ def view_optimal(scratch, m, nv):
 @kernel
 def optimal_step(ints, reals, work, damping, limited, scales, largest, scratch):
     """
-    Write the damped step that leaves the smallest error among all that end inside the limits.
+    Write the best of all damped steps that end inside the limits into ``step`` of the workspace.
 
-    Reads and writes the workspace as :func:`bounded_step`, whose parameters these are, but leaves the residual as it is.
+    It leaves at most the error of :func:`bounded_step`, but takes longer. Effects and other arguments are the same,
+    except that the residual of the workspace stays as it is.
 
-    :param scratch: (optimal_size(m, nv),) numbers.
-    :returns: squared norm of the residual that the linear model leaves.
+    :param scratch: (optimal_size(m, nv),) numbers, overwritten.
+    :returns: squared norm of the residual that the step leaves according to the linear model.
     """
     t, w = layout.view_problem(ints, reals, work)
     m, nv = w.jacobian.shape
@@ -193,9 +202,12 @@ def optimal_step(ints, reals, work, damping, limited, scales, largest, scratch):
 @inline_kernel
 def _room_of(variable_i, w, v, scales, limited):
     """
-    Return how far a variable may go down (at most zero) and up, divided by its scale; (0, 0) for held joints.
+    Return (down, up): how far variable ``v`` may go in a scaled step, down (at most 0) and up (at least 0).
 
-    :param scales: (nv,) scale of each joint; empty for ones.
+    Both are 0 for a held joint (equal limits), and infinite for ball joints.
+
+    :param w: workspace with state and limits.
+    :param scales: (nv,) scale of each joint, by which its way is divided; empty for ones.
     :param limited: False ignores the limits of joints that are not held.
     """
     if w.lower[v] >= w.upper[v]:
@@ -210,9 +222,13 @@ def _room_of(variable_i, w, v, scales, limited):
 @inline_kernel
 def open_step(w, scales, m):
     """
-    Start a step: free all joints, set ``gradient`` to zero, and scale the columns of the Jacobian (m rows).
+    Prepare the workspace for a step: set ``free`` to 1 and ``gradient`` to 0, and scale the columns of the Jacobian.
 
-    Columns of held joints become zero, and these joints are not free.
+    Joints with equal limits get ``free`` 0 and a column of zeros.
+
+    :param w: the workspace.
+    :param scales: (nv,) factor of each column; empty for ones.
+    :param m: number of rows of the Jacobian.
     """
     for v in range(w.jacobian.shape[1]):
         w.free[v] = 1.0
@@ -227,10 +243,13 @@ def open_step(w, scales, m):
 @inline_kernel
 def stop_at_limits(variable_i, w, scales):
     """
-    Stop the joints that a step takes beyond a limit at that limit; return whether this stopped any joint.
+    Stop each joint that ``step`` takes beyond a limit at this limit; return whether this stopped any joint.
 
-    The way to the limit goes to ``gradient``, its effect is subtracted from the residual, and the joint's column is
-    dropped. A periodic joint that can continue a full winding back is not stopped.
+    For a stopped joint, the way to the limit is stored in ``gradient`` and its effect subtracted from the residual; its
+    column becomes zero and ``free`` 0. A joint that is back inside its limits after whole turns is not stopped.
+
+    :param w: the workspace.
+    :param scales: (nv,) scale of each joint; empty for ones.
     """
     m, nv = w.jacobian.shape
     fixed = False
@@ -259,9 +278,13 @@ def stop_at_limits(variable_i, w, scales):
 @inline_kernel
 def shorten(variable_i, w, scales, largest):
     """
-    Convert ``step`` to joint units, with stopped joints on their limits.
+    Convert ``step`` from scaled variables to joint units [rad or m], and scale it down to the longest permitted turn.
 
-    Scale it so that no joint turns over ``largest``.
+    A stopped joint (``free`` 0) gets its way to the limit from ``gradient``.
+
+    :param w: the workspace.
+    :param scales: (nv,) scale of each joint; empty for ones.
+    :param largest: longest motion of a turning joint [rad].
     """
     for v in range(w.step.shape[0]):
         if w.free[v] == 0.0:
@@ -273,7 +296,7 @@ def shorten(variable_i, w, scales, largest):
 
 @inline_kernel
 def shorten_turns(variable_i, step, largest):
-    """Shorten a step as a whole so that no revolute joint moves further than ``largest``."""
+    """Scale a step (nv,) in place by one factor, so that no turning joint moves further than ``largest`` [rad]."""
     longest = 0.0
     for v in range(step.shape[0]):
         if variable_i[v, layout.VARIABLE_MOVES] == layout.TURNS:
@@ -284,7 +307,7 @@ def shorten_turns(variable_i, step, largest):
 
 @inline_kernel
 def drop_column(jacobian, v, free):
-    """Set the column of a joint to zero in the Jacobian, and mark the joint as not free."""
+    """Set column ``v`` of the Jacobian to zero and ``free[v]`` to 0, so that joint v takes no part in a step."""
     free[v] = 0.0
     for a in range(jacobian.shape[0]):
         jacobian[a, v] = 0.0
@@ -293,11 +316,14 @@ def drop_column(jacobian, v, free):
 @kernel
 def damped_step(jacobian, residual, damping, normal, right, step):
     """
-    Write the step of the damped normal equations into ``step``, by J J^T or J^T J, whichever is smaller.
+    Write the damped least-squares step J^T (J J^T + damping I)^-1 e into ``step``, without limits.
 
-    :param jacobian: (m, nv).
-    :param residual: (m,).
-    :param normal, right: (k, k) and (k,) out, with k the smaller of m and nv: factors, and the solution for J J^T.
+    The smaller one of the matrices J J^T and J^T J is factorised; both give the same step.
+
+    :param jacobian: (m, nv) J.
+    :param residual: (m,) e.
+    :param normal: (k, k) out, k = min(m, nv): factors of the damped matrix.
+    :param right: (k,) out if m <= nv: (J J^T + damping I)^-1 e.
     :param step: (nv,) out.
     """
     m, nv = jacobian.shape
@@ -312,10 +338,12 @@ def damped_step(jacobian, residual, damping, normal, right, step):
 @inline_kernel
 def outer_step(jacobian, residual, damping, normal, right, step, m):
     """
-    Write J^T (J J^T + damping I)^-1 e into ``step``; with a literal m, as for one pose, all loops over rows unroll.
+    Write J^T (J J^T + damping I)^-1 e into ``step``.
 
     :param residual: (m,) e.
-    :param normal, right: (m, m) and (m,) out: the factors, and (J J^T + damping I)^-1 e.
+    :param normal: (m, m) out: factors of J J^T + damping I.
+    :param right: (m,) out: (J J^T + damping I)^-1 e.
+    :param m: number of rows; with a literal number the compiler unrolls all loops over rows.
     """
     linalg.outer_gram(normal, jacobian, damping, m)
     linalg.factorise(normal, m)
@@ -345,13 +373,14 @@ def inner_step(jacobian, residual, damping, normal, step):
 @kernel
 def add_null_space_pull(jacobian, normal, right, gradient, free, step):
     """
-    Add (I - J^T (J J^T + damping I)^-1 J) gradient to a step; the factor of the step is reused.
+    Add the part of a wished joint motion that keeps the targets to ``step``.
 
-    It is useful only with fewer rows than joints. The pull of fixed joints counts as zero.
+    It is (I - J^T (J J^T + damping I)^-1 J) gradient, and nearly zero unless the Jacobian J has fewer rows than joints.
 
-    :param normal: (m, m) factor of :func:`damped_step`.
+    :param normal: (m, m) factors that :func:`damped_step` wrote.
     :param right: (m,) scratch.
-    :param gradient: (nv,) wished joint motion.
+    :param gradient: (nv,) wished motion of the joints.
+    :param free: (nv,) 1, or 0 for joints whose wish counts as zero.
     """
     m, nv = jacobian.shape
     for a in range(m):
@@ -370,13 +399,13 @@ def add_null_space_pull(jacobian, normal, right, gradient, free, step):
 @kernel
 def advance(variable_i, lower, upper, limited, scale, step, q):
     """
-    Move a configuration by a scaled step, within the limits if they are respected.
+    Move a configuration in place by a scaled step; if limits count, it ends inside them.
 
-    If a periodic joint crosses a limit, it continues a full winding back, if that is inside: the pose is the same.
-    Otherwise the joint stops at the limit.
+    A turning joint that crosses a limit is moved back by whole turns if this brings it inside; the pose is the same.
+    Otherwise a joint stops at the limit.
 
     :param variable_i: variable table of the problem.
-    :param lower, upper: (nv,) limits.
+    :param lower, upper: (nv,) limits [rad or m].
     :param limited: True respects the limits; ball joints have none in any case.
     :param scale: factor on the step.
     :param step: (nv,).
@@ -411,11 +440,9 @@ def move_by(variable_i, lower, upper, limited, scale, step, q):
 @inline_kernel
 def unwind(value, lower, upper):
     """
-    Return an angle shifted by whole turns into [lower, upper], or unchanged if no shift fits.
+    Return an angle moved by whole turns into [lower, upper] [rad]; unchanged if no number of turns fits.
 
-    Values that rounding leaves just outside go to the limit.
-
-    :param value: angle [rad].
+    An angle that ends outside by rounding only is put on the limit.
     """
     if value < lower:
         shifted = value + so3.TWO_PI * math.ceil((lower - value - WINDING_SLACK) / so3.TWO_PI)
@@ -431,11 +458,10 @@ def unwind(value, lower, upper):
 @inline_kernel
 def nearest_winding(value, wish, lower, upper):
     """
-    Return the equivalent of an angle inside [lower, upper] that is nearest to ``wish``.
+    Return the angle nearest to ``wish`` among those in [lower, upper] that differ from ``value`` by whole turns [rad].
 
-    If the angle is inside and has no other equivalent inside, it is returned with the same bits.
-
-    :param value: angle [rad].
+    If ``value`` is the only such angle inside, it is returned with the same bits. If no such angle is inside, the angle
+    nearest to ``wish`` is returned.
     """
     shifted = value + so3.TWO_PI * math.floor((wish - value) / so3.TWO_PI + 0.5)
     shifted = unwind(shifted, lower, upper)
@@ -446,11 +472,12 @@ def nearest_winding(value, wish, lower, upper):
 @kernel
 def clamp_seed(variable_i, lower, upper, seed, q):
     """
-    Write a seed moved inside the limits: by whole turns if possible, else to the nearer limit.
+    Write a seed whose joints are moved inside the limits, by whole turns if possible, else to the nearer limit.
 
     :param variable_i: variable table of the problem.
-    :param lower, upper: (nv,) limits; ball joints have none.
-    :param seed, q: (nq,) seed in, moved seed out; may be the same array.
+    :param lower, upper: (nv,) limits [rad or m]; ball joints have none.
+    :param seed: (nq,) the seed.
+    :param q: (nq,) out: the moved seed; may be the same array.
     """
     vectors.copy(q, seed)
     for v in range(lower.shape[0]):
@@ -466,10 +493,10 @@ def clamp_seed(variable_i, lower, upper, seed, q):
 @kernel
 def difference_to(variable_i, lower, upper, seed, q, out):
     """
-    Write the joint-space difference from a configuration to a seed (seed minus q).
+    Write the difference seed minus q into ``out``, one number for each velocity variable [rad or m].
 
-    Joints without limits compare modulo 2 pi, limited joints by plain difference. A ball joint compares by the
-    rotation vector in its own frame.
+    For turning joints without limits it is wrapped to (-pi, pi]. For a ball joint it is the rotation vector from q to
+    the seed, in the joint's own frame.
 
     :param variable_i: variable table of the problem.
     :param lower, upper: (nv,) limits; they only tell which joints have limits.
@@ -489,7 +516,7 @@ def difference_to(variable_i, lower, upper, seed, q, out):
 
 @kernel
 def ball_difference(a, b, out):
-    """Write the rotation vector from quaternion ``a`` to ``b``, in the frame of ``a``."""
+    """Write the rotation vector (3,) that takes quaternion ``a`` to quaternion ``b``, in the axes of ``a`` [rad]."""
     w = a[3] * b[3] + a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
     x = a[3] * b[0] - a[0] * b[3] - a[1] * b[2] + a[2] * b[1]
     y = a[3] * b[1] + a[0] * b[2] - a[1] * b[3] - a[2] * b[0]
@@ -504,5 +531,5 @@ def ball_difference(a, b, out):
 
 @inline_kernel
 def squared_norm(vector):
-    """Return the squared Euclidean norm."""
+    """Return the sum of squares of a vector."""
     return vectors.inner(vector, vector, vector.shape[0])

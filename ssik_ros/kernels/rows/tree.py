@@ -13,12 +13,13 @@ from ssik_ros.kernels.rows import layout
 @kernel
 def forward(node_i, node_f, q, poses):
     """
-    Write the pose of every node after its own motion, in the root frame.
+    Write the pose of every node, after the motion of its own joint, in the root frame: forward kinematics.
 
     :param node_i: (N, NODE_INTS) node table, parents before children.
-    :param node_f: (N, NODE_REALS) placements in the parent's moved frame, mimic factors, screw lead.
-    :param q: (nq,) position variables.
-    :param poses: (N, 12) result.
+    :param node_f: (N, NODE_REALS) for each node its placement in the frame of the moved parent, mimic factors, screw
+        lead.
+    :param q: (nq,) position variables [rad or m].
+    :param poses: (N, 12) out.
     """
     for i in range(node_i.shape[0]):
         kind = node_i[i, layout.NODE_KIND]
@@ -31,9 +32,9 @@ def forward(node_i, node_f, q, poses):
 @inline_kernel
 def place_axis(node_i, node_f, q, poses, i, kind):
     """
-    Write the pose of node i, which rotates about or slides along its z axis, into ``poses[i]``.
+    Write the pose of node ``i``, which rotates about or slides along its z axis, into ``poses[i]``.
 
-    The motion is applied to the placement first. This keeps the chain of dependent products through the parents short.
+    The motion is applied to the placement first, which keeps the chain of dependent products through the parents short.
 
     :param kind: REVOLUTE, PRISMATIC or SCREW; other arguments as for :func:`forward`.
     """
@@ -74,9 +75,9 @@ def place_ball(node_i, node_f, q, poses, i):
 @inline_kernel
 def turn_by_quaternion(pose, q, start):
     """
-    Rotate a pose (12,) in place about its own axes.
+    Rotate a pose (12,) in place about its own axes by a quaternion.
 
-    :param q: holds the quaternion, from ``start`` on.
+    :param q: array with the quaternion (x, y, z, w) from index ``start`` on.
     """
     x, y, z, w = q[start], q[start + 1], q[start + 2], q[start + 3]
     b0, b1, b2, b3, b4, b5, b6, b7, b8 = so3.matrix_of(x, y, z, w)
@@ -89,7 +90,12 @@ def turn_by_quaternion(pose, q, start):
 
 @inline_kernel
 def turn_columns(pose, a, b, sine, cosine):
-    """Rotate a pose (12,) in place about its own axis from column ``a`` to column ``b``; literals unroll."""
+    """
+    Rotate a pose (12,) in place about one of its own axes: the turn takes axis ``a`` towards axis ``b``.
+
+    :param a, b: columns 0, 1, 2 for x, y, z; literal numbers let the compiler unroll.
+    :param sine, cosine: of the angle.
+    """
     for k in range(3):
         x, y = pose[3 * k + a], pose[3 * k + b]
         pose[3 * k + a] = cosine * x + sine * y
@@ -99,11 +105,13 @@ def turn_columns(pose, a, b, sine, cosine):
 @inline_kernel
 def frame_pose(out, poses, node, row, start):
     """
-    Write the pose of a frame carried by a node (or by the root for -1).
+    Write the root-frame pose of a frame that is fixed to a node.
 
-    :param out: (12,).
+    :param out: (12,) out.
     :param poses: (N, 12) poses of the nodes.
-    :param row: array that holds the pose of the frame in the node's moved frame, from ``start`` on.
+    :param node: the node; -1 if the frame is fixed to the root.
+    :param row: array that has the pose (12 numbers) of the frame in the moved frame of the node, from index ``start``
+        on.
     """
     if node < 0:
         for k in range(12):
@@ -123,12 +131,13 @@ def frame_pose(out, poses, node, row, start):
 @kernel
 def frame_poses(out, node_i, node_f, q, poses, frame_nodes, placements):
     """
-    Write the poses of many frames for one configuration.
+    Write the poses of several frames in the root frame, for one configuration.
 
-    :param out: (F, 4, 4) out, in the root frame.
-    :param poses: (N, 12) scratch: poses of the nodes.
-    :param frame_nodes: (F,) node that carries each frame, -1 for the root.
-    :param placements: (F, 12) pose of each frame in its node's moved frame.
+    :param out: (F, 4, 4) out.
+    :param node_i, node_f, q: as for :func:`forward`.
+    :param poses: (N, 12) out: poses of the nodes.
+    :param frame_nodes: (F,) node to which each frame is fixed, -1 for the root.
+    :param placements: (F, 12) pose of each frame in the moved frame of its node.
     """
     forward(node_i, node_f, q, poses)
     for f in range(frame_nodes.shape[0]):

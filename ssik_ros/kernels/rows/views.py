@@ -22,15 +22,19 @@ Fields = TypeVar('Fields', bound=tuple[Any, ...])
 
 
 class Layout(Generic[Fields]):
-    """Offsets and shapes of the fields of a named tuple."""
+    """
+    Layout of a named tuple whose fields are arrays packed into a flat integer and a flat float array.
+
+    It knows the shape of each field, and stores where each field begins in the header of the integer array.
+    """
 
     def __init__(self, fields: type[Fields], first: int, names: dict[str, Any]) -> None:
         """
-        Read the annotations.
+        Read type and shape of each field from its annotation.
 
-        :param fields: a named tuple.
-        :param first: header entry with the offset of the first field.
-        :param names: globals of the module; the expressions use them.
+        :param fields: a named tuple class.
+        :param first: index of the header entry that stores where the first field begins.
+        :param names: globals of the module, which the shape expressions use.
         """
         hints = [fields.__annotations__[name] for name in fields._fields]  # type: ignore[attr-defined]
         self._fields, self._first, self._names = fields, first, names
@@ -40,17 +44,21 @@ class Layout(Generic[Fields]):
         """The first header entry after the entries of the fields."""
 
     def entry(self, name: str) -> int:
-        """Return the index of the header entry with the offset of a field."""
+        """Return the index of the header entry that stores where the field ``name`` begins."""
         return self._first + self._fields._fields.index(name)  # type: ignore[attr-defined]
 
     @functools.cached_property
     def _shapes(self) -> Callable[[list[int]], list[tuple[int, ...]]]:
-        """Return the function from a header to the shape of each field."""
+        """Return a function that maps a header (a list of integers) to the shapes of all fields, in their order."""
         text = ', '.join(f'({", ".join(sides)},)' for sides in self._sides)
         return eval(f'lambda ints: [{text}]', self._names)
 
     def place(self, header: Ints) -> int:
-        """Write the offsets of float fields into a header that has all counts; return their total size, in numbers."""
+        """
+        Write into a header where each field begins in one float array; return the size of this array, in numbers.
+
+        :param header: has all counts already.
+        """
         place = 0
         for entry, shape in enumerate(self._shapes(header.tolist()), self._first):
             header[entry] = place
@@ -59,9 +67,9 @@ class Layout(Generic[Fields]):
 
     def pack(self, header: Ints, tables: Sequence[Any]) -> tuple[Ints, Floats]:
         """
-        Return all tables as one array of integers, which starts with the header, and one of floats.
+        Return (integers, floats): all tables packed into two flat arrays; the integers start with the header.
 
-        :param header: complete but for the places of these tables.
+        :param header: has all counts already; where each table begins is written into it.
         :param tables: the rows of each field, in the order of the fields.
         """
         ints, reals = [header], [np.zeros(0)]
@@ -72,7 +80,11 @@ class Layout(Generic[Fields]):
         return np.concatenate(ints), np.concatenate(reals)
 
     def show(self, ints: Ints, reals: Floats) -> Fields:
-        """Return the views that :meth:`kernel` returns, without a kernel."""
+        """
+        Return the fields as a named tuple of views into packed arrays, for Python code outside of kernels.
+
+        :param ints, reals: the packed arrays; the integers start with the header.
+        """
         places = ints[self._first : self.end].tolist()
         parts = zip(self._is_integer, places, self._shapes(ints.tolist()), strict=True)
         return self._fields(
@@ -84,9 +96,10 @@ class Layout(Generic[Fields]):
 
     def kernel(self, name: str) -> Any:
         """
-        Return the kernel ``name(ints, reals)`` that returns the views; unused views cost nothing.
+        Return a kernel ``name(ints, reals)`` that returns the fields as a named tuple of views.
 
-        Only kernels call it. With the native library it does not exist, and this returns None.
+        Only other kernels call it, and unused views cost nothing there. With the native library, which contains the
+        compiled callers, None is returned.
         """
         if JIT_DISABLED and not IS_PLAIN:
             return None

@@ -13,7 +13,11 @@ CLOCK_MONOTONIC = 6 if sys.platform == 'darwin' else 1
 if JIT_DISABLED:
 
     def monotonic_ns(scratch: np.ndarray) -> int:
-        """Return the monotonic time [ns]; see the compiled twin below."""
+        """
+        Return the time of the monotonic clock [ns].
+
+        :param scratch: not read; the version for compiled kernels at the end of the module needs it.
+        """
         return time.monotonic_ns()
 
 else:
@@ -24,7 +28,7 @@ else:
     @kernel
     def monotonic_ns(scratch: np.ndarray) -> int:
         """
-        Return the monotonic time [ns].
+        Return the time of the monotonic clock [ns], inside compiled kernels.
 
         :param scratch: (2,) int64, overwritten with seconds and nanoseconds.
         """

@@ -62,9 +62,11 @@ PATIENT_PROGRESS = 0.998001
 @inline_kernel
 def is_over(counters, cancel):
     """
-    Return CANCELLED or DEADLINE if a search must end, else RUNNING.
+    Return CANCELLED if the caller has cancelled a search, DEADLINE if its time is up, else RUNNING.
 
-    The deadline is earlier once there is a solution.
+    Once a solution is stored, the deadline is STOP_WITH_SOLUTION, which may be earlier than STOP.
+
+    :param cancel: (1,) int64, not zero if the caller cancels.
     """
     if cancel[0] != 0:
         return state.CANCELLED
@@ -77,9 +79,10 @@ def is_over(counters, cancel):
 @kernel
 def measure(ints, reals, options, work, q):
     """
-    Write residual, Jacobian and errors at a configuration ``q``.
+    Write residual, Jacobian and errors at a configuration into the workspace.
 
     :param ints, reals, options, work: packed problem, options of the search, workspace.
+    :param q: (nq,) the configuration.
     :returns: squared norm of the weighted residual, and whether every error is within tolerance.
     """
     square, inside = look(ints, reals, options, work, q)
@@ -91,9 +94,10 @@ def measure(ints, reals, options, work, q):
 @inline_kernel
 def look(ints, reals, options, work, q):
     """
-    Write residual and errors at ``q`` and return the same as :func:`measure`.
+    Write residual and errors at a configuration into the workspace; the Jacobian may be missing.
 
-    The Jacobian of a serial problem is not written; :func:`serial.fill_jacobian` does it later.
+    Arguments and results are as for :func:`measure`. For a serial problem (an arm of revolute joints with one target),
+    :func:`serial.fill_jacobian` writes the Jacobian later; for other problems it is written here.
     """
     w = layout.view_workspace(ints, work)
     if options[state.SERIAL] != 0.0:
@@ -114,7 +118,7 @@ def look(ints, reals, options, work, q):
 
 @kernel
 def within_limits(ints, reals, work, q):
-    """Return whether every joint value of ``q`` is within its limits, limits included; ball joints are not checked."""
+    """Return whether every joint value of ``q`` (nq,) is within its limits, limits included; ball joints are not checked."""
     t, w = layout.view_problem(ints, reals, work)
     for v in range(w.lower.shape[0]):
         if t.variable_i[v, layout.VARIABLE_KIND] <= layout.LINEAR:
@@ -127,9 +131,11 @@ def within_limits(ints, reals, work, q):
 @inline_kernel
 def patience(options, count):
     """
-    Return whether a start may lack progress, whether it may end as hopeless, and its required progress.
+    Return (is patient, may give up, factor): how long a start of a search is continued without good progress.
 
-    The required progress is the factor to which its squared error must shrink in PROGRESS_STEPS steps.
+    A patient start is not given up for slow progress. If ``may give up`` is True, it ends when the linear model
+    predicts no decrease twice. Other starts must shrink the squared error to ``factor`` times itself in PROGRESS_STEPS
+    steps.
 
     :param count: number of the start, from 1.
     """
@@ -146,12 +152,14 @@ def patience(options, count):
 @kernel
 def descend(ints, reals, options, limited, cancel, counters, work):
     """
-    Step from ``state`` of the workspace towards the targets; ``best`` gets the nearest state seen.
+    Run one start of a search: step from ``state`` towards the targets until they are reached or it is given up.
+
+    ``best`` of the workspace gets the configuration with the smallest error that was seen within limits.
 
     :param ints, reals, options, cancel, counters, work: as for :func:`restart_search.search`.
     :param limited: True keeps every step inside the limits.
     :returns: RUNNING if the state is within every tolerance, EXHAUSTED if the start was given up, else DEADLINE or
-     CANCELLED.
+        CANCELLED.
     """
     w = layout.view_workspace(ints, work)
     is_newton = options[state.LAW] != laws.POSE_IK
@@ -212,19 +220,25 @@ def descend(ints, reals, options, limited, cancel, counters, work):
 
 @kernel
 def take_step(ints, reals, options, work, square, mu, limited):
-    """Move the state by one step with the law's damping; arguments and result as for :func:`step_on`."""
+    """
+    Move the state by one step with the damping that the law of the search chooses; the new state is not measured.
+
+    Arguments and result are as for :func:`step_on`.
+    """
     return step_on(ints, reals, options, work, square, mu, limited, False)
 
 
 @inline_kernel
 def step_on(ints, reals, options, work, square, mu, limited, finishing):
     """
-    Move the state by one step from the state that :func:`look` measured; the new state is not measured.
+    Move the state, which :func:`look` has measured, by one step of the search's law; the new state is not measured.
 
-    :param square: squared error of the state.
-    :param mu: factor of the adaptive law.
-    :param finishing: True leaves out the law's damping.
-    :returns: squared error that the linear model leaves (0 for PoseIK), -1 if a plain inverse does not exist.
+    :param square: squared norm of the weighted residual at the state.
+    :param mu: factor on the damping of the adaptive law.
+    :param limited: True keeps the step inside the limits.
+    :param finishing: True leaves out the law's damping, for the last steps of a start.
+    :returns: squared error that the linear model predicts after the step (0 for PoseIK); -1 if the law needs a plain
+        inverse and the Jacobian is singular, so that no step was made.
     """
     if options[state.LAW] == laws.POSE_IK:
         take_scaled_step(ints, reals, options, work, square, limited)
@@ -238,11 +252,11 @@ def step_on(ints, reals, options, work, square, mu, limited, finishing):
 @inline_kernel
 def damping_of(options, mu, square):
     """
-    Return the damping that the law of a search chooses.
+    Return the damping that the law of a search adds to the diagonal of the normal equations.
 
     :param options: of the search, with its law and gains.
-    :param mu: factor of the adaptive law.
-    :param square: squared error of the state.
+    :param mu: factor on the damping of the adaptive law.
+    :param square: squared norm of the weighted residual at the state.
     """
     law, gain, own = options[state.LAW], options[state.GAIN], options[state.OWN_DAMPING]
     return laws.damping_of(law, gain, own, mu, square)
@@ -251,10 +265,11 @@ def damping_of(options, mu, square):
 @inline_kernel
 def take_damped_step(ints, reals, options, work, damping, largest, limited):
     """
-    Move the state by one step from the state that :func:`look` measured.
+    Move the state, which :func:`look` has measured, by one damped step; the new state is not measured.
 
     :param damping: added to the diagonal of the normal equations.
     :param largest: longest step of a revolute joint [rad].
+    :param limited: True keeps the step inside the limits.
     :returns: as :func:`step_on`.
     """
     w, scales = layout.view_workspace(ints, work), state.joint_scales(ints, options)
@@ -274,9 +289,9 @@ def take_damped_step(ints, reals, options, work, damping, largest, limited):
 @kernel
 def take_scaled_step(ints, reals, options, work, square, limited):
     """
-    Move the state by PoseIK's step: the damped step times a factor that grows to one near the targets.
+    Move the state by PoseIK's step: the damped step times a factor below one, which grows to one near the targets.
 
-    :param square: squared error of the state, which must be measured with its Jacobian.
+    :param square: squared norm of the weighted residual at the state, which must be measured with its Jacobian.
     :param limited: True keeps the step inside the limits.
     """
     t, w = layout.view_problem(ints, reals, work)
@@ -291,9 +306,13 @@ def take_scaled_step(ints, reals, options, work, square, limited):
 @kernel
 def polish(ints, reals, options, enough, work):
     """
-    Step on from a measured solution while steps shrink the error well; the state ends as the best one, measured.
+    Improve a solution by nearly undamped steps as long as each shrinks the error well.
 
-    :param enough: error norm at which the polish ends [m, rad]; 0 goes on until rounding stops the progress.
+    If the errors are still above POLISHED_ERROR, damped steps follow. The state ends as the best one, measured.
+
+    :param enough: norm of position and rotation error at which the polish ends [m, rad]; 0 goes on until rounding stops
+        it.
+    :param work: its state must be measured and within the tolerances.
     """
     w = layout.view_workspace(ints, work)
     before = steps.squared_norm(w.residual)
@@ -312,9 +331,11 @@ def polish(ints, reals, options, enough, work):
 @kernel
 def polish_with_damping(ints, reals, options, work, before):
     """
-    Polish with damped steps, as long as they make progress: near a singular posture undamped steps are too long.
+    Improve a solution by damped steps as long as they shrink the error; for solutions near a singular posture.
 
-    :param before: squared error of the state.
+    Undamped steps are too long there. The state ends as the best one, measured.
+
+    :param before: squared norm of the weighted residual at the state.
     """
     w = layout.view_workspace(ints, work)
     mu = laws.LARGEST_MU
@@ -335,11 +356,11 @@ def polish_with_damping(ints, reals, options, work, before):
 @inline_kernel
 def try_step(ints, reals, options, work, mu, before):
     """
-    Take a damped step and measure the new state; the old state is kept in ``trial``.
+    Move the state by a damped step of at most LARGEST_POLISH and measure it; ``trial`` gets the state before.
 
-    :param mu: damping of the adaptive law.
-    :param before: squared error of the old state.
-    :returns: the new squared error; infinite outside the tolerances, or if the error has not become smaller.
+    :param mu: factor on the damping of the adaptive law.
+    :param before: squared norm of the weighted residual before the step.
+    :returns: the same after the step; infinite if it has not become smaller or an error is outside its tolerance.
     """
     w, limited = layout.view_workspace(ints, work), options[state.LIMITED] != 0.0
     vectors.copy(w.trial, w.state)
@@ -351,7 +372,7 @@ def try_step(ints, reals, options, work, mu, before):
 
 @inline_kernel
 def take_back(ints, reals, options, work):
-    """Copy ``trial`` back to the state, and measure it again."""
+    """Undo a step of :func:`try_step`: copy ``trial`` back to the state, and measure the state again."""
     w = layout.view_workspace(ints, work)
     vectors.copy(w.state, w.trial)
     look(ints, reals, options, work, w.state)

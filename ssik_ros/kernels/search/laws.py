@@ -74,13 +74,13 @@ SINGULAR_RATIO = 1e-11
 @inline_kernel
 def damping_of(law, gain, own, mu, square):
     """
-    Return the damping of a step.
+    Return the damping that a law adds to the diagonal of the normal equations.
 
-    :param law: one of the laws above.
+    :param law: NEWTON, GAUSS, CHAN, WAMPLER, SUGIHARA, ADAPTIVE or POSE_IK.
     :param gain: k of the law; not used by NEWTON, GAUSS and ADAPTIVE.
     :param own: squared damping d^2 of NEWTON and GAUSS.
-    :param mu: factor of the adaptive law.
-    :param square: squared error |e|^2.
+    :param mu: factor of ADAPTIVE on the squared error.
+    :param square: squared norm |e|^2 of the weighted residual.
     """
     if law == ADAPTIVE:
         return mu * min(square, LARGEST_SQUARE) + SINGULAR_DAMPING
@@ -100,10 +100,11 @@ def damping_of(law, gain, own, mu, square):
 @inline_kernel
 def follow(mu, before, left, after):
     """
-    Return the next mu of the adaptive law.
+    Return mu of the adaptive law for the next step: larger after a poor step, smaller after a good one.
 
+    :param mu: the factor of the last step.
     :param before: |e|^2 before the step.
-    :param left: |e|^2 after the step according to the linear model.
+    :param left: |e|^2 that the linear model predicted after the step.
     :param after: |e|^2 after the step.
     """
     decrease, promised = before - after, before - left
@@ -117,10 +118,12 @@ def follow(mu, before, left, after):
 @inline_kernel
 def is_singular(normal, free):
     """
-    Return whether the normal equations have a pivot that is lost or relatively small; False if a joint was not free.
+    Return whether the normal equations were singular or nearly so at the last step.
 
-    :param normal: (k, k) with the inverse pivots on its diagonal, 0 for lost ones.
-    :param free: (nv,) 1 for joints that moved freely.
+    It is False if a limit stopped a joint, because the normal equations lack its column then.
+
+    :param normal: (k, k) with the inverse pivots on its diagonal, 0 for pivots lost to rounding.
+    :param free: (nv,) 1 for joints that moved freely, else 0.
     """
     smallest, largest = normal[0, 0], normal[0, 0]
     for v in range(free.shape[0]):

@@ -73,9 +73,9 @@ CLOSING_STEPS = 6
 @kernel
 def manipulability(ints, reals, work, q):
     """
-    Return sqrt(det(J J^T)) at ``q``, 0 with more rows than joints.
+    Return Yoshikawa's manipulability sqrt(det(J J^T)) at ``q``; 0 at singular postures and with more rows than joints.
 
-    Overwrite poses, residual, Jacobian and errors.
+    Poses, residual, Jacobian and errors of the workspace are overwritten.
     """
     w = layout.view_workspace(ints, work)
     rows.evaluate(ints, reals, work, q, False)
@@ -97,7 +97,8 @@ def objective(ints, reals, options, work, q):
     """
     Return the weighted sum F of the secondary objectives at ``q``: distance from limits, posture, manipulability.
 
-    It overwrites ``gradient``, and with manipulability also residual, Jacobian and errors.
+    Larger is better. ``gradient`` of the workspace is overwritten; with manipulability also residual, Jacobian and
+    errors.
     """
     t, w = layout.view_problem(ints, reals, work)
     nv = ints[layout.VARIABLES]
@@ -124,9 +125,9 @@ def objective(ints, reals, options, work, q):
 @kernel
 def gradient(ints, reals, options, work, q):
     """
-    Write the gradient of :func:`objective` at ``q`` into ``gradient`` of the workspace.
+    Write the gradient (nv,) of :func:`objective` at ``q`` into ``gradient`` of the workspace.
 
-    With manipulability it overwrites residual, Jacobian, errors, ``trial`` and ``step``.
+    With manipulability, residual, Jacobian, errors, ``trial`` and ``step`` are overwritten, too.
     """
     t, w = layout.view_problem(ints, reals, work)
     nv = ints[layout.VARIABLES]
@@ -162,12 +163,14 @@ def gradient(ints, reals, options, work, q):
 @kernel
 def pulled_step(ints, reals, work, pull, limited):
     """
-    Write the part of ``gradient`` in the null space into ``step``, scaled so that its longest entry is ``pull``.
+    Write the part of ``gradient`` that keeps the targets (its part in the null space) into ``step``.
 
-    The Jacobian must belong to the state; columns of joints that cannot move become zero.
+    It is scaled so that its longest entry is ``pull``. The Jacobian must belong to the state; columns of joints that
+    cannot move become zero.
 
+    :param pull: longest motion of a joint [rad or m].
     :param limited: True leaves out joints that would leave their limits.
-    :returns: the longest entry before scaling.
+    :returns: longest entry of this part before scaling; 0 if no joint can move.
     """
     t, w = layout.view_problem(ints, reals, work)
     nv = ints[layout.VARIABLES]
@@ -191,9 +194,9 @@ def pulled_step(ints, reals, work, pull, limited):
 @kernel
 def improve(ints, reals, options, cancel, counters, work):
     """
-    Polish a solution and move it within its null space towards the secondary objectives.
+    Move a solution within its null space to a state with better secondary objectives; first polish it.
 
-    The state ends as the best configuration, measured.
+    The state ends as the best configuration, measured. It is never worse than the solution.
     """
     descent.polish(ints, reals, options, 0.0, work)
     ascend(
@@ -215,10 +218,12 @@ def ascend(ints, reals, options, to_seed, most, pull, smallest, cancel, counters
     """
     Move an exact state within its null space to a local optimum; the state ends as the best one, measured.
 
-    :param to_seed: True moves towards the seed, False towards the secondary objectives.
+    The optimum is of the secondary objectives, or of the nearness to the seed.
+
+    :param to_seed: True moves towards the seed, False towards better secondary objectives.
     :param most: largest number of steps.
-    :param pull: first trust radius: longest joint step [rad or m].
-    :param smallest: trust radius at which the ascent ends.
+    :param pull: longest joint motion in the first step, the trust radius [rad or m].
+    :param smallest: trust radius at which the ascent ends [rad or m].
     """
     t, w = layout.view_problem(ints, reals, work)
     limited = options[state.LIMITED] != 0.0
@@ -257,7 +262,11 @@ def ascend(ints, reals, options, to_seed, most, pull, smallest, cancel, counters
 
 @kernel
 def value_of(ints, reals, options, to_seed, work):
-    """Return the quantity that an ascent makes larger: :func:`objective`, or minus the squared distance to the seed."""
+    """
+    Return the number that :func:`ascend` makes larger.
+
+    :param to_seed: True for minus the squared distance to the seed, False for the sum of the secondary objectives.
+    """
     w = layout.view_workspace(ints, work)
     if to_seed:
         return -squared_distance(ints, reals, work, w.state)
@@ -267,9 +276,10 @@ def value_of(ints, reals, options, to_seed, work):
 @kernel
 def correct(ints, reals, options, work, limited):
     """
-    Bring the state back to the targets by a few Newton steps, and measure it.
+    Bring the state back to the targets by at most CORRECTIONS Newton steps, and measure it.
 
-    :returns: squared error, and whether every error is within tolerance.
+    :param limited: True keeps the steps inside the limits.
+    :returns: squared norm of the weighted residual, and whether every error is within tolerance.
     """
     w = layout.view_workspace(ints, work)
     square, inside = descent.measure(ints, reals, options, work, w.state)
@@ -283,7 +293,7 @@ def correct(ints, reals, options, work, limited):
 
 @kernel
 def squared_distance(ints, reals, work, q):
-    """Write the difference from a configuration to the seed into ``gradient``; return its squared norm."""
+    """Return the squared distance in joint space from ``q`` to the seed; ``gradient`` gets the difference seed minus q."""
     t, w = layout.view_problem(ints, reals, work)
     steps.difference_to(t.variable_i, w.lower, w.upper, w.reference, q, w.gradient)
     return steps.squared_norm(w.gradient)
@@ -292,12 +302,12 @@ def squared_distance(ints, reals, work, q):
 @kernel
 def pull_to_seed(ints, reals, options, bound, cancel, counters, work):
     """
-    Move a polished solution within the null space towards the seed.
+    Move a polished solution within its null space towards the seed.
 
-    The state ends as the nearest one that is at least as exact as the solution. Only if its distance is below ``bound``
-    is it moved to the very nearest state of its self-motion: most solutions are farther than stored ones.
+    The state ends as the nearest state seen that is within limits and as exact as the solution. If it is nearer than
+    ``bound``, more steps lead to the very nearest state of its self-motion.
 
-    :param bound: squared distance to the seed; only nearer solutions are kept.
+    :param bound: squared distance to the seed beyond which the caller has no use for the solution.
     """
     w = layout.view_workspace(ints, work)
     gain, settled = options[state.PULL_GAIN], SETTLED_PULL
@@ -362,11 +372,11 @@ def pull_to_seed(ints, reals, options, bound, cancel, counters, work):
 @kernel
 def step_to_seed(ints, reals, options, gain, work, square):
     """
-    Move the state by a Newton correction plus a pull to the seed.
+    Move the state by one step that corrects the targets and pulls the joints towards the seed within the null space.
 
     :param gain: share of the difference to the seed that the pull covers.
     :param work: ``gradient`` has the difference to the seed, and is overwritten.
-    :param square: squared error of the state, which must be measured with its Jacobian.
+    :param square: squared norm of the weighted residual at the state, which must be measured with its Jacobian.
     """
     t, w = layout.view_problem(ints, reals, work)
     gradient = w.gradient

@@ -60,16 +60,17 @@ def solve_each(
     codes,
 ):
     """
-    Search every pose independently.
+    Search the poses ``first`` to ``end`` - 1 of N, independently of each other.
 
-    :param targets: (N, 4 t, 4) target matrices of each pose, one below the other.
+    :param targets: (N, 4 t, 4) for each pose its t target matrices, one below the other.
     :param seeds: (N, nq), or (1, nq) for one seed for all poses.
-    :param first, end: rows to solve.
-    :param cancel: (1,) int64; not zero ends the batch, the remaining rows keep their contents.
-    :param counters, work, out: as for one search; ``out`` has two rows.
-    :param q: (N, nq) out: solutions, or best states; NaN for a refused pose.
-    :param numbers: (N, 1 + 2 c) out: E, then position and rotation error of each constraint.
-    :param codes: (N, CODES) out: code of the search, then its counts.
+    :param first, end: first pose to search, and the pose after the last one.
+    :param cancel: (1,) int64; not zero ends the batch, and the rows of the other poses are not written.
+    :param counters, work, out: as for :func:`restart_search.search`; ``out`` has two rows.
+    :param q: (N, nq) out: solution of each pose, or the best state without a solution; NaN for a refused pose.
+    :param numbers: (N, 1 + 2 c) out: E, half the squared weighted residual, then position error [m] and rotation error
+        [rad] of each of c constraints; NaN for a refused pose.
+    :param codes: (N, CODES) out: code of the search, FOUND for a solution, then its counts, see CODE to CODES.
     """
     w = layout.view_workspace(ints, work)
     for i in range(first, end):
@@ -87,9 +88,12 @@ def solve_each(
 @kernel
 def write_row(ints, code, counters, work, out, q, numbers, codes):
     """
-    Write the result of a search into the rows of its pose: NaN for a refused pose, the best state without a solution.
+    Write the result of the search of one pose into its rows: the solution, else the best state.
 
-    :param code: as :func:`restart_search.search` returned it.
+    For a refused pose (invalid target or seed), the numbers are NaN.
+
+    :param code: result of :func:`restart_search.search`.
+    :param out: its array of solutions.
     :param q, numbers, codes: (nq,), (1 + 2 c,), (CODES,) out: rows of the arrays of :func:`solve_each`.
     """
     w = layout.view_workspace(ints, work)
@@ -122,14 +126,16 @@ def solve_path(
     ints, reals, base, own, targets, bounds, hard, cancel, counters, work, out, q, numbers, codes
 ):
     """
-    Search the poses of a path in order, each from the configuration before it.
+    Search the poses of a path in order, each from the configuration of the pose before.
+
+    Each search is first confined to a box of ``bounds`` around this configuration.
 
     :param base: options of a search with a seed.
     :param own: a copy of these options, overwritten.
     :param targets: as for :func:`solve_each`.
-    :param work: as for :func:`solve_each`; ``reference`` has the configuration before the first pose.
-    :param bounds: (nv,) largest step of each joint from pose to pose.
-    :param hard: True forbids longer steps.
+    :param work: workspace; ``reference`` has the configuration before the first pose.
+    :param bounds: (nv,) largest step of each joint from pose to pose [rad or m].
+    :param hard: True never leaves the box, and takes the state in it nearest to the target if it has no solution.
     :param cancel, counters, out, q, numbers, codes: as for :func:`solve_each`.
     """
     w = layout.view_workspace(ints, work)
@@ -167,9 +173,12 @@ def solve_path(
 @kernel
 def come_nearer(ints, reals, options, cancel, counters, work):
     """
-    After a search in a box, descend from ``reference`` of the workspace by steps that all come nearer.
+    Approach the target of a failed search inside its box, from ``reference`` of the workspace.
 
-    If the end is nearer to the target than ``best``, it becomes ``best``, which is then measured again.
+    Every step comes nearer. If the end of the steps is nearer to the target than ``best``, it replaces ``best``. Then
+    ``best`` is measured again.
+
+    :param options: of the search, with the box as limits.
     """
     w = layout.view_workspace(ints, work)
     vectors.copy(w.state, w.reference)

@@ -51,10 +51,10 @@ MISSHAPEN = -1
 @inline_kernel
 def views(address):
     """
-    Return the arrays of a block: integers of the problem, counters, real numbers, options, work.
+    Return views of the arrays in a block of memory: (ints, counters, reals, options, work).
 
-    :param address: of the block: sizes of ints, reals and options (int64), then ints and counters, then reals, options
-        and work (float64).
+    :param address: address of the block: the sizes of ints, reals and options (int64), then ints and counters (int64),
+        then reals, options and work (float64).
     """
     sizes = integers_at(address, 0, HEAD)
     ints = integers_at(address, HEAD, sizes[0])
@@ -69,11 +69,7 @@ def views(address):
 
 @inline_kernel
 def load(ints, work, q0, target):
-    """
-    Write seed and target into the workspace.
-
-    :param q0, target: as for :func:`search_one`.
-    """
+    """Write the seed ``q0`` (n,) into ``reference`` and the target (4, 4) into ``matrices`` of the workspace."""
     w = layout.view_workspace(ints, work)
     put(w.reference, q0, q0.shape[0])
     for i in range(4):
@@ -89,16 +85,17 @@ def is_misshapen(q0, target, q):
 @kernel
 def search_one(address, timeout_ns, flag, q0, target, q):
     """
-    Run a search for one pose with all arrays in one block.
+    Run a search with restarts for one pose, with all arrays in one block of memory.
 
     :param address: address of the block, see :func:`views`.
     :param timeout_ns: wall-clock budget [ns]; <= 0 means no budget.
     :param flag: address of an int64 that ends the search if it is not zero.
-    :param q0: (n,) start of the first n variables of the problem; the others keep their values in ``reference``.
+    :param q0: (n,) seed of the first n variables of the problem; the others keep their values in ``reference``.
     :param target: (4, 4) target pose.
     :param q: (n,) out: the solution, or the best state seen.
-    :returns: code of :func:`ssik_ros.kernels.search.restart_search.search`, or MISSHAPEN; steps, searches, norm of the
-        errors, position and rotation error, branches, E.
+    :returns: (code, iterations, searches, norm of the errors, position error [m], rotation error [rad], -1, E). The
+        code is a code of :func:`ssik_ros.kernels.search.restart_search.search`, or MISSHAPEN for arrays of wrong
+        shapes. E is half the squared weighted residual.
     """
     if is_misshapen(q0, target, q):
         return MISSHAPEN, 0, 0, math.inf, math.inf, math.inf, NOT_CALLED, math.inf
@@ -114,13 +111,13 @@ def search_one(address, timeout_ns, flag, q0, target, q):
 @kernel
 def solve_one(address, closed, timeout_ns, flag, q0, target, q):
     """
-    Solve one pose: descend from the seed, call the closed form, or search at the edge of the reach.
+    Solve one pose: descend from the seed if it is near, else call the closed form, else search from other starts.
 
+    :param address, timeout_ns, flag, q0, target, q: as for :func:`search_one`.
     :param closed: address of the block of the closed form, see
         :mod:`ssik_ros.kernels.closed_form.branches.branch_block`; its part OWN has the NUMBERS.
-    :param address, timeout_ns, flag, q0, target, q: as for :func:`search_one`; starts at the edge are as many as the
-        options of the search allow.
-    :returns: as :func:`search_one`; branches inside and outside the limits are counted.
+    :returns: as :func:`search_one`, but the seventh number is the number of branches inside and outside the limits;
+        NOT_CALLED (-1) if the closed form was not called or proves nothing.
     """
     if is_misshapen(q0, target, q):
         return MISSHAPEN, 0, 0, math.inf, math.inf, math.inf, NOT_CALLED, math.inf
@@ -167,9 +164,10 @@ def solve_one(address, closed, timeout_ns, flag, q0, target, q):
 @kernel
 def _follow(ints, reals, options, numbers, cancel, counters, work):
     """
-    Descend from the state if its squared error is small; accept the end if it is exact and no joint moved far.
+    Descend from the state, if it is near the target; accept the end if it is exact and no joint moved far.
 
-    :param numbers: (NUMBERS,) SOLUTION_ERROR, SEED_ERROR and LONGEST_WAY of the closed form's block.
+    :param numbers: (NUMBERS,) SOLUTION_ERROR, SEED_ERROR (largest error at the start) and LONGEST_WAY (largest motion
+        of a joint) of the closed form's block.
     :returns: RUNNING if the state is a solution, else EXHAUSTED.
     """
     if not numbers[SEED_ERROR] > 0.0:
@@ -193,10 +191,12 @@ def _follow(ints, reals, options, numbers, cancel, counters, work):
 @kernel
 def _place_candidates(ints, reals, options, closed, n, work):
     """
-    Write the candidates of a closed form, moved inside the limits, and their squared errors into its rows.
+    Write the candidates of the last call of the closed form, moved inside the limits, into the rows of its block.
+
+    Column n of each row gets the squared weighted residual of the moved candidate.
 
     :param closed: address of the block of the closed form.
-    :param n: number of joints; column n of the rows gets the squared error.
+    :param n: number of joints.
     :returns: number of candidates.
     """
     rows = branch_block.rows_of(closed, n)
@@ -218,8 +218,12 @@ def _search_beside(ints, reals, options, closed, count, n, cancel, counters, wor
     """
     Descend from the candidates that :func:`_place_candidates` wrote, nearest to the pose first.
 
-    :param count, n: number of candidates, and number of their joints.
-    :returns: RUNNING if the state is a solution, else EXHAUSTED, DEADLINE or CANCELLED.
+    The first descent that ends in a solution ends the search.
+
+    :param closed: address of the block of the closed form.
+    :param count, n: number of candidates, and number of joints.
+    :returns: RUNNING if the state is a solution, EXHAUSTED if all candidates or starts are used up, else DEADLINE or
+        CANCELLED.
     """
     rows, w = branch_block.rows_of(closed, n), layout.view_workspace(ints, work)
     limited = options[state.LIMITED] != 0.0
@@ -249,11 +253,13 @@ def _search_beside(ints, reals, options, closed, count, n, cancel, counters, wor
 @kernel
 def _call_closed_form(closed, target, seed, q):
     """
-    Write the branch nearest to the seed into ``q``, if there is a branch.
+    Call the closed form for one pose; write the branch within limits nearest to the seed into ``q``, if there is one.
 
     :param closed: address of the block of the closed form.
-    :returns: number of written branches, number of branches including branches outside the limits, position error [m]
-     and rotation error [rad].
+    :param target: (4, 4) target pose.
+    :param seed: the seed.
+    :returns: (number of written branches, number of branches with those outside the limits, position error [m],
+        rotation error [rad]); the errors mean nothing if no branch was written.
     """
     n = q.shape[0]
     written = branch_block.search_block(closed, target, seed)
@@ -267,9 +273,12 @@ def _call_closed_form(closed, target, seed, q):
 @kernel
 def _report(ints, reals, options, counters, work, code, branches, q):
     """
-    Write the solution, or the best state seen; return the tuple of :func:`search_one`.
+    Write the solution, or the best state seen, into ``q``; return the tuple of :func:`search_one`.
 
-    :param code: RUNNING if the state is a solution.
+    For a refused target or seed ``q`` is not written, and the errors are infinite.
+
+    :param code: RUNNING if the state is a solution, else the code of the failure.
+    :param branches: number of branches for the tuple.
     """
     w = layout.view_workspace(ints, work)
     iterations, searches = counters[state.ITERATIONS], counters[state.SEARCHES]

@@ -63,18 +63,21 @@ SHORTEST_QUATERNION = 1e-6
 @kernel
 def search(ints, reals, options, phase, timeout_ns, cancel, counters, work, out):
     """
-    Run or resume a search, until it has a solution, a candidate to be validated, or no budget left.
+    Run or resume a search, until it has enough solutions, a candidate that the caller must validate, or no budget left.
 
     :param ints, reals: packed problem.
     :param options: see :mod:`ssik_ros.kernels.search.state`.
-    :param phase: FRESH, the verdict on the candidate that the previous call returned, or CONTINUED.
-    :param timeout_ns: wall-clock budget of the whole search, counted from the fresh call; <= 0 means no budget.
+    :param phase: FRESH for a new search; ACCEPTED or REFUSED, the verdict on the candidate of the call before;
+        CONTINUED with a larger budget of starts.
+    :param timeout_ns: wall-clock budget of the whole search [ns], counted from the fresh call; <= 0 means no budget.
     :param cancel: (1,) int64, read at each step; not zero ends the search.
-    :param counters: (STATE_SIZE,) int64 state, work: float state; kept between calls. Before a fresh
-        call the caller writes the seed into ``reference`` and the targets into ``matrices``.
-    :param out: (K + 1, nq + 2 c + 2): solutions, position and rotation error of each constraint in turn, norm of the
-        errors, squared distance to the seed; the last row is the candidate.
-    :returns: FOUND, CANDIDATE, EXHAUSTED, DEADLINE, CANCELLED, or why the search could not run.
+    :param counters, work: (STATE_SIZE,) int64 and float state, kept between calls. Before a fresh call the caller
+        writes the seed into ``reference`` and the targets into ``matrices`` of the workspace.
+    :param out: (K + 1, nq + 2 c + 2) out: rows of solutions, the candidate as the last row. A row has the nq joint
+        values, position error [m] and rotation error [rad] of each of c constraints, the norm of all errors, and the
+        squared distance to the seed.
+    :returns: FOUND; CANDIDATE if the caller must validate the last row; EXHAUSTED, DEADLINE or CANCELLED without a
+        solution; or BAD_STATE, BAD_TARGET, OUT_OF_REACH, UNSAMPLED.
     """
     code = state.RUNNING
     if phase == state.FRESH:
@@ -93,7 +96,11 @@ def search(ints, reals, options, phase, timeout_ns, cancel, counters, work, out)
 
 @kernel
 def settle_for_best(ints, reals, options, work):
-    """Copy ``best`` to ``state`` and measure it again; return the squared norm of its weighted residual."""
+    """
+    Copy ``best`` of the workspace to ``state`` and measure it; return the squared norm of its weighted residual.
+
+    BEST_ERROR of the scalars gets the norm.
+    """
     w = layout.view_workspace(ints, work)
     vectors.copy(w.state, w.best)
     square, _ = descent.measure(ints, reals, options, work, w.state)
@@ -104,11 +111,13 @@ def settle_for_best(ints, reals, options, work):
 @kernel
 def begin(ints, reals, options, with_hulls, timeout_ns, counters, work):
     """
-    Check the request, load targets, limits and seed into the workspace, and start the clock.
+    Start a search: check the request, load targets, limits and seed into the workspace, and start the clock.
 
     :param with_hulls: True lets the reach hulls prove that the targets are out of reach. A control loop passes False,
         because it moves towards such targets.
-    :returns: RUNNING, BAD_STATE, BAD_TARGET or OUT_OF_REACH.
+    :param timeout_ns: wall-clock budget [ns]; <= 0 means no budget.
+    :returns: RUNNING if the search can go on, BAD_STATE for an invalid seed, BAD_TARGET for a matrix that is not rigid,
+        or OUT_OF_REACH with a proof.
     """
     w = layout.view_workspace(ints, work)
     lower, upper, targets = w.lower, w.upper, w.targets
@@ -174,7 +183,7 @@ def normalise_balls(variable_i, q):
 
 @kernel
 def hold_seed(variable_i, lower, upper, seed, q):
-    """Copy ``seed`` to ``q``, but give joints with equal limits this value."""
+    """Copy ``seed`` (nq,) to ``q`` without limiting it; only a joint with equal limits gets the value of its limits."""
     vectors.copy(q, seed)
     for v in range(lower.shape[0]):
         if variable_i[v, layout.VARIABLE_KIND] <= layout.LINEAR and lower[v] >= upper[v]:
@@ -184,11 +193,12 @@ def hold_seed(variable_i, lower, upper, seed, q):
 @kernel
 def is_out_of_reach(ints, reals, options, targets, with_hulls):
     """
-    Return whether a proof shows that a target is out of reach.
+    Return whether it is proved that no joint values reach the targets; False proves nothing.
 
-    Proofs: the target is farther from the first joint than the links are long, or it is outside the reach hull.
+    A target is out of reach if it is farther from the first joint than the links are long, or outside the reach hull.
 
-    :param with_hulls: True uses the hulls.
+    :param targets: (t, 12) poses.
+    :param with_hulls: True uses the hulls, too.
     """
     t = layout.view_tables(ints, reals)
     largest, error = state.tolerances(ints, options), math.sqrt(options[state.ERROR_SQUARED])
@@ -216,9 +226,10 @@ def is_out_of_reach(ints, reals, options, targets, with_hulls):
 @kernel
 def run(ints, reals, options, cancel, counters, work, out):
     """
-    Search until enough solutions are stored in ``out``, one must be validated, or the search ends.
+    Search until enough solutions are stored in ``out``, a candidate must be validated, or the search ends.
 
-    :returns: FOUND, CANDIDATE, or the code of the failure if there is not any solution.
+    :param out: as for :func:`search`.
+    :returns: FOUND if at least one solution is stored, CANDIDATE, or the code of the failure.
     """
     w = layout.view_workspace(ints, work)
     wanted, optimise = out.shape[0] - 1, options[state.OPTIMISE] != 0.0
@@ -239,9 +250,9 @@ def run(ints, reals, options, cancel, counters, work, out):
 @kernel
 def distance_bound(options, counters, out):
     """
-    Return the squared distance to the seed below which a further solution is kept; infinite if all are kept.
+    Return the squared distance to the seed below which a further solution is worth storing; infinite if any is.
 
-    The bound is finite if the nearest solutions are searched for and ``out`` is full.
+    The bound is finite if the nearest solutions are wanted and ``out`` is full: it is the distance of the farthest one.
     """
     count, width = counters[state.COUNT], out.shape[1]
     if options[state.OPTIMISE] != 0.0 and count == out.shape[0] - 1:
@@ -252,11 +263,12 @@ def distance_bound(options, counters, out):
 @kernel
 def find(ints, reals, options, wanted, bound, cancel, counters, work):
     """
-    Go from start to start until the state is a measured solution.
+    Make starts until the state is a measured solution or the search must end.
 
     :param wanted: number of solutions that are wanted in the end.
-    :param bound: squared distance to the seed; only nearer solutions are kept.
-    :returns: RUNNING with a solution, otherwise the code of the failure.
+    :param bound: squared distance to the seed; the caller keeps only nearer solutions.
+    :returns: RUNNING with a solution; else EXHAUSTED, DEADLINE, CANCELLED, or UNSAMPLED if starts cannot be drawn
+        because a sliding joint has no limits.
     """
     while counters[state.SEARCHES] < options[state.MAX_SEARCHES]:
         if counters[state.SEARCHES] == 1:
@@ -290,10 +302,10 @@ def find(ints, reals, options, wanted, bound, cancel, counters, work):
 @kernel
 def is_put_aside(ints, options, counters, work):
     """
-    Return whether the settled state is a near miss that others may replace; keep the best one.
+    Return whether the search should go on because the state is only a near miss: within tolerance, but not exact.
 
-    If there are solutions already, they are better. If the seed is next to the target, as in the steps of a path, a near
-    miss next to it is better than an exact solution on another branch.
+    The best near miss is stored in ``near_miss`` for :func:`take_near_miss`. A near miss is accepted at once (False) if
+    near misses count as solutions, or if it was reached from a seed next to the target, as in the steps of a path.
     """
     w = layout.view_workspace(ints, work)
     if options[state.MOST_NEAR_MISSES] == 0.0 or counters[state.NEAR_MISSES] == state.ALL_COUNT:
@@ -315,9 +327,11 @@ def is_put_aside(ints, options, counters, work):
 @kernel
 def take_near_miss(ints, reals, options, counters, work):
     """
-    Copy the best near miss to the state, and measure it; a near miss is within the tolerances but not exact.
+    Copy the best near miss, within the tolerances but not exact, to the state and measure it; return True.
 
-    :returns: False, without a change, if there are none or a solution is stored.
+    From then on near misses count as solutions at once.
+
+    :returns: False, without a change, if no near miss is stored or a solution is stored.
     """
     if counters[state.NEAR_MISSES] <= 0 or counters[state.COUNT] > 0:
         return False
@@ -330,7 +344,7 @@ def take_near_miss(ints, reals, options, counters, work):
 
 @kernel
 def find_unsampled(ints, reals, options):
-    """Return the index of the first variable without a range to draw starts from, or -1 if all have a range."""
+    """Return the index of the first variable without a range to draw starts from; -1 if all variables have a range."""
     lower, upper = state.sampling_range(ints, options)
     return restarts.can_sample(layout.view_tables(ints, reals).variable_i, lower, upper)
 
@@ -338,7 +352,9 @@ def find_unsampled(ints, reals, options):
 @kernel
 def place_start(ints, reals, options, free, counters, work):
     """
-    Write the next start into the state; for the first start of a search with a seed, the state is already the seed.
+    Write the configuration with which the next start begins into the state.
+
+    If the caller gave a seed, the first start keeps the state, which is the seed.
 
     :param free: True draws revolute joints from the full turn, whatever their limits.
     """
@@ -366,9 +382,11 @@ def place_start(ints, reals, options, free, counters, work):
 @kernel
 def place_point(ints, reals, options, point, share, counters, work):
     """
-    Write point number ``point`` of the low-discrepancy sequence into the state, see :func:`restarts.spread_out`.
+    Write point number ``point`` of the low-discrepancy sequence in the joint ranges into the state.
 
-    :param share: part of each joint range that is used, around its middle.
+    See :func:`restarts.spread_out` for the sequence.
+
+    :param share: part of each joint range that is used, around its middle, in (0, 1].
     """
     w = layout.view_workspace(ints, work)
     nv = ints[layout.VARIABLES]
@@ -388,7 +406,11 @@ def place_point(ints, reals, options, point, share, counters, work):
 
 @kernel
 def choose_start(ints, reals, options, counters, work):
-    """Write the point nearest to the targets into the state, of the first FIRST_CANDIDATES points of the sequence."""
+    """
+    Write the point with the smallest error into the state, out of the first FIRST_CANDIDATES points of the sequence.
+
+    The sequence is the low-discrepancy sequence of :func:`place_point`.
+    """
     w = layout.view_workspace(ints, work)
     nearest = math.inf
     for point in range(1, FIRST_CANDIDATES + 1):
@@ -404,12 +426,11 @@ def choose_start(ints, reals, options, counters, work):
 @kernel
 def settle(ints, reals, options, wanted, counters, work):
     """
-    Move the state to its equivalent nearest to the seed, measure and polish it; return whether it is a solution.
+    Move a state by whole turns as near to the seed as limits permit, and polish it; return whether it is a solution.
 
-    A state outside the limits is not a solution. If no joint had to be moved, the errors that
+    It is False for a state outside the limits, which is counted in LIMITS_SEEN. The state must be measured.
 
-    :func:`descent.descend` measured are still valid.
-    :param wanted: number of solutions that are wanted in the end.
+    :param wanted: number of solutions that are wanted in the end; with several, the polish goes on to rounding.
     """
     t, w = layout.view_problem(ints, reals, work)
     moved = False
@@ -438,9 +459,9 @@ def settle(ints, reals, options, wanted, counters, work):
 @kernel
 def stage(ints, reals, options, counters, work, out):
     """
-    Write the state, which the last measurement verified, into the candidate row, the last row of ``out``.
+    Write the measured state as candidate into the last row of ``out``; return whether it is a new, useful solution.
 
-    :returns: False if it equals a stored or refused solution, or is not nearer than :func:`distance_bound`.
+    :returns: False if it equals a stored or refused solution, or is not nearer to the seed than :func:`distance_bound`.
     """
     w = layout.view_workspace(ints, work)
     errors, row, width = w.errors, out.shape[0] - 1, out.shape[1]
@@ -467,7 +488,13 @@ def stage(ints, reals, options, counters, work, out):
 
 @kernel
 def is_same(ints, reals, a, b, tolerance):
-    """Return whether every joint of two configurations differs by at most ``tolerance``, up to full windings."""
+    """
+    Return whether every joint of two configurations differs by at most ``tolerance`` [rad or m], whole turns ignored.
+
+    Ball joints are compared by their quaternions.
+
+    :param a, b: (nq,) configurations.
+    """
     variable_i = layout.view_tables(ints, reals).variable_i
     for v in range(variable_i.shape[0]):
         kind = variable_i[v, layout.VARIABLE_KIND]
@@ -488,7 +515,7 @@ def is_same(ints, reals, a, b, tolerance):
 @kernel
 def remember_refused(ints, counters, work, out):
     """
-    Store the candidate, the last row of ``out``, as refused.
+    Store the candidate, the last row of ``out``, in ``refused`` of the workspace, so that it is not offered again.
 
     The oldest of REFUSED_ROWS stored ones is overwritten.
     """
@@ -501,9 +528,9 @@ def remember_refused(ints, counters, work, out):
 @kernel
 def insert(counters, out):
     """
-    Insert the candidate, the last row of ``out``, into the rows before, sorted by distance to the seed.
+    Insert the candidate, the last row of ``out``, into the rows of solutions, sorted by distance to the seed.
 
-    If the rows are full, the farthest solution drops out.
+    If the rows are full, the farthest solution is dropped.
     """
     last, width = out.shape[0] - 1, out.shape[1]
     k = min(counters[state.COUNT], last - 1)

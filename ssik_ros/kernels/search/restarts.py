@@ -49,13 +49,15 @@ def draw(variable_i, lower, upper, seed, spread, free, random, q):
     """
     Write a random configuration within the limits.
 
-    Joints without limits are drawn from the full turn around the seed. With a spread below one every joint stays
-    within that fraction of its range around the seed. Joints without an effect keep their values.
+    With a spread below one, every joint stays near the seed: within this fraction of its range. Joints without limits
+    are drawn from the full turn around the seed. Joints that move no frame of the problem keep their values of ``q``.
 
-    :param variable_i, lower, upper: variable table, (nv,) limits.
+    :param variable_i: variable table of the problem.
+    :param lower, upper: (nv,) limits [rad or m].
     :param seed: (nq,) centre for joints without limits, and for all joints if spread < 1.
     :param spread: fraction of the ranges, in (0, 1].
-    :param free: True draws revolute joints from the full turn, whatever their limits; held joints stay held.
+    :param free: True draws revolute joints from the full turn, whatever their limits; joints with equal limits stay
+        held.
     :param random: (1,) uint64 state of the generator, advanced.
     :param q: (nq,) in and out.
     """
@@ -75,16 +77,17 @@ def draw(variable_i, lower, upper, seed, spread, free, random, q):
 @kernel
 def spread_out(variable_i, lower, upper, centre, share, sequence, index, random, q):
     """
-    Write a point of a low-discrepancy sequence in the joint ranges; rotations of balls are drawn at random.
+    Write a point of a low-discrepancy sequence, which fills the joint ranges evenly; ball joints are drawn at random.
 
-    Joints without an effect keep their values.
+    Joints that move no frame of the problem keep their values of ``q``.
 
-    :param variable_i, lower, upper: variable table, (nv,) limits of the ranges.
+    :param variable_i: variable table of the problem.
+    :param lower, upper: (nv,) limits of the ranges [rad or m].
     :param centre: (nq,) joints without limits take the full turn around it.
     :param share: part of each range that is used, around its middle, in (0, 1].
-    :param sequence: (2, nv) alpha and shift of each coordinate, in [0, 1).
+    :param sequence: (2, nv) numbers alpha and shift of the sequence for each variable, in [0, 1).
     :param index: number of the point.
-    :param random: (1,) uint64 state of the generator, advanced for balls.
+    :param random: (1,) uint64 state of the generator, advanced for ball joints.
     :param q: (nq,) in and out.
     """
     for v in range(lower.shape[0]):
@@ -101,9 +104,12 @@ def spread_out(variable_i, lower, upper, centre, share, sequence, index, random,
 @inline_kernel
 def place_joint(lower, upper, centre, fraction):
     """
-    Return the value at ``fraction`` (0 to 1) of the range of a joint.
+    Return the value at a fraction of the range of a joint [rad or m].
 
-    The range is a full turn about ``centre`` without limits, and a full turn from the finite limit with one limit.
+    Without limits the range is a full turn about ``centre``; with one limit it is a full turn from this limit. Equal
+    limits give their value.
+
+    :param fraction: 0 for the lower end, 1 for the upper end.
     """
     if lower >= upper:
         return lower
@@ -115,7 +121,11 @@ def place_joint(lower, upper, centre, fraction):
 
 @inline_kernel
 def one_turn(lower, upper):
-    """Return the limits of a turning joint; an infinite limit becomes the other limit minus or plus one turn."""
+    """
+    Return (lower, upper) limits of a turning joint [rad]; a missing limit is one turn from the other one.
+
+    Infinite numbers mark missing limits; at most one of them may be missing.
+    """
     if math.isinf(lower):
         return upper - 2.0 * math.pi, upper
     if math.isinf(upper):
@@ -126,12 +136,14 @@ def one_turn(lower, upper):
 @kernel
 def draw_ball(held, seed, spread, random, quaternion):
     """
-    Write a uniformly random rotation into ``quaternion``, or with a spread below one a rotation near the seed's.
+    Write a random rotation of a ball joint into ``quaternion`` (4,).
 
-    If ``held`` is True, the seed's rotation is written.
+    With spread 1 it is uniformly distributed over all rotations, with a smaller spread it is near the seed.
 
+    :param held: True writes the seed's rotation instead.
     :param seed: (4,) quaternion xyzw.
-    :param spread: share of half a turn by which each component of the rotation vector may differ.
+    :param spread: share of half a turn by which each component of the rotation vector from the seed may differ from 0.
+    :param random: (1,) uint64 state of the generator, advanced.
     """
     vectors.put(quaternion, seed, 4)
     if held:
@@ -148,11 +160,13 @@ def draw_ball(held, seed, spread, random, quaternion):
 @kernel
 def draw_joint(lower, upper, centre, spread, random):
     """
-    Return a random value of one joint within its limits.
+    Return a random value of one joint within its limits [rad or m].
 
-    With a spread below one, it differs from ``centre`` by at most this share of the range. Without limits, the range is
-    a
-    full turn about ``centre``. Equal limits give this value.
+    Equal limits give their value; without limits the range is a full turn about ``centre``.
+
+    :param centre: if the spread is below one, the result differs from this value by at most ``spread`` times the range.
+    :param spread: share of the range, in (0, 1].
+    :param random: (1,) uint64 state of the generator, advanced.
     """
     fraction = uniform(random)
     if lower >= upper:
@@ -181,9 +195,10 @@ def draw_rotation(random, quaternion):
 @kernel
 def can_sample(variable_i, lower, upper):
     """
-    Return the index of the first variable without a range to draw from, or -1 if all have a range.
+    Return the index of the first variable without a range to draw values from; -1 if all variables have a range.
 
-    A sliding joint with an infinite limit has no range. Ball joints and joints without an effect are skipped.
+    A sliding joint with an infinite limit has no range. Ball joints and joints that move no frame of the problem are
+    skipped.
     """
     for v in range(lower.shape[0]):
         moves = variable_i[v, layout.VARIABLE_MOVES]

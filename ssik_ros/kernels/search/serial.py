@@ -29,10 +29,12 @@ SINE, COSINE = 0, 1
 @kernel
 def evaluate(ints, reals, work, q):
     """
-    Write residual, Jacobian and errors of a serial problem at a configuration.
+    Write residual, Jacobian and errors of a serial problem at a configuration into its workspace.
 
-    :param ints, reals: packed problem for which :func:`is_serial` holds; work: its workspace.
-    :param q: (nq,) position variables.
+    A serial problem has one target pose for a chain of revolute joints, see :func:`is_serial`.
+
+    :param ints, reals, work: packed problem and its workspace.
+    :param q: (nq,) position variables [rad].
     """
     compare(ints, reals, work, q)
     fill_jacobian(ints, reals, work)
@@ -41,9 +43,9 @@ def evaluate(ints, reals, work, q):
 @inline_kernel
 def compare(ints, reals, work, q):
     """
-    Write residual and errors at the configuration ``q`` of a serial problem.
+    Write residual and errors of a serial problem at the configuration ``q``, without the Jacobian.
 
-    Axes and origins of the joints go to ``poses`` of the workspace for :func:`fill_jacobian`, sines and cosines too.
+    ``poses`` of the workspace gets axes, origins, sines and cosines of the joints; :func:`fill_jacobian` needs them.
     """
     t, w = layout.view_problem(ints, reals, work)
     node_f, poses = t.node_f, w.poses
@@ -85,7 +87,7 @@ def compare(ints, reals, work, q):
 
 @inline_kernel
 def place(r0, r1, r2, r3, r4, r5, r6, r7, r8, px, py, pz, x, y, z):
-    """Return R p + (x, y, z), with R = (r0 .. r8) row by row."""
+    """Return the point R p + (x, y, z), where R has the rows (r0, r1, r2), (r3, r4, r5), (r6, r7, r8)."""
     return (
         r0 * px + r1 * py + r2 * pz + x,
         r3 * px + r4 * py + r5 * pz + y,
@@ -95,7 +97,7 @@ def place(r0, r1, r2, r3, r4, r5, r6, r7, r8, px, py, pz, x, y, z):
 
 @inline_kernel
 def turn_row(x, y, z, b0, b1, b2, b3, b4, b5, b6, b7, b8):
-    """Return the row (x, y, z) of a rotation times another rotation (b0 .. b8), row by row."""
+    """Return the row vector (x, y, z) times the matrix with the entries b0 to b8, row by row."""
     return x * b0 + y * b3 + z * b6, x * b1 + y * b4 + z * b7, x * b2 + y * b5 + z * b8
 
 
@@ -117,7 +119,11 @@ def fill_jacobian(ints, reals, work):
 
 @kernel
 def is_serial(ints, reals):
-    """Return whether a packed problem is one plain target pose for a chain of revolute joints with a variable each."""
+    """
+    Return whether the fast path of this module can solve a packed problem.
+
+    It needs one unweighted target pose in root axes, and a chain of revolute joints with a variable each.
+    """
     t = layout.view_tables(ints, reals)
     n = ints[layout.NODES]
     if ints[layout.CONSTRAINTS] != 1 or ints[layout.JOINT_ROWS] > 0:

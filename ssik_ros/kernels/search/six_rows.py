@@ -32,9 +32,10 @@ ROWS = 6
 @inline_kernel
 def bounded_step(ints, reals, work, damping, limited, scales, largest):
     """
-    Write the damped step that ends inside the limits; arguments, effects and result as in ``kernels/rows/steps.py``.
+    Write the damped step that ends inside the limits, for a Jacobian of six rows and at least six joints.
 
-    Of the factors only the inverse pivots are written, on the diagonal of ``normal``.
+    Arguments, effects and result are as for :func:`ssik_ros.kernels.rows.steps.bounded_step`, with two exceptions. Of
+    the factors, ``normal`` gets only the inverse pivots on its diagonal, and ``right`` is not written.
     """
     t, w = layout.view_problem(ints, reals, work)
     steps.open_step(w, scales, ROWS)
@@ -52,12 +53,13 @@ def bounded_step(ints, reals, work, damping, limited, scales, largest):
 @inline_kernel
 def damped_step(jacobian, residual, damping, normal, step):
     """
-    Write J^T y with (J J^T + damping I) y = e.
+    Write the damped least-squares step J^T (J J^T + damping I)^-1 e.
 
-    :param jacobian: (6, nv); residual: (6,).
-    :param normal: (6, 6) gets the inverse pivots on its diagonal.
-    :param step: (nv,) result.
-    :returns: |y|^2.
+    :param jacobian: (6, nv) J.
+    :param residual: (6,) e.
+    :param normal: (6, 6) gets the inverse pivots on its diagonal; 0 for a pivot lost to rounding.
+    :param step: (nv,) out.
+    :returns: squared norm of (J J^T + damping I)^-1 e.
     """
     y0, y1, y2, y3, y4, y5 = solve(gram(jacobian, damping), residual, normal)
     for v in range(jacobian.shape[1]):
@@ -74,7 +76,11 @@ def damped_step(jacobian, residual, damping, normal, step):
 
 @inline_kernel
 def gram(jacobian, damping):
-    """Return the lower triangle of J J^T + damping I, column by column: tuples of 6, 5, 4, 3, 2 numbers, a number."""
+    """
+    Return the lower triangle of J J^T + damping I, column by column from the diagonal down.
+
+    :returns: tuples of 6, 5, 4, 3 and 2 numbers, then one number.
+    """
     m00 = m11 = m22 = m33 = m44 = m55 = damping
     m10 = m20 = m21 = m30 = m31 = m32 = m40 = m41 = m42 = m43 = 0.0
     m50 = m51 = m52 = m53 = m54 = 0.0

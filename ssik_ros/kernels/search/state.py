@@ -142,26 +142,34 @@ LAST_TIME = np.iinfo(np.int64).max
 
 @inline_kernel
 def joint_row(ints, options, row):
-    """Return a view (nv,) of one row of the options, LOWER to SHIFT."""
+    """
+    Return a view (nv,) of one of the option rows that have a number for each velocity variable.
+
+    :param row: LOWER, UPPER, SAMPLING_LOWER, SAMPLING_UPPER, ALPHA or SHIFT.
+    """
     nv = ints[layout.VARIABLES]
     return vector(options, OPTIONS + row * nv, nv)
 
 
 @inline_kernel
 def limits(ints, options):
-    """Return views (nv,) of the rows LOWER and UPPER of the options."""
+    """Return views (nv,) of the lower and the upper joint limits in the options [rad or m]."""
     return joint_row(ints, options, LOWER), joint_row(ints, options, UPPER)
 
 
 @inline_kernel
 def sampling_range(ints, options):
-    """Return views (nv,) of the rows SAMPLING_LOWER and SAMPLING_UPPER of the options."""
+    """Return views (nv,) of the lower and the upper end of the ranges in which starts are drawn [rad or m]."""
     return joint_row(ints, options, SAMPLING_LOWER), joint_row(ints, options, SAMPLING_UPPER)
 
 
 @inline_kernel
 def tolerances(ints, options):
-    """Return a view (TOLERANCES, c) of the largest errors of a solution at each constraint."""
+    """
+    Return a view (TOLERANCES, c) of the largest errors that a solution may have at each of c constraints.
+
+    The rows are NORM (largest norm over both errors), POSITION [m] and ROTATION [rad].
+    """
     at = OPTIONS + JOINT_ROWS * ints[layout.VARIABLES]
     return matrix(options, at, TOLERANCES, ints[layout.CONSTRAINTS])
 
@@ -186,7 +194,7 @@ def influence(ints, options):
 
 @inline_kernel
 def posture(ints, options):
-    """Return a view (nq,) of the configuration near which secondary objectives keep the arm."""
+    """Return a view (nq,) of the configuration to which the posture objective pulls the arm [rad or m]."""
     at = (
         OPTIONS + (JOINT_ROWS + 2) * ints[layout.VARIABLES] + TOLERANCES * ints[layout.CONSTRAINTS]
     )

@@ -83,7 +83,11 @@ AT_BOUND = 1e-9
 
 
 class Cycle(NamedTuple):
-    """The bounds of a cycle, and the bound that stopped each joint."""
+    """
+    Bounds of the joint motions in one cycle of a control loop, and the bound that stopped each joint.
+
+    Motions are in [rad or m] per cycle; ``largest_change`` bounds the difference between the motions of two cycles.
+    """
 
     largest_motion: np.ndarray
     """(nv,) largest motion in one cycle; may be infinite."""
@@ -97,7 +101,7 @@ class Cycle(NamedTuple):
 
 @inline_kernel
 def view_cycle(numbers, nv):
-    """Return the flat array of the bounds of a cycle (CYCLE_ROWS * nv,) as a :class:`Cycle` of views."""
+    """Return a flat array (CYCLE_ROWS * nv,) as a :class:`Cycle` of views."""
     rows = matrix(numbers, 0, CYCLE_ROWS, nv)
     return Cycle(rows[LARGEST_MOTION], rows[LARGEST_CHANGE], rows[LAST_MOTION], rows[STOPPED_BY])
 
@@ -105,12 +109,12 @@ def view_cycle(numbers, nv):
 @inline_kernel
 def confine(ints, reals, base, centre, bounds, own):
     """
-    Write limits and sampling ranges that are narrowed to a box around a configuration into ``own``.
+    Narrow the joint limits and sampling ranges in the options ``own`` to a box around a configuration.
 
-    :param base: options of the search.
-    :param centre: (nq,) the configuration.
-    :param own: a copy of these options, whose ranges are overwritten.
-    :param bounds: (nv,) half the width of the box; may be infinite.
+    :param base: options of the search, with the limits of the joints.
+    :param centre: (nq,) the configuration [rad or m].
+    :param bounds: (nv,) half the width of the box [rad or m]; may be infinite.
+    :param own: a copy of ``base``, whose limits and ranges are overwritten.
     """
     variable_i = layout.view_tables(ints, reals).variable_i
     for v in range(bounds.shape[0]):
@@ -124,9 +128,11 @@ def confine(ints, reals, base, centre, bounds, own):
 @inline_kernel
 def _narrow(base, own, v, nv, low, high):
     """
-    Narrow limits and sampling range of variable v in ``own`` to [low, high], within the limits in ``base``.
+    Narrow limits and sampling range of variable ``v`` in the options ``own`` to [low, high].
 
-    An empty range becomes a single value.
+    The result is also within the limits in the options ``base``. An empty range becomes a single value.
+
+    :param nv: number of velocity variables.
     """
     for row in range(0, state.ALPHA, 2):
         lower = state.OPTIONS + row * nv + v
@@ -141,10 +147,10 @@ def _narrow(base, own, v, nv, low, high):
 @inline_kernel
 def stoppable(way, change):
     """
-    Return the largest motion of a cycle after which a joint can still stop within a way.
+    Return the largest motion of a joint in this cycle after which it can still stop within a way [rad or m].
 
-    :param way: distance from the joint's value at the beginning of the cycle, not negative [rad or m].
-    :param change: largest difference between the motions of two cycles, positive.
+    :param way: distance from the joint's value at the beginning of the cycle to the stop, not negative [rad or m].
+    :param change: largest difference between the motions of two cycles, positive [rad or m].
     """
     if not way > change:
         return max(way, 0.0)
@@ -155,13 +161,15 @@ def stoppable(way, change):
 @inline_kernel
 def confine_cycle(ints, reals, base, q, cycle, own):
     """
-    Narrow limits and sampling ranges in ``own`` to the values that joints can have after one cycle.
+    Narrow the joint limits and sampling ranges in the options ``own`` to the values that one cycle can reach.
 
-    :param base: options of the search.
-    :param q: (nq,) configuration at the beginning of the cycle.
+    A joint must also be able to stop before its limit; if it is too fast for that, it brakes as hard as it may.
+
+    :param base: options of the search, with the limits of the joints.
+    :param q: (nq,) configuration at the beginning of the cycle [rad or m].
     :param cycle: a :class:`Cycle`.
-    :param own: a copy of these options, whose ranges are overwritten.
-    :returns: whether any joint has a largest change of its motion.
+    :param own: a copy of ``base``, whose limits and ranges are overwritten.
+    :returns: whether the change of motion is bounded for any joint.
     """
     variable_i = layout.view_tables(ints, reals).variable_i
     lower, upper = state.limits(ints, base)
@@ -187,11 +195,13 @@ def confine_cycle(ints, reals, base, q, cycle, own):
 @inline_kernel
 def share_to_aim_at(ints, reals, options, cycle, work, damping):
     """
-    Return the part (0 to 1) of the way to the targets to aim at, so that every joint can stop at its end.
+    Return the share (0 to 1) of the way to the targets after which every joint can still stop in time.
+
+    The cycle then aims at this share. The way of each joint is estimated by one damped step.
 
     :param cycle: a :class:`Cycle`.
-    :param work: with the measured state; Jacobian, residual and step are overwritten.
-    :param damping: of the step that estimates the way.
+    :param work: workspace with the measured state; Jacobian, residual and step are overwritten.
+    :param damping: of this step.
     """
     t, w = layout.view_problem(ints, reals, work)
     scales = state.joint_scales(ints, options)
@@ -212,21 +222,22 @@ def share_to_aim_at(ints, reals, options, cycle, work, damping):
 @kernel
 def follow(ints, reals, base, own, cycle, previous, cancel, counters, work, q, report, scratch):
     """
-    Move a configuration towards the target in ``matrices`` of the workspace.
+    Move a configuration by one cycle of a control loop towards the targets in ``matrices`` of the workspace.
 
     :param base: options of a search with a seed and one start.
     :param own: a copy of these options, overwritten.
-    :param cycle: (CYCLE_ROWS * nv,) bounds of the cycle, see :class:`Cycle`.
+    :param cycle: (CYCLE_ROWS * nv,) bounds of the cycle and motion of the last one, see :class:`Cycle`; updated.
     :param previous: the targets of the cycle before in the layout of ``matrices``, used as scratch but the same at the
-        end; empty if the targets rest. With largest changes, joints follow the motion of the targets, and brake for the
-        rest of the way.
-    :param cancel, counters, work: as for one search.
-    :param q: (nq,) configuration, moved in place.
+        end; empty if the targets rest. If changes of motion are bounded, joints follow the motion of the targets, and
+        brake for the rest of the way.
+    :param cancel, counters, work: as for :func:`restart_search.search`.
+    :param q: (nq,) configuration [rad or m], moved in place.
     :param report: (NUMBERS,) out: squared error before and after, iterations, number of joints that bounds of the cycle
         stopped, number of joints that limits stopped.
     :param scratch: (:func:`steps.optimal_size`,) numbers for the best steps; empty for cheaper ones, which brake at
         limits only.
-    :returns: FOUND, EXHAUSTED, OUT_OF_REACH, BAD_STATE or BAD_TARGET.
+    :returns: FOUND if the targets are reached within tolerance; EXHAUSTED if not; OUT_OF_REACH; BAD_STATE or BAD_TARGET
+        for an invalid configuration or target.
     """
     w = layout.view_workspace(ints, work)
     bounds = view_cycle(cycle, w.step.shape[0])
@@ -282,7 +293,7 @@ def follow(ints, reals, base, own, cycle, previous, cancel, counters, work, q, r
 
 @inline_kernel
 def _exchange(matrices, numbers):
-    """Exchange the targets ``matrices`` (4 t, 4) with ``numbers`` (16 t,), row by row."""
+    """Exchange the target matrices (4 t, 4) with the flat array ``numbers`` (16 t,), row by row, in place."""
     for i in range(matrices.shape[0]):
         for j in range(4):
             matrices[i, j], numbers[4 * i + j] = numbers[4 * i + j], matrices[i, j]
@@ -291,11 +302,13 @@ def _exchange(matrices, numbers):
 @kernel
 def _share(ints, reals, options, cycle, counters, work, scratch):
     """
-    Return the part of the way to the targets to aim at, see :func:`share_to_aim_at`; 1 for invalid targets.
+    Return the share of the way to the targets that this cycle should cover, see :func:`share_to_aim_at`.
+
+    It is 1 if a target or the configuration is invalid.
 
     :param cycle: a :class:`Cycle`.
-    :param work: the state becomes the reference inside the limits.
-    :param scratch: its first numbers get the residual at the reference.
+    :param work: its state becomes the configuration at the beginning of the cycle, moved inside the limits.
+    :param scratch: gets the residual at the beginning of the cycle.
     """
     w = layout.view_workspace(ints, work)
     code = restart_search.begin(ints, reals, options, False, 0, counters, work)
@@ -311,11 +324,12 @@ def _share(ints, reals, options, cycle, counters, work, scratch):
 @inline_kernel
 def _step_by_share(ints, reals, options, share, work, scratch):
     """
-    Go a part of the way to the targets by the best step within the limits.
+    Move the state by the best step within the limits that covers a share of the way to the targets.
 
-    :param work: measured where the cycle begins, its reference; its state differs by the motion that the joints cannot
-        avoid.
-    :param scratch: begins with the residual that is left but for its share.
+    :param share: the share, 0 to 1.
+    :param work: measured at ``reference``, the configuration at the beginning of the cycle; the state differs from it
+        by the motion that the joints cannot avoid.
+    :param scratch: begins with the residual that :func:`_share` wrote, and is overwritten.
     """
     t, w = layout.view_problem(ints, reals, work)
     limited, scales = options[state.LIMITED] != 0.0, state.joint_scales(ints, options)
@@ -337,10 +351,14 @@ def _step_by_share(ints, reals, options, share, work, scratch):
 @inline_kernel
 def _pull_to_posture(ints, reals, base, options, cycle, work, scratch):
     """
-    Move the state towards the wished posture as far as the tip does not move and the bounds of the cycle let it.
+    Move the state towards the wished posture as far as the tip stays and the bounds of the cycle permit.
+
+    The step comes from a bounded least-squares problem in which motions of the tip weigh KEEPS_TIP times more.
 
     :param base: options with the joint limits.
-    :param options: options with the limits of the cycle.
+    :param options: options with the limits of the cycle and the wished posture.
+    :param cycle: a :class:`Cycle`.
+    :param scratch: as for :func:`follow`.
     """
     t, w = layout.view_problem(ints, reals, work)
     descent.measure(ints, reals, options, work, w.state)
@@ -376,10 +394,12 @@ def _pull_to_posture(ints, reals, base, options, cycle, work, scratch):
 @inline_kernel
 def _end_cycle(ints, reals, base, cycle, work, q, report):
     """
-    Copy the state to ``q``, and write the motion of each joint and the bound that stopped it into ``cycle``.
+    Copy the state to ``q``; write the motion of each joint and the bound that stopped it into ``cycle``.
 
     :param base: options with the joint limits.
-    :param report: LIMIT_STOPPED and STEP_STOPPED are increased.
+    :param cycle: a :class:`Cycle`; ``last_motion`` and ``stopped_by`` are written.
+    :param q: (nq,) configuration at the beginning of the cycle in, at its end out.
+    :param report: LIMIT_STOPPED and STEP_STOPPED count the stopped joints.
     """
     w = layout.view_workspace(ints, work)
     variable_i = layout.view_tables(ints, reals).variable_i
@@ -405,10 +425,11 @@ def _end_cycle(ints, reals, base, cycle, work, q, report):
 @kernel
 def condition_number(ints, reals, options, work, scratch):
     """
-    Return the ratio of the largest to the smallest singular value of the Jacobian at the end of a cycle.
+    Return the condition number of the Jacobian at the state: its largest by its smallest singular value.
 
-    It is infinite if the smallest is zero. Joints whose limits are equal are left out.
+    It is infinite if the smallest one is zero. Joints with equal limits are left out.
 
+    :param options: of the search; their limits tell which joints may move.
     :param scratch: at least as many numbers as the Jacobian has.
     """
     w = layout.view_workspace(ints, work)
@@ -438,13 +459,14 @@ def condition_number(ints, reals, options, work, scratch):
 @kernel
 def approach(ints, reals, options, bend, cancel, counters, work, scratch):
     """
-    Take steps from the state towards the targets; each accepted step comes nearer.
+    Take steps from the state towards the targets, each of which must come nearer; others are undone.
 
-    :param options: options whose limits are the box.
-    :param bend: least damping, as a multiple of the error [m]: no step goes beyond the bend of the way then. Steps that
-        gain nothing noticeable are undone.
+    :param options: options whose limits are the box of the cycle.
+    :param bend: least damping, as a multiple of the error norm: 0 for fast steps, BEND for calm ones that do not
+        overshoot. With calm steps, a step that gains nothing noticeable is undone, too.
+    :param cancel, counters, work: as for :func:`restart_search.search`.
     :param scratch: as for :func:`follow`.
-    :returns: squared error, and whether it is below the tolerances and exact.
+    :returns: squared norm of the weighted residual, and whether the targets are reached exactly and within tolerance.
     """
     t, w = layout.view_problem(ints, reals, work)
     limited = options[state.LIMITED] != 0.0
@@ -493,10 +515,12 @@ def approach(ints, reals, options, bend, cancel, counters, work, scratch):
 @inline_kernel
 def _approach_calmly(ints, reals, options, cancel, counters, work, q, scratch):
     """
-    Take the steps towards targets that the cycle cannot reach once more, by steps that overshoot nothing.
+    Approach targets that a cycle cannot reach a second time, from its beginning, by calm steps that do not overshoot.
 
-    :param work: with the nearest state, which stays if the other one is noticeably further away.
-    :param q: where the cycle begins; scratch, but the same at the end.
+    The calm end becomes the state if it is about as near to the targets; otherwise the state stays.
+
+    :param work: workspace with the end of the first approach as the state.
+    :param q: (nq,) configuration at the beginning of the cycle; used as scratch, but the same at the end.
     """
     t, w = layout.view_problem(ints, reals, work)
     nearest, _ = descent.measure(ints, reals, options, work, w.state)
@@ -515,7 +539,13 @@ def _approach_calmly(ints, reals, options, cancel, counters, work, q, scratch):
 
 @inline_kernel
 def _is_stopped(w):
-    """Return whether a bound has stopped a joint in the last step; joints with equal limits do not count."""
+    """
+    Return whether a limit or a bound of the cycle has stopped a joint in the last step.
+
+    Joints with equal limits do not count.
+
+    :param w: the workspace.
+    """
     stopped = False
     for v in range(w.free.shape[0]):
         stopped = stopped or (w.free[v] == 0.0 and w.lower[v] < w.upper[v])

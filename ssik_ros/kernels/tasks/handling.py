@@ -85,15 +85,19 @@ LAST = 4
 @kernel
 def run(ints, reals, work, poses, q, numbers):
     """
-    Do an action for packed task sets.
+    Do one action for packed task sets: HANDLE, EVALUATE, STEP, SEARCH or PROTECT.
+
+    HANDLE steps until all tasks are within precision. EVALUATE writes errors, residual and Jacobian. STEP makes one
+    step for the rows of the last EVALUATE. SEARCH tries many starts. PROTECT judges the state after a step.
 
     :param poses: (S, 12) local poses of all objects.
-    :param q: (nq,) joint values, moved in place, dependent joints included. A search starts from ``start`` of the
-        workspace instead and writes its solution here.
+    :param q: (nq,) joint values [rad or m], moved in place, dependent joints included. A search starts from ``start``
+        of the workspace instead and writes its solution here.
     :param numbers: (NUMBERS,) int64, the action and its arguments.
-    :returns: reason bits, iterations, largest linear and angular error [m, rad]. Some actions return another first
-        number: SEARCH the start that led to q, ``EXHAUSTED`` or ``TIME_IS_UP``; EVALUATE 1 if all tasks are within
-        precision, else 0; PROTECT 1 if q moved and must be evaluated again, else 0.
+    :returns: (reason bits, iterations, largest linear error [m], largest angular error [rad]). The first number is
+        different for SEARCH: index of the start that led to q, ``EXHAUSTED``, or ``TIME_IS_UP`` after the first start;
+        for EVALUATE: 1 if all tasks are within precision, else 0; for PROTECT: 1 if q moved and must be evaluated
+        again, else 0.
     """
     w = packing.view_workspace(ints, work)
     action, limit = numbers[ACTION], numbers[MAX_ITERATIONS]
@@ -158,9 +162,9 @@ def run(ints, reals, work, poses, q, numbers):
 @kernel
 def measure_protected(ints, reals, work, q):
     """
-    Measure after a step and correct the joints ``q`` until no step harms a task set of higher priority too much.
+    Measure the state after a step, and correct the joints ``q`` until no set of higher priority is harmed too much.
 
-    :returns: whether every task is within its precision.
+    :returns: whether every task is within its precision at the end.
     """
     within = task_rows.measure(ints, reals, work, q)
     while protection.next_trial(ints, reals, work, q):
@@ -171,9 +175,10 @@ def measure_protected(ints, reals, work, q):
 @kernel
 def go_on_protecting(ints, reals, work, q):
     """
-    Judge the state ``q`` that the caller measured, and move to the next trial; return 1 if q moved, else 0.
+    Judge a measured state after a step; if it harms a task set of higher priority, move ``q`` to another state.
 
-    If q moved, the caller must measure it and call again. Dependent joints are moved, too.
+    :returns: 1 if q moved, dependent joints included, so that the caller must measure and call again; 0 if q is
+        accepted.
     """
     moved = protection.next_trial(ints, reals, work, q)
     follow(ints, reals, q)
@@ -182,7 +187,7 @@ def go_on_protecting(ints, reals, work, q):
 
 @kernel
 def restore(ints, reals, work, q):
-    """Copy the joint values from the start of the solve to ``q``, and measure there."""
+    """Copy the joint values from the start of the solve to ``q``, and measure errors there."""
     w = packing.view_workspace(ints, work)
     vectors.copy(q, w.start)
     task_rows.measure(ints, reals, work, q)
@@ -191,10 +196,11 @@ def restore(ints, reals, work, q):
 @kernel
 def must_restore(ints, reals, work, reason, flags):
     """
-    Return whether a failed solve must put the joints back.
+    Return whether a failed solve must put the joints back to their values before the solve.
 
-    :param reason: reason bits of the solve; CANNOT_INVERT always puts them back.
-    :param flags: RESTORE_LINEAR, RESTORE_ANGULAR: do so if a linear or angular error is beyond its precision.
+    :param reason: reason bits of the solve; with CANNOT_INVERT the result is always True.
+    :param flags: RESTORE_LINEAR for True if a linear error is beyond its precision, RESTORE_ANGULAR likewise for
+        angular errors.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     if reason & task_steps.CANNOT_INVERT:
@@ -209,7 +215,7 @@ def must_restore(ints, reals, work, reason, flags):
 
 @kernel
 def follow(ints, reals, q):
-    """Write the values of dependent joints into ``q``: factor times the value of another joint, plus an offset."""
+    """Write the values of dependent joints into ``q``: the value of another joint times a factor, plus an offset."""
     t = packing.view_tables(ints, reals)
     for k in range(ints[packing.FOLLOWERS]):
         q[t.follower_i[k, 0]] = q[t.follower_i[k, 1]] * t.follower_f[k, 0] + t.follower_f[k, 1]
@@ -218,10 +224,12 @@ def follow(ints, reals, q):
 @kernel
 def begin_start(ints, reals, work, numbers, index, q):
     """
-    Write start ``index`` of a search into ``q``; joints that the solve does not move keep the values of start 0.
+    Write the joint values with which start number ``index`` of a search begins into ``q``.
+
+    Start 0 is ``start`` of the workspace. Joints that the solve does not move keep the values of start 0.
 
     :param numbers: as for :func:`run`.
-    :returns: False if the time is up; then q is not written.
+    :returns: False if the time is up, so that q is not written; else True.
     """
     deadline = numbers[DEADLINE]
     if deadline != 0 and clock.monotonic_ns(numbers[SCRATCH : SCRATCH + 2]) >= deadline:
@@ -257,12 +265,15 @@ def begin_start(ints, reals, work, numbers, index, q):
 @kernel
 def judge(ints, reals, work, q, within, square, iterations, limit):
     """
-    Decide how a search continues at a measured state; if the last polishing step gained nothing, undo it in ``q``.
+    Decide how a search goes on at a measured state.
+
+    Within precision, steps go on as long as they polish the state. If the last of them made it worse, ``q`` gets the
+    state before.
 
     :param within: whether every task is within its precision.
     :param square: squared residual of the state.
     :param iterations, limit: steps of this start so far, and their largest number.
-    :returns: GO_ON, FOUND, or GIVE_UP for the next start.
+    :returns: GO_ON with this start, FOUND if ``q`` is the solution, or GIVE_UP to go on with the next start.
     """
     w = packing.view_workspace(ints, work)
     polished = w.scalars[POLISHED]
@@ -297,7 +308,11 @@ def judge(ints, reals, work, q, within, square, iterations, limit):
 
 @kernel
 def is_near(ints, reals, work):
-    """Return whether the distances of all tips to their targets add up to MAX_DISTANCE at most, in METRIC."""
+    """
+    Return whether the tips are near enough to their targets that a start of a search is worth its steps.
+
+    The weighted distances of all tips, by the weights METRIC, may add up to MAX_DISTANCE.
+    """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     if math.isinf(w.options[packing.MAX_DISTANCE]):
         return True
@@ -314,7 +329,7 @@ def is_near(ints, reals, work):
 
 @kernel
 def squared_residual(ints, reals, work):
-    """Return the squared norm of the weighted residual of all sets, as :func:`task_rows.fill_rows` wrote it."""
+    """Return the squared norm of the weighted residual of all task sets, as :func:`task_rows.fill_rows` wrote it."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     total = 0.0
     for g in range(ints[packing.SETS]):
@@ -327,9 +342,12 @@ def squared_residual(ints, reals, work):
 @kernel
 def move(ints, reals, work, q):
     """
-    Move the joints by ``move`` of the workspace, clamped to the limits; return reason bits.
+    Move the joints ``q`` by the step in ``move`` of the workspace, within limits and largest steps.
 
-    :param q: (nq,) moved in place, dependent joints included.
+    ``hits`` gets by how much a joint would have crossed a limit.
+
+    :param q: (nq,) joint values [rad or m], moved in place, dependent joints included.
+    :returns: reason bits: LIMIT_HIT, STEPS_TOO_BIG, or CANNOT_INVERT for a step that is not finite and is not made.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     reason = 0

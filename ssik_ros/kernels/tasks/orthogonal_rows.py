@@ -32,12 +32,14 @@ DEPENDENT = 1e-8
 @kernel
 def add_row(basis, rank, row, tolerance):
     """
-    Append the normalized part of ``row`` outside of a basis to the basis; return the new rank.
+    Append the normalised part of a row at right angles to an orthonormal basis to this basis; return the new rank.
 
-    :param basis: (., n) whose first ``rank`` rows are orthonormal.
+    Nothing is appended if the basis is full or the part is too short.
+
+    :param basis: (., n) whose first ``rank`` rows are the orthonormal basis.
     :param rank: number of these rows.
     :param row: (n,) not changed.
-    :param tolerance: share of the row's length below which nothing is appended.
+    :param tolerance: the part is too short if its length is at most this share of the row's length.
     """
     if rank == basis.shape[0]:
         return rank
@@ -53,12 +55,12 @@ def add_row(basis, rank, row, tolerance):
 @kernel
 def least_step(out, rows, right, basis, factors, columns, upper):
     """
-    Write the shortest x of all that minimise |rows x - right|; dependent rows are left out by rank.
+    Write the shortest x of all that minimise |A x - b|, without damping; dependent rows of A are left out by rank.
 
     :param out: (n,) x.
-    :param rows: (m, n), overwritten.
-    :param right: (m,) right side.
-    :param basis, factors: (m, n) and (n, m) scratch: B and L^T of rows = L B.
+    :param rows: (m, n) A, overwritten.
+    :param right: (m,) b.
+    :param basis, factors: (m, n) and (n, m) scratch: B and L^T of A = L B.
     :param columns, upper: (n, m) and (n, n) scratch: orthonormal columns of L as rows, and their triangle.
     """
     m, n = rows.shape
@@ -83,9 +85,11 @@ def least_step(out, rows, right, basis, factors, columns, upper):
 @kernel
 def factor_rows(rows, basis, factors):
     """
-    Write rows = L B with pivoting; return the rank.
+    Write the factors of A = L B, where the rows of B are orthonormal; return their number, the rank of A.
 
-    :param rows: (m, n), overwritten by their remainders.
+    Each next row of B comes from the row of A with the largest remainder.
+
+    :param rows: (m, n) A, overwritten by the remainders of its rows.
     :param basis: (m, n) out: B.
     :param factors: (n, m) out: L^T.
     """

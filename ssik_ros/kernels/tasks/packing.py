@@ -114,7 +114,12 @@ LONGER_SIDE = 'max(ints[WIDEST], ints[VARIABLES])'
 
 
 class TaskTables(NamedTuple):
-    """The tables of packed task sets, as views."""
+    """
+    The tables of packed task sets, as views that :func:`view_tables` returns.
+
+    Fields that end in ``_i``, and ``node_run``, ``run``, ``path`` and ``margin``, hold integers; fields that end in
+    ``_f`` floats. The module docstring describes the rows of each table; constants of this module name the columns.
+    """
 
     slot_i: Annotated[Ints, 'ints[SLOTS]', SLOT_INTS]
     node_i: Annotated[Ints, 'ints[NODES]', layout.NODE_INTS]
@@ -134,7 +139,12 @@ class TaskTables(NamedTuple):
 
 
 class TaskWorkspace(NamedTuple):
-    """Scratch and state of a solve, as views of one float array."""
+    """
+    Scratch and state of a solve of task sets, as views of one float array that :func:`view_workspace` returns.
+
+    ``jacobian`` and ``residual`` hold the weighted rows of all sets, ``move`` the joint motion of the present step,
+    ``errors`` the linear [m] and angular [rad] error of each task.
+    """
 
     node_f: Annotated[Floats, 'ints[NODES]', layout.NODE_REALS]
     """Placements of the nodes, written anew by every solve."""

@@ -74,16 +74,16 @@ TOGETHER = 10
 
 @inline_kernel
 def is_needed(ints):
-    """Return whether a set needs protection: several sets with strict priorities."""
+    """Return whether task sets must be protected from each other: there are several, with strict priorities."""
     return ints[packing.SETS] > 1 and ints[packing.NESTED] == 0
 
 
 @kernel
 def begin(ints, reals, work, q):
     """
-    Store the state ``q`` and the error of each set before a step, and set ``travel`` to zero.
+    Store the joint values ``q`` and the error of each set before a step, and set ``travel`` to zero.
 
-    The errors come from the last measurement. Without several strict priorities only ``travel`` is reset.
+    The errors belong to the last measurement. If protection is not needed, only ``travel`` is set.
     """
     w = packing.view_workspace(ints, work)
     vectors.fill(w.travel, 0.0)
@@ -98,9 +98,11 @@ def begin(ints, reals, work, q):
 @kernel
 def next_trial(ints, reals, work, q):
     """
-    Judge the last measured state ``q`` and move the joints to the next trial, see the method of the module.
+    Judge the measured state ``q`` after a step; if a set of higher priority lost too much, move q to the next trial.
 
-    :returns: True if the joints moved, so that the caller must measure again; False if ``q`` is accepted.
+    The order of trials is in the method of the module.
+
+    :returns: True if q moved, so that the caller must measure and call again; False if q is accepted.
     """
     w = packing.view_workspace(ints, work)
     last = ints[packing.SETS] - 1
@@ -140,7 +142,12 @@ def next_trial(ints, reals, work, q):
 
 @kernel
 def all_gained(ints, reals, work, q, level):
-    """Return whether each set before set ``level`` is met, or has at most ``COST`` of its error left."""
+    """
+    Return whether each set above set ``level`` is met, or has at most the share ``COST`` of its error left.
+
+    The share is of the error before the step. A set is met if all its tasks are nearer than ``MET``. The state ``q``
+    must be measured.
+    """
     w = packing.view_workspace(ints, work)
     for g in range(level):
         before = w.set_errors[packing.BEFORE, g]
@@ -153,7 +160,11 @@ def all_gained(ints, reals, work, q, level):
 
 @kernel
 def is_protected(ints, reals, work, q, level):
-    """Return whether no joint moved too far, and each set before set ``level`` kept enough of its progress."""
+    """
+    Return whether the motion of set ``level`` moves no joint too far and leaves each set above enough of its progress.
+
+    A set may lose at most the share ``COST`` of its own progress in this step. The state ``q`` must be measured.
+    """
     w = packing.view_workspace(ints, work)
     for g in range(level):
         alone = w.set_errors[packing.ALONE, g]
@@ -166,7 +177,7 @@ def is_protected(ints, reals, work, q, level):
 
 @kernel
 def is_too_far(ints, reals, work):
-    """Return whether a joint moved further since the step began than :func:`longest_way` permits in one step."""
+    """Return whether a joint has moved further since the step began than :func:`longest_way` permits."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     for v in range(ints[packing.VARIABLES]):
         longest = longest_way(ints, t.variable_i, t.variable_f, v)
@@ -178,9 +189,10 @@ def is_too_far(ints, reals, work):
 @inline_kernel
 def longest_way(ints, variable_i, variable_f, v):
     """
-    Return the largest motion of joint v in one step [rad or m], its largest step unless these are ignored.
+    Return the largest motion of joint ``v`` that one step may make [rad or m].
 
-    A turning joint has half a turn at most; the way of a slide may be infinite.
+    It is the joint's largest step, unless largest steps are ignored, and at most half a turn for a turning joint. For a
+    sliding joint it may be infinite.
     """
     longest = math.pi if variable_i[v, packing.VARIABLE_TURNS] == 1 else math.inf
     if ints[packing.IGNORE_MAX_STEPS] == 0:
@@ -190,7 +202,7 @@ def longest_way(ints, variable_i, variable_f, v):
 
 @kernel
 def start_together(ints, reals, work, q, level):
-    """Move ``q`` from the start of the step by the motions of the sets 0 to ``level`` at once."""
+    """Move ``q`` from its values before the step by the motions of the sets 0 to ``level`` together, as the next trial."""
     w = packing.view_workspace(ints, work)
     w.scalars[LEVEL], w.scalars[TOGETHER] = level, 1.0
     vectors.copy(q, w.before)
@@ -204,9 +216,9 @@ def start_together(ints, reals, work, q, level):
 @kernel
 def start_level(ints, reals, work, q, level):
     """
-    Move ``q`` from the last accepted state (``kept``) by the motion of set ``level``, or by SHARE of it.
+    Move ``q`` from the last accepted state ``kept`` by a share of the motion of set ``level``: the next trial.
 
-    SHARE is reduced if a joint would move too far since the step began.
+    The share is SHARE of the scalars; it is reduced if a joint would move too far since the step began.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     w.scalars[LEVEL], w.scalars[CORRECTED], w.scalars[LEFT] = level, 0.0, math.inf
@@ -230,7 +242,11 @@ def start_level(ints, reals, work, q, level):
 
 @kernel
 def keep(ints, reals, work, q, level):
-    """Store the state ``q`` as accepted for set ``level``, with the error and the residual of this set."""
+    """
+    Store the measured state ``q`` as accepted for set ``level``, with this set's error and residual.
+
+    Later trials for sets below compare with these.
+    """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     vectors.copy(w.kept_travel, w.travel)
     vectors.copy(w.kept, q)
@@ -249,9 +265,10 @@ def keep(ints, reals, work, q, level):
 @kernel
 def correct(ints, reals, work, q, level):
     """
-    Move ``q`` so that the sets of higher priority than set ``level`` get their stored errors back.
+    Move ``q`` by a Newton step that brings the sets above set ``level`` back to the residuals that :func:`keep` stored.
 
-    :returns: False if the last correction did not help, or if the limit of corrections is reached.
+    :returns: False if the last correction did not help, the limit of corrections is reached or no step exists; then q
+        may stay. True if q moved.
     """
     w = packing.view_workspace(ints, work)
     task_rows.fill_rows(ints, reals, work, q)
@@ -273,9 +290,9 @@ def correct(ints, reals, work, q, level):
 @kernel
 def subtract_reference(ints, reals, work, q, g):
     """
-    Subtract the stored residual of set ``g`` from its residual; return the squared norm of the difference.
+    Subtract the residual of set ``g`` that :func:`keep` stored from its present residual, in place.
 
-    The residual was stored by :func:`keep` when the motion of this set was accepted.
+    :returns: squared norm of the difference.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     first = t.set_i[g, packing.SET_ROW]
@@ -298,7 +315,7 @@ def subtract_reference(ints, reals, work, q, g):
 
 @kernel
 def set_error(ints, reals, work, q, g):
-    """Return the norm of the weighted residual of set ``g`` at the last measured state, with its limit margins."""
+    """Return the norm of the weighted errors of set ``g`` at the measured state ``q``, its limit margins included."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     square = margins_left(ints, reals, q, g)
     first = t.set_i[g, packing.SET_ELEMENT]
@@ -313,7 +330,11 @@ def set_error(ints, reals, work, q, g):
 
 @kernel
 def margins_left(ints, reals, q, g):
-    """Return the sum of squared motions that would take all joints out of the limit margins of set ``g``."""
+    """
+    Return the sum of squares of the motions that would take the joints of set ``g`` out of their limit margins.
+
+    It is 0 if all joints are outside of the margins.
+    """
     t = packing.view_tables(ints, reals)
     square = 0.0
     first = t.set_i[g, packing.SET_MARGIN]
@@ -326,7 +347,7 @@ def margins_left(ints, reals, q, g):
 @kernel
 def is_met(ints, reals, work, q, g):
     """
-    Return whether all tasks of set ``g`` are nearer than ``MET``, and its joints outside of the limit margins.
+    Return whether all errors of set ``g`` are at most ``MET``, and its joints outside of their limit margins.
 
     Errors with zero weight do not count.
     """

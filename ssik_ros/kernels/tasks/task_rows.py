@@ -24,13 +24,13 @@ from ssik_ros.kernels.tasks import packing
 @kernel
 def fold(out, run, slot_i, slot_f, poses, q, moved, spare):
     """
-    Write the pose of the last object of a run into ``out``; each object is placed in the object before it.
+    Write the pose of the last object of a chain of objects; each object is placed in the object before it.
 
-    :param out: (12,); the identity for an empty run.
-    :param run: (k,) slots, from the outermost on.
-    :param slot_i, slot_f: kind, place of the value, and screw lead per radian of each slot.
-    :param poses: (S, 12) local poses.
-    :param q: (nq,) joint values.
+    :param out: (12,) out; the identity for an empty chain.
+    :param run: (k,) indices of the objects, the outermost one first.
+    :param slot_i, slot_f: tables of the objects: kind and place of the joint value, and screw lead per radian.
+    :param poses: (S, 12) local pose of each object.
+    :param q: (nq,) joint values [rad or m].
     :param moved: True includes the motion of the last object, if it is a joint.
     :param spare: (12,) scratch.
     """
@@ -51,9 +51,13 @@ def fold(out, run, slot_i, slot_f, poses, q, moved, spare):
 @kernel
 def add_motion(out, slot_i, lead, q, slot):
     """
-    Multiply the pose ``out`` (12,) in place by the motion of the joint ``slot``.
+    Multiply the pose ``out`` (12,) in place by the motion of a joint.
 
-    :param lead: translation along z for a unit of the joint value.
+    :param slot_i: table of the objects.
+    :param lead: translation along z for a unit of the joint value: 1 for a slide, 0 for a rotation, else the screw
+        lead.
+    :param q: (nq,) joint values [rad or m].
+    :param slot: row of the joint in ``slot_i``.
     """
     kind, at = slot_i[slot, packing.SLOT_KIND], slot_i[slot, packing.SLOT_Q]
     if kind == layout.SPHERICAL:
@@ -69,10 +73,10 @@ def add_motion(out, slot_i, lead, q, slot):
 @kernel
 def prepare(ints, reals, work, poses, q):
     """
-    Write the fixed placements of all nodes, and of base, target and tip of each task, once for each solve.
+    Write the fixed placements of all nodes, and of constraint base, target and tip of each task; once for each solve.
 
     :param poses: (S, 12) local poses of all objects.
-    :param q: (nq,) joint values; joints that the solve does not move are folded into the placements.
+    :param q: (nq,) joint values; joints that the solve does not move become part of the fixed placements.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     for i in range(ints[packing.NODES]):
@@ -92,9 +96,10 @@ def prepare(ints, reals, work, poses, q):
 @kernel
 def measure(ints, reals, work, q):
     """
-    Write poses, frames, errors and maps at the joint values ``q``; return whether every task is within its precision.
+    Write poses and errors of all tasks at the joint values ``q``; return whether every task is within its precision.
 
-    Also writes the largest linear and angular error into ``scalars``. Residual and Jacobian need :func:`fill_rows`.
+    The largest linear error [m] and angular error [rad] go to ``scalars``. Residual and Jacobian are written by
+    :func:`fill_rows` only.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     tree.forward(t.node_i, w.node_f, q, w.poses)
@@ -116,7 +121,12 @@ def measure(ints, reals, work, q):
 
 @kernel
 def task_error(ints, reals, work, e):
-    """Write frames, maps, six error components, and linear and angular error of task ``e`` at measured poses."""
+    """
+    Write the errors of task ``e`` at the present node poses into the workspace.
+
+    These are the frames of base, target and tip, the six error components, the matrices for its Jacobian, and the norms
+    of linear [m] and angular [rad] error.
+    """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     frames = matrix(work, ints[packing.AT_FRAMES] + packing.FRAMES_SIZE * e, 3, 12)
     maps = matrix(work, ints[packing.AT_MAPS] + packing.MAPS_SIZE * e, 3, 9)
@@ -133,9 +143,9 @@ def task_error(ints, reals, work, e):
 @kernel
 def fill_rows(ints, reals, work, q):
     """
-    Write residual and Jacobian of all sets at ``q``, where :func:`measure` was called last.
+    Write residual and Jacobian of all sets at the joint values ``q``, which :func:`measure` must have measured last.
 
-    The rows of limit margins follow the tasks of their set. ``counts`` gets the number of rows of each set.
+    In each set, rows of limit margins follow the rows of its tasks. ``counts`` gets the number of rows of each set.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     for g in range(ints[packing.SETS]):
@@ -153,7 +163,13 @@ def fill_rows(ints, reals, work, q):
 
 @kernel
 def margin_row(variable_i, variable_f, q, v, jacobian, residual, row):
-    """Write row ``row`` for joint v if it is nearer to a limit than its margin; return the next free row."""
+    """
+    Write row ``row`` of Jacobian and residual for joint ``v`` if its value is in a limit margin.
+
+    The residual is the length of the motion that takes the joint out of the margin [rad or m].
+
+    :returns: the next free row; ``row`` if nothing was written.
+    """
     way = way_out_of_margin(variable_i, variable_f, q, v)
     if way == 0.0:
         return row
@@ -165,7 +181,13 @@ def margin_row(variable_i, variable_f, q, v, jacobian, residual, row):
 
 @kernel
 def way_out_of_margin(variable_i, variable_f, q, v):
-    """Return the signed motion that takes joint v out of its limit margins [rad or m]; 0 if it is outside of them."""
+    """
+    Return the signed motion that takes joint ``v`` out of its limit margin [rad or m]; 0 if it is not in a margin.
+
+    A margin is a range next to a limit; a set keeps the joint out of this range.
+
+    :param q: (nq,) joint values.
+    """
     value = q[variable_i[v, packing.VARIABLE_Q]]
     margin = variable_f[v, packing.VARIABLE_MARGIN]
     below = variable_f[v, packing.VARIABLE_LOWER] + margin - value
@@ -197,9 +219,9 @@ def write_errors(t, w, e, out, row):
 @kernel
 def rows_of_task(ints, reals, work, e, row):
     """
-    Write residual and Jacobian of the selected, weighted rows of task ``e`` from ``row`` on.
+    Write the selected, weighted rows of residual and Jacobian of task ``e``, from row ``row`` on.
 
-    Return the next free row.
+    :returns: the next free row.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     first = row

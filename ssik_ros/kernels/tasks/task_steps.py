@@ -54,7 +54,7 @@ LIMIT_HIT = 64
 
 @inline_kernel
 def fading_damping(square):
-    """Return the damping for a squared residual: from LEAST_DAMPING without error, at most about LARGEST_DAMPING."""
+    """Return the damping for a squared residual: LEAST_DAMPING without error, growing to about LARGEST_DAMPING."""
     return (
         min(square * (QUARTIC_DAMPING * square + QUADRATIC_DAMPING), LARGEST_DAMPING)
         + LEAST_DAMPING
@@ -64,13 +64,13 @@ def fading_damping(square):
 @kernel
 def compute_step(ints, reals, work, q, damping, sets):
     """
-    Write the joint step of all sets, divided by the joint scales, into ``move`` of the workspace.
+    Write the joint step of the first ``sets`` task sets into ``move`` of the workspace, divided by the joint scales.
 
-    It uses the rows of :func:`task_rows.fill_rows`, and scales the Jacobian in place.
+    The rows must be written by :func:`task_rows.fill_rows`; the Jacobian is multiplied by the scales in place. If all
+    sets take part with strict priorities, ``levels`` gets the motion of each.
 
-    :param damping: used for every set instead of its own method, unless it is ``OWN_DAMPING``.
-    :param sets: number of sets that take part, from the first on; if all do, ``levels`` gets the motion of each.
-    :returns: reason bits: CANNOT_INVERT, LIMIT_HIT, or 0.
+    :param damping: damping of all sets, instead of their own methods; ``OWN_DAMPING`` keeps the methods.
+    :returns: reason bits: CANNOT_INVERT if a step is not finite, LIMIT_HIT if a joint was stopped at a limit, or 0.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     nv = ints[packing.VARIABLES]
@@ -105,9 +105,10 @@ def add_level(ints, reals, work, q, g, rank, damping):
     """
     Add the step of set ``g`` to ``move``, without motion along the first ``rank`` rows of ``basis``.
 
-    So the sets of higher priority keep their errors to first order. Joints stop at their limits.
+    These rows span the motions that sets of higher priority notice, so those keep their errors to first order. Joints
+    stop at their limits.
 
-    :returns: reason bits, and the new rank, as axes of stopped joints join the basis.
+    :returns: (reason bits, new rank); the axes of stopped joints are added to the basis.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     nv = ints[packing.VARIABLES]
@@ -146,7 +147,7 @@ def add_level(ints, reals, work, q, g, rank, damping):
 
 @kernel
 def write_right_side(ints, reals, work, g):
-    """Write the residual that ``move`` leaves in set ``g``, e - J move, into ``right``."""
+    """Write the residual that the motion ``move`` leaves in set ``g``, e - J move, into ``right``."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     first = t.set_i[g, packing.SET_ROW]
     for a in range(int(w.counts[g])):
@@ -159,9 +160,11 @@ def write_right_side(ints, reals, work, g):
 @kernel
 def project(ints, reals, work, g, rank):
     """
-    Write the rows of set ``g`` into ``projected``, without their parts along the first ``rank`` rows of ``basis``.
+    Write the Jacobian rows of set ``g`` into ``projected``, without their parts along the first rows of ``basis``.
 
     Rows of which only rounding is left become zero.
+
+    :param rank: number of rows of the basis.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     nv, m = ints[packing.VARIABLES], int(w.counts[g])
@@ -179,10 +182,12 @@ def project(ints, reals, work, g, rank):
 @kernel
 def invert(ints, reals, work, g, projected, damping):
     """
-    Write the inverse of the rows of set ``g``, by the method of the set, times ``right`` into ``step``.
+    Write the joint motion that set ``g`` wants for the residual in ``right`` into ``step``, by the set's method.
+
+    The methods are pseudo-inverse, damped least squares, inverse by rank, and transpose.
 
     :param projected: True uses the rows in ``projected``, False the rows of the Jacobian.
-    :param damping: if not negative, damped least squares with this damping replace the method.
+    :param damping: if not negative, damped least squares with this damping are used instead.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     nv, m = ints[packing.VARIABLES], int(w.counts[g])
@@ -213,9 +218,12 @@ def invert(ints, reals, work, g, projected, damping):
 @kernel
 def gradient_step(rows, right, error, step):
     """
-    Write a J^T right into ``step``, with the length a that minimises |error - a J J^T error|.
+    Write the gradient step a J^T right into ``step``, with the length a that minimises |error - a J J^T error|.
+
+    If the gradient is zero, the step is zero.
 
     :param rows: (m, nv) J.
+    :param right, error: (m,) residuals: of the step, and for its length.
     """
     m, nv = rows.shape
     above, below = 0.0, 0.0
@@ -241,11 +249,11 @@ def gradient_step(rows, right, error, step):
 @inline_kernel
 def overshoot(variable_i, variable_f, held, q, v, way):
     """
-    Return by how much joint v would end beyond a limit [rad or m]: positive above the upper one, 0 inside.
+    Return how far joint ``v`` would end beyond a limit [rad or m]: positive above, negative below, 0 inside.
 
-    It is 0 for joints without limits.
+    It is 0 for joints without limits, and for joints that are held at a limit already.
 
-    :param held: 1 for joints that stop at a limit already, which also return 0.
+    :param held: (nv,) 1 for joints that are held at a limit, else 0.
     :param q: (nq,) joint values before the motion.
     :param way: motion of the joint, divided by its scale.
     """
@@ -262,11 +270,12 @@ def overshoot(variable_i, variable_f, held, q, v, way):
 @kernel
 def stop_at_limits(ints, reals, work, q, rank):
     """
-    Put the planned motion (``move``) of joints that ``step`` takes beyond a limit on this limit.
+    Change the motion ``move`` so that each joint that ``step`` takes beyond a limit ends at this limit.
 
-    Their axes are added to ``basis``, and they are marked in ``held`` and ``hits``.
+    The axes of these joints are added to ``basis``, so that later steps do not move them; ``held`` and ``hits`` mark
+    them.
 
-    :returns: the new rank of the basis; unchanged if it leaves no motion of these joints.
+    :returns: the new rank of the basis; the old one if no such joint can move without moving along the basis.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     nv = ints[packing.VARIABLES]
@@ -294,9 +303,9 @@ def stop_at_limits(ints, reals, work, q, rank):
 @kernel
 def shorten_level(ints, reals, work, q):
     """
-    Shorten the motion of the present set, from ``level`` to ``move`` plus ``step``, until it ends inside the limits.
+    Shorten the motion of the present set until it ends inside the limits, and write the result into ``move``.
 
-    The result is written into ``move``.
+    Its motion leads from ``level`` to ``move`` plus ``step``.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     nv = w.move.shape[0]
@@ -316,9 +325,10 @@ def shorten_level(ints, reals, work, q):
 @kernel
 def nested_step(ints, reals, work, q, damping):
     """
-    Write the joint step of nested priorities into ``move``, divided by the joint scales; return reason bits.
+    Write the joint step of task sets with nested priorities into ``move``, divided by the joint scales.
 
     :param damping: as for :func:`compute_step`.
+    :returns: reason bits: CANNOT_INVERT if a step is not finite, LIMIT_HIT if a joint was stopped at a limit, or 0.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     nv = ints[packing.VARIABLES]
@@ -353,9 +363,12 @@ def nested_step(ints, reals, work, q, damping):
 @kernel
 def drop_joint(ints, reals, work, q, v, beyond):
     """
-    Send joint v to the limit that it would cross, and take it out of residual and Jacobian of all sets.
+    Fix the motion of joint ``v``: it goes to the limit that it would cross, and the other joints do the rest.
 
-    :param beyond: by how much it would cross the limit; positive at the upper one.
+    ``wish`` gets the way to the limit divided by the joint's scale. Its effect is subtracted from the residual of all
+    sets, and the joint's column of the Jacobian becomes zero.
+
+    :param beyond: how far the joint would end beyond the limit; positive at the upper limit.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     limit = packing.VARIABLE_UPPER if beyond > 0.0 else packing.VARIABLE_LOWER
@@ -371,9 +384,9 @@ def drop_joint(ints, reals, work, q, v, beyond):
 @kernel
 def apply_step(ints, reals, work, q):
     """
-    Move the joints ``q`` by ``move`` times their scales; shorten the whole motion if a joint would move too far.
+    Move the joints ``q`` by ``move`` times their scales, within limits; shorten the motion if a joint moves too far.
 
-    Each joint has a largest step, and no turning joint moves further than half a turn.
+    Too far is more than its largest step, unless largest steps are ignored, or half a turn for a turning joint.
 
     :returns: STEPS_TOO_BIG if a largest step was exceeded, even if largest steps are ignored; else 0.
     """
@@ -396,9 +409,11 @@ def apply_step(ints, reals, work, q):
 @kernel
 def displace(ints, reals, work, q, share):
     """
-    Move the joints ``q`` by a share of ``step``, clamped to their limits; add the motion before clamping to ``travel``.
+    Move the joints ``q`` in place by a share of ``step`` [rad or m], clamped to their limits.
 
-    :param share: factor on ``step`` [rad or m]; the caller has written ``step``.
+    ``travel`` grows by the motion before clamping.
+
+    :param share: factor on ``step``.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     for v in range(ints[packing.VARIABLES]):

@@ -1,8 +1,9 @@
 """
-Outcome codes of subproblems.
+Outcome codes of subproblems: EXACT, NEAREST and FREE.
 
-A subproblem never raises and always returns angles. If the equation has no solution, it returns the angles that miss it
-by the least. So a chain of subproblems passes through singular poses without a jump. The outcome tells the cases apart.
+A subproblem never raises and always returns angles. If the equation has no solution, it returns the angles that miss
+the equation by the least (NEAREST). So a chain of subproblems passes through singular poses without a jump. FREE means
+that the equation determines the angle badly or not at all.
 """
 
 EXACT = 0

@@ -18,7 +18,7 @@ The sine is taken from a x b: (k x p) . q would lose the angle when p and q are 
 
 Degeneracies
 ------------
-p or q parallel to k: the angle is FREE. Lengths or heights along k that differ: NEAREST.
+Lengths or heights along k that differ: NEAREST. Otherwise p and q parallel to k: the angle is FREE.
 
 Cost
 ----
@@ -45,7 +45,7 @@ from ssik_ros.kernels.geometry.subproblems.outcomes import (
 @inline_kernel
 def angle_between(k, p, q):
     """
-    Return t in [-pi, pi] with R(k, t) p nearest to q; 0 where p or q is parallel to k.
+    Return the angle t in [-pi, pi] for which R(k, t) p is nearest to q [rad]; 0 if p or q is parallel to k.
 
     :param k: unit axis.
     :param p, q: vectors.
@@ -57,7 +57,9 @@ def angle_between(k, p, q):
 @inline_kernel
 def solve(k, p, q):
     """
-    Return (outcome, t) of R(k, t) p = q.
+    Return (outcome, t): the angle t with R(k, t) p = q [rad], or the angle that brings R(k, t) p nearest to q.
+
+    The outcome is EXACT, NEAREST if no angle solves the equation, or FREE if p and q are parallel to k.
 
     :param k: unit axis.
     :param p, q: vectors.

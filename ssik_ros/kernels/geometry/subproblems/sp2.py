@@ -21,8 +21,9 @@ Method
 
 Degeneracies
 ------------
-k1 parallel to k2: only t1 - t2 (or t1 + t2) is determined; FREE, with t2 = 0. p or q zero: all pairs are equally good;
-zeros, FREE. p parallel to k1, or q to k2: its angle is FREE. w^2 < 0 or unequal lengths: NEAREST.
+k1 parallel to k2: only t1 - t2 (or t1 + t2) is determined; FREE, with t2 = 0. p and q zero: all pairs are equally good;
+zeros, FREE. Only p or only q zero: zeros, NEAREST. p parallel to k1, or q to k2: its angle is FREE. w^2 < 0 or unequal
+lengths: NEAREST.
 
 Cost
 ----
@@ -53,11 +54,14 @@ PARALLEL_SQUARE = 1e-18
 @inline_kernel
 def squared_height(k1, p, k2, q, c, sign):
     """
-    Return (w (1 - c^2))^2 and e = 1 - sign k1.p, where w is the component of z along k1 x k2; step 2 of the method.
+    Return the square of w (1 - c^2), and e = 1 - sign k1.p; step 2 of the module's method.
 
-    :param k1, k2, p, q: unit vectors.
+    Here w is the component along k1 x k2 of the common image z of p and q. A negative square means that no solution
+    exists.
+
+    :param k1, k2, p, q: unit vectors; their components may be lanes.
     :param c: k1.k2.
-    :param sign: 1 where k1.p >= 0, -1 elsewhere; vectors may have lanes.
+    :param sign: 1 where k1.p >= 0, -1 elsewhere.
     """
     apart = vectors.subtract(p, vectors.scale(sign, k1))
     e = 0.5 * vectors.dot(apart, apart)
@@ -69,7 +73,9 @@ def squared_height(k1, p, k2, q, c, sign):
 @inline_kernel
 def solve(k1, p, k2, q):
     """
-    Return (outcome, t1, t2, t1', t2'): the two pairs (t1, t2) and (t1', t2') with R(k1, t1) p = R(k2, t2) q.
+    Return (outcome, t1, t2, t1', t2'): two pairs of angles with R(k1, t1) p = R(k2, t2) q [rad].
+
+    The outcome is EXACT, NEAREST if no pair solves the equation, or FREE if an angle is not determined.
 
     :param k1, k2: unit axes.
     :param p, q: vectors.

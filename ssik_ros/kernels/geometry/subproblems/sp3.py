@@ -35,11 +35,14 @@ from ssik_ros.kernels.geometry.subproblems import sp4
 @inline_kernel
 def solve(k, p, q, squared_distance):
     """
-    Return (outcome, t1, t2) of |R(k, t) p - q|^2 = d^2.
+    Return (outcome, t1, t2): both angles t with |R(k, t) p - q|^2 = ``squared_distance`` [rad].
+
+    If no angle has this distance, both are the nearest one, and the outcome is NEAREST. If p or q is on the axis, the
+    outcome is FREE, or NEAREST for a wrong distance. Otherwise it is EXACT.
 
     :param k: unit axis.
     :param p, q: vectors.
-    :param squared_distance: d^2.
+    :param squared_distance: square of the wanted distance.
     """
     pp, qq = vectors.dot(p, p), vectors.dot(q, q)
     a, b, c = sp4.coefficients(q, k, p)

@@ -44,7 +44,7 @@ from ssik_ros.kernels.geometry.subproblems.outcomes import (
 @inline_kernel
 def coefficients(h, k, p):
     """
-    Return A, B, C of h . R(k, t) p = A cos t + B sin t + C.
+    Return (A, B, C) with h . R(k, t) p = A cos t + B sin t + C for every angle t.
 
     :param h, p: vectors.
     :param k: unit axis.
@@ -56,10 +56,12 @@ def coefficients(h, k, p):
 @inline_kernel
 def solve_linear(a, b, d, scale):
     """
-    Return (outcome, t1, t2) of a cos t + b sin t = d.
+    Return (outcome, t1, t2): both angles t with a cos t + b sin t = d [rad], or the nearest angle twice.
+
+    The outcome is EXACT, NEAREST if |d| is too large, or FREE if a and b are zero or tiny.
 
     :param a, b, d: numbers.
-    :param scale: size of the terms in a, b and d, for the test against zero.
+    :param scale: size of the terms that a, b and d are sums of; smaller differences count as rounding.
     """
     r = math.sqrt(a * a + b * b)
     miss = abs(d) - r
@@ -76,11 +78,13 @@ def solve_linear(a, b, d, scale):
 @inline_kernel
 def solve(h, k, p, d):
     """
-    Return (outcome, t1, t2) of h . R(k, t) p = d.
+    Return (outcome, t1, t2): both angles t with h . R(k, t) p = d [rad], or the nearest angle twice.
+
+    The outcome is EXACT, NEAREST if no angle solves the equation, or FREE if h or p is parallel to k.
 
     :param h, p: vectors.
     :param k: unit axis.
-    :param d: the component.
+    :param d: wanted component of the turned vector along h, times |h|.
     """
     a, b, c = coefficients(h, k, p)
     return solve_linear(a, b, d - c, vectors.norm(h) * vectors.norm(p) + abs(d))

@@ -46,7 +46,11 @@ RANK_ONE = 1e-9
 
 @inline_kernel
 def _worse(first, second):
-    """Return the outcome of two subproblems in a chain: the more severe of both."""
+    """
+    Return the outcome of two subproblems that are solved one after the other.
+
+    NEAREST if one of them is NEAREST, else FREE if one of them is FREE, else EXACT.
+    """
     if first == NEAREST or second == NEAREST:
         return NEAREST
     return FREE if first == FREE or second == FREE else EXACT
@@ -54,7 +58,7 @@ def _worse(first, second):
 
 @inline_kernel
 def relative_determinant(m11, m12, m21, m22):
-    """Return |det| relative to the squared size of a 2x2 matrix, 0 for the zero matrix."""
+    """Return |det M| divided by the sum of the squares of all four entries of a 2x2 matrix; 0 for the zero matrix."""
     size = m11 * m11 + m12 * m12 + m21 * m21 + m22 * m22
     return abs(m11 * m22 - m12 * m21) / size if size > 0.0 else 0.0
 
@@ -62,13 +66,13 @@ def relative_determinant(m11, m12, m21, m22):
 @inline_kernel
 def split_rank_one(a, b, d):
     """
-    Return the two equations of A u1 + B u2 = d for a matrix b of rank one.
+    Return two equations that are equivalent to A u1 + B u2 = d if B has rank one.
 
     The first equation is (p, q, r) with p cos t1 + q sin t1 = r. It contains the first angle only, because the left
-    null vector of b is applied to both equations. The second is (m, n, p, q, r) with m cos t2 + n sin t2 = r - p cos t1
+    null vector of B is applied to both equations. The second is (m, n, p, q, r) with m cos t2 + n sin t2 = r - p cos t1
     - q sin t1. It is the given equation with the larger coefficients of the second angle.
 
-    :param a, b: 2x2 matrices as tuples, row by row.
+    :param a, b: the 2x2 matrices A and B as tuples, row by row.
     :param d: right-hand side, a pair.
     """
     row1 = b[0] * b[0] + b[1] * b[1]
@@ -87,12 +91,15 @@ def split_rank_one(a, b, d):
 @kernel
 def _eliminate_rank_one(out, first, second, a, b, d, scale):
     """
-    Write the pairs of angles for a matrix b of rank one; return (outcome, 4), as double solutions are written twice.
+    Write four pairs of angles with A u1 + B u2 = d, where B has rank one; return (outcome, 4).
 
-    :param out: (4, .) pairs; ``first`` is the column of a's angle, ``second`` the column of b's angle.
-    :param a, b: 2x2 matrices as tuples, row by row.
-    :param d: right-hand side.
-    :param scale: size of the terms, for the test against zero.
+    Double solutions are written twice, and pairs that only come nearest count too.
+
+    :param out: (4, .) pairs [rad].
+    :param first, second: columns of ``out`` for the angle of A and for the angle of B.
+    :param a, b: the 2x2 matrices A and B as tuples, row by row.
+    :param d: right-hand side, a pair.
+    :param scale: size of the terms in the equations; smaller differences count as rounding.
     """
     alone, (m1, m2, ma1, ma2, md) = split_rank_one(a, b, d)
     outcome, t, other = solve_linear(alone[0], alone[1], alone[2], scale)
@@ -112,11 +119,14 @@ def _eliminate_rank_one(out, first, second, a, b, d, scale):
 @kernel
 def _eliminate(out, first, second, a, b, d, zeros):
     """
-    Write the pairs by eliminating the angle of b, a regular matrix; return (outcome, count).
+    Write the pairs of angles with A u1 + B u2 = d, where B is regular; return (outcome, count).
 
-    :param out: (4, .) pairs; ``first`` is the column of a's angle, ``second`` the column of b's angle.
-    :param a, b: 2x2 matrices as tuples, row by row.
-    :param d: right-hand side.
+    The outcome is EXACT, or NEAREST if no pair exists or a pair misses the equations.
+
+    :param out: (4, .) pairs [rad]; only the first ``count`` rows are written.
+    :param first, second: columns of ``out`` for the angle of A and for the angle of B.
+    :param a, b: the 2x2 matrices A and B as tuples, row by row.
+    :param d: right-hand side, a pair.
     :param zeros: (4,) scratch.
     """
     inverse = 1.0 / (b[0] * b[3] - b[1] * b[2])
@@ -151,12 +161,14 @@ def _eliminate(out, first, second, a, b, d, zeros):
 @kernel
 def solve(out, a, b, d, scale, zeros):
     """
-    Write the pairs (t1, t2) with A u1 + B u2 = d; return (outcome, count).
+    Write the pairs (t1, t2) with A u1 + B u2 = d, where u = (cos t, sin t); return (outcome, count).
 
-    :param out: (4, 2 or more) pairs in its first two columns.
-    :param a, b: 2x2 matrices as tuples, row by row.
+    The outcome is EXACT, NEAREST if a pair misses the equations or none exists, or FREE if an angle is not determined.
+
+    :param out: (4, 2 or more) pairs in the first two columns [rad]; only the first ``count`` rows are valid.
+    :param a, b: the 2x2 matrices A and B as tuples, row by row.
     :param d: right-hand side, a pair.
-    :param scale: size of the terms in a, b and d, for the test against zero.
+    :param scale: size of the terms in the equations; smaller differences count as rounding.
     :param zeros: (4,) scratch.
     """
     rank_a = relative_determinant(a[0], a[1], a[2], a[3])

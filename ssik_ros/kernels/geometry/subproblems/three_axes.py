@@ -54,11 +54,12 @@ NEARLY_ALIGNED = 1e-3
 @inline_kernel
 def squared_height(h1, h2, h3, image, sign):
     """
-    Return a and b of h1 . R(h2, t) h3 = a cos t + b sin t + p, d - p for d = h1 . image, and a^2 + b^2 - (d - p)^2.
+    Return (a, b, d - p, a^2 + b^2 - (d - p)^2) of the equation a cos t + b sin t = d - p for the middle angle t.
 
-    The last one is computed without the difference of large numbers; vectors may have lanes.
+    The equation is h1 . R(h2, t) h3 = h1 . image = d. The last number is computed without cancellation; it is negative
+    if no angle solves the equation.
 
-    :param h1, h2, h3, image: unit vectors.
+    :param h1, h2, h3, image: unit vectors; their components may be lanes.
     :param sign: 1 where d >= 0, -1 elsewhere.
     """
     a, b, p = sp4.coefficients(h1, h2, h3)
@@ -72,9 +73,12 @@ def squared_height(h1, h2, h3, image, sign):
 @inline_kernel
 def middle_angles(h1, h2, h3, image):
     """
-    Return (outcome, t2, t2'): both angles t with h1 . R(h2, t) h3 = h1 . image, or the nearest angle twice.
+    Return (outcome, t2, t2'): both angles t with h1 . R(h2, t) h3 = h1 . image [rad], or the nearest angle twice.
 
-    :param h1, h2, h3, image: unit vectors.
+    The outcome is EXACT, NEAREST if no angle solves the equation, or FREE if h2 is parallel to h1 or h3.
+
+    :param h1, h2, h3: unit axes.
+    :param image: unit vector, the wanted image of h3 under all three rotations.
     """
     sign = 1.0 if vectors.dot(h1, image) >= 0.0 else -1.0
     a, b, rest, root = squared_height(h1, h2, h3, image, sign)
@@ -92,14 +96,15 @@ def solve(out, row, h1, h2, h3, image, preimage, aside, offered):
     """
     Write two triples (t1, t2, t3) with R(h1, t1) R(h2, t2) R(h3, t3) = R; return the outcome.
 
-    R is given by its effect on three vectors, so that a product of rotations need not be multiplied out.
+    The outcome is EXACT, NEAREST if the axes cannot make R (the nearest triple is written twice), or FREE if t1 and t3
+    are not determined. R is given by its effect on three vectors, so that the caller need not multiply rotations.
 
-    :param out: (., 3 or more) triples in its first three columns; rows ``row`` and ``row + 1`` are written.
+    :param out: (., 3 or more) triples in the first three columns [rad]; the rows ``row`` and ``row + 1`` are written.
     :param h1, h2, h3: unit axes.
     :param image: R h3.
     :param preimage: R^T h1.
     :param aside: R v for v = perpendicular(h3); used if the outer axes line up.
-    :param offered: t3 if it is free [rad].
+    :param offered: value for t3 if the outer axes line up [rad].
     """
     outcome, t2, other = middle_angles(h1, h2, h3, image)
     tilt = vectors.cross(h1, image)
