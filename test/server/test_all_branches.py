@@ -163,7 +163,7 @@ def test_a_search_finds_nothing_that_the_closed_form_does_not_have(six, robots):
     """And it finds nearly everything, by another way altogether."""
     server, group = six
     searching = serve(server.robot, group, **{group: POSE_IK})
-    searching.groups.finders[group].branches._closed_form._found = None, ''
+    searching.groups.finders[group].branches._closed_form._result = None, ''
     found = total = 0
     for _, pose, current in cases(server, group, 10, seed=4):
         every, some = (ask(s, group, pose, current, tolerance=1e-7) for s in (server, searching))
@@ -409,7 +409,7 @@ def test_the_own_closed_form_of_a_group_responds(robots):
     _, pose, current = next(cases(server, group, 1))
     report = ask(server, group, pose, current).report
     assert report.reason == server.groups[group].solver.reason
-    assert server.groups.finders[group].branches._closed_form._found is None
+    assert server.groups.finders[group].branches._closed_form._result is None
 
 
 def test_the_closed_form_is_made_once_and_stays_with_other_parameters(robots, monkeypatch):
@@ -551,7 +551,7 @@ def test_postures_that_do_not_hold_are_left_out(robots):
     server = serve(robots['ur5e'], group, **{group: POSE_IK})
     wanted, pose, current = next(cases(server, group, 1))
     right = wanted.positions[server.robot.group(group).idx_q]
-    server.groups.finders[group].branches._closed_form._found = None, ''
+    server.groups.finders[group].branches._closed_form._result = None, ''
     server.groups[group].solver = Liar(server.robot.group(group), [right, right + 0.1])
     answer = ask(server, group, pose, current)
     assert len(answer.branches) == 1 and answer.report.dropped_by_verification == 1
