@@ -28,18 +28,20 @@ def names_keywords(function: Callable[_Parameters, _Result]) -> Callable[_Parame
 
     :param function: a function whose signature names all its keywords.
     """
-    known = dict.fromkeys(inspect.signature(function).parameters)
-    known.pop('self', None)
-    known.pop('cls', None)
+    keyword_names = dict.fromkeys(inspect.signature(function).parameters)
+    keyword_names.pop('self', None)
+    keyword_names.pop('cls', None)
 
     @functools.wraps(function)
     def call(*args: _Parameters.args, **keywords: _Parameters.kwargs) -> _Result:
         """Call the function; raise InvalidOption for a keyword that its signature does not name."""
         for name in keywords:
-            if name not in known:
+            if name not in keyword_names:
                 is_constructor = function.__name__ == '__init__'
                 called = type(args[0]).__name__ if is_constructor else function.__name__
-                raise InvalidOption.unknown(f'{called} has no keyword {quote(name)}', name, known)
+                raise InvalidOption.unknown(
+                    f'{called} has no keyword {quote(name)}', name, keyword_names
+                )
         return function(*args, **keywords)
 
     return call

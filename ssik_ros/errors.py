@@ -60,10 +60,10 @@ def list_names(names: Iterable[object], separator: str = ', ') -> str:
     :param names: the names.
     :param separator: text between two names.
     """
-    known = list(names)
-    shown = separator.join(map(shorten, known[:MOST_NAMES]))
-    more = len(known) > MOST_NAMES
-    return f'{shown}{separator}... ({len(known)} in all)' if more else shown
+    listed = list(names)
+    shown = separator.join(map(shorten, listed[:MOST_NAMES]))
+    more = len(listed) > MOST_NAMES
+    return f'{shown}{separator}... ({len(listed)} in all)' if more else shown
 
 
 @functools.lru_cache(maxsize=4096)
@@ -113,12 +113,12 @@ def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
     """
     if not isinstance(name, str):
         return None
-    known = {str(candidate).lower(): str(candidate) for candidate in candidates}
+    by_lower_case = {str(candidate).lower(): str(candidate) for candidate in candidates}
     for word in OTHER_WORDS.get(name.lower(), ()):
-        if word.lower() in known:
-            return known[word.lower()]
-    close = _close_matches(name.lower(), known, 0.6)
-    return known[close[0]] if close else None
+        if word.lower() in by_lower_case:
+            return by_lower_case[word.lower()]
+    close = _close_matches(name.lower(), by_lower_case, 0.6)
+    return by_lower_case[close[0]] if close else None
 
 
 def tells_near_names(cls: type[_T]) -> type[_T]:
@@ -137,9 +137,9 @@ def _refuse_name(owner: object, name: str) -> NoReturn:
     text = f'{type(owner).__name__!r} object has no attribute {name!r}.'
     if not name.startswith('_'):
         # A named tuple also has a tuple's ``count`` and ``index``, which nobody means.
-        known = [word for word in dir(owner) if word[0] != '_' and not hasattr(tuple, word)]
-        nearest = nearest_name(name, known)
-        text += f' Did you mean {nearest!r}?' if nearest else f' Known: {list_names(known)}.'
+        attributes = [word for word in dir(owner) if word[0] != '_' and not hasattr(tuple, word)]
+        nearest = nearest_name(name, attributes)
+        text += f' Did you mean {nearest!r}?' if nearest else f' Known: {list_names(attributes)}.'
     raise AttributeError(text)
 
 
@@ -181,12 +181,12 @@ def describe_choices(name: str, candidates: Iterable[str]) -> str:
     :param name: the name as the user wrote it.
     :param candidates: the names that exist.
     """
-    known = sorted(str(candidate) for candidate in candidates)
-    if not known:
+    choices = sorted(str(candidate) for candidate in candidates)
+    if not choices:
         return 'There are none.'
-    nearest = nearest_name(name, known)
+    nearest = nearest_name(name, choices)
     hint = f'Did you mean {quote(nearest)}? ' if nearest else ''
-    return f'{hint}Known: {list_names(known)}.'
+    return f'{hint}Known: {list_names(choices)}.'
 
 
 class SsikError(Exception):
@@ -204,15 +204,15 @@ class SsikError(Exception):
         self.evidence = evidence
 
     @classmethod
-    def unknown(cls, message: str, name: str, known: Iterable[str]) -> 'SsikError':
+    def unknown(cls, message: str, name: str, candidates: Iterable[str]) -> 'SsikError':
         """
         Return the error for a name that does not exist; its text ends with the nearest and all known names.
 
         :param message: the fault, without the full stop.
         :param name: the name as the user wrote it.
-        :param known: the names that exist.
+        :param candidates: the names that exist.
         """
-        available = tuple(known)
+        available = tuple(candidates)
         choices = describe_choices(name, available)
         return cls(f'{message}. {choices}', name=name, available=available)
 

@@ -78,8 +78,10 @@ def nearest_to_seed(
 
     def distance(sol: Solution) -> float:
         _check_length(sol, len(seed), 'the seed')
-        away = np.abs(wrap_angles(np.asarray(sol.q) - seed))
-        return float(np.linalg.norm(away) if metric == 'wrap_l2' else away.max(initial=0.0))
+        differences = np.abs(wrap_angles(np.asarray(sol.q) - seed))
+        return float(
+            np.linalg.norm(differences) if metric == 'wrap_l2' else differences.max(initial=0.0)
+        )
 
     return sorted(_solutions(sols), key=distance)
 

@@ -240,11 +240,11 @@ class IkResult:
             rows = self.errors.tolist()
             position, rotation = (max(rows[0][kind::2], default=0.0) for kind in (0, 1))
             return _SOLVED_TEXT(counted(len(rows), 'solution'), position, rotation, *work)
-        known = ''
+        nearest_text = ''
         # Without a search, the nearest state is the seed, whose error says nothing.
         if self.searches and math.isfinite(self.residual):
             off = left_over or f'{self.residual:.4g} (norm over m and rad)'
-            known = f'; the nearest state seen is off by {off}'
+            nearest_text = f'; the nearest state seen is off by {off}'
         clock = ' The clock ended the search.' if self.clock_ended else ''
         sure = ''
         if self.is_proved:
@@ -252,7 +252,7 @@ class IkResult:
         elif self.cause == Cause.LIMITS:
             sure = ', as far as a search can tell'
         advice = CAUSE_ADVICE.get(self.cause, '')
-        return f'No solution: {CAUSE_TEXT[self.cause]}{advice}{sure}{known} ({", ".join(work)}).{clock}'
+        return f'No solution: {CAUSE_TEXT[self.cause]}{advice}{sure}{nearest_text} ({", ".join(work)}).{clock}'
 
 
 FIELDS = tuple(IkResult.__annotations__)

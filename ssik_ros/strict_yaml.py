@@ -96,7 +96,7 @@ def refuse(place: str, message: str, hint: str = '') -> NoReturn:
 
 
 def checked_mapping(
-    content: Any, place: str, noun: str, known: Iterable[str] | None = None
+    content: Any, place: str, noun: str, allowed: Iterable[str] | None = None
 ) -> Mapping[str, Any]:
     """
     Return the content of a file if it is a mapping without unknown keys.
@@ -104,14 +104,14 @@ def checked_mapping(
     :param content: the mapping, returned unchanged.
     :param place: place of the mapping, as ``file:line``.
     :param noun: its name in messages.
-    :param known: allowed keys; None allows any key.
+    :param allowed: allowed keys; None allows any key.
     :raises ConfigError: if the content is not a mapping, or has an unknown key.
     """
     if not isinstance(content, Mapping):
         refuse(place, f'{noun} is no mapping but {shorten(repr(content))}')
     for key in content:
-        if known is not None and key not in known:
-            hint = describe_choices(str(key), known)
+        if allowed is not None and key not in allowed:
+            hint = describe_choices(str(key), allowed)
             refuse(location(content, key, place), f'unknown key {quote(key)} in {noun}', hint)
     return content
 

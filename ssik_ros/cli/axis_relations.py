@@ -47,14 +47,14 @@ def find_relations(geometry: AxisGeometry) -> list[AxisRelation]:
     :param geometry: the axes of a chain.
     """
     n = len(geometry.axes)
-    found: list[AxisRelation] = []
+    relations: list[AxisRelation] = []
     for size in (3, 2):
         for first in range(n - size + 1):
             joints = tuple(range(first, first + size))
             for relation in (_parallel(geometry, joints), _meeting(geometry, joints)):
-                if relation is not None and not any(_covers(f, relation) for f in found):
-                    found.append(relation)
-    return sorted(found, key=lambda relation: (relation.relation != PARALLEL, relation.joints))
+                if relation is not None and not any(_covers(f, relation) for f in relations):
+                    relations.append(relation)
+    return sorted(relations, key=lambda relation: (relation.relation != PARALLEL, relation.joints))
 
 
 def _covers(larger: AxisRelation, smaller: AxisRelation) -> bool:

@@ -46,11 +46,11 @@ def sample_branches(arm: AnalyticArm, poses: int = POSES) -> BranchSample:
     for _ in range(poses):
         pose = arm.chain.pose(rng.uniform(lower, upper))
         start = time.perf_counter()
-        found = arm.branches(pose, request)
+        branches = arm.branches(pose, request)
         times.append(1e6 * (time.perf_counter() - start))
-        counts.append(0 if found is None else len(found.q))
-        if found is not None:
-            residuals.extend(found.errors[:, 2].tolist())
+        counts.append(0 if branches is None else len(branches.q))
+        if branches is not None:
+            residuals.extend(branches.errors[:, 2].tolist())
     return BranchSample(
         poses,
         sum(count > 0 for count in counts),

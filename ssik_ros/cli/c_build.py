@@ -57,8 +57,8 @@ def _toolchain(arguments: argparse.Namespace) -> toolchain.Toolchain:
     """
     chosen = arguments.arch
     if chosen is not None and chosen not in toolchain.ARCHITECTURES:
-        known = describe_choices(chosen, toolchain.ARCHITECTURES)
-        raise InvalidOption(f"--arch is '{chosen}'. {known}")
+        hint = describe_choices(chosen, toolchain.ARCHITECTURES)
+        raise InvalidOption(f"--arch is '{chosen}'. {hint}")
     return toolchain.find(chosen)
 
 

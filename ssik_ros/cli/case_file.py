@@ -35,9 +35,9 @@ def take_case(arguments: argparse.Namespace) -> None:
     """
     case = _read(arguments.case)
     fixed = (*ROBOT_OPTIONS, 'group', 'base', 'tip', 'seed')
-    beside = [name for name in fixed if getattr(arguments, name)]
-    if beside:
-        names = ', '.join(f'--{name.replace("_", "-")}' for name in beside)
+    excess = [name for name in fixed if getattr(arguments, name)]
+    if excess:
+        names = ', '.join(f'--{name.replace("_", "-")}' for name in excess)
         raise InvalidOption(f'--case brings robot, target and seed along; leave out {names}.')
     try:
         for name, value in case['robot'].items():

@@ -184,13 +184,13 @@ def with_entry(text: str, arm: CatalogueArm) -> str:
     :param text: the catalogue; empty for a new one.
     :param arm: the arm.
     """
-    own = entry_text(arm)
+    entry = entry_text(arm)
     if text and not text.endswith('\n'):
         text += '\n'
-    found = re.search(rf'^  {re.escape(arm.name)}:.*\n(?:(?:    .*)?\n)*', text, re.MULTILINE)
-    if found is not None:
-        gap = '\n' if found[0].endswith('\n\n') else ''
-        return text[: found.start()] + own + gap + text[found.end() :]
+    match = re.search(rf'^  {re.escape(arm.name)}:.*\n(?:(?:    .*)?\n)*', text, re.MULTILINE)
+    if match is not None:
+        gap = '\n' if match[0].endswith('\n\n') else ''
+        return text[: match.start()] + entry + gap + text[match.end() :]
     if not text.strip():
-        return f'arms:\n{own}'
-    return text.rstrip('\n') + '\n\n' + own
+        return f'arms:\n{entry}'
+    return text.rstrip('\n') + '\n\n' + entry

@@ -223,10 +223,10 @@ def _near_option(word: str, parser: argparse.ArgumentParser) -> str:
     name = word.lstrip('-')
     if name == word:
         return ''
-    known = {option.lstrip('-'): option for option in parser._option_string_actions}
-    meant = [other for other in OTHER_OPTIONS.get(name, ()) if other in known]
-    near = meant or difflib.get_close_matches(name, known, n=1, cutoff=0.7)
-    return known[near[0]] if near else ''
+    options = {option.lstrip('-'): option for option in parser._option_string_actions}
+    meant = [other for other in OTHER_OPTIONS.get(name, ()) if other in options]
+    near = meant or difflib.get_close_matches(name, options, n=1, cutoff=0.7)
+    return options[near[0]] if near else ''
 
 
 def make_parser(chosen: str = '') -> argparse.ArgumentParser:
@@ -247,14 +247,14 @@ def make_parser(chosen: str = '') -> argparse.ArgumentParser:
         dest='verb', metavar='VERB', required=True, parser_class=argparse.ArgumentParser
     )
     for verb in VERBS:
-        own = verbs.add_parser(
+        verb_parser = verbs.add_parser(
             verb.name,
             help=verb.summary,
             description=f'{verb.summary[0].upper()}{verb.summary[1:]}.',
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         if verb.name == chosen:
-            _add_verb(own, verb)
+            _add_verb(verb_parser, verb)
     return parser
 
 

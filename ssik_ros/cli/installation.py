@@ -174,8 +174,10 @@ def probe(module: str, distribution: str = '', expression: str = 'None') -> Prob
         return Probe(f'ends Python with {signal.Signals(-done.returncode).name} when imported')
     if done.returncode:
         error, _, mend = done.stderr.strip().rpartition('\n')
-        known = error.splitlines()[-1:] if mend and not mend.startswith(('does', 'not ')) else []
-        return Probe(known[0] if known else mend, mend if known else '')
+        messages = (
+            error.splitlines()[-1:] if mend and not mend.startswith(('does', 'not ')) else []
+        )
+        return Probe(messages[0] if messages else mend, mend if messages else '')
     version, place, shown = done.stdout.rstrip('\n').split('\n')[-3:]
     return Probe('', '', version, place, shown)
 
@@ -196,14 +198,14 @@ def _examine_python() -> Finding:
     )
 
 
-def _examine_package(package: Package, found: Probe) -> Finding:
+def _examine_package(package: Package, report: Probe) -> Finding:
     """Return a finding about a package: a fault if it does not load, a note if its version is not supported."""
     bounds = _bounds().get(package.pip.lower(), '')
-    if found.error:
-        return Finding(Level.FAULT, package.name, found.error, _install(package, bounds))
-    what = f'{found.version} ({found.place})'
+    if report.error:
+        return Finding(Level.FAULT, package.name, report.error, _install(package, bounds))
+    what = f'{report.version} ({report.place})'
     # The collision library comes with pinocchio: the bounds of pinocchio do not apply to its version.
-    if package.module == 'coal' or _is_within(found.version, bounds):
+    if package.module == 'coal' or _is_within(report.version, bounds):
         return Finding(Level.FINE, package.name, what)
     what = f'{what}; ssik_ros requires {package.pip}{bounds}'
     return Finding(Level.NOTE, package.name, what, _install(package, bounds))
@@ -298,28 +300,28 @@ def _examine_variables(probes: dict[str, Probe]) -> Iterator[Finding]:
         yield _examine_package(NUMBA, probes[NUMBA.name])
 
 
-def _examine_library(found: Probe) -> Finding:
+def _examine_library(report: Probe) -> Finding:
     """Return a finding about the native library: which one is loaded, and whether it fits the sources."""
     is_needed = not _is_set('NUMBA_DISABLE_JIT') and not _is_set('SSIK_ROS_JIT')
     level = Level.FAULT if is_needed else Level.NOTE
-    if found.error:
-        return Finding(level, 'native library', found.error, _rebuild(found))
-    target, file, is_compared = found.shown.split(' ')
+    if report.error:
+        return Finding(level, 'native library', report.error, _rebuild(report))
+    target, file, is_compared = report.shown.split(' ')
     fits = 'fits the sources' if is_compared == 'True' else 'installed, without sources to compare'
     what = f'{target}, {fits} ({file})'
     suited = targets.of_this_machine()
     if target != suited[0]:
         what = f'{what}; {suited[0]}, which is faster here, is not built'
-        return Finding(Level.NOTE, 'native library', what, _rebuild(found))
+        return Finding(Level.NOTE, 'native library', what, _rebuild(report))
     return Finding(Level.FINE, 'native library', what)
 
 
-def _rebuild(found: Probe) -> str:
+def _rebuild(report: Probe) -> str:
     """Return the command that builds or reinstalls the native library."""
     if (ROOT / 'tools' / 'build_native.py').is_file():
         return f'make -C {ROOT} setup'
     if not targets.of_this_machine():
-        return found.mend
+        return report.mend
     return f'{sys.executable} -m pip install --force-reinstall --no-deps ssik_ros'
 
 

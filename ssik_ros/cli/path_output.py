@@ -47,8 +47,8 @@ def check_plot(file: Path, name: str) -> Path:
 
 def _check(file: Path, option: str, endings: tuple[str, ...]) -> None:
     if file.suffix.lower() not in endings:
-        known = ', '.join(endings)
-        raise InvalidOption(f"{option} takes a file that ends in {known}, not '{file}'.")
+        choices = ', '.join(endings)
+        raise InvalidOption(f"{option} takes a file that ends in {choices}, not '{file}'.")
     if not file.absolute().parent.is_dir():
         raise InvalidOption(f"'{file}' cannot be written: there is no folder '{file.parent}'.")
 
@@ -76,7 +76,11 @@ def _write_table(stream: TextIO, problem: PathProblem, path: ToolPath) -> None:
 
     If a free motion to the next pass begins at the waypoint, rows for the corners of this motion follow.
     """
-    corners = {own.first: own.positions[1:-1].tolist() for own in path.stretches if own.is_travel}
+    corners = {
+        stretch.first: stretch.positions[1:-1].tolist()
+        for stretch in path.stretches
+        if stretch.is_travel
+    }
     rows = (
         [waypoint, *row]
         for waypoint, q in enumerate(path.positions.tolist(), path.first_waypoint)

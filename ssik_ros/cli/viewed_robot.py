@@ -166,8 +166,8 @@ def _open_mechanism(arguments: argparse.Namespace, shipped: str) -> PostureSessi
     """
     loops_path = arguments.loops
     if shipped:
-        urdf, own = mechanism_files(shipped)
-        robot, loops_path = load_robot(urdf), loops_path or own
+        urdf, shipped_loops = mechanism_files(shipped)
+        robot, loops_path = load_robot(urdf), loops_path or shipped_loops
     else:
         robot = load_chosen(arguments)
     loops = read_loop_closures(loops_path)

@@ -224,15 +224,15 @@ class InteractiveTargets:
         """Return one interactive marker for each target, with handles to move and rotate it."""
         lines = bar_lines(session.robot, session.state)
         size = float(np.linalg.norm(np.ptp(lines, axis=0))) if len(lines) else 1.0
-        found = []
+        markers = []
         for name, pose in session.targets.items():
             marker = InteractiveMarker(name=name, scale=SIZE * size)
             marker.header.frame_id = _frame_of(session)
             marker.description = f'Target of {quote(name)}'
             write_pose(marker.pose, pose)
             marker.controls = [_make_control(word, axis) for word in MODES for axis in AXES]
-            found.append(marker)
-        return found
+            markers.append(marker)
+        return markers
 
 
 def _frame_of(session: Session) -> str:

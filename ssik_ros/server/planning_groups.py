@@ -101,13 +101,13 @@ class PlanningGroups(dict[str, GroupServer]):
         :param name: its name.
         :raises RequestRefused: for an unknown name, with the names that exist.
         """
-        found = self.get(name)
-        if found is None:
+        group = self.get(name)
+        if group is None:
             text = f'There is no group {quote(name)}.' if name else 'The group name is empty.'
-            known = list_names(self) or 'none'
+            group_names = list_names(self) or 'none'
             robot = quote(self._scene.robot.name)
-            raise Refusal.UNKNOWN_GROUP.error(f'{text} Groups of robot {robot}: {known}.')
-        return found
+            raise Refusal.UNKNOWN_GROUP.error(f'{text} Groups of robot {robot}: {group_names}.')
+        return group
 
     def report(self, name: str) -> RobotReport:
         """

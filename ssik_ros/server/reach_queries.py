@@ -51,16 +51,19 @@ class ReachQueries:
     """Responds to requests about the reach of one robot; several threads may call it at once."""
 
     def __init__(
-        self, found: ReachMap | str, frames: FrameReader, cancel: NDArray[np.int64] | None = None
+        self,
+        map_or_reason: ReachMap | str,
+        frames: FrameReader,
+        cancel: NDArray[np.int64] | None = None,
     ) -> None:
         """
         Keep a map.
 
-        :param found: a map of the robot, or the reason why no map is used.
+        :param map_or_reason: a map of the robot, or the reason why no map is used.
         :param frames: of the robot.
         :param cancel: (1,) flag that ends all work; None for no flag.
         """
-        self._found, self._frames = found, frames
+        self._map_or_reason, self._frames = map_or_reason, frames
         self._cancel = np.zeros(1, dtype=np.int64) if cancel is None else cancel
         # A map keeps the units that it has read, and its solver serves one thread.
         self._map_lock, self._solver_lock = threading.Lock(), threading.Lock()
@@ -73,23 +76,23 @@ class ReachQueries:
         :param request: the poses.
         :param current: state of the robot, which places the frame of the poses.
         """
-        if isinstance(self._found, str):
-            return ReachResponse(Refusal.FAULT, Cause.NONE, self._found)
+        if isinstance(self._map_or_reason, str):
+            return ReachResponse(Refusal.FAULT, Cause.NONE, self._map_or_reason)
         poses = self._read(request, current)
         if request.exact:
             with self._solver_lock:
-                result = self._solve(self._found, poses)
+                result = self._solve(self._map_or_reason, poses)
         else:
             with self._map_lock:
-                result = self._found.query(poses)
-        chain, count = self._found.chain, int(result.reachable.sum())
+                result = self._map_or_reason.query(poses)
+        chain, count = self._map_or_reason.chain, int(result.reachable.sum())
         text = f'{count} of {counted(len(poses), "pose")} reachable.'
         said = Refusal.NONE, Cause.NONE, text
         return ReachResponse(*said, chain.base_link, chain.tip_link, result)
 
     def _read(self, request: ReachRequest, current: FullState) -> FloatArray:
         """Return the poses (m, 4, 4) of a request in the base link of the map; refuse invalid or too many poses."""
-        assert isinstance(self._found, ReachMap)
+        assert isinstance(self._map_or_reason, ReachMap)
         poses = read_poses(request.poses)
         if request.exact and len(poses) > MOST_EXACT:
             raise RequestRefused(
@@ -101,17 +104,17 @@ class ReachQueries:
             text = f'Pose {int(bad[0])} is no finite position with a quaternion other than zero.'
             raise RequestRefused(Refusal.BAD_TARGET, text)
         frame = self._frames.in_model_frame(request.frame, current)
-        base = self._frames.model_in_link(self._found.chain.base_link, current)
+        base = self._frames.model_in_link(self._map_or_reason.chain.base_link, current)
         moved: FloatArray = (base if frame is None else base @ frame) @ poses
         return moved
 
-    def _solve(self, found: ReachMap, poses: FloatArray) -> ReachResult:
+    def _solve(self, reach_map: ReachMap, poses: FloatArray) -> ReachResult:
         """Return the solver's status of each pose (m, 4, 4); raise RequestRefused as soon as the node ends."""
         parts = []
         for start in range(0, max(1, len(poses)), POSES_PER_LOOK):
             if self._cancel[0]:
                 raise RequestRefused(Refusal.FAULT, 'The node ends; no more poses are solved.')
-            parts.append(found.query(poses[start : start + POSES_PER_LOOK], exact=True))
+            parts.append(reach_map.query(poses[start : start + POSES_PER_LOOK], exact=True))
         return ReachResult(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
@@ -123,11 +126,11 @@ def open_map(path: str, frames: FrameReader) -> ReachMap:
     :param frames: of the robot.
     :raises SsikError: when it is not a map, when the extra ``reach`` is missing, and for a map of another robot.
     """
-    found = ReachMap.open(Path(path))
-    saved, robot = found.chain, frames.robot
+    reach_map = ReachMap.open(Path(path))
+    saved, robot = reach_map.chain, frames.robot
     try:
-        own = SerialChain.from_robot(robot, saved.base_link, saved.tip_link)
-        is_same = hash_of_chain(own) == hash_of_chain(saved)
+        chain = SerialChain.from_robot(robot, saved.base_link, saved.tip_link)
+        is_same = hash_of_chain(chain) == hash_of_chain(saved)
     except SsikError:
         is_same = False
     if not is_same:
@@ -135,4 +138,4 @@ def open_map(path: str, frames: FrameReader) -> ReachMap:
             f"The reach map '{path}' is of '{saved.base_link}' to '{saved.tip_link}' of another robot, or geometry or "
             f"limits of '{robot.name}' have changed since; make it anew with `ssik reach`."
         )
-    return found
+    return reach_map

@@ -50,10 +50,10 @@ class RequestResolver:
         :param state: the full state of the request.
         :raises RequestRefused: for unknown names, invalid poses and constraints that cannot be checked.
         """
-        found = self.poses(request, current)
+        poses = self.poses(request, current)
         checks = self._scene.make_checks(request, state, current)
         around = self._scene.around(request.state, state, current)
-        pairs = zip(request.links, found)
+        pairs = zip(request.links, poses)
         goals = [self._scene.goal_of(link, around, pose) for link, pose in pairs]
         return ResolvedRequest(group, state, goals, checks)
 

@@ -296,8 +296,8 @@ class RobotServer:
         """Refuse a speed limit for a link that does not exist."""
         if request.max_speed > 0.0 and request.speed_link not in ('', *self._links):
             text = f'There is no link {quote(request.speed_link)} whose speed could be limited'
-            known = self.robot.tree.link_names
-            raise unknown(Refusal.UNKNOWN_LINK, text, request.speed_link, known)
+            links = self.robot.tree.link_names
+            raise unknown(Refusal.UNKNOWN_LINK, text, request.speed_link, links)
 
     @refused_as(StateResponse, *BLAMED)
     def check_state(self, request: StateRequest, current: FullState) -> StateResponse:

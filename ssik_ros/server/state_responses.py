@@ -88,9 +88,9 @@ def compute_fk(scene: PlanningScene, request: FkRequest, current: FullState) -> 
         link: goal for link, goal in goals.items() if goal.link in scene.robot.tree.link_index
     }
     poses = dict(zip(goals, _place(scene, list(goals.values()), state), strict=True))
-    known = [link for link in links if link in poses]
-    refusal, text = Refusal.NONE, f'{counted(len(known), "pose")}.'
-    if len(known) < len(links):
+    placed_links = [link for link in links if link in poses]
+    refusal, text = Refusal.NONE, f'{counted(len(placed_links), "pose")}.'
+    if len(placed_links) < len(links):
         missing = list_names(link for link in links if link not in poses)
         refusal = Refusal.UNKNOWN_LINK
         text = f'Not links of robot {shorten(scene.robot.name)}: {missing}.'
@@ -109,8 +109,8 @@ def compute_fk(scene: PlanningScene, request: FkRequest, current: FullState) -> 
     if frame is not None:
         inverse = invert_pose(frame)
         poses = {link: inverse @ pose for link, pose in poses.items()}
-    placed = [poses[link] for link in known]
-    return FkResponse(refusal, Cause.NONE, text, known, placed, named)
+    placed = [poses[link] for link in placed_links]
+    return FkResponse(refusal, Cause.NONE, text, placed_links, placed, named)
 
 
 def _place(scene: PlanningScene, led: Sequence[LinkGoal], state: FullState) -> list[FloatArray]:

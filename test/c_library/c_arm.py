@@ -126,10 +126,10 @@ class CArm:
     def solve(self, pose, seed, budget=None):
         """Return whether a solution was found, and the joint vector."""
         q = np.full(self.n, np.nan)
-        found = self.call(
+        is_solved = self.call(
             'solve', doubles(pose), doubles(seed), budget, doubles(q), ctypes.byref(self.report)
         )
-        return found, q
+        return is_solved, q
 
     def solve_several(
         self,
@@ -230,12 +230,12 @@ def compare(arm, c, count):
     compared = 0
     for pose, seed in requests(arm, count):
         for start in (None, seed):
-            found = arm.form.arm.branches_refined(pose, BranchRequest(seed=start))
-            if found.starts:
+            branches = arm.form.arm.branches_refined(pose, BranchRequest(seed=start))
+            if branches.starts:
                 continue
             q, errors = c.solve_all(pose, start)
-            np.testing.assert_array_equal(q, found.q, strict=True)
-            np.testing.assert_array_equal(errors, found.errors, strict=True)
+            np.testing.assert_array_equal(q, branches.q, strict=True)
+            np.testing.assert_array_equal(errors, branches.errors, strict=True)
             compared += 1
         first = arm.plain.solve(SolveRequest(targets=pose, seed=seed))
         solved, q = c.solve(pose, seed)

@@ -141,9 +141,9 @@ def test_modes_of_limits(c_arm, robot, mode):
     """Limits ignored and limits wrapped give the package's branches."""
     arm, c = package_arm(robot), c_arm(robot)
     for pose, seed in requests(arm, 10):
-        found = arm.form.arm.branches_refined(pose, BranchRequest(seed=seed, mode=mode))
+        branches = arm.form.arm.branches_refined(pose, BranchRequest(seed=seed, mode=mode))
         q, _ = c.solve_all(pose, seed, mode)
-        np.testing.assert_array_equal(q, found.q)
+        np.testing.assert_array_equal(q, branches.q)
 
 
 def test_nearest_is_the_first_of_all(c_arm):
@@ -256,8 +256,8 @@ def solve_accepted(c, pose, seed, judge, budget=None):
         seen.append(candidate)
         return judge(candidate)
 
-    found = c.solve_several(pose, seed, accept=accept, budget=budget)
-    return len(found), found[0] if len(found) else None, seen
+    solutions = c.solve_several(pose, seed, accept=accept, budget=budget)
+    return len(solutions), solutions[0] if len(solutions) else None, seen
 
 
 @pytest.mark.parametrize('robot', ['ur5e', 'irb6700'])
@@ -267,14 +267,14 @@ def test_a_complete_closed_form_offers_its_branches_in_order(c_arm, robot):
     for pose, seed in requests(arm, 20):
         rows, _ = c.solve_all(pose, seed)
         least = rows[:, 1].min() + 1e-9
-        found, q, seen = solve_accepted(c, pose, seed, lambda q, least=least: q[1] > least)
-        if found:
+        count, q, seen = solve_accepted(c, pose, seed, lambda q, least=least: q[1] > least)
+        if count:
             np.testing.assert_array_equal(q, seen[-1])
             np.testing.assert_array_equal(seen, rows[: len(seen)])
             assert (rows[: len(seen) - 1, 1] <= least).all()
-        found, _, seen = solve_accepted(c, pose, seed, lambda q: False)
+        count, _, seen = solve_accepted(c, pose, seed, lambda q: False)
         np.testing.assert_array_equal(seen, rows)
-        assert not found and (c.report.status, c.report.cause) == (2, VALIDATION)
+        assert not count and (c.report.status, c.report.cause) == (2, VALIDATION)
 
 
 @pytest.mark.parametrize('robot', ['panda', 'xarm5'])
@@ -284,19 +284,19 @@ def test_a_search_goes_on_after_a_refusal(c_arm, robot):
     accepted = 0
     for pose, seed in requests(arm, 20):
         first = solve_accepted(c, pose, seed, lambda q: True)[1]
-        found, q, seen = solve_accepted(
+        count, q, seen = solve_accepted(
             c, pose, seed, lambda q, first=first: abs(q - first).max() > 0.1
         )
-        accepted += found
+        accepted += count
         for candidate in seen:
             np.testing.assert_allclose(c.fk(candidate), pose, atol=2e-6)
             assert (arm.group.lower <= candidate).all() and (candidate <= arm.group.upper).all()
-        if found:
+        if count:
             assert abs(q - first).max() > 0.1
     # An arm with five joints has few branches.
     assert accepted > (15 if robot == 'panda' else 3)
-    found, _, seen = solve_accepted(c, pose, seed, lambda q: False)
-    assert not found and seen and c.report.cause == VALIDATION
+    count, _, seen = solve_accepted(c, pose, seed, lambda q: False)
+    assert not count and seen and c.report.cause == VALIDATION
 
 
 def test_a_search_with_verdicts_ends_where_a_search_does(c_arm):
@@ -306,8 +306,8 @@ def test_a_search_with_verdicts_ends_where_a_search_does(c_arm):
     far, bent = pose.copy(), pose.copy()
     far[:3, 3], bent[0, 0] = 9.0, 3.0
     for target, status, cause in ((far, 2, 1), (bent, 3, 9)):
-        found, _, seen = solve_accepted(c, target, seed, lambda q: True)
-        assert not found and not seen and (c.report.status, c.report.cause) == (status, cause)
+        count, _, seen = solve_accepted(c, target, seed, lambda q: True)
+        assert not count and not seen and (c.report.status, c.report.cause) == (status, cause)
     assert solve_accepted(c, pose, seed, lambda q: True)[0] == 1
     plain = c.solve(pose, seed)
     assert plain[0] == 1

@@ -148,13 +148,13 @@ def test_every_solver_has_the_bytes_of_the_package(group_of, robot, solver, para
         if number % 8 == 7:
             poses[-1, :3, 3] *= 5.0
         expected = group.package.solve(SolveRequest(targets=poses, seed=seed))
-        found, q = group.c.solve(poses, seed)
-        assert bool(found) is expected.solved
-        if found:
+        is_solved, q = group.c.solve(poses, seed)
+        assert bool(is_solved) is expected.solved
+        if is_solved:
             np.testing.assert_array_equal(q, expected.q)
         else:
             assert group.c.report.cause == int(expected.cause)
-        solved += found
+        solved += is_solved
     assert solved >= 0.8 * count
 
 
@@ -189,9 +189,9 @@ def test_solutions_stay_near_the_seed(group_of, robot):
     for poses, far, q in group.requests(20):
         seed = np.clip(q + rng.uniform(-0.2, 0.2, len(q)), group.group.lower, group.group.upper)
         width = np.full(len(q), 0.25)
-        found = group.c.solve_several(poses, seed, consistency=width)
-        met += len(found)
-        for each in found:
+        solutions = group.c.solve_several(poses, seed, consistency=width)
+        met += len(solutions)
+        for each in solutions:
             assert (np.abs(each - seed) <= width + 1e-9).all()
             assert group.reaches(each, poses)
         if not len(group.c.solve_several(poses, far, consistency=np.full(len(q), 1e-3))):
@@ -217,9 +217,9 @@ def test_held_joints_stay(group_of, robot, solver):
         seed[number % n] = q[number % n]
         width = np.full(n, np.inf)
         width[number % n] = 0.0
-        found = group.c.solve_several(poses, seed, consistency=width)
-        met += len(found)
-        for each in found:
+        solutions = group.c.solve_several(poses, seed, consistency=width)
+        met += len(solutions)
+        for each in solutions:
             assert each[number % n] == pytest.approx(seed[number % n], abs=1e-9)
             assert group.reaches(each, poses)
     # The package goes on after the starts of the blocks.
@@ -233,16 +233,16 @@ def test_held_joints_stay(group_of, robot, solver):
 def test_several_solutions_are_different(group_of, robot, solver):
     group = group_of(robot, solver)
     for poses, seed, _ in group.requests(4):
-        found = group.c.solve_several(poses, seed, capacity=8)
-        assert len(found) >= (2 if robot == 'ur5e' else 8)
-        assert len(np.unique(found.round(6), axis=0)) == len(found)
-        assert all(group.reaches(each, poses) for each in found)
+        solutions = group.c.solve_several(poses, seed, capacity=8)
+        assert len(solutions) >= (2 if robot == 'ur5e' else 8)
+        assert len(np.unique(solutions.round(6), axis=0)) == len(solutions)
+        assert all(group.reaches(each, poses) for each in solutions)
         if solver == 'PoseIK' or robot == 'two_arms':
             request = SolveRequest(targets=poses, seed=seed, max_solutions=8)
-            np.testing.assert_array_equal(found, group.package.solve(request).solutions)
-            distances = [((each - seed) ** 2).sum() for each in found]
+            np.testing.assert_array_equal(solutions, group.package.solve(request).solutions)
+            distances = [((each - seed) ** 2).sum() for each in solutions]
             assert distances == sorted(distances)
-        refused = [tuple(each) for each in found[:2]]
+        refused = [tuple(each) for each in solutions[:2]]
         others = group.c.solve_several(
             poses, seed, accept=lambda q, bad=refused: tuple(q) not in bad
         )

@@ -131,17 +131,17 @@ def test_eight_threads_get_the_same_bytes(build, robot):
             for part in (*c.solve_all(pose, seed), c.solve(pose, seed)[1])
         )
 
-    found = [b''] * 8
+    results = [b''] * 8
 
     def work(k):
-        found[k] = solve_everything()
+        results[k] = solve_everything()
 
     threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert set(found) == {solve_everything()}
+    assert set(results) == {solve_everything()}
 
 
 THREADS = 'fuzz/c/build.py', '--harness', 'threads', '--arms', 'ur5e', 'panda', 'xarm6'
@@ -208,13 +208,13 @@ def test_the_callers_clock_and_flag_end_a_search(c_arm):
 
     pose = arm.kinematics.pose(arm.group.upper - 0.01)
     seed = arm.group.lower + 0.01
-    found, _ = c.solve(pose, seed, ctypes.byref(Budget(0, 0, 3_000_000, clock, 7, None)))
-    assert found == 0 and (c.report.status, c.report.cause) == (2, 8)
+    is_solved, _ = c.solve(pose, seed, ctypes.byref(Budget(0, 0, 3_000_000, clock, 7, None)))
+    assert is_solved == 0 and (c.report.status, c.report.cause) == (2, 8)
     assert reads and set(reads) == {7} and len(reads) <= 6
     flag = np.ones(1, dtype=np.int64)
-    found, _ = c.solve(pose, seed, ctypes.byref(Budget(cancel=flag.ctypes.data)))
-    assert found == 0 and c.report.cause == 8 and c.report.iterations <= 1
-    found, _ = c.solve(pose, seed, ctypes.byref(Budget(searches=1)))
+    is_solved, _ = c.solve(pose, seed, ctypes.byref(Budget(cancel=flag.ctypes.data)))
+    assert is_solved == 0 and c.report.cause == 8 and c.report.iterations <= 1
+    is_solved, _ = c.solve(pose, seed, ctypes.byref(Budget(searches=1)))
     assert c.report.searches <= 1
 
 

@@ -151,9 +151,9 @@ def test_fixed_joints_between_are_multiplied_in(tmp_path):
     path = tmp_path / 'arm.urdf'
     path.write_text(text.replace('</robot>', bracket), encoding='utf-8')
     assert add(tmp_path / 'mine.yaml', str(path), '--ee', 'tool0', '--name', 'mine') == 0
-    found = read_catalogue(tmp_path / 'mine.yaml')['mine']
-    assert [joint.name for joint in found.joints] == [joint.name for joint in arm.joints]
-    assert found.joints[3].xyz != arm.joints[3].xyz and found.joints[2] == arm.joints[2]
+    added = read_catalogue(tmp_path / 'mine.yaml')['mine']
+    assert [joint.name for joint in added.joints] == [joint.name for joint in arm.joints]
+    assert added.joints[3].xyz != arm.joints[3].xyz and added.joints[2] == arm.joints[2]
 
 
 def test_poses_count_from_the_base_that_was_named(tmp_path):
@@ -166,10 +166,10 @@ def test_poses_count_from_the_base_that_was_named(tmp_path):
     for base in ('base_link', 'world'):
         words = ['--base', base, '--ee', 'tool0', '--name', base]
         assert add(tmp_path / 'mine.yaml', str(path), *words) == 0
-    found = read_catalogue(tmp_path / 'mine.yaml')
-    own = arm_data('ur5e').joints[0].xyz
-    assert found['base_link'].joints[0].xyz == pytest.approx(own, abs=1e-15)
-    assert found['world'].joints[0].xyz != pytest.approx(own, abs=0.1)
+    arms = read_catalogue(tmp_path / 'mine.yaml')
+    expected = arm_data('ur5e').joints[0].xyz
+    assert arms['base_link'].joints[0].xyz == pytest.approx(expected, abs=1e-15)
+    assert arms['world'].joints[0].xyz != pytest.approx(expected, abs=0.1)
 
 
 def test_a_chain_of_eight_joints_has_no_class(tmp_path, capsys):

@@ -126,9 +126,9 @@ def test_an_elimination_is_exact_at_singular_poses():
     for _ in range(20):
         q = rng.choice([0.0, 0.5 * np.pi, -0.5 * np.pi, np.pi], 6) + rng.choice([0.0, 1e-6], 6)
         pose = subject.chain.pose(q)
-        found = module.solve(pose, respect_limits=False)
-        solved += bool(found)
-        for solution in found:
+        solutions = module.solve(pose, respect_limits=False)
+        solved += bool(solutions)
+        for solution in solutions:
             assert np.linalg.norm(subject.chain.pose(solution.q) - pose) < 1e-9
     assert solved >= 19
 

@@ -126,8 +126,8 @@ def choose(kind, x, numbers):
 )
 def test_branches_that_known_values_rule_out_are_left_out(toy, kind, numbers, x, value, absent):
     (name,) = toy(one=BRANCHES)
-    known = {(name, 'choose'): {'kind': kind, 'numbers': numbers}}
-    text, function = collect(name, 'choose', known=known)
+    constants = {(name, 'choose'): {'kind': kind, 'numbers': numbers}}
+    text, function = collect(name, 'choose', known=constants)
     assert function(kind, x, numbers) == value and f'{absent}(' not in text
 
 

@@ -163,8 +163,8 @@ def relations(axes, points):
     """Return (joints, relation, exact) of unit axes."""
     unit = np.array(axes, dtype=float)
     unit /= np.linalg.norm(unit, axis=1, keepdims=True)
-    found = find_relations(AxisGeometry(unit, np.array(points, dtype=float)))
-    return [(relation.joints, relation.relation, relation.is_exact) for relation in found]
+    axis_relations = find_relations(AxisGeometry(unit, np.array(points, dtype=float)))
+    return [(relation.joints, relation.relation, relation.is_exact) for relation in axis_relations]
 
 
 def test_three_parallel_axes_are_one_relation_whatever_their_signs():

@@ -59,10 +59,10 @@ def tree(tmp_path):
 def examine(monkeypatch):
     """Return a function that checks the installation, with given results of fresh processes."""
 
-    def examine(**found):
+    def examine(**changes):
         library = Probe(shown=f'{targets.of_this_machine()[0]} /x.so True')
-        known = {installation._LIBRARY: library} | found
-        monkeypatch.setattr(installation, 'probe', lambda name, *_: known.get(name, LOADED))
+        probes = {installation._LIBRARY: library} | changes
+        monkeypatch.setattr(installation, 'probe', lambda name, *_: probes.get(name, LOADED))
         return {finding.where: finding for finding in examine_installation()}
 
     return examine
@@ -80,20 +80,22 @@ def test_an_installation_that_works_has_no_faults():
 def test_the_collision_library_has_a_version_of_its_own(examine, monkeypatch):
     monkeypatch.setattr(installation, '_bounds', lambda: {'pin': '<5,>=3.4'})
     old = Probe(version='3.0.3', place='/x.py')
-    found = examine(pinocchio=old, coal=old)
-    assert found['collision library'].level == installation.Level.FINE
-    assert found['pinocchio'].level == installation.Level.NOTE
+    findings = examine(pinocchio=old, coal=old)
+    assert findings['collision library'].level == installation.Level.FINE
+    assert findings['pinocchio'].level == installation.Level.NOTE
 
 
 def test_each_extra_is_listed_with_what_is_missing_and_the_command(examine, monkeypatch):
     has = {'viser', 'zarr', 'numcodecs', 'dask', 'distributed'}
     monkeypatch.setattr(importlib.util, 'find_spec', lambda name: True if name in has else None)
-    found = examine()
-    assert found['extra view'].level == installation.Level.FINE
-    assert found['extra reach'].level == installation.Level.NOTE
-    assert found['extra reach'].what == 'pyarrow not found; only reach maps and data sets need it'
-    assert found['extra reach'].mend == "pip install 'ssik_ros[reach]'"
-    assert found['extra xacro'].level == installation.Level.NOTE
+    findings = examine()
+    assert findings['extra view'].level == installation.Level.FINE
+    assert findings['extra reach'].level == installation.Level.NOTE
+    assert (
+        findings['extra reach'].what == 'pyarrow not found; only reach maps and data sets need it'
+    )
+    assert findings['extra reach'].mend == "pip install 'ssik_ros[reach]'"
+    assert findings['extra xacro'].level == installation.Level.NOTE
 
 
 def test_the_extras_are_those_of_the_package():
@@ -188,8 +190,8 @@ def test_without_ros_there_are_notes_with_the_command(tree, monkeypatch):
 def test_missing_messages_are_named(examine, monkeypatch):
     monkeypatch.setattr(installation, 'MESSAGES', ('sensor_msgs', 'absent_msgs'))
     monkeypatch.setenv('ROS_DISTRO', 'jazzy')
-    found = {'sensor_msgs': object()}
-    monkeypatch.setattr(installation.importlib.util, 'find_spec', found.get)
+    packages = {'sensor_msgs': object()}
+    monkeypatch.setattr(installation.importlib.util, 'find_spec', packages.get)
     rows = examine()
     assert rows['messages'].what.startswith('not found: absent_msgs;')
     assert rows['messages'].mend == 'sudo apt install ros-jazzy-absent-msgs'

@@ -38,8 +38,8 @@ def test_what_fk_prints_solve_takes(capsys):
     angles = rows['roll pitch yaw [rad'].split()[-3:]
     code, text = shown(capsys, 'solve', 'ur5e', '--xyz-rpy', *position, *angles, '--json')
     assert code == 0
-    found = json.loads(text)['solutions'][0]['positions']
-    assert found == pytest.approx([0.3, -1.2, 1.4, -0.8, 1.1, 0.5], abs=1e-3)
+    positions = json.loads(text)['solutions'][0]['positions']
+    assert positions == pytest.approx([0.3, -1.2, 1.4, -0.8, 1.1, 0.5], abs=1e-3)
 
 
 def parsed(*words):

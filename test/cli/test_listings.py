@@ -25,11 +25,14 @@ def test_robots_prints_a_table(capsys):
 def test_solvers_lists_parameters_with_default_range_and_alias(capsys):
     assert main(['solvers', 'ssik_ros/PoseIK', '--json']) == 0
     (solver,) = json.loads(capsys.readouterr().out)
-    own = {parameter['name']: parameter for parameter in solver['parameters']}
+    parameters = {parameter['name']: parameter for parameter in solver['parameters']}
     assert solver['aliases'] == ['pose_ik_plugin/PoseIKPlugin']
-    assert (own['gd_max_iters']['default'], own['gd_max_iters']['allowed']) == (100, 'int >= 1')
-    assert own['target_tolerance']['aliases'] == ['epsilon']
-    assert own['target_tolerance']['description']
+    assert (parameters['gd_max_iters']['default'], parameters['gd_max_iters']['allowed']) == (
+        100,
+        'int >= 1',
+    )
+    assert parameters['target_tolerance']['aliases'] == ['epsilon']
+    assert parameters['target_tolerance']['description']
 
 
 def test_solvers_prints_units_in_brackets(capsys):

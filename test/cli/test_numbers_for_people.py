@@ -108,9 +108,9 @@ def test_every_verb_is_in_a_table():
 @pytest.mark.parametrize('name', PRINTING)
 def test_people_get_four_significant_digits(run, name):
     text = run(name)
-    found = NUMBER.findall(text)
-    assert found or name in {'dataset', 'robots', 'doctor'}
-    assert [number for number in found if digits(number) > 4] == [], text
+    numbers = NUMBER.findall(text)
+    assert numbers or name in {'dataset', 'robots', 'doctor'}
+    assert [number for number in numbers if digits(number) > 4] == [], text
 
 
 @pytest.mark.sampled

@@ -29,11 +29,11 @@ def test_json_has_the_joint_values_of_each_waypoint(capsys):
     q = np.array(plan['positions'])
     assert plan['lower_bound'] <= plan['cost']
     assert plan['cost'] == pytest.approx(np.abs(np.diff(q, axis=0)).sum())
-    own, robot = ReferenceKinematics(problem.robot), problem.robot
+    kinematics, robot = ReferenceKinematics(problem.robot), problem.robot
     for values, waypoint in zip(q, problem.waypoints, strict=True):
         state = robot.default_positions()
         state[problem.group.idx_q] = values
-        assert np.abs(own.link_pose(state, problem.group.tip) - waypoint).max() < 1e-6
+        assert np.abs(kinematics.link_pose(state, problem.group.tip) - waypoint).max() < 1e-6
 
 
 def test_a_table_and_a_csv(capsys, tmp_path):
@@ -137,8 +137,8 @@ def test_a_tool_speed_makes_the_trajectory_slower(tmp_path):
     assert main(['path', str(file), '-o', str(target)]) == 0
     message = yaml.safe_load(target.read_text(encoding='utf-8'))
     places = read_problem(file).waypoints[:, :3, 3]
-    way = np.linalg.norm(np.diff(places, axis=0), axis=1).sum()
-    assert seconds(message['points'][-1]['time_from_start']) >= way / 0.02 - 1e-6
+    length = np.linalg.norm(np.diff(places, axis=0), axis=1).sum()
+    assert seconds(message['points'][-1]['time_from_start']) >= length / 0.02 - 1e-6
 
 
 @pytest.fixture(scope='module')
@@ -158,8 +158,8 @@ def parted(tmp_path_factory):
 
 def has_rows(table, rows):
     """Return whether each of some rows is in a table, in their order."""
-    found = [np.flatnonzero((np.abs(table - row) < 1e-12).all(axis=1)) for row in rows]
-    return all(map(len, found)) and (np.diff([own[0] for own in found]) > 0).all()
+    matches = [np.flatnonzero((np.abs(table - row) < 1e-12).all(axis=1)) for row in rows]
+    return all(map(len, matches)) and (np.diff([places[0] for places in matches]) > 0).all()
 
 
 @pytest.mark.parametrize('ending', ['csv', 'yaml'])
@@ -168,8 +168,12 @@ def test_every_output_has_the_corners_between_passes(capsys, tmp_path, parted, e
     assert main(['path', str(parted), '-o', str(target), '--json']) == 0
     plan = json.loads(capsys.readouterr().out)
     first, travel, second = plan['stretches']
-    assert [own['travel'] for own in (first, travel, second)] == [False, True, False]
-    assert [(own['first'], own['last']) for own in plan['stretches']] == [(0, 7), (7, 8), (8, 15)]
+    assert [stretch['travel'] for stretch in (first, travel, second)] == [False, True, False]
+    assert [(stretch['first'], stretch['last']) for stretch in plan['stretches']] == [
+        (0, 7),
+        (7, 8),
+        (8, 15),
+    ]
     corners = np.array(travel['positions'])
     assert len(corners) > 2 and np.array_equal(corners[[0, -1]], plan['positions'][7:9])
     assert len(travel['times']) == len(corners)
@@ -198,8 +202,8 @@ def test_budgets_of_the_bound_reach_the_plan(capsys, monkeypatch):
     monkeypatch.setattr(path_verb, 'plan_tool_path', recorded)
     for options in ([], ['--bound-seconds', '0.1', '--bound-rounds', '2']):
         assert main(['path', str(FILE), '--json', *options]) == 0
-        own = json.loads(capsys.readouterr().out)
-        assert 0.0 < own['lower_bound'] <= own['cost']
+        printed = json.loads(capsys.readouterr().out)
+        assert 0.0 < printed['lower_bound'] <= printed['cost']
     assert given == [(0.0, 0), (0.1, 2)]
     assert main(['path', str(FILE), '--bound-seconds', '-1']) == 2
     assert 'bound_seconds' in capsys.readouterr().err

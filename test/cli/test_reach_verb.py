@@ -24,8 +24,8 @@ def test_a_map_is_made_and_printed(tmp_path, capsys):
     assert 'of processor time' in printed
     assert main(['reach', *SMALL, '-o', str(folder), '--json']) == 0
     content = json.loads(capsys.readouterr().out)
-    known = content['reachable'] + content['out_of_reach']
-    assert content['cells'] == known > 0
+    decided = content['reachable'] + content['out_of_reach']
+    assert content['cells'] == decided > 0
     assert content['unknown'] == content['collides'] == 0
 
 

@@ -102,16 +102,16 @@ def blocks(*languages: str) -> list[tuple[Path, run_pages.Block]]:
 
 def commands(text: str) -> list[list[str]]:
     """Return the words of each command of a shell block."""
-    found, line = [], ''
+    parsed, line = [], ''
     for part in text.replace('\\\n', ' ').splitlines():
         line += part
         words = shlex.shlex(line, posix=True, punctuation_chars=';&')
         words.whitespace_split = True
         with contextlib.suppress(ValueError):  # A quotation goes on in the next line.
-            found += [list(g) for end, g in groupby(words, {';', '&&'}.__contains__) if not end]
+            parsed += [list(g) for end, g in groupby(words, {';', '&&'}.__contains__) if not end]
             line = ''
     assert not line, f'an open quotation: {line}'
-    return found
+    return parsed
 
 
 def reason_not_to_run(words: list[str]) -> str | None:
@@ -123,8 +123,10 @@ def reason_not_to_run(words: list[str]) -> str | None:
 
 
 def test_each_language_has_its_rule():
-    known = {'python', 'text', 'console', 'bash', 'yaml', 'xml', 'c', 'cpp', ''}
-    assert {b.language for page in PAGES for b in run_pages.read_blocks(page.read_text())} <= known
+    languages = {'python', 'text', 'console', 'bash', 'yaml', 'xml', 'c', 'cpp', ''}
+    assert {
+        b.language for page in PAGES for b in run_pages.read_blocks(page.read_text())
+    } <= languages
 
 
 def refused_when_pasted(code):
@@ -172,9 +174,9 @@ def test_python_blocks_can_be_pasted_into_every_prompt(page):
 def test_each_text_block_is_printed_by_the_block_before_or_has_a_reason():
     alone = set()
     for page in PAGES:
-        found = run_pages.read_blocks(page.read_text(encoding='utf-8'))
-        for index, block in enumerate(found):
-            if block.language == 'text' and not run_pages.is_output(found, index):
+        page_blocks = run_pages.read_blocks(page.read_text(encoding='utf-8'))
+        for index, block in enumerate(page_blocks):
+            if block.language == 'text' and not run_pages.is_output(page_blocks, index):
                 alone.add(NAMES[page])
     assert alone == set(OUTPUTS)
 

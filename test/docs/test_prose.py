@@ -61,12 +61,12 @@ The limit from which on it counts."""
 
 
 def test_phrases_of_the_dialect_are_listed_with_their_lines():
-    found = sorted(
+    phrases = sorted(
         (line, words.split(':')[0].lower())
         for line, words, _ in prose.dialect(prose.spoken(MODULE))
     )
-    assert [line for line, _ in found] == [1, 4, 6, 7]
-    assert 'what a module says' in found[0][1] and 'from which on' in found[2][1]
+    assert [line for line, _ in phrases] == [1, 4, 6, 7]
+    assert 'what a module says' in phrases[0][1] and 'from which on' in phrases[2][1]
 
 
 C_FILE = """#include "what.h"
@@ -78,6 +78,8 @@ const char *address = "package://what/of/it"; // a pose
 
 
 def test_comments_of_c_are_read_and_its_strings_are_not():
-    found = [(line, words.lower()) for line, words, _ in prose.dialect(prose.spoken_in_c(C_FILE))]
-    assert [line for line, _ in found] == [2, 5]
-    assert 'what a function' in found[0][1] and 'that is none' in found[1][1]
+    phrases = [
+        (line, words.lower()) for line, words, _ in prose.dialect(prose.spoken_in_c(C_FILE))
+    ]
+    assert [line for line, _ in phrases] == [2, 5]
+    assert 'what a function' in phrases[0][1] and 'that is none' in phrases[1][1]

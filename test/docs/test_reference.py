@@ -39,10 +39,10 @@ def sections(page: Path) -> dict[str, str]:
 
 def described() -> dict[str, str]:
     """Return the section of each name of the Python reference."""
-    found: dict[str, str] = {}
+    sections_by_name: dict[str, str] = {}
     for page in sorted(set((REFERENCE / 'python').glob('*.md')) - {COMPAT}):
-        found |= sections(page)
-    return found
+        sections_by_name |= sections(page)
+    return sections_by_name
 
 
 def public_names() -> set[str]:
@@ -58,7 +58,11 @@ def public_names() -> set[str]:
         and value.__module__ == postprocess.__name__
         and not name.startswith('_')
     }
-    names |= {f'{module}.{name}' for module, own in FROM_MODULES.items() for name in own}
+    names |= {
+        f'{module}.{name}'
+        for module, module_names in FROM_MODULES.items()
+        for name in module_names
+    }
     return names - NO_SECTION
 
 

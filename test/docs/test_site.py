@@ -199,8 +199,8 @@ def first_page(site, words):
 
 def test_a_search_finds_the_how_to_before_names_of_the_api_and_decisions(small_site):
     assert first_page(small_site, 'timeout') == 'how_to/limit_the_time'
-    found = check_site.search_in_node(small_site, ['timeout'])['timeout']
-    assert found[:2] == ['how_to/limit_the_time'] * 2
+    pages = check_site.search_in_node(small_site, ['timeout'])['timeout']
+    assert pages[:2] == ['how_to/limit_the_time'] * 2
 
 
 def test_words_of_a_page_are_found_though_its_text_has_none_of_them(small_site):
@@ -208,12 +208,12 @@ def test_words_of_a_page_are_found_though_its_text_has_none_of_them(small_site):
 
 
 def test_a_search_that_finds_another_page_is_a_fault():
-    found = {'timeout': ['adr/0007.html', 'modules.html#id1', 'how_to/limit_the_time.html']}
-    assert list(check_site.misplaced(found)) == [
+    pages = {'timeout': ['adr/0007.html', 'modules.html#id1', 'how_to/limit_the_time.html']}
+    assert list(check_site.misplaced(pages)) == [
         "the search for 'timeout' finds adr/0007, modules"
     ]
-    found = {'timeout': ['modules.html#a', 'modules.html#b', 'how_to/limit_the_time.html?x=1#c']}
-    assert list(check_site.misplaced(found)) == []
+    pages = {'timeout': ['modules.html#a', 'modules.html#b', 'how_to/limit_the_time.html?x=1#c']}
+    assert list(check_site.misplaced(pages)) == []
 
 
 def test_long_pages_are_folded_below_their_headings(small_site):

@@ -197,10 +197,10 @@ def test_an_empty_list_says_why(arm, target):
     # The report is about the pose at the time of the call.
     far[:] = target
     assert empty.cause == ssik_ros.Cause.UNREACHABLE
-    found = arm.solve(target)
-    assert (found.reason, found.cause) == ('', ssik_ros.Cause.NONE)
-    found.clear()
-    assert (found.reason, found.cause) == ('', ssik_ros.Cause.NONE)
+    solved = arm.solve(target)
+    assert (solved.reason, solved.cause) == ('', ssik_ros.Cause.NONE)
+    solved.clear()
+    assert (solved.reason, solved.cause) == ('', ssik_ros.Cause.NONE)
     solutions, diagnostic = arm.solve(ssik_ros.pose((9.0, 0.0, 0.0)), explain=True)
     assert (solutions.reason, solutions.cause) == (diagnostic.summary(), diagnostic.cause)
     for copied in (pickle.loads(pickle.dumps(solutions)), copy.deepcopy(solutions)):

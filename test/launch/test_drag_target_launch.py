@@ -17,19 +17,23 @@ def test_nodes_get_parameters_that_they_have_and_files_that_exist(monkeypatch, n
     nodes = launch_file['start_nodes'](
         {'moveit_config_package': name, 'state_publisher': 'false', 'rviz': 'false'}
     )
-    found = {node.keywords['executable']: node.keywords for node in nodes}
-    assert found.keys() == {'ik_server', 'robot_state_publisher', 'rviz2'}
-    (given,) = found['ik_server']['parameters']
-    known = {p.name for p in load_schema('ssik_ros.ros:ik_server_parameters.yaml').parameters}
-    assert given.keys() - {'use_sim_time'} <= known and 'interactive_group' in given
-    (text,) = found['robot_state_publisher']['parameters'][0]['robot_description'].arguments
+    by_executable = {node.keywords['executable']: node.keywords for node in nodes}
+    assert by_executable.keys() == {'ik_server', 'robot_state_publisher', 'rviz2'}
+    (given,) = by_executable['ik_server']['parameters']
+    declared = {p.name for p in load_schema('ssik_ros.ros:ik_server_parameters.yaml').parameters}
+    assert given.keys() - {'use_sim_time'} <= declared and 'interactive_group' in given
+    (text,) = by_executable['robot_state_publisher']['parameters'][0][
+        'robot_description'
+    ].arguments
     robot = load_robot(text)
     assert robot.name == load_robot(find_moveit_config(name).urdf_path).name
-    words = found['rviz2']['arguments']
+    words = by_executable['rviz2']['arguments']
     assert Path(words[words.index('-d') + 1]).is_file()
     assert words[words.index('-f') + 1] == robot.tree.root_link
     conditions = {
-        k: v['condition'].arguments[0].arguments[0] for k, v in found.items() if 'condition' in v
+        k: v['condition'].arguments[0].arguments[0]
+        for k, v in by_executable.items()
+        if 'condition' in v
     }
     assert conditions == {'robot_state_publisher': 'state_publisher', 'rviz2': 'rviz'}
 

@@ -92,8 +92,8 @@ def parse(path):
 
 def calls(tree, name):
     """Return all calls of a function by its name."""
-    found = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
-    return [call for call in found if getattr(call.func, 'id', '') == name]
+    every_call = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return [call for call in every_call if getattr(call.func, 'id', '') == name]
 
 
 @pytest.fixture(params=FILES, ids=lambda path: path.name)
@@ -156,9 +156,11 @@ def test_arguments_for_a_node_are_its_parameters_with_types_and_defaults(name, m
 
 
 def test_values_that_a_parameter_allows_are_choices():
-    found = {argument.name: argument for argument in node_arguments('ik_benchmark')}
-    assert found['robot'].choices == ('config', 'topics') and found['service'].choices == ()
-    assert found['plots'].default == 'true' and found['plots'].choices == ('true', 'false')
+    arguments = {argument.name: argument for argument in node_arguments('ik_benchmark')}
+    assert (
+        arguments['robot'].choices == ('config', 'topics') and arguments['service'].choices == ()
+    )
+    assert arguments['plots'].default == 'true' and arguments['plots'].choices == ('true', 'false')
 
 
 PAGES = sorted([*ROOT.glob('*.md'), *(ROOT / 'docs').rglob('*.md')])

@@ -37,28 +37,32 @@ def test_nothing_is_started_where_a_package_is_missing(launch_file, monkeypatch,
 @pytest.mark.parametrize('name', mechanism_names())
 def test_nodes_get_parameters_that_they_have_and_files_that_exist(launch_file, name):
     nodes = launch_file['start_nodes']({'mechanism': name, 'state_publisher': 'false'})
-    found = {node.keywords['executable']: node.keywords for node in nodes}
-    assert found.keys() == {*EXECUTABLES, 'robot_state_publisher'}
+    by_executable = {node.keywords['executable']: node.keywords for node in nodes}
+    assert by_executable.keys() == {*EXECUTABLES, 'robot_state_publisher'}
     robot = load_robot(mechanism_files(name)[0])
     for executable, schema in EXECUTABLES.items():
-        (given,) = found[executable]['parameters']
-        known = {p.name for p in load_schema(f'ssik_ros.ros:{schema}_parameters.yaml').parameters}
-        own = {key for key in given if not key.startswith(GROUP)}
-        assert own - {'use_sim_time'} <= known
+        (given,) = by_executable[executable]['parameters']
+        declared = {
+            p.name for p in load_schema(f'ssik_ros.ros:{schema}_parameters.yaml').parameters
+        }
+        of_node = {key for key in given if not key.startswith(GROUP)}
+        assert of_node - {'use_sim_time'} <= declared
         for key in ('robot_description_file', 'loop_closures_file'):
             (path,) = given[key].arguments
             assert Path(path).is_file() and Path(path).parent.name == name
     spec = solver_spec('ssik_ros/ClosedChain')
     of_solver = {'kinematics_solver', *(p.name for p in solver_schema(spec).parameters)}
-    given = found['ik_server']['parameters'][0]
+    given = by_executable['ik_server']['parameters'][0]
     named = {key.removeprefix(GROUP): v for key, v in given.items() if key.startswith(GROUP)}
     assert named.keys() <= of_solver
     assert named['kinematics_solver'].arguments == (spec.name,)
-    (tip,) = found['ik_server']['parameters'][0]['tip_link'].arguments
+    (tip,) = by_executable['ik_server']['parameters'][0]['tip_link'].arguments
     assert tip in robot.tree.link_index
-    (text,) = found['robot_state_publisher']['parameters'][0]['robot_description'].arguments
+    (text,) = by_executable['robot_state_publisher']['parameters'][0][
+        'robot_description'
+    ].arguments
     assert load_robot(text).name == robot.name
-    conditions = {k: v['condition'].arguments[0].arguments[0] for k, v in found.items()}
+    conditions = {k: v['condition'].arguments[0].arguments[0] for k, v in by_executable.items()}
     assert conditions == {
         'ik_server': 'server',
         'joint_state_relay': 'relay',

@@ -92,8 +92,12 @@ def test_the_order_is_that_of_brute_force(shipped, metric):
     endless = np.isinf(lower) & np.isinf(upper)
     for q, seed in zip(postures(shipped, 10), postures(shipped, 10, seed=2), strict=True):
         rows = shipped.solve_q(shipped.fk(q), seed, seed_metric=metric)
-        away = np.where(endless, wrap(rows - seed), rows - seed)
-        size = np.linalg.norm(away, axis=1) if metric == 'wrap_l2' else np.abs(away).max(axis=1)
+        differences = np.where(endless, wrap(rows - seed), rows - seed)
+        size = (
+            np.linalg.norm(differences, axis=1)
+            if metric == 'wrap_l2'
+            else np.abs(differences).max(axis=1)
+        )
         assert (np.diff(size) >= -1e-12).all()
         for joint in range(shipped.dof):
             for k in (-1, 1):
@@ -200,10 +204,10 @@ def elbow_angle(arm, q):
         pose = pose @ joint.motion(value)
     shoulder, wrist = meeting(lines[:3]), meeting(lines[4:])
     point, axis = lines[3]
-    away = point + axis * (axis @ (shoulder - point)) - shoulder
+    offset = point + axis * (axis @ (shoulder - point)) - shoulder
     line = (wrist - shoulder) / np.linalg.norm(wrist - shoulder)
     across = np.cross(line, arm.kinbody.joints[0].axis)
-    return math.atan2(away @ across, away @ np.cross(across, line))
+    return math.atan2(offset @ across, offset @ np.cross(across, line))
 
 
 def meeting(lines):
@@ -385,5 +389,5 @@ def test_a_seed_however_far_away_leaves_no_branch_out(shipped, far):
     if shipped.dof == 6:
         assert len(outermost) == len(middle) > 0
     assert len(outermost) > 0
-    for found in outermost:
-        np.testing.assert_allclose(shipped.fk(found), pose, atol=1e-6)
+    for posture in outermost:
+        np.testing.assert_allclose(shipped.fk(posture), pose, atol=1e-6)

@@ -238,8 +238,8 @@ def test_a_fixed_policy_changes_what_it_says(arm):
     solutions, diagnostic = arm.solve(target, policy=strict, explain=True)
     assert diagnostic.fk_atol == 1e-16 and len(solutions) < 8
     assert all(s.fk_residual <= 1e-16 for s in solutions)
-    own = Manipulator(arm.robot, arm.group, policy=strict)
-    assert len(own.solve(target)) == len(solutions)
+    strict_arm = Manipulator(arm.robot, arm.group, policy=strict)
+    assert len(strict_arm.solve(target)) == len(solutions)
 
 
 def test_a_policy_field_that_is_not_read_is_named(arm):

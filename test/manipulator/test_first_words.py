@@ -36,8 +36,8 @@ def test_two_names_of_one_seed_are_refused(arm):
 
 
 def test_a_whole_number_as_seed_stays_the_seed_of_random_numbers(arm):
-    found = arm.solve(TARGET, method='ssik_ros/LevenbergMarquardt', seed=3)
-    assert len(found) == 1
+    solutions = arm.solve(TARGET, method='ssik_ros/LevenbergMarquardt', seed=3)
+    assert len(solutions) == 1
 
 
 def test_tip_is_ee():
@@ -129,9 +129,9 @@ def test_an_arm_without_shapes_says_what_it_needs():
 
 
 def test_a_position_leaves_the_orientation_free(arm):
-    found = arm.solve_position([0.4, 0.1, 0.3])
-    assert found.success is True
-    assert arm.fk(found.q)[:3, 3] == pytest.approx([0.4, 0.1, 0.3], abs=2e-3)
+    result = arm.solve_position([0.4, 0.1, 0.3])
+    assert result.success is True
+    assert arm.fk(result.q)[:3, 3] == pytest.approx([0.4, 0.1, 0.3], abs=2e-3)
 
 
 def test_a_path_keeps_clear_of_a_scene(arm):
@@ -158,7 +158,7 @@ def test_success_is_a_truth_value_and_the_tuple_stays(arm):
 
 
 @pytest.mark.parametrize(
-    ('call', 'word', 'known'),
+    ('call', 'word', 'keyword'),
     [
         (lambda arm: arm.show(arm.neutral, save='arm.png'), 'save', 'picture'),
         (lambda arm: arm.scene(box=[TABLE]), 'box', 'boxes'),
@@ -169,8 +169,8 @@ def test_success_is_a_truth_value_and_the_tuple_stays(arm):
         (lambda arm: Manipulator(arm.robot, arm.group, tips=['a', 'b']), 'tips', 'group'),
     ],
 )
-def test_the_error_for_an_unknown_keyword_names_the_right_one(arm, call, word, known):
-    with pytest.raises(TypeError, match=f"has no keyword '{word}'.*{known}"):
+def test_the_error_for_an_unknown_keyword_names_the_right_one(arm, call, word, keyword):
+    with pytest.raises(TypeError, match=f"has no keyword '{word}'.*{keyword}"):
         call(arm)
 
 
@@ -180,7 +180,7 @@ def test_functions_that_name_their_keywords_keep_their_signature():
 
 
 @pytest.mark.parametrize(
-    ('word', 'known'),
+    ('word', 'name'),
     [
         ('Robot', 'Manipulator'),
         ('Arm', 'Manipulator'),
@@ -188,8 +188,8 @@ def test_functions_that_name_their_keywords_keep_their_signature():
         ('Manipulater', 'Manipulator'),
     ],
 )
-def test_the_error_for_an_unknown_name_of_the_package_names_the_right_one(word, known):
-    with pytest.raises(AttributeError, match=f"no attribute '{word}'. Did you mean '{known}'"):
+def test_the_error_for_an_unknown_name_of_the_package_names_the_right_one(word, name):
+    with pytest.raises(AttributeError, match=f"no attribute '{word}'. Did you mean '{name}'"):
         getattr(ssik_ros, word)
 
 

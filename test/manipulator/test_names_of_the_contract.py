@@ -89,10 +89,10 @@ def test_documented_defaults_of_a_solve_are_the_defaults(name):
 def test_ik_returns_the_result_of_solve(arm):
     q = np.array([0.3, -1.2, 1.4, -0.8, 1.1, 0.5])
     target = arm.fk(q)
-    found, diagnostic = arm.ik(target, q_seed=q, explain=True, max_solutions=3)
+    solutions, diagnostic = arm.ik(target, q_seed=q, explain=True, max_solutions=3)
     expected, other = arm.solve(target, q_seed=q, explain=True, max_solutions=3)
-    assert [s.q.tobytes() for s in found] == [s.q.tobytes() for s in expected]
-    assert diagnostic == other and len(found) == 3
+    assert [s.q.tobytes() for s in solutions] == [s.q.tobytes() for s in expected]
+    assert diagnostic == other and len(solutions) == 3
 
 
 def test_a_refinement_mode_is_what_solutions_say(arm):

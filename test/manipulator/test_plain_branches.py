@@ -49,14 +49,14 @@ def identical(a, b):
 def test_the_least_call_and_the_general_one_have_the_same_bytes(name):
     arm = Manipulator.from_prebuilt(name)
     for pose, seed in zip(*requests(arm, 6), strict=True):
-        for own in (seed, None):
+        for q_seed in (seed, None):
             for options in OPTIONS:
-                general, _ = arm.solve(pose, q_seed=own, explain=True, **options)
+                general, _ = arm.solve(pose, q_seed=q_seed, explain=True, **options)
                 expected = [s.q.tobytes() for s in general]
                 for _ in range(2):
-                    found = arm.solve_q(pose, own, **options)
-                    assert [q.tobytes() for q in found] == expected
-                solutions = arm.solve(pose, q_seed=own, **options)
+                    rows = arm.solve_q(pose, q_seed, **options)
+                    assert [q.tobytes() for q in rows] == expected
+                solutions = arm.solve(pose, q_seed=q_seed, **options)
                 assert [s.q.tobytes() for s in solutions] == expected
                 assert [s.fk_residual for s in solutions] == [s.fk_residual for s in general]
 

@@ -62,9 +62,9 @@ def arm():
 
 @pytest.mark.parametrize('form', FORMS)
 def test_solve_takes_a_pose_in_every_form(arm, form):
-    expected, found = arm.solve_q(MATRIX), arm.solve_q(FORMS[form])
-    assert len(found) == len(expected) > 0
-    assert np.abs(found - expected).max() < 1e-5
+    expected, rows = arm.solve_q(MATRIX), arm.solve_q(FORMS[form])
+    assert len(rows) == len(expected) > 0
+    assert np.abs(rows - expected).max() < 1e-5
     assert len(arm.solve(FORMS[form])) == len(expected)
 
 
@@ -133,10 +133,10 @@ def flat(value):
 @pytest.mark.parametrize('form', [*FORMS, 'geometry_msgs'])
 @pytest.mark.parametrize('name', ENTRY_POINTS)
 def test_every_entry_point_takes_the_same_forms(arm, name, form, request):
-    known = request.getfixturevalue('reach_map') if name in WITH_A_MAP else None
+    map_of_arm = request.getfixturevalue('reach_map') if name in WITH_A_MAP else None
     pose = message() if form == 'geometry_msgs' else FORMS[form]
-    expected, found = (flat(ENTRY_POINTS[name](arm, each, known)) for each in (MATRIX, pose))
-    assert found == pytest.approx(expected, abs=1e-5)
+    expected, result = (flat(ENTRY_POINTS[name](arm, each, map_of_arm)) for each in (MATRIX, pose))
+    assert result == pytest.approx(expected, abs=1e-5)
 
 
 def message():

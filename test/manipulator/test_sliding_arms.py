@@ -199,12 +199,12 @@ def rail_of(lower, upper):
 @pytest.mark.parametrize('limit', [1.0, 100.0, np.inf])
 def test_a_rail_of_any_length_is_sampled_where_the_arm_reaches_to_the_pose(limit):
     arm = rail_of(-limit, limit)
-    away = min(0.9 * limit, 80.0)
+    position = min(0.9 * limit, 80.0)
     for q in postures(Manipulator.from_prebuilt('ur5e'), 10):
-        target = arm.fk([away, *q])
+        target = arm.fk([position, *q])
         rows = arm.solve_q(target)
         assert len(set(rows[:, 0].tolist())) >= 3
-        assert np.abs(rows[:, 0] - away).max() < 3.0
+        assert np.abs(rows[:, 0] - position).max() < 3.0
         assert np.abs(rows[:, 0]).max() <= limit
         assert worst_residual(arm, target, rows) < 1e-9
         batch = arm.solve_batch(np.array([target]))

@@ -109,5 +109,5 @@ def test_the_steps_together_are_a_solve():
         solved = arm.solve_q(arm.fk(q))
         assert len(inside) == len(solved)
         for sol in inside:
-            away = np.mod(solved - sol.q + math.pi, TURN) - math.pi
-            assert np.abs(away).max(axis=1).min() < 1e-9
+            differences = np.mod(solved - sol.q + math.pi, TURN) - math.pi
+            assert np.abs(differences).max(axis=1).min() < 1e-9

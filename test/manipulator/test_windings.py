@@ -33,11 +33,11 @@ def product(branches, lower, upper):
 
 def distances(rows, seed, lower, upper, metric):
     """Return the keys of rows."""
-    away = np.abs(rows - seed)
+    differences = np.abs(rows - seed)
     endless = np.isinf(lower) & np.isinf(upper)
     turned = np.abs(np.mod(rows - seed + math.pi, TURN) - math.pi)
-    away = np.where(endless, turned, away)
-    return (away**2).sum(axis=1) if metric == L2 else away.max(axis=1)
+    differences = np.where(endless, turned, differences)
+    return (differences**2).sum(axis=1) if metric == L2 else differences.max(axis=1)
 
 
 def cases(count):
@@ -57,17 +57,17 @@ def cases(count):
 def test_all_turns_in_the_order_of_brute_force(metric):
     for branches, lower, upper, seed in cases(60):
         everything = product(branches, lower, upper)
-        found = enumerate_windings(branches, lower, upper, seed, metric, None)
-        assert found.total == len(found.q) == len(everything)
-        assert {tuple(np.round(q, 7)) for q in found.q} == {
+        windings = enumerate_windings(branches, lower, upper, seed, metric, None)
+        assert windings.total == len(windings.q) == len(everything)
+        assert {tuple(np.round(q, 7)) for q in windings.q} == {
             tuple(np.round(q, 7)) for q in everything
         }
-        keys = distances(found.q, seed, lower, upper, metric)
+        keys = distances(windings.q, seed, lower, upper, metric)
         assert keys == pytest.approx(
             np.sort(distances(everything, seed, lower, upper, metric)), abs=1e-9
         )
         assert (np.diff(keys) >= -1e-12).all()
-        turned = np.mod(found.q - branches[found.of_branch] + math.pi, TURN) - math.pi
+        turned = np.mod(windings.q - branches[windings.of_branch] + math.pi, TURN) - math.pi
         assert np.abs(turned).max() < 1e-9
 
 
@@ -83,9 +83,9 @@ def test_a_cap_gives_the_beginning(metric, most):
 
 def test_without_a_seed_branches_keep_their_order_and_small_angles_come_first():
     for branches, lower, upper, _ in cases(20):
-        found = enumerate_windings(branches, lower, upper, None, L2, None)
-        assert (np.diff(found.of_branch) >= 0).all()
-        first = found.q[np.unique(found.of_branch, return_index=True)[1]]
+        windings = enumerate_windings(branches, lower, upper, None, L2, None)
+        assert (np.diff(windings.of_branch) >= 0).all()
+        first = windings.q[np.unique(windings.of_branch, return_index=True)[1]]
         for row, q in zip(first, branches, strict=True):
             for value, angle, lo, hi in zip(row, q, lower, upper, strict=True):
                 assert abs(value) <= min(map(abs, values(float(angle), lo, hi))) + 1e-9
@@ -95,10 +95,10 @@ def test_hundreds_of_thousands_are_not_built_for_a_few():
     lower, upper = np.full(7, -20.0), np.full(7, 20.0)
     branches = np.random.default_rng(2).uniform(-3.0, 3.0, (50, 7))
     seed = np.full(7, 5.0)
-    found = enumerate_windings(branches, lower, upper, seed, L2, 3)
-    assert found.total > 10_000_000 and len(found.q) == 3
+    windings = enumerate_windings(branches, lower, upper, seed, L2, 3)
+    assert windings.total > 10_000_000 and len(windings.q) == 3
     nearest = branches + TURN * np.round((seed - branches) / TURN)
-    assert found.q[0] == pytest.approx(
+    assert windings.q[0] == pytest.approx(
         nearest[np.argmin(((nearest - seed) ** 2).sum(axis=1))], abs=1e-9
     )
     with pytest.raises(InvalidOption, match='max_solutions'):

@@ -246,7 +246,7 @@ class World:
                 'message': 'x',
             },
         }
-        self.own = {
+        self.of_callable = {
             'RobotModel.group_from_links': {'base': 'base_link', 'tip': 'tool0'},
             'RobotModel.group': {'name': 'ur_manipulator'},
             'RobotModel.require_joint': {'name': 'elbow_joint'},
@@ -360,22 +360,22 @@ def _options(arm, pose, world_object):
     search |= {'sample_range': (-1.0, 1.0), 'gives_up': True, 'normalize': True, 'timeout': 0.1}
     search |= {'validate': None, 'independent': False, 'threads': 1, 'max_joint_step': None}
     search |= {'jump_threshold': 0.5, 'target_tolerance': 1e-4}
-    own = {'seed_metric': 'wrap_l2', 'seed_tolerance': None, 'enumerate_windings': False}
-    own |= {'hold': None, 'arm_angle': None, 'redundancy_samples': None, 'method': None}
-    own |= {
+    solve_options = {'seed_metric': 'wrap_l2', 'seed_tolerance': None, 'enumerate_windings': False}
+    solve_options |= {'hold': None, 'arm_angle': None, 'redundancy_samples': None, 'method': None}
+    solve_options |= {
         'timeout': None,
         'scene': None,
         'cost': None,
         'target_tolerance': 1e-6,
         'max_solutions': 1,
     }
-    own |= {
+    solve_options |= {
         'respect_limits': True,
         'allow_refinement': False,
         'refinement_max_iters': 3,
         'q0': None,
     }
-    own |= {'policy': arm.policy, 'gd_max_iters': 5, 'optimization_timeout': 0.01}
+    solve_options |= {'policy': arm.policy, 'gd_max_iters': 5, 'optimization_timeout': 0.01}
     path = {'start': None, 'tolerance': None, 'spin_axis': None, 'clearance': 0.0, 'timeout': 5.0}
     path |= {'velocity_limits': None, 'feed': None, 'corner': 0.0, 'objective': None, 'threads': 1}
     path |= {'obstacles': (world_object,), 'end': None, 'max_joint_step': None, 'seed': 0}
@@ -399,8 +399,8 @@ def _options(arm, pose, world_object):
             'velocity_limits': np.ones(6),
             'max_iterations': 3,
         },
-        **dict.fromkeys(('Manipulator.solve', 'Manipulator.solve_q'), own),
-        'Manipulator.solve_batch': own,
+        **dict.fromkeys(('Manipulator.solve', 'Manipulator.solve_q'), solve_options),
+        'Manipulator.solve_batch': solve_options,
         'Manipulator.solver': {'target_tolerance': 1e-3, 'gd_max_iters': 5},
         **dict.fromkeys(('Manipulator.plan', 'plan_tool_path'), path),
         'TaskSet.solve': solve,
@@ -474,7 +474,11 @@ def setattr_of(thing, attribute, value):
 
 def arguments_of(world, name, function):
     """Return the parameters of a callable, with right values of those that it needs, and its further keywords."""
-    given = {**world.values, **world.own.get(name, {}), **world.own.get(name.split('.')[-1], {})}
+    given = {
+        **world.values,
+        **world.of_callable.get(name, {}),
+        **world.of_callable.get(name.split('.')[-1], {}),
+    }
     right, names = {}, []
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is parameter.VAR_KEYWORD:
@@ -512,9 +516,9 @@ def judge(action, argument):
 
     signal.alarm(SECONDS)
     try:
-        found = action()
-        if inspect.isgenerator(found):
-            list(found)
+        result = action()
+        if inspect.isgenerator(result):
+            list(result)
     except (OSError, SsikError):
         # Sentences of the package, and of the system about a path.
         return ''

@@ -15,13 +15,13 @@ EPS = 1e-6
 
 def closing_joints(roots):
     """Return closures and goals in the order of a depth-first walk."""
-    found, pending = [], list(roots)[::-1]
+    closures, pending = [], list(roots)[::-1]
     while pending:
         frame = pending.pop()
         if isinstance(frame, Joint) and frame.is_closure:
-            found.append(frame)
+            closures.append(frame)
         pending += frame.children[::-1]
-    return found
+    return closures
 
 
 def plain_residual(closure):

@@ -43,11 +43,11 @@ class GeneralProblem:
         nodes = [self.node(i) for i in range(len(kinds))]
         paths, constraint_i, constraint_f, count = [], [], [], 0
         for c in range(constraints):
-            own = self.paths(c)
-            integers, mask = self.constraint(c, len(paths), len(own))
+            new_paths = self.paths(c)
+            integers, mask = self.constraint(c, len(paths), len(new_paths))
             constraint_i.append(integers)
             constraint_f.append([*self.end(c, 0), *self.end(c, 1), *np.ones(6), *np.zeros(18)])
-            paths += own
+            paths += new_paths
             count += mask.bit_count()
         header = np.zeros(layout.HEADER, dtype=np.int64)
         sizes = len(kinds), nv, program.tables.state_count, constraints, count, 0, len(paths), 0

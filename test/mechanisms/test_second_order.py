@@ -46,11 +46,11 @@ def hessians(solver):
     gather(program)
     second_order.add_second_order(program._address)
     n, profile = len(program.tables.keys), [layout.VARIABLE_FIRST, layout.VARIABLE_DIAGONAL]
-    found = np.zeros((n, n))
+    computed = np.zeros((n, n))
     for i, (first, diagonal) in enumerate(t.variable[:, profile]):
-        found[i, first : i + 1] = v.normal[diagonal - i + first : diagonal + 1]
-    found = np.tril(found) + np.tril(found, -1).T
-    return np.array(columns).T, found[np.ix_(program.tables.place, program.tables.place)]
+        computed[i, first : i + 1] = v.normal[diagonal - i + first : diagonal + 1]
+    computed = np.tril(computed) + np.tril(computed, -1).T
+    return np.array(columns).T, computed[np.ix_(program.tables.place, program.tables.place)]
 
 
 @pytest.mark.parametrize(
@@ -66,13 +66,13 @@ def test_the_hessian_of_a_goal_is_exact(dof, frame):
     goal.set_position(0.3, 0.9, -0.4)
     goal.set_euler(0.4, -0.3, 0.8)
     goal.make_closure(hand)
-    expected, found = hessians(Solver(root, translation_factor=1.3, rotation_factor=0.7))
-    assert np.abs(expected - found).max() < 1e-6
+    expected, computed = hessians(Solver(root, translation_factor=1.3, rotation_factor=0.7))
+    assert np.abs(expected - computed).max() < 1e-6
 
 
 def test_the_hessian_of_a_loop_is_exact():
-    expected, found = hessians(Solver(make_four_bar().root))
-    assert np.abs(expected - found).max() < 1e-7
+    expected, computed = hessians(Solver(make_four_bar().root))
+    assert np.abs(expected - computed).max() < 1e-7
 
 
 def bends(solver, chain, rng):
@@ -83,7 +83,7 @@ def bends(solver, chain, rng):
     state, step = v.current.copy(), rng.uniform(-1.0, 1.0, len(program.tables.keys))
     v.step[:] = step
     acceleration.bend(program._address)
-    found = v.right.copy()
+    computed = v.right.copy()
     rows = []
     for share in (PROBE, 0.0, -PROBE):
         v.held[:] = 0.0
@@ -96,7 +96,7 @@ def bends(solver, chain, rng):
     for c, row in enumerate(t.constraint):
         for k in range(row[11], row[11] + row[12]):
             expected[t.column[k]] += v.blocks[k] @ bent[c]
-    return expected, found, np.abs(bent).max()
+    return expected, computed, np.abs(bent).max()
 
 
 @pytest.mark.parametrize('seed', range(40))
@@ -105,8 +105,8 @@ def test_the_bend_of_a_step_is_that_of_the_errors_along_it(seed):
     solver = Solver(draw_mechanism(rng), translation_factor=1.3, rotation_factor=0.7)
     for chain in range(len(solver.mechanism.chains)):
         if solver.mechanism.chains[chain].program.tables.keys:
-            expected, found, size = bends(solver, chain, rng)
-            assert np.abs(expected - found).max() < 1e-3 * max(size, 1.0)
+            expected, computed, size = bends(solver, chain, rng)
+            assert np.abs(expected - computed).max() < 1e-3 * max(size, 1.0)
 
 
 def test_the_bend_of_followers_is_that_of_the_errors_along_it():
@@ -115,8 +115,8 @@ def test_the_bend_of_followers_is_that_of_the_errors_along_it():
     joints[4].follow(DOF.EZ, joints[2], DOF.EZ, 0.5, 0.1)
     goal.set_matrix(hand.matrix_world)
     goal.make_closure(hand)
-    expected, found, size = bends(Solver(root), 0, np.random.default_rng(0))
-    assert size > 0.1 and np.abs(expected - found).max() < 1e-5
+    expected, computed, size = bends(Solver(root), 0, np.random.default_rng(0))
+    assert size > 0.1 and np.abs(expected - computed).max() < 1e-5
 
 
 @pytest.mark.parametrize('damping', [0.0, 1e-3, 0.5])

@@ -98,8 +98,8 @@ def test_an_unreachable_goal_ends_at_an_optimum_that_many_starts_of_scipy_find(s
     solver = Solver(root)
     (result,) = solver.solve()
     assert result == SOLVE_STATUS.STALLED
-    found = values(joints)
-    assert (np.abs(found) <= 2.8).all()
+    optimum = values(joints)
+    assert (np.abs(optimum) <= 2.8).all()
 
     def residual(angles):
         place(joints, angles)
@@ -109,7 +109,7 @@ def test_an_unreachable_goal_ends_at_an_optimum_that_many_starts_of_scipy_find(s
         place(joints, angles)
         return -solver.jacobian()
 
-    starts = [found.clip(-2.7999, 2.7999), *rng.uniform(-1.5, 1.5, (4, 7))]
+    starts = [optimum.clip(-2.7999, 2.7999), *rng.uniform(-1.5, 1.5, (4, 7))]
     sharp = {'xtol': 1e-15, 'ftol': 1e-15, 'gtol': 1e-12, 'max_nfev': 200}
     fits = [least_squares(residual, s, slopes, bounds=(-2.8, 2.8), **sharp) for s in starts]
     # No better state is near the solver's last one, and other starts end at such an optimum, too.
@@ -266,7 +266,7 @@ def test_rest_poses_end_at_the_attainable_optimum(seed):
         joint.rest_pose_set = True
     (result,) = Solver(root).solve()
     assert result.converged
-    found = np.linalg.norm(values(joints) - rest)
+    distance = np.linalg.norm(values(joints) - rest)
     target = goal.position[:2]
 
     def rows(q):
@@ -275,8 +275,8 @@ def test_rest_poses_end_at_the_attainable_optimum(seed):
     starts = [values(joints), *(rest + rng.normal(size=(6, 5)))]
     fits = [least_squares(rows, start, xtol=1e-15, ftol=1e-15) for start in starts]
     # The optimum that is nearest along the self motion; others may lie on other branches.
-    assert found <= 1.02 * np.linalg.norm(fits[0].x - rest)
-    assert result.rest_cost == pytest.approx(found**2 / 2, rel=1e-9)
+    assert distance <= 1.02 * np.linalg.norm(fits[0].x - rest)
+    assert result.rest_cost == pytest.approx(distance**2 / 2, rel=1e-9)
 
 
 def test_the_middle_of_limits_is_a_secondary_objective():
@@ -580,11 +580,11 @@ def test_a_start_that_converges_needs_no_restarts():
     place(joints, [0.3, 0.4, 0.5])
     goal.set_position(1.2, 1.1, 0)
     (plain,) = Solver(root).solve()
-    found = values(joints)
+    plain_values = values(joints)
     place(joints, [0.3, 0.4, 0.5])
     (result,) = Solver(root, restarts=20).solve()
     assert result.converged and result.restarts == 0 and result.iterations == plain.iterations
-    assert values(joints).tolist() == found.tolist()
+    assert values(joints).tolist() == plain_values.tolist()
 
 
 def test_restarts_of_a_goal_out_of_reach_keep_the_best_start_and_say_so():

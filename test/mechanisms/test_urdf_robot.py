@@ -258,9 +258,9 @@ def test_a_hexapod_from_its_urdf_has_the_lengths_of_the_closed_form_both_ways():
         robot.from_joint_state(robot.variable_names, home)
         done = robot.complete_state(lengths - LEG_OFFSET, steps=3)
         assert done.converged
-        found = platform_pose(done.positions)
-        assert np.abs(found[0] - position).max() < 1e-6
-        assert np.abs(found[1] - turn).max() < 1e-6
+        pose = platform_pose(done.positions)
+        assert np.abs(pose[0] - position).max() < 1e-6
+        assert np.abs(pose[1] - turn).max() < 1e-6
         assert_closed(robot, done.positions, 1e-8)
     # A closed state that is read in is closed for the solver at once: the balls of the loops follow.
     robot.from_joint_state(robot.initial_state.keys(), robot.initial_state.values())
@@ -280,9 +280,9 @@ def test_a_delta_robot_from_its_urdf_follows_its_motors_in_one_assembly_mode():
         done = robot.complete_state(angles)
         assert done.converged, done
         assert len(done.results[0].variables) == 39
-        found = platform_pose(done.positions)
-        assert np.allclose(found[0], delta.position(angles), atol=1e-7)
-        assert np.allclose(found[1], np.eye(3), atol=1e-7)
+        pose = platform_pose(done.positions)
+        assert np.allclose(pose[0], delta.position(angles), atol=1e-7)
+        assert np.allclose(pose[1], np.eye(3), atol=1e-7)
         assert [done.positions[name] for name in robot.active_joints] == list(angles)
     assert_closed(robot, done.positions, 1e-8)
 
@@ -400,9 +400,9 @@ def test_axes_of_constraints_are_one_line(gripper):
         ).replace(f'<{end}_axis xyz="0 0 1"/>', f'<{end}_axis xyz="2 0 0"/>')
     robot = from_urdf(text, free_root=False)
     robot.from_joint_state(OPEN.keys(), OPEN.values())
-    found = robot.complete_state({'left_drive': 0.8})
-    assert found.converged
-    assert found.positions['left_swing'] == pytest.approx(
+    completed = robot.complete_state({'left_drive': 0.8})
+    assert completed.converged
+    assert completed.positions['left_swing'] == pytest.approx(
         make_four_bar().rocker_angle(0.8), abs=1e-7
     )
 

@@ -147,9 +147,9 @@ def pinocchio_pose(model, arm, ends, q):
     """Return the pose of one link in another by pinocchio, other joints neutral."""
     data, state = model.createData(), pin.neutral(model)
     for joint, value in zip(arm.joints, q, strict=True):
-        known = model.joints[model.getJointId(joint.name)]
-        both = [np.cos(value), np.sin(value)] if known.nq == 2 else [value]
-        state[known.idx_q : known.idx_q + known.nq] = both
+        joint_model = model.joints[model.getJointId(joint.name)]
+        both = [np.cos(value), np.sin(value)] if joint_model.nq == 2 else [value]
+        state[joint_model.idx_q : joint_model.idx_q + joint_model.nq] = both
     pin.framesForwardKinematics(model, data, state)
     base, tip = (
         data.oMf[model.getFrameId(link, pin.FrameType.BODY)]

@@ -52,11 +52,11 @@ moveit_setup_assistant_config:
 
 def test_a_robot_s_name_finds_its_package(prefix):
     folder = write(prefix, 'arm_moveit_config', PLAIN)
-    found = find_moveit_config('arm')
-    assert found.directory == folder
-    assert found.robot_name == 'arm'
-    assert found.urdf_path == folder / 'config/arm.urdf'
-    assert found.srdf_path == folder / 'config/arm.srdf'
+    config = find_moveit_config('arm')
+    assert config.directory == folder
+    assert config.robot_name == 'arm'
+    assert config.urdf_path == folder / 'config/arm.urdf'
+    assert config.srdf_path == folder / 'config/arm.srdf'
 
 
 def test_a_package_s_name_finds_it(prefix):
@@ -94,10 +94,10 @@ def test_the_setup_assistant_s_entry_comes_second(prefix, key, srdf):
         'config/semantics.srdf': SRDF,
     }
     folder = write(prefix, 'arm_moveit_config', files)
-    found = find_moveit_config('arm')
-    assert found.urdf_path == described / 'urdf/robot.urdf'
-    assert found.srdf_path == folder / 'config/semantics.srdf'
-    assert found.xacro_args == {'prefix': 'left_', 'use_gripper': 'false'}
+    config = find_moveit_config('arm')
+    assert config.urdf_path == described / 'urdf/robot.urdf'
+    assert config.srdf_path == folder / 'config/semantics.srdf'
+    assert config.xacro_args == {'prefix': 'left_', 'use_gripper': 'false'}
 
 
 def test_a_description_package_that_is_not_installed_is_named(prefix):
@@ -125,9 +125,9 @@ def test_a_missing_file_of_a_package_is_named(prefix, missing):
 def test_optional_files_are_found_or_none(prefix):
     files = {**PLAIN, 'config/kinematics.yaml': 'g: {}'}
     folder = write(prefix, 'arm_moveit_config', files)
-    found = find_moveit_config('arm')
-    assert found.kinematics_path == folder / 'config/kinematics.yaml'
-    assert found.joint_limits_path is None
+    config = find_moveit_config('arm')
+    assert config.kinematics_path == folder / 'config/kinematics.yaml'
+    assert config.joint_limits_path is None
 
 
 def test_the_nearest_overlay_wins(prefix, tmp_path, monkeypatch):
@@ -190,9 +190,9 @@ def test_a_package_of_several_robots_lists_its_files_and_the_parameter(prefix):
 
 def test_the_robot_of_a_package_of_several_can_be_named(prefix):
     folder = write(prefix, 'cell_moveit_config', SEVERAL)
-    found = find_moveit_config('cell_moveit_config', 'right')
-    assert found.urdf_path == folder / 'config/right.urdf.xacro'
-    assert (found.srdf_path, found.robot_name) == (folder / 'config/right.srdf', 'right')
+    config = find_moveit_config('cell_moveit_config', 'right')
+    assert config.urdf_path == folder / 'config/right.urdf.xacro'
+    assert (config.srdf_path, config.robot_name) == (folder / 'config/right.srdf', 'right')
 
 
 def test_a_named_robot_is_never_replaced_by_the_one_of_the_setup_assistant(prefix):
@@ -214,9 +214,9 @@ def test_the_only_robot_of_a_package_needs_no_name(prefix, place, ending):
         f'urdf/lx.urdf{ending}': ARM,
     }
     folder = write(prefix, 'cell', files)
-    found = find_moveit_config('cell')
-    assert found.srdf_path == folder / f'{place}/lx.srdf{ending}'
-    assert (found.urdf_path, found.robot_name) == (folder / f'urdf/lx.urdf{ending}', 'lx')
+    config = find_moveit_config('cell')
+    assert config.srdf_path == folder / f'{place}/lx.srdf{ending}'
+    assert (config.urdf_path, config.robot_name) == (folder / f'urdf/lx.urdf{ending}', 'lx')
 
 
 def test_an_srdf_that_became_a_xacro_since_the_setup_assistant_is_found(prefix):
@@ -233,8 +233,11 @@ def test_a_package_without_a_urdf_takes_a_given_one(prefix, tmp_path):
     folder = write(prefix, 'cell', {'config/kinematics.yaml': '', 'config/lx.srdf': SRDF})
     with pytest.raises(DescriptionNotFound, match='robot_description_file'):
         find_moveit_config('cell')
-    found = find_moveit_config('cell', urdf=tmp_path / 'own.urdf')
-    assert (found.urdf_path, found.srdf_path) == (tmp_path / 'own.urdf', folder / 'config/lx.srdf')
+    config = find_moveit_config('cell', urdf=tmp_path / 'own.urdf')
+    assert (config.urdf_path, config.srdf_path) == (
+        tmp_path / 'own.urdf',
+        folder / 'config/lx.srdf',
+    )
 
 
 CONFIG = {'srdf/cs.srdf': SRDF, 'config/kinematics.yaml': 'g: {}'}
@@ -246,10 +249,10 @@ def test_a_urdf_in_a_package_that_is_depended_on_is_used_and_said(prefix, caplog
     described = write(prefix, 'arm_description', {f'urdf/cs.urdf{ending}': ARM})
     write(prefix, 'other_description', {'urdf/cs.urdf': ARM})
     write(prefix, 'robot_moveit_config', {**CONFIG, 'package.xml': MANIFEST})
-    found = find_moveit_config('robot_moveit_config')
-    assert found.urdf_path == described / f'urdf/cs.urdf{ending}'
+    config = find_moveit_config('robot_moveit_config')
+    assert config.urdf_path == described / f'urdf/cs.urdf{ending}'
     assert [record.getMessage() for record in caplog.records] == [
-        f"'{found.directory}' has no URDF: '{found.urdf_path}' is used, from a package that it depends on."
+        f"'{config.directory}' has no URDF: '{config.urdf_path}' is used, from a package that it depends on."
     ]
 
 
@@ -311,14 +314,14 @@ def test_an_unknown_name_lists_the_places_and_the_shipped_robots(prefix):
 
 @pytest.mark.parametrize('name', ['panda', 'panda_moveit_config', 'moveit_resources_panda'])
 def test_a_shipped_robot_is_found_by_name_package_and_alias(prefix, name):
-    found = find_moveit_config(name)
-    assert found.robot_name == 'panda'
-    assert found.urdf_path.is_file()
+    config = find_moveit_config(name)
+    assert config.robot_name == 'panda'
+    assert config.urdf_path.is_file()
 
 
 def test_a_shipped_robot_is_found_by_the_alias_of_its_package_and_robot(prefix):
-    found = find_moveit_config('moveit_resources_panda_moveit_config', 'moveit_resources_panda')
-    assert found.directory.name == 'panda_moveit_config'
+    config = find_moveit_config('moveit_resources_panda_moveit_config', 'moveit_resources_panda')
+    assert config.directory.name == 'panda_moveit_config'
 
 
 def test_an_installed_package_comes_before_a_shipped_robot(prefix):
@@ -328,8 +331,8 @@ def test_an_installed_package_comes_before_a_shipped_robot(prefix):
 
 
 def test_the_shipped_panda_loads_with_moveit_s_frames_and_order():
-    found = find_moveit_config('panda')
-    model = load_robot(found.urdf_path, found.srdf_path, found.joint_limits_path)
+    config = find_moveit_config('panda')
+    model = load_robot(config.urdf_path, config.srdf_path, config.joint_limits_path)
     fingers = ('panda_finger_joint1', 'panda_finger_joint2')
     arm = tuple(f'panda_joint{i}' for i in range(1, 8))
     assert model.tree.joint_names == arm + fingers
@@ -340,8 +343,8 @@ def test_the_shipped_panda_loads_with_moveit_s_frames_and_order():
 
 @pytest.mark.parametrize('name', ['panda', 'fanuc', 'gen3', 'ur5e'])
 def test_a_shipped_robot_loads_without_remarks(name):
-    found = find_moveit_config(name)
-    assert load_robot(found.urdf_path, found.srdf_path, found.joint_limits_path).warnings == ()
+    config = find_moveit_config(name)
+    assert load_robot(config.urdf_path, config.srdf_path, config.joint_limits_path).warnings == ()
 
 
 def make_config(folder):

@@ -118,10 +118,10 @@ def test_a_carried_object_may_touch_whom_it_may(checker):
     assert checker.scene((), [CarriedObject(cup, 'tool')]).colliding_pair(near) == ('ball', 'cup')
     allowed = CarriedObject(cup, 'tool', frozenset({'ball'}))
     assert checker.scene((), [allowed]).colliding_pair(near) is None
-    own = CarriedObject(thing('cup', at(0.0)), 'ball')
-    assert checker.scene((), [own]).colliding_pair(near) is None
+    on_ball = CarriedObject(thing('cup', at(0.0)), 'ball')
+    assert checker.scene((), [on_ball]).colliding_pair(near) is None
     # Others still collide.
-    assert checker.scene((), [own]).colliding_pair(np.array([-0.9])) is not None
+    assert checker.scene((), [on_ball]).colliding_pair(np.array([-0.9])) is not None
 
 
 def test_carried_objects_collide_with_each_other_unless_one_link_carries_both(checker):
@@ -137,11 +137,11 @@ def test_contacts_name_bodies_and_places(checker):
     carried = CarriedObject(thing('cup', at(0.0, 1.0)), 'ball')
     walls = [thing('wall', at(1.15, 0.0)), thing('shelf', at(1.0, 1.15))]
     scene = checker.scene(walls, [carried])
-    found = {(c.first, c.second): c for c in scene.contacts(np.zeros(1), at(0), lambda _: True)}
-    assert set(found) == {('ball', 'wall'), ('cup', 'shelf')}
-    wall = found['ball', 'wall']
+    contacts = {(c.first, c.second): c for c in scene.contacts(np.zeros(1), at(0), lambda _: True)}
+    assert set(contacts) == {('ball', 'wall'), ('cup', 'shelf')}
+    wall = contacts['ball', 'wall']
     assert wall.kinds == (BodyKind.LINK, BodyKind.WORLD)
-    assert found['cup', 'shelf'].kinds == (BodyKind.CARRIED, BodyKind.WORLD)
+    assert contacts['cup', 'shelf'].kinds == (BodyKind.CARRIED, BodyKind.WORLD)
     assert wall.depth == pytest.approx(0.05, abs=1e-6)
     assert np.allclose(wall.position, (1.075, 0.0, 0.0), atol=1e-6)
     assert np.allclose(wall.normal, (1.0, 0.0, 0.0), atol=1e-6)
@@ -160,8 +160,8 @@ def test_contacts_are_in_the_model_frame(checker):
 def test_contacts_of_what_does_not_count_are_left_out(checker):
     walls = [thing('wall', at(1.15)), thing('floor', at(0.0, 0.0, -0.15))]
     scene = checker.scene(walls)
-    found = scene.contacts(np.zeros(1), at(0), lambda entry: entry.shape.carrier >= 0)
-    assert [(c.first, c.second) for c in found] == [('ball', 'wall')]
+    contacts = scene.contacts(np.zeros(1), at(0), lambda entry: entry.shape.carrier >= 0)
+    assert [(c.first, c.second) for c in contacts] == [('ball', 'wall')]
 
 
 BAD = {

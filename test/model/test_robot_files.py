@@ -315,8 +315,8 @@ def test_panda_follows_the_makers_table():
         expected = expected @ screw((1, 0, 0), alpha, (a, 0, 0)) @ screw((0, 0, 1), angle)
         expected = expected @ screw((0, 0, 1), 0.0, (0, 0, d))
     expected = expected @ screw((0, 0, 1), 0.0, (0, 0, 0.107))
-    found = relative('panda', angles, 'panda_link0', 'panda_link8')
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    pose = relative('panda', angles, 'panda_link0', 'panda_link8')
+    np.testing.assert_allclose(pose, expected, rtol=0, atol=1e-12)
 
 
 def denavit(table, q):
@@ -329,16 +329,16 @@ def denavit(table, q):
 
 def test_ur5e_follows_the_makers_table():
     angles, q = arm_angles('ur5e', 6, np.random.default_rng(2))
-    found = relative('ur5e', angles, 'base', 'tool0')
-    np.testing.assert_allclose(found, denavit(UR5E_DH, q), rtol=0, atol=1e-12)
+    pose = relative('ur5e', angles, 'base', 'tool0')
+    np.testing.assert_allclose(pose, denavit(UR5E_DH, q), rtol=0, atol=1e-12)
 
 
 def test_gen3_follows_the_makers_table_to_its_rounding():
     angles, q = arm_angles('gen3', 7, np.random.default_rng(3))
     shifted = [q[0], *(angle + PI for angle in q[1:])]
     expected = screw((1, 0, 0), PI) @ denavit(GEN3_DH, shifted)
-    found = relative('gen3', angles, 'base_link', 'end_effector_link')
-    np.testing.assert_allclose(found, expected, rtol=0, atol=3e-4)
+    pose = relative('gen3', angles, 'base_link', 'end_effector_link')
+    np.testing.assert_allclose(pose, expected, rtol=0, atol=3e-4)
 
 
 def test_gen3_keeps_the_published_rounding_of_pi():
@@ -350,10 +350,10 @@ def test_fanuc_follows_its_axes_at_zero():
     angles, q = arm_angles('fanuc', 6, np.random.default_rng(4))
     expected = np.eye(4)
     for (point, axis), angle in zip(FANUC_AXES, q):
-        away = screw(axis, 0.0, point)
-        expected = expected @ away @ screw(axis, angle) @ np.linalg.inv(away)
-    found = relative('fanuc', angles, 'base_link', 'tool0')
-    np.testing.assert_allclose(found, expected @ FANUC_TOOL_AT_ZERO, rtol=0, atol=1e-12)
+        shift = screw(axis, 0.0, point)
+        expected = expected @ shift @ screw(axis, angle) @ np.linalg.inv(shift)
+    pose = relative('fanuc', angles, 'base_link', 'tool0')
+    np.testing.assert_allclose(pose, expected @ FANUC_TOOL_AT_ZERO, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -369,8 +369,8 @@ def test_fanuc_follows_its_axes_at_zero():
 )
 def test_a_known_state_puts_the_tip_where_it_is_known_to_be(robot, state, base, tip, position):
     angles = named_states(robot)[state] if state else {}
-    found = relative(robot, angles, base, tip)[:3, 3]
-    np.testing.assert_allclose(found, position, rtol=0, atol=1e-4)
+    origin = relative(robot, angles, base, tip)[:3, 3]
+    np.testing.assert_allclose(origin, position, rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -390,18 +390,18 @@ def test_tips_of_one_rigid_body_do_not_move_against_each_other(robot, first, sec
 
 
 def test_ur5e_tool_coincides_with_the_last_wrist():
-    found = relative('ur5e', {}, 'wrist_3_link', 'tool0')
-    np.testing.assert_allclose(found, np.eye(4), rtol=0, atol=1e-12)
+    pose = relative('ur5e', {}, 'wrist_3_link', 'tool0')
+    np.testing.assert_allclose(pose, np.eye(4), rtol=0, atol=1e-12)
 
 
 def test_limits_are_the_published_ones(robot):
-    found = {}
+    limits = {}
     for joint in xml_of(robot).iter('joint'):
         if joint.get('type') != 'fixed':
             limit = joint.find('limit')
             texts = [limit.get(key) for key in ('lower', 'upper', 'velocity')]
-            found[joint.get('name')] = tuple(t and float(t) for t in texts)
-    assert found == LIMITS[robot]
+            limits[joint.get('name')] = tuple(t and float(t) for t in texts)
+    assert limits == LIMITS[robot]
 
 
 def test_joints_without_limits_are_continuous(robot):
@@ -411,13 +411,13 @@ def test_joints_without_limits_are_continuous(robot):
 
 
 def test_soft_limits_are_those_of_the_panda(robot):
-    found = {}
+    limits = {}
     for joint in xml_of(robot).iter('joint'):
         soft = joint.find('safety_controller')
         if soft is not None:
             edges = soft.get('soft_lower_limit'), soft.get('soft_upper_limit')
-            found[joint.get('name')] = tuple(map(float, edges))
-    assert found == (PANDA_SOFT_LIMITS if robot == 'panda' else {})
+            limits[joint.get('name')] = tuple(map(float, edges))
+    assert limits == (PANDA_SOFT_LIMITS if robot == 'panda' else {})
 
 
 def test_the_second_finger_follows_the_first():
@@ -486,9 +486,9 @@ def test_the_arm_is_one_chain(robot):
     ],
 )
 def test_the_virtual_joint_is_the_published_one(robot, joint):
-    found = xml_of(robot, 'srdf').find('virtual_joint')
+    element = xml_of(robot, 'srdf').find('virtual_joint')
     keys = ('name', 'type', 'parent_frame', 'child_link')
-    assert (found if found is None else tuple(found.get(key) for key in keys)) == joint
+    assert (element if element is None else tuple(element.get(key) for key in keys)) == joint
 
 
 def test_the_panda_has_its_hand_as_end_effector():
@@ -561,10 +561,10 @@ def test_pairs_said_to_be_adjacent_are_neighbours(robot, checker):
         return link if link is None or link in checker.links else neighbour(link)
 
     pairs = xml_of(robot, 'srdf').iter('disable_collisions')
-    found = {
+    adjacent = {
         frozenset((p.get('link1'), p.get('link2'))) for p in pairs if p.get('reason') == 'Adjacent'
     }
-    assert found == {frozenset((k, neighbour(k))) for k in checker.links if neighbour(k)}
+    assert adjacent == {frozenset((k, neighbour(k))) for k in checker.links if neighbour(k)}
 
 
 def test_each_disabled_pair_is_listed_once_with_a_reason(robot, checker):

@@ -198,8 +198,8 @@ def test_a_binary_stl_with_a_fault_is_left_to_the_library(tmp_path, fault):
     write_binary_stl(path, corners[: 0 if fault == 'no triangles' else None])
     if fault == 'cut':
         path.write_bytes(path.read_bytes()[:-10])
-    found = read_triangles(path, np.ones(3), coal)
-    assert isinstance(found, str) and 'is left out' in found
+    reason = read_triangles(path, np.ones(3), coal)
+    assert isinstance(reason, str) and 'is left out' in reason
 
 
 def test_checkers_share_a_mesh_until_its_file_changes(tmp_path):

@@ -82,8 +82,8 @@ def test_the_search_takes_about_its_time(arm: Arm) -> None:
 
 def test_the_shorter_of_both_times_ends_an_optimisation(arm: Arm) -> None:
     target, seed = arm.reachable(1, seed=33)[0]
-    for own, asked in ((1000.0, 0.01), (0.01, 1000.0)):
-        solver = arm.solver_with(solve_mode='optimize_distance', optimization_timeout=own)
+    for configured, asked in ((1000.0, 0.01), (0.01, 1000.0)):
+        solver = arm.solver_with(solve_mode='optimize_distance', optimization_timeout=configured)
         request = SolveRequest(targets=target, seed=seed, timeout=asked, max_searches=10**6)
         result = solver.solve(request)
         assert result.clock_ended

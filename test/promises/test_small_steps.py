@@ -64,10 +64,10 @@ def error(arm: Manipulator, q: FloatArray, target: FloatArray) -> float:
     return float(np.hypot(*chain.errors(q, target))) if chain.is_inside(q) else np.inf
 
 
-def moved(pose: FloatArray, way: FloatArray, turn: FloatArray) -> FloatArray:
-    """Return a pose (4, 4) that is moved by a way (3,) and turned by a rotation vector (3,)."""
+def moved(pose: FloatArray, shift: FloatArray, turn: FloatArray) -> FloatArray:
+    """Return a pose (4, 4) that is moved by a shift (3,) and turned by a rotation vector (3,)."""
     result = pose.copy()
-    result[:3, 3] += way
+    result[:3, 3] += shift
     result[:3, :3] = Rotation.from_rotvec(turn).as_matrix() @ pose[:3, :3]
     return result
 
@@ -77,12 +77,12 @@ def test_no_step_is_too_short_to_be_made(arm: Manipulator, name: str) -> None:
     rng, seed = np.random.default_rng(7), ready(arm)
     for length in np.geomspace(1e-5, 2e-3, 24):
         q = seed + rng.uniform(-0.3, 0.3, arm.dof)
-        way, turn = rng.normal(size=(2, 3))
-        way, turn = length * way / np.linalg.norm(way), 0.3 * length * turn
-        target = moved(arm.fk(q), way, turn)
-        found = ask(arm, name, target, q)
-        assert error(arm, found, target) <= EXACT
-        assert 0.0 < np.abs(found - q).max() < 0.2
+        shift, turn = rng.normal(size=(2, 3))
+        shift, turn = length * shift / np.linalg.norm(shift), 0.3 * length * turn
+        target = moved(arm.fk(q), shift, turn)
+        solution = ask(arm, name, target, q)
+        assert error(arm, solution, target) <= EXACT
+        assert 0.0 < np.abs(solution - q).max() < 0.2
 
 
 @pytest.mark.sampled
@@ -124,8 +124,8 @@ def test_solutions_are_exact_whatever_the_tolerance(
         q = ready(arm) + rng.uniform(-0.4, 0.4, arm.dof)
         seed = ready(arm) + rng.uniform(-0.4, 0.4, arm.dof)
         target = arm.fk(q)
-        found = ask(arm, name, target, seed, target_tolerance=tolerance)
-        assert error(arm, found, target) <= EXACT
+        solution = ask(arm, name, target, seed, target_tolerance=tolerance)
+        assert error(arm, solution, target) <= EXACT
 
 
 def test_a_seed_that_reaches_the_pose_comes_back_bit_by_bit(arm: Manipulator, name: str) -> None:
@@ -141,9 +141,9 @@ def test_many_poses_are_exact_too(arm: Manipulator) -> None:
     seed = ready(arm)
     targets = np.array([arm.fk(seed + rng.uniform(-0.01, 0.01, arm.dof)) for _ in range(40)])
     for method in SOLVERS:
-        found = arm.solve_batch(targets, seed, method=method, max_solutions=1)
-        assert (found.counts == 1).all()
-        for q, target in zip(found.q, targets, strict=True):
+        batch = arm.solve_batch(targets, seed, method=method, max_solutions=1)
+        assert (batch.counts == 1).all()
+        for q, target in zip(batch.q, targets, strict=True):
             assert error(arm, q, target) <= EXACT
 
 
@@ -154,13 +154,13 @@ def test_anywhere_a_step_covers_most_of_its_way(arm: Manipulator, name: str) -> 
     lower, upper = np.array([limit or (-3.0, 3.0) for limit in arm.joint_limits]).T
     for length in np.geomspace(1e-5, 2e-3, 60):
         q = rng.uniform(0.95 * lower, 0.95 * upper)
-        way = rng.normal(size=3)
-        target = moved(arm.fk(q), length * way / np.linalg.norm(way), np.zeros(3))
-        found = ask(arm, name, target, q)
-        assert (found != q).any()
+        direction = rng.normal(size=3)
+        target = moved(arm.fk(q), length * direction / np.linalg.norm(direction), np.zeros(3))
+        solution = ask(arm, name, target, q)
+        assert (solution != q).any()
         # A stretched arm goes no further out on its branch.
         goes_on = any(np.abs(each.q - q).max() < 0.5 for each in arm.solve(target, seed=q))
-        assert error(arm, found, target) < (0.5 if goes_on else 1.0) * length
+        assert error(arm, solution, target) < (0.5 if goes_on else 1.0) * length
 
 
 @pytest.mark.parametrize('name', SEARCHES)
@@ -171,9 +171,9 @@ def test_beside_a_straight_wrist_a_search_stays_on_its_branch(name: str) -> None
         for length in (1e-5, 1e-4, 8e-4):
             turn = rng.normal(size=3)
             target = moved(arm.fk(q), np.zeros(3), length * turn / np.linalg.norm(turn))
-            found = ask(arm, name, target, q)
-            assert error(arm, found, target) < length
-            assert np.abs(found - q).max() < 1.6
+            solution = ask(arm, name, target, q)
+            assert error(arm, solution, target) < length
+            assert np.abs(solution - q).max() < 1.6
 
 
 def test_a_pose_that_is_met_within_the_tolerance_only_is_still_a_solution() -> None:
@@ -184,5 +184,5 @@ def test_a_pose_that_is_met_within_the_tolerance_only_is_still_a_solution() -> N
     for _ in range(10):
         target = moved(arm.fk(q), np.zeros(3), rng.normal(size=3) * 2e-4)
         for method in SEARCHES:
-            found = ask(arm, method, target, q)
-            assert error(arm, found, target) <= 1e-3
+            solution = ask(arm, method, target, q)
+            assert error(arm, solution, target) <= 1e-3

@@ -95,10 +95,12 @@ def test_answers_pulled_towards_the_seed_hold_and_are_no_farther(arm: Arm) -> No
         request = SolveRequest(targets=target, seed=seed, max_searches=40)
         nearest = solver.solve(request)
         assert_holds(arm, nearest, target)
-        way = np.array([nearest.solutions[0], first.solutions[0]]) - seed
-        way -= np.where(np.isinf(arm.chain.lower), math.tau * np.round(way / math.tau), 0.0)
+        changes = np.array([nearest.solutions[0], first.solutions[0]]) - seed
+        changes -= np.where(
+            np.isinf(arm.chain.lower), math.tau * np.round(changes / math.tau), 0.0
+        )
         # Within the tolerance of the pose either may lie a little nearer.
-        assert np.linalg.norm(way[0]) <= np.linalg.norm(way[1]) + 0.02
+        assert np.linalg.norm(changes[0]) <= np.linalg.norm(changes[1]) + 0.02
 
 
 @given(q=st.lists(st.floats(-6.28, 6.28), min_size=6, max_size=6), turn=st.integers(0, 63))

@@ -107,8 +107,8 @@ def read_chain(urdf: Path | str, base: str, tip: str) -> Chain:
 
 def attribute(joint: Element, child: str, name: str, default: str = '') -> str:
     """Return an attribute of a child of a joint, or the default of the URDF."""
-    found = joint.find(child)
-    return default if found is None else found.get(name, default)
+    element = joint.find(child)
+    return default if element is None else element.get(name, default)
 
 
 def numbers(text: str) -> list[float]:

@@ -85,9 +85,9 @@ def row_cp02_frames_of_waypoints(rows):
     bare.header.frame_id = ''
     yield rows.follow(check=ends_at(rows, end))._replace(request=bare)
     step = shifted(-0.02)
-    own = rows.path(step, step, link_name=rows.arm.tip)
-    own.header.frame_id = rows.arm.tip
-    yield rows.follow(check=ends_at(rows, rows.pose @ step @ step))._replace(request=own)
+    relative = rows.path(step, step, link_name=rows.arm.tip)
+    relative.header.frame_id = rows.arm.tip
+    yield rows.follow(check=ends_at(rows, rows.pose @ step @ step))._replace(request=relative)
 
 
 def row_cp03_the_link_that_is_led(rows):
@@ -239,8 +239,8 @@ def row_cp11_the_start_is_the_whole_state(rows):
     def check(answer):
         state = answer.start_state.joint_state
         assert tuple(state.name) == rows.arm.joints
-        found = dict(zip(state.name, state.position, strict=True))
-        assert {name: found[name] for name in rows.posture} == rows.posture
+        positions = dict(zip(state.name, state.position, strict=True))
+        assert {name: positions[name] for name in rows.posture} == rows.posture
         assert [held.object.id for held in answer.start_state.attached_collision_objects] == [
             'rod'
         ]

@@ -22,8 +22,8 @@ def positions_table(answers):
     table = np.full((len(answers), len(PANDA.joints)), np.nan)
     for row, answer in zip(table, answers, strict=True):
         if answer.error_code.val == SUCCESS:
-            found = positions_of(answer)
-            row[:] = [found[name] for name in PANDA.joints]
+            positions = positions_of(answer)
+            row[:] = [positions[name] for name in PANDA.joints]
     return table
 
 

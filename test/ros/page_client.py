@@ -60,9 +60,9 @@ class PageClient:
         changes = told.get('updates') or told.get('props')
         if 'props' in told:
             self.kinds[name] = told
-        known = self.values.setdefault(name, {})
-        known.update(changes or {})
-        known.update({k: told[k] for k in ('position', 'wxyz', 'visible', 'value') if k in told})
+        values = self.values.setdefault(name, {})
+        values.update(changes or {})
+        values.update({k: told[k] for k in ('position', 'wxyz', 'visible', 'value') if k in told})
 
     def find(self, label):
         """Return the uuid of the control with a label, or else of the first whose label begins with it, or None."""

@@ -19,25 +19,25 @@ def through_service(name, value, kind=None):
 
 def values_of(params):
     """Return the values of a Params by dotted name, arrays as lists, without the stamp."""
-    found = {}
+    values = {}
     for name, value in sorted(vars(params).items()):
         if name == 'stamp_':
             continue
         if hasattr(value, '__dict__'):
-            found.update({f'{name}.{inner}': leaf for inner, leaf in values_of(value).items()})
+            values.update({f'{name}.{inner}': leaf for inner, leaf in values_of(value).items()})
         else:
-            found[name] = (
+            values[name] = (
                 list(value) if hasattr(value, '__iter__') and value != str(value) else value
             )
-    return found
+    return values
 
 
 def declarations(node):
     """Return (type, value, descriptor) of every parameter of a node, by name."""
     names = node.list_parameters([], 0).names
-    found = {}
+    declared = {}
     for name in sorted(set(names) - {'use_sim_time', 'start_type_description_service'}):
         parameter = node.get_parameter(name)
         value = list(parameter.value) if 'ARRAY' in parameter.type_.name else parameter.value
-        found[name] = (parameter.type_.name, value, str(node.describe_parameter(name)))
-    return found
+        declared[name] = (parameter.type_.name, value, str(node.describe_parameter(name)))
+    return declared

@@ -59,8 +59,8 @@ def row_rs03_joints_outside_the_group_stay_as_the_request_has_them(rows):
         assert_solves(rows.arm, answer, rows.pose)
         assert list(answer.solution.attached_collision_objects) == []
         if rows.arm.name == 'panda':
-            found = positions_of(answer)
-            assert found['panda_finger_joint1'] == found['panda_finger_joint2'] == 0.021
+            positions = positions_of(answer)
+            assert positions['panda_finger_joint1'] == positions['panda_finger_joint2'] == 0.021
 
     yield Ask('compute_ik', request, check=check)
 
@@ -100,10 +100,10 @@ def at(expected, frame):
     """Return a check of poses (4, 4) by link, and of their frame."""
 
     def check(answer):
-        found = poses_of(answer)
-        assert list(found) == list(expected)
+        poses = poses_of(answer)
+        assert list(poses) == list(expected)
         for link, pose in expected.items():
-            assert np.allclose(found[link], pose, atol=1e-9), link
+            assert np.allclose(poses[link], pose, atol=1e-9), link
         for stamped in answer.pose_stamped:
             assert stamped.header.frame_id == frame
             assert stamped.header.stamp.sec > 0

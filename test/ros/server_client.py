@@ -186,8 +186,8 @@ class Client:
         names = list(names)
         answer = self.call('ssik_ros/get_parameters', GetParameters.Request(names=names))
         messages = [Parameter(name=n, value=v) for n, v in zip(names, answer.values, strict=True)]
-        found = (RclpyParameter.from_parameter_msg(message) for message in messages)
-        return {parameter.name: parameter.value for parameter in found}
+        parameters = (RclpyParameter.from_parameter_msg(message) for message in messages)
+        return {parameter.name: parameter.value for parameter in parameters}
 
 
 @contextlib.contextmanager

@@ -41,8 +41,8 @@ SHUTDOWN_WAIT = 10.0
 
 def python_path(*folders):
     """Return PYTHONPATH with the package of the tests first, wherever that is installed, then folders."""
-    own = [str(PACKAGE_ROOT), *map(str, folders), os.environ.get('PYTHONPATH', '')]
-    return os.pathsep.join(filter(None, own))
+    entries = [str(PACKAGE_ROOT), *map(str, folders), os.environ.get('PYTHONPATH', '')]
+    return os.pathsep.join(filter(None, entries))
 
 
 class ServerProcess:

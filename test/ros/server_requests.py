@@ -175,8 +175,8 @@ def positions_of(response):
 
 def errors_of(arm, response, pose, link=''):
     """Return distance [m] and angle [rad] between a link at the solution and a pose (4, 4) in the base."""
-    chain, found = arm.chain(link), positions_of(response)
-    return chain.errors(np.array([found[name] for name in chain.names]), pose)
+    chain, positions = arm.chain(link), positions_of(response)
+    return chain.errors(np.array([positions[name] for name in chain.names]), pose)
 
 
 def assert_solves(arm, response, pose, link=''):
@@ -194,8 +194,8 @@ def assert_solves(arm, response, pose, link=''):
     assert state.joint_state.header.frame_id == arm.model_frame
     assert not state.is_diff
     assert np.hypot(*errors_of(arm, response, pose, link)) <= TOLERANCE + ROUNDING
-    chain, found = arm.chain(), positions_of(response)
-    assert chain.is_inside(np.array([found[name] for name in chain.names]))
+    chain, positions = arm.chain(), positions_of(response)
+    assert chain.is_inside(np.array([positions[name] for name in chain.names]))
 
 
 def assert_refused(response, code, *parts):
@@ -230,7 +230,7 @@ def move_to(client, arm, positions, profile, expected=None, topic='joint_states'
     def is_there():
         client.publish_joints(positions, profile, topic)
         answer = client.call('compute_fk', fk_request([arm.tip], frame=arm.base))
-        found = matrix_of_message(answer.pose_stamped[0].pose)
-        return np.allclose(found, target, atol=1e-9)
+        tip_pose = matrix_of_message(answer.pose_stamped[0].pose)
+        return np.allclose(tip_pose, target, atol=1e-9)
 
     client.spin_until(is_there, f'posture {expected or positions}')

@@ -307,8 +307,8 @@ def row_ik19_a_state_is_read_by_name(rows):
 def _is_near(rows, answer, posture):
     """Check that the seed was this one: it reaches the pose already."""
     assert_solves(rows.arm, answer, rows.pose)
-    found = positions_of(answer)
-    assert max(abs(found[name] - value) for name, value in posture.items()) < 1e-2
+    positions = positions_of(answer)
+    assert max(abs(positions[name] - value) for name, value in posture.items()) < 1e-2
 
 
 def row_ik20_what_a_link_carries_can_be_asked_for(rows):

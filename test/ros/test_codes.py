@@ -150,8 +150,8 @@ def ik_rows(arm):
     zero.ik_request.pose_stamped.pose.orientation = type(Pose().orientation)(w=0.0)
     yield 'D06 zero quaternion', zero, NO_SOLUTION, ['quaternion has a length below']
     yield 'D03 unknown link', rows.ik(ik_link_name='thumb'), NO_SOLUTION, ["'thumb'"]
-    away = rows.ik(ik_link_name=AWAY[arm.name])
-    yield 'D03 link that is not rigid', away, NO_SOLUTION, ['not rigidly attached']
+    request = rows.ik(ik_link_name=AWAY[arm.name])
+    yield 'D03 link that is not rigid', request, NO_SOLUTION, ['not rigidly attached']
     yield (
         'C10 two poses for one tip',
         rows.vector([arm.tip] * 2, 2),
@@ -166,8 +166,8 @@ def ik_rows(arm):
     near = JointConstraint(joint_name=joint, position=rows.posture[joint], tolerance_above=1.0)
     yield 'constraint that holds', rows.constraint('joint_constraints', near), SUCCESS, []
     beyond = JointConstraint(joint_name=joint, position=99.0)
-    away = rows.constraint('joint_constraints', beyond)
-    yield 'constraint beyond the limits', away, NO_SOLUTION, ['constraints']
+    request = rows.constraint('joint_constraints', beyond)
+    yield 'constraint beyond the limits', request, NO_SOLUTION, ['constraints']
     for kind, message, part in (
         ('joint_constraints', JointConstraint(joint_name='ghost'), "'ghost'"),
         ('position_constraints', PositionConstraint(link_name='ghost'), "'ghost'"),
@@ -259,12 +259,12 @@ def test_every_code_and_what_its_message_says(clients, service, name):
     answers = client.call_all(service, [row[1] for row in rows], wait=120.0)
     wrong = []
     for (label, _, code, parts), answer in zip(rows, answers, strict=True):
-        found = answer.error_code
+        error = answer.error_code
         expected = (SUCCESS, NO_SOLUTION) if code is None else (code,)
-        says = all(part in found.message for part in parts)
-        if found.val not in expected or not says or found.source != 'ssik_ros':
-            wrong.append((label, found.val, found.message))
-        if service == 'compute_ik' and found.val != SUCCESS:
+        says = all(part in error.message for part in parts)
+        if error.val not in expected or not says or error.source != 'ssik_ros':
+            wrong.append((label, error.val, error.message))
+        if service == 'compute_ik' and error.val != SUCCESS:
             assert answer.solution == type(answer.solution)(), label
     assert wrong == []
     good = Rows(arm)
@@ -288,10 +288,10 @@ def test_a_row_of_moveit_over_the_real_services(clients, row, name):
         # Closed forms for paths may have to be compiled first.
         client.wait_for(ask.service, 300.0)
         answer = client.call(ask.service, ask.request, wait=120.0)
-        found = answer.error_code
-        assert found.val == ask.code, found
-        assert found.source == 'ssik_ros'
-        assert all(part in found.message for part in ask.parts), found.message
+        error = answer.error_code
+        assert error.val == ask.code, error
+        assert error.source == 'ssik_ros'
+        assert all(part in error.message for part in ask.parts), error.message
         if ask.check is not None:
             ask.check(answer)
 

@@ -34,6 +34,8 @@ def test_the_copied_call_returns_the_shown_posture(tmp_path):
     with ready_server(tmp_path, {'moveit_config_package': 'ur5e'}) as (_, client):
         response = client.call(name.lstrip('/'), request)
     assert response.error_code.val == SUCCESS
-    found = dict(zip(response.solution.joint_state.name, response.solution.joint_state.position))
-    q = [found[joint] for joint in session.variable_names]
+    positions = dict(
+        zip(response.solution.joint_state.name, response.solution.joint_state.position)
+    )
+    q = [positions[joint] for joint in session.variable_names]
     assert np.allclose(q, session.joints, atol=1e-3)

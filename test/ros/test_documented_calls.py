@@ -24,7 +24,7 @@ START = 'ros2 service call '
 
 def documented_calls():
     """Return page, service, type and YAML of each call, as a shell would hand them over."""
-    found = []
+    calls = []
     for page in PAGES:
         text = page.read_text(encoding='utf-8')
         for place in re.finditer(re.escape(START), text):
@@ -32,8 +32,8 @@ def documented_calls():
             match = re.match(r'(\S+) (\S+) (?:"([^"]*)"|\'([^\']*)\')', rest)
             assert match, f'{page.name}: {rest.splitlines()[0]}'
             line = rest[: match.end()]
-            found.append((page.name, *shlex.split(line)))
-    return found
+            calls.append((page.name, *shlex.split(line)))
+    return calls
 
 
 def fill(message, values):

@@ -193,8 +193,8 @@ def test_the_report_tells_the_same(stream):
     )
 
     def values():
-        found = [s for m in heard[-1:] for s in m.status if s.name == '/ik_stream: stream']
-        return {entry.key: entry.value for s in found for entry in s.values}
+        statuses = [s for m in heard[-1:] for s in m.status if s.name == '/ik_stream: stream']
+        return {entry.key: entry.value for s in statuses for entry in s.values}
 
     def is_told(status):
         listener.send(circle(0.0))
@@ -344,12 +344,12 @@ def test_a_motion_ends_when_states_die_and_when_the_robot_is_stuck(tmp_path):
         server.wait_for_log(READY)
         listener = Listener(client)
         listener.follow(PANDA.pose(START), 'a first target')
-        away = PANDA.pose(START)
-        away[2, 3] -= 0.3
+        far = PANDA.pose(START)
+        far[2, 3] -= 0.3
 
         def lags(status):
             client.publish_joints(START, qos_profile_sensor_data)
-            listener.send(away)
+            listener.send(far)
             return status.cause == 'LAG'
 
         status = listener.wait_for(lags, 'the cause LAG')
@@ -360,7 +360,7 @@ def test_a_motion_ends_when_states_die_and_when_the_robot_is_stuck(tmp_path):
             assert (apart <= 0.06 * velocity).all()
 
         def dies(status):
-            listener.send(away)
+            listener.send(far)
             return status.cause == 'NO_STATE'
 
         assert listener.wait_for(dies, 'the cause NO_STATE').status == StreamStatus.HELD

@@ -72,8 +72,8 @@ def test_a_batch_has_a_row_for_each_pose(client):
     for pose, row, left in zip(
         poses[:-1], rows, zip(answer.position_errors, answer.orientation_errors)
     ):
-        found = dict(zip(answer.joint_names, row.tolist(), strict=True))
-        reached = PANDA.pose(found)
+        positions = dict(zip(answer.joint_names, row.tolist(), strict=True))
+        reached = PANDA.pose(positions)
         assert np.abs(reached - pose).max() < 2e-3
         assert np.hypot(*left) <= 1e-3 + 1e-9
     assert list(answer.codes) == [SUCCESS] * 100 + [-31]
@@ -88,8 +88,8 @@ def test_a_row_is_the_response_of_compute_ik(client):
     row = client.call('ssik_ros/solve_batch', request)
     single = client.call('compute_ik', ik_request(PANDA, PANDA.pose(posture), seed=seed))
     state = single.solution.joint_state
-    found = dict(zip(state.name, state.position, strict=True))
-    expected = [found[name] for name in row.joint_names]
+    positions = dict(zip(state.name, state.position, strict=True))
+    expected = [positions[name] for name in row.joint_names]
     assert np.allclose(row.positions, expected, atol=1e-9)
 
 
@@ -128,8 +128,8 @@ def test_goals_of_a_robot_without_loops(client):
     answer = client.call('ssik_ros/solve_goals', request)
     assert answer.error_code.val == SUCCESS, answer.error_code.message
     joints = answer.state.joint_state
-    found = dict(zip(joints.name, joints.position, strict=True))
-    reached = {name: found[name] for name in posture}
+    positions = dict(zip(joints.name, joints.position, strict=True))
+    reached = {name: positions[name] for name in posture}
     assert np.abs(PANDA.pose(reached)[:3, 3] - hand[:3, 3]).max() < 2e-6
     assert np.abs(PANDA.pose(reached, 'panda_link5')[:3, 2] - wrist[:3, 2]).max() < 2e-6
     nothing = client.call('ssik_ros/solve_goals', SolveGoals.Request())
@@ -289,8 +289,8 @@ def heard_diagnostics(client):
     client.node.create_subscription(diagnostic.DiagnosticArray, '/diagnostics', heard.append, 10)
 
     def values(service):
-        found = [s for m in heard[-1:] for s in m.status if s.name.endswith(f': {service}')]
-        return {entry.key: entry.value for s in found for entry in s.values}
+        statuses = [s for m in heard[-1:] for s in m.status if s.name.endswith(f': {service}')]
+        return {entry.key: entry.value for s in statuses for entry in s.values}
 
     return heard, values
 

@@ -150,8 +150,8 @@ def test_ranges_are_described(make_node, every_type, name, ends):
     node = make_node(REQUIRED)
     every_type.ParamListener(node)
     described = node.describe_parameter(name)
-    (found,) = described.integer_range or described.floating_point_range
-    assert (found.from_value, found.to_value) == ends
+    (limits,) = described.integer_range or described.floating_point_range
+    assert (limits.from_value, limits.to_value) == ends
 
 
 def test_descriptions_and_marks_are_described(make_node, every_type):

@@ -220,8 +220,10 @@ def test_every_method_of_the_real_listener_is_here(every_type):
 
 
 def test_every_attribute_of_the_real_listener_is_here(make_node, every_type):
-    found = {k: set(vars(v.ParamListener(make_node(REQUIRED)))) for k, v in every_type.items()}
-    assert found['real'] <= found['ours'] & found['adapted']
+    attributes = {
+        k: set(vars(v.ParamListener(make_node(REQUIRED)))) for k, v in every_type.items()
+    }
+    assert attributes['real'] <= attributes['ours'] & attributes['adapted']
 
 
 def difference(what, real, ours):

@@ -93,8 +93,8 @@ def test_a_path_stays_on_its_line_and_comes_with_times(client, arm, posture):
     assert times[0] == 0.0 and (np.diff(times) > 0.0).all()
     state = answer.start_state.joint_state
     assert tuple(state.name) == arm.joints
-    found = dict(zip(state.name, state.position, strict=True))
-    assert {name: found[name] for name in posture} == posture
+    positions = dict(zip(state.name, state.position, strict=True))
+    assert {name: positions[name] for name in posture} == posture
 
 
 def test_a_waypoint_in_the_frame_of_the_link_is_relative(client, arm, posture):
@@ -222,10 +222,10 @@ def test_objects_of_the_world_are_avoided_and_named(servers):
         other = client.call('compute_ik', ask)
         assert_solves(arm, other, target)
         state = other.solution.joint_state
-        found = dict(zip(state.name, state.position, strict=True))
-        assert judge(client, arm, found).valid
+        positions = dict(zip(state.name, state.position, strict=True))
+        assert judge(client, arm, positions).valid
         assert not np.allclose(
-            [found[name] for name in posture], list(posture.values()), atol=1e-2
+            [positions[name] for name in posture], list(posture.values()), atol=1e-2
         )
         # All collide: the code, and the pair.
         publish(client, 'collision_object', ball('block', target, 0.3, arm.base))

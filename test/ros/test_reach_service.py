@@ -58,19 +58,19 @@ def test_poses_are_looked_up_and_solved(client, folder):
     exact = client.call(QUERY, request(*places, frame_id='base_link', exact=True))
     poses = np.tile(np.diag([1.0, -1.0, -1.0, 1.0]), (4, 1, 1))
     poses[:, :3, 3] = places
-    for response, known in (
+    for response, expected in (
         (asked, ReachMap.open(folder).query(poses)),
         (exact, ReachMap.open(folder).query(poses, exact=True)),
     ):
         assert response.error_code.val == MoveItErrorCodes.SUCCESS, response.error_code.message
         assert (response.base_frame, response.tip_frame) == ('base_link', 'tool0')
-        assert list(response.reachable) == known.reachable.tolist()
-        assert list(response.proved) == known.proved.tolist()
-        assert list(response.status) == known.status.tolist()
-        assert list(response.branches) == known.branches.tolist()
-        assert list(response.border) == known.is_border.tolist()
-        assert np.allclose(response.distances, known.distance)
-        assert np.allclose(response.angles, known.angle)
+        assert list(response.reachable) == expected.reachable.tolist()
+        assert list(response.proved) == expected.proved.tolist()
+        assert list(response.status) == expected.status.tolist()
+        assert list(response.branches) == expected.branches.tolist()
+        assert list(response.border) == expected.is_border.tolist()
+        assert np.allclose(response.distances, expected.distance)
+        assert np.allclose(response.angles, expected.angle)
     assert list(exact.reachable) == [True, True, False, False] and all(exact.proved)
     assert asked.status[3] == ReachQuery.Response.NOT_ASKED
     for status in CellStatus:
@@ -103,8 +103,8 @@ def test_a_late_subscriber_gets_the_cloud(client, folder):
     seen = []
     client.node.create_subscription(PointCloud2, 'ssik_ros/reach_cloud', seen.append, LATCHED)
     client.spin_until(lambda: seen, 'the cloud')
-    found = ReachMap.open(folder)
-    message, reachable = seen[0], found.read() == CellStatus.REACHABLE
+    reach_map = ReachMap.open(folder)
+    message, reachable = seen[0], reach_map.read() == CellStatus.REACHABLE
     assert message.header.frame_id == 'base_link'
     assert [field.name for field in message.fields] == [
         *('x', 'y', 'z', 'dexterity', 'limit_margin', 'rgb')
@@ -112,8 +112,8 @@ def test_a_late_subscriber_gets_the_cloud(client, folder):
     rows = np.frombuffer(bytes(message.data), dtype='<f4').reshape(message.width, 6)
     some = reachable.any(axis=3)
     assert message.width == some.sum()
-    assert np.allclose(rows[:, :3], found.positions()[some], atol=1e-6)
-    margins = np.where(reachable, found.read('limit_margin'), 0.0).max(axis=3)[some]
+    assert np.allclose(rows[:, :3], reach_map.positions()[some], atol=1e-6)
+    margins = np.where(reachable, reach_map.read('limit_margin'), 0.0).max(axis=3)[some]
     assert np.allclose(rows[:, 4], margins, atol=1e-6)
 
 

@@ -118,8 +118,10 @@ def test_values_and_poses_are_those_of_the_robot(clients):
     """All kinds of joints, the newest value of each, mimic joints by their leaders; poses as the scene without ROS."""
     robot = load_robot(CART)
     scene = RosScene(clients[1].node, robot, max_age=LONG)
-    own = RobotScene(robot)
-    assert {item.name for item in scene._scene.structure()} == {i.name for i in own.structure()}
+    robot_scene = RobotScene(robot)
+    assert {item.name for item in scene._scene.structure()} == {
+        i.name for i in robot_scene.structure()
+    }
     quaternion = Rotation.from_rotvec([0.3, -0.2, 0.9]).as_quat()
     values = {'drive/x': 0.4, 'drive/y': -0.3, 'drive/theta': 1.1, 'swing': 4.0}
     values |= {f'loose/trans_{axis}': 0.1 * k for k, axis in enumerate('xyz', 1)}
@@ -128,7 +130,7 @@ def test_values_and_poses_are_those_of_the_robot(clients):
     publish(
         clients, JointState, 'joint_states', DEEP, message, lambda: not scene.missing(), 'values'
     )
-    own.apply(
+    robot_scene.apply(
         {
             'drive/x': 0.4,
             'drive/y': -0.3,
@@ -140,13 +142,13 @@ def test_values_and_poses_are_those_of_the_robot(clients):
             'loose/rotation': quaternion,
         }
     )
-    found = scene.joint_positions()
-    assert found.keys() == own.joint_positions().keys()
-    for name, value in own.joint_positions().items():
-        assert np.allclose(found[name], value, atol=1e-12), name
+    positions = scene.joint_positions()
+    assert positions.keys() == robot_scene.joint_positions().keys()
+    for name, value in robot_scene.joint_positions().items():
+        assert np.allclose(positions[name], value, atol=1e-12), name
     for link in robot.tree.link_names:
-        assert np.allclose(scene.pose(link), own.pose(link), atol=1e-12)
-        assert np.allclose(scene.pose('tip', link), own.pose('tip', link), atol=1e-12)
+        assert np.allclose(scene.pose(link), robot_scene.pose(link), atol=1e-12)
+        assert np.allclose(scene.pose('tip', link), robot_scene.pose('tip', link), atol=1e-12)
     newer = JointState(name=['swing'], position=[-1.0])
     publish(
         clients,

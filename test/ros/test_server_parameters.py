@@ -97,8 +97,8 @@ def test_every_parameter_is_declared_with_type_default_description_and_range(pla
         assert not descriptor.read_only
         assert values[PREFIX + name] == default
         ranges = [*descriptor.floating_point_range, *descriptor.integer_range]
-        found = [(limits.from_value, limits.to_value) for limits in ranges]
-        assert found == ([] if ends is None else [ends])
+        bounds = [(limits.from_value, limits.to_value) for limits in ranges]
+        assert bounds == ([] if ends is None else [ends])
 
 
 def test_description_shows_the_defaults(plain):
@@ -404,8 +404,8 @@ def test_mode_is_that_of_the_next_request(defaults):
             pose = PANDA.pose(posture)
             answer = defaults.call('compute_ik', ik_request(PANDA, pose, seed=seed))
             assert_solves(PANDA, answer, pose)
-            found = positions_of(answer)
-            total += sum((found[name] - value) ** 2 for name, value in seed.items())
+            positions = positions_of(answer)
+            total += sum((positions[name] - value) ** 2 for name, value in seed.items())
         return total
 
     first = distance()

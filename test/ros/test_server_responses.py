@@ -98,8 +98,8 @@ def test_whole_state_comes_back(client, arm, good):
     multi = state.multi_dof_joint_state
     assert multi.header.frame_id == arm.model_frame
     if arm is PANDA:
-        found = positions_of(answer)
-        assert found['panda_finger_joint1'] == found['panda_finger_joint2'] == 0.02
+        positions = positions_of(answer)
+        assert positions['panda_finger_joint1'] == positions['panda_finger_joint2'] == 0.02
         assert list(multi.joint_names) == ['virtual_joint']
         assert list(multi.transforms) == [Transform()]
     else:
@@ -110,8 +110,8 @@ def test_seed_that_is_a_solution_comes_back(client, arm, good):
     pose, posture = good
     answer = ask(client, ik_request(arm, pose, seed=posture))
     assert_solves(arm, answer, pose)
-    found = positions_of(answer)
-    assert {name: found[name] for name in posture} == posture
+    positions = positions_of(answer)
+    assert {name: positions[name] for name in posture} == posture
 
 
 def test_order_of_the_seed_does_not_matter(client, arm, good):
@@ -129,8 +129,8 @@ def test_last_of_a_repeated_name_counts(client, arm, good):
     joints = request.ik_request.robot_state.joint_state
     joints.name = [arm.joints[0], *joints.name]
     joints.position = [-0.123, *joints.position]
-    found = positions_of(ask(client, request))
-    assert {name: found[name] for name in posture} == posture
+    positions = positions_of(ask(client, request))
+    assert {name: positions[name] for name in posture} == posture
 
 
 def test_link_that_is_rigid_with_the_tip(client, arm):
@@ -160,8 +160,8 @@ def test_moving_link_as_the_frame(tmp_path):
             poses = client.call('compute_fk', fk_request(['panda_link8'], frame=link))
             expected = np.linalg.inv(PANDA.pose(present, link)) @ PANDA.pose(present)
             assert poses.pose_stamped[0].header.frame_id == link
-            found = matrix_of_message(poses.pose_stamped[0].pose)
-            np.testing.assert_allclose(found, expected, atol=1e-9)
+            tip_pose = matrix_of_message(poses.pose_stamped[0].pose)
+            np.testing.assert_allclose(tip_pose, expected, atol=1e-9)
 
 
 def test_base_that_the_virtual_joint_moves(servers):
@@ -286,9 +286,9 @@ def wrong_requests(arm, pose, posture):
         yield f'frame {name}', request, FRAME_TRANSFORM_FAILURE, [f"'{name.removeprefix('/')}'"]
 
     yield 'unknown link', change(ik_link_name='thumb')[1], NO_IK_SOLUTION, ["'thumb'"]
-    away = {'panda': 'panda_link4', 'fanuc': 'link_3'}[arm.name]
-    parts = [f"'{away}'", 'not rigidly attached']
-    yield 'link that is not rigid', change(ik_link_name=away)[1], NO_IK_SOLUTION, parts
+    moving_link = {'panda': 'panda_link4', 'fanuc': 'link_3'}[arm.name]
+    parts = [f"'{moving_link}'", 'not rigidly attached']
+    yield 'link that is not rigid', change(ik_link_name=moving_link)[1], NO_IK_SOLUTION, parts
 
     bad = ['no finite rigid transform']
     for value in (np.nan, np.inf, -np.inf):
@@ -401,9 +401,9 @@ def test_constraints_decide_which_solution_comes(client, arm, good):
     constraints.orientation_constraints = [level]
     answer = ask(client, request)
     assert_solves(arm, answer, pose)
-    found = positions_of(answer)
-    assert abs(found[first] - posture[first]) <= 0.05 + 1e-9
-    off = np.linalg.inv(arm.pose(posture, elbow)) @ arm.pose(found, elbow)
+    positions = positions_of(answer)
+    assert abs(positions[first] - posture[first]) <= 0.05 + 1e-9
+    off = np.linalg.inv(arm.pose(posture, elbow)) @ arm.pose(positions, elbow)
     assert np.linalg.norm(off[:3, 3]) <= 0.15 + 1e-9
     assert np.abs(Rotation.from_matrix(off[:3, :3]).as_rotvec()).max() <= 0.5 + 1e-9
 
@@ -526,8 +526,8 @@ def test_poses_of_known_links_come_with_the_code_for_unknown_ones(client, arm):
     answer = client.call('compute_fk', fk_request(['thumb', arm.tip, 'world2']))
     assert answer.error_code.val == INVALID_LINK_NAME
     assert list(answer.fk_link_names) == [arm.tip]
-    found = matrix_of_message(answer.pose_stamped[0].pose)
-    np.testing.assert_allclose(found, arm.pose({}), atol=1e-9)
+    tip_pose = matrix_of_message(answer.pose_stamped[0].pose)
+    np.testing.assert_allclose(tip_pose, arm.pose({}), atol=1e-9)
     assert 'thumb' in answer.error_code.message
     assert 'world2' in answer.error_code.message
     assert answer.error_code.source == 'ssik_ros'
@@ -539,8 +539,8 @@ def test_unknown_frame_outranks_an_unknown_link(client, arm):
     assert "'nowhere'" in answer.error_code.message
     assert list(answer.fk_link_names) == [arm.tip]
     assert answer.pose_stamped[0].header.frame_id == arm.model_frame
-    found = matrix_of_message(answer.pose_stamped[0].pose)
-    np.testing.assert_allclose(found, arm.pose({}), atol=1e-9)
+    tip_pose = matrix_of_message(answer.pose_stamped[0].pose)
+    np.testing.assert_allclose(tip_pose, arm.pose({}), atol=1e-9)
 
 
 @pytest.mark.parametrize(

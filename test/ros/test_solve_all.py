@@ -51,12 +51,12 @@ FAR = matrix_of((9.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0))
 def clients(tmp_path_factory):
     """Give a client of each arm's node."""
     with contextlib.ExitStack() as stack:
-        found = {}
+        by_arm = {}
         for name in ARMS:
             folder = tmp_path_factory.mktemp(name)
             node = ready_server(folder, {'moveit_config_package': name})
-            found[name] = stack.enter_context(node)[1]
-        yield found
+            by_arm[name] = stack.enter_context(node)[1]
+        yield by_arm
 
 
 @pytest.fixture
@@ -125,16 +125,20 @@ def test_all_branches_hold_and_are_named(client, arm):
 def test_diagnostic_says_how(client, arm):
     (posture,) = arm.postures(1, seed=32)
     answer = client.call(SERVICE, all_request(arm, arm.pose(posture)))
-    found = answer.diagnostic
+    diagnostic = answer.diagnostic
     redundant = arm is PANDA
-    assert found.solver == 'ssik_ros/Analytic'
-    assert found.tier == ('search' if redundant else 'closed_form')
-    assert found.complete is not redundant
-    assert found.redundancy_samples >= 17 if redundant else found.redundancy_samples == 1
-    assert found.raw_candidates >= found.certified >= found.different
-    assert found.different == found.dropped_by_limits + len(answer.branches)
-    assert found.searches == found.dropped_by_max == found.dropped_by_verification == 0
-    assert 'axes' in found.reason and found.solver_time > 0.0 and not found.clock_ended
+    assert diagnostic.solver == 'ssik_ros/Analytic'
+    assert diagnostic.tier == ('search' if redundant else 'closed_form')
+    assert diagnostic.complete is not redundant
+    assert diagnostic.redundancy_samples >= 17 if redundant else diagnostic.redundancy_samples == 1
+    assert diagnostic.raw_candidates >= diagnostic.certified >= diagnostic.different
+    assert diagnostic.different == diagnostic.dropped_by_limits + len(answer.branches)
+    assert (
+        diagnostic.searches == diagnostic.dropped_by_max == diagnostic.dropped_by_verification == 0
+    )
+    assert (
+        'axes' in diagnostic.reason and diagnostic.solver_time > 0.0 and not diagnostic.clock_ended
+    )
 
 
 def test_seed_decides_the_order(client, arm):
@@ -143,9 +147,9 @@ def test_seed_decides_the_order(client, arm):
     answer = client.call(SERVICE, all_request(arm, pose, seed=posture))
     assert_branches_hold(arm, answer, pose)
     best = answer.branches[0]
-    found = dict(zip(answer.joint_names, best.positions, strict=True))
+    positions = dict(zip(answer.joint_names, best.positions, strict=True))
     assert best.distance < 1e-6
-    assert found == pytest.approx(posture, abs=1e-6)
+    assert positions == pytest.approx(posture, abs=1e-6)
 
 
 def test_link_that_is_rigid_with_the_tip(clients):

@@ -123,9 +123,9 @@ def test_a_target_is_met(client):
     pose = near()
     answer = client.call(HANDLE, handle_request(target('goal', pose)))
     assert answer.error_code.val == SUCCESS, answer.error_code.message
-    found = positions_of(answer)
-    assert error_at(found, pose) < 2e-4
-    assert found['panda_finger_joint1'] == START['panda_finger_joint1'], 'nobody asked for it'
+    positions = positions_of(answer)
+    assert error_at(positions, pose) < 2e-4
+    assert positions['panda_finger_joint1'] == START['panda_finger_joint1'], 'nobody asked for it'
     (task,) = answer.tasks
     assert (task.task_set, task.tip, task.target) == ('arm', 'panda_link8', 'goal')
     assert task.within and task.linear == answer.linear <= 1e-4 and answer.iterations > 0
@@ -287,8 +287,8 @@ def test_configurations_are_verified_and_sorted(client):
     assert len(rows) > 3 and tuple(answer.joint_names) == PANDA.joints[:7]
     for row, distance in zip(rows, answer.distances, strict=True):
         assert error_at(row, pose) < 2e-4
-        ways = [row[name] - START[name] for name in answer.joint_names]
-        assert distance == pytest.approx(np.linalg.norm(ways), abs=1e-12)
+        changes = [row[name] - START[name] for name in answer.joint_names]
+        assert distance == pytest.approx(np.linalg.norm(changes), abs=1e-12)
     assert list(answer.distances) == sorted(answer.distances) and answer.distances[0] > 0.0
     assert client.call(CONFIGS, request) == answer
     one = client.call(CONFIGS, configs_request(target('goal', pose), joints=['panda_joint4']))
@@ -375,9 +375,9 @@ def test_a_path_is_straight(client):
 
 
 def test_a_path_through_poses_and_one_that_fails(client):
-    way = [near(0.01 * k) for k in range(1, 6)]
-    request = path_request(waypoints=[stamped(pose) for pose in way])
-    for row, pose in zip(rows_of(client.call(PATH, request)), way, strict=True):
+    poses = [near(0.01 * k) for k in range(1, 6)]
+    request = path_request(waypoints=[stamped(pose) for pose in poses])
+    for row, pose in zip(rows_of(client.call(PATH, request)), poses, strict=True):
         assert error_at(row, pose) < 1e-6
     failed = client.call(PATH, path_request(target('goal', FAR), points=50, partial=True))
     assert failed.error_code.val == -31 and 0.0 < failed.fraction < 1.0

@@ -46,7 +46,9 @@ class PathClient:
     def send(self, goal):
         """Return the handle of a goal once it is accepted."""
         self.feedback = []
-        future = self._action.send_goal_async(goal, lambda own: self.feedback.append(own.feedback))
+        future = self._action.send_goal_async(
+            goal, lambda message: self.feedback.append(message.feedback)
+        )
         self.client.spin_until(future.done, 'acceptance', LONG)
         assert future.result().accepted
         return future.result()
@@ -71,16 +73,16 @@ def path_client(folder, **parameters):
     """Give a client of a node that serves the Panda."""
     settings = {'moveit_config_package': 'panda', 'tool_path_waypoints': MOST, **parameters}
     with ready_server(folder, settings) as (_, client):
-        own = PathClient(client)
-        yield own
-        own.close()
+        sender = PathClient(client)
+        yield sender
+        sender.close()
 
 
 @pytest.fixture(scope='module')
 def paths(tmp_path_factory):
     """Give a client of one node for most tests."""
-    with path_client(tmp_path_factory.mktemp('panda')) as own:
-        yield own
+    with path_client(tmp_path_factory.mktemp('panda')) as client:
+        yield client
 
 
 def down(x, y, z):
@@ -130,10 +132,10 @@ def test_a_path_comes_with_times_and_reaches_each_waypoint(paths):
 def test_feedback_rises_and_ends_with_a_cost(paths):
     status, result = paths.run(line_goal(200))
     assert status == SUCCEEDED
-    done = [own.done for own in paths.feedback]
+    done = [progress.done for progress in paths.feedback]
     assert len(done) > 2 and done == sorted(done) and done[0] >= 0.0 and done[-1] <= 1.0
-    assert all(own.phase and 0 <= own.waypoint < 200 for own in paths.feedback)
-    assert all(own.best_cost >= result.cost - 1e-9 for own in paths.feedback)
+    assert all(progress.phase and 0 <= progress.waypoint < 200 for progress in paths.feedback)
+    assert all(progress.best_cost >= result.cost - 1e-9 for progress in paths.feedback)
 
 
 def test_a_free_spin_and_a_start_posture_count(paths):

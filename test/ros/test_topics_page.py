@@ -44,7 +44,7 @@ def table_rows():
     return sections
 
 
-def described(end, way, name):
+def described(end, direction, name):
     """Return an endpoint as a row of the page has it."""
     kind, qos = end.msg_type, end.qos_profile
     topic = end.topic_name
@@ -57,7 +57,7 @@ def described(end, way, name):
     words = (
         getattr(qos, word).name.lower().replace('_', ' ') for word in ('reliability', 'durability')
     )
-    return (topic, type_name, way, *words, str(qos.depth))
+    return (topic, type_name, direction, *words, str(qos.depth))
 
 
 class Endpoints:
@@ -80,10 +80,10 @@ class Endpoints:
 
     def take(self, node):
         """Note the endpoints of a node."""
-        for way, ends in (('out', node.publishers), ('in', node.subscriptions)):
+        for direction, ends in (('out', node.publishers), ('in', node.subscriptions)):
             for end in ends:
                 if end.topic_name not in OF_RCLPY:
-                    self.rows.add(described(end, way, node.get_name()))
+                    self.rows.add(described(end, direction, node.get_name()))
 
     def pop(self):
         """Return the rows noted since the last call."""
@@ -92,7 +92,7 @@ class Endpoints:
 
 
 @pytest.fixture(scope='module')
-def found():
+def endpoints():
     """Return the rows of each section as the nodes have them, and the functions that made an endpoint."""
     pytest.importorskip('viser', reason='needs the extra view: pip install viser')
     sections = {}
@@ -141,16 +141,16 @@ def found():
     return sections, ends.makers
 
 
-def test_the_page_lists_the_endpoints_of_each_node(found):
-    sections, _ = found
+def test_the_page_lists_the_endpoints_of_each_node(endpoints):
+    sections, _ = endpoints
     expected = table_rows()
     assert sections.keys() == expected.keys()
     for name, rows in sections.items():
         assert rows == expected[name], name
 
 
-def test_no_module_makes_an_endpoint_that_the_nodes_above_do_not_show(found):
-    _, makers = found
+def test_no_module_makes_an_endpoint_that_the_nodes_above_do_not_show(endpoints):
+    _, makers = endpoints
     calls = set()
     for path in sorted((ROOT / 'ssik_ros/ros').rglob('*.py')):
         for function in ast.walk(ast.parse(path.read_text())):
@@ -194,7 +194,9 @@ def test_rviz_asks_for_the_quality_that_the_nodes_offer():
     offered = {
         topic.replace('~', f'/{NAMES.get(section, section)}'): durability.title()
         for section, rows in table_rows().items()
-        for topic, kind, way, _, durability, _ in rows
-        if way == 'out' and topic.startswith('~') and kind.endswith(('MarkerArray', 'PointCloud2'))
+        for topic, kind, direction, _, durability, _ in rows
+        if direction == 'out'
+        and topic.startswith('~')
+        and kind.endswith(('MarkerArray', 'PointCloud2'))
     }
     assert topics == offered

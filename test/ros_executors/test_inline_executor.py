@@ -325,9 +325,9 @@ def answered(running, name):
     client = running.node.create_client(Trigger, name)
     assert client.wait_for_service(LIMIT)
     future = client.call_async(Trigger.Request())
-    found = wait_until(future.done)
+    is_done = wait_until(future.done)
     running.node.destroy_client(client)
-    return found
+    return is_done
 
 
 def test_serves_what_is_made_after_the_first_wait_and_forgets_what_is_destroyed(running):

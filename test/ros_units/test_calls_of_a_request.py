@@ -48,11 +48,11 @@ class Desk:
         handlers.serve(Served(self.server, StateWriter(self.robot)))
         self.handle = handlers.handler(COMPUTE_IK)
 
-    def posture(self, way):
-        """Return the default state with the arm within its limits, and moved by a way [rad]."""
+    def posture(self, offset):
+        """Return the default state with the arm within its limits, and moved by an offset [rad]."""
         state = self.server.states.default()
         lower, upper = self.group.lower + 0.5, self.group.upper - 0.5
-        q = np.clip(state.positions[self.group.idx_q], lower, upper) + way
+        q = np.clip(state.positions[self.group.idx_q], lower, upper) + offset
         return self.server.groups[self.group.name].with_group(state, q)
 
     def request(self, is_seeded, frame, timeout):
@@ -132,9 +132,9 @@ def holders(value, depth=2):
     if not type(value).__module__.startswith('ssik_ros.') or isinstance(names, str):
         return set()
     parts = [getattr(value, name, None) for name in names]
-    found = {type(value).__name__} if any(map(is_target, parts)) else set()
+    kinds = {type(value).__name__} if any(map(is_target, parts)) else set()
     return (
-        found | {kind for part in parts for kind in holders(part, depth - 1)} if depth else found
+        kinds | {kind for part in parts for kind in holders(part, depth - 1)} if depth else kinds
     )
 
 

@@ -477,9 +477,9 @@ def test_two_responses_share_nothing(robots):
 def test_a_message_does_not_follow_its_state(robots):
     panda = robots['panda']
     state = some_state(panda, 3)
-    own = FullState(state.positions.copy(), state.root_pose.copy())
+    copied = FullState(state.positions.copy(), state.root_pose.copy())
     message = RobotState()
-    StateWriter(panda).write(message, own)
+    StateWriter(panda).write(message, copied)
     before = list(message.joint_state.position)
-    own.positions[:] = 5.0
+    copied.positions[:] = 5.0
     assert list(message.joint_state.position) == before

@@ -50,10 +50,10 @@ def test_a_plan_ends_although_its_cancelled_goal_has_ended_before(monkeypatch):
 def test_of_many_goals_without_a_place_few_wait_for_one(monkeypatch):
     monkeypatch.setattr(ToolPathAction, '__init__', lambda self: None)
     monkeypatch.setattr(tool_path_action, 'HANDOVER', LONG)
-    action, found = ToolPathAction(), []
+    action, outcomes = ToolPathAction(), []
     action._places, action._waiting = (threading.BoundedSemaphore(1) for _ in range(2))
     assert action._take_place()
-    waiting = threading.Thread(target=lambda: found.append(action._take_place()))
+    waiting = threading.Thread(target=lambda: outcomes.append(action._take_place()))
     waiting.start()
     while action._waiting.acquire(blocking=False):
         action._waiting.release()
@@ -61,4 +61,4 @@ def test_of_many_goals_without_a_place_few_wait_for_one(monkeypatch):
     assert not action._take_place(), 'one waits already'
     action._places.release()
     waiting.join(LONG)
-    assert found == [True]
+    assert outcomes == [True]

@@ -112,11 +112,11 @@ def test_the_node_may_choose_another_solver(declare, file):
     ],
 )
 def test_the_node_comes_before_the_file_under_any_name(declare, file, in_file, on_node):
-    own = 'target_tolerance' if 'damping' not in in_file else 'gd_jacobian_damping'
+    name = 'target_tolerance' if 'damping' not in in_file else 'gd_jacobian_damping'
     path = file(POSE_IK + f'  {in_file}: 0.01\n  gd_max_iters: 60\n')
     arm = declare(path, overrides={f'arm.{on_node}': 0.002}).arm
-    assert dict(arm.parameters) == {own: 0.002, 'gd_max_iters': 60}
-    assert arm.sources[own] == f'parameter {PREFIX}arm.{on_node} ({on_node})'
+    assert dict(arm.parameters) == {name: 0.002, 'gd_max_iters': 60}
+    assert arm.sources[name] == f'parameter {PREFIX}arm.{on_node} ({on_node})'
 
 
 def test_two_names_of_one_parameter_in_one_place_contradict(declare, file):

@@ -54,8 +54,8 @@ def test_several_publishers_are_put_together(live, reader):
     live.take(state_message(panda_joint1=0.1, panda_joint2=0.2))
     live.take(state_message(panda_finger_joint1=0.03))
     live.take(state_message(elevator=7.0))
-    found = values(live, reader, 'panda_joint1', 'panda_joint2', 'panda_finger_joint2')
-    assert found == [0.1, 0.2, 0.03]
+    positions = values(live, reader, 'panda_joint1', 'panda_joint2', 'panda_finger_joint2')
+    assert positions == [0.1, 0.2, 0.03]
 
 
 def test_the_newest_value_of_a_joint_counts(live, reader):

@@ -52,7 +52,7 @@ def test_a_point_cloud_is_read_back_by_its_fields():
 
 
 def test_the_cloud_goes_when_another_robot_has_no_map(monkeypatch):
-    published, found = (
+    published, reach_map = (
         [],
         SimpleNamespace(chain=SimpleNamespace(base_link='base'), is_finished=True, path='map'),
     )
@@ -64,7 +64,7 @@ def test_the_cloud_goes_when_another_robot_has_no_map(monkeypatch):
     def open_map(path, frames):
         if frames is None:
             raise InvalidOption('The map is of another robot.')
-        return found
+        return reach_map
 
     monkeypatch.setattr(reach_services, 'open_map', open_map)
     monkeypatch.setattr(reach_services, 'cloud_to_show', lambda *_: (cloud_of(3), 1))

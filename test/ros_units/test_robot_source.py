@@ -387,8 +387,8 @@ def test_a_limits_file_comes_before_the_package_s(tmp_path):
     path.write_text('')
     source = Source(moveit_config_package=PANDA, joint_limits_file=str(path))
     assert source.last.joint_limits == path
-    own = Source(moveit_config_package=PANDA).last.joint_limits
-    assert own == config_of('panda') / 'joint_limits.yaml'
+    limits_file = Source(moveit_config_package=PANDA).last.joint_limits
+    assert limits_file == config_of('panda') / 'joint_limits.yaml'
     assert Source(robot_description=TEXT, tip_link='l1').last.joint_limits is None
 
 
@@ -423,9 +423,9 @@ def test_a_robot_of_a_package_of_several_is_named_by_robot_name(tmp_path):
         (tmp_path / f'config/{name}.srdf').write_text(semantic)
     with pytest.raises(DescriptionNotFound, match='robot_name'):
         Source(moveit_config_package=str(tmp_path))
-    found = Source(moveit_config_package=str(tmp_path), robot_name='right').last
-    assert found.load().name == 'right'
-    assert found.srdf.source == tmp_path / 'config/right.srdf'
+    right = Source(moveit_config_package=str(tmp_path), robot_name='right').last
+    assert right.load().name == 'right'
+    assert right.srdf.source == tmp_path / 'config/right.srdf'
 
 
 def test_robot_name_without_a_package_is_an_error():
@@ -436,8 +436,8 @@ def test_robot_name_without_a_package_is_an_error():
 def test_a_package_without_a_urdf_adds_to_a_urdf_that_is_given(tmp_path):
     (tmp_path / 'config').mkdir()
     (tmp_path / 'config/arm.srdf').write_text(SEMANTIC)
-    found = Source(moveit_config_package=str(tmp_path), robot_description=TEXT).last
-    assert (found.urdf.origin, found.srdf.source) == (
+    texts = Source(moveit_config_package=str(tmp_path), robot_description=TEXT).last
+    assert (texts.urdf.origin, texts.srdf.source) == (
         'parameter robot_description',
         tmp_path / 'config/arm.srdf',
     )
@@ -451,5 +451,5 @@ def test_xacro_args_add_to_those_of_the_package(tmp_path):
     (tmp_path / '.setup_assistant').write_text(
         'moveit_setup_assistant_config: {urdf: {xacro_args: "a:=1 b:=2"}}'
     )
-    found = Source(moveit_config_package=str(tmp_path), xacro_args='b:=3 c:=4').last
-    assert found.xacro_args == {'a': '1', 'b': '3', 'c': '4'}
+    texts = Source(moveit_config_package=str(tmp_path), xacro_args='b:=3 c:=4').last
+    assert texts.xacro_args == {'a': '1', 'b': '3', 'c': '4'}

@@ -117,25 +117,25 @@ def has_row(rows, q, near=1e-6):
 @pytest.mark.parametrize('windings', [False, True])
 def test_every_branch_holds_and_says_the_truth_about_itself(arm, windings):
     server, group = arm
-    robot, found = server.robot, server.robot.group(group)
+    robot, joint_group = server.robot, server.robot.group(group)
     for _, pose, current in cases(server, group, 6, seed=1):
         answer = ask(server, group, pose, current, enumerate_windings=windings)
         assert answer.solved, answer.text
-        assert answer.joint_names == found.variable_names
-        seed = current.positions[found.idx_q]
+        assert answer.joint_names == joint_group.variable_names
+        seed = current.positions[joint_group.idx_q]
         for branch in answer.branches:
             q = branch.positions
-            assert (found.lower <= q).all() and (q <= found.upper).all()
+            assert (joint_group.lower <= q).all() and (q <= joint_group.upper).all()
             state = full_state(server, group, current, branch)
-            errors = errors_between(true_pose(robot, state, found.tip), pose)
+            errors = errors_between(true_pose(robot, state, joint_group.tip), pose)
             assert max(errors) < 1e-8
             said = (branch.position_error, branch.orientation_error)
             assert said == pytest.approx(errors, abs=1e-10)
             difference = q - seed
-            endless = np.isinf(found.lower)
+            endless = np.isinf(joint_group.lower)
             difference[endless] = wrapped(difference[endless])
             assert branch.distance == pytest.approx(np.linalg.norm(difference), rel=1e-12)
-            room = np.concatenate([q - found.lower, found.upper - q])
+            room = np.concatenate([q - joint_group.lower, joint_group.upper - q])
             assert branch.limit_margin == room.min()
             turns = np.round((q - wrapped(q)) / TWO_PI).astype(int).tolist()
             assert list(branch.windings) == (turns if windings else [])
@@ -163,8 +163,8 @@ def test_a_search_finds_nothing_that_the_closed_form_does_not_have(six, robots):
     """And it finds nearly everything, by another way altogether."""
     server, group = six
     searching = serve(server.robot, group, **{group: POSE_IK})
-    searching.groups.finders[group].branches._closed_form._found = None, ''
-    found = total = 0
+    searching.groups.finders[group].branches._closed_form._result = None, ''
+    count = total = 0
     for _, pose, current in cases(server, group, 10, seed=4):
         every, some = (ask(s, group, pose, current, tolerance=1e-7) for s in (server, searching))
         assert every.report.complete and not some.report.complete
@@ -173,9 +173,9 @@ def test_a_search_finds_nothing_that_the_closed_form_does_not_have(six, robots):
         for branch in some.branches:
             assert has_row(rows, branch.positions, near=1e-4)
             assert max(branch.position_error, branch.orientation_error) <= 1e-7
-        found += len(some.branches)
+        count += len(some.branches)
         total += len(rows)
-    assert 0.95 * total <= found <= total
+    assert 0.95 * total <= count <= total
 
 
 def test_branches_of_a_pose_are_different_and_named(arm):
@@ -204,14 +204,16 @@ def test_the_label_belongs_to_the_posture_and_not_to_the_seed(six):
 
 def test_windings_are_all_combinations_of_turns_within_limits(six):
     server, group = six
-    found = server.robot.group(group)
+    joint_group = server.robot.group(group)
     for _, pose, current in cases(server, group, 3, seed=8):
         plain = ask(server, group, pose, current)
         answer = ask(server, group, pose, current, enumerate_windings=True)
         expected = set()
         for branch in plain.branches:
             choices = []
-            for value, low, high in zip(wrapped(branch.positions), found.lower, found.upper):
+            for value, low, high in zip(
+                wrapped(branch.positions), joint_group.lower, joint_group.upper
+            ):
                 turns = [value + TWO_PI * k for k in range(-4, 5)]
                 choices.append([v for v in turns if low <= v <= high])
             for posture in itertools.product(*choices):
@@ -278,12 +280,12 @@ def test_a_rigid_link_in_a_moving_frame(servers):
 
 def test_the_state_of_a_request_is_the_seed(six):
     server, group = six
-    found = server.robot.group(group)
+    joint_group = server.robot.group(group)
     wanted, pose, current = next(cases(server, group, 1, seed=12))
-    given = StateGiven(found.variable_names, wanted.positions[found.idx_q].tolist())
+    given = StateGiven(joint_group.variable_names, wanted.positions[joint_group.idx_q].tolist())
     asked = ik_request(group, [('', pose)], state=given)
     best = solve_all(server, asked, BranchOptions(), current).branches[0]
-    assert best.positions == pytest.approx(wanted.positions[found.idx_q], abs=1e-7)
+    assert best.positions == pytest.approx(wanted.positions[joint_group.idx_q], abs=1e-7)
 
 
 def test_links_without_collisions(robots):
@@ -386,13 +388,13 @@ def test_a_pose_out_of_reach(arm):
 def test_a_pose_beyond_the_limits(servers):
     """Random postures of the Fanuc, many outside its limits: if all branches exceed limits, the cause is LIMITS."""
     server, group = servers['fanuc'], GROUPS['fanuc']
-    found, causes = server.robot.group(group), set()
+    joint_group, causes = server.robot.group(group), set()
     rng = np.random.default_rng(16)
     for _ in range(200):
         state = server.states.default()
-        posture = rng.uniform(-math.pi, math.pi, len(found.idx_q))
+        posture = rng.uniform(-math.pi, math.pi, len(joint_group.idx_q))
         posture = server.groups[group].with_group(state, posture)
-        answer = ask(server, group, true_pose(server.robot, posture, found.tip), state)
+        answer = ask(server, group, true_pose(server.robot, posture, joint_group.tip), state)
         causes.add(answer.cause)
         if answer.cause is Cause.LIMITS:
             assert answer.report.dropped_by_limits == answer.report.different > 0
@@ -409,7 +411,7 @@ def test_the_own_closed_form_of_a_group_responds(robots):
     _, pose, current = next(cases(server, group, 1))
     report = ask(server, group, pose, current).report
     assert report.reason == server.groups[group].solver.reason
-    assert server.groups.finders[group].branches._closed_form._found is None
+    assert server.groups.finders[group].branches._closed_form._result is None
 
 
 def test_the_closed_form_is_made_once_and_stays_with_other_parameters(robots, monkeypatch):
@@ -551,7 +553,7 @@ def test_postures_that_do_not_hold_are_left_out(robots):
     server = serve(robots['ur5e'], group, **{group: POSE_IK})
     wanted, pose, current = next(cases(server, group, 1))
     right = wanted.positions[server.robot.group(group).idx_q]
-    server.groups.finders[group].branches._closed_form._found = None, ''
+    server.groups.finders[group].branches._closed_form._result = None, ''
     server.groups[group].solver = Liar(server.robot.group(group), [right, right + 0.1])
     answer = ask(server, group, pose, current)
     assert len(answer.branches) == 1 and answer.report.dropped_by_verification == 1

@@ -197,72 +197,74 @@ def test_limits_that_bind_are_named_with_how_far_they_would_have_to_give_way():
     server, current = pan()
     # Limits are -2.8 .. 2.8 for both.
     beyond = server.groups['arm'].with_group(current, np.array([0.5, 3.1]))
-    known = explain(server, current, true_pose(server.robot, beyond, 'tip'), 'arm')
-    assert known.cause in (Cause.LIMITS, Cause.NOT_FOUND)
-    assert known.distance == pytest.approx(0.3, abs=2e-3)
-    assert known.angle == pytest.approx(0.0, abs=5e-3)
-    (limit,) = known.limits
+    explanation = explain(server, current, true_pose(server.robot, beyond, 'tip'), 'arm')
+    assert explanation.cause in (Cause.LIMITS, Cause.NOT_FOUND)
+    assert explanation.distance == pytest.approx(0.3, abs=2e-3)
+    assert explanation.angle == pytest.approx(0.0, abs=5e-3)
+    (limit,) = explanation.limits
     assert (limit.joint, limit.limit, limit.is_angle) == ('lift', 2.8, False)
     assert limit.excess == pytest.approx(0.3, abs=1e-3)
-    assert any("'lift'" in line and '0.3 m' in line for line in known.advice)
+    assert any("'lift'" in line and '0.3 m' in line for line in explanation.advice)
 
 
 def test_angles_beyond_their_limit_are_given_in_radians():
     server, current = pan()
     beyond = server.groups['arm'].with_group(current, np.array([2.8 + np.radians(4.0), 0.3]))
-    known = explain(server, current, true_pose(server.robot, beyond, 'tip'), 'arm')
-    assert not known.solved
-    (limit,) = known.limits
+    explanation = explain(server, current, true_pose(server.robot, beyond, 'tip'), 'arm')
+    assert not explanation.solved
+    (limit,) = explanation.limits
     assert (limit.joint, limit.limit, limit.is_angle) == ('pan', 2.8, True)
     assert limit.excess == pytest.approx(np.radians(4.0), abs=1e-4)
-    assert any("'pan'" in line and f'{math.radians(4.0):.4g} rad' in line for line in known.advice)
+    assert any(
+        "'pan'" in line and f'{math.radians(4.0):.4g} rad' in line for line in explanation.advice
+    )
     # The error is shared between place and orientation.
-    assert 0.0 < known.distance < 0.05 and 0.0 < known.angle <= np.radians(4.1)
+    assert 0.0 < explanation.distance < 0.05 and 0.0 < explanation.angle <= np.radians(4.1)
 
 
 def test_out_of_reach_has_its_distance_and_blames_no_limit(server, ready):
-    known = explain(server, ready, FAR)
-    assert known.cause is Cause.UNREACHABLE
-    assert known.distance > 7.0
-    assert known.limits == ()
-    assert any('Move the pose by' in line for line in known.advice)
+    explanation = explain(server, ready, FAR)
+    assert explanation.cause is Cause.UNREACHABLE
+    assert explanation.distance > 7.0
+    assert explanation.limits == ()
+    assert any('Move the pose by' in line for line in explanation.advice)
 
 
 def test_a_solution_is_described_too(server, ready):
     target = true_pose(server.robot, ready, TIP)
-    known = explain(server, ready, target)
-    assert known.solved and known.advice == () and known.limits == ()
-    assert known.joint_names == server.robot.group(ARM).variable_names
-    assert known.distance <= 1e-3 and np.allclose(known.nearest, READY, atol=1e-3)
+    explanation = explain(server, ready, target)
+    assert explanation.solved and explanation.advice == () and explanation.limits == ()
+    assert explanation.joint_names == server.robot.group(ARM).variable_names
+    assert explanation.distance <= 1e-3 and np.allclose(explanation.nearest, READY, atol=1e-3)
 
 
 def test_a_collision_names_both_bodies(server, ready):
     target = true_pose(server.robot, ready, TIP)
     ball = ObjectShape(SolidKind.SPHERE, (0.3,), np.eye(4))
     server.scene.world.add(WorldObject('block', target, (ball,)))
-    known = explain(server, ready, target, avoid_collisions=True)
-    assert known.cause is Cause.COLLISION
-    assert 'block' in known.colliding and len(known.colliding) == 2
-    assert any("'block'" in line for line in known.advice)
-    assert known.distance <= 1e-3
+    explanation = explain(server, ready, target, avoid_collisions=True)
+    assert explanation.cause is Cause.COLLISION
+    assert 'block' in explanation.colliding and len(explanation.colliding) == 2
+    assert any("'block'" in line for line in explanation.advice)
+    assert explanation.distance <= 1e-3
 
 
 def test_constraints_that_keep_a_pose_away_are_told(server, ready):
     target = true_pose(server.robot, ready, TIP)
     wishes = ConstraintsGiven(joints=[JointConstraintGiven('panda_joint4', -0.1, 0.02, 0.02)])
-    known = explain(server, ready, target, constraints=wishes)
-    assert known.cause is Cause.CONSTRAINTS
-    assert 'Without the constraints the pose is reached.' in known.advice
+    explanation = explain(server, ready, target, constraints=wishes)
+    assert explanation.cause is Cause.CONSTRAINTS
+    assert 'Without the constraints the pose is reached.' in explanation.advice
 
 
 def test_an_arm_of_few_joints_is_told_so():
     """A05."""
     server, current = pan()
-    known = explain(server, current, pose_of((0.4, 0.0, 0.3), (0.5, 0.0, 0.0)), 'arm')
-    assert any('2 joints' in line for line in known.advice)
+    explanation = explain(server, current, pose_of((0.4, 0.0, 0.3), (0.5, 0.0, 0.0)), 'arm')
+    assert any('2 joints' in line for line in explanation.advice)
 
 
 def test_a_request_that_is_refused_is_not_searched(server, ready):
-    known = explain(server, ready, np.eye(4) * math.nan)
-    assert known.refusal is Refusal.BAD_TARGET and known.nearest is None
-    assert math.isnan(known.distance)
+    explanation = explain(server, ready, np.eye(4) * math.nan)
+    assert explanation.refusal is Refusal.BAD_TARGET and explanation.nearest is None
+    assert math.isnan(explanation.distance)

@@ -51,8 +51,8 @@ def faults(files, level=Level.FAULT):
 def test_shipped_robots_have_no_fault(name):
     folder = CONFIG / f'{name}_moveit_config' / 'config'
     files = (f'{name}.urdf', f'{name}.srdf', 'kinematics.yaml', 'joint_limits.yaml')
-    found = faults(RobotFiles(*(folder / file for file in files)))
-    assert [f for f in found if f.where != 'collisions'] == []
+    findings = faults(RobotFiles(*(folder / file for file in files)))
+    assert [f for f in findings if f.where != 'collisions'] == []
 
 
 def test_four_files_that_agree_are_fine(files):
@@ -104,10 +104,10 @@ BROKEN = {
 @pytest.mark.parametrize('name', BROKEN)
 def test_what_does_not_work_is_found_with_what_to_do(files, name):
     changes, part = BROKEN[name]
-    found = faults(files(**changes))
-    assert found, name
-    assert any(part in f.what for f in found), found
-    assert all(f.mend for f in found)
+    findings = faults(files(**changes))
+    assert findings, name
+    assert any(part in f.what for f in findings), findings
+    assert all(f.mend for f in findings)
 
 
 NOTED = {
@@ -136,16 +136,16 @@ NOTED = {
 @pytest.mark.parametrize('name', NOTED)
 def test_what_may_not_be_meant_is_noted(files, name):
     changes, part = NOTED[name]
-    found = faults(files(**changes), Level.NOTE)
-    assert any(part in f.what for f in found), found
-    assert all(f.mend for f in found)
+    findings = faults(files(**changes), Level.NOTE)
+    assert any(part in f.what for f in findings), findings
+    assert all(f.mend for f in findings)
 
 
 def test_a_group_of_fixed_joints_that_no_kinematics_yaml_names_is_fine(files):
     hand = '<group name="hand"><link name="tip"/></group><group_state'
     findings = examine(files(srdf=replaced('<group_state', hand)))
-    (found,) = (f for f in findings if f.where == "group 'hand'")
-    assert (found.level, found.what.startswith('no joint moves')) == (Level.FINE, True)
+    (finding,) = (f for f in findings if f.where == "group 'hand'")
+    assert (finding.level, finding.what.startswith('no joint moves')) == (Level.FINE, True)
 
 
 def test_meshes_that_are_missing_are_not_called_no_geometry(files):

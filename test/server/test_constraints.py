@@ -78,9 +78,9 @@ def test_points_of_a_solid(name):
     pose, rng = pose_of((0.1, -0.2, 0.3), (0.5, 0.2, -1.0)), np.random.default_rng(1)
     region = Region([RegionPart(kind, sizes, pose)], 'It')
     points = rng.uniform(-0.6, 0.6, (500, 3))
-    found = [region.contains(pose[:3, :3] @ p + pose[:3, 3]) for p in points]
-    assert found == [bool(truth(p)) for p in points]
-    assert 20 < sum(found) < 480
+    is_inside = [region.contains(pose[:3, :3] @ p + pose[:3, 3]) for p in points]
+    assert is_inside == [bool(truth(p)) for p in points]
+    assert 20 < sum(is_inside) < 480
 
 
 def test_a_mesh_is_its_convex_hull():

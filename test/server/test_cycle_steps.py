@@ -110,8 +110,10 @@ def test_a_step_is_that_of_the_tracker(server):
 
 
 def test_accelerations_of_the_limits_file_count_where_the_request_names_none(server):
-    known = dict.fromkeys(NAMES, 2.0)
-    careful, bold = (serve(replace(server.robot, accelerations=each), ARM) for each in (known, {}))
+    limits = dict.fromkeys(NAMES, 2.0)
+    careful, bold = (
+        serve(replace(server.robot, accelerations=each), ARM) for each in (limits, {})
+    )
     target = pose_at(server, np.array(READY) + 0.3)
     slow, fast = (take(each, step_request(target)).step for each in (careful, bold))
     assert np.abs(slow.motion.velocity).max() == pytest.approx(2.0 * PERIOD, rel=1e-6)
@@ -120,8 +122,8 @@ def test_accelerations_of_the_limits_file_count_where_the_request_names_none(ser
         StoppedBy.ACCELERATION in slow.motion.stopped_by
         and StoppedBy.VELOCITY in fast.motion.stopped_by
     )
-    own = take(careful, step_request(target, accelerations=(9.0,) * 7)).step
-    assert np.abs(own.motion.velocity).max() == pytest.approx(9.0 * PERIOD, rel=1e-6)
+    requested = take(careful, step_request(target, accelerations=(9.0,) * 7)).step
+    assert np.abs(requested.motion.velocity).max() == pytest.approx(9.0 * PERIOD, rel=1e-6)
 
 
 def test_a_straight_arm_goes_on_moving(server):

@@ -71,13 +71,13 @@ def arm(request, arms):
 
 def distance_from(line, pose):
     """Return how far a pose is from a line of poses (start, end): [m], [rad] at the nearest of many parts."""
-    way = make_line(*line)
+    path = make_line(*line)
     parts = np.linspace(0.0, 1.0, 2001)
-    direction = way.end[:3, 3] - way.start[:3, 3]
+    direction = path.end[:3, 3] - path.start[:3, 3]
     if np.linalg.norm(direction) > 0.0:
-        along = float((pose[:3, 3] - way.start[:3, 3]) @ direction / (direction @ direction))
+        along = float((pose[:3, 3] - path.start[:3, 3]) @ direction / (direction @ direction))
         parts = np.array([min(max(along, 0.0), 1.0)])
-    return min((errors_between(pose, way.at(float(part))) for part in parts), key=sum)
+    return min((errors_between(pose, path.at(float(part))) for part in parts), key=sum)
 
 
 def test_the_link_stays_on_the_line_and_between_the_points_too(arm):
@@ -188,8 +188,8 @@ def test_a_bound_that_no_step_keeps_ends_the_path():
     search = PathSearch(model, lambda k, s: place((k + s) / 10))
     assert search.run(np.array([0.0]), 10, lambda: False).reached == 10
     model.largest_steps = np.array([0.3])
-    found = search.run(np.array([0.0]), 10, lambda: False)
-    assert found.reached == 5 and found.cause is Cause.CONSISTENCY
+    path = search.run(np.array([0.0]), 10, lambda: False)
+    assert path.reached == 5 and path.cause is Cause.CONSISTENCY
 
 
 def test_a_threshold_relative_to_the_other_steps_cuts_at_the_first_long_one():
@@ -242,10 +242,10 @@ def test_a_change_of_branch_is_a_jump_however_often_it_is_halved():
         return SamplePostures(np.array([[x]]) if x <= 0.5 else np.array([[x + 7.0]]), Cause.NONE)
 
     search = PathSearch(TwoBranches(7.0).model(find), lambda k, s: place((k + s) / 10))
-    found = search.run(np.array([0.0]), 10, lambda: False)
-    assert found.cause is Cause.CONSISTENCY
-    assert found.reached == 5
-    assert found.points[-1][0] <= 0.5 + 1e-4
+    path = search.run(np.array([0.0]), 10, lambda: False)
+    assert path.cause is Cause.CONSISTENCY
+    assert path.reached == 5
+    assert path.points[-1][0] <= 0.5 + 1e-4
 
 
 def test_of_all_sequences_the_smoothest_is_taken():
@@ -266,13 +266,13 @@ def test_of_all_sequences_the_smoothest_is_taken():
             middle=lambda a, b: 0.5 * (a + b),
         )
         start = np.zeros(2)
-        found = PathSearch(model, lambda k, s: place(k + s - 1.0)).run(start, 5, lambda: False)
+        path = PathSearch(model, lambda k, s: place(k + s - 1.0)).run(start, 5, lambda: False)
 
         def cost(points):
             return sum(float(((b - a) ** 2).sum()) for a, b in itertools.pairwise(points))
 
         every = min(cost([start, *choice]) for choice in itertools.product(*layers))
-        assert cost(found.points) == pytest.approx(every)
+        assert cost(path.points) == pytest.approx(every)
 
 
 def test_a_path_avoids_what_it_can_and_names_what_it_cannot(arm):

@@ -63,25 +63,25 @@ def test_postures_that_are_near_in_every_joint_count_once(order):
 
 def test_only_angles_between_limits_have_turns_to_enumerate(order):
     wishes = BranchOptions(enumerate_windings=True)
-    found = order.arrange(np.array([[0.5, 0.5, 0.5]]), np.zeros(3), wishes)
+    postures = order.arrange(np.array([[0.5, 0.5, 0.5]]), np.zeros(3), wishes)
     expected = [[0.5, 0.5, 0.5], [0.5, 0.5 - TWO_PI, 0.5], [0.5, 0.5 + TWO_PI, 0.5]]
-    assert found.q == pytest.approx(np.array(expected), abs=1e-12)
-    assert found.total == 3 and found.rows.tolist() == [0, 0, 0]
+    assert postures.q == pytest.approx(np.array(expected), abs=1e-12)
+    assert postures.total == 3 and postures.rows.tolist() == [0, 0, 0]
 
 
 def test_turns_belong_to_the_branch_they_are_of(order):
     rows = np.array([[0.0, 3.0, 5.0], [0.0, 0.2, 0.0]])
-    found = order.arrange(rows, np.zeros(3), BranchOptions(enumerate_windings=True))
-    assert found.rows[0] == 1 and (found.q[found.rows == 1][:, 2] == 0.0).all()
-    assert (found.q[found.rows == 0][:, 2] == 5.0).all()
-    assert np.all(np.diff(order.distances(found.q, np.zeros(3))) >= 0.0)
+    postures = order.arrange(rows, np.zeros(3), BranchOptions(enumerate_windings=True))
+    assert postures.rows[0] == 1 and (postures.q[postures.rows == 1][:, 2] == 0.0).all()
+    assert (postures.q[postures.rows == 0][:, 2] == 5.0).all()
+    assert np.all(np.diff(order.distances(postures.q, np.zeros(3))) >= 0.0)
 
 
 def test_a_rail_has_no_turns_to_be_compared_modulo(order):
     rows = np.array([[0.0, 0.2, 6.2], [0.0, 3.0, 0.0]])
-    found = order.arrange(rows, np.zeros(3), BranchOptions(enumerate_windings=True))
-    assert found.rows.tolist() == [1, 1, 0, 0, 0]
-    assert np.all(np.diff(order.distances(found.q, np.zeros(3))) >= 0.0)
+    postures = order.arrange(rows, np.zeros(3), BranchOptions(enumerate_windings=True))
+    assert postures.rows.tolist() == [1, 1, 0, 0, 0]
+    assert np.all(np.diff(order.distances(postures.q, np.zeros(3))) >= 0.0)
 
 
 def test_margins_are_the_smallest_room(order):

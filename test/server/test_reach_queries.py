@@ -127,8 +127,8 @@ def test_maps_of_other_robots_and_what_is_no_map_are_refused(server, tmp_path):
     make_map(make_plan(chain, 'panda', grid), tmp_path / 'panda.zarr', Workers(0))
     with pytest.raises(SsikError, match='of another robot'):
         open_map(str(tmp_path / 'panda.zarr'), server.frames)
-    own = SerialChain.from_robot(server.robot, 'base_link', 'tool0')
-    tight = replace(own, upper=own.upper - 1e-3)
+    served = SerialChain.from_robot(server.robot, 'base_link', 'tool0')
+    tight = replace(served, upper=served.upper - 1e-3)
     make_map(make_plan(tight, 'ur5e', grid), tmp_path / 'tight.zarr', Workers(0))
     with pytest.raises(SsikError, match=r'limits of .* have changed since'):
         open_map(str(tmp_path / 'tight.zarr'), server.frames)

@@ -213,14 +213,14 @@ def test_a_quaternion_that_is_too_long_is_not_called_zero(server, ready):
 def test_what_the_nearest_state_leaves_is_told_in_metres_and_radians(server, ready, blocked):
     answer = server.solve(ik_request(ARM, [('', blocked)]), ready)
     assert not answer.solved and answer.result.searches
-    found = re.search(r'off by (\S+) m and (\S+) rad', answer.text)
+    match = re.search(r'off by (\S+) m and (\S+) rad', answer.text)
     group = server.groups[ARM]
     here = true_pose(server.robot, group.with_group(ready, answer.result.q), 'panda_link8')
     turn = Rotation.from_matrix(here[:3, :3].T @ blocked[:3, :3]).magnitude()
     distance = np.linalg.norm(here[:3, 3] - blocked[:3, 3])
-    assert float(found[1]) == pytest.approx(distance, rel=1e-3)
-    assert float(found[2]) == pytest.approx(turn, rel=1e-3)
-    assert all(len(number.replace('.', '').strip('0')) <= 4 for number in found.groups())
+    assert float(match[1]) == pytest.approx(distance, rel=1e-3)
+    assert float(match[2]) == pytest.approx(turn, rel=1e-3)
+    assert all(len(number.replace('.', '').strip('0')) <= 4 for number in match.groups())
 
 
 def test_a_proof_without_a_search_tells_no_nearest_state(server, ready):
@@ -232,11 +232,11 @@ def test_a_proof_without_a_search_tells_no_nearest_state(server, ready):
 
 def test_an_explanation_has_one_distance(server, ready, blocked):
     far = pose_of((1.0, 0.3, 0.9), (0.4, 0.2, 0.1))
-    known = server.explain(ik_request(ARM, [('', far)]), ready)
-    assert not known.solved
-    told = f'{known.distance:.4g} m and {known.angle:.4g} rad'
-    words = [known.text, *known.advice]
-    off = [found for text in words for found in re.findall(r'(\S+) m and (\S+) rad', text)]
+    explanation = server.explain(ik_request(ARM, [('', far)]), ready)
+    assert not explanation.solved
+    told = f'{explanation.distance:.4g} m and {explanation.angle:.4g} rad'
+    words = [explanation.text, *explanation.advice]
+    off = [numbers for text in words for numbers in re.findall(r'(\S+) m and (\S+) rad', text)]
     assert off and {f'{a} m and {b} rad' for a, b in off} == {told}
 
 
@@ -347,14 +347,14 @@ def mirrored(q):
 
 def postures(first, second):
     """Return postures whose gaps, and the mirrored posture's, have given signs and are clear."""
-    found = []
+    rows = []
     for q1, q2 in itertools.product(np.linspace(-1.5, 1.5, 16), np.linspace(-2.4, 2.4, 25)):
         q = np.array([q1, q2])
         gaps = gap(q), gap(mirrored(q))
         clear = min(map(abs, gaps)) > 0.01 and abs(q2) > 0.2
         if clear and (gaps[0] > 0, gaps[1] > 0) == (first, second):
-            found.append(q)
-    return found[:: max(1, len(found) // 5)][:5]
+            rows.append(q)
+    return rows[:: max(1, len(rows) // 5)][:5]
 
 
 @pytest.fixture(scope='module')

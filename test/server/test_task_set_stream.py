@@ -40,7 +40,7 @@ class Setup:
         self.now = 100.0
         self.state = FullState(np.array(start), AT_MODEL_FRAME)
 
-    def find(self, name, known):
+    def find(self, name, bases):
         return self.frames.get(name, 'No transform names it.')
 
     def pose(self, positions=None, link='panda_link8'):
@@ -56,9 +56,9 @@ class Setup:
         return self.stream.step(self.now, self.state if state == 'own' else state)
 
 
-def shifted(pose, *way):
+def shifted(pose, *offset):
     moved = pose.copy()
-    moved[:3, 3] += way
+    moved[:3, 3] += offset
     return moved
 
 
@@ -123,11 +123,11 @@ def test_joints_keep_their_velocity_limits():
     assert cycles > 5 and remaining == sorted(remaining, reverse=True)
 
 
-@pytest.mark.parametrize('way', [(2.0, 0.0, 0.0), (-0.3, 0.5, 1.5)])
-def test_out_of_reach_comes_nearer_until_it_stays(way):
+@pytest.mark.parametrize('offset', [(2.0, 0.0, 0.0), (-0.3, 0.5, 1.5)])
+def test_out_of_reach_comes_nearer_until_it_stays(offset):
     """The distance never grows; in the end nothing moves, and no joint can bring the tip nearer."""
     setup = Setup(speed_scale=1.0)
-    far = shifted(setup.pose(), *way)
+    far = shifted(setup.pose(), *offset)
     costs, steps = [], []
     for _ in range(700):
         setup.send(far)

@@ -14,9 +14,9 @@ def test_the_way_leads_up_and_down():
     tree.put('map', 'odom', a)
     tree.put('odom', 'base_link', b)
     tree.put('map', 'table', c)
-    found = tree.find('table', {'base_link', 'tool'})
-    assert isinstance(found, PlacedFrame) and found.base == 'base_link'
-    assert np.allclose(found.pose, np.linalg.inv(a @ b) @ c, atol=1e-12)
+    placed = tree.find('table', {'base_link', 'tool'})
+    assert isinstance(placed, PlacedFrame) and placed.base == 'base_link'
+    assert np.allclose(placed.pose, np.linalg.inv(a @ b) @ c, atol=1e-12)
     assert np.allclose(tree.find('map', {'base_link'}).pose, np.linalg.inv(a @ b), atol=1e-12)
 
 
@@ -24,8 +24,8 @@ def test_the_nearest_known_frame_counts():
     tree = TransformTree()
     tree.put('base_link', 'wrist', pose_of((1.0, 0.0, 0.0)))
     tree.put('wrist', 'camera', pose_of((0.0, 1.0, 0.0)))
-    found = tree.find('camera', {'base_link', 'wrist'})
-    assert found.base == 'wrist' and np.allclose(found.pose, pose_of((0.0, 1.0, 0.0)))
+    placed = tree.find('camera', {'base_link', 'wrist'})
+    assert placed.base == 'wrist' and np.allclose(placed.pose, pose_of((0.0, 1.0, 0.0)))
 
 
 def test_the_latest_transform_counts_and_parents_may_change():

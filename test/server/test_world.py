@@ -269,8 +269,8 @@ def test_objects_are_frames_of_targets(server, ready):
 def test_frames_of_others_are_looked_up(robots):
     asked = []
 
-    def look_up(name, known):
-        asked.append((name, 'panda_hand' in known and 'world' in known))
+    def look_up(name, bases):
+        asked.append((name, 'panda_hand' in bases and 'world' in bases))
         if name == 'camera':
             return PlacedFrame('panda_hand', pose_of((0.0, 0.0, 0.05)))
         if name == 'map':

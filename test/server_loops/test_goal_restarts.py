@@ -41,12 +41,12 @@ def ask(arm, pose, **fields):
 
 def missed(arm, count=12):
     """Return poses that can be reached, and that the search from the default state misses."""
-    rng, found = np.random.default_rng(0), []
-    while len(found) < count:
+    rng, poses = np.random.default_rng(0), []
+    while len(poses) < count:
         pose = pose_of(arm[1], rng.uniform(-2.5, 2.5, arm[1].nq))
         if not ask(arm, pose, max_iterations=25).solved:
-            found.append(pose)
-    return found
+            poses.append(pose)
+    return poses
 
 
 def test_restarts_reach_what_the_state_at_hand_does_not_lead_to(arm):

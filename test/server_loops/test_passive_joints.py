@@ -26,21 +26,21 @@ def passive():
     return followed
 
 
-def platform_of(found):
-    values = dict(zip(found.names, found.positions, strict=True))
+def platform_of(followed):
+    values = dict(zip(followed.names, followed.positions, strict=True))
     return np.array([values[f'platform_{n}'] for n in 'xyz'])
 
 
 def test_nothing_is_known_before_every_motor_has_been_heard(passive):
-    found = passive.follow(['motor1', 'gripper', 'elbow1a_pitch'], [0.5, 1.0, 2.0])
-    assert not found.positions and 'motor2, motor3' in found.problem
-    found = passive.follow(['motor2', 'motor3'], [0.5, 0.5])
-    assert not found.problem
+    followed = passive.follow(['motor1', 'gripper', 'elbow1a_pitch'], [0.5, 1.0, 2.0])
+    assert not followed.positions and 'motor2, motor3' in followed.problem
+    followed = passive.follow(['motor2', 'motor3'], [0.5, 0.5])
+    assert not followed.problem
     delta = Delta([], [], None, None)
-    assert np.abs(platform_of(found) - delta.position([0.5] * 3)).max() < 1e-7
+    assert np.abs(platform_of(followed) - delta.position([0.5] * 3)).max() < 1e-7
     # One driver reports one motor; the last values of the other motors still count.
-    found = passive.follow(['motor1'], [0.6])
-    assert np.abs(platform_of(found) - delta.position([0.6, 0.5, 0.5])).max() < 1e-7
+    followed = passive.follow(['motor1'], [0.6])
+    assert np.abs(platform_of(followed) - delta.position([0.6, 0.5, 0.5])).max() < 1e-7
     assert not passive.follow(['motor1'], [float('nan')]).problem
 
 
@@ -51,9 +51,9 @@ def test_a_long_way_of_a_crank_stays_in_the_assembly_mode():
     passive = PassiveJoints(robot)
     passive.warm_up()
     for angle in (0.3, 3.3, 0.4):
-        found = passive.follow(['left_drive'], [angle])
-        assert not found.problem
-        values = dict(zip(found.names, found.positions, strict=True))
+        followed = passive.follow(['left_drive'], [angle])
+        assert not followed.problem
+        values = dict(zip(followed.names, followed.positions, strict=True))
         for side in ('left', 'right'):
             miss = values[f'{side}_swing'] - curve.rocker_angle(angle)
             assert abs(math.remainder(miss, 2 * math.pi)) < 1e-7, (angle, side)
@@ -64,9 +64,9 @@ def test_leaps_stay_in_the_assembly_mode(passive):
     for _ in range(25):
         position = rng.uniform([-0.08, -0.08, -0.5], [0.08, 0.08, -0.35])
         angles = delta.motor_angles(position)
-        found = passive.follow(MOTORS, angles)
-        assert not found.problem
-        assert np.abs(platform_of(found) - position).max() < 1e-7
+        followed = passive.follow(MOTORS, angles)
+        assert not followed.problem
+        assert np.abs(platform_of(followed) - position).max() < 1e-7
 
 
 def test_a_state_with_open_loops_is_none_and_leaves_no_trace():
@@ -77,9 +77,9 @@ def test_a_state_with_open_loops_is_none_and_leaves_no_trace():
     home = [robot.initial_state[name] for name in legs]
     before = passive.follow(legs, home)
     # Short and long legs by turns: no pose of the platform has them all.
-    found = passive.follow(legs, [0.035, 0.08] * 3)
-    assert not found.positions and not found.names
-    assert 'cannot be closed' in found.problem
+    refused = passive.follow(legs, [0.035, 0.08] * 3)
+    assert not refused.positions and not refused.names
+    assert 'cannot be closed' in refused.problem
     after = passive.follow(legs, home)
     assert not after.problem
     assert np.allclose(after.positions, before.positions, atol=1e-7)
@@ -105,5 +105,5 @@ def test_without_active_joints_everything_that_is_reported_is_held():
     robot.active_joints = ()
     passive = PassiveJoints(robot)
     assert 'No joint' in passive.follow(['else'], [0.0]).problem
-    found = passive.follow(['motor1', 'motor2'], [start['motor1'], start['motor2']])
-    assert not found.problem and len(found.names) == 21
+    followed = passive.follow(['motor1', 'motor2'], [start['motor1'], start['motor2']])
+    assert not followed.problem and len(followed.names) == 21

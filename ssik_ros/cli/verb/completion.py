@@ -77,8 +77,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _options_of(verb: str) -> list[str]:
     """Return the long options of a verb, such as ``--json``."""
     verbs: Any = make_parser(verb)._subparsers
-    own = verbs._group_actions[0].choices[verb]
-    names = [name for action in own._actions for name in action.option_strings]
+    parser = verbs._group_actions[0].choices[verb]
+    names = [name for action in parser._actions for name in action.option_strings]
     return [name for name in names if name.startswith('--')]
 
 

@@ -102,18 +102,18 @@ def _examine_robot(arguments: argparse.Namespace, given: Mapping[str, Any]) -> l
             raise InvalidOption('--urdf and --robot-name go with a package, not with a URDF.')
         return examine(RobotFiles(Path(arguments.robot), xacro_args=xacro_args)._replace(**given))
     with heard('ssik_ros.model') as lines:
-        found = find_moveit_config(
+        config = find_moveit_config(
             arguments.robot, arguments.robot_name, urdf=arguments.urdf, srdf=given.get('srdf')
         ).with_arguments(xacro_args)
     files = RobotFiles(
-        found.urdf_path,
-        found.srdf_path,
-        found.kinematics_path,
-        found.joint_limits_path,
-        found.xacro_args,
+        config.urdf_path,
+        config.srdf_path,
+        config.kinematics_path,
+        config.joint_limits_path,
+        config.xacro_args,
     )
     notes = [
-        Finding(Level.NOTE, str(found.directory), line, 'see whether this is meant')
+        Finding(Level.NOTE, str(config.directory), line, 'see whether this is meant')
         for line in lines
     ]
     return [*notes, *examine(files._replace(**given))]

@@ -117,7 +117,7 @@ def _plan(problem: PathProblem, arguments: argparse.Namespace) -> ToolPath:
         'bound_rounds': arguments.bound_rounds,
     }
     with progress_bar(_WIDTH, quiet=arguments.json) as show:
-        settings['report_progress'] = lambda own: show(own.part, own.phase)
+        settings['report_progress'] = lambda progress: show(progress.part, progress.phase)
         return plan_tool_path(problem.robot, problem.group, problem.waypoints, **settings)
 
 
@@ -139,18 +139,18 @@ def as_mapping(path: ToolPath) -> dict[str, Any]:
         'first_waypoint': path.first_waypoint,
         'seconds': path.seconds,
         'notes': list(path.notes),
-        'stretches': [_stretch(own) for own in path.stretches],
+        'stretches': [_stretch(stretch) for stretch in path.stretches],
     }
 
 
-def _stretch(own: Stretch) -> dict[str, Any]:
+def _stretch(stretch: Stretch) -> dict[str, Any]:
     """Return one part of a plan as a mapping for JSON: a pass along waypoints, or the free motion to the next pass."""
     return {
-        'travel': own.is_travel,
-        'first': own.first,
-        'last': own.last,
-        'positions': own.positions.tolist(),
-        'times': None if own.times is None else own.times.tolist(),
+        'travel': stretch.is_travel,
+        'first': stretch.first,
+        'last': stretch.last,
+        'positions': stretch.positions.tolist(),
+        'times': None if stretch.times is None else stretch.times.tolist(),
     }
 
 
@@ -164,10 +164,10 @@ def _print(planned: _PlannedPath) -> None:
         )
         gap = f'{100.0 * path.gap:.0f} % below'
         print(f'Cost {short(path.cost)}; proved lower bound {short(path.lower_bound)} ({gap}).')
-        for own in path.stretches:
-            corners = counted(len(own.positions) - 2, 'corner')
-            if own.is_travel:
-                print(f'Free travel from waypoint {own.first} to {own.last}: {corners}.')
+        for stretch in path.stretches:
+            corners = counted(len(stretch.positions) - 2, 'corner')
+            if stretch.is_travel:
+                print(f'Free travel from waypoint {stretch.first} to {stretch.last}: {corners}.')
     else:
         print(f"'{problem.name}': no joint path through all {count} waypoints. {path.reason}")
         last = path.first_waypoint + len(path.positions) - 1
@@ -186,9 +186,16 @@ def _rows(planned: _PlannedPath) -> list[tuple[str, ...]]:
     chain = SerialChain.from_group(problem.robot, problem.group)
     rows = []
     for column, name in enumerate(planned.path.joint_names):
-        joint, own = chain.joint_names.index(name), q[:, column]
-        margin = min(own.min() - chain.lower[joint], chain.upper[joint] - own.max())
+        joint, values = chain.joint_names.index(name), q[:, column]
+        margin = min(values.min() - chain.lower[joint], chain.upper[joint] - values.max())
         unit = 'm' if chain.kinds[joint] == JointKind.PRISMATIC else 'rad'
-        numbers = (own[0], own[-1], own.min(), own.max(), np.abs(np.diff(own)).sum(), margin)
+        numbers = (
+            values[0],
+            values[-1],
+            values.min(),
+            values.max(),
+            np.abs(np.diff(values)).sum(),
+            margin,
+        )
         rows.append((f'{name} [{unit}]', *map(short, numbers)))
     return rows

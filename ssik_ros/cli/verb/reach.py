@@ -167,10 +167,10 @@ def _scene(
     if not files and not arguments.collisions and 'clearance' not in words:
         return None
     world = [item for file in files for item in read_obstacles(file)]
-    found = make_scene(chosen.robot, chosen.chain(), world)
-    for note in found.notes:
+    made_scene = make_scene(chosen.robot, chosen.chain(), world)
+    for note in made_scene.notes:
         print(f'ssik reach: {note}', file=sys.stderr)
-    return found.scene
+    return made_scene.scene
 
 
 def _seconds(plan: MapPlan) -> float:

@@ -125,8 +125,8 @@ def _make_solver(
     spec = solver_spec(arguments.solver or kinematics.solver)
     words = read_pairs(arguments.param, '--param KEY=VALUE')
     given = {key: parse_yaml(text, f'--param {key}') for key, text in words.items()}
-    own = solver_schema(spec).check(given, spec.parameter_aliases, '--param')
-    parameters = {**kinematics.parameters, **own}
+    changes = solver_schema(spec).check(given, spec.parameter_aliases, '--param')
+    parameters = {**kinematics.parameters, **changes}
     return create_solver(
         spec.name,
         chosen.robot,

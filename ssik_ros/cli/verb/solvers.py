@@ -60,7 +60,9 @@ def _describe(spec: SolverSpec) -> dict[str, Any]:
         'name': spec.name,
         'description': spec.description,
         'aliases': list(spec.aliases),
-        'parameters': [_parameter(spec, own) for own in solver_schema(spec).parameters],
+        'parameters': [
+            _parameter(spec, parameter) for parameter in solver_schema(spec).parameters
+        ],
     }
 
 
@@ -83,9 +85,9 @@ def _print(console: Console, solver: dict[str, Any]) -> None:
         table = Table(show_lines=True)
         for column in ('parameter', 'default', 'allowed', 'description'):
             table.add_column(column, overflow='fold')
-        for own in solver['parameters']:
-            aliases = ''.join(f'\n(alias {name})' for name in own['aliases'])
-            cells = (own['name'] + aliases, str(own['default']), own['allowed'])
-            table.add_row(*(escape(cell) for cell in (*cells, own['description'])))
+        for parameter in solver['parameters']:
+            aliases = ''.join(f'\n(alias {name})' for name in parameter['aliases'])
+            cells = (parameter['name'] + aliases, str(parameter['default']), parameter['allowed'])
+            table.add_row(*(escape(cell) for cell in (*cells, parameter['description'])))
         console.print(table)
     console.print()

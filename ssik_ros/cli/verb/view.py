@@ -224,7 +224,7 @@ def _node_parameters(arguments: argparse.Namespace) -> dict[str, str | int | boo
     if sum(getattr(arguments, name) is not None for name in names) > 1:
         raise InvalidOption('Name one robot, or none: then the running one is shown.')
     file = arguments.path or arguments.urdf
-    found = {
+    values = {
         'robot_description_file': file and str(file.resolve()),
         'semantic_file': arguments.srdf and str(arguments.srdf.resolve()),
         'xacro_args': ' '.join(arguments.xacro_arg),
@@ -239,4 +239,4 @@ def _node_parameters(arguments: argparse.Namespace) -> dict[str, str | int | boo
         'port': arguments.port,
         'open_browser': arguments.open,
     }
-    return {name: value for name, value in found.items() if value not in (None, '')}
+    return {name: value for name, value in values.items() if value not in (None, '')}

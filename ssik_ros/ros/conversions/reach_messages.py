@@ -22,11 +22,11 @@ def write_cloud(cloud: DexterityCloud, frame: str, stamp: Time) -> PointCloud2:
     :param frame: name of the base link, whose frame the positions are in.
     :param stamp: time stamp of the message.
     """
-    own = {} if cloud.values is None else {cloud.measure: cloud.values}
-    fields = ('x', 'y', 'z', 'dexterity', *own, 'rgb')
+    measures = {} if cloud.values is None else {cloud.measure: cloud.values}
+    fields = ('x', 'y', 'z', 'dexterity', *measures, 'rgb')
     rows = np.empty((len(cloud.positions), len(fields)), dtype='<f4')
     rows[:, :3], rows[:, 3] = cloud.positions, cloud.dexterity
-    for column, values in enumerate(own.values(), start=4):
+    for column, values in enumerate(measures.values(), start=4):
         rows[:, column] = values
     red, green, blue = cloud.colours.T.astype('<u4')
     # RViz and PCL read the bits of this float as 0x00RRGGBB.

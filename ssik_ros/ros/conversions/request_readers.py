@@ -42,18 +42,18 @@ _CONVERTED: Mapping[str, tuple[str, Part]] = {
 """For fields of requests: the field of the message, and its conversion. All others have the same name and value."""
 
 
-def request_reader(kind: type, message: type, **own: Part) -> Callable[[Any], Any]:
+def request_reader(kind: type, message: type, **readers: Part) -> Callable[[Any], Any]:
     """
     Return a function that makes a request from a service message; names and numbers are not checked.
 
     :param kind: the class of the request; fields that the message lacks keep their defaults.
     :param message: the class of the message.
-    :param own: functions for single fields of the request, by name; each gets the whole message.
+    :param readers: functions for single fields of the request, by name; each gets the whole message.
     """
-    parts = dict(own)
+    parts = dict(readers)
     for name in inspect.signature(kind).parameters:
         source, convert = _CONVERTED.get(name, (name, None))
-        if name not in own and hasattr(message, source):
+        if name not in readers and hasattr(message, source):
             parts[name] = _part(source, convert)
 
     def read(given: Any) -> Any:

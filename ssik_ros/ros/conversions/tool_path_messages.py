@@ -17,7 +17,7 @@ from ssik_ros.ros.conversions.messages import read_seconds, read_state
 from ssik_ros.server.paths.tool_path_requests import NamedValues, ToolPathGoal, ToolPathResponse
 from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 
-OBJECTIVES = {getattr(PlanToolPath.Goal, own.name): own for own in PathObjective}
+OBJECTIVES = {getattr(PlanToolPath.Goal, objective.name): objective for objective in PathObjective}
 Z_AXIS = (0.0, 0.0, 1.0)
 ZONES = ('limit_zone', 'singular_zone', 'obstacle_zone')
 
@@ -64,8 +64,10 @@ def _read_values(message: JointState) -> NamedValues:
 def _read_settings(message: PlanToolPath.Goal) -> dict[str, Any]:
     """Return the settings of a plan from a goal; numbers that are zero keep their defaults and are left out."""
     if message.objective not in OBJECTIVES:
-        known = ', '.join(f'{number} ({own.name})' for number, own in OBJECTIVES.items())
-        text = f'There is no objective {message.objective}; known: {known}.'
+        choices = ', '.join(
+            f'{number} ({objective.name})' for number, objective in OBJECTIVES.items()
+        )
+        text = f'There is no objective {message.objective}; known: {choices}.'
         raise RequestRefused(Refusal.BAD_OPTION, text)
     settings: dict[str, Any] = {
         'objective': OBJECTIVES[message.objective],
@@ -97,15 +99,15 @@ def _read_tolerances(messages: list[ToleranceMessage]) -> PathTolerance | list[P
 
     Equal tolerances share one instance.
     """
-    known: dict[bytes, PathTolerance] = {}
-    found = []
+    shared: dict[bytes, PathTolerance] = {}
+    tolerances = []
     for message in messages:
         fields = _tolerance_fields(message)
         key = np.array([part for value in fields.values() for part in np.ravel(value)]).tobytes()
-        if key not in known:
-            known[key] = PathTolerance(**fields)
-        found.append(known[key])
-    return found[0] if len(found) == 1 else found
+        if key not in shared:
+            shared[key] = PathTolerance(**fields)
+        tolerances.append(shared[key])
+    return tolerances[0] if len(tolerances) == 1 else tolerances
 
 
 def _tolerance_fields(message: ToleranceMessage) -> dict[str, Any]:

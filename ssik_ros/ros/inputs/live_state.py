@@ -61,7 +61,7 @@ class LiveState:
         """Lists of names that came after the state was last computed."""
         self._lock = threading.Lock()
         self._count = 0
-        self._known: _MergedState | None = None
+        self._merged: _MergedState | None = None
         self.is_missed = False
         """Whether a request named no joint before any message of the robot had come."""
         # Best effort hears reliable publishers too.
@@ -159,8 +159,8 @@ class LiveState:
         if len(self._latest) <= PUBLISHERS:
             return
         oldest = next(iter(self._latest))
-        known = self._known
-        is_known = None if known is None else known.reader.reads
+        merged = self._merged
+        is_known = None if merged is None else merged.reader.reads
         for name, value in zip(oldest, self._latest.pop(oldest), strict=True):
             if (is_known is None or is_known(name)) and not math.isnan(value):
                 # After the present ones, up to a number.
@@ -198,18 +198,18 @@ class LiveState:
         :param reader: makes states of the robot of the request.
         :param given: the part of the state that the request names.
         """
-        known = self.find(reader)
-        if not known.has_defaults:
+        merged = self.find(reader)
+        if not merged.has_defaults:
             return ''
         joints = reader.unnamed(given)
-        if known.is_heard:
-            joints = [name for name in joints if name in known.refused]
+        if merged.is_heard:
+            joints = [name for name in joints if name in merged.refused]
         if not joints:
             return ''
         named = ', '.join(joints[:MOST_NAMED])
         if len(joints) > MOST_NAMED:
             named = f'{named} and {len(joints) - MOST_NAMED} more'
-        if known.is_heard:
+        if merged.is_heard:
             return (
                 f'No usable position came on {self.topics} for joints that the request does not name '
                 f'({named}): default positions were used.'
@@ -227,11 +227,11 @@ class LiveState:
         :param reader: makes states of the robot.
         """
         # Without the lock: the count is a single number, and an old one is a moment old.
-        known = self._known
-        if known is not None and known.reader is reader and known.messages == self._count:
-            return known
+        merged = self._merged
+        if merged is not None and merged.reader is reader and merged.messages == self._count:
+            return merged
         with self._lock:
-            if known is None or known.reader is not reader:
+            if merged is None or merged.reader is not reader:
                 self._older = {n: v for n, v in self._older.items() if reader.reads(n)}
                 self._new = list(self._latest)
             count, new, self._new = self._count, self._new, []
@@ -245,8 +245,8 @@ class LiveState:
             state = reader.update(state, names, positions)
         is_heard, refused = state is not start, _refused(messages)
         has_defaults = not is_heard or bool(refused)
-        self._known = known = _MergedState(reader, count, state, is_heard, refused, has_defaults)
-        return known
+        self._merged = merged = _MergedState(reader, count, state, is_heard, refused, has_defaults)
+        return merged
 
     def _tell_unknown(self, reader: StateReader, names: tuple[str, ...]) -> None:
         """Log a warning about names that are not variables of the reader's robot; without such names, do nothing."""

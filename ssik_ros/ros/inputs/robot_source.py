@@ -90,16 +90,16 @@ class RobotDescription:
         return load_robot(source, srdf, self.joint_limits, self.xacro_args, self.max_joints)
 
 
-def source_parameters(settings: Any, names: Iterable[str], **own: Any) -> SimpleNamespace:
+def source_parameters(settings: Any, names: Iterable[str], **values: Any) -> SimpleNamespace:
     """
     Return the complete set of parameters that :class:`RobotSource` reads, for a node that declares only some of them.
 
     :param settings: the node's parameters.
     :param names: names of parameters to copy from ``settings``; all others get empty values.
-    :param own: values that the node itself sets, by name.
+    :param values: values that the node itself sets, by name.
     """
     chosen = {name: getattr(settings, name) for name in names}
-    return SimpleNamespace(**{**_NOT_GIVEN, **chosen, **own})
+    return SimpleNamespace(**{**_NOT_GIVEN, **chosen, **values})
 
 
 class RobotSource:
@@ -140,12 +140,12 @@ class RobotSource:
         :raises DescriptionNotFound: when the file that the parameter names does not exist.
         """
         named = str(self._parameters.kinematics_file)
-        own = None if self._files is None else self._files.kinematics_path
+        default = None if self._files is None else self._files.kinematics_path
         if not named:
-            return own
-        beside = None if self._files is None else self._files.directory / 'config' / named
-        if beside is not None and not Path(named).is_file() and beside.is_file():
-            return beside
+            return default
+        in_package = None if self._files is None else self._files.directory / 'config' / named
+        if in_package is not None and not Path(named).is_file() and in_package.is_file():
+            return in_package
         return _require_file(named)
 
     def may_mend(self, description: RobotDescription) -> bool:
@@ -243,16 +243,16 @@ class RobotSource:
             return
         self._timer.cancel()
         topics, wait = self._inputs[SRDF_TOPIC].names, self._parameters.semantic_timeout
-        found = f'No SRDF on {topics} after {wait:g} s.'
+        reason = f'No SRDF on {topics} after {wait:g} s.'
         if self._unfit_srdf:
-            found = (
+            reason = (
                 f'The SRDF on {topics} is for the robot {quote(self._unfit_srdf)}, and no other came '
                 f'within {wait:g} s.'
             )
         _LOGGER.warning(
             '%s The node serves one group, from the parameters base_link, tip_link and group. '
             'Publish the SRDF of this robot to get its groups.',
-            found,
+            reason,
         )
         if self._urdf is not None:
             self._hand_out(self._urdf)
@@ -296,8 +296,8 @@ class RobotSource:
 
     def _find_xacro_args(self) -> Mapping[str, str] | None:
         """Return the arguments for xacro, None without any; values of the parameter replace values of the package."""
-        own = {} if self._files is None else self._files.xacro_args
-        return {**own, **parse_xacro_args(self._parameters.xacro_args)} or None
+        package_args = {} if self._files is None else self._files.xacro_args
+        return {**package_args, **parse_xacro_args(self._parameters.xacro_args)} or None
 
 
 def _find_files(parameters: Any) -> MoveItConfig | None:
@@ -327,8 +327,8 @@ def _find_files(parameters: Any) -> MoveItConfig | None:
 
 def _file(path: str | Path) -> DescriptionText:
     """Return the description in a file; raise DescriptionNotFound if it does not exist."""
-    found = _require_file(path)
-    return DescriptionText(found, str(found))
+    file = _require_file(path)
+    return DescriptionText(file, str(file))
 
 
 def _require_file(path: str | Path) -> Path:

@@ -131,13 +131,13 @@ def _existing_group(robot: RobotModel, wanted: str) -> str:
         for name, group in robot.groups.items()
         if len(group.tips) == 1 and group.variable_names == group.joint_names
     )
-    found = next(arms, wanted)
-    if found != wanted:
+    chosen = next(arms, wanted)
+    if chosen != wanted:
         _LOGGER.warning(
             'Robot %s has no group %s, which the configuration names. The benchmark uses its '
             'group %s instead; name a configuration of this robot by config.',
             quote(robot.name),
             quote(wanted),
-            quote(found),
+            quote(chosen),
         )
-    return found
+    return chosen

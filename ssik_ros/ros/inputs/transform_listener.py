@@ -67,16 +67,16 @@ class TransformListener:
         with self._lock:
             return self._tree.names()
 
-    def find(self, name: str, known: Collection[str]) -> PlacedFrame | str:
+    def find(self, name: str, bases: Collection[str]) -> PlacedFrame | str:
         """
         Return the pose of a frame relative to one of the known frames; or a sentence why it is unknown.
 
         The known frame is the one that the fewest transforms lead to.
 
         :param name: the frame.
-        :param known: names of frames with known poses.
+        :param bases: names of frames with known poses.
         """
         if TFMessage is None:
             return MISSING
         with self._lock:
-            return self._tree.find(name, known)
+            return self._tree.find(name, bases)

@@ -57,7 +57,7 @@ class _GeneratedListener(ParamListener):
         """
         self.generated.ParamListener.declare_params(self)
 
-    def _refusal(self, own: Iterable[RosParameter]) -> str:
+    def _refusal(self, parameters: Iterable[RosParameter]) -> str:
         """
         Return the reason why generated code refuses one of the values; empty if it accepts all.
 
@@ -66,7 +66,7 @@ class _GeneratedListener(ParamListener):
         # Generated code stores the values that it checks: it gets a copy of this object.
         judge = copy.copy(self)
         judge.clear_user_callback()
-        result = self.generated.ParamListener.update(judge, own)
+        result = self.generated.ParamListener.update(judge, parameters)
         return str(result.reason)
 
 

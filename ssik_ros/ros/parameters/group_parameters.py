@@ -89,29 +89,29 @@ class GroupParameters:
         return merged
 
 
-def _drop_replaced(own: dict[str, Any], entries: Mapping[str, Any]) -> None:
+def _drop_replaced(kept: dict[str, Any], entries: Mapping[str, Any]) -> None:
     """
-    Remove the entries of ``own`` that ``entries`` replaces, in place.
+    Remove the entries of ``kept`` that ``entries`` replaces, in place.
 
     An entry is replaced by one with the same key, or with an alias of the key in the parameters of the solver.
     """
-    name = str(entries.get('kinematics_solver', own.get('kinematics_solver') or ''))
+    name = str(entries.get('kinematics_solver', kept.get('kinematics_solver') or ''))
     aliases = solver_spec(name if is_known(name) else DEFAULT_SOLVER).parameter_aliases
     given = {aliases.get(key, key) for key in entries}
-    for key in [key for key in own if aliases.get(key, key) in given]:
-        del own[key]
+    for key in [key for key in kept if aliases.get(key, key) in given]:
+        del kept[key]
 
 
 def _copy_entries(
     merged: LocatedMapping, group: str, entries: Mapping[str, Any], place: str
 ) -> None:
     """Write the entries of a group, and the places they come from, into ``merged``; replace present ones."""
-    own = merged.setdefault(group, LocatedMapping())
+    target = merged.setdefault(group, LocatedMapping())
     merged.places[group] = place
     places = getattr(entries, 'places', {})
     for key, value in entries.items():
-        own[key] = value
-        own.places[key] = places.get(key, place)
+        target[key] = value
+        target.places[key] = places.get(key, place)
 
 
 def _node_entries(node: Node) -> dict[str, LocatedMapping]:
@@ -149,11 +149,11 @@ class _DeclaredGroup:
         self._changed = changed
         self._prefix = f'{PREFIX}{kinematics.group}.'
         self._schema = solver_schema(solver_spec(kinematics.solver))
-        own = solver_spec(kinematics.solver).parameters_file
+        parameters_file = solver_spec(kinematics.solver).parameters_file
         self._listeners: tuple[Any, ...] = ()
         self._listeners = (
             self._listen(COMMON_PARAMETERS_FILE, self._common_values()),
-            self._listen(own, kinematics.parameters),
+            self._listen(parameters_file, kinematics.parameters),
         )
         # Another thread may have set the first parameters before the others were declared.
         self._take(None)
@@ -218,6 +218,6 @@ class _DeclaredGroup:
     def _changed_sources(self, values: Mapping[str, Any]) -> dict[str, str]:
         """Return a mapping from each name in ``values`` whose value has changed to the source ``RUN_TIME``."""
         before = self.kinematics
-        known = {field: getattr(before, field) for field in KINEMATICS_FIELDS.values()}
-        known |= self._schema.complete(before.parameters)
-        return {name: RUN_TIME for name, value in values.items() if value != known[name]}
+        previous = {field: getattr(before, field) for field in KINEMATICS_FIELDS.values()}
+        previous |= self._schema.complete(before.parameters)
+        return {name: RUN_TIME for name, value in values.items() if value != previous[name]}

@@ -122,10 +122,10 @@ def require_known_arguments(
     """
     name = Path(launch_file).name
     places = [index for index, word in enumerate(words) if Path(word).name == name]
-    known = [argument.name for argument in arguments]
+    names = [argument.name for argument in arguments]
     for word in words[places[0] + 1 :] if places else ():
         given, mark, _ = word.partition(':=')
-        if mark and given not in known and misspelt_name(given, known):
+        if mark and given not in names and misspelt_name(given, names):
             raise ValueError(
-                f'{name} has no argument {quote(given)}. {describe_choices(given, known)}'
+                f'{name} has no argument {quote(given)}. {describe_choices(given, names)}'
             )

@@ -30,20 +30,20 @@ def check_overrides(node: Node, prefixes: Iterable[str]) -> None:
     :raises InvalidParameter: for a name close to one that exists.
     """
     read = {*OF_RCLPY, *(prefix.rstrip('.') for prefix in prefixes)}
-    known = [*node.get_parameters_by_prefix(''), *read]
+    names = [*node.get_parameters_by_prefix(''), *read]
     unused: dict[str, None] = {}
     for name in parameter_overrides(node):
         first = name.partition('.')[0]
         if node.has_parameter(name) or first in read:
             continue
-        meant = None if first in OF_MOVEIT else misspelt_name(first, known)
+        meant = None if first in OF_MOVEIT else misspelt_name(first, names)
         if meant:
             raise InvalidParameter(
                 f'Node {quote(node.get_name())} has no parameter {quote(name)}. '
-                + describe_choices(first, known),
+                + describe_choices(first, names),
                 key=name,
                 value=parameter_overrides(node)[name].value,
-                allowed=tuple(known),
+                allowed=tuple(names),
             )
         unused[first] = None
     if unused:

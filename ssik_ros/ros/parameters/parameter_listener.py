@@ -160,7 +160,7 @@ class ParamListener:
         parameters = list(parameters)
         result = self._check(parameters)
         if result.successful:
-            self._change_to(self._own(parameters))
+            self._change_to(self._select_declared(parameters))
         return result
 
     def update_internal_params(self, updated_params: Params) -> None:
@@ -196,7 +196,7 @@ class ParamListener:
             _assign(updated, parameter.name, _value(given))
         self.update_internal_params(updated)
 
-    def _own(self, parameters: Iterable[RosParameter]) -> list[RosParameter]:
+    def _select_declared(self, parameters: Iterable[RosParameter]) -> list[RosParameter]:
         """Return those parameters that this listener declared, with integers converted to doubles as declared."""
         return [
             promote(given, ros_type(self._declared[given.name]))
@@ -210,31 +210,31 @@ class ParamListener:
 
         Parameters of other listeners are skipped.
         """
-        own = self._own(parameters)
-        wrong = (_wrong_type(self._declared[given.name], given) for given in own)
-        reason = next(filter(None, wrong), '') or self._refusal(own)
+        declared = self._select_declared(parameters)
+        wrong = (_wrong_type(self._declared[given.name], given) for given in declared)
+        reason = next(filter(None, wrong), '') or self._refusal(declared)
         return SetParametersResult(successful=not reason, reason=reason)
 
-    def _refusal(self, own: Iterable[RosParameter]) -> str:
+    def _refusal(self, parameters: Iterable[RosParameter]) -> str:
         """
         Return the reason why one of the given values is out of range; empty if all are accepted.
 
         Types are checked before.
         """
-        reasons = (_out_of_range(self._declared[given.name], given) for given in own)
+        reasons = (_out_of_range(self._declared[given.name], given) for given in parameters)
         return next(filter(None, reasons), '')
 
     def _adopt(self, parameters: Iterable[RosParameter]) -> None:
         """Take over values that the node has accepted; without a parameter of this listener, do nothing."""
-        own = self._own(parameters)
-        if own:
-            self._change_to(own)
+        declared = self._select_declared(parameters)
+        if declared:
+            self._change_to(declared)
 
-    def _change_to(self, own: Iterable[RosParameter]) -> None:
+    def _change_to(self, parameters: Iterable[RosParameter]) -> None:
         """Replace the values of the given parameters, note the time of the change, and call the user's callback."""
         with self._change:
             updated = self.get_params()
-            for given in own:
+            for given in parameters:
                 _assign(updated, self._declared[given.name].name, _value(given))
                 self._log(given)
             updated.stamp_ = self.clock_.now()

@@ -106,7 +106,7 @@ class LogThrottle:
         if record.name not in OF_REQUESTS or self._is_recent(cause, now):
             return cause
         others = sum(
-            1 for known in self._passed if known[0] == place and self._is_recent(known, now)
+            1 for passed in self._passed if passed[0] == place and self._is_recent(passed, now)
         )
         return cause if others < MOST_TEXTS else (place, None)
 

@@ -27,17 +27,19 @@ def call_service(name: str, values: Mapping[str, Any], timeout: float) -> dict[s
     rclpy.init(args=[])
     node = rclpy.create_node('ssik_call', start_parameter_services=False)
     try:
-        found, kind = _find(node, name, timeout)
+        full_name, kind = _find(node, name, timeout)
         service = _load(kind)
         request = service.Request()
         _fill(request, values, 'the request')
-        client = node.create_client(service, found)
+        client = node.create_client(service, full_name)
         if not client.wait_for_service(timeout):
-            raise SolverError(f'The service {quote(found)} does not respond.')
+            raise SolverError(f'The service {quote(full_name)} does not respond.')
         future = client.call_async(request)
         rclpy.spin_until_future_complete(node, future, timeout_sec=timeout)
         if not future.done():
-            raise SolverError(f'The service {quote(found)} sent no response within {timeout:g} s.')
+            raise SolverError(
+                f'The service {quote(full_name)} sent no response within {timeout:g} s.'
+            )
         response: dict[str, Any] = _plain(future.result())
         return response
     finally:

@@ -19,7 +19,7 @@ def make_steady_timer(
     :param call: the function to call.
     :param group: the callback group; None makes a new, mutually exclusive one.
     """
-    own = MutuallyExclusiveCallbackGroup() if group is None else group
+    timer_group = MutuallyExclusiveCallbackGroup() if group is None else group
     return node.create_timer(
-        period, call, callback_group=own, clock=Clock(clock_type=ClockType.STEADY_TIME)
+        period, call, callback_group=timer_group, clock=Clock(clock_type=ClockType.STEADY_TIME)
     )

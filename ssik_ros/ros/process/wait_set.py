@@ -89,7 +89,7 @@ class ReusedWaitSet:
                     self._waitables.append(Ready('waitable', waitable, node))
         self._guards = [guard for guard in self._guards if self._hold(guard.handle)]
         self._held.enter_context(context.handle)
-        counts = {kind: len(found) for kind, found in self._entities.items()}
+        counts = {kind: len(entities) for kind, entities in self._entities.items()}
         counts['guard_condition'] += len(self._guards)
         order = ('subscription', 'guard_condition', 'timer', 'client', 'service')
         sizes = [counts[kind] for kind in order] + [0]
@@ -122,9 +122,9 @@ class ReusedWaitSet:
         Each comes with its handle and the function that adds the handle to the wait set.
         """
         groups: dict[int, _Armed] = {}
-        for kind, found in self._entities.items():
+        for kind, entities in self._entities.items():
             add = getattr(self._set, f'add_{kind}')
-            for ready in found.values():
+            for ready in entities.values():
                 self._enlist(groups, ready.entity, add, ready.entity.handle)
         for ready in self._waitables:
             self._enlist(groups, ready.entity, self._hand_over, ready)
@@ -162,10 +162,10 @@ class ReusedWaitSet:
             self._set.add_guard_condition(guard.handle)
         self._set.wait(-1 if blocks else 0)
         ready: list[Ready] = []
-        for kind, found in self._entities.items():
-            if found:
+        for kind, entities in self._entities.items():
+            if entities:
                 pointers = self._set.get_ready_entities(kind)
-                ready += [found[pointer] for pointer in pointers if pointer in found]
+                ready += [entities[pointer] for pointer in pointers if pointer in entities]
         return ready
 
     def rest(self) -> list[Ready]:

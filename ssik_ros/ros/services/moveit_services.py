@@ -143,9 +143,9 @@ def _write_trajectory(
     joints.header.frame_id = multi.header.frame_id = server.robot.model_frame
     joints.joint_names = [names[column] for column in columns]
     path = response.path
-    own = TimedPath(path.positions[:, columns], path.times, path.velocities[:, columns])
+    joint_path = TimedPath(path.positions[:, columns], path.times, path.velocities[:, columns])
     if columns:
-        joints.points = make_timed_trajectory(joints.joint_names, own).points
+        joints.points = make_timed_trajectory(joints.joint_names, joint_path).points
     several = [name for name in group.group.joint_names if name not in set(joints.joint_names)]
     if several:
         multi.joint_names = several
@@ -164,8 +164,8 @@ def _transforms(served: Served, state: FullState, names: Sequence[str]) -> list[
     written = RobotState()
     served.writer.write(written, state)
     multi = written.multi_dof_joint_state
-    found = dict(zip(multi.joint_names, multi.transforms, strict=True))
-    return [found[name] for name in names]
+    transforms = dict(zip(multi.joint_names, multi.transforms, strict=True))
+    return [transforms[name] for name in names]
 
 
 COMPUTE_IK = Service(

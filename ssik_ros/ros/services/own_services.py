@@ -134,18 +134,18 @@ def _write_branch(branch: Branch) -> IkBranch:
 
 
 def _write_explain(
-    message: ExplainIk.Response, known: Explanation, served: Served, request: Any
+    message: ExplainIk.Response, explanation: Explanation, served: Served, request: Any
 ) -> None:
-    message.cause = known.cause.name
-    message.joint_names = list(known.joint_names)
-    if known.nearest is not None:
-        message.nearest = array('d', known.nearest.tobytes())
-    message.distance, message.angle = known.distance, known.angle
-    message.limit_joints = [limit.joint for limit in known.limits]
-    message.limit_values = array('d', [limit.limit for limit in known.limits])
-    message.limit_excesses = array('d', [limit.excess for limit in known.limits])
-    message.colliding = list(known.colliding)
-    message.advice = list(known.advice)
+    message.cause = explanation.cause.name
+    message.joint_names = list(explanation.joint_names)
+    if explanation.nearest is not None:
+        message.nearest = array('d', explanation.nearest.tobytes())
+    message.distance, message.angle = explanation.distance, explanation.angle
+    message.limit_joints = [limit.joint for limit in explanation.limits]
+    message.limit_values = array('d', [limit.limit for limit in explanation.limits])
+    message.limit_excesses = array('d', [limit.excess for limit in explanation.limits])
+    message.colliding = list(explanation.colliding)
+    message.advice = list(explanation.advice)
 
 
 def _write_step(
@@ -208,8 +208,8 @@ def _parameters(server: GroupServer) -> list[SolverParameter]:
     """Return the present parameters of a group as messages: the common keys, then the solver's own."""
     kinematics = server.kinematics
     values = {key: (getattr(kinematics, f), f) for key, f in KINEMATICS_FIELDS.items()}
-    own = solver_schema(solver_spec(kinematics.solver)).complete(kinematics.parameters)
-    values |= {name: (value, name) for name, value in own.items()}
+    solver_values = solver_schema(solver_spec(kinematics.solver)).complete(kinematics.parameters)
+    values |= {name: (value, name) for name, value in solver_values.items()}
     return [
         SolverParameter(
             name=name, value=_scalar(value), source=kinematics.sources.get(key, 'default')

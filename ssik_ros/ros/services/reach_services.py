@@ -78,13 +78,13 @@ class ReachOverRos:
         :param server: the robot that is going to be served.
         """
         try:
-            found = open_map(self._path, server.frames)
+            reach_map = open_map(self._path, server.frames)
         except (SsikError, OSError) as error:
             _LOGGER.error('There is no reach map: ~/reach_query responds with this. %s', error)
             self._clear(server.robot.model_frame)
             return ReachQueries(str(error), server.frames)
-        self._draw(found)
-        return ReachQueries(found, server.frames, server.cancel)
+        self._draw(reach_map)
+        return ReachQueries(reach_map, server.frames, server.cancel)
 
     def _clear(self, frame: str) -> None:
         """Publish an empty cloud in place of the cloud of an earlier robot."""
@@ -92,11 +92,11 @@ class ReachOverRos:
             self._publisher.publish(PointCloud2(header=Header(frame_id=frame)))
             self._is_drawn = False
 
-    def _draw(self, found: ReachMap) -> None:
+    def _draw(self, reach_map: ReachMap) -> None:
         """Publish the positions of a map as a point cloud; log an error if they cannot be read."""
-        frame = found.chain.base_link
+        frame = reach_map.chain.base_link
         try:
-            cloud, stride = cloud_to_show(found, self._measure)
+            cloud, stride = cloud_to_show(reach_map, self._measure)
         except (SsikError, OSError) as error:
             _LOGGER.error('~/reach_cloud stays empty: %s', shorten(error))
             self._clear(frame)
@@ -107,13 +107,13 @@ class ReachOverRos:
         thinned = f', every {stride}. position along each axis' if stride > 1 else ''
         is_part = (
             ''
-            if found.is_finished
+            if reach_map.is_finished
             else ' The map is not finished: other cells count as not asked.'
         )
         _LOGGER.info(
             '~/reach_cloud has %d points of %s, coloured by %s%s.%s',
             len(cloud.positions),
-            found.path,
+            reach_map.path,
             cloud.measure,
             thinned,
             is_part,

@@ -139,7 +139,7 @@ class ServiceHandlers:
                 served = self.served
                 if served is None:
                     return _refuse(response, NO_ROBOT)
-                known = live.find(served.server.states)
+                merged = live.find(served.server.states)
                 request, waited = None, clock() - turn.arrived
                 if turn.is_late or waited >= turn.budget:
                     result: Any = _late(turn.budget, waited)
@@ -149,7 +149,7 @@ class ServiceHandlers:
                         if turn.budget < math.inf:
                             left = turn.arrived + turn.budget - turn.reserve - clock()
                             request.timeout = max(left, LEAST_TIME)
-                        result = getattr(getattr(served, part), method)(request, known.state)
+                        result = getattr(getattr(served, part), method)(request, merged.state)
                     except RequestRefused as error:
                         request = None
                         result = _Refused(*explain_refusal(error, (), Refusal.FAULT))
@@ -159,7 +159,7 @@ class ServiceHandlers:
                 if cause or result.refusal:
                     code = code_of(result, unknown_link, served.report_timeout)
                     is_late = _was_late(result)
-                if known.has_defaults and code not in WITHOUT_STATE:
+                if merged.has_defaults and code not in WITHOUT_STATE:
                     text = self._add_assumption(service, served, request, text)
                 if is_timed and served.report_times:
                     text = f'{text} [solver {result.solve_ns / 1000:.1f} us]'

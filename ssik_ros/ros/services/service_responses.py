@@ -113,5 +113,5 @@ def _make_result(
 
 
 def _count(pattern: re.Pattern[str], text: str) -> int:
-    found = pattern.search(text)
-    return int(found[1]) if found else 0
+    match = pattern.search(text)
+    return int(match[1]) if match else 0

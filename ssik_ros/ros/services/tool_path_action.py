@@ -185,11 +185,11 @@ class ToolPathAction:
         if count > limits.waypoints:
             text = f'The goal has {count} waypoints; at most {limits.waypoints} are worked on (parameter tool_path_waypoints).'
             raise RequestRefused(Refusal.BAD_TARGET, text)
-        found = read_goal(goal.request)
-        found.watch = goal.watch
-        if not found.timeout > 0.0:
-            found.timeout = limits.timeout
-        return found
+        request = read_goal(goal.request)
+        request.watch = goal.watch
+        if not request.timeout > 0.0:
+            request.timeout = limits.timeout
+        return request
 
 
 def _write_result(

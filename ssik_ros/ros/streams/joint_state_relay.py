@@ -104,13 +104,13 @@ class JointStateRelay(ProcessNode):
         """Complete reported joints and publish all; if the loops cannot be closed, log why and publish nothing."""
         if self._passive is None:
             return
-        found = self._passive.follow(message.name, message.position)
-        if found.problem and found.positions:
-            _LOGGER.warning('%s', found.problem)
-        elif found.problem:
-            _LOGGER.warning('Nothing is published. %s', found.problem)
+        followed = self._passive.follow(message.name, message.position)
+        if followed.problem and followed.positions:
+            _LOGGER.warning('%s', followed.problem)
+        elif followed.problem:
+            _LOGGER.warning('Nothing is published. %s', followed.problem)
             return
-        values = dict(zip(found.names, found.positions, strict=True))
+        values = dict(zip(followed.names, followed.positions, strict=True))
         state = JointState(header=message.header, name=list(self._single))
         state.position = [values[name] for name in self._single]
         self._states.publish(state)

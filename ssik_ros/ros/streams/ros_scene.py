@@ -100,7 +100,7 @@ class RosScene:
         self._lock = threading.RLock()
         self._scene: RobotScene | None = None
         self._reader: StateReader | None = None
-        self._known: FullState | None = None
+        self._applied: FullState | None = None
         self._live = AgedState(node)
         self._transforms = TransformListener(node)
         self._states = node.create_publisher(JointState, joint_topic, 10)
@@ -140,8 +140,8 @@ class RosScene:
                 for part, (at, size) in places_of_joints(robot.tree).items()
             }
             tree = robot.tree
-            own = [index for index, leader in enumerate(tree.leaders) if leader < 0]
-            self._reported = name_variables(tree, own)
+            independent = [index for index, leader in enumerate(tree.leaders) if leader < 0]
+            self._reported = name_variables(tree, independent)
             self._require_joints(self.driven)
 
     def _require_joints(self, names: Iterable[str]) -> None:
@@ -169,8 +169,8 @@ class RosScene:
             raise SceneNotReady(text)
         assert self._scene is not None and self._reader is not None
         state = self._live.current(self._reader)
-        if state is not self._known:
-            self._known = state
+        if state is not self._applied:
+            self._applied = state
             self._scene.apply(joint_values_of(self._robot.tree, state.positions))
         return self._scene
 

@@ -134,7 +134,7 @@ class GoalSender:
         node itself subscribes to.
         """
         kinds = self._kinds()
-        if any(own.topic_name == self.name for own in self._node.subscriptions):
+        if any(subscription.topic_name == self.name for subscription in self._node.subscriptions):
             return f'{self.name} tells where the robot is: name a topic that moves it.'
         if len(kinds) > 1:
             return f'{self.name} has receivers of several types.'
@@ -243,7 +243,7 @@ class _TrajectoryTopic:
         self._node.destroy_publisher(self._publisher)
 
 
-class _Way:
+class _SentMotion:
     """A straight joint motion that is sent posture by posture; it waits while the robot lags."""
 
     def __init__(self, motion: Motion) -> None:
@@ -291,30 +291,30 @@ class _StateTopic:
     def __init__(self, node: Node, name: str) -> None:
         self.status = ''
         self._node = node
-        self._way: _Way | None = None
+        self._sent: _SentMotion | None = None
         """Motion that is being sent; None without one."""
         self._publisher = node.create_publisher(JointState, name, QoSProfile(depth=DEPTH))
 
     def send(self, motion: Motion) -> None:
-        self._way = _Way(motion)
+        self._sent = _SentMotion(motion)
         self.status = f'On the way: {motion.seconds:.1f} s.'
 
     def step(self, here: FloatArray | None, reason: str = '') -> None:
-        way = self._way
-        if way is None:
+        sent = self._sent
+        if sent is None:
             return
         if here is None:
-            self._way, self.status = None, f'Stopped: nobody knows where the robot is. {reason}'
+            self._sent, self.status = None, f'Stopped: nobody knows where the robot is. {reason}'
             return
-        posture = way.next(here)
+        posture = sent.next(here)
         if posture is not None:
-            self._publish(way.motion, posture)
-        elif way.has_waited():
-            self._way = None
-            self.status = f'Stopped: the robot does not follow. {way.describe_lag(here)}'
+            self._publish(sent.motion, posture)
+        elif sent.has_waited():
+            self._sent = None
+            self.status = f'Stopped: the robot does not follow. {sent.describe_lag(here)}'
             return
-        if way.is_done and self._way is way:
-            self._way, self.status = None, 'All postures are sent.'
+        if sent.is_done and self._sent is sent:
+            self._sent, self.status = None, 'All postures are sent.'
 
     def _publish(self, motion: Motion, posture: FloatArray) -> None:
         stamp = self._node.get_clock().now().to_msg()
@@ -322,16 +322,16 @@ class _StateTopic:
 
     def stop(self, here: FloatArray | None, reason: str = '') -> None:
         """End the motion that is being sent, and send the present posture if it is known; nothing without a motion."""
-        way, self._way = self._way, None
-        if way is None:
+        sent, self._sent = self._sent, None
+        if sent is None:
             return
         self.status = f'Stopped. {reason}'.rstrip()
         if here is not None:
-            self._publish(way.motion, here)
+            self._publish(sent.motion, here)
             self.status = 'Stopped: hold the present posture.'
 
     def close(self) -> None:
-        self._way = None
+        self._sent = None
         self._node.destroy_publisher(self._publisher)
 
 

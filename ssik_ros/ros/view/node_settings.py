@@ -78,9 +78,9 @@ def read_settings(node: Node, name: str) -> NodeSettings:
     finally:
         node.destroy_client(listing)
         node.destroy_client(getting)
-    found = zip(names, map(parameter_value_to_python, entries))
+    pairs = zip(names, map(parameter_value_to_python, entries))
     urdf, srdf, base, tip, group_name = texts
-    return NodeSettings(wanted, urdf, srdf, base, tip, group_name, _by_group(found, wanted))
+    return NodeSettings(wanted, urdf, srdf, base, tip, group_name, _by_group(pairs, wanted))
 
 
 def _names_of_groups(listing: Client, node: str) -> list[str]:
@@ -111,14 +111,14 @@ def _text_of(getting: Client, name: str, node: str) -> str:
         return ''
 
 
-def _by_group(found: Iterable[tuple[str, Any]], node: str) -> LocatedMapping:
+def _by_group(pairs: Iterable[tuple[str, Any]], node: str) -> LocatedMapping:
     """
     Return parameter values by planning group and key, from pairs of parameter name and value.
 
     Names that do not begin with ``PREFIX`` are left out. The place of each entry names ``node`` and the parameter.
     """
     groups = LocatedMapping()
-    for name, value in found:
+    for name, value in pairs:
         group, _, key = name.removeprefix(PREFIX).partition('.')
         if not name.startswith(PREFIX) or not key or value is None:
             continue

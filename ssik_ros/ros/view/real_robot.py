@@ -102,12 +102,12 @@ class RunningGroup:
 
         The state is ``None`` as long as no joint states have come.
         """
-        found = self._live.find(self._reader)
-        if not found.is_heard:
+        merged = self._live.find(self._reader)
+        if not merged.is_heard:
             text = f'No joint states of this robot have come on {self._live.topics}.'
             return Whereabouts(None, False, text)
         root_pose, note = self._root_pose()
-        state = found.state._replace(root_pose=root_pose)
+        state = merged.state._replace(root_pose=root_pose)
         old = self._live.too_old(self._group.variable_names, self._max_age)
         if old:
             text = f'STALE: nobody has reported {_some(old)} within {self._max_age:g} s.'
@@ -119,11 +119,11 @@ class RunningGroup:
         if self._transforms is None:
             return np.eye(4), ''
         frame, root = self._robot.model_frame, self._robot.tree.root_link
-        found = self._transforms.find(root, (frame,))
-        if isinstance(found, str):
+        root_frame = self._transforms.find(root, (frame,))
+        if isinstance(root_frame, str):
             # The services assume the same: many arms have a fixed base, whose pose is not published.
-            return np.eye(4), f'Shown with {quote(root)} at {quote(frame)}. {found}'
-        return found.pose, ''
+            return np.eye(4), f'Shown with {quote(root)} at {quote(frame)}. {root_frame}'
+        return root_frame.pose, ''
 
     def _checked(self) -> tuple[FloatArray | None, str]:
         """
@@ -197,9 +197,11 @@ class RunningGroup:
             self._sender.stop(*self._checked())
 
 
-def _least_time(names: Sequence[str], way: FloatArray, velocity: FloatArray) -> tuple[float, str]:
-    """Return the shortest duration of a joint motion ``way`` (n,) at velocities (n,) [s], and its slowest joint."""
-    times = np.abs(way) / velocity
+def _least_time(
+    names: Sequence[str], motion: FloatArray, velocity: FloatArray
+) -> tuple[float, str]:
+    """Return the shortest duration of a joint motion ``motion`` (n,) at velocities (n,) [s], and its slowest joint."""
+    times = np.abs(motion) / velocity
     place = int(times.argmax())
     return float(times[place]), names[place]
 

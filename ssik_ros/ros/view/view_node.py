@@ -275,13 +275,13 @@ def _source_parameters(settings: Any, asked: NodeSettings) -> dict[str, Any]:
         'max_robot_joints',
         'tip_link',
     )
-    found = {name: getattr(settings, name) for name in names}
+    values = {name: getattr(settings, name) for name in names}
     sources = ('robot_description', 'robot_description_file', 'moveit_config_package')
-    if not any(found[name] for name in sources):
-        found['robot_description'] = asked.urdf
-        if not found['robot_description_semantic'] and not found['semantic_file']:
-            found['robot_description_semantic'] = asked.srdf
-    return {**found, 'kinematics_file': ''}
+    if not any(values[name] for name in sources):
+        values['robot_description'] = asked.urdf
+        if not values['robot_description_semantic'] and not values['semantic_file']:
+            values['robot_description_semantic'] = asked.srdf
+    return {**values, 'kinematics_file': ''}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -68,7 +68,7 @@ class GroupClosedForm:
         """
         self.server = server
         self._lock = threading.Lock()
-        self._found: tuple[AnalyticSolver | None, str] | None = None
+        self._result: tuple[AnalyticSolver | None, str] | None = None
 
     def find(self) -> tuple[AnalyticSolver | None, str]:
         """
@@ -77,9 +77,9 @@ class GroupClosedForm:
         The first call makes the solver; later calls return the same one.
         """
         with self._lock:
-            if self._found is None:
-                self._found = find_closed_form(self._make)
-            return self._found
+            if self._result is None:
+                self._result = find_closed_form(self._make)
+            return self._result
 
     def _make(self) -> AnalyticSolver:
         solver = AnalyticSolver(self.server.robot, self.server.group)
@@ -116,7 +116,7 @@ class _Outcome(NamedTuple):
     solver: IkSolver
     reason: str
     solve_request: SolveRequest
-    found: BranchSet
+    branch_set: BranchSet
     spent: int
     """Time in the solver [ns]."""
 
@@ -188,54 +188,54 @@ class BranchFinder:
             if options.tolerance > 0.0:
                 solve_request.tolerance = options.tolerance
             start = time.perf_counter_ns()
-            found = self._solve(solver, solve_request)
+            branch_set = self._solve(solver, solve_request)
             spent = time.perf_counter_ns() - start
-            outcomes.append(_Outcome(solver, reason, solve_request, found, spent))
-            if found.certified:
+            outcomes.append(_Outcome(solver, reason, solve_request, branch_set, spent))
+            if branch_set.certified:
                 break
         # If no solver reaches the pose, the first one gives the best reason.
-        chosen = outcomes[-1] if outcomes[-1].found.certified else outcomes[0]
-        solver, reason, solve_request, found, _ = chosen
-        postures = self._order.arrange(found.q, np.asarray(solve_request.seed), options)
-        branches = self._measure(solver, goals, solve_request, found, postures, options)
+        chosen = outcomes[-1] if outcomes[-1].branch_set.certified else outcomes[0]
+        solver, reason, solve_request, branch_set, _ = chosen
+        postures = self._order.arrange(branch_set.q, np.asarray(solve_request.seed), options)
+        branches = self._measure(solver, goals, solve_request, branch_set, postures, options)
         report = BranchReport(
             solver=solver.name,
             tier=str(getattr(solver, 'tier', '')),
             reason=reason,
-            redundancy_samples=found.samples,
-            searches=found.searches,
-            raw_candidates=found.raw,
-            certified=found.certified,
-            different=found.different,
-            dropped_by_limits=found.dropped,
+            redundancy_samples=branch_set.samples,
+            searches=branch_set.searches,
+            raw_candidates=branch_set.raw,
+            certified=branch_set.certified,
+            different=branch_set.different,
+            dropped_by_limits=branch_set.dropped,
             dropped_by_collision=0 if gate is None else gate.refused,
             dropped_by_clock=0 if gate is None else gate.unchecked,
             dropped_by_verification=len(postures.q) - len(branches),
             dropped_by_max=postures.total - len(postures.q),
-            clock_ended=found.clock_ended or bool(gate and gate.unchecked),
+            clock_ended=branch_set.clock_ended or bool(gate and gate.unchecked),
             solver_time=1e-9 * sum(outcome.spent for outcome in outcomes),
         )
-        return self._respond(solver, found, branches, report)
+        return self._respond(solver, branch_set, branches, report)
 
-    def _choose(self, own: IkSolver) -> list[tuple[IkSolver, str]]:
+    def _choose(self, solver: IkSolver) -> list[tuple[IkSolver, str]]:
         """
         Return the solvers to try one after the other, each with the reason of the choice as text.
 
-        They are the closed form of the group and its own solver ``own``. Only ``own`` is returned if it returns
-        branches itself, if it leaves orientations free, or if the group has no closed form.
+        They are the closed form of the group and ``solver``, the solver of the group. Only ``solver`` is returned if it
+        returns branches itself, if it leaves orientations free, or if the group has no closed form.
         """
-        if isinstance(own, BranchSolver):
-            return [(own, str(getattr(own, 'reason', '')))]
+        if isinstance(solver, BranchSolver):
+            return [(solver, str(getattr(solver, 'reason', '')))]
         if self.server.kinematics.position_only:
-            return [(own, f'the orientation is left free: {SEARCHED}')]
+            return [(solver, f'the orientation is left free: {SEARCHED}')]
         closed_form, why_none = self._closed_form.find()
         if closed_form is None:
-            return [(own, f'no closed form ({why_none}): {SEARCHED}')]
-        beside = f'closed form made beside the solver of the group, {own.name}'
+            return [(solver, f'no closed form ({why_none}): {SEARCHED}')]
+        origin = f'closed form made beside the solver of the group, {solver.name}'
         solvers: dict[SolveMethod, tuple[IkSolver, str]] = {
-            SolveMethod.CLOSED_FORM: (closed_form, f'{beside}; {closed_form.reason}'),
+            SolveMethod.CLOSED_FORM: (closed_form, f'{origin}; {closed_form.reason}'),
             # Its tolerance is wider: a pose typed by hand for an arm of five joints, or at the end of its reach.
-            SolveMethod.SEARCH: (own, f'the closed form does not reach the pose: {SEARCHED}'),
+            SolveMethod.SEARCH: (solver, f'the closed form does not reach the pose: {SEARCHED}'),
         }
         return [solvers[method] for method in choose(knowledge_of(closed_form), Wanted.SEVERAL)]
 
@@ -274,7 +274,7 @@ class BranchFinder:
         solver: IkSolver,
         goals: Sequence[LinkGoal],
         solve_request: SolveRequest,
-        found: BranchSet,
+        branch_set: BranchSet,
         postures: Postures,
         options: BranchOptions,
     ) -> list[Branch]:
@@ -282,7 +282,7 @@ class BranchFinder:
         Measure the errors of postures by forward kinematics, and return the acceptable ones as branches.
 
         A posture is acceptable if it is within the limits and :meth:`_holds` accepts its errors. ``postures.rows`` has
-        the row of ``found`` of each posture; postures of one row get the same branch number, counted from 0.
+        the row of ``branch_set`` of each posture; postures of one row get the same branch number, counted from 0.
         """
         kinematics = self._kinematics(solver, goals)
         targets = np.reshape(solve_request.targets, (-1, 4, 4))
@@ -298,7 +298,7 @@ class BranchFinder:
             errors = np.array(
                 [errors_between(k.pose(q, solve_request.state), t) for k, t in pairs]
             )
-            if not (margin >= 0.0 and self._holds(errors, found.errors[row], options)):
+            if not (margin >= 0.0 and self._holds(errors, branch_set.errors[row], options)):
                 continue
             position, orientation = errors.max(axis=0).tolist()
             branches.append(
@@ -308,7 +308,7 @@ class BranchFinder:
                     orientation,
                     distance,
                     margin,
-                    found.labels[row],
+                    branch_set.labels[row],
                     numbers.setdefault(row, len(numbers)),
                     self._order.count_windings(q) if options.enumerate_windings else (),
                 )
@@ -371,14 +371,14 @@ class BranchFinder:
 
         :param base, link: names of links.
         """
-        found = self._links.get((base, link))
-        if found is None:
-            found = ChainKinematics(self.server.robot, self.server.group, base, link)
-            self._links[base, link] = found
-        return found
+        kinematics = self._links.get((base, link))
+        if kinematics is None:
+            kinematics = ChainKinematics(self.server.robot, self.server.group, base, link)
+            self._links[base, link] = kinematics
+        return kinematics
 
     def _respond(
-        self, solver: IkSolver, found: BranchSet, branches: list[Branch], report: BranchReport
+        self, solver: IkSolver, branch_set: BranchSet, branches: list[Branch], report: BranchReport
     ) -> BranchesResponse:
         """Return the response: branches and report, or the cause of the failure, with a text."""
         names = self.server.group.variable_names
@@ -388,13 +388,13 @@ class BranchFinder:
             report = report._replace(complete=whole and not report.dropped_by_verification)
             text = _describe(branches, report)
             return BranchesResponse(Refusal.NONE, Cause.NONE, text, names, branches, report)
-        if len(found.q):
+        if len(branch_set.q):
             text = (
                 f'None of the {report.dropped_by_verification} postures of {report.solver} holds: their errors '
                 'are not what it claims.'
             )
             return BranchesResponse(Refusal.FAULT, Cause.NONE, text, names, (), report)
-        cause = found.cause
+        cause = branch_set.cause
         if cause == Cause.VALIDATION:
             cause = Cause.DEADLINE if report.dropped_by_clock else Cause.COLLISION
         clock = ' The clock ended the search.' if report.clock_ended else ''

@@ -141,9 +141,9 @@ def solve_batch(
     done = np.zeros(count, dtype=np.bool_)
     if isinstance(solver, BatchSolver) and checks is None and not request.seed_from_previous:
         budget = request.timeout if request.timeout > 0.0 else None
-        found = solver.solve_many(solve_request, in_base, budget)
-        positions, done = found.positions, found.solved
-        errors, causes[done] = found.errors, Cause.NONE
+        results = solver.solve_many(solve_request, in_base, budget)
+        positions, done = results.positions, results.solved
+        errors, causes[done] = results.errors, Cause.NONE
     for row in np.flatnonzero(~done).tolist():
         if deadline is not None:
             left = deadline - time.monotonic()

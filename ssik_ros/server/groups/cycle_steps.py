@@ -192,8 +192,10 @@ class StepFinder:
             raise Refusal.BAD_STATE.error(
                 f'The state has {counted(len(given), "velocity", "velocities")} for {counted(len(names), "joint")}.'
             )
-        known = dict(zip(names, given))
-        velocity = np.array([known.get(name, 0.0) for name in self._server.group.variable_names])
+        velocities = dict(zip(names, given))
+        velocity = np.array(
+            [velocities.get(name, 0.0) for name in self._server.group.variable_names]
+        )
         if not np.isfinite(velocity).all():
             raise Refusal.BAD_STATE.error('A velocity of the state is not finite.')
         return velocity
@@ -201,13 +203,13 @@ class StepFinder:
     def _bounds_of(self, request: StepRequest) -> Bounds:
         """Return the period, velocity limits and acceleration limits of a request, from a cache of recent requests."""
         key = request.period, request.velocity_scale, *request.accelerations
-        found = self._bounds.get(key)
-        if found is None:
-            found = self._make_bounds(request)
+        bounds = self._bounds.get(key)
+        if bounds is None:
+            bounds = self._make_bounds(request)
             if len(self._bounds) >= MOST_KEPT:
                 self._bounds.clear()
-            self._bounds[key] = found
-        return found
+            self._bounds[key] = bounds
+        return bounds
 
     def _make_bounds(self, request: StepRequest) -> Bounds:
         if not 0.0 < request.period <= LONGEST_PERIOD:
@@ -218,9 +220,9 @@ class StepFinder:
         velocity, _ = scaled_limits(robot, group, request.velocity_scale, 1.0)
         accelerations: Sequence[float] | float = request.accelerations
         if not len(request.accelerations):
-            known = robot.accelerations
-            accelerations = [known.get(name, math.inf) for name in group.variable_names]
-            if not known.keys() & set(group.variable_names):
+            limits = robot.accelerations
+            accelerations = [limits.get(name, math.inf) for name in group.variable_names]
+            if not limits.keys() & set(group.variable_names):
                 return Bounds(request.period, with_default(velocity))
         elif len(request.accelerations) == 1:
             accelerations = request.accelerations[0]

@@ -110,14 +110,14 @@ def explain_pose(
     limits: tuple[BindingLimit, ...] = ()
     if not is_free:
         limits = _binding_limits(server, goal, q, state)
-    known = Explanation(*outcome, names, q, distance, angle, limits, response.colliding)
-    if response.result is not None and not known.solved:
+    explanation = Explanation(*outcome, names, q, distance, angle, limits, response.colliding)
+    if response.result is not None and not explanation.solved:
         # One search gives all figures of a response.
         earlier = describe_nearest(server, [goal], state, response.result)
         if earlier:
             now = describe_error(distance, angle)
-            known = known._replace(text=known.text.replace(earlier, now))
-    return known._replace(advice=tuple(_advise(server, known, is_free)))
+            explanation = explanation._replace(text=explanation.text.replace(earlier, now))
+    return explanation._replace(advice=tuple(_advise(server, explanation, is_free)))
 
 
 def _binding_limits(
@@ -142,7 +142,7 @@ def _binding_limits(
     if not result.solved:
         return ()
     free = result.q
-    found = []
+    exceeded = []
     for place, kind in enumerate(kinds):
         value, low, high = float(free[place]), float(group.lower[place]), float(group.upper[place])
         is_angle = kind != JointKind.PRISMATIC
@@ -150,36 +150,36 @@ def _binding_limits(
             value -= float(whole_turns(value - 0.5 * (low + high)))
         excess, limit = max((value - high, high), (low - value, low))
         if excess > LIMIT_ROUNDING:
-            found.append(BindingLimit(group.variable_names[place], limit, excess, is_angle))
-    return tuple(found)
+            exceeded.append(BindingLimit(group.variable_names[place], limit, excess, is_angle))
+    return tuple(exceeded)
 
 
-def _advise(server: GroupServer, known: Explanation, is_free: bool) -> list[str]:
+def _advise(server: GroupServer, explanation: Explanation, is_free: bool) -> list[str]:
     """
     Return remedies for a pose without solution, one sentence each; empty for a solved pose.
 
-    ``known`` is the explanation so far. ``is_free`` tells whether the pose is reached without checks and constraints.
+    ``explanation`` is the explanation so far. ``is_free`` tells whether the pose is reached without checks and constraints.
     """
-    cause = known.cause
-    if known.solved:
+    cause = explanation.cause
+    if explanation.solved:
         return []
     advice = []
-    if cause == Cause.COLLISION and known.colliding:
-        first, second = known.colliding
+    if cause == Cause.COLLISION and explanation.colliding:
+        first, second = explanation.colliding
         advice.append(f'Keep {quote(first)} and {quote(second)} apart, or allow them to touch.')
     if cause == Cause.CONSTRAINTS and is_free:
         advice.append('Without the constraints the pose is reached.')
     if cause == Cause.DEADLINE:
         more = 'it is reached without collisions and constraints' if is_free else 'give more time'
         advice.append(f'The clock ended the search: {more}.')
-    for limit in known.limits:
+    for limit in explanation.limits:
         unit = 'rad' if limit.is_angle else 'm'
         advice.append(
             f'{quote(limit.joint)} would have to go {limit.excess:.4g} {unit} beyond its limit of {limit.limit:.4g} {unit}.'
         )
     if not is_free:
         advice.append(
-            f'Move the pose by {describe_error(known.distance, known.angle)}, which the nearest posture leaves.'
+            f'Move the pose by {describe_error(explanation.distance, explanation.angle)}, which the nearest posture leaves.'
         )
         count = len(server.group.idx_q)
         if count < 6 and not server.kinematics.position_only:

@@ -100,7 +100,7 @@ class GroupServer:
 
     def _explain_choice(self, solver: IkSolver) -> str:
         """Return where the choice of the solver comes from, such as a file, and the solver's reason if it has one."""
-        own, requested = self.kinematics.solver, self.kinematics.requested_solver
+        name, requested = self.kinematics.solver, self.kinematics.requested_solver
         if self.kinematics.is_foreign:
             why = f'stands in for {quote(requested)}, which is not a solver of this package'
         elif not requested:
@@ -108,7 +108,7 @@ class GroupServer:
         else:
             where = self.kinematics.sources.get('solver', '')
             why = f'named in {where}' if where else 'named'
-            if requested != own:
+            if requested != name:
                 why += f' as {quote(requested)}'
         choice = getattr(solver, 'reason', '')
         return f'{why}; {choice}' if choice else why
@@ -297,11 +297,11 @@ class GroupServer:
         Raise RequestRefused for a link that is not fixed to a tip.
         """
         key = (solver.tip_frames, link)
-        found = self._links.get(key)
-        if found is None:
-            found = self._find_tip_link(solver, link)
-            self._links[key] = found
-        return found
+        tip_link = self._links.get(key)
+        if tip_link is None:
+            tip_link = self._find_tip_link(solver, link)
+            self._links[key] = tip_link
+        return tip_link
 
     def tip_of(self, solver: IkSolver, link: str) -> int:
         """
@@ -328,10 +328,10 @@ class GroupServer:
 
     def _describe_wrong_link(self, link: str, tips: Sequence[str]) -> str:
         """Return the reason why a link cannot have a goal."""
-        own = list_names(map(quote, tips))
+        tip_names = list_names(map(quote, tips))
         if not link:
-            return f'Group {quote(self.group.name)} has several tips ({own}): name the link of the pose.'
+            return f'Group {quote(self.group.name)} has several tips ({tip_names}): name the link of the pose.'
         if link not in self.robot.tree.link_index:
             choices = describe_choices(link, self.robot.tree.link_names)
             return f'Robot {quote(self.robot.name)} has no link {quote(link)}. {choices}'
-        return f'Link {quote(link)} is not rigidly attached to a tip of group {quote(self.group.name)} ({own}).'
+        return f'Link {quote(link)} is not rigidly attached to a tip of group {quote(self.group.name)} ({tip_names}).'

@@ -158,10 +158,10 @@ def _errors_at(
     server: GroupServer, goals: Sequence[LinkGoal], state: FullState
 ) -> list[tuple[float, float]]:
     """Return, for each goal, distance [m] and angle [rad] between its pose and its link or object in ``state``."""
-    found = server.frames.links_in_root(
+    poses = server.frames.links_in_root(
         [goal.link or server.require_solver().tip_frames[0] for goal in goals], state
     )
-    heres = [state.root_pose @ pose for pose in found]
+    heres = [state.root_pose @ pose for pose in poses]
     return [
         errors_between(here if goal.tool is None else here @ goal.tool, goal.pose)
         for goal, here in zip(goals, heres, strict=True)

@@ -104,8 +104,8 @@ class SelfMotionFinder:
                     raise TopologyMismatch('The group has joints beside the chain to its tip.')
                 q = server.robot.default_positions()[server.group.idx_q]
                 tool = np.linalg.solve(chain.pose(q), pose)
-                own = replace(chain, home=chain.home @ tool)
-                made = make_tracer(own, axis, DEFAULT_TOLERANCE_POLICY)
+                link_chain = replace(chain, home=chain.home @ tool)
+                made = make_tracer(link_chain, axis, DEFAULT_TOLERANCE_POLICY)
             except TopologyMismatch as error:
                 raise Refusal.NO_SOLVER.error(str(error)) from error
             if len(self._tracers) >= MOST_KEPT:

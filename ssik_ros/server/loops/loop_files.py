@@ -19,13 +19,13 @@ def read_loops_of(path: str, robot: RobotModel) -> LoopClosures:
     if not path:
         return LoopClosures()
     loops = read_loop_closures(Path(path).expanduser())
-    known = robot.variable_names
+    variables = robot.variable_names
     for key in ('active_joints', 'initial_positions'):
         for name in getattr(loops, key):
-            if name not in known:
+            if name not in variables:
                 raise ConfigError(
                     f'{path}: {counted(key, "name")} {quote(name)}, which is no joint variable of robot '
-                    f'{quote(robot.name)}. {describe_choices(name, known)}',
+                    f'{quote(robot.name)}. {describe_choices(name, variables)}',
                     place=path,
                 )
     return loops

@@ -123,8 +123,8 @@ class LoopServer:
             for goal, pose in zip(posed.goals, targets, strict=True):
                 goal.set_matrix(pose)
             chains = self._named(posed.solve(options, self._cancel), names)
-            found = posed.state
-        return LoopResponse(found, chains, (), Refusal.NONE, describe(chains, ()))
+            solved_state = posed.state
+        return LoopResponse(solved_state, chains, (), Refusal.NONE, describe(chains, ()))
 
     @refused_as(_not_completed, BLAMED, Refusal.BAD_STATE)
     def complete(self, request: CompletionRequest, current: FullState) -> LoopResponse:
@@ -144,9 +144,9 @@ class LoopServer:
             posed.release((), free_root=False)
             done = posed.robot.complete_state(given, steps=request.steps or 1)
             chains = self._named(done.results, {})
-            found = posed.state
+            completed = posed.state
         text = describe(chains, done.clamped)
-        return LoopResponse(found, chains, done.clamped, Refusal.NONE, text, Cause.LOOP)
+        return LoopResponse(completed, chains, done.clamped, Refusal.NONE, text, Cause.LOOP)
 
     def _given(self, request: CompletionRequest) -> dict[str, float]:
         """
@@ -174,10 +174,10 @@ class LoopServer:
         The mechanism adds joints for its goals; these are left out. ``goal_names`` has the name of each goal by its
         key.
         """
-        known = self.robot.tree.joint_index
+        joints = self.robot.tree.joint_index
         return tuple(
             result.with_names(
-                tuple(name for name in result.joint_names if name in known),
+                tuple(name for name in result.joint_names if name in joints),
                 tuple(goal_names.get(name, name) for name in result.closures),
             )
             for result in results

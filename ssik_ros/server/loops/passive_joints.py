@@ -96,9 +96,9 @@ class PassiveJoints:
     def _complete(self) -> Followed:
         robot = self.robot
         before = dict(zip(robot.variable_names, self._good, strict=True))
-        way = max(abs(value - before[name]) for name, value in self._reported.items())
+        largest_change = max(abs(value - before[name]) for name, value in self._reported.items())
         done = robot.complete_state(
-            self._reported, steps=min(MOST_STEPS, 1 + int(min(way, 1e6) / LONGEST_PART))
+            self._reported, steps=min(MOST_STEPS, 1 + int(min(largest_change, 1e6) / LONGEST_PART))
         )
         problem = self._describe_problem(done)
         if problem.startswith('!'):

@@ -17,7 +17,7 @@ from ssik_ros.server.groups.all_branches import BranchFinder, errors_between
 from ssik_ros.server.paths.path_requests import PathRequest, PathResponse
 from ssik_ros.server.paths.path_search import (
     cut_at_jump,
-    Found,
+    FollowedPath,
     PathModel,
     PathSearch,
     SamplePostures,
@@ -80,9 +80,9 @@ class PathFollower:
         :raises RequestRefused: for a group without solver or a link that is not a tip of it.
         """
         server = finder.server
-        own = server.require_solver()
+        group_solver = server.require_solver()
         complete = finder.complete_solver()
-        self._solver: IkSolver = own if complete is None else complete
+        self._solver: IkSolver = group_solver if complete is None else complete
         self._knows_all = complete is not None
         self._server, self._request = server, request
         self._start, self._checks = start, checks
@@ -115,26 +115,26 @@ class PathFollower:
             return lines[step.waypoint].at(step.begin + part * (step.end - step.begin))
 
         search, cancel = PathSearch(self._model(), pose_at), self._server.cancel
-        found = self._cut(search.run(q, len(steps), lambda: bool(cancel[0])))
+        followed = self._cut(search.run(q, len(steps), lambda: bool(cancel[0])))
         note = ''
-        if found.reached < len(steps) and planning is not None and self._may_plan(planning):
+        if followed.reached < len(steps) and planning is not None and self._may_plan(planning):
             poses = [here, *(pose_at(sample, 1.0) for sample in range(len(steps)))]
             planned = plan_line(self._line_request(q, np.array(poses), planning))
             other = self._cut(search.join(planned.rows, planned.cause))
-            note = f' {LONGER if other.reached > found.reached else NO_LONGER} {planned.text}'
-            found = max(found, other, key=lambda own: own.reached)
-        response = self._respond(found, steps, len(lines))
+            note = f' {LONGER if other.reached > followed.reached else NO_LONGER} {planned.text}'
+            followed = max(followed, other, key=lambda path: path.reached)
+        response = self._respond(followed, steps, len(lines))
         return response._replace(text=f'{response.text}{note}'.rstrip())
 
-    def _cut(self, found: Found) -> Found:
+    def _cut(self, path: FollowedPath) -> FollowedPath:
         """Return a path up to its first step above ``jump_threshold`` times the mean of all other steps."""
         threshold = self._request.jump_threshold
-        kept = cut_at_jump(np.array(found.points), threshold)
-        if kept == len(found.points):
-            return found
+        kept = cut_at_jump(np.array(path.points), threshold)
+        if kept == len(path.points):
+            return path
         text = f'the step is more than {threshold:g} times as long as the mean of the others'
-        points, samples = found.points[:kept], found.samples[:kept]
-        return Found(points, samples, samples[-1], 0.0, Cause.CONSISTENCY, text)
+        points, samples = path.points[:kept], path.samples[:kept]
+        return FollowedPath(points, samples, samples[-1], 0.0, Cause.CONSISTENCY, text)
 
     def _may_plan(self, planning: LinePlanning) -> bool:
         """
@@ -173,10 +173,12 @@ class PathFollower:
             padding=planning.padding,
             accepts=None
             if constraints is None
-            else lambda own: not constraints.complaint(server.with_group(start, own)),
+            else lambda positions: not constraints.complaint(server.with_group(start, positions)),
         )
 
-    def _respond(self, found: Found, steps: Sequence[_Step], waypoints: int) -> PathResponse:
+    def _respond(
+        self, followed: FollowedPath, steps: Sequence[_Step], waypoints: int
+    ) -> PathResponse:
         """
         Return the response: the path with times, the followed fraction of the lines, and a text about where it ends.
 
@@ -185,7 +187,7 @@ class PathFollower:
         group = self._server.group
         scales = self._request.velocity_scale, self._request.acceleration_scale
         limits = scaled_limits(self._server.robot, group, *scales)
-        points = np.array(found.points)
+        points = np.array(followed.points)
         with np.errstate(over='ignore', divide='ignore', invalid='ignore'):
             path = time_path(points, *limits, self._least_times(points))
         if not path.times[-1] < LONGEST_PATH:
@@ -195,17 +197,17 @@ class PathFollower:
             )
         fraction, failed = 1.0, -1
         text = f'{counted(len(points), "point")} for {counted(len(steps), "sample")} of {counted(waypoints, "line")}.'
-        if found.reached < len(steps):
-            step = steps[found.reached]
+        if followed.reached < len(steps):
+            step = steps[followed.reached]
             failed = step.waypoint
-            part = step.begin + found.part * (step.end - step.begin)
+            part = step.begin + followed.part * (step.end - step.begin)
             fraction = (failed + part) / waypoints
             text = (
                 f'Followed {100.0 * fraction:.4g} % of the path: on the way to waypoint {failed}, at sample '
-                f'{found.reached + 1} of {len(steps)}, {found.text} ({CAUSE_TEXT[found.cause]}).'
+                f'{followed.reached + 1} of {len(steps)}, {followed.text} ({CAUSE_TEXT[followed.cause]}).'
             )
         return PathResponse(
-            Refusal.NONE, found.cause, text, self._start, path, fraction, failed_waypoint=failed
+            Refusal.NONE, followed.cause, text, self._start, path, fraction, failed_waypoint=failed
         )
 
     def _least_times(self, points: FloatArray) -> FloatArray | None:
@@ -276,8 +278,8 @@ class PathFollower:
         def middle(a: FloatArray, b: FloatArray) -> FloatArray:
             q = 0.5 * (a + b)
             for first in quaternions:
-                own, other = a[first : first + 4], b[first : first + 4]
-                mean = own + math.copysign(1.0, float(own @ other)) * other
+                quaternion, other = a[first : first + 4], b[first : first + 4]
+                mean = quaternion + math.copysign(1.0, float(quaternion @ other)) * other
                 q[first : first + 4] = mean / np.linalg.norm(mean)
             return q
 

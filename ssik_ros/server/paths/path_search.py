@@ -83,7 +83,7 @@ class _PathNode:
     """Postures inserted between the parent and this one."""
 
 
-class Found(NamedTuple):
+class FollowedPath(NamedTuple):
     """A sequence of postures along samples, and why it ends."""
 
     points: list[FloatArray]
@@ -113,7 +113,7 @@ class PathSearch:
         self._left = 0
         """Samples that halving the present step may still take."""
 
-    def run(self, start: FloatArray, count: int, is_cancelled: Callable[[], bool]) -> Found:
+    def run(self, start: FloatArray, count: int, is_cancelled: Callable[[], bool]) -> FollowedPath:
         """
         Return the smoothest sequence of postures along all samples, or one that goes furthest.
 
@@ -135,7 +135,7 @@ class PathSearch:
             return self._result(layer, sample, 0.0, cause, text)
         return self._result(layer, count, 0.0, Cause.NONE, '')
 
-    def join(self, rows: FloatArray, cause: Cause) -> Found:
+    def join(self, rows: FloatArray, cause: Cause) -> FollowedPath:
         """
         Follow a given sequence of postures, one for each sample, as far as neighbours join; return the followed part.
 
@@ -158,7 +158,7 @@ class PathSearch:
 
     def _result(
         self, layer: list[_PathNode], reached: int, part: float, cause: Cause, text: str
-    ) -> Found:
+    ) -> FollowedPath:
         """
         Return the sequence that leads to the cheapest node of ``layer``, with the reason why it ends there.
 
@@ -173,7 +173,7 @@ class PathSearch:
             samples += [min(index, reached), *([index - 1] * len(node.between))]
             index -= 1
             node = node.parent
-        return Found(points[::-1], samples[::-1], reached, part, cause, text)
+        return FollowedPath(points[::-1], samples[::-1], reached, part, cause, text)
 
     def _next_layer(
         self, layer: list[_PathNode], sample: int
@@ -219,7 +219,7 @@ class PathSearch:
         rounded bytes of the posture. Each node comes as (cost of the sequence with this step, node).
         """
         model = self._model
-        found: dict[bytes, tuple[FloatArray, list[tuple[float, _PathNode]]]] = {}
+        choices: dict[bytes, tuple[FloatArray, list[tuple[float, _PathNode]]]] = {}
         postures = model.find(target, layer[0].q)
         cause = postures.cause
         for node in layer:
@@ -229,9 +229,9 @@ class PathSearch:
                 continue
             for q in model.windings_near(postures.q, node.q):
                 step = q - node.q
-                entry = found.setdefault(np.round(q, 9).tobytes(), (q, []))
+                entry = choices.setdefault(np.round(q, 9).tobytes(), (q, []))
                 entry[1].append((node.cost + float(step @ step), node))
-        return found or cause
+        return choices or cause
 
     def _joins(self, a: FloatArray, b: FloatArray, sample: int, begin: float, end: float) -> bool:
         """
@@ -309,8 +309,8 @@ class PathSearch:
         near = self._model.windings_near(postures, q)
         for row in np.argsort(((near - q) ** 2).sum(axis=1), kind='stable'):
             if self._model.accepts(near[row]):
-                found: FloatArray = near[row]
-                return found
+                nearest: FloatArray = near[row]
+                return nearest
         return None
 
     def _advance(self, node: _PathNode, sample: int) -> tuple[_PathNode, float]:
@@ -324,12 +324,12 @@ class PathSearch:
         between: list[FloatArray] = []
         while high - low > SHORTEST_PART:
             half = 0.5 * (low + high)
-            found = self._nearest(self._pose_at(sample, half), q)
-            if found is None or not self._joins(q, found, sample, low, half):
+            posture = self._nearest(self._pose_at(sample, half), q)
+            if posture is None or not self._joins(q, posture, sample, low, half):
                 high = half
                 continue
-            between.append(found)
-            low, q = half, found
+            between.append(posture)
+            low, q = half, posture
         if not between:
             return node, 0.0
         return _PathNode(between[-1], node.cost, node, between[:-1]), low

@@ -48,7 +48,7 @@ def write_trajectory(
         'header': {'stamp': {'sec': 0, 'nanosec': 0}, 'frame_id': frame},
         'joint_names': list(names),
         'points': [
-            _point(*own) for own in zip(rows.tolist(), speeds, times.tolist(), strict=True)
+            _point(*point) for point in zip(rows.tolist(), speeds, times.tolist(), strict=True)
         ],
     }
     yaml.safe_dump(message, stream, sort_keys=False, default_flow_style=None, width=1_000_000)

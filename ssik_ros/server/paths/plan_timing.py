@@ -66,7 +66,7 @@ def time_plan(
     :param settings: settings of the plan that differ from the defaults; ``passes`` and ``tool_speed`` [m/s] are read.
     """
     columns = [group.variable_names.index(name) for name in plan.joint_names]
-    velocity, acceleration = (own[columns] for own in limits)
+    velocity, acceleration = (bounds[columns] for bounds in limits)
     travels = np.array(settings.get('passes', ()), dtype=int) - 1 - plan.first_waypoint
     travels = travels[(travels >= 0) & (travels < len(plan.positions) - 1)]
     points = _points(plan, travels)
@@ -101,13 +101,15 @@ def _points(plan: ToolPath, travels: IntArray) -> _Points:
     ``travels`` (t,) are the indices of the waypoints at which a free motion begins.
     """
     q = plan.positions
-    ways = {own.first: own.positions for own in plan.stretches if own.is_travel}
+    polylines = {
+        stretch.first: stretch.positions for stretch in plan.stretches if stretch.is_travel
+    }
     counts = np.ones(len(q) - 1, dtype=int)
     lines, parts, done = [q[:1]], [], 0
     near = np.unique(np.concatenate([travels - 1, travels, travels + 1]))
     for step in near[(near >= 0) & (near < len(q) - 1)].tolist():
-        own, shares = _near_corners(ways.get(step, q[step : step + 2]))
-        lines += [q[done + 1 : step + 1], own[1:]]
+        corner_points, shares = _near_corners(polylines.get(step, q[step : step + 2]))
+        lines += [q[done + 1 : step + 1], corner_points[1:]]
         parts += [np.ones(step - done), shares]
         counts[step], done = len(shares), step + 1
     lines.append(q[done + 1 :])
@@ -116,20 +118,22 @@ def _points(plan: ToolPath, travels: IntArray) -> _Points:
     return _Points(np.concatenate(lines), rows, np.concatenate(parts))
 
 
-def _near_corners(way: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _near_corners(polyline: FloatArray) -> tuple[FloatArray, FloatArray]:
     """
     Return a polyline (r, n) with more points near its corners, as points (p, n), and the length shares of its lines.
 
     The shares (p - 1,) are parts of the whole length and sum to 1. All are 0 if the polyline has no length.
     """
-    points, lengths = [way[:1]], []
-    for start, end in itertools.pairwise(way):
+    points, lengths = [polyline[:1]], []
+    for start, end in itertools.pairwise(polyline):
         length = float(np.abs(end - start).max())
         ahead = NEAR_CORNER * 2.0 ** np.arange(64)
         ahead = ahead[ahead < 0.5 * length]
-        away = np.concatenate([ahead, length - ahead[::-1], [length]])
-        points.append(start + (away / length if length else away)[:, None] * (end - start))
+        offsets = np.concatenate([ahead, length - ahead[::-1], [length]])
+        points.append(start + (offsets / length if length else offsets)[:, None] * (end - start))
         points[-1][-1] = end
-        lengths.append(np.diff(away, prepend=0.0))
-    own = np.concatenate(lengths)
-    return np.concatenate(points), own / own.sum() if own.any() else own
+        lengths.append(np.diff(offsets, prepend=0.0))
+    line_lengths = np.concatenate(lengths)
+    return np.concatenate(
+        points
+    ), line_lengths / line_lengths.sum() if line_lengths.any() else line_lengths

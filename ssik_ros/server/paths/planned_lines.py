@@ -111,7 +111,7 @@ def plan_line(asked: LineRequest) -> PlannedLine:
     rows = path.positions if path.first_waypoint == 0 else path.positions[:0]
     if not len(rows):
         rows = asked.start[None]
-    said = ' '.join(own for own in (whole.reason, *path.notes) if own)
+    said = ' '.join(note for note in (whole.reason, *path.notes) if note)
     text = f'Of the samples, counted from the start as 0, it says: {said}' if said else ''
     return PlannedLine(rows, whole.cause, text)
 

@@ -67,8 +67,8 @@ class ToolPathFinder:
             plan = plan_tool_path(self._scene.robot, self._group, poses, request)
             return self._respond(goal, plan, poses)
         except SsikError as error:
-            found = next((own for own in BLAMES if isinstance(error, own[0])), BLAMES[-1])
-            return ToolPathResponse(*explain_refusal(error, *found))
+            blamed = next((blame for blame in BLAMES if isinstance(error, blame[0])), BLAMES[-1])
+            return ToolPathResponse(*explain_refusal(error, *blamed))
 
     def _waypoints(self, goal: ToolPathGoal, state: FullState, current: FullState) -> FloatArray:
         """Return the waypoints (m, 4, 4) in the base frame of the group or in the frame of the workpiece."""

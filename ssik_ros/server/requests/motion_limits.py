@@ -21,9 +21,9 @@ def scaled_limits(
     :param velocity_scale, acceleration_scale: parts of the limits to use; outside (0, 1] all of them, as in MoveIt.
     """
     velocity: FloatArray = robot.tree.velocity[group.idx_q] * _scale(velocity_scale)
-    known = robot.accelerations
-    own = [known.get(name, DEFAULT_ACCELERATION) for name in group.variable_names]
-    return velocity, _scale(acceleration_scale) * np.array(own)
+    limits = robot.accelerations
+    acceleration = [limits.get(name, DEFAULT_ACCELERATION) for name in group.variable_names]
+    return velocity, _scale(acceleration_scale) * np.array(acceleration)
 
 
 def _scale(factor: float) -> float:

@@ -113,8 +113,8 @@ class PostureOrder:
         lower = np.where(self._is_angle, self._lower, -math.inf)
         upper = np.where(self._is_angle, self._upper, np.finfo(np.float64).max)
         metric = METRICS['wrap_l2']
-        found = enumerate_windings(q[order], lower, upper, seed, metric, most)
-        return Postures(found.q, order[found.of_branch], found.total)
+        windings = enumerate_windings(q[order], lower, upper, seed, metric, most)
+        return Postures(windings.q, order[windings.of_branch], windings.total)
 
     def margins(self, q: FloatArray) -> FloatArray:
         """

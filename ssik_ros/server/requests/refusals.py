@@ -82,16 +82,18 @@ class RequestRefused(RequestError):
         self.refusal = refusal
 
 
-def unknown(refusal: Refusal, message: str, name: str, known: Iterable[str]) -> RequestRefused:
+def unknown(
+    refusal: Refusal, message: str, name: str, candidates: Iterable[str]
+) -> RequestRefused:
     """
     Return the error for a name that does not exist; its text ends with the nearest name and the known ones.
 
     :param refusal: the kind of fault.
     :param message: the fault in words, without the full stop.
     :param name: the name as the user wrote it.
-    :param known: the names that exist.
+    :param candidates: the names that exist.
     """
-    return refusal.error(f'{message}. {describe_choices(name, known)}')
+    return refusal.error(f'{message}. {describe_choices(name, candidates)}')
 
 
 def explain_refusal(
@@ -104,10 +106,10 @@ def explain_refusal(
     :param kind: other errors of these types are faults of the request.
     :param refusal: the refusal for errors of these types; for all other types it is ``FAULT``.
     """
-    found = refusal if isinstance(error, kind) else Refusal.FAULT
+    effective = refusal if isinstance(error, kind) else Refusal.FAULT
     if isinstance(error, RequestRefused):
-        found = error.refusal
-    return found, CAUSE_OF_REFUSAL.get(found, Cause.NONE), str(error)
+        effective = error.refusal
+    return effective, CAUSE_OF_REFUSAL.get(effective, Cause.NONE), str(error)
 
 
 Response = TypeVar('Response')

@@ -138,13 +138,13 @@ class ConstraintCheck:
                 middle += float(whole_turns(seed - middle))
             lower[place] = max(lower[place], middle - wish.below)
             upper[place] = min(upper[place], middle + wish.above)
-        for name, low, high, own, end in zip(
+        for name, low, high, begin, end in zip(
             group.variable_names, lower, upper, group.lower, group.upper
         ):
             if not low <= high:
                 return (
                     f'joint {quote(name)} is to be from {low:.6g} to {high:.6g}, within its limits from '
-                    f'{own:.6g} to {end:.6g}'
+                    f'{begin:.6g} to {end:.6g}'
                 )
         return lower, upper
 

@@ -89,10 +89,10 @@ class FrameReader:
             # One slash and no more: a name of slashes would take a call for each.
             if frame.startswith('/') and frame[1:2] not in ('', '/'):
                 return self.in_model_frame(frame[1:], state)
-            known = {self._model_frame, *self.robot.tree.link_names}
+            choices = {self._model_frame, *self.robot.tree.link_names}
             raise Refusal.UNKNOWN_FRAME.error(
                 f'Frame {quote(frame)} is neither a link of robot {quote(self.robot.name)} nor its model frame '
-                f'{quote(self._model_frame)}. {describe_choices(frame, known)} {placed}'.rstrip(),
+                f'{quote(self._model_frame)}. {describe_choices(frame, choices)} {placed}'.rstrip(),
             )
         pose: FloatArray = state.root_pose @ self.link_in_root(frame, state)
         return pose

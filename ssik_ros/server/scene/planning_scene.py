@@ -74,10 +74,10 @@ class PlanningScene:
             return placed
         if self._transforms is None:
             return ''
-        found = self._transforms(name, self._known_frames)
-        if isinstance(found, PlacedFrame) and found.base == self.robot.model_frame:
-            return found._replace(base='')
-        return found
+        published = self._transforms(name, self._known_frames)
+        if isinstance(published, PlacedFrame) and published.base == self.robot.model_frame:
+            return published._replace(base='')
+        return published
 
     def goal_of(
         self, link: str, around: Callable[[], Surroundings], pose: FloatArray = AT_MODEL_FRAME

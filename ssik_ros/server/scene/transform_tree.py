@@ -53,14 +53,14 @@ class TransformTree:
         """Return the names of all frames in the transforms."""
         return {*self._parents, *self._children}
 
-    def find(self, name: str, known: Collection[str]) -> PlacedFrame | str:
+    def find(self, name: str, bases: Collection[str]) -> PlacedFrame | str:
         """
         Return the pose of a frame relative to a known frame; or a sentence why the transforms lead to no known frame.
 
         Of several known frames, the one that needs the fewest transforms is used.
 
         :param name: the frame.
-        :param known: names of frames whose poses are known.
+        :param bases: names of frames whose poses are known.
         """
         if name not in self._parents and name not in self._children:
             heard = self.names()
@@ -71,7 +71,7 @@ class TransformTree:
         waiting = deque([name])
         while waiting:
             at = waiting.popleft()
-            if at in known and at != name:
+            if at in bases and at != name:
                 return PlacedFrame(at, invert_pose(poses[at]))
             for other, pose in self._neighbours(at):
                 if other not in poses:

@@ -179,11 +179,11 @@ class SceneWorld:
             return gone[0] if gone else None
 
     def _require(self, name: str) -> WorldObject:
-        found = self._now.standing_named(name)
-        if found is None:
+        world_object = self._now.standing_named(name)
+        if world_object is None:
             names = [item.name for item in self._now.standing]
             raise ModelError.unknown(f'There is no object {quote(name)}', name, names)
-        return found
+        return world_object
 
     def _replace(self, item: WorldObject) -> None:
         others = [other for other in self._now.standing if other.name != item.name]
@@ -195,7 +195,7 @@ class SceneWorld:
         parts = sum(len(entry.touch_links) for entry in now.carried)
         parts += sum(len(each.shapes) + len(each.subframes) for each in items)
         corners = (shape.vertices for each in items for shape in each.shapes)
-        vertices = sum(len(found) for found in corners if found is not None)
+        vertices = sum(len(points) for points in corners if points is not None)
         if parts > MOST_PARTS or vertices > MOST_VERTICES:
             raise ModelError(
                 f'Object {quote(item.name)} does not fit: the world holds up to {MOST_PARTS} shapes, '

@@ -164,7 +164,7 @@ class TaskSetStream:
         )
         self._damped = [self._damped_copy(damping) for damping in CAREFUL]
         self._latest: dict[str, Arrived] = {}
-        self._count = self._known = 0
+        self._count = self._last_number = 0
         self._positions: FloatArray | None = None
         self._held_since: float | None = None
         self.begins = True
@@ -197,8 +197,8 @@ class TaskSetStream:
         :param current: state of the robot; None if it is unknown.
         """
         newest = max(self._latest.values(), key=lambda item: item.number, default=None)
-        is_new = newest is not None and newest.number > self._known
-        self._known = self._count
+        is_new = newest is not None and newest.number > self._last_number
+        self._last_number = self._count
         try:
             step = self._follow(now, current)
         except RequestRefused as refused:
@@ -234,7 +234,7 @@ class TaskSetStream:
             return self._hold(
                 StreamCause.NO_STATE, 'Not all joints that would move were reported lately.'
             )
-        lag = '' if self.begins else self._why_behind(current)
+        lag = '' if self.begins else self._describe_lag(current)
         if lag:
             return self._hold(StreamCause.LAG, lag)
         base = current.positions.copy()
@@ -299,8 +299,8 @@ class TaskSetStream:
         """
         twin = self.world.copy()
         for task_set in self.task_sets:
-            own = twin.task_sets[task_set.name]
-            own.method, own.damping = 'dls', max(damping, task_set.damping)
+            copied = twin.task_sets[task_set.name]
+            copied.method, copied.damping = 'dls', max(damping, task_set.damping)
         return twin
 
     def _why_stale(self, now: float) -> str:
@@ -311,7 +311,7 @@ class TaskSetStream:
                 return f'The target {quote(name)} is {age:.3f} s old, older than {self.settings.max_age:g} s.'
         return ''
 
-    def _why_behind(self, current: FullState) -> str:
+    def _describe_lag(self, current: FullState) -> str:
         """
         Return a sentence about the joint that is too far from its last command; empty if no joint lags.
 
@@ -319,15 +319,15 @@ class TaskSetStream:
         """
         if self._positions is None:
             return ''
-        way = np.abs(self._positions[self.places] - current.positions[self.places])
-        way = np.where(self._cyclic, np.abs(wrap_angles(way)), way)
-        worst = int((way / self._lags).argmax()) if way.size else 0
+        distances = np.abs(self._positions[self.places] - current.positions[self.places])
+        distances = np.where(self._cyclic, np.abs(wrap_angles(distances)), distances)
+        worst = int((distances / self._lags).argmax()) if distances.size else 0
         # In this form a value that is not a number is too far.
-        if not way.size or way[worst] <= self._lags[worst]:
+        if not distances.size or distances[worst] <= self._lags[worst]:
             return ''
         name = self._worlds.variable_names(self.joints)[worst]
         return (
-            f'{quote(name)} is {way[worst]:.3g} away from its command, more than {self._lags[worst]:.3g}: the robot does not '
+            f'{quote(name)} is {distances[worst]:.3g} away from its command, more than {self._lags[worst]:.3g}: the robot does not '
             f'follow within max_lag, {self.settings.max_lag:g} s.'
         )
 
@@ -361,14 +361,14 @@ class TaskSetStream:
 
         Return whether it was too long.
         """
-        way = self._worlds.way(before, self.world.values)
-        moving = way != 0.0
+        motion = self._worlds.motion(before, self.world.values)
+        moving = motion != 0.0
         # A joint whose velocity limit is zero may not move at all.
         with np.errstate(divide='ignore'):
-            excess = float((np.abs(way[moving]) / self._steps[moving]).max(initial=0.0))
+            excess = float((np.abs(motion[moving]) / self._steps[moving]).max(initial=0.0))
         if excess <= 1.0:
             return False
-        self.world.q = before + way / excess
+        self.world.q = before + motion / excess
         return True
 
 
@@ -380,7 +380,7 @@ def _cost(result: SolveResult) -> list[float]:
         costs.append(overall**2 * ((for_linear * linear) ** 2 + (for_angular * angular) ** 2))
     task_sets = [task.task_set.name for task, _, _ in result.per_task]
     return [
-        sum(cost for cost, own in zip(costs, task_sets, strict=True) if own == name)
+        sum(cost for cost, task_set in zip(costs, task_sets, strict=True) if task_set == name)
         for name in dict.fromkeys(task_sets)
     ]
 

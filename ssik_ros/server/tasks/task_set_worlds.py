@@ -79,15 +79,15 @@ class TaskSetWorlds:
         """
         world.q = positions[self._places]
 
-    def way(self, before: FloatArray, after: FloatArray) -> FloatArray:
+    def motion(self, before: FloatArray, after: FloatArray) -> FloatArray:
         """
         Return the joint motion ``after - before``; differences of cyclic joints are wrapped to [-pi, pi].
 
         :param before, after: joint values of an environment, like ``Environment.q`` [rad or m].
         """
-        way = after - before
-        way[self._cyclic] = wrap_angles(way[self._cyclic])
-        return way
+        motion = after - before
+        motion[self._cyclic] = wrap_angles(motion[self._cyclic])
+        return motion
 
     def moved_inside(self, positions: FloatArray, world: Environment) -> list[str]:
         """
@@ -98,12 +98,12 @@ class TaskSetWorlds:
         :param positions: (nq,) full state as given.
         :param world: environment lent for this state.
         """
-        change = self.way(positions[self._places], world.values)
+        change = self.motion(positions[self._places], world.values)
         names = []
         for joint in world.joints:
-            own = joint_values((joint,), change)
+            joint_change = joint_values((joint,), change)
             # The quaternion of a ball joint is only brought to length one.
-            if joint.size == 1 and joint.dependency is None and abs(own[0]) > MOVED:
+            if joint.size == 1 and joint.dependency is None and abs(joint_change[0]) > MOVED:
                 names.append(joint.name)
         return names
 
@@ -116,7 +116,7 @@ class TaskSetWorlds:
         """
         before = positions[self._places]
         out = positions.copy()
-        out[self._places] = before + self.way(before, values)
+        out[self._places] = before + self.motion(before, values)
         # Joints that are not cyclic keep the numbers bit for bit.
         plain = self._plain
         out[self._places[plain]] = values[plain]

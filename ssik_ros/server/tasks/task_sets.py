@@ -148,7 +148,7 @@ class TaskSets:
             clock_ended = time.perf_counter() - start >= options['max_time']
             here = joint_values(joints, world.values)
             metric = np.asarray(options.get('c_metric') or np.ones(len(joints)), dtype=float)
-            ways = [metric * joint_differences(joints, here, row) for row in rows]
+            changes = [metric * joint_differences(joints, here, row) for row in rows]
         cause, text = Cause.NONE, f'{counted(len(rows), "configuration")}.'
         if not len(rows):
             cause, text = _why_none(checks, validate, clock_ended)
@@ -158,7 +158,7 @@ class TaskSets:
             text,
             self.worlds.variable_names(joints),
             rows,
-            [float(np.linalg.norm(way)) for way in ways],
+            [float(np.linalg.norm(change)) for change in changes],
             clock_ended,
         )
 
@@ -188,11 +188,11 @@ class TaskSets:
             options['validate'] = self._validation(world, task_set, joints, state, checks)
             chosen = [joint.name for joint in joints]
             if request.waypoints:
-                way = [
+                waypoints = [
                     in_root(self.scene, 'waypoint', pose, state, current)
                     for pose in request.waypoints
                 ]
-                path = task_set.follow_path(chosen, tip, way, **options)
+                path = task_set.follow_path(chosen, tip, waypoints, **options)
             else:
                 path = task_set.generate_path(chosen, tip, request.points, **options)
         cause, text = _why_ended(path, checks)
@@ -214,18 +214,18 @@ class TaskSets:
         :param only: whether the caller needs one task set: empty ``names`` are then refused if the file has several.
         :raises RequestRefused: for an unknown name, a name given twice, and empty names as above.
         """
-        known = list(self.worlds.template.task_sets)
+        all_names = list(self.worlds.template.task_sets)
         for name in names:
-            if name not in known:
+            if name not in all_names:
                 text = f'There is no task set {quote(name)} in {self.content.source}'
-                raise unknown(Refusal.UNKNOWN_GROUP, text, name, known)
+                raise unknown(Refusal.UNKNOWN_GROUP, text, name, all_names)
             if list(names).count(name) > 1:
                 raise Refusal.BAD_OPTION.error(f'Task set {quote(name)} is named twice.')
-        if not names and only and len(known) > 1:
+        if not names and only and len(all_names) > 1:
             raise Refusal.UNKNOWN_GROUP.error(
-                f'No task set is named, and {self.content.source} has several: {list_names(known)}.',
+                f'No task set is named, and {self.content.source} has several: {list_names(all_names)}.',
             )
-        return list(names) or known
+        return list(names) or all_names
 
     def _place(
         self,
