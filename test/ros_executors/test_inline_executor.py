@@ -13,6 +13,7 @@ groups = pytest.importorskip('rclpy.callback_groups')
 event_handler = pytest.importorskip('rclpy.event_handler')
 qos = pytest.importorskip('rclpy.qos')
 executors = pytest.importorskip('ssik_ros.ros.process.executors')
+taken_requests = pytest.importorskip('ssik_ros.ros.process.taken_requests')
 Trigger = pytest.importorskip('std_srvs.srv').Trigger
 String = pytest.importorskip('std_msgs.msg').String
 
@@ -233,7 +234,7 @@ class TimedHandler:
         self.turns = []
 
     def __call__(self, request, response):
-        turn = executors.PRESENT.turn
+        turn = taken_requests.PRESENT.turn
         self.turns.append(turn)
         return response if turn.is_late else self._blocked(request, response)
 
@@ -256,7 +257,7 @@ def timed_service(running, gate, budget):
 def test_late_requests_get_responses_while_every_thread_is_busy(running, gate, monkeypatch):
     handler, client = timed_service(running, gate, 0.3)
     times = []
-    monkeypatch.setattr(running.executor._requests, 'note_response', times.append)
+    monkeypatch.setattr(running.executor._requests.queue, 'note_response', times.append)
     for _ in range(THREADS):
         client.call_async(Trigger.Request())
         assert handler.entered.acquire(timeout=LIMIT)
@@ -279,7 +280,7 @@ def test_arrival_is_when_a_request_comes_and_not_when_its_turn_comes(running, ga
         client.call_async(Trigger.Request())
         assert handler.entered.acquire(timeout=LIMIT)
     futures = [client.call_async(Trigger.Request()) for _ in range(IN_FLIGHT)]
-    assert wait_until(lambda: len(running.executor._requests) == IN_FLIGHT)
+    assert wait_until(lambda: len(running.executor._requests.queue) == IN_FLIGHT)
     all_there = time.monotonic()
     gate.set()
     assert wait_until(lambda: all(future.done() for future in futures))
@@ -292,7 +293,7 @@ def test_arrival_is_when_a_request_comes_and_not_when_its_turn_comes(running, ga
 
 
 def test_a_thread_without_a_request_has_no_turn():
-    assert executors.PRESENT.turn is None
+    assert taken_requests.PRESENT.turn is None
 
 
 def test_a_handler_that_raises_still_responds(running):

@@ -3,21 +3,16 @@ An executor for nodes whose callbacks are short except for a few; it records whe
 
 rclpy's executor with several threads hands every callback from the thread that waits to another thread. Both then
 compete for the interpreter, which costs most of the time of a short response.
-
-Requests are taken from the middleware as soon as they are ready, before they are handled, so that deadlines count from
-their arrival. The time of receipt from the middleware is useless: Fast DDS fills in the sender's time of sending.
 """
 
 from collections import deque
 from collections.abc import Callable
 import functools
 import inspect
-import math
 import threading
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
-from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.context import Context
 from rclpy.executors import (
     ConditionReachedException,
@@ -25,11 +20,15 @@ from rclpy.executors import (
     ShutdownException,
     SingleThreadedExecutor,
 )
-from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.task import Task
 
-from ssik_ros.problem.scheduling import RequestQueue
+from ssik_ros.ros.process.taken_requests import (
+    is_taken_early,
+    take_request,
+    TakenRequest,
+    TakenRequests,
+)
 from ssik_ros.ros.process.wait_set import Ready, ReusedWaitSet
 
 LOOK_INTERVAL = 0.004
@@ -40,45 +39,6 @@ HASTE = 0.001
 """The same for a while after a long callback, because others often follow [s]."""
 HASTY_LOOKS = 50
 """How many such looks."""
-MOST_WAITING = 1000
-"""Requests that wait for their turn in this process; further ones stay in the queues of the middleware."""
-TAKEN_AT_ONCE = 32
-"""Requests of one service that are taken before another callback runs: reading a large request takes time."""
-
-
-class Turn(NamedTuple):
-    """Arrival and deadline of the request that a handler handles now; the handler reads them from ``PRESENT.turn``."""
-
-    arrived: float
-    """Time at which the request was taken from the middleware, by ``time.monotonic`` [s]."""
-    budget: float = math.inf
-    """Time from the arrival to the deadline [s]."""
-    is_late: bool = False
-    """Whether the request is late, see :class:`RequestQueue`."""
-    reserve: float = 0.0
-    """How long before its deadline the request has to end, to leave time for the responses to other requests [s]."""
-
-
-class _Present(threading.local):
-    """Storage with one value per thread: the times of the request that the thread handles, or None."""
-
-    turn: Turn | None = None
-    """Turn of the request that the thread handles; None outside of an :class:`InlineExecutor`."""
-
-
-PRESENT = _Present()
-
-
-class _Taken(NamedTuple):
-    """A request that was taken from the middleware and waits to be handled, with its service and time of arrival."""
-
-    service: Any
-    request: Any
-    header: Any
-    arrived: float
-    """Time of arrival, by ``time.monotonic`` [s]."""
-    budget: float = math.inf
-    """Time from the arrival to the deadline [s]."""
 
 
 class InlineExecutor(SingleThreadedExecutor):
@@ -129,10 +89,7 @@ class InlineExecutor(SingleThreadedExecutor):
         """Whether this rclpy has the private parts that :class:`ReusedWaitSet` needs."""
         self._has_changed = True
         self._ready: deque[Ready] = deque()
-        self._requests: RequestQueue[_Taken] = RequestQueue(MOST_WAITING)
-        self._taking = threading.Lock()
-        self._handled = 0
-        """Number of requests that are being handled."""
+        self._requests = TakenRequests()
         self._has_looked = False
         """Whether other entities were looked at after the last request of the queue."""
         self.context.on_shutdown(self._end)
@@ -246,7 +203,7 @@ class InlineExecutor(SingleThreadedExecutor):
         """End the executor and drop the waiting requests; return False, because no thread leads any longer."""
         self._end()
         self._drop_wait_set()
-        self._requests.clear()
+        self._requests.queue.clear()
         return False
 
     def _drop_wait_set(self) -> None:
@@ -273,12 +230,12 @@ class InlineExecutor(SingleThreadedExecutor):
                 run = self._taker(self._ready.popleft())
                 if run is not None:
                     return run
-            late = self._requests.take_late(time.monotonic())
+            late = self._requests.queue.take_late(time.monotonic())
             if late is not None:
                 return functools.partial(self._respond_to, late, is_late=True)
             if self._has_looked:
                 self._has_looked = False
-                taken = self._requests.take()
+                taken = self._requests.queue.take()
                 if taken is not None:
                     return functools.partial(self._respond_to, taken)
             wait_set = self._present_wait_set()
@@ -287,7 +244,7 @@ class InlineExecutor(SingleThreadedExecutor):
                     None, None, self._is_over
                 )[0]
                 return rclpy_task
-            self._sort(wait_set.rest() or wait_set.wait(blocks=not self._requests))
+            self._sort(wait_set.rest() or wait_set.wait(blocks=not self._requests.queue))
             self._has_looked = True
         raise ShutdownException()
 
@@ -295,25 +252,12 @@ class InlineExecutor(SingleThreadedExecutor):
         """Queue the requests of ready services; keep all other ready entities, which run before the next request."""
         early = []
         for ready in found:
-            if _is_taken_early(ready):
+            if is_taken_early(ready):
                 early.append(ready.entity)
             else:
                 self._ready.append(ready)
         for service in early:
-            self._take_requests(service)
-
-    def _take_requests(self, service: Any) -> None:
-        """Move up to ``TAKEN_AT_ONCE`` requests of a service from the middleware to the queue, if it has room."""
-        budget_of = getattr(service.callback, 'budget', None)
-        with self._taking:
-            for _ in range(min(TAKEN_AT_ONCE, self._requests.room)):
-                request, header = _take(service)
-                if header is None:
-                    return
-                arrived = time.monotonic()
-                budget = math.inf if budget_of is None else budget_of(request)
-                taken = _Taken(service, request, header, arrived, budget)
-                self._requests.put(taken, arrived, budget)
+            self._requests.take(service)
 
     def _present_wait_set(self) -> ReusedWaitSet | None:
         """
@@ -372,41 +316,17 @@ class InlineExecutor(SingleThreadedExecutor):
         if not group.beginning_execution(service):
             return
         try:
-            request, header = _take(service)
+            request, header = take_request(service)
             # Another process or thread may have taken the request.
             if header is not None:
-                self._respond_to(_Taken(service, request, header, time.monotonic()))
+                self._respond_to(TakenRequest(service, request, header, time.monotonic()))
         finally:
             group.ending_execution(service)
 
-    def _respond_to(self, taken: _Taken, *, is_late: bool = False) -> None:
-        """
-        Call the handler of a taken request and send the response, even if the handler raises.
-
-        The handler reads arrival, budget and ``is_late`` from ``PRESENT.turn``.
-        """
-        service, request, header, arrived, budget = taken
-        others = len(self._requests) + self._handled
-        self._count(1)
+    def _respond_to(self, taken: TakenRequest, *, is_late: bool = False) -> None:
+        """Respond to a taken request; rclpy waits for this work when it shuts down."""
         with self._work_tracker:
-            response = service.srv_type.Response()
-            reserve = self._requests.reserve(budget, others)
-            PRESENT.turn = Turn(arrived, budget, is_late, reserve)
-            begin = time.monotonic()
-            try:
-                response = service.callback(request, response)
-            finally:
-                PRESENT.turn = None
-                self._count(-1)
-                # If a handler raises, its client still gets a response; with rclpy's executors the client waits.
-                service.send_response(response, header)
-                if is_late:
-                    self._requests.note_response(time.monotonic() - begin)
-
-    def _count(self, more: int) -> None:
-        """Add ``more``, 1 or -1, to the number of requests that are being handled."""
-        with self._change:
-            self._handled += more
+            self._requests.respond(taken, is_late=is_late)
 
     def _run(self, task: Callable[[], Any]) -> bool:
         """
@@ -462,15 +382,15 @@ class InlineExecutor(SingleThreadedExecutor):
         """Move requests to the queue while all threads run long callbacks, so that their time of arrival is known."""
         wait_set = self._wait_set
         for ready in () if wait_set is None else wait_set.services:
-            if _is_taken_early(ready):
+            if is_taken_early(ready):
                 try:
-                    self._take_requests(ready.entity)
+                    self._requests.take(ready.entity)
                 except Exception as error:
                     self._report(error)
 
     def _respond_to_late(self) -> None:
         """Respond to requests whose deadlines passed while the leading thread runs a callback; report exceptions."""
-        while (taken := self._requests.take_late(time.monotonic())) is not None:
+        while (taken := self._requests.queue.take_late(time.monotonic())) is not None:
             try:
                 self._respond_to(taken, is_late=True)
             except Exception as error:
@@ -498,31 +418,3 @@ class InlineExecutor(SingleThreadedExecutor):
             if self._callbacks == seen and self._is_led and not self._ended.is_set():
                 self._active.clear()
             return False
-
-
-def _is_taken_early(ready: Ready) -> bool:
-    """
-    Return whether the requests of a ready entity go to the queue: only for a service in a reentrant callback group.
-
-    Its callback must not be a coroutine.
-    """
-    kind, entity, _ = ready
-    return (
-        kind == 'service'
-        and type(entity.callback_group) is ReentrantCallbackGroup
-        and not inspect.iscoroutinefunction(entity.callback)
-    )
-
-
-def _take(service: Any) -> tuple[Any, Any]:
-    """
-    Return the next request of a service with its header.
-
-    (None, None) without a waiting request or if the service is destroyed.
-    """
-    try:
-        with service.handle:
-            request, header = service.handle.service_take_request(service.srv_type.Request)
-    except rclpy_implementation.InvalidHandle:
-        return None, None
-    return request, header

@@ -19,7 +19,7 @@ from ssik_ros.results import Cause, CAUSE_ADVICE, CAUSE_TEXT
 from ssik_ros.ros.conversions.messages import read_seconds, StateWriter
 from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.ros.process.call_records import CallRecords, KEPT
-from ssik_ros.ros.process.executors import PRESENT, Turn
+from ssik_ros.ros.process.taken_requests import PRESENT, Turn
 from ssik_ros.ros.services.status_codes import code_of, SOURCE, write_code
 from ssik_ros.server.loops.loop_server import LoopServer
 from ssik_ros.server.requests.refusals import explain_refusal, Refusal, RequestRefused
