@@ -1,10 +1,10 @@
 """
 Final checks of a joint path: forward kinematics, limits, steps, collisions, and the tool's deviation between waypoints.
 
-Between waypoints each joint moves at a constant rate. Consider a part of length h of such a step. A point or an axis of
-the tool deviates from the chord between its ends by at most h^2 / 8 times its largest second derivative. For a point
-this derivative is at most ``sum |dq_i| |dq_j| r``, with r the largest distance of the tip from the axis of the later
-joint. For a direction it is at most ``(sum |dq|)^2``.
+Between waypoints each joint moves at a constant rate. Consider a part of length h of such a step, and the chord between
+the ends of this part. A point or an axis of the tool deviates from the chord by at most h^2 / 8 times its largest
+second derivative. For a point this derivative is at most ``sum |dq_i| |dq_j| r``, with r the largest distance of the
+tip from the axis of the later joint. For a direction it is at most ``(sum |dq|)^2``.
 """
 
 from collections.abc import Callable

@@ -56,9 +56,11 @@ def spread_orientations(count: int) -> FloatArray:
 
 def covering_angle(quaternions: FloatArray) -> float:
     """
-    Return the largest angle from any rotation to the nearest one of a set [rad], at most pi.
+    Return the covering angle of a set of orientations: the largest angle from any rotation to its nearest one [rad].
 
-    :param quaternions: (n, 4) unit quaternions.
+    It is at most pi.
+
+    :param quaternions: (n, 4) unit quaternions x, y, z, w.
     """
     # SciPy's geometry takes half a second to import, and whoever reads a map or a placement needs none of it.
     from scipy.spatial import ConvexHull, QhullError
@@ -120,9 +122,9 @@ def quaternions_of(rotations: FloatArray) -> FloatArray:
 
 def angles_between(a: FloatArray, b: FloatArray) -> FloatArray:
     """
-    Return the angles of the rotations between unit quaternions, row by row (n,) [rad].
+    Return the angle (n,) of the rotation from each orientation in ``a`` to the one in the same row of ``b`` [rad].
 
-    :param a, b: (n, 4).
+    :param a, b: (n, 4) unit quaternions x, y, z, w.
     """
     sign = np.where((a * b).sum(axis=1, keepdims=True) < 0.0, -1.0, 1.0)
     apart, together = np.linalg.norm(a - sign * b, axis=1), np.linalg.norm(a + sign * b, axis=1)
