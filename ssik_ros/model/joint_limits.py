@@ -44,7 +44,7 @@ FOREIGN_KEYS = (
 
 @dataclass(slots=True)
 class JointLimits:
-    """Limits of one scalar joint; infinite for a missing limit."""
+    """Position, velocity and acceleration limits of one scalar joint variable; infinite if a limit is missing."""
 
     lower: float
     upper: float
@@ -55,9 +55,9 @@ class JointLimits:
 
 def resolve_mimic(urdf: Urdf) -> dict[str, Mimic]:
     """
-    Return by name the rule of every mimic joint; its leader is the joint that finally drives it.
+    Return the rule of every mimic joint by its name, with a leader that does not mimic any joint itself.
 
-    The rules of a chain of mimic joints are multiplied out.
+    If a joint mimics another mimic joint, both rules are combined into one.
 
     :param urdf: a checked description.
     """
@@ -75,7 +75,12 @@ def resolve_mimic(urdf: Urdf) -> dict[str, Mimic]:
 
 
 def _multiply(mimic: Mimic | None, leader: Mimic) -> Mimic:
-    """Return the rule of a joint that mimics a joint with the rule ``leader``, for the leader of that rule."""
+    """
+    Return the combined rule of a joint that mimics another mimic joint.
+
+    :param mimic: rule of the joint, which mimics the other joint.
+    :param leader: rule of the other joint; its leader becomes the leader of the result.
+    """
     assert mimic is not None
     offset = mimic.multiplier * leader.offset + mimic.offset
     return Mimic(leader.joint, mimic.multiplier * leader.multiplier, offset)
@@ -100,9 +105,11 @@ def compute_limits(
     source: str = 'joint_limits',
 ) -> tuple[dict[str, JointLimits], list[str]]:
     """
-    Return the effective limits of all variables that can have some, by variable name, and warnings.
+    Return the effective limits by variable name, and a list of warnings.
 
-    A joint with several variables has its limits under MoveIt's variable names (``base/x``).
+    They are the limits of the URDF, replaced by the entries. Leaders are then narrowed so that mimic joints stay within
+    limits, and mimic joints get the range that follows. A joint with several variables has MoveIt's variable names
+    (``base/x``).
 
     :param urdf: a checked description.
     :param entries: entries of a joint_limits.yaml by joint.
@@ -137,9 +144,9 @@ def find_entries(
     document: Mapping[str, Any] | None, source: str = 'joint_limits'
 ) -> tuple[Mapping[str, Any], list[str]]:
     """
-    Return the entries by joint of a joint_limits.yaml, whichever of its layouts it has, and warnings.
+    Return the limit entries of a joint_limits.yaml by joint name, in any of its usual layouts, and warnings.
 
-    :param document: the loaded file, or its ``joint_limits`` part's parent, or None.
+    :param document: content of the file, or a larger parameter mapping that contains it; None gives no entries.
     :param source: the file, for warnings and errors.
     :raises ConfigError: when the file is not a mapping.
     """
@@ -265,9 +272,14 @@ def _number(entry: Mapping[str, Any], key: str, default: float, faults: list[str
 
 def _tighten_leader(name: str, follower: Mimic, limits: dict[str, JointLimits]) -> list[str]:
     """
-    Narrow a leader's limits in place to values that keep its follower ``name`` within limits; return warnings.
+    Narrow the limits of a leader in place, so that a mimic joint stays within limits; return warnings.
 
-    Velocity and acceleration limits are narrowed, too. If that would leave no range, the leader keeps all its limits.
+    Velocity and acceleration limits are narrowed too. If no range would be left, the leader keeps all its limits, with
+    a warning.
+
+    :param name: the mimic joint.
+    :param follower: its rule.
+    :param limits: limits by variable name.
     """
     own, leader = limits[name], limits[follower.joint]
     shown = f'[{own.lower:.6g}, {own.upper:.6g}]'
@@ -292,7 +304,11 @@ def _tighten_leader(name: str, follower: Mimic, limits: dict[str, JointLimits]) 
 
 
 def _follower_limits(follower: Mimic, leader: JointLimits, velocity: float) -> JointLimits:
-    """Return the limits of a follower: its values over the range of its leader, and the given velocity limit."""
+    """
+    Return the limits of a mimic joint: the range of its values while its leader moves within limits.
+
+    :param velocity: velocity limit of the mimic joint, taken as it is.
+    """
     if follower.multiplier == 0.0:
         return JointLimits(follower.offset, follower.offset, velocity)
     ends = sorted(

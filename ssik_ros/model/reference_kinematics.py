@@ -25,7 +25,7 @@ _LINES = str.maketrans({'\n': '&#10;', '\r': '&#13;', '\t': '&#9;'})
 
 
 class ReferenceKinematics:
-    """Independent forward kinematics of one robot."""
+    """Forward kinematics of one robot by pinocchio, to check solutions independently; serves one thread."""
 
     def __init__(self, robot: RobotModel) -> None:
         """
@@ -72,7 +72,7 @@ class ReferenceKinematics:
 
         :param positions: (nq) full state, followers included.
         :param link: the link's name.
-        :raises FrameNotFound: with the nearest name.
+        :raises FrameNotFound: for an unknown name; the message suggests the nearest known name.
         """
         pin.forwardKinematics(self.model, self.data, self.to_pinocchio(positions))
         pose = pin.updateFramePlacement(self.model, self.data, self._frame(link))
@@ -95,11 +95,11 @@ class ReferenceKinematics:
 
     def within_limits(self, group: JointGroup, q: FloatArray, slack: float = 0.0) -> bool:
         """
-        Return whether a group's positions are finite and inside the closed limits.
+        Return whether all positions of a group are finite and within its limits, the limits included.
 
         :param group: the group.
         :param q: (n) positions in group order.
-        :param slack: allowed distance outside of the limits [rad or m].
+        :param slack: distance by which the limits may be exceeded [rad or m].
         """
         values = np.asarray(q, dtype=np.float64)
         return bool(
@@ -111,7 +111,7 @@ class ReferenceKinematics:
     pose_errors = staticmethod(pose_errors)
 
     def _frame(self, link: str) -> int:
-        """Return the index of pinocchio's frame of a link."""
+        """Return the index of a link's frame in pinocchio's model."""
         if link not in self._frames:
             self.robot.tree.link(link)
             self._frames[link] = int(self.model.getFrameId(link, pin.FrameType.BODY))

@@ -19,7 +19,7 @@ JointValue = float | Sequence[float] | FloatArray
 
 
 class RobotState:
-    """The positions of all joints of a robot, which calls change; a new state has the default positions."""
+    """The positions of all joints of one robot, which can be changed; a new state has the default positions."""
 
     def __init__(self, robot: RobotModel, positions: FloatArray | None = None) -> None:
         """
@@ -116,7 +116,7 @@ class RobotState:
         Return the variables of one moving joint, as a copy [rad or m].
 
         :param name: the joint's name.
-        :raises JointNotFound: with the nearest name.
+        :raises JointNotFound: for an unknown name; the message suggests the nearest known name.
         """
         tree = self.robot.tree
         joint = self.robot.require_joint(name)
@@ -128,7 +128,7 @@ class RobotState:
         Return the pose (4, 4) of a link in the root frame.
 
         :param link: the link's name.
-        :raises FrameNotFound: with the nearest name.
+        :raises FrameNotFound: for an unknown name; the message suggests the nearest known name.
         """
         index = self.robot.tree.link(link)
         if self._joint_poses is None:

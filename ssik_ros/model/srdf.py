@@ -23,7 +23,7 @@ VIRTUAL_JOINT_TYPES = ('fixed', 'floating', 'planar')
 
 @dataclass(frozen=True, slots=True)
 class SrdfGroup:
-    """The names in a group element. The joints of the group follow from all of them together."""
+    """A ``<group>`` element: the joints, links, chains and subgroups that it names. Together they give its joints."""
 
     name: str
     joints: tuple[str, ...] = ()
@@ -84,7 +84,7 @@ class LinkPair:
 
 @dataclass(frozen=True, slots=True)
 class Srdf:
-    """One semantic description; empty when the robot has none."""
+    """The content of an SRDF as data; all fields are empty if the robot has no SRDF."""
 
     name: str = ''
     xml: str = ''
@@ -116,7 +116,7 @@ def parse_srdf(text: str, urdf: Urdf, source: str = 'semantic description') -> S
 
 
 class _SrdfReader:
-    """Reads one document against one robot."""
+    """Reads the elements of one SRDF and checks their names against one robot."""
 
     def __init__(self, document: XmlElement, urdf: Urdf, notes: FileNotes) -> None:
         """
@@ -163,7 +163,9 @@ class _SrdfReader:
         self, element: XmlElement, attribute: str, known: Collection[str] | None, noun: str
     ) -> str | None:
         """
-        Return the name in an attribute; None, with a warning, when the element has to be left out.
+        Return the name in an attribute; None, with a warning, if it is missing or unknown.
+
+        The caller leaves the element out then.
 
         :param element: the element.
         :param attribute: the attribute.
@@ -262,7 +264,12 @@ class _SrdfReader:
         )
 
     def states(self) -> Iterable[GroupState]:
-        """Iterate over the named postures in the order of the file; a repeated posture gets a warning, and counts."""
+        """
+        Iterate over the named postures in the order of the file.
+
+        A second posture with the same name and group is returned too, with a warning; users of the list take the last
+        one.
+        """
         seen: dict[tuple[str, str], int] = {}
         for element in self.document.find_all('group_state'):
             name = self.name_of(element, 'name', None, 'state')

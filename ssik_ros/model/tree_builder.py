@@ -65,11 +65,13 @@ def _kind_of(joint: UrdfJoint, limits: Mapping[str, JointLimits]) -> JointKind:
 
 def _place(order: list[UrdfJoint]) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
     """
-    Fold fixed joints into the placements of moving joints and links.
+    Return for each moving joint and each link the moving joint that carries it, and its pose on this joint.
+
+    Fixed joints become part of the poses.
 
     :param order: all joints in model order.
-    :returns: for the moving joints the moving joint above (nj), -1 for none, and the pose (nj, 4, 4) in its moved
-        frame; for the links, the root first, the moving joint that carries the link (nl) and the pose (nl, 4, 4).
+    :returns: (nj) moving joint above each moving joint, -1 for none, and (nj, 4, 4) its pose in that joint's moved
+        frame; then (nl) carrying joint of each link, the root first, and (nl, 4, 4) its pose.
     """
     identity = np.eye(4)
     carriers, link_poses = [-1], [identity]

@@ -17,7 +17,7 @@ IN_WORLD = -2
 
 
 class BodyKind(IntEnum):
-    """Type of a body, with the numbers of moveit_msgs/ContactInformation."""
+    """Kind of a body in a scene: a link, a world object or a carried object; numbered as in MoveIt's messages."""
 
     LINK = 0
     WORLD = 1
@@ -25,7 +25,7 @@ class BodyKind(IntEnum):
 
 
 class SceneShape(NamedTuple):
-    """A shape and its owner."""
+    """A collision shape in a scene, with the kind of its body and the link that carries it."""
 
     shape: CollisionShape
     """Its ``link`` is the name of the link or of the object."""
@@ -36,7 +36,7 @@ class SceneShape(NamedTuple):
 
 
 class Contact(NamedTuple):
-    """Two bodies that collide."""
+    """A contact between two bodies that collide: names, point, normal and depth."""
 
     first: str
     second: str
@@ -50,7 +50,7 @@ class Contact(NamedTuple):
 
 
 class NearestPair(NamedTuple):
-    """The two bodies that are nearest to each other."""
+    """The two bodies of a scene with the least distance, and the points where they are nearest."""
 
     first: str
     second: str
@@ -61,7 +61,7 @@ class NearestPair(NamedTuple):
 
 
 class PlacedLinks(NamedTuple):
-    """The shapes of the links of a robot in one posture."""
+    """The s shapes of a robot's links in one posture: poses and bounding spheres in the model frame."""
 
     shapes: tuple[CollisionShape, ...]
     poses: FloatArray
@@ -172,7 +172,7 @@ class CollisionScene:
         Return one contact for each pair of bodies that collide.
 
         :param positions, root_pose: as for :meth:`colliding_pair`.
-        :param counts: returns whether a shape matters; a pair of two shapes that do not matter is left out.
+        :param counts: filter of shapes: a pair is left out if this returns False for both of its shapes.
         """
         poses = self._shape_poses(positions, root_pose)
         found: dict[tuple[str, str], Contact] = {}
@@ -195,10 +195,10 @@ class CollisionScene:
 
     def distances(self, positions: FloatArray, enough: FloatArray) -> FloatArray:
         """
-        Return a lower bound (p,) on the distance of each pair [m], exact where it is below ``enough``.
+        Return a lower bound (p,) on the distance of each checked pair of shapes [m]; it is exact below ``enough``.
 
         :param positions: (nq) full state.
-        :param enough: (p,) distance above which the distance of the bounding spheres suffices [m].
+        :param enough: (p,) distance above which the distance of the bounding spheres is returned [m].
         """
         poses = self._shape_poses(positions, None)
         apart = self._sphere_distances(poses)
@@ -315,7 +315,12 @@ class CollisionScene:
         return self._coal.Transform3s(pose[:3, :3], pose[:3, 3])
 
     def _shape_poses(self, positions: FloatArray, root_pose: FloatArray | None) -> FloatArray:
-        """Return the poses (s, 4, 4) of all shapes in the root frame, with followers set from their leaders."""
+        """
+        Return the poses (s, 4, 4) of all shapes in the root link, with mimic joints set from their leaders.
+
+        :param positions: (nq) full state.
+        :param root_pose: (4, 4) pose of the root link in the model frame; None means identity.
+        """
         robot = self._robot
         joint_poses = compute_joint_poses(robot.tree, robot.with_mimic(positions))
         model = np.eye(4) if root_pose is None else invert_pose(root_pose)

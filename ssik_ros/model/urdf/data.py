@@ -30,7 +30,7 @@ class Mimic:
 
 @dataclass(frozen=True, slots=True)
 class UrdfJoint:
-    """One joint element."""
+    """A ``<joint>`` element of a URDF as checked data."""
 
     name: str
     type: str
@@ -51,7 +51,7 @@ class UrdfJoint:
 
 @dataclass(frozen=True, slots=True)
 class LoopConstraint:
-    """A ``<constraint>`` element: a frame on one link that a joint ties to a frame on another."""
+    """A ``<constraint>`` element of a URDF, which closes a loop: a joint between frames on two links."""
 
     name: str
     type: str
@@ -72,7 +72,7 @@ class LoopConstraint:
 
 @dataclass(frozen=True, slots=True)
 class Urdf:
-    """One robot element."""
+    """The content of a URDF as checked data: links, joints, root link and loop constraints."""
 
     name: str
     links: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Faults of a maker's file that do not keep the robot from being loaded."""
+"""Warnings about faults in a maker's file that do not prevent the robot from being loaded."""
 
 
 class FileNotes:
@@ -15,9 +15,9 @@ class FileNotes:
 
     def add(self, line: int, text: str) -> None:
         """
-        Add a warning.
+        Add a warning about a line of the file.
 
         :param line: line of the file, from 1.
-        :param text: the fault, and how the place was read.
+        :param text: the fault, and how the reader interpreted it.
         """
         self.lines.append(f'{self.source}:{line}: {text}')

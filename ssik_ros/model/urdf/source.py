@@ -25,7 +25,7 @@ TextSource = str | os.PathLike[str]
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """A description as plain XML text, and the file that it came from."""
+    """The XML text of a description, with the file that it came from and whether xacro made it."""
 
     text: str
     path: Path | None
