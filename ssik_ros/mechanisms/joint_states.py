@@ -1,4 +1,4 @@
-"""The variables of a robot's joints as degrees of freedom of its frames, by name and as one vector."""
+"""Conversion between the joint states of a robot, by name or as a vector, and the joint frames of its mechanism."""
 
 from collections.abc import Iterable, Mapping
 import math
@@ -26,14 +26,14 @@ IN_QUATERNION = 1e-9
 
 
 class JointVariables:
-    """Reads and writes the joints of a robot as vectors in the order of its model."""
+    """Reads and writes the joint frames of a robot as vectors (nq,) in the order of its model."""
 
     def __init__(self, model: RobotModel, joints: Mapping[str, Joint]) -> None:
         """
-        Find the degrees of freedom of every variable.
+        Find the joint frame and degree of freedom of every position variable of the robot.
 
         :param model: the robot.
-        :param joints: its moving joints by name, and perhaps others.
+        :param joints: joint frames by name; moving joints of the robot must be among them.
         """
         self.model = model
         self.names = model.variable_names
@@ -94,13 +94,14 @@ class JointVariables:
 
     def overlay(self, given: Mapping[str, float]) -> tuple[FloatArray, list[int]]:
         """
-        Return the present positions (nq,) with some of them replaced, and the indices of these. No joint moves.
+        Return the present positions (nq,) with given ones replaced, and the indices of the replaced variables.
 
-        A given follower sets its leader, unless the leader is given too.
+        No joint moves. If a mimic joint is given without its leader, the leader gets the value that fits.
 
-        :param given: positions by variable; of an orientation all four numbers.
+        :param given: positions by variable name; all four numbers of an orientation.
         :raises JointNotFound: for a name that the robot does not have.
-        :raises InvalidTarget: for numbers that are not finite, parts of an orientation, followers that do not move.
+        :raises InvalidTarget: for numbers that are not finite, an incomplete orientation, and a mimic joint with
+            multiplier 0.
         """
         positions, places = self.read(), []
         for name, value in given.items():
@@ -136,9 +137,9 @@ class JointVariables:
 
     def freedoms(self, places: Iterable[int]) -> list[tuple[Joint, DOF]]:
         """
-        Return joints and degrees of freedom of some variables, each pair once.
+        Return the (joint frame, degree of freedom) pairs of some position variables, each pair once.
 
-        :param places: indices in the vector; a number of an orientation gives all three angles.
+        :param places: indices in the vector; any number of a quaternion gives all three angles of its joint.
         """
         of_place = {place: [(joint, dof)] for place, joint, dof in self.scalars}
         for start, joint in self.balls:
@@ -173,11 +174,11 @@ def name_positions(names: Iterable[str], positions: Iterable[float]) -> dict[str
 
 def fit_closure(joint: Joint) -> None:
     """
-    Set the values of a closure's joint to those at which its frame is nearest to the link that it closes onto.
+    Set the values of a closure joint so that its frame is as near as possible to the link that it closes onto.
 
-    If the loop can be closed, these are its exact values.
+    If the loop is closed, the values are exact.
 
-    :param joint: the closure; all other joints stay as they are.
+    :param joint: the closure joint; all other joints stay as they are.
     """
     assert joint.parent is not None and joint.child is not None
     start = joint.parent.matrix_world @ joint.matrix

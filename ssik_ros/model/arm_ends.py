@@ -99,8 +99,8 @@ class _ChainSearch:
         """
         Return whether a joint moves a jaw of a gripper rather than the end of the arm.
 
-        It is a jaw if all joints below mimic it. A last joint is a jaw if its range is small and ends near zero, and
-        its axis is nearly perpendicular to the axis of the joint before.
+        It is a jaw if all joints below mimic it. A last joint is a jaw under two conditions. Its range is small, with
+        one limit near zero. Its axis is nearly perpendicular to the axis of the joint before.
 
         :param chain: joints of the arm above the joint; with fewer than FEWEST_JOINTS of them, the result is False.
         """

@@ -102,7 +102,11 @@ class SerialChain:
 
     @property
     def length(self) -> float:
-        """Return the length of the line from axis point to axis point to the tip, all joints at zero [m]."""
+        """
+        Return the length of the arm [m]: of the line from axis to axis to the tip, with all joints at zero.
+
+        The line goes through the stored point of each axis.
+        """
         places = np.vstack([self.points, self.home[:3, 3]])
         return float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum())
 
