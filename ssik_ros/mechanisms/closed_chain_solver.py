@@ -252,7 +252,12 @@ class _ClosedChainSearch:
         return np.array(self._solver.initial_state if given is None else given, dtype=float)
 
     def _accept(self, found: FloatArray, errors: FloatArray) -> bool:
-        """Store a solution if it is new and the request accepts it; return whether the request has enough solutions."""
+        """
+        Store a solution if it is new and the request accepts it; return True when the request has enough solutions.
+
+        :param found: values of the solver's variables.
+        :param errors: (t, 2) errors of the tips [m], [rad].
+        """
         size, out, request = self._problem.group_size, self._out, self._request
         count = int(self._counters[state.COUNT])
         if (

@@ -78,11 +78,11 @@ class GroupMechanism:
         self, positions: FloatArray, targets: FloatArray, tools: FloatArray | None = None
     ) -> None:
         """
-        Set the state of the robot and the poses of the goals; reset all limits and locks.
+        Set the state of the robot and the target poses of its tips; reset all limits and locks.
 
-        :param positions: (nq) full state.
-        :param targets: (t, 4, 4) in the base.
-        :param tools: (t, 4, 4) in the tips; None for the tips themselves.
+        :param positions: (nq,) full state.
+        :param targets: (t, 4, 4) target poses in the base link.
+        :param tools: (t, 4, 4) poses of the tools in the tip links; None to use the tips themselves.
         """
         self.reals[:] = self._template
         self.flags[:] = self._flags
@@ -130,7 +130,7 @@ class GroupMechanism:
         return sum(result.iterations for result in self._results)
 
     def read(self) -> FloatArray:
-        """Return the present full state (nq,), with the values of followers."""
+        """Return the present full state (nq,) of the robot, mimic joints included."""
         positions = np.zeros(len(self.robot.variable_names))
         positions[self._places] = self.reals[self._rows, layout.VALUES + self._dof]
         for place, row in self._balls:

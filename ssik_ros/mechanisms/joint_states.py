@@ -58,7 +58,11 @@ class JointVariables:
                 self.balls.append((place + len(dof), joint))
 
     def read(self) -> FloatArray:
-        """Return the positions (nq,) of all joints in the model's order; followers are computed from leaders."""
+        """
+        Return the present positions (nq,) of all joints in the model's order.
+
+        Mimic joints are computed from their leaders.
+        """
         positions = np.zeros(len(self.names))
         for place, joint, dof in self.scalars:
             positions[place] = joint.get_dof_value(dof)
@@ -70,7 +74,7 @@ class JointVariables:
 
     def write(self, positions: FloatArray) -> dict[str, float]:
         """
-        Set the positions of all joints, clamped into the limits; followers are computed from their leaders.
+        Set the positions of all joints, clamped to their limits; mimic joints are computed from their leaders.
 
         :param positions: (nq) finite numbers.
         :returns: by name, the distance by which a variable was clamped into its limits [rad or m].
@@ -87,7 +91,7 @@ class JointVariables:
         return moved
 
     def settle_followers(self) -> None:
-        """Compute the values of all followers from their leaders and write them into their joints."""
+        """Compute the values of all mimic joints from their leaders, and set them."""
         positions = self.read()
         for place, (*_, joint, dof) in self.followers.items():
             joint._write(layout.VALUES + dof, [positions[place]])
@@ -126,7 +130,12 @@ class JointVariables:
         return positions, places
 
     def _check_balls(self, positions: FloatArray, places: set[int]) -> None:
-        """Raise InvalidTarget for orientations that are incomplete or zero."""
+        """
+        Raise InvalidTarget if the orientation of a ball joint is given incompletely or is zero.
+
+        :param positions: (nq,) positions with the given ones.
+        :param places: indices of the given variables.
+        """
         for start, joint in self.balls:
             given = places & set(range(start, start + 4))
             if given and len(given) < 4:

@@ -168,9 +168,13 @@ def _read_loop(name: str, content: Any, place: str) -> LoopClosure:
 
 def _read_end(loop: EntryReader, end: str, rotation: FloatArray) -> tuple[str, FloatArray]:
     """
-    Return link and pose (4, 4) of one end, ``parent`` or ``child``, of a loop in a file.
+    Return link name and pose (4, 4) of one end of a loop in a file.
 
-    ``rotation`` (3, 3) is applied after the pose in the file; raise ConfigError for wrong content.
+    Raise ConfigError for wrong content.
+
+    :param loop: entry of the loop.
+    :param end: ``parent`` or ``child``.
+    :param rotation: (3, 3) rotation that follows the pose in the file.
     """
     if end not in loop.entry:
         refuse(loop.place, f'{loop.noun} has no {quote(end)}')
@@ -244,7 +248,7 @@ def closure_of_constraint(constraint: LoopConstraint) -> LoopClosure:
 
 
 def unused_parts(constraint: LoopConstraint) -> list[str]:
-    """Return a sentence for each child element of a ``<constraint>`` that is ignored."""
+    """Return a sentence for each child element of a ``<constraint>`` that this package ignores."""
     return [
         f'<{shorten(part.tag)}> of constraint {quote(constraint.name)} (line {part.line}) is not used.'
         for part in constraint.element.children

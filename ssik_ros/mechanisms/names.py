@@ -64,7 +64,7 @@ class CamelCaseNames:
     """
 
     def __getattr__(self, name: str) -> Any:
-        """Return the attribute that a camelCase name means; raise AttributeError if there is none."""
+        """Return the attribute that a camelCase name means; raise AttributeError if it does not exist."""
         own = snake_case(name)
         if own != name and not name.startswith('_') and hasattr(type(self), own):
             return getattr(self, own)

@@ -69,7 +69,7 @@ class LiveArray(np.ndarray):
 
 
 def live(numbers: FloatArray, write: Any) -> LiveArray:
-    """Return a copy of numbers that calls ``write`` with all of them after each change."""
+    """Return an array with a copy of ``numbers``; after each change of an item, ``write`` gets the whole array."""
     array = np.array(numbers).view(LiveArray)
     array._write = write
     return array

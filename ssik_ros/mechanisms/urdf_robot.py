@@ -110,7 +110,7 @@ class UrdfRobot:
         return self._variables.read()
 
     def to_joint_state(self) -> tuple[tuple[str, ...], tuple[float, ...]]:
-        """Return names and positions of all joints, followers and passive ones included."""
+        """Return names and positions of all joint variables, mimic and passive joints included."""
         return self.variable_names, tuple(float(value) for value in self.positions)
 
     def from_joint_state(
@@ -213,9 +213,11 @@ class UrdfRobot:
 
     def _hold(self, places: Iterable[int]) -> None:
         """
-        Lock variables and the root joint, and set flags so that goals and joint targets are ignored.
+        Lock some variables and the root joint, and make solves ignore goals and joint targets.
 
-        The caller has to restore the flags.
+        The caller has to restore the flags afterwards.
+
+        :param places: indices of the variables in the full state.
         """
         mechanism = self.completion.mechanism
         goals = [row for row, frame in enumerate(mechanism.frames) if isinstance(frame, Goal)]
@@ -248,8 +250,8 @@ def from_urdf(
     :param keep: links that are kept even if unused; links of loops are always kept.
     :param loops: loops from a ``loop_closures.yaml``, as its path or content; the robot starts at its
         ``initial_positions``.
-    :param closures: more loops: each a :class:`LoopClosure`, or (frame, frame, degrees of freedom) with frames that are
-        names of links or pairs of such a name and a pose (4, 4).
+    :param closures: more loops: each a :class:`LoopClosure`, or a tuple (frame, frame, degrees of freedom). A frame is
+        the name of a link, or a pair of such a name and a pose (4, 4).
     :param use_constraints: whether the ``<constraint>`` elements of the URDF close loops.
     :raises ModelError: if the URDF is malformed.
     :raises ConfigError: if the file of loops is malformed.

@@ -57,7 +57,7 @@ class _ChainSearch:
     """Searches the longest chain of joints below a link of one robot."""
 
     def __init__(self, robot: RobotModel) -> None:
-        """Index the joints below each link."""
+        """Store the joints below each link of the robot, by the name of the link."""
         self.robot = robot
         self.below = robot.urdf.children()
         self.above = {joint.child: joint for joint in robot.urdf.joints.values()}
@@ -128,7 +128,7 @@ class _ChainSearch:
         return axis
 
     def all_below(self, link: str) -> list[UrdfJoint]:
-        """Return all joints below a link that are not fixed."""
+        """Return all joints in the tree below a link, at any depth, that are not fixed."""
         return [
             j for first in self.moving_below(link) for j in (first, *self.all_below(first.child))
         ]
@@ -143,7 +143,7 @@ class _ChainSearch:
         )
 
     def moving_below(self, link: str) -> list[UrdfJoint]:
-        """Return the first joints below a link that are not fixed; fixed joints are passed over."""
+        """Return the nearest moving joints below a link on each branch; fixed joints in between are skipped."""
         found: list[UrdfJoint] = []
         for joint in self.below[link]:
             found += self.moving_below(joint.child) if joint.type == 'fixed' else [joint]

@@ -210,14 +210,14 @@ def _moved_link(joint: CatalogueJoint) -> str:
 
 
 def _flange_joint(tip_link: str) -> str:
-    """Return the name of the fixed joint above the tip link."""
+    """Return the name of the fixed joint between the last moved link and the tip link."""
     return f'{tip_link}_mount'
 
 
 def _append_joint(
     robot: ElementTree.Element, name: str, kind: str, parent: str, child: str
 ) -> ElementTree.Element:
-    """Append a joint between two links to a robot; return its element."""
+    """Append a ``<joint>`` between two links to a ``<robot>`` element, and return the new element."""
     joint = ElementTree.SubElement(robot, 'joint', name=name, type=kind)
     ElementTree.SubElement(joint, 'parent', link=parent)
     ElementTree.SubElement(joint, 'child', link=child)
@@ -225,13 +225,19 @@ def _append_joint(
 
 
 def _append_vectors(parent: ElementTree.Element, tag: str, **vectors: Vector) -> None:
-    """Append an element whose attributes are vectors, written with every digit."""
+    """
+    Append an XML element whose attributes are vectors, with all digits of their numbers.
+
+    :param parent: the element to append to.
+    :param tag: tag of the new element.
+    :param vectors: vectors by the name of the attribute.
+    """
     texts = {key: ' '.join(map(repr, vector)) for key, vector in vectors.items()}
     ElementTree.SubElement(parent, tag, texts)
 
 
 def _append_limit(element: ElementTree.Element, joint: CatalogueJoint) -> None:
-    """Append the <limit> of a joint; a continuous joint gets none."""
+    """Append the ``<limit>`` of a joint to its XML element; do nothing for a continuous joint."""
     if joint.type == 'continuous':
         return
     ElementTree.SubElement(

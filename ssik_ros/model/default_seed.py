@@ -62,7 +62,7 @@ def take_values(
     robot: RobotModel, positions: FloatArray, values: dict[str, tuple[float, ...]]
 ) -> None:
     """
-    Write the values of a posture into a full state in place, clamped to the limits.
+    Write the joint values of a named posture into a full state in place, clamped to the limits.
 
     Unknown joints and joints with several variables are skipped.
 

@@ -1,8 +1,8 @@
 """
-Find descriptions and configurations on disk.
+Find robot descriptions and MoveIt configurations on disk.
 
-Packages are found through ``AMENT_PREFIX_PATH`` without needing ament, in the order of MoveIt's
-MoveItConfigsBuilder; then the shipped robots follow.
+ROS packages are found through ``AMENT_PREFIX_PATH``, without ament. The rules of MoveIt's MoveItConfigsBuilder decide
+which file is taken; robots shipped with this package come last.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -70,22 +70,22 @@ class MoveItConfig:
 
     def with_arguments(self, xacro_args: Mapping[str, str]) -> 'MoveItConfig':
         """
-        Return the same files with more arguments for xacro.
+        Return a copy with more xacro arguments, which take precedence over the present ones.
 
-        :param xacro_args: arguments that take precedence over the package's.
+        :param xacro_args: arguments by name.
         """
         return replace(self, xacro_args={**self.xacro_args, **xacro_args})
 
 
 def share_directories() -> Iterator[Path]:
-    """Yield the ``share`` folders of the ROS prefixes, nearest overlay first; some may be missing."""
+    """Yield the ``share`` folder of each ROS prefix, the last sourced overlay first; some may not exist."""
     for prefix in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep):
         if prefix:
             yield Path(prefix) / 'share'
 
 
 def _installed_packages() -> Iterator[Path]:
-    """Yield the share folders of all ROS packages, nearest overlay first."""
+    """Yield the share folder of each installed ROS package, packages of the last sourced overlay first."""
     for share in share_directories():
         yield from sorted(share.glob('*'))
 
@@ -135,7 +135,11 @@ def find_files(folder: Path, suffix: str, most: int = MOST_ENTRIES) -> Iterator[
 
 @functools.cache
 def _data_package(folder: Path, name: str) -> Path | None:
-    """Return the folder of a package below a data folder: by its folder's name, else by its package.xml."""
+    """
+    Return the folder of a package in a data folder, found by the folder's name or its package.xml.
+
+    Return None if the package is not there.
+    """
     if existing_file(folder / name / 'package.xml') is not None:
         return folder / name
     for manifest in find_files(folder, 'package.xml'):
@@ -389,9 +393,9 @@ def _without_file(package: Path, relative: str) -> str:
 
 def _find_in_dependencies(folder: Path, robots: Sequence[str]) -> Path | None:
     """
-    Return the only URDF with the name of one of ``robots`` in the packages that a package depends on, with a log line.
+    Return the URDF named after one of ``robots`` in the packages that a package depends on, and log it.
 
-    Return None without such a file, or with several.
+    Return None unless there is exactly one.
     """
     packages = map(find_package, sorted(_dependencies(folder)))
     paths = _urdfs_of(filter(None, packages), robots)
@@ -415,13 +419,17 @@ def _dependencies(folder: Path) -> set[str]:
 
 
 def _urdfs_of(packages: Iterable[Path], robots: Sequence[str]) -> list[Path]:
-    """Return the URDFs that have the name of a robot, at most one from each package."""
+    """Return the URDFs that are named after one of ``robots``, at most one from each package."""
     found = (_first_named(package, 'urdf', robots) for package in packages)
     return [path for path in found if path is not None]
 
 
 def _first_named(folder: Path, kind: str, robots: Iterable[str]) -> Path | None:
-    """Return the first file of a package with the name of a robot; None without one. ``kind`` is urdf or srdf."""
+    """
+    Return the first URDF or SRDF in a package that is named after one of ``robots``; None without any.
+
+    :param kind: ``urdf`` or ``srdf``.
+    """
     return _first(
         folder / place / f'{robot}.{kind}{ending}'
         for robot in robots
@@ -465,7 +473,12 @@ def _descriptions(folder: Path, kind: str) -> list[Path]:
 def _refuse_choice(
     folder: Path, robots: Sequence[str], urdf: Path | None, srdf: Path | None
 ) -> DescriptionNotFound:
-    """Return the error for a package that does not say which files make the robot; ``robots[0]`` is its name."""
+    """
+    Return (not raise) the error for a package in which several URDFs or SRDFs, or none, could be the robot.
+
+    :param robots: names that the robot may have; the first one is used in the message.
+    :param urdf, srdf: the files that were found; None for a missing one.
+    """
     parts, choices = [], False
     for kind, found, option in (
         ('URDF', urdf, 'robot_description_file (ssik: --urdf)'),
@@ -510,7 +523,7 @@ def _read_setup_assistant(folder: Path) -> Mapping[str, Any]:
 
 def parse_xacro_args(text: str) -> dict[str, str]:
     """
-    Return ``a:=1 b:=2`` as a mapping.
+    Return arguments in the form ``a:=1 b:=2`` as a mapping: ``{'a': '1', 'b': '2'}``.
 
     :param text: the arguments, separated by blanks.
     :raises InvalidParameter: for a word of another form.
@@ -555,10 +568,10 @@ def read_mapping(path: Path) -> Mapping[str, Any]:
 
 def resolve_package_uri(uri: str, beside: Path | None = None) -> Path | None:
     """
-    Return the file that a ``package://`` or ``file://`` location names, or None if it is missing.
+    Return the path of the file that a ``package://`` or ``file://`` location names; None if it does not exist.
 
-    A ``package://`` location cannot leave the package: ``..`` in it names nothing. A package that neither ROS nor the
-    folders around the URDF have is searched in :func:`data_folders`.
+    A ``package://`` location cannot leave its package by ``..``. The package is searched among installed ROS packages,
+    around the folder of the URDF, and in :func:`data_folders`.
 
     :param uri: the location as a URDF writes it.
     :param beside: folder of the URDF, if it is a file. A package that is not installed is searched around this folder.

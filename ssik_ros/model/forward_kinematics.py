@@ -33,10 +33,10 @@ def joint_motion(kind: JointKind, axis: FloatArray, values: FloatArray) -> Float
 
 def compute_joint_poses(tree: KinematicTree, positions: FloatArray) -> FloatArray:
     """
-    Return the poses (nj, 4, 4) of all moved joint frames in the root frame.
+    Return the poses (nj, 4, 4) in the root link of the frames that move with each joint.
 
     :param tree: the robot.
-    :param positions: (nq) full state, followers included.
+    :param positions: (nq) full state, mimic joints included.
     """
     poses = np.empty((len(tree.joint_names), 4, 4))
     write_joint_poses(

@@ -19,7 +19,7 @@ class GroupBuilder:
 
     def __init__(self, urdf: Urdf, tree: KinematicTree) -> None:
         """
-        Index the joints above links and the model order.
+        Store the joint above each link, and the model order of all joints.
 
         :param urdf: the checked description.
         :param tree: its kinematic tree.
@@ -49,10 +49,10 @@ class GroupBuilder:
 
     def collect_joints(self, group: SrdfGroup, of_groups: Mapping[str, set[str]]) -> set[str]:
         """
-        Return the names of the joints in an SRDF group element: its joints, links, chains and subgroups.
+        Return the names of all joints that an SRDF group element describes, by its joints, links, chains and subgroups.
 
-        :param group: the element.
-        :param of_groups: names of the joints of each group before it, by the name of the group.
+        :param group: the group element.
+        :param of_groups: joints of earlier groups, by the name of the group; subgroups are looked up there.
         """
         joints = {name for name in group.joints if name in self.joint_order}
         joints |= {self.above[link].name for link in group.links if link in self.above}
@@ -173,7 +173,7 @@ class GroupBuilder:
 
     def variables(self, joints: Iterable[int]) -> IntArray:
         """
-        Return the indices (n,) of the joints' position variables in a full state.
+        Return the indices (n,) of the position variables of some joints in a full state.
 
         :param joints: indices of moving joints.
         """

@@ -1,4 +1,4 @@
-"""A planning group: the joints that a request is for."""
+"""Planning groups: joints that are solved and moved together."""
 
 from collections.abc import Iterable
 from dataclasses import field

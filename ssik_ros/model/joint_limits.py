@@ -1,7 +1,8 @@
 """
-Effective joint limits: the URDF's, replaced by joint_limits.yaml, tightened by mimic followers.
+Effective joint limits: limits of the URDF, replaced by a joint_limits.yaml, narrowed by mimic joints.
 
-As in MoveIt, the file wins where it is wider than the URDF; one warning for each such joint says so.
+As in MoveIt, limits in the file replace those in the URDF even if they are wider; one warning for each such joint says
+so.
 """
 
 from collections.abc import Mapping
@@ -169,9 +170,12 @@ def _join_dotted(
     entries: Mapping[str, Any], before: str, place: str, joined: LocatedMapping
 ) -> None:
     """
-    Add entries to ``joined`` under whole joint names; ROS parameters nest the name of a joint at its dots.
+    Add limit entries to ``joined`` by joint name, joining nested keys by dots.
 
-    :param before: beginning of the names, with a dot at the end; empty at the outermost level.
+    ROS parameters nest a joint name that contains dots: ``a.b`` becomes ``b`` below ``a``.
+
+    :param entries: entries at the present level.
+    :param before: keys above, with a dot at the end; empty at the outermost level.
     :param place: file and line of the entries.
     """
     for key, entry in entries.items():
@@ -197,7 +201,7 @@ def _looks_like_entries(document: Mapping[str, Any]) -> bool:
 
 
 def _replace(limits: JointLimits, entry: object) -> list[str]:
-    """Change limits in place by one entry of joint_limits.yaml; return the entry's faults as parts of a sentence."""
+    """Replace limits in place by an entry of a joint_limits.yaml; return its faults as parts of a sentence."""
     if not isinstance(entry, Mapping):
         return [f'{entry!r} is not a mapping and is not used']
     faults: list[str] = []
@@ -262,7 +266,11 @@ def _replace_positions(limits: JointLimits, entry: Mapping[str, Any], faults: li
 
 
 def _number(entry: Mapping[str, Any], key: str, default: float, faults: list[str]) -> float:
-    """Return the number below a key, or the default without the key; for any other value also append a fault."""
+    """
+    Return the number at a key of an entry, or ``default`` if the key is missing or its value is not a number.
+
+    For a value that is not a number, a phrase is appended to ``faults``.
+    """
     value = entry.get(key, default)
     if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
         faults.append(f'{key} is {value!r}, not a number, and is not used')

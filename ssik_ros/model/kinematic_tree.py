@@ -29,7 +29,7 @@ from ssik_ros.value_class import dataclass
 
 
 class JointKind(IntEnum):
-    """Kinds of moving joints."""
+    """Kinds of moving joints: revolute, continuous, prismatic, planar, floating, spherical."""
 
     REVOLUTE = joint_poses.REVOLUTE
     CONTINUOUS = joint_poses.CONTINUOUS
@@ -106,10 +106,10 @@ class KinematicTree:
 
     def full_state(self, positions: FloatArray) -> FloatArray:
         """
-        Return a full state as a new array (nq,).
+        Return given positions as a full state: a new float array (nq,).
 
         :param positions: (nq,) position variables [rad or m].
-        :raises DimensionMismatch: when it has another shape.
+        :raises DimensionMismatch: if they have another shape.
         """
         state = read_numbers('positions', positions)
         if state.shape != (self.nq,):

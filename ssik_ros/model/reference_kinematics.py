@@ -52,7 +52,7 @@ class ReferenceKinematics:
         """
         Return pinocchio's configuration vector (model.nq,) for a full state; quaternions are normalised.
 
-        :param positions: (nq) full state, followers included.
+        :param positions: (nq) full state, mimic joints included.
         """
         configuration = np.empty(self.model.nq)
         for joint, start, size in self._joints:
@@ -133,12 +133,16 @@ def _build_model(urdf: Urdf) -> Any:
 
 
 def _quoted(text: str) -> str:
-    """Return a text in quotes as the value of an XML attribute; the standard library's way would import urllib."""
+    """
+    Return a text in quotes, escaped as the value of an XML attribute.
+
+    The standard library's function is not used, because it would import urllib.
+    """
     return f'"{html.escape(text).translate(_LINES)}"'
 
 
 def _write_kinematic_urdf(urdf: Urdf) -> str:
-    """Return the kinematics of a description as a URDF that every parser accepts without remarks."""
+    """Return the links and joints of a description as a URDF text that every parser accepts without warnings."""
     links = ''.join(f'<link name={_quoted(link)}/>' for link in urdf.links)
     joints = ''.join(_write_joint(joint) for joint in urdf.joints.values())
     return f'<robot name={_quoted(urdf.name)}>{links}{joints}</robot>'

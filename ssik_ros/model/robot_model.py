@@ -1,4 +1,4 @@
-"""A robot: its kinematic tree, its groups, its limits, and states made from them."""
+"""A robot: its kinematic tree, planning groups and limits, and full states of it."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -56,7 +56,7 @@ class RobotModel:
     _mimic: list[FollowerRow] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Build the groups, and the table of followers."""
+        """Build the planning groups, and the table of mimic joints."""
         builder = GroupBuilder(self.urdf, self.tree)
         object.__setattr__(self, '_builder', builder)
         object.__setattr__(self, '_mimic', find_followers(self.tree))
@@ -137,9 +137,9 @@ class RobotModel:
 
     def default_positions(self) -> FloatArray:
         """
-        Return MoveIt's default state (nq,): 0, or the middle of limits that exclude 0.
+        Return MoveIt's default state (nq,): each variable is 0, or the middle of its limits if they exclude 0.
 
-        Quaternions are identity, and followers are set from their leaders.
+        Quaternions are identity, and mimic joints are set from their leaders.
         """
         tree = self.tree
         with np.errstate(invalid='ignore', over='ignore'):
@@ -155,7 +155,7 @@ class RobotModel:
 
     def with_mimic(self, positions: FloatArray) -> FloatArray:
         """
-        Return a copy of a full state with all followers set from their leaders.
+        Return a copy of a full state in which each mimic joint has the value that follows from its leader.
 
         :param positions: (nq) full state.
         """
@@ -165,7 +165,7 @@ class RobotModel:
 
     def set_followers(self, positions: FloatArray) -> None:
         """
-        Set all followers from their leaders, in place.
+        Set each mimic joint of a full state, in place, to the value that follows from its leader.
 
         :param positions: (nq) full state.
         """

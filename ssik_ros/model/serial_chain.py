@@ -155,7 +155,7 @@ class SerialChain:
 
     def wrap_turns(self, values: FloatArray) -> FloatArray:
         """
-        Return joint values, or differences of such, with angles wrapped to [-pi, pi]; slides are unchanged.
+        Return joint values or their differences, with angles wrapped to [-pi, pi]; prismatic values are unchanged.
 
         :param values: (..., n) [rad or m].
         """
@@ -243,7 +243,7 @@ class MovedChain(NamedTuple):
 
 
 def _check_joint(tree: KinematicTree, joint: int, group: JointGroup) -> None:
-    """Raise UnsupportedJoint for a joint that follows another one, has several variables or is not in the group."""
+    """Raise UnsupportedJoint for a mimic joint, a joint with several variables, or a joint outside the group."""
     name = tree.joint_names[joint]
     kind = JointKind(tree.kinds[joint])
     reason = ''

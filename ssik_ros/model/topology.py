@@ -158,7 +158,11 @@ class AxisGeometry:
 
 
 def _cross(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return the cross product (3,), written out since numpy's is slow for one pair (docs/explanation/performance.md)."""
+    """
+    Return the cross product (3,) of two vectors.
+
+    It is written out, because numpy's function is slow for one pair (docs/explanation/performance.md).
+    """
     (ax, ay, az), (bx, by, bz) = a.tolist(), b.tolist()
     return np.array((ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx))
 

@@ -47,7 +47,7 @@ class PlanControl:
 
     @property
     def seconds(self) -> float:
-        """Return the time since the start [s]."""
+        """Return the time since the plan was started [s]."""
         return time.monotonic() - self.start
 
     def pause(self, waypoint: int = -1) -> None:
@@ -113,7 +113,7 @@ class PlanControl:
 
     def found(self, cost: float) -> None:
         """
-        Store the cost of the best path, for the next report to the caller.
+        Store the cost of the best path so far; the next progress report tells it to the caller.
 
         :param cost: the cost; infinite without a path.
         """

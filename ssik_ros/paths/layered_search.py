@@ -156,12 +156,12 @@ class Layers:
 
     def connect(self, pause: Callable[[], None], begin: int = 0) -> None:
         """
-        Find, for each row, the best piece that ends at the row: the longest, and among equally long ones the cheapest.
+        Find, for each row (posture), the best sequence of rows from consecutive layers that ends at it.
 
-        ``costs`` and ``lengths`` get its cost and number of rows, ``parents`` the row before; -1 for a piece of one
-        row.
+        The longest one is best, and among equally long ones the cheapest. ``costs`` and ``lengths`` get its cost and
+        number of rows, ``parents`` the row before; -1 for a sequence of one row.
 
-        :param pause: is called after each block of layers.
+        :param pause: called after each block of layers; it raises an exception to stop.
         :param begin: the first layer in which something has changed; results of earlier layers stay.
         """
         at_once = max(1, ROWS_AT_ONCE * self.count // max(1, len(self.q)))
@@ -182,7 +182,7 @@ class Layers:
 
     def piece_to(self, row: int) -> Piece:
         """
-        Return the best piece that ends at a row, by the results of the last :meth:`connect`.
+        Return the best sequence of rows (postures) that ends at a row, by the results of the last :meth:`connect`.
 
         :param row: index of the row.
         """
@@ -194,14 +194,22 @@ class Layers:
         return Piece(backwards, last - len(rows) + 1, float(self.costs[row]))
 
     def best_piece(self) -> Piece:
-        """Return the longest piece; among equally long pieces, the cheapest. Without rows, return an empty piece."""
+        """
+        Return the longest sequence of rows from consecutive layers; of equally long ones, the cheapest.
+
+        Without usable rows, return an empty one.
+        """
         if not len(self.q) or not self.lengths.any():
             return Piece(np.zeros(0, dtype=np.int64), 0, math.inf)
         longest = np.flatnonzero(self.lengths == self.lengths.max())
         return self.piece_to(int(longest[np.argmin(self.costs[longest])]))
 
     def first_broken(self) -> int:
-        """Return the index of the first layer that no piece from layer 0 reaches; the number of layers if none."""
+        """
+        Return the index of the first layer (waypoint) that no sequence of rows from layer 0 reaches.
+
+        It is the number of layers if all are reached.
+        """
         for layer in range(self.count):
             if not (self.lengths[self.rows_of(layer)] == layer + 1).any():
                 return layer
@@ -209,7 +217,7 @@ class Layers:
 
     def forbid(self, rows: IntArray) -> None:
         """
-        Exclude rows from all pieces: make their cost infinite.
+        Make the cost of some rows (postures) infinite, so that no sequence takes them.
 
         :param rows: (m,) indices of rows.
         """
@@ -217,7 +225,7 @@ class Layers:
 
     def check(self, rows: IntArray, obstacles: Obstacles) -> int:
         """
-        Check rows for collisions, forbid the colliding ones, and return the number of rows that collide.
+        Check rows (postures) for collisions, forbid colliding ones, and return how many of the new rows collide.
 
         The collision library decides where the kernels leave a doubt. Checked rows lose the extra cost of
 
@@ -352,10 +360,10 @@ def _best_key(q: FloatArray, limits: StepLimits) -> int:
 
 def search_layers(layers: Layers, obstacles: Obstacles | None, pause: Callable[[], None]) -> Piece:
     """
-    Return the longest piece without colliding postures; among equally long pieces, the cheapest.
+    Return the longest sequence of postures from consecutive layers that do not collide; of several, the cheapest.
 
-    Only postures of the best piece so far are checked, and postures of layers near a collision. Colliding rows are
-    forbidden. Motions between postures are not checked.
+    Only postures of the best sequence so far are checked, and postures of layers near a collision. Colliding postures
+    are forbidden. Motions between postures are not checked.
 
     :param layers: the postures.
     :param obstacles: the collision checks; None for no checks.

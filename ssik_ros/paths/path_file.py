@@ -264,7 +264,7 @@ def read_list(data: Mapping[str, Any], key: str, path: Path) -> list[Any]:
 
 def read_box(box: Any, path: Path, index: int) -> WorldObject:
     """
-    Return one box in the base frame.
+    Return a box obstacle from its entry in a file, placed in the base frame.
 
     :param box: a mapping with ``size`` [m], and optionally ``xyz`` [m], ``rpy`` [rad] and ``name``.
     :param path, index: the file, and the index of the box in it, for messages.

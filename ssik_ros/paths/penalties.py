@@ -18,12 +18,13 @@ class PostureCosts:
         self, chain: ToolChain, penalties: PathPenalties, obstacles: Obstacles | None
     ) -> None:
         """
-        Check the settings.
+        Store the settings of penalties after a check.
 
         :param chain: the joints.
         :param penalties: weights and zones.
-        :param obstacles: None if collisions are not checked.
-        :raises InvalidOption: if a number is negative or not finite, or if obstacles have a penalty but are None.
+        :param obstacles: the collision checks; None if collisions are not checked.
+        :raises InvalidOption: if a number is negative or not finite, if a zone is 0, or if obstacles have a penalty but
+            are None.
         """
         for name in type(penalties).__dataclass_fields__:
             value = getattr(penalties, name)

@@ -85,7 +85,7 @@ class ToolPathPlanner:
         control: PlanControl | None = None,
     ) -> None:
         """
-        Find the closed form and load the geometry.
+        Find the closed form of the group's chain and load the collision geometry.
 
         :param robot: the robot.
         :param group: a group with one tip, or with a second one that carries the workpiece.
@@ -198,7 +198,11 @@ class ToolPathPlanner:
         return posture
 
     def _in_order(self, values: Mapping[str, float]) -> list[float]:
-        """Return joint values by name in the order of the chain; raise InvalidOption for unknown and missing names."""
+        """
+        Return joint values, given by name, as a list in the order of the chain.
+
+        Raise InvalidOption for unknown and missing names.
+        """
         names = self.chain.chain.joint_names
         for name in values:
             if name not in names:
@@ -417,7 +421,11 @@ def _penalty(costs: PostureCosts, q: FloatArray, limits: StepLimits) -> float:
 def _refused(
     outcome: SearchOutcome, failure: PathFailure, task: PathTask, common: dict[str, Any]
 ) -> ToolPath:
-    """Return an invalid result with the cause of the failure; ``common`` has the fields shared with valid results."""
+    """
+    Return the invalid result of a failed plan, with cause, sentence, and the longest part of a path.
+
+    :param common: fields of the result that valid results have too.
+    """
     return ToolPath(
         valid=False,
         cost=math.inf,

@@ -44,7 +44,7 @@ class PoseFreedom:
 
     def __init__(self, tolerances: Sequence[PathTolerance | None], count: int) -> None:
         """
-        Check and store the ranges.
+        Store the ranges of all tolerances after a check.
 
         :param tolerances: one for each waypoint, or one for all; None for an exact pose.
         :param count: number of waypoints.

@@ -126,11 +126,11 @@ def passes_not_joined(
 
 def _no_postures(waypoint: int, counts: IntArray, is_proved: bool) -> PathFailure:
     """
-    Return the failure at a waypoint that has no posture at all.
+    Return the failure of a path at a waypoint for which no posture was found.
 
-    :param waypoint: its index.
+    :param waypoint: index of the waypoint.
     :param counts: (3,) branches of all samples, branches outside the limits, and whether more may exist.
-    :param is_proved: whether it is proved that no pose of the tolerance is in reach.
+    :param is_proved: whether all poses within the tolerance are proved out of reach.
     """
     outside, name = int(counts[1]), f'Waypoint {waypoint}'
     if is_proved:

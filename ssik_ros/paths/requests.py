@@ -1,4 +1,4 @@
-"""Request and result of a tool path plan."""
+"""Request, result and progress of a tool path plan."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
@@ -42,7 +42,7 @@ ProgressReport = Callable[[PathProgress], None]
 
 
 class PathObjective(Enum):
-    """Quantity that the best joint path minimises."""
+    """Quantity that a plan minimises: joint length, squared steps, largest speed, or time."""
 
     JOINT_LENGTH = layers.SUM_OF_STEPS
     """Sum of ``|dq|`` over all joints and steps [rad and m]."""
@@ -188,7 +188,7 @@ class ToolPathRequest:
 
 @dataclass(frozen=True, eq=False)
 class Stretch:
-    """A part of a joint path: a pass along waypoints, or the free travel from a pass to the next pass."""
+    """A part of a planned joint path: a pass along waypoints, or free travel to the next pass."""
 
     is_travel: bool
     first: int

@@ -71,7 +71,7 @@ class _Tree:
         return len(self._parents)
 
     def add(self, q: FloatArray, parent: int) -> int:
-        """Add a posture below the posture with index ``parent`` and return its index."""
+        """Add a posture as a child of the posture with index ``parent`` (-1 for the root), and return its index."""
         if len(self) == len(self._q):
             self._q = np.vstack([self._q, np.empty_like(self._q)])
         self._q[len(self)] = q
@@ -263,7 +263,7 @@ class TravelSearch:
         return tree.add(start + part * away, near) if part * length > SHORTEST_GROWTH else -1
 
     def _shortened(self, way: FloatArray) -> FloatArray:
-        """Return a way (k, n) after replacing parts of it by straight motions that are free."""
+        """Return a shorter way (k, n): parts of the given way are replaced by straight motions that are free."""
         rng = np.random.default_rng(SEED)
         for _ in range(SHORTCUTS if len(way) > 2 else 0):
             a, b = np.sort(rng.random(2) * (len(way) - 1))

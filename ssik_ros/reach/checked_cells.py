@@ -60,7 +60,12 @@ class _Postures:
     """The k postures of m poses in one table, ordered by pose, with the number of postures of each pose."""
 
     def __init__(self, q: FloatArray, counts: IntArray) -> None:
-        """Store postures (k, n), and the number of postures of each pose (m,)."""
+        """
+        Store the postures of m poses.
+
+        :param q: (k, n) postures, ordered by pose.
+        :param counts: (m,) number of postures of each pose.
+        """
         self.q, self.counts = q, counts
         self.owners = np.repeat(np.arange(len(counts)), counts)
 
@@ -118,7 +123,7 @@ class CheckedArm(ReachArm):
 
     def decide(self, poses: FloatArray) -> Decided:
         """
-        Return the status of some poses, with their branches and the quantities of the settings.
+        Return the status of poses with collision checks, with free branches and the quantities of the settings.
 
         :param poses: as for :meth:`ReachArm.decide`.
         :raises SsikError: as :meth:`ReachArm.decide`.

@@ -103,7 +103,7 @@ class DatasetPlan:
 
     @property
     def units(self) -> int:
-        """Return the number of units."""
+        """Return the number of units: blocks of samples that are made and written one at a time."""
         return -(-self.samples // UNIT)
 
     def size_of(self, unit: int) -> int:
@@ -267,7 +267,11 @@ def _check_closed_form(plan: DatasetPlan) -> None:
 
 
 def _create(plan: DatasetPlan, path: Path) -> None:
-    """Create an empty data set, or check that an existing one has the same plan; raise SsikError otherwise."""
+    """
+    Create the folder of an empty data set, or check that an existing data set has the same plan.
+
+    Raise InvalidOption if its plan differs, and StoreError if the folder has anything else or is damaged.
+    """
     file, text = path / PLAN, json.dumps(plan.as_mapping(), indent=2)
     if file.exists():
         refuse_links(path, 'data set')
@@ -311,7 +315,7 @@ def _part(path: Path, unit: int) -> Path:
 
 
 def _write_parquet(path: Path, unit: int, samples: PoseSamples) -> None:
-    """Write a unit as one Parquet file."""
+    """Write the samples of a unit as one Parquet file, whole or not at all."""
     arrow, parquet = import_extra('pyarrow'), import_extra('pyarrow.parquet')
     offsets = np.concatenate([[0], np.cumsum(samples.counts)]).astype(np.int32)
 

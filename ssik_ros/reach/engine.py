@@ -189,7 +189,7 @@ class _Batches:
         self._done, self._seconds = 0.0, 0.0
 
     def learn(self, report: BatchReport) -> None:
-        """Update the mean time of a unit by the report of a batch; later reports count more."""
+        """Update the estimated time of a unit by the report of a finished batch; recent batches count more."""
         # Each report counts half as much as the one after it: units differ from place to place.
         self._done, self._seconds = (
             0.5 * self._done + report.units,
@@ -273,7 +273,7 @@ class _Worker:
     """A worker process of this machine, with the pipe to it and the units that it works on."""
 
     def __init__(self) -> None:
-        """Start the process."""
+        """Start a worker process, connected to this one by a pipe."""
         self.pipe, other = Pipe()
         program = [sys.executable, '-c', WORKER, str(other.fileno())]
         path = [folder or os.getcwd() for folder in sys.path]
@@ -413,7 +413,11 @@ def _distributed(
 
 
 def _outcome(future: Any) -> BatchReport:
-    """Return the report of a batch, or raise the error that ended it; SolverError if the scheduler is gone."""
+    """
+    Return the report of a batch that a cluster has finished, or raise the error that ended it.
+
+    Raise SolverError if the scheduler is gone.
+    """
     if future.status == 'cancelled':
         raise SolverError('The scheduler is gone; start the same command again: it goes on.')
     report: BatchReport = future.result()

@@ -135,16 +135,20 @@ class Grid:
 
     @property
     def unit_count(self) -> int:
-        """Return the number of units of the box."""
+        """
+        Return the number of units: blocks of cells that one worker decides.
+
+        Units without cells in the region are counted too.
+        """
         return math.prod(self._blocks)
 
     @property
     def _blocks(self) -> tuple[int, ...]:
-        """Return the number of units along each axis."""
+        """Return how many units (blocks of cells) there are along each axis: x, y, z, orientation."""
         return tuple(-(-n // b) for n, b in zip(self.shape, self.chunks, strict=True))
 
     def units(self) -> Iterator[int]:
-        """Yield the numbers of the units that have cells in the region."""
+        """Yield the numbers of the units (blocks of cells) that have at least one cell in the region."""
         for start in range(0, self.unit_count, UNITS_PER_BLOCK):
             numbers = np.arange(start, min(start + UNITS_PER_BLOCK, self.unit_count))
             yield from numbers[self._touch(numbers)].tolist()
@@ -245,11 +249,11 @@ class PoseList:
 
     @property
     def unit_count(self) -> int:
-        """Return the number of units."""
+        """Return the number of units: blocks of poses that one worker decides."""
         return -(-len(self.rows) // self.chunks[0])
 
     def units(self) -> Iterator[int]:
-        """Yield the numbers of all units."""
+        """Yield the numbers of all units (blocks of poses), from 0."""
         return iter(range(self.unit_count))
 
     def key(self, unit: int) -> tuple[int, ...]:
@@ -278,7 +282,7 @@ Cells = Grid | PoseList
 
 def cells_from_mapping(saved: Mapping[str, Any], rows: FloatArray) -> Cells:
     """
-    Return the cells that :meth:`Grid.as_mapping` or :meth:`PoseList.as_mapping` describes.
+    Return the grid or the list of poses that a mapping of :meth:`as_mapping` describes.
 
     :param saved: the mapping.
     :param rows: (k, 4) orientations of a grid, or (n, 7) poses.
@@ -303,9 +307,10 @@ def poses_of(rows: FloatArray) -> FloatArray:
 
 def _block(shape: tuple[int, ...], unit_cells: int) -> tuple[int, ...]:
     """
-    Return the number of cells of a unit along each axis: a cube of positions with all orientations.
+    Return the number of cells along each axis (x, y, z, orientation) of one unit, a block of cells.
 
-    The unit has about ``unit_cells`` cells, more if the map would have more than MOST_UNITS units otherwise.
+    A unit is a cube of positions with all orientations. It has about ``unit_cells`` cells, or more if the map would
+    have more than MOST_UNITS units otherwise.
     """
     x, y, z, turns = shape
     cells = max(unit_cells, -(-math.prod(shape) // MOST_UNITS))

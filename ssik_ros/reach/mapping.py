@@ -229,7 +229,7 @@ def _count_others(store: MapStore, cells: Cells, left: NDArray[np.int64]) -> NDA
 
 
 def _count_cells(status: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Return the number of cells by :class:`CellStatus`, with 0 for NOT_ASKED."""
+    """Return the number of cells for each :class:`CellStatus`, as an array; NOT_ASKED gets 0."""
     counts = np.bincount(status, minlength=len(CellStatus))
     counts[CellStatus.NOT_ASKED] = 0
     return counts

@@ -108,7 +108,11 @@ def _read_arm(content: Any, path: Path, world: Sequence[WorldObject]) -> Iterato
 def _read_rest(
     data: Mapping[str, Any], robot: RobotModel, group: JointGroup, path: Path
 ) -> FloatArray | None:
-    """Return the posture in which an arm waits, a named state of the SRDF or joint values; None if none is given."""
+    """
+    Return the posture (n,) in which an arm waits; None if the file gives none.
+
+    The file gives a named state of the SRDF or a list of joint values.
+    """
     given = data.get('rest')
     if given is None or isinstance(given, str):
         return None if given is None else robot.named_state(group, given)
@@ -197,9 +201,10 @@ def _read_space(content: Any, path: Path) -> BaseSpace:
 @reads_file(ConfigError)
 def read_tasks(path: Path) -> PlaceTasks:
     """
-    Return the tasks of a CSV.
+    Return the tasks in a CSV file.
 
-    :param path: columns x, y, z [m], qw, qx, qy, qz, and where wanted weight, tolerance [m], tolerance_deg, spin (0 or 1).
+    :param path: a file with columns x, y, z [m], qw, qx, qy, qz. Optional columns are weight, tolerance [m],
+        tolerance_deg and spin (0 or 1).
     :raises SsikError: for a file that cannot be read, and rows that are not tasks.
     """
     return _tasks(read_table(path, MOST_TASKS, NEEDED, EXTRA), path)

@@ -104,7 +104,7 @@ class PlaceTasks:
 
     def variants_of(self, index: int) -> FloatArray:
         """
-        Return the poses (v, 4, 4) that are tried for one task, its own first.
+        Return the poses (v, 4, 4) that are tried for one task: first the pose of the task, then ends of its tolerances.
 
         :param index: index of the task.
         """

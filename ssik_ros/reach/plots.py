@@ -158,7 +158,7 @@ def _by_orientation(found: ReachMap, measure: str) -> tuple[FloatArray, str]:
 
 def draw_histogram(found: ReachMap, measure: str = 'dexterity') -> Any:
     """
-    Return a figure with a histogram of the dexterity, or another measure, over the positions.
+    Return a matplotlib figure: a histogram of a measure over all positions of the map with a value above zero.
 
     :param found, measure: as for :func:`write_plots`.
     """
@@ -232,7 +232,7 @@ def _ends(found: ReachMap, axis: int) -> tuple[float, float]:
 
 
 def _title(found: ReachMap) -> str:
-    """Return the title: robot, chain and grid of the map."""
+    """Return the title of a figure: robot, tip and base link, grid step and number of orientations."""
     chain, grid = found.chain, found.grid
     return (
         f'{found.attributes["robot"]["name"]}: {chain.tip_link} in {chain.base_link}, {grid.step:g} m, '

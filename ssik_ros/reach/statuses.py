@@ -1,4 +1,4 @@
-"""Status of a cell of a reach map."""
+"""Possible results for a cell of a reach map."""
 
 import enum
 

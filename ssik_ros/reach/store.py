@@ -141,11 +141,13 @@ class MapStore:
 
     def create(self, plan: MapPlan) -> None:
         """
-        Create an empty map in one step, or check that an existing one has the same plan.
+        Create an empty map, or check that an existing map in the folder has the same plan.
+
+        The folder appears complete in one step, so that an interrupted creation leaves no partial map.
 
         :param plan: the definition of the map.
         :raises StoreError: if the folder is not a map, or cannot be written.
-        :raises InvalidOption: when the folder holds a map of another robot or of other cells.
+        :raises InvalidOption: if the folder holds a map of another robot, or of other cells or settings.
         """
         with explained(self.path):
             is_there = self.path.exists()
@@ -231,9 +233,9 @@ class MapStore:
 
     def read_attributes(self) -> dict[str, Any]:
         """
-        Return the attributes of the map.
+        Return the definition of the map, as :meth:`MapPlan.as_mapping` made it; a finished map has ``counts`` too.
 
-        :raises StoreError: if the folder is not a map.
+        :raises StoreError: if the folder is not a map, or is damaged.
         """
         attributes: dict[str, Any] = self._read_group()['attributes'][KEY]
         return attributes
@@ -376,7 +378,7 @@ class MapStore:
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[None]:
-        """Turn every error that a damaged map raises in the block into a StoreError."""
+        """Turn every error that a damaged map causes in the ``with`` block into a StoreError."""
         try:
             yield
         except (OSError, *MALFORMED) as error:
@@ -570,7 +572,7 @@ def _changed_scene(have: Mapping[str, Any] | None, want: Mapping[str, Any] | Non
 
 
 def _write_scene(store: Any, scene: ChainScene) -> None:
-    """Write the arrays of a scene into the group COLLISIONS."""
+    """Write the arrays of a collision scene into the group COLLISIONS of a map."""
     zarr = import_extra('zarr')
     zarr.create_group(store=store, path=COLLISIONS, zarr_format=3)
     for name in ChainScene._fields[1:]:
@@ -607,7 +609,7 @@ def _write_draft(draft: Path, plan: MapPlan) -> None:
 
 
 def _changes(have: Any, want: Any) -> str:
-    """Return the differences of two mappings or lists as text."""
+    """Return as text how two mappings or lists differ: the stored values, and the wanted ones."""
     if isinstance(have, dict) and isinstance(want, dict):
         keys = [key for key in want if have.get(key) != want[key]]
         return ', '.join(f'{key} {shorten(have.get(key))}, not {want[key]}' for key in keys)

@@ -168,10 +168,10 @@ class CollisionChecker:
 
     def _may_collide(self, first: CollisionShape, second: CollisionShape) -> bool:
         """
-        Return whether two shapes are checked: on different moving bodies, and not excluded by the SRDF.
+        Return whether two collision shapes are checked against each other.
 
-        Pairs that the SRDF enables are checked in any case. Without exclusions in the SRDF, shapes on neighbouring
-        bodies are not checked.
+        They are not if the same joint carries both, or if the SRDF disables the pair. Pairs that the SRDF enables are
+        always checked. If the SRDF disables no pair, shapes on neighbouring joints are not checked.
         """
         if first.carrier == second.carrier:
             return False
@@ -185,7 +185,11 @@ class CollisionChecker:
         return pair not in self._disabled
 
     def _are_neighbours(self, first: int, second: int) -> bool:
-        """Return whether one of two moving joints, given by index, is the parent of the other; -1 is the root."""
+        """
+        Return whether one of two moving joints is the parent of the other.
+
+        :param first, second: indices of the joints; -1 is the root link.
+        """
         parents = self.robot.tree.parents
         return bool(
             (first >= 0 and parents[first] == second) or (second >= 0 and parents[second] == first)

@@ -1,4 +1,4 @@
-"""The collision elements of a URDF as shapes of the collision library."""
+"""Read the ``<collision>`` elements of a URDF as shapes of the collision library coal."""
 
 from pathlib import Path
 from typing import Any
@@ -120,7 +120,7 @@ def _make_geometry(described: XmlElement, robot: RobotModel, coal: Any) -> Any:
 
 
 def find_mesh(described: XmlElement, robot: RobotModel) -> Path | str:
-    """Return the mesh file that an element names, or a sentence that says why the mesh is left out."""
+    """Return the path of the mesh file that a ``<mesh>`` element names; a sentence with the reason if it is missing."""
     name = described.require('filename')
     path = resolve_package_uri(name, robot.directory)
     if path is None and robot.directory is not None and '://' not in name:
@@ -131,7 +131,7 @@ def find_mesh(described: XmlElement, robot: RobotModel) -> Path | str:
 
 
 def mesh_scale(described: XmlElement) -> FloatArray:
-    """Return the factors (3,) of the coordinates of a mesh, from its element."""
+    """Return the scale factors (3,) of a ``<mesh>`` element."""
     return np.array(described.vector('scale', (1.0, 1.0, 1.0)))
 
 
@@ -221,7 +221,7 @@ def _hint(name: str, robot: RobotModel) -> str:
 
 
 def _package_hint(package: str, robot: RobotModel) -> str:
-    """Return advice about a mesh that is missing in a package, beginning with a space."""
+    """Return advice for a mesh whose file is missing in a ROS package, as a sentence that begins with a space."""
     if find_package(package) is not None:
         return f' The package {quote(package)} is installed without this file.'
     around = '' if robot.directory is None else ', nor is its folder around the URDF'

@@ -115,7 +115,12 @@ def check_shape(shape: ObjectShape, noun: str) -> None:
 
 
 def _mesh_fault(vertices: FloatArray | None, triangles: IntArray | None) -> str:
-    """Return the fault of a mesh as a phrase; empty if the mesh is valid."""
+    """
+    Return the fault of a mesh as a phrase, such as indices outside the vertices; empty if the mesh is valid.
+
+    :param vertices: (v, 3) [m].
+    :param triangles: (t, 3) indices of vertices.
+    """
     if vertices is None or triangles is None or not len(triangles):
         return 'no triangles'
     if not np.isfinite(vertices).all():

@@ -1,8 +1,8 @@
 """
 A checked URDF as data, before limits and joint order are derived.
 
-Links are names: inertia, visual and collision elements do not matter for kinematics and are not read
-here, so that a missing mesh or a careless inertia cannot keep a robot from moving.
+Only names of links are kept. Inertia, visual and collision elements are not read here, so that faults in them cannot
+keep a robot from being loaded.
 """
 
 from dataclasses import replace

@@ -2,13 +2,13 @@
 
 
 class FileNotes:
-    """Warnings about one file: each names file and line, and says how the fault was read."""
+    """Warnings about faults in one file: each gives file and line, and says how the fault was interpreted."""
 
     def __init__(self, source: str) -> None:
         """
-        Begin without a warning.
+        Start without warnings.
 
-        :param source: path of the file, or a noun for the text.
+        :param source: path of the file, or a noun for a text that is not a file.
         """
         self.source = source
         self.lines: list[str] = []

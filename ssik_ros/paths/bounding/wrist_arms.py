@@ -207,10 +207,12 @@ class WristArm:
 
     def boxes(self, cells: ParameterCells, poses: FloatArray) -> LooseBoxes:
         """
-        Return, for each cell, boxes of joint values that hold all postures of each of the eight branches.
+        Return, for each cell of the free parameters, a box in joint space for each of the eight branches.
+
+        A box holds all postures of its branch that reach the pose of the cell's layer.
 
         :param cells: cells of the free parameters.
-        :param poses: (layers, 4, 4) pose of each layer.
+        :param poses: (layers, 4, 4) pose of the tip of each layer.
         """
         rotation, place, away, turn = self._target(cells, poses)
         k = len(cells.layers)
@@ -297,14 +299,22 @@ class WristArm:
 
 
 def _meeting_point(axes: FloatArray, points: FloatArray) -> FloatArray:
-    """Return the point (3,) with the least squared distance from some lines through ``points`` along ``axes``."""
+    """
+    Return the point (3,) nearest to some lines: the sum of its squared distances from them is least [m].
+
+    :param axes, points: (k, 3) unit direction and a point of each line.
+    """
     planes = np.eye(3) - np.einsum('ki,kj->kij', axes, axes)
     right = np.einsum('kij,kj->i', planes, points)
     return np.asarray(np.linalg.lstsq(planes.sum(axis=0), right, rcond=None)[0])
 
 
 def _away(point: FloatArray, axes: FloatArray, points: FloatArray) -> float:
-    """Return the largest of the distances of a point (3,) from lines through ``points`` along ``axes`` (k, 3) [m]."""
+    """
+    Return the distance of a point (3,) from the farthest of some lines [m].
+
+    :param axes, points: (k, 3) unit direction and a point of each line.
+    """
     return float(np.linalg.norm(np.cross(point - points, axes), axis=1).max())
 
 

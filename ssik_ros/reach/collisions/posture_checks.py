@@ -30,7 +30,7 @@ class PostureChecks:
 
     def __init__(self, chain: SerialChain, scene: ChainScene) -> None:
         """
-        Build the shapes.
+        Build the collision shapes and the arrays of the kernels.
 
         :param chain: the chain.
         :param scene: the shapes, as arrays.

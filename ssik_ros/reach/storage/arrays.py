@@ -1,9 +1,9 @@
 """
 Arrays of a Zarr v3 group, written and read chunk by chunk.
 
-Zarr makes the arrays, and every program that knows Zarr reads them. This package reads them itself. It accepts the metadata
-that it writes and no other, and unpacks a chunk only if the chunk's header gives exactly the bytes of its cells. So a damaged or
-hostile folder costs no more memory than a sound one, and each fault of it is one error.
+The zarr package creates the arrays, and every Zarr reader can read them. This package reads them with its own code. It
+accepts only metadata of the kind that it writes. It unpacks a chunk only if the header states exactly the size of its
+cells. So a damaged or hostile folder cannot exhaust the memory, and each fault is reported as one error.
 """
 
 from collections.abc import Callable, Iterator
