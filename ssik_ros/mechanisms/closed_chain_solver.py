@@ -277,9 +277,12 @@ class _ClosedChainSearch:
 
     def _start(self, generator: 'np.random.Generator | None') -> FloatArray:
         """
-        Return the full state (nq,) of a start: the seed without a generator, else a draw within the limits.
+        Return the full state (nq,) at the start of a search.
 
-        Joints without limits keep the seed's values.
+        Without a generator it is the seed, otherwise random values within the limits. Angles are drawn from at most -pi
+        to pi. Quaternions, translations without limits, and passive joints keep their values.
+
+        :param generator: generator of random numbers, or None.
         """
         full, problem = self._full_state(), self._problem
         full[problem.idx_q] = self._arrays.reference

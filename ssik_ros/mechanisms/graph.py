@@ -1,4 +1,4 @@
-"""The frames of a connected mechanism, and their structure without the objects."""
+"""Find all frames of a connected mechanism, and describe its structure by row numbers instead of objects."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

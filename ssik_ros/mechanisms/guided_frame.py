@@ -46,7 +46,11 @@ class GuidedFrame(FreeFrame):
         return self._set_wanted(layout.TARGET, dof, value)
 
     def set_target_values(self, *values: float) -> bool:
-        """Set the targets of all free degrees of freedom; return whether one is at or beyond a limit."""
+        """
+        Set the targets of all free degrees of freedom: values that the solver tries to reach [m or rad].
+
+        Return whether one is at or beyond a limit; a solve clamps it to the limit.
+        """
         return any(self._for_each(self.set_target_value, values))
 
     def get_target_value(self, dof: DOF) -> float:
@@ -62,7 +66,11 @@ class GuidedFrame(FreeFrame):
         return self._set_wanted(layout.REST, dof, value)
 
     def set_rest_pose_values(self, *values: float) -> bool:
-        """Set the rest values of all free degrees of freedom; return whether one is at or beyond a limit."""
+        """
+        Set the values that the solver prefers in all free degrees of freedom if freedom is left [m or rad].
+
+        Return whether one is at or beyond a limit; a solve clamps it to the limit.
+        """
         return any(self._for_each(self.set_rest_pose_value, values))
 
     def get_rest_pose_value(self, dof: DOF) -> float:
@@ -133,7 +141,7 @@ class GuidedFrame(FreeFrame):
         self._write(layout.TARGET_WEIGHT, self._check_weight(value))
 
     def set_rest_pose_weights(self, *values: float) -> None:
-        """Set the weights of the rest pose of all free degrees of freedom (1 by default)."""
+        """Set how strongly the solver prefers the rest value of each free degree of freedom; 1 by default."""
         self._for_each(
             lambda dof, value: self._write(layout.REST_WEIGHT + dof, self._check_weight(value)),
             values,

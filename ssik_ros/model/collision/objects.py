@@ -89,10 +89,10 @@ def read_objects(name: str, objects: Any) -> tuple[WorldObject, ...]:
 
 def check_shape(shape: ObjectShape, noun: str) -> None:
     """
-    Raise ModelError for an invalid shape.
+    Raise ModelError if the numbers of a collision shape are invalid.
 
     :param shape: the shape.
-    :param noun: the object that has the shape, for the message.
+    :param noun: words for the object that has the shape, for the message.
     :raises ModelError: for numbers that are missing, negative or not finite, and for triangles without vertices.
     """
     sizes = np.asarray(shape.sizes, dtype=np.float64)

@@ -362,7 +362,7 @@ class _Start(NamedTuple):
     """
     Values at the k postures that an expansion is around; :func:`_remainders` computes bounds over a box with them.
 
-    They are distances and angles between joint axes, and the rotation error of the posture.
+    They are the distance of the tip from each axis, the angles between axes, and the rotation error.
     """
 
     levers: FloatArray

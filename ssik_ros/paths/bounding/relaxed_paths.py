@@ -92,8 +92,8 @@ class RelaxedPaths:
     """
     Search for a lower bound on the cost of any joint path along waypoints, by branch and bound.
 
-    Boxes hold all postures at some waypoints, the layers. The cheapest sequence of boxes is the bound; halving boxes
-    raises it.
+    Boxes in joint space hold all postures at some waypoints, the layers. The cost of the cheapest sequence of boxes is
+    the bound; halving boxes raises it.
     """
 
     def __init__(
