@@ -33,7 +33,7 @@ TARGET_DEVIATION = 1e-4
 
 
 class ClosedChainSolver(SearchSolver):
-    """Finds the joints of one planning group together with the passive joints of the robot's loops."""
+    """Finds the joints of one planning group, and the passive joints that close the robot's loops, by iterations."""
 
     kernel = staticmethod(descent.solve)
 
@@ -46,13 +46,13 @@ class ClosedChainSolver(SearchSolver):
         position_only: bool = False,
     ) -> None:
         """
-        Close the loops of the robot.
+        Build the mechanism of the robot, with its loops closed by the constraints of its URDF or by a file.
 
         :param robot: the robot.
         :param group: the group whose joints are the unknowns.
         :param options: the parameters; None means the defaults.
         :param position_only: leave the orientation of targets free.
-        :raises SsikError: when a loop is not well-defined.
+        :raises SsikError: if a loop is not well-defined.
         """
         rows = position_rows() if position_only else Rows()
         self.parameters = options = options or ClosedChainGroupOptions()
@@ -92,13 +92,14 @@ class ClosedChainSolver(SearchSolver):
 
     def run(self, run: Run, timeout_ns: int, phase: int = state.FRESH) -> int:
         """
-        Search from start to start; return a code of :mod:`ssik_ros.kernels.search.state`.
+        Search from the seed, then from random starts, until there are enough solutions, searches or time are used up.
 
-        Solutions go to ``run.out``, sorted by the distance to the seed; counters and the best state to ``run.arrays``.
+        Return a code of :mod:`ssik_ros.kernels.search.state`. Solutions go to ``run.out``, sorted by the distance to
+        the seed. Counters and the best state go to ``run.arrays``.
 
         :param run: request, options and arrays of the search.
         :param timeout_ns: time for the search [ns]; 0 for no limit.
-        :param phase: ignored: each call begins anew.
+        :param phase: ignored; each call begins a new search.
         """
         arrays, problem = run.arrays, run.problem
         arrays.counters[:] = 0
@@ -138,7 +139,7 @@ class ClosedChainSolver(SearchSolver):
 
 
 class _LoopFailures(SearchFailures):
-    """Causes of searches that also close loops."""
+    """Maps the code of a failed search to status and cause, with a cause of its own for loops that stay open."""
 
     def explain(
         self,
@@ -155,10 +156,16 @@ class _LoopFailures(SearchFailures):
 
 
 class _ClosedChainSearch:
-    """One request: its starts, descents and solutions."""
+    """One search for a request: starts, descents from them, and the solutions found."""
 
     def __init__(self, solver: ClosedChainSolver, posed: GroupMechanism, run: Run) -> None:
-        """Read limits, tolerances and tool offsets from the run."""
+        """
+        Read limits, tolerances and tool offsets of a request.
+
+        :param solver: the solver.
+        :param posed: a mechanism that no other thread uses.
+        :param run: request, options and arrays of the search.
+        """
         self._solver, self._posed, self._problem = solver, posed, solver.problem
         self._arrays, self._out, self._request = run.arrays, run.out, run.request
         self._counters = run.arrays.counters
@@ -171,7 +178,12 @@ class _ClosedChainSearch:
         self._tools = None if tools is None else np.reshape(tools, (-1, 4, 4))
 
     def run(self, timeout_ns: int, is_far: bool) -> int:
-        """Search from start to start, or descend once for a target out of reach; return a code of ``state``."""
+        """
+        Search from the seed, then from random starts; return a code of :mod:`ssik_ros.kernels.search.state`.
+
+        :param timeout_ns: time for the search [ns]; 0 for no limit.
+        :param is_far: True if a target is proved out of reach. Then only the nearest state is computed, from the seed.
+        """
         counters, arrays = self._counters, self._arrays
         self._end = time.monotonic_ns() + timeout_ns if timeout_ns else math.inf
         generator = np.random.default_rng(self._solver.parameters.seed)
@@ -213,9 +225,10 @@ class _ClosedChainSearch:
 
     def _look_beyond_limits(self) -> int:
         """
-        Descend from the best state without limits of the group, and return FOUND or EXHAUSTED.
+        Descend once more from the best state, without joint limits, to tell whether limits prevent a solution.
 
-        A solution outside the limits is counted in LIMITS_SEEN; a solution within them is stored as by :meth:`_accept`.
+        Return FOUND if the solution happens to be within the limits and is stored, otherwise EXHAUSTED. A solution
+        outside the limits is counted in LIMITS_SEEN.
         """
         lower, upper = self._limits
         start = self._full_state()
@@ -234,12 +247,17 @@ class _ClosedChainSearch:
         return state.FOUND if found_one else state.EXHAUSTED
 
     def _full_state(self) -> FloatArray:
-        """Return a copy of the (nq) state of the request, or the robot's initial state."""
+        """Return a copy (nq,) of the full state in the request; without one, the robot's initial state."""
         given = self._request.state
         return np.array(self._solver.initial_state if given is None else given, dtype=float)
 
     def _accept(self, found: FloatArray, errors: FloatArray) -> bool:
-        """Store a solution if it is new and the request accepts it; return whether the request has enough solutions."""
+        """
+        Store a solution if it is new and the request accepts it; return True when the request has enough solutions.
+
+        :param found: values of the solver's variables.
+        :param errors: (t, 2) errors of the tips [m], [rad].
+        """
         size, out, request = self._problem.group_size, self._out, self._request
         count = int(self._counters[state.COUNT])
         if (
@@ -259,9 +277,12 @@ class _ClosedChainSearch:
 
     def _start(self, generator: 'np.random.Generator | None') -> FloatArray:
         """
-        Return the full state (nq,) of a start: the seed without a generator, else a draw within the limits.
+        Return the full state (nq,) at the start of a search.
 
-        Joints without limits keep the seed's values.
+        Without a generator it is the seed, otherwise random values within the limits. Angles are drawn from at most -pi
+        to pi. Quaternions, translations without limits, and passive joints keep their values.
+
+        :param generator: generator of random numbers, or None.
         """
         full, problem = self._full_state(), self._problem
         full[problem.idx_q] = self._arrays.reference
@@ -280,9 +301,13 @@ class _ClosedChainSearch:
         self, start: FloatArray, limits: FloatArray
     ) -> tuple[FloatArray, FloatArray, float]:
         """
-        Solve from one start within ``limits`` (2, nv) of the group's joints, for at most the time that is left.
+        Solve all loops and tip targets by iterations from one full state, for at most the time that is left.
 
-        Return the values of the problem's variables, the errors (t, 2) of tips [m], [rad], and the largest loop error.
+        Return the values of the solver's variables, the errors (t, 2) of the tips [m], [rad], and the largest loop
+        error.
+
+        :param start: (nq,) full state.
+        :param limits: (2, nv) lower and upper limits of the variables.
         """
         posed, options = self._posed, self._solver.solve_options
         posed.place(start, self._arrays.matrices, self._tools)

@@ -1,4 +1,4 @@
-"""Frames: named nodes with a pose, a parent and children; links among them."""
+"""Frames of a mechanism: named nodes with a pose, a parent and children. A link is a frame that is a rigid body."""
 
 from collections.abc import Callable, Iterator, MutableSequence
 import math
@@ -25,11 +25,11 @@ from ssik_ros.mechanisms.storage import frozen, live, LiveArray, Storage
 
 def check_finite(noun: str, values: ArrayLike, count: int) -> FloatArray:
     """
-    Return values as a flat array.
+    Return values as a flat array of ``count`` finite numbers.
 
-    :param noun: the argument, for messages.
-    :param count: how many there must be.
-    :raises InvalidTarget: when there are more or fewer, or one is not finite.
+    :param noun: name of the argument, for messages.
+    :param count: how many numbers there must be.
+    :raises InvalidTarget: if there are more or fewer, or one is not finite.
     """
     array = read_numbers(noun, values).ravel()
     if array.size != count or not np.isfinite(array).all():
@@ -40,7 +40,7 @@ def check_finite(noun: str, values: ArrayLike, count: int) -> FloatArray:
 
 
 def _fill(target: Any, values: FloatArray) -> FloatArray:
-    """Return ``values``, and write them to ``target`` too if it is not None."""
+    """Return ``values``; if ``target`` is not None, also write them into this list or array of the same length."""
     if target is not None:
         if not isinstance(target, np.ndarray | MutableSequence) or len(target) != len(values):
             refuse('target', target, f'a list or an array of {len(values)} numbers')
@@ -49,7 +49,7 @@ def _fill(target: Any, values: FloatArray) -> FloatArray:
 
 
 class Frame(CamelCaseNames):
-    """A frame in space: position and orientation in its parent."""
+    """A named frame in space, with its position and orientation in a parent frame, and children."""
 
     name: str = ''
 
@@ -78,7 +78,7 @@ class Frame(CamelCaseNames):
             self._storage.reals[self._row, start : start + array.size] = array
 
     def _restructured(self, *others: 'Frame | None') -> None:
-        """Mark the tables of this frame and of other frames as stale, so that solvers compile them anew."""
+        """Note that the structure at this frame, and at ``others``, has changed: solvers then compile it again."""
         for frame in (self, *others):
             if frame is not None:
                 frame._storage.stale = True

@@ -28,10 +28,10 @@ ROTATIONS = ('euler', 'quaternion')
 
 def six_numbers(start: int, text: str) -> property:
     """
-    Return a read-only property with the six numbers of a frame that begin at a column of the table.
+    Return a read-only property: six consecutive numbers of a frame in its table, one for each degree of freedom.
 
-    :param start: the column.
-    :param text: documentation of the property.
+    :param start: column of the first number in the table.
+    :param text: docstring of the property.
     """
     return property(lambda frame: frozen(frame._read(start, 6)), doc=text)
 
@@ -72,7 +72,9 @@ class FreeFrame(Frame):
 
     def set_dof(self, *dof: DOF) -> None:
         """
-        Choose the degrees of freedom; values, targets and rest poses become 0, limits infinite, locks open.
+        Choose the free degrees of freedom, and reset all their numbers.
+
+        Values, targets and rest poses become 0, limits infinite, and nothing is locked.
 
         :param dof: in the order X, Y, Z, EX, EY, EZ, each at most once.
         :raises InvalidOption: if they are unknown, repeated or in another order.

@@ -1,4 +1,4 @@
-"""The frames of a connected mechanism, and their structure without the objects."""
+"""Find all frames of a connected mechanism, and describe its structure by row numbers instead of objects."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -35,9 +35,10 @@ def topmost(frame: Frame) -> Frame:
 
 def neighbours(frame: Frame) -> list[Frame]:
     """
-    Return the frames that are tied to a frame by a closure, or whose degrees of freedom it follows.
+    Return the frames that a frame is coupled with, other than its parent and children.
 
-    For a link, only the joints and goals that close onto it.
+    For a joint these are the leaders of its degrees of freedom, and the link that it closes onto. For a link they are
+    the joints and goals that close onto the link.
     """
     if isinstance(frame, Link):
         return list(frame.closure_joints)
@@ -79,9 +80,9 @@ def list_frames(roots: Sequence[Frame]) -> list[Frame]:
 
 def describe(frames: Sequence[Frame]) -> Shape:
     """
-    Return the structure of a mechanism.
+    Return the structure of a mechanism as tables of row numbers, without the frame objects.
 
-    :param frames: all of its frames, parents before children.
+    :param frames: all of its frames, parents before children; the index of a frame is its row.
     :raises InvalidClosure: if a leader has lost the degree of freedom that a joint follows.
     """
     rows = {frame: row for row, frame in enumerate(frames)}

@@ -17,9 +17,10 @@ from ssik_ros.solvers.mechanisms.options import ClosedChainOptions
 
 class GroupMechanism:
     """
-    The joints of a planning group and the passive joints of loops move; all other joints keep their state.
+    A planning group of a robot, ready to be solved: joints of the group and passive joints of loops can move.
 
-    One thread may use it at a time; :meth:`twin` makes another one.
+    All other joints are locked. There is a goal at every tip. One thread may use an object at a time; :meth:`twin`
+    makes another one.
     """
 
     def __init__(
@@ -31,9 +32,9 @@ class GroupMechanism:
         position_only: bool = False,
     ) -> None:
         """
-        Lock all other joints and put a goal at every tip.
+        Lock all joints that may not move, put a goal at every tip, and compile the mechanism.
 
-        :param robot: without a free root; this object changes it.
+        :param robot: the robot as frames, with a fixed root; its locks and goals are changed.
         :param group: the planning group whose joints move.
         :param base: the link in whose frame targets are given.
         :param tips: the links that must reach targets.
@@ -77,11 +78,11 @@ class GroupMechanism:
         self, positions: FloatArray, targets: FloatArray, tools: FloatArray | None = None
     ) -> None:
         """
-        Set the state of the robot and the poses of the goals; reset all limits and locks.
+        Set the state of the robot and the target poses of its tips; reset all limits and locks.
 
-        :param positions: (nq) full state.
-        :param targets: (t, 4, 4) in the base.
-        :param tools: (t, 4, 4) in the tips; None for the tips themselves.
+        :param positions: (nq,) full state.
+        :param targets: (t, 4, 4) target poses in the base link.
+        :param tools: (t, 4, 4) poses of the tools in the tip links; None to use the tips themselves.
         """
         self.reals[:] = self._template
         self.flags[:] = self._flags
@@ -103,9 +104,9 @@ class GroupMechanism:
 
     def narrow(self, place: int, lower: float, upper: float) -> None:
         """
-        Set the limits of a variable; equal ones set its value and lock it.
+        Set the limits of one variable; equal limits fix the variable at this value.
 
-        :param place: index of the variable in the full state; orientations and followers are ignored.
+        :param place: index of the variable in the full state; for quaternions and mimic joints nothing is done.
         :param lower, upper: the limits [rad or m].
         """
         k = self._of_place.get(place)
@@ -120,16 +121,16 @@ class GroupMechanism:
 
     def solve(self, options: ClosedChainOptions, cancel: IntArray) -> int:
         """
-        Solve all chains from the present state; return the number of iterations.
+        Solve loops and goals from the present state, keep the solution as state, and return the number of iterations.
 
         :param options: the options of the solve.
-        :param cancel: (1,) flag; 1 ends the solve.
+        :param cancel: (1,) flag; if another thread sets it to 1, the solve ends.
         """
         self._results = self.mechanism.solve(options, self.reals, self.flags, cancel)
         return sum(result.iterations for result in self._results)
 
     def read(self) -> FloatArray:
-        """Return the present full state (nq,), with the values of followers."""
+        """Return the present full state (nq,) of the robot, mimic joints included."""
         positions = np.zeros(len(self.robot.variable_names))
         positions[self._places] = self.reals[self._rows, layout.VALUES + self._dof]
         for place, row in self._balls:
@@ -137,7 +138,11 @@ class GroupMechanism:
         return self.robot.model.with_mimic(positions)
 
     def errors(self) -> tuple[FloatArray, float]:
-        """Return errors (t, 2) of tips [m], [rad] after the last solve, and the largest loop error [m or rad]."""
+        """
+        Return the errors of the last solve: (t, 2) of each tip [m], [rad], and the largest error of a loop [m or rad].
+
+        The errors of a tip without a result are infinite.
+        """
         tips, loops = np.full((len(self._goals), 2), np.inf), 0.0
         for result in self._results:
             for name, row in zip(result.closures, result.closure_errors, strict=True):
@@ -155,10 +160,10 @@ class GroupMechanism:
 
 def passive_joints(robot: UrdfRobot, base: str, tips: Sequence[str]) -> set[str]:
     """
-    Return the joints outside the planning group that loops may move.
+    Return the names of the joints outside the planning group that may move to close loops.
 
-    These are the joints of loops that carry neither the base nor a tip: any other joint would move a pose that the
-    solution does not describe. If the robot names its active joints, all other joints of loops are passive too.
+    They are joints of loops on which neither the base nor a tip depends. If the robot names its active joints, all
+    other joints of loops may move too.
 
     :param robot: the robot.
     :param base, tips: the links of the group.

@@ -1,4 +1,9 @@
-"""Frames whose degrees of freedom a solver moves: targets, rest poses, locks and weights."""
+"""
+Frames whose degrees of freedom a solver moves, with targets, rest poses, locks and weights for them.
+
+A target is a value to be reached, weighted against closures and goals. A rest pose is a value that is preferred if
+freedom is left.
+"""
 
 from collections.abc import Iterable
 from typing import Any
@@ -13,7 +18,12 @@ from ssik_ros.mechanisms.names import DOF, read_dof
 
 
 def _flag(column: int, text: str) -> property:
-    """Return a property to read and set a flag of a frame."""
+    """
+    Return a property that reads and sets a boolean flag of a frame.
+
+    :param column: column of the flag in the table.
+    :param text: docstring of the property.
+    """
     return property(
         lambda frame: bool(frame._storage.flags[frame._row, column]),
         lambda frame, value: frame._set_flag(column, value),
@@ -28,11 +38,19 @@ class GuidedFrame(FreeFrame):
     dof_rest_pose = six_numbers(layout.REST, '(6,) rest pose.')
 
     def set_target_value(self, dof: DOF, value: float) -> bool:
-        """Set the target of one degree of freedom; return whether it is at or beyond a limit. Solves clamp it."""
+        """
+        Set the target of one degree of freedom: a value that the solver tries to reach [m or rad].
+
+        Return whether it is at or beyond a limit; a solve clamps it to the limit.
+        """
         return self._set_wanted(layout.TARGET, dof, value)
 
     def set_target_values(self, *values: float) -> bool:
-        """Set the targets of all free degrees of freedom; return whether one is at or beyond a limit."""
+        """
+        Set the targets of all free degrees of freedom: values that the solver tries to reach [m or rad].
+
+        Return whether one is at or beyond a limit; a solve clamps it to the limit.
+        """
         return any(self._for_each(self.set_target_value, values))
 
     def get_target_value(self, dof: DOF) -> float:
@@ -40,15 +58,23 @@ class GuidedFrame(FreeFrame):
         return self._number(layout.TARGET + read_dof(dof))
 
     def set_rest_pose_value(self, dof: DOF, value: float) -> bool:
-        """Set the rest value of one degree of freedom; return whether it is at or beyond a limit. Solves clamp it."""
+        """
+        Set the value that the solver prefers in one degree of freedom if freedom is left [m or rad].
+
+        Return whether it is at or beyond a limit; a solve clamps it to the limit.
+        """
         return self._set_wanted(layout.REST, dof, value)
 
     def set_rest_pose_values(self, *values: float) -> bool:
-        """Set the rest values of all free degrees of freedom; return whether one is at or beyond a limit."""
+        """
+        Set the values that the solver prefers in all free degrees of freedom if freedom is left [m or rad].
+
+        Return whether one is at or beyond a limit; a solve clamps it to the limit.
+        """
         return any(self._for_each(self.set_rest_pose_value, values))
 
     def get_rest_pose_value(self, dof: DOF) -> float:
-        """Return the rest value of one degree of freedom [m or rad]."""
+        """Return the value that the solver prefers in one degree of freedom [m or rad]."""
         return self._number(layout.REST + read_dof(dof))
 
     def _set_wanted(self, start: int, dof: DOF, value: float) -> bool:
@@ -107,7 +133,7 @@ class GuidedFrame(FreeFrame):
 
     @property
     def target_weight(self) -> float:
-        """Weight of the targets relative to closures and goals."""
+        """Weight of this joint's targets in the cost of a solve, relative to closures and goals."""
         return self._number(layout.TARGET_WEIGHT)
 
     @target_weight.setter
@@ -115,7 +141,7 @@ class GuidedFrame(FreeFrame):
         self._write(layout.TARGET_WEIGHT, self._check_weight(value))
 
     def set_rest_pose_weights(self, *values: float) -> None:
-        """Set the weights of the rest pose of all free degrees of freedom (1 by default)."""
+        """Set how strongly the solver prefers the rest value of each free degree of freedom; 1 by default."""
         self._for_each(
             lambda dof, value: self._write(layout.REST_WEIGHT + dof, self._check_weight(value)),
             values,

@@ -85,15 +85,15 @@ class Joint(GuidedFrame):
         offset: float = 0.0,
     ) -> None:
         """
-        Make one degree of freedom follow another one: value = multiplier * leader + offset.
+        Couple one degree of freedom with a leader: value = multiplier * leader + offset.
 
-        Its limits then bound the leader.
+        The limits of the follower then also limit the leader.
 
         :param dof: a free degree of freedom of this joint.
         :param leader: another joint of the mechanism, or this one.
         :param leader_dof: the degree of freedom of the leader.
         :param multiplier, offset: numbers of the rule [1, m or rad].
-        :raises InvalidOption: for angles of ball joints, or for a leader that follows this joint.
+        :raises InvalidOption: for angles of ball joints, or if the leader follows this degree of freedom.
         :raises InvalidTarget: for numbers that are not finite.
         """
         check_kind('leader', leader, Joint)
@@ -162,7 +162,7 @@ class Goal(Joint):
 
     @property
     def mask_frame(self) -> str:
-        """The frame whose axes measure the fixed degrees of freedom: ``goal`` or ``world``."""
+        """The frame, ``goal`` or ``world``, along whose axes the fixed and free degrees of freedom are counted."""
         return 'world' if self._world else 'goal'
 
     @mask_frame.setter

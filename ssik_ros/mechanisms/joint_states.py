@@ -1,4 +1,4 @@
-"""The variables of a robot's joints as degrees of freedom of its frames, by name and as one vector."""
+"""Conversion between the joint states of a robot, by name or as a vector, and the joint frames of its mechanism."""
 
 from collections.abc import Iterable, Mapping
 import math
@@ -26,14 +26,14 @@ IN_QUATERNION = 1e-9
 
 
 class JointVariables:
-    """Reads and writes the joints of a robot as vectors in the order of its model."""
+    """Reads and writes the joint frames of a robot as vectors (nq,) in the order of its model."""
 
     def __init__(self, model: RobotModel, joints: Mapping[str, Joint]) -> None:
         """
-        Find the degrees of freedom of every variable.
+        Find the joint frame and degree of freedom of every position variable of the robot.
 
         :param model: the robot.
-        :param joints: its moving joints by name, and perhaps others.
+        :param joints: joint frames by name; moving joints of the robot must be among them.
         """
         self.model = model
         self.names = model.variable_names
@@ -58,7 +58,11 @@ class JointVariables:
                 self.balls.append((place + len(dof), joint))
 
     def read(self) -> FloatArray:
-        """Return the positions (nq,) of all joints in the model's order; followers are computed from leaders."""
+        """
+        Return the present positions (nq,) of all joints in the model's order.
+
+        Mimic joints are computed from their leaders.
+        """
         positions = np.zeros(len(self.names))
         for place, joint, dof in self.scalars:
             positions[place] = joint.get_dof_value(dof)
@@ -70,7 +74,7 @@ class JointVariables:
 
     def write(self, positions: FloatArray) -> dict[str, float]:
         """
-        Set the positions of all joints, clamped into the limits; followers are computed from their leaders.
+        Set the positions of all joints, clamped to their limits; mimic joints are computed from their leaders.
 
         :param positions: (nq) finite numbers.
         :returns: by name, the distance by which a variable was clamped into its limits [rad or m].
@@ -87,20 +91,21 @@ class JointVariables:
         return moved
 
     def settle_followers(self) -> None:
-        """Compute the values of all followers from their leaders and write them into their joints."""
+        """Compute the values of all mimic joints from their leaders, and set them."""
         positions = self.read()
         for place, (*_, joint, dof) in self.followers.items():
             joint._write(layout.VALUES + dof, [positions[place]])
 
     def overlay(self, given: Mapping[str, float]) -> tuple[FloatArray, list[int]]:
         """
-        Return the present positions (nq,) with some of them replaced, and the indices of these. No joint moves.
+        Return the present positions (nq,) with given ones replaced, and the indices of the replaced variables.
 
-        A given follower sets its leader, unless the leader is given too.
+        No joint moves. If a mimic joint is given without its leader, the leader gets the value that fits.
 
-        :param given: positions by variable; of an orientation all four numbers.
+        :param given: positions by variable name; all four numbers of an orientation.
         :raises JointNotFound: for a name that the robot does not have.
-        :raises InvalidTarget: for numbers that are not finite, parts of an orientation, followers that do not move.
+        :raises InvalidTarget: for numbers that are not finite, an incomplete orientation, and a mimic joint with
+            multiplier 0.
         """
         positions, places = self.read(), []
         for name, value in given.items():
@@ -125,7 +130,12 @@ class JointVariables:
         return positions, places
 
     def _check_balls(self, positions: FloatArray, places: set[int]) -> None:
-        """Raise InvalidTarget for orientations that are incomplete or zero."""
+        """
+        Raise InvalidTarget if the orientation of a ball joint is given incompletely or is zero.
+
+        :param positions: (nq,) positions with the given ones.
+        :param places: indices of the given variables.
+        """
         for start, joint in self.balls:
             given = places & set(range(start, start + 4))
             if given and len(given) < 4:
@@ -136,9 +146,9 @@ class JointVariables:
 
     def freedoms(self, places: Iterable[int]) -> list[tuple[Joint, DOF]]:
         """
-        Return joints and degrees of freedom of some variables, each pair once.
+        Return the (joint frame, degree of freedom) pairs of some position variables, each pair once.
 
-        :param places: indices in the vector; a number of an orientation gives all three angles.
+        :param places: indices in the vector; any number of a quaternion gives all three angles of its joint.
         """
         of_place = {place: [(joint, dof)] for place, joint, dof in self.scalars}
         for start, joint in self.balls:
@@ -173,11 +183,11 @@ def name_positions(names: Iterable[str], positions: Iterable[float]) -> dict[str
 
 def fit_closure(joint: Joint) -> None:
     """
-    Set the values of a closure's joint to those at which its frame is nearest to the link that it closes onto.
+    Set the values of a closure joint so that its frame is as near as possible to the link that it closes onto.
 
-    If the loop can be closed, these are its exact values.
+    If the loop is closed, the values are exact.
 
-    :param joint: the closure; all other joints stay as they are.
+    :param joint: the closure joint; all other joints stay as they are.
     """
     assert joint.parent is not None and joint.child is not None
     start = joint.parent.matrix_world @ joint.matrix

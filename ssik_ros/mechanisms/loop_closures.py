@@ -60,7 +60,11 @@ _ZEROS = (0.0, 0.0, 0.0)
 
 @dataclass(frozen=True, eq=False)
 class LoopClosure:
-    """One loop of a robot, cut at a joint."""
+    """
+    One loop of a robot, cut at a joint: two frames on two links that may differ only in some DOF.
+
+    In the closed loop the frames coincide, except for motion in the listed degrees of freedom.
+    """
 
     name: str
     parent: str
@@ -76,7 +80,7 @@ class LoopClosure:
 
 @dataclass(frozen=True)
 class LoopClosures:
-    """The content of a ``loop_closures.yaml``."""
+    """The content of a ``loop_closures.yaml``: loops, names of active joints, and initial positions."""
 
     closures: tuple[LoopClosure, ...] = ()
     active_joints: tuple[str, ...] = ()
@@ -87,7 +91,9 @@ class LoopClosures:
 
 def z_to(axis: ArrayLike) -> FloatArray:
     """
-    Return a rotation (3, 3) that takes the z axis to another axis; the smallest one if the other axis points upwards.
+    Return a rotation (3, 3) that turns the z axis into another axis.
+
+    If the other axis points upwards, it is the smallest such rotation.
 
     :param axis: (3,) of any length but zero.
     """
@@ -162,9 +168,13 @@ def _read_loop(name: str, content: Any, place: str) -> LoopClosure:
 
 def _read_end(loop: EntryReader, end: str, rotation: FloatArray) -> tuple[str, FloatArray]:
     """
-    Return link and pose (4, 4) of one end, ``parent`` or ``child``, of a loop in a file.
+    Return link name and pose (4, 4) of one end of a loop in a file.
 
-    ``rotation`` (3, 3) is applied after the pose in the file; raise ConfigError for wrong content.
+    Raise ConfigError for wrong content.
+
+    :param loop: entry of the loop.
+    :param end: ``parent`` or ``child``.
+    :param rotation: (3, 3) rotation that follows the pose in the file.
     """
     if end not in loop.entry:
         refuse(loop.place, f'{loop.noun} has no {quote(end)}')
@@ -182,7 +192,8 @@ def _free(reader: EntryReader) -> tuple[tuple[DOF, ...], bool]:
     """
     Return the free degrees of freedom of a loop in a file, and whether its joint type has an axis.
 
-    They follow from ``type``; without a type they are listed in ``dof``, and the last value is False.
+    Raise ConfigError for wrong content. Without ``type``, the degrees of freedom are read from ``dof``, and the second
+    value is False.
     """
     if 'type' in reader.entry:
         kind = reader.choice('type', FREE_OF_TYPE)
@@ -199,11 +210,11 @@ def _free(reader: EntryReader) -> tuple[tuple[DOF, ...], bool]:
 
 def closure_of_constraint(constraint: LoopConstraint) -> LoopClosure:
     """
-    Return the loop that a ``<constraint>`` element of a URDF closes.
+    Return the loop that a ``<constraint>`` element of a URDF describes.
 
-    :param constraint: the element; its two axes are one line in the closed loop.
-    :raises InvalidClosure: if its type is unknown, an axis is zero, or a prismatic one has two different axes:
-        the relative orientation of its links would be unknown.
+    :param constraint: the element; in the closed loop, its axes on both links are the same line.
+    :raises InvalidClosure: for an unknown type and an axis of length zero. Also for a prismatic joint whose axes on
+        both links differ, because the relative orientation of the links would be unknown.
     """
     name, kind = constraint.name, constraint.type
     line = constraint.element.line
@@ -237,7 +248,7 @@ def closure_of_constraint(constraint: LoopConstraint) -> LoopClosure:
 
 
 def unused_parts(constraint: LoopConstraint) -> list[str]:
-    """Return a sentence for each child element of a ``<constraint>`` that is ignored."""
+    """Return a sentence for each child element of a ``<constraint>`` that this package ignores."""
     return [
         f'<{shorten(part.tag)}> of constraint {quote(constraint.name)} (line {part.line}) is not used.'
         for part in constraint.element.children

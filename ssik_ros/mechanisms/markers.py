@@ -102,7 +102,11 @@ def _links(frames: list[Frame], poses: dict[int, FloatArray], color: Color, widt
 
 
 def _misses(frames: list[Frame], poses: dict[int, FloatArray], width: float) -> Drawn:
-    """Return the marker with lines between closing frames and the links that they close onto."""
+    """
+    Return the marker with a line across the gap of each closure and goal.
+
+    A line leads from the frame to the link that it closes onto.
+    """
     ends = [
         poses[id(end)][:3, 3]
         for frame in frames

@@ -1,4 +1,8 @@
-"""A connected mechanism compiled for solving: its frames in one table, its chains as programs."""
+"""
+A connected mechanism, compiled for solving: the numbers of its frames in one table, and a program for each chain.
+
+A chain is a set of joints that closures, goals or leaders couple, so that they must be solved together.
+"""
 
 from collections.abc import Sequence
 import math
@@ -21,7 +25,11 @@ from ssik_ros.solvers.mechanisms.structure import find_chains
 
 
 class Mechanism:
-    """All frames that are connected with some roots, in one table, with compiled chains."""
+    """
+    All frames that are connected with some frames, compiled for solving.
+
+    Their numbers are in one table, and each chain has a compiled program.
+    """
 
     def __init__(self, roots: Sequence[Frame]) -> None:
         """
@@ -62,13 +70,13 @@ class Mechanism:
         cancel: IntArray = NOT_STOPPED,
     ) -> list[ChainResult]:
         """
-        Solve every chain from the values in tables, and write the solved values into these tables.
+        Solve every chain, starting from the values in two tables, and write the solved values into the same tables.
 
-        Joints in no chain are set to their targets.
+        Joints that are in no chain are set to their targets.
 
         :param options: the options of the solve.
-        :param reals, flags: tables with rows as in :attr:`storage`, or the tables of the storage itself.
-        :param cancel: (1,) set to 1 by another thread, it ends the solve.
+        :param reals, flags: tables with a row for each frame, laid out as in :attr:`storage`; they may be its tables.
+        :param cancel: (1,) flag; if another thread sets it to 1, the solve ends.
         :returns: one result per chain, in order of discovery.
         """
         for row in self.loose:
@@ -90,7 +98,12 @@ class Mechanism:
         return results
 
     def _move_loose_joint(self, row: int, numbers: NDArray[np.float64], flags: IntArray) -> None:
-        """Set free values of a joint that is in no chain to its targets, clamped into the limits, in ``numbers``."""
+        """
+        Set a joint that is in no chain to its targets, clamped to its limits.
+
+        :param row: row of the joint in the tables.
+        :param numbers, flags: this row of both tables; ``numbers`` is changed in place.
+        """
         for dof in self.shape.free(row):
             wanted = float(numbers[layout.TARGET + dof])
             follows = (row, dof) in self.shape.followers

@@ -1,4 +1,4 @@
-"""The constants of the façade, and the ancestor's spelling of every name."""
+"""Constants of the mechanism classes, and the support for camelCase names of closed-chain-ik-js."""
 
 from enum import IntEnum
 import re
@@ -11,7 +11,7 @@ from ssik_ros.errors import describe_choices, quote
 
 
 class DOF(IntEnum):
-    """Degrees of freedom of a joint, in the order in which they are listed."""
+    """The six degrees of freedom of a joint in their order: X, Y, Z [m], then the angles EX, EY, EZ [rad]."""
 
     X = 0
     Y = 1
@@ -22,7 +22,7 @@ class DOF(IntEnum):
 
 
 class SOLVE_STATUS(IntEnum):  # noqa: N801 - the ancestor's users know it by this name
-    """How the solve of a chain ended."""
+    """How the solve of a chain ended: CONVERGED, STALLED, DIVERGED or TIMEOUT."""
 
     CONVERGED = 0
     """Every closure, goal and target is within its tolerances."""
@@ -51,23 +51,27 @@ SOLVE_STATUS_NAMES = tuple(status.name for status in SOLVE_STATUS)
 
 
 def snake_case(name: str) -> str:
-    """Return the snake_case name for a name in the ancestor's spelling: ``setDoFValues`` is ``set_dof_values``."""
+    """Return the snake_case form of a camelCase name of closed-chain-ik-js: ``set_dof_values`` for ``setDoFValues``."""
     plain = name.replace('DoF', 'Dof').replace('SVD', 'Svd')
     return re.sub(r'(?<=[a-z0-9])([A-Z])', r'_\1', plain).lower()
 
 
 class CamelCaseNames:
-    """Accepts the ancestor's spelling of every attribute, and refuses unknown attributes."""
+    """
+    Base class that also accepts the camelCase name of every attribute, as in closed-chain-ik-js.
+
+    Unknown attributes raise AttributeError, also when they are set.
+    """
 
     def __getattr__(self, name: str) -> Any:
-        """Return the attribute that has this name in the ancestor's spelling."""
+        """Return the attribute that a camelCase name means; raise AttributeError if it does not exist."""
         own = snake_case(name)
         if own != name and not name.startswith('_') and hasattr(type(self), own):
             return getattr(self, own)
         raise AttributeError(self._describe_missing(name, own))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute in either spelling; raise AttributeError for an unknown one."""
+        """Set an attribute, given by its snake_case or camelCase name; raise AttributeError for an unknown name."""
         own = name if name.startswith('_') else snake_case(name)
         if not own.startswith('_') and not hasattr(type(self), own):
             raise AttributeError(self._describe_missing(name, own))

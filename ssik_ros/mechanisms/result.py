@@ -19,7 +19,7 @@ VECTORS = 9
 
 
 class CompiledChain(NamedTuple):
-    """One independent chain: its program and the names of its rows."""
+    """One independent chain of a mechanism: compiled program, root frames, and names of joints, goals and closures."""
 
     program: ChainProgram
     roots: tuple[Frame, ...]
@@ -30,7 +30,7 @@ class CompiledChain(NamedTuple):
 
 class ChainResult(int):
     """
-    The status of the solve of a chain, as an integer, with errors and values of the final state.
+    Result of the solve of one chain: an integer, the status, which also has errors and values of the final state.
 
     ``SOLVE_STATUS_NAMES[result]`` and ``result == SOLVE_STATUS.CONVERGED`` work as with a bare status.
     """
@@ -81,7 +81,7 @@ class ChainResult(int):
 
     @property
     def escapes(self) -> int:
-        """Number of attempts to leave a stall that was not at the goal."""
+        """Number of attempts to escape from a stall at which errors were still too large."""
         return int(self._number(layout.TRIED))
 
     @property
@@ -94,7 +94,11 @@ class ChainResult(int):
 
     @property
     def closure_errors(self) -> FloatArray:
-        """(C, 2) remaining length [m] and angle [rad] of each closure and goal, in its constrained rows."""
+        """
+        (C, 2) remaining distance [m] and angle [rad] of each closure and goal.
+
+        Only degrees of freedom that the closure or goal fixes are counted.
+        """
         count = self.chain.program.closure_count
         return self._snapshot[: 2 * count].reshape(-1, 2).copy()
 
@@ -108,7 +112,7 @@ class ChainResult(int):
 
     @property
     def cost(self) -> float:
-        """Half the squared weighted residual."""
+        """Half the sum of the squared weighted errors of closures, goals and targets at the end."""
         return self._number(layout.COST)
 
     @property
@@ -175,7 +179,11 @@ class ChainResult(int):
         return self._where(self._vector(5) == 2.0)
 
     def _vector(self, number: int) -> FloatArray:
-        """Return one of the vectors with one number per unknown, in natural order."""
+        """
+        Return one of the result's vectors with a number for each unknown, in the order of :attr:`variables`.
+
+        :param number: index of the vector in the snapshot.
+        """
         program = self.chain.program
         start = 2 * program.closure_count + number * len(program.tables.keys)
         return self._snapshot[start : start + len(program.tables.keys)][program.tables.place]

@@ -17,7 +17,7 @@ from ssik_ros.solvers.mechanisms.options import ClosedChainOptions, NAMES, REMOV
 
 
 class OptionAttributes(CamelCaseNames):
-    """Every option of a solve as an attribute, in both spellings."""
+    """Base class with every option of a solve as an attribute, in snake_case and camelCase."""
 
     roots: Any = None
 
@@ -138,7 +138,13 @@ class Solver(OptionAttributes):
             frame._set_flag(layout.EXCLUDED, value)
 
     def residual(self, chain: int = 0) -> FloatArray:
-        """Return the weighted error rows (m,) of a chain, given by its index, at the present values of the joints."""
+        """
+        Return the weighted errors (m,) of a chain at the present values of its joints.
+
+        They are errors of closures, goals and targets, a row for each fixed degree of freedom.
+
+        :param chain: index of the chain in the results of :meth:`solve`.
+        """
         return self._measure(chain, True)[0]
 
     def jacobian(self, chain: int = 0, *, exact: bool = True) -> FloatArray:

@@ -12,10 +12,10 @@ from ssik_ros.kernels.mechanisms import layout
 
 class Storage:
     """
-    The tables of some frames.
+    The numbers (``reals``) and flags of some frames in two tables, with one row for each frame.
 
-    Another thread may replace ``reals`` as a whole (a solve that applies its result at once). To read several numbers
-    of one state, read the attribute ``reals`` once. To write, hold ``lock``.
+    Another thread may replace the array ``reals`` by a new one, when a solve applies its result. To read several
+    numbers of one state, read the attribute ``reals`` once. To write, hold ``lock``.
     """
 
     def __init__(self, rows: int = 1) -> None:
@@ -69,7 +69,7 @@ class LiveArray(np.ndarray):
 
 
 def live(numbers: FloatArray, write: Any) -> LiveArray:
-    """Return a copy of numbers that calls ``write`` with all of them after each change."""
+    """Return an array with a copy of ``numbers``; after each change of an item, ``write`` gets the whole array."""
     array = np.array(numbers).view(LiveArray)
     array._write = write
     return array

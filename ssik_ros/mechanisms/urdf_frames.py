@@ -1,4 +1,4 @@
-"""The frames of a robot: links and joints of its URDF, cut loops as closures."""
+"""The frames of a robot: links and joints of its URDF, and a closure joint for each loop."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -18,7 +18,7 @@ ROOT_NAME = '__world_joint__'
 
 
 class UrdfFrames:
-    """The joints and links of a robot by the names of its URDF, with a further joint above the root link."""
+    """The joint and link frames of a robot by the names of its URDF, with one more joint above the root link."""
 
     def __init__(self, model: RobotModel) -> None:
         """
@@ -46,9 +46,10 @@ class UrdfFrames:
 
     def _add_joint(self, urdf_joint: UrdfJoint) -> None:
         """
-        Add a joint whose z axis is the axis of the URDF, and the link below it in the URDF's orientation.
+        Add a joint of the URDF and the link below it.
 
-        If the axis is not z, a link and a rigid joint between both turn the orientation back.
+        The joint moves about or along its own z axis. If the axis in the URDF is not z, the joint is turned. A further
+        rigid joint then turns the link back to the orientation of the URDF.
         """
         joint, link = Joint(urdf_joint.name), Link(urdf_joint.child)
         rotation = z_to(urdf_joint.axis)
@@ -70,7 +71,11 @@ class UrdfFrames:
         back.add_child(link)
 
     def _limit_and_couple(self) -> None:
-        """Set the limits of the joints, and let mimic joints follow their leaders, which are limited for both."""
+        """
+        Set the limits of all joints, and couple mimic joints with their leaders.
+
+        The limits of a leader already keep its mimic joints within their limits.
+        """
         tree = self.model.tree
         for k, name in enumerate(tree.joint_names):
             joint, leader = self.joints[name], int(tree.leaders[k])

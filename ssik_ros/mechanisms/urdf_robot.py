@@ -1,4 +1,4 @@
-"""Robots from a URDF as mechanisms: loops closed, joint states in and out, passive joints from active ones."""
+"""Robots from a URDF as mechanisms: loops are closed, joint states read and written, passive joints computed."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 import os
@@ -38,7 +38,7 @@ COMPLETION_TOLERANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class CompletedState:
-    """The state of all joints of a robot, computed from given positions of some joints."""
+    """Result of :meth:`UrdfRobot.complete_state`: positions of all joints, and whether the loops could be closed."""
 
     positions: Mapping[str, float]
     """Positions of all variables by name [rad or m], in the order of the model."""
@@ -110,20 +110,20 @@ class UrdfRobot:
         return self._variables.read()
 
     def to_joint_state(self) -> tuple[tuple[str, ...], tuple[float, ...]]:
-        """Return names and positions of all joints, followers and passive ones included."""
+        """Return names and positions of all joint variables, mimic and passive joints included."""
         return self.variable_names, tuple(float(value) for value in self.positions)
 
     def from_joint_state(
         self, names: Iterable[str], positions: Iterable[float], *, ignore_unknown: bool = False
     ) -> tuple[str, ...]:
         """
-        Set positions of some joints; other joints stay, so that loops may open. Joints of closures follow the gap.
+        Set positions of some joints; other joints stay, so that loops may open.
 
-        If an argument is wrong, no joint changes.
+        The joints of closures are set so that the gap is smallest. If an argument is wrong, no joint changes.
 
-        :param names: names of variables; a follower sets its leader unless the leader is named too.
+        :param names: names of variables; a mimic joint sets its leader, unless the leader is named too.
         :param positions: as many positions [rad or m].
-        :param ignore_unknown: whether names of other robots' joints are passed over.
+        :param ignore_unknown: whether to skip names that are not variables of this robot.
         :returns: the variables whose position is outside the limits; they are set to the limit.
         :raises JointNotFound: for unknown names.
         :raises InvalidTarget: for positions that are not finite.
@@ -146,17 +146,15 @@ class UrdfRobot:
         self, active: Mapping[str, float] | Sequence[float] | None = None, *, steps: int = 1
     ) -> CompletedState:
         """
-        Hold some joints at given positions, and move the others so that the loops close.
+        Hold some joints at given positions, and move the other joints so that the loops close.
 
-        The search for the other joints begins at their present values.
-
-        Goals and joint targets are ignored meanwhile; locked joints stay locked. If the loops cannot be closed, the
-        joints keep the values with the smallest error.
+        The search begins at the present values. Goals and joint targets are ignored, and locked joints stay locked. If
+        the loops cannot be closed, the joints keep the values with the smallest error.
 
         :param active: positions by variable [rad or m], or positions of :attr:`active_joints` in their order; None
             closes the loops with every joint free.
-        :param steps: goes to the given positions in so many equal steps, each from the state before: long ways stay in
-            the assembly mode.
+        :param steps: number of equal steps to the given positions, each solved from the state before. Several steps
+            keep long motions in the same assembly mode.
         :raises JointNotFound: for unknown names.
         :raises InvalidTarget: for positions that are not finite.
         """
@@ -198,7 +196,13 @@ class UrdfRobot:
         )
 
     def _tolerance(self, place: int) -> float:
-        """Return the largest accepted distance of a variable from its given position [m or rad]."""
+        """
+        Return how far a variable may be from its given position to count as reached [m or rad].
+
+        It is the convergence threshold of the solver.
+
+        :param place: index of the variable in the full state.
+        """
         options = self.completion.options
         slides = self._variables.freedoms([place])[0][1] < DOF.EX
         return (
@@ -209,9 +213,11 @@ class UrdfRobot:
 
     def _hold(self, places: Iterable[int]) -> None:
         """
-        Lock variables and the root joint, and set flags so that goals and joint targets are ignored.
+        Lock some variables and the root joint, and make solves ignore goals and joint targets.
 
-        The caller has to restore the flags.
+        The caller has to restore the flags afterwards.
+
+        :param places: indices of the variables in the full state.
         """
         mechanism = self.completion.mechanism
         goals = [row for row, frame in enumerate(mechanism.frames) if isinstance(frame, Goal)]
@@ -234,21 +240,22 @@ def from_urdf(
     use_constraints: bool = True,
 ) -> UrdfRobot:
     """
-    Return a robot as frames: a joint of every moving and fixed joint of its URDF, by name, z along its axis.
+    Return a robot as a mechanism: a joint frame, by name, for every joint of its URDF, with its axis along z.
 
-    The joint above its root link is called ``__world_joint__`` and, if free, has six degrees of freedom.
+    A further joint above the root link is called ``__world_joint__``.
 
     :param source: a loaded robot, or path or text of its URDF.
     :param free_root: whether the joint above the root link has six degrees of freedom.
     :param trim_unused: whether to leave out links on fixed joints that carry no moving joint: tools and sensors.
     :param keep: links that are kept even if unused; links of loops are always kept.
-    :param loops: a ``loop_closures.yaml``; its ``initial_positions`` are taken.
-    :param closures: more loops: each a :class:`LoopClosure`, or (frame, frame, degrees of freedom) with frames that are
-        names of links or pairs of such a name and a pose (4, 4).
+    :param loops: loops from a ``loop_closures.yaml``, as its path or content; the robot starts at its
+        ``initial_positions``.
+    :param closures: more loops: each a :class:`LoopClosure`, or a tuple (frame, frame, degrees of freedom). A frame is
+        the name of a link, or a pair of such a name and a pose (4, 4).
     :param use_constraints: whether the ``<constraint>`` elements of the URDF close loops.
-    :raises ModelError: when the URDF is malformed.
-    :raises ConfigError: when the file of loops is.
-    :raises InvalidClosure: when a loop is not well-defined.
+    :raises ModelError: if the URDF is malformed.
+    :raises ConfigError: if the file of loops is malformed.
+    :raises InvalidClosure: if a loop is not well-defined.
     """
     model = source if isinstance(source, RobotModel) else load_robot(source)
     if loops is None:

@@ -1,4 +1,4 @@
-"""``WorkerSolver``: solves in a thread of its own, and gives the joints their values all at once."""
+"""``WorkerSolver``: a solver that works in a separate thread and sets all joints at the same moment."""
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
@@ -27,8 +27,10 @@ class WorkerSolver(OptionAttributes):
     """
     A ``Solver`` that works in a separate thread.
 
-    :meth:`solve` reads the present state and returns at once; the kernel runs without Python's lock, repeatedly while a
-        chain ends with TIMEOUT. After each run the joints get the values found, all of them at the same moment.
+    chain ends with TIMEOUT. After each run all joints get the new values at the same moment.
+
+    :meth: `solve` copies the present state and returns at once. The thread solves without Python's global lock, and
+        again while a
     """
 
     def __init__(self, roots: Frame | Iterable[Frame], **options: Any) -> None:
@@ -56,12 +58,12 @@ class WorkerSolver(OptionAttributes):
 
     @property
     def results(self) -> Results:
-        """The results of the last run, one per chain."""
+        """The results of the last run, one for each chain; empty before the first run."""
         return list(self._results)
 
     @property
     def status(self) -> list[SOLVE_STATUS]:
-        """The statuses of the last run."""
+        """The status of each chain in the last run; empty before the first run."""
         return [result.status for result in self._results]
 
     def on_update(self, callback: Callable[[Results], Any]) -> None:
@@ -145,7 +147,11 @@ class WorkerSolver(OptionAttributes):
             setattr(self, name, value)
 
     def _prepare(self) -> None:
-        """Copy the present numbers into the private mechanism, which is made anew after a change of structure."""
+        """
+        Copy the present numbers of the frames into the worker's own copy of the mechanism.
+
+        After a change of structure, the mechanism is compiled and copied again.
+        """
         live = self._live
         if live is None or live.storage.stale or live.roots_given != list(self.roots):
             self._live = live = Mechanism(self.roots)
@@ -199,7 +205,14 @@ class WorkerSolver(OptionAttributes):
 
     @staticmethod
     def _apply(live: Mechanism, reals: NDArray[np.float64]) -> None:
-        """Set the values of all joints at one moment: readers see the old table or the new one."""
+        """
+        Copy solved values to the frames by replacing their table at once, so that readers never see a mixture.
+
+        If the structure of the mechanism has changed meanwhile, nothing is copied.
+
+        :param live: the mechanism whose frames the user sees.
+        :param reals: table with the solved values.
+        """
         with live.storage.lock:
             if not live.storage.stale:
                 changed = live.storage.reals.copy()

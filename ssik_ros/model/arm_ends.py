@@ -1,4 +1,4 @@
-"""Base link and tip link of an arm without an SRDF: from the root link to the last moved link before a hand."""
+"""Find base link and tip link of an arm without an SRDF: the longest chain from the root link, without the hand."""
 
 import logging
 import math
@@ -33,17 +33,18 @@ class Ends(NamedTuple):
 
 def find_ends(robot: RobotModel, base: str | None = None, ee: str | None = None) -> Ends:
     """
-    Return base link and tip link of the longest chain of joints.
+    Return base link and tip link of an arm: the ends of its longest chain of moving joints, without the hand.
 
-    Without a given base, the root link is the base. Without a given end effector, the last moved link of the longest
-    chain below the base is the end effector. A hand is left out, with a log line: fingers with fewer joints than the chain
-    above them, a joint that other joints mimic, and a single jaw, which closes near zero across the joint before it.
-    If the end effector is given, nothing is checked.
+    Without a given base, the root link is the base. Without a given end effector, the tip is the last moved link of the
+    longest chain below the base. The chain ends before a hand, and a log line says so. A hand is one of these: branches
+    with fewer joints than the chain above them, a mimic joint, or a single jaw. A jaw is a last joint with a small
+    range that ends near zero, whose axis is nearly perpendicular to the joint before. A given end effector is returned
+    without checks.
 
     :param robot: the robot.
-    :param base: the base link, None to find it.
-    :param ee: the end effector, None to find it.
-    :raises ModelError: when nothing moves, or when several chains are equally long.
+    :param base: the base link; None for the root link.
+    :param ee: the end effector; None to find it.
+    :raises ModelError: if no joint moves below the base, or if several chains are equally long.
     """
     start = robot.urdf.root if base is None else base
     if ee is not None:
@@ -56,16 +57,17 @@ class _ChainSearch:
     """Searches the longest chain of joints below a link of one robot."""
 
     def __init__(self, robot: RobotModel) -> None:
-        """Index the joints below each link."""
+        """Store the joints below each link of the robot, by the name of the link."""
         self.robot = robot
         self.below = robot.urdf.children()
         self.above = {joint.child: joint for joint in robot.urdf.joints.values()}
 
     def follow(self, start: str) -> str:
         """
-        Return the last moved link of the longest chain below a link; a hand is left out, with a log line.
+        Return the last moved link of the longest chain below a link, without a hand at its end.
 
-        Raise ModelError if nothing moves below the link, or if several chains are equally long.
+        If a hand is left out, log its joints. Raise ModelError if no joint moves below the link, or if several chains
+        are equally long.
         """
         link = start
         chain: list[UrdfJoint] = []
@@ -95,9 +97,12 @@ class _ChainSearch:
 
     def is_jaw(self, joint: UrdfJoint, chain: list[UrdfJoint]) -> bool:
         """
-        Return whether a joint moves a jaw rather than the end of the arm.
+        Return whether a joint moves a jaw of a gripper rather than the end of the arm.
 
-        :param chain: joints of the arm above it; with fewer than FEWEST_JOINTS of them, the result is False.
+        It is a jaw if all joints below mimic it. A last joint is a jaw under two conditions. Its range is small, with
+        one limit near zero. Its axis is nearly perpendicular to the axis of the joint before.
+
+        :param chain: joints of the arm above the joint; with fewer than FEWEST_JOINTS of them, the result is False.
         """
         further = self.all_below(joint.child)
         followed = {joint.name, *(other.name for other in further)}
@@ -123,7 +128,7 @@ class _ChainSearch:
         return axis
 
     def all_below(self, link: str) -> list[UrdfJoint]:
-        """Return all joints below a link that are not fixed."""
+        """Return all joints in the tree below a link, at any depth, that are not fixed."""
         return [
             j for first in self.moving_below(link) for j in (first, *self.all_below(first.child))
         ]
@@ -138,7 +143,7 @@ class _ChainSearch:
         )
 
     def moving_below(self, link: str) -> list[UrdfJoint]:
-        """Return the first joints below a link that are not fixed; fixed joints are passed over."""
+        """Return the nearest moving joints below a link on each branch; fixed joints in between are skipped."""
         found: list[UrdfJoint] = []
         for joint in self.below[link]:
             found += self.moving_below(joint.child) if joint.type == 'fixed' else [joint]
@@ -149,7 +154,7 @@ class _ChainSearch:
         return max((self.depth(j.child) + 1 for j in self.moving_below(link)), default=0)
 
     def refuse(self, start: str, joints: list[UrdfJoint]) -> None:
-        """Raise ModelError, because the chains through some joints are equally long."""
+        """Raise ModelError because the chains through these joints are equally long, so that the tip is not clear."""
         names = list_names(quote(joint.name) for joint in joints)
         raise ModelError(
             f'Several chains of robot {quote(self.robot.name)} below {quote(start)} are equally long, through '

@@ -70,7 +70,7 @@ _NO_FIGURE = '1e+30'
 
 @dataclass(frozen=True, slots=True)
 class CatalogueJoint:
-    """One joint of an arm; its origin is given in the frame of the joint before it."""
+    """One joint of an arm in the catalogue; its origin is given in the frame of the joint before it."""
 
     name: str
     type: str
@@ -89,7 +89,7 @@ class CatalogueJoint:
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
-    """A class that an arm nearly belongs to, and the deviation from it."""
+    """A kinematic class that an arm belongs to only nearly, with the deviation of its axes from this class."""
 
     arm_class: str
     distance: float
@@ -100,7 +100,7 @@ class NearMiss:
 
 @dataclass(frozen=True, slots=True)
 class CatalogueArm:
-    """One arm: its joints from base to tip, and the source of its dimensions."""
+    """An arm of the catalogue: its joints from base to tip, its kinematic class, and the source of its dimensions."""
 
     name: str
     vendor: str
@@ -134,7 +134,7 @@ def arm_data(name: str) -> CatalogueArm:
     Return one arm of the shipped catalogue.
 
     :param name: name of the arm.
-    :raises DescriptionNotFound: with the nearest name.
+    :raises DescriptionNotFound: for an unknown name; the message suggests the nearest known name.
     """
     texts = _shipped_texts()
     if name not in texts:
@@ -148,7 +148,7 @@ def load_arm(name: str) -> RobotModel:
     Return one arm of the shipped catalogue as a robot; a second call returns the same object.
 
     :param name: name of the arm.
-    :raises DescriptionNotFound: with the nearest name.
+    :raises DescriptionNotFound: for an unknown name; the message suggests the nearest known name.
     """
     return load_robot(make_urdf(arm_data(name)))
 
@@ -210,14 +210,14 @@ def _moved_link(joint: CatalogueJoint) -> str:
 
 
 def _flange_joint(tip_link: str) -> str:
-    """Return the name of the fixed joint above the tip link."""
+    """Return the name of the fixed joint between the last moved link and the tip link."""
     return f'{tip_link}_mount'
 
 
 def _append_joint(
     robot: ElementTree.Element, name: str, kind: str, parent: str, child: str
 ) -> ElementTree.Element:
-    """Append a joint between two links to a robot; return its element."""
+    """Append a ``<joint>`` between two links to a ``<robot>`` element, and return the new element."""
     joint = ElementTree.SubElement(robot, 'joint', name=name, type=kind)
     ElementTree.SubElement(joint, 'parent', link=parent)
     ElementTree.SubElement(joint, 'child', link=child)
@@ -225,13 +225,19 @@ def _append_joint(
 
 
 def _append_vectors(parent: ElementTree.Element, tag: str, **vectors: Vector) -> None:
-    """Append an element whose attributes are vectors, written with every digit."""
+    """
+    Append an XML element whose attributes are vectors, with all digits of their numbers.
+
+    :param parent: the element to append to.
+    :param tag: tag of the new element.
+    :param vectors: vectors by the name of the attribute.
+    """
     texts = {key: ' '.join(map(repr, vector)) for key, vector in vectors.items()}
     ElementTree.SubElement(parent, tag, texts)
 
 
 def _append_limit(element: ElementTree.Element, joint: CatalogueJoint) -> None:
-    """Append the <limit> of a joint; a continuous joint gets none."""
+    """Append the ``<limit>`` of a joint to its XML element; do nothing for a continuous joint."""
     if joint.type == 'continuous':
         return
     ElementTree.SubElement(
@@ -270,7 +276,11 @@ def parse_catalogue(content: Any, source: str) -> dict[str, CatalogueArm]:
 
 
 class _Entry:
-    """A mapping of the file; its errors name file and line."""
+    """
+    One mapping of a catalogue file, with methods that read and check its values.
+
+    Errors name file and line.
+    """
 
     def __init__(self, content: Any, what: str, place: str) -> None:
         """Keep the mapping; messages call it ``what`` and give its ``place`` (file and line)."""
@@ -310,7 +320,11 @@ class _Entry:
         return {name: below.entry(name, f"'{name}'") for name in below.content}
 
     def items(self, key: str, what: str) -> list['_Entry']:
-        """Return the entries in the list below a key; refuse an empty list. Messages call them ``what``."""
+        """
+        Return the entries in the list below a key; raise InvalidParameter for an empty list.
+
+        :param what: word for an entry in messages.
+        """
         values = self.content[key]
         if not isinstance(values, list) or not values:
             self.fail(key, 'is not a list with an entry')
@@ -321,7 +335,11 @@ class _Entry:
         ]
 
     def text(self, key: str, choices: Collection[str] = ()) -> str:
-        """Return the text below a key; refuse an empty text, and a text that is not among the choices, if any."""
+        """
+        Return the text below a key.
+
+        Raise InvalidParameter if it is empty, or not among ``choices`` (if there are any).
+        """
         value = self.content[key]
         if not isinstance(value, str) or not value.strip():
             self.fail(key, f'is {value!r} where a text is needed')
@@ -330,7 +348,7 @@ class _Entry:
         return value
 
     def number(self, key: str) -> float:
-        """Return the number below a key; refuse a negative number or one that is not finite."""
+        """Return the number below a key; raise InvalidParameter if it is negative or not finite."""
         value = self.content[key]
         if not _is_number(value) or value < 0.0:
             self.fail(key, f'is {value!r} where a number that is not negative is needed')
@@ -363,7 +381,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _parse_arm(name: str, entry: _Entry) -> CatalogueArm:
-    """Return an arm from its entry in a catalogue; refuse wrong values."""
+    """Return an arm from its entry in a catalogue; raise InvalidParameter for wrong values."""
     if not _NAME.fullmatch(name):
         raise InvalidParameter(
             f"{entry.place}: the name '{name}' of an arm is not in lower case with underscores.",
@@ -407,7 +425,7 @@ def _parse_near_miss(entry: _Entry) -> NearMiss | None:
 
 
 def _parse_joint(entry: _Entry) -> CatalogueJoint:
-    """Return a joint from its entry in a catalogue; refuse wrong values."""
+    """Return a joint from its entry in a catalogue; raise InvalidParameter for wrong values."""
     entry.only(*_JOINT_KEYS, optional=('limits',))
     kind = entry.text('type', JOINT_TYPES)
     axis = entry.vector('axis')

@@ -26,10 +26,11 @@ def default_seed(robot: RobotModel, group: JointGroup) -> FloatArray:
 
 def default_state(robot: RobotModel) -> FloatArray:
     """
-    Return the full state (nq,) that a robot has while nothing is known about its joints [rad or m].
+    Return the full state (nq,) that is assumed while no joint values are known [rad or m].
 
-    A joint has its value in the SRDF's posture ``ready``, else in ``home``, else the middle of its limits. Whole turns
-    move the middle next to zero. A joint without a range has MoveIt's default position.
+    A joint has its value in the SRDF's posture ``ready``, else in ``home``, else the middle of its limits. If the
+    limits allow, the middle is moved by whole turns to between -pi and pi. A joint without limits has MoveIt's default
+    position.
 
     :param robot: the robot.
     """
@@ -47,7 +48,11 @@ def default_state(robot: RobotModel) -> FloatArray:
 
 
 def _middle(lower: float, upper: float, is_angle: bool) -> float:
-    """Return the middle of limits; an angle is moved by whole turns next to zero if the limits allow it."""
+    """
+    Return the middle of two limits [rad or m].
+
+    An angle is moved by whole turns to between -pi and pi if the result is within the limits.
+    """
     middle = 0.5 * lower + 0.5 * upper
     turned = math.remainder(middle, TURN)
     return turned if is_angle and lower <= turned <= upper else middle
@@ -57,7 +62,7 @@ def take_values(
     robot: RobotModel, positions: FloatArray, values: dict[str, tuple[float, ...]]
 ) -> None:
     """
-    Write the values of a posture into a full state in place, clamped to the limits.
+    Write the joint values of a named posture into a full state in place, clamped to the limits.
 
     Unknown joints and joints with several variables are skipped.
 

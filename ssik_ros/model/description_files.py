@@ -1,8 +1,8 @@
 """
-Find descriptions and configurations on disk.
+Find robot descriptions and MoveIt configurations on disk.
 
-Packages are found through ``AMENT_PREFIX_PATH`` without needing ament, in the order of MoveIt's
-MoveItConfigsBuilder; then the shipped robots follow.
+ROS packages are found through ``AMENT_PREFIX_PATH``, without ament. The rules of MoveIt's MoveItConfigsBuilder decide
+which file is taken; robots shipped with this package come last.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -70,22 +70,22 @@ class MoveItConfig:
 
     def with_arguments(self, xacro_args: Mapping[str, str]) -> 'MoveItConfig':
         """
-        Return the same files with more arguments for xacro.
+        Return a copy with more xacro arguments, which take precedence over the present ones.
 
-        :param xacro_args: arguments that take precedence over the package's.
+        :param xacro_args: arguments by name.
         """
         return replace(self, xacro_args={**self.xacro_args, **xacro_args})
 
 
 def share_directories() -> Iterator[Path]:
-    """Yield the ``share`` folders of the ROS prefixes, nearest overlay first; some may be missing."""
+    """Yield the ``share`` folder of each ROS prefix, the last sourced overlay first; some may not exist."""
     for prefix in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep):
         if prefix:
             yield Path(prefix) / 'share'
 
 
 def _installed_packages() -> Iterator[Path]:
-    """Yield the share folders of all ROS packages, nearest overlay first."""
+    """Yield the share folder of each installed ROS package, packages of the last sourced overlay first."""
     for share in share_directories():
         yield from sorted(share.glob('*'))
 
@@ -116,13 +116,13 @@ def data_folders() -> Iterator[Path]:
 
 def find_files(folder: Path, suffix: str, most: int = MOST_ENTRIES) -> Iterator[Path]:
     """
-    Yield the files whose names end in a suffix: sorted files of the folder first, then of each of its subfolders.
+    Yield the files whose names end in a suffix, sorted: first in the folder itself, then in each subfolder.
 
     Hidden subfolders are skipped.
 
-    :param folder: may be missing.
-    :param suffix: end of the names.
-    :param most: most files of all kinds; the search ends before the folder that exceeds it.
+    :param folder: folder to search; it may be missing.
+    :param suffix: end of the file names.
+    :param most: largest number of files of any name to look at; a folder that would exceed it ends the search.
     """
     count = 0
     for parent, folders, files in os.walk(folder):
@@ -135,7 +135,11 @@ def find_files(folder: Path, suffix: str, most: int = MOST_ENTRIES) -> Iterator[
 
 @functools.cache
 def _data_package(folder: Path, name: str) -> Path | None:
-    """Return the folder of a package below a data folder: by its folder's name, else by its package.xml."""
+    """
+    Return the folder of a package in a data folder, found by the folder's name or its package.xml.
+
+    Return None if the package is not there.
+    """
     if existing_file(folder / name / 'package.xml') is not None:
         return folder / name
     for manifest in find_files(folder, 'package.xml'):
@@ -188,7 +192,7 @@ def find_shipped_file(kind: str, name: str, folder: str) -> Path:
     :param kind: noun for the file, for messages.
     :param name: a path, or a name such as ``panda``.
     :param folder: folder of the shipped files, below ``config``.
-    :raises DescriptionNotFound: when there is neither; with the shipped names.
+    :raises DescriptionNotFound: if neither exists; the message lists the shipped names.
     """
     path = Path(name).expanduser()
     if path.is_file():
@@ -217,15 +221,17 @@ def find_moveit_config(
     srdf: str | os.PathLike[str] | None = None,
 ) -> MoveItConfig:
     """
-    Return the files that MoveItConfigsBuilder would load; log errors in the package.
+    Return the files of a MoveIt configuration package: those that MoveItConfigsBuilder would load.
+
+    If no such package is installed, return the files of a robot that this package ships.
 
     :param package_or_robot_name: a package (``panda_moveit_config``), a robot (``panda``), or the path of a package's
         folder.
-    :param robot_name: the robot, where the package has several.
+    :param robot_name: the robot, if the package has several; None otherwise.
     :param urdf: the path of a URDF that replaces the package's own.
     :param srdf: the path of an SRDF that replaces the package's own.
-    :raises DescriptionNotFound: with the places looked at and the robots that are shipped; with the files of a package
-        that leaves a choice.
+    :raises DescriptionNotFound: if nothing has that name, with the places that were searched and the shipped robots. If
+        a package has several URDFs or SRDFs to choose from, the message lists them.
     """
     for noun, file in (('urdf', urdf), ('srdf', srdf), ('robot_name', robot_name)):
         if file is not None and not isinstance(file, str | os.PathLike):
@@ -279,12 +285,13 @@ def _find_shipped(name: str, given: _Given) -> MoveItConfig:
 
 def _read_package(folder: Path, name: str, given: _Given) -> MoveItConfig:
     """
-    Return the files of one package: in MoveItConfigsBuilder's order, else files that are the only choice.
+    Return the files of one MoveIt configuration package, chosen as MoveItConfigsBuilder does.
 
-    Raise DescriptionNotFound if URDF or SRDF is missing or not the only one.
+    If its rules find no file, the only URDF or SRDF of the package is taken. Raise DescriptionNotFound if a file is
+    missing or if several fit.
 
     :param name: name of the package or of the robot.
-    :param given: choice of the caller.
+    :param given: robot and files that the caller chose.
     """
     config, assistant = folder / 'config', _read_setup_assistant(folder)
     urdf_entry, srdf_entry = (
@@ -319,10 +326,14 @@ def _find_srdf(
     folder: Path, robots: Iterable[str], written: object, is_chosen: bool
 ) -> Path | None:
     """
-    Return the SRDF of a package: the setup assistant's entry, a file with a robot's name, or the only SRDF.
+    Return the SRDF of a package; None if no file fits.
 
-    If the caller chose the robot (``is_chosen``), the file with its name comes first, and the only SRDF does not count.
-    ``written`` is the relative path in the setup assistant's entry, or None. Return None if no file fits.
+    It is the file in the setup assistant's entry, else a file named after a robot, else the only SRDF. If the caller
+    chose the robot, the file named after it comes first, and the only SRDF is not taken.
+
+    :param robots: names that the robot may have.
+    :param written: relative path in the setup assistant's entry; None without an entry.
+    :param is_chosen: whether the caller chose the robot.
     """
     entry = _first([folder / f'{written}', folder / f'{written}.xacro'] if written else [])
     by_name = _first_named(folder, 'srdf', robots)
@@ -334,11 +345,15 @@ def _find_urdf(
     folder: Path, robots: Sequence[str], entry: Mapping[str, Any], is_chosen: bool
 ) -> Path | None:
     """
-    Return the URDF of a package: its xacro in ``config``, the setup assistant's entry, or the only URDF.
+    Return the URDF of a package; None if no file fits.
 
-    If the package has no URDF, the packages that it depends on are searched. If the caller chose the robot
-    (``is_chosen``), the file with its name comes before the entry, and the only URDF does not count. ``entry`` is the
-    setup assistant's entry. Raise DescriptionNotFound if its file is missing.
+    A xacro file named after the robot in ``config`` comes first, then the file in the setup assistant's entry. Then
+    come a file named after the robot, the only URDF, and the packages that this package depends on. If the caller chose
+    the robot, a file named after it comes before the entry, and the only URDF is not taken.
+
+    :param robots: names that the robot may have.
+    :param entry: the setup assistant's entry. Raise DescriptionNotFound if the file that it names is missing.
+    :param is_chosen: whether the caller chose the robot.
     """
     own = _first(folder / 'config' / f'{robot}.urdf.xacro' for robot in robots)
     by_name = own or _first_named(folder, 'urdf', robots)
@@ -366,7 +381,11 @@ def _find_urdf(
 
 
 def _without_file(package: Path, relative: str) -> str:
-    """Return the end of a sentence about a package that lacks a URDF, with the URDFs in the same folder."""
+    """
+    Return the end of an error message about a URDF that is missing in a package.
+
+    It lists the URDFs in the folder where the file should be.
+    """
     paths = sorted((package / relative).parent.glob('*.urdf*'))
     files = list_names(path.name for path in paths)
     return 'which has no such file' + (f'; beside it are {files}.' if files else '.')
@@ -374,9 +393,9 @@ def _without_file(package: Path, relative: str) -> str:
 
 def _find_in_dependencies(folder: Path, robots: Sequence[str]) -> Path | None:
     """
-    Return the only URDF with the name of one of ``robots`` in the packages that a package depends on, with a log line.
+    Return the URDF named after one of ``robots`` in the packages that a package depends on, and log it.
 
-    Return None without such a file, or with several.
+    Return None unless there is exactly one.
     """
     packages = map(find_package, sorted(_dependencies(folder)))
     paths = _urdfs_of(filter(None, packages), robots)
@@ -400,13 +419,17 @@ def _dependencies(folder: Path) -> set[str]:
 
 
 def _urdfs_of(packages: Iterable[Path], robots: Sequence[str]) -> list[Path]:
-    """Return the URDFs that have the name of a robot, at most one from each package."""
+    """Return the URDFs that are named after one of ``robots``, at most one from each package."""
     found = (_first_named(package, 'urdf', robots) for package in packages)
     return [path for path in found if path is not None]
 
 
 def _first_named(folder: Path, kind: str, robots: Iterable[str]) -> Path | None:
-    """Return the first file of a package with the name of a robot; None without one. ``kind`` is urdf or srdf."""
+    """
+    Return the first URDF or SRDF in a package that is named after one of ``robots``; None without any.
+
+    :param kind: ``urdf`` or ``srdf``.
+    """
     return _first(
         folder / place / f'{robot}.{kind}{ending}'
         for robot in robots
@@ -421,7 +444,11 @@ def _first(paths: Iterable[Path]) -> Path | None:
 
 
 def _only(paths: list[Path]) -> Path | None:
-    """Return the last path if all paths have the same name before the first dot; None otherwise, or without paths."""
+    """
+    Return the last path if all file names are equal up to their first dot; None otherwise, or without paths.
+
+    So ``panda.urdf`` and ``panda.urdf.xacro`` count as one file.
+    """
     names = {path.name.split('.')[0] for path in paths}
     return paths[-1] if len(names) == 1 else None
 
@@ -446,7 +473,12 @@ def _descriptions(folder: Path, kind: str) -> list[Path]:
 def _refuse_choice(
     folder: Path, robots: Sequence[str], urdf: Path | None, srdf: Path | None
 ) -> DescriptionNotFound:
-    """Return the error for a package that does not say which files make the robot; ``robots[0]`` is its name."""
+    """
+    Return (not raise) the error for a package in which several URDFs or SRDFs, or none, could be the robot.
+
+    :param robots: names that the robot may have; the first one is used in the message.
+    :param urdf, srdf: the files that were found; None for a missing one.
+    """
     parts, choices = [], False
     for kind, found, option in (
         ('URDF', urdf, 'robot_description_file (ssik: --urdf)'),
@@ -491,7 +523,7 @@ def _read_setup_assistant(folder: Path) -> Mapping[str, Any]:
 
 def parse_xacro_args(text: str) -> dict[str, str]:
     """
-    Return ``a:=1 b:=2`` as a mapping.
+    Return arguments in the form ``a:=1 b:=2`` as a mapping: ``{'a': '1', 'b': '2'}``.
 
     :param text: the arguments, separated by blanks.
     :raises InvalidParameter: for a word of another form.
@@ -536,10 +568,10 @@ def read_mapping(path: Path) -> Mapping[str, Any]:
 
 def resolve_package_uri(uri: str, beside: Path | None = None) -> Path | None:
     """
-    Return the file that a ``package://`` or ``file://`` location names, or None if it is missing.
+    Return the path of the file that a ``package://`` or ``file://`` location names; None if it does not exist.
 
-    A ``package://`` location cannot leave the package: ``..`` in it names nothing. A package that neither ROS nor the
-    folders around the URDF have is searched in :func:`data_folders`.
+    A ``package://`` location cannot leave its package by ``..``. The package is searched among installed ROS packages,
+    around the folder of the URDF, and in :func:`data_folders`.
 
     :param uri: the location as a URDF writes it.
     :param beside: folder of the URDF, if it is a file. A package that is not installed is searched around this folder.
@@ -562,9 +594,12 @@ def resolve_package_uri(uri: str, beside: Path | None = None) -> Path | None:
 
 def _package_around(name: str, beside: Path) -> Path | None:
     """
-    Return the folder of package ``name``, searched among the parents of a folder and their children.
+    Return the folder of package ``name`` near a folder; None if it is not there.
 
-    A clone that was never built has its packages there. Return None without such a folder.
+    Searched are the folder, its parents, and their direct children: in a clone that was never built, packages are next
+    to each other.
+
+    :param beside: the folder to start from.
     """
     if name in ('', '.', '..'):
         return None

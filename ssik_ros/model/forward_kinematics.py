@@ -1,7 +1,7 @@
 """
-Forward kinematics of a tree, for states and set-up; solvers have packed tables of their own.
+Forward kinematics of the whole kinematic tree; solvers use faster code of their own.
 
-``T_ab`` is the pose of b in a; quaternions are xyzw and are normalised on the way.
+``T_ab`` is the pose of b in a; quaternions are xyzw and are normalised before use.
 """
 
 import math
@@ -17,11 +17,11 @@ _AT_ROOT, _NO_PARENT, _FIRST = np.eye(4)[None], np.array([-1]), np.array([0])
 
 def joint_motion(kind: JointKind, axis: FloatArray, values: FloatArray) -> FloatArray:
     """
-    Return the pose (4, 4) of a joint's moved frame in its joint frame, which is the moved frame at zero.
+    Return the motion (4, 4) of one joint: the pose of its moved frame relative to its place at zero values.
 
-    :param kind: the joint's kind.
-    :param axis: (3,) its unit axis.
-    :param values: its position variables [rad or m].
+    :param kind: kind of the joint.
+    :param axis: (3,) unit axis in the joint frame.
+    :param values: position variables of the joint [rad or m].
     """
     motion = np.empty((1, 4, 4))
     write_joint_poses(
@@ -33,10 +33,10 @@ def joint_motion(kind: JointKind, axis: FloatArray, values: FloatArray) -> Float
 
 def compute_joint_poses(tree: KinematicTree, positions: FloatArray) -> FloatArray:
     """
-    Return the poses (nj, 4, 4) of all moved joint frames in the root frame.
+    Return the poses (nj, 4, 4) in the root link of the frames that move with each joint.
 
     :param tree: the robot.
-    :param positions: (nq) full state, followers included.
+    :param positions: (nq) full state, mimic joints included.
     """
     poses = np.empty((len(tree.joint_names), 4, 4))
     write_joint_poses(

@@ -15,11 +15,11 @@ from ssik_ros.model.urdf.data import Urdf, UrdfJoint
 
 
 class GroupBuilder:
-    """Makes the groups of one robot."""
+    """Builds the planning groups of one robot from its SRDF, or from two links."""
 
     def __init__(self, urdf: Urdf, tree: KinematicTree) -> None:
         """
-        Index the joints above links and the model order.
+        Store the joint above each link, and the model order of all joints.
 
         :param urdf: the checked description.
         :param tree: its kinematic tree.
@@ -49,10 +49,10 @@ class GroupBuilder:
 
     def collect_joints(self, group: SrdfGroup, of_groups: Mapping[str, set[str]]) -> set[str]:
         """
-        Return the names of the joints in an SRDF group element: its joints, links, chains and subgroups.
+        Return the names of all joints that an SRDF group element describes, by its joints, links, chains and subgroups.
 
-        :param group: the element.
-        :param of_groups: names of the joints of each group before it, by the name of the group.
+        :param group: the group element.
+        :param of_groups: joints of earlier groups, by the name of the group; subgroups are looked up there.
         """
         joints = {name for name in group.joints if name in self.joint_order}
         joints |= {self.above[link].name for link in group.links if link in self.above}
@@ -66,13 +66,14 @@ class GroupBuilder:
         self, group: SrdfGroup, srdf: Srdf, of_groups: Mapping[str, set[str]]
     ) -> set[str]:
         """
-        Return a set with the root link if a group names it, or the virtual joint above it; else an empty set.
+        Return a set with the root link if a group contains it; an empty set otherwise.
 
-        A group whose subgroup has the root link has it too.
+        A group contains the root link if it names this link, or the virtual joint above it, or if a subgroup contains
+        it.
 
-        :param group: the element.
+        :param group: the group element of the SRDF.
         :param srdf: the semantic description.
-        :param of_groups: results of this method for the groups before it, by the name of the group.
+        :param of_groups: results of this method for earlier groups, by the name of the group.
         """
         others = set(group.joints) - self.joint_order.keys()
         named = self.urdf.root in group.links or any(
@@ -172,7 +173,7 @@ class GroupBuilder:
 
     def variables(self, joints: Iterable[int]) -> IntArray:
         """
-        Return the indices (n,) of the joints' position variables in a full state.
+        Return the indices (n,) of the position variables of some joints in a full state.
 
         :param joints: indices of moving joints.
         """
@@ -188,7 +189,7 @@ class GroupBuilder:
 
     def is_chain(self, joints: list[int]) -> bool:
         """
-        Return whether each moving joint is carried by the joint before it.
+        Return whether each moving joint is the nearest moving joint below the one before it.
 
         :param joints: indices in model order.
         """
@@ -197,7 +198,9 @@ class GroupBuilder:
 
     def find_tips(self, links: tuple[str, ...]) -> tuple[str, ...]:
         """
-        Return the tip links of a group: the last link of each body without children in the group.
+        Return the tip links of a group, one for each branch: the last link on the last moving joint of the branch.
+
+        Links that are rigidly connected count as one body, which has one tip.
 
         :param links: the group's links in model order.
         """
@@ -214,7 +217,7 @@ class GroupBuilder:
 
     def leaves(self, links: tuple[str, ...]) -> tuple[str, ...]:
         """
-        Return the links below which no other link of the given ones lies.
+        Return the given links that are the lowest on their branch: no other given link is below them.
 
         :param links: names of links.
         """
@@ -229,7 +232,7 @@ class GroupBuilder:
         self, groups: dict[str, JointGroup], end_effectors: Iterable[EndEffector]
     ) -> dict[str, JointGroup]:
         """
-        Return the groups by name; a branch that belongs to an end effector has the mount as its tip.
+        Return the groups by name, with tips on end effectors replaced by the links on which these are mounted.
 
         :param groups: all groups by name.
         :param end_effectors: the end effectors of the semantic description.
@@ -245,7 +248,7 @@ class GroupBuilder:
         effectors: Iterable[EndEffector],
     ) -> JointGroup:
         """
-        Return a group in which the mount of an end effector replaces the tips that belong to that end effector.
+        Return a group without tips on end effectors: the link that an end effector is mounted on replaces them.
 
         A chain is returned unchanged.
 

@@ -1,4 +1,4 @@
-"""A planning group: the joints that a request is for."""
+"""Planning groups: joints that are solved and moved together."""
 
 from collections.abc import Iterable
 from dataclasses import field
@@ -39,7 +39,7 @@ def name_variables(tree: KinematicTree, joints: Iterable[int]) -> tuple[str, ...
 
 @dataclass(frozen=True, eq=False)
 class JointGroup:
-    """The joints that a request is for; ``n`` position variables, in model order."""
+    """A planning group: joints that move together, with ``n`` position variables in model order."""
 
     name: str
     joint_names: tuple[str, ...]

@@ -1,7 +1,8 @@
 """
-Effective joint limits: the URDF's, replaced by joint_limits.yaml, tightened by mimic followers.
+Effective joint limits: limits of the URDF, replaced by a joint_limits.yaml, narrowed by mimic joints.
 
-As in MoveIt, the file wins where it is wider than the URDF; one warning for each such joint says so.
+As in MoveIt, limits in the file replace those in the URDF even if they are wider; one warning for each such joint says
+so.
 """
 
 from collections.abc import Mapping
@@ -44,7 +45,7 @@ FOREIGN_KEYS = (
 
 @dataclass(slots=True)
 class JointLimits:
-    """Limits of one scalar joint; infinite for a missing limit."""
+    """Position, velocity and acceleration limits of one scalar joint variable; infinite if a limit is missing."""
 
     lower: float
     upper: float
@@ -55,9 +56,9 @@ class JointLimits:
 
 def resolve_mimic(urdf: Urdf) -> dict[str, Mimic]:
     """
-    Return by name the rule of every mimic joint; its leader is the joint that finally drives it.
+    Return the rule of every mimic joint by its name, with a leader that does not mimic any joint itself.
 
-    The rules of a chain of mimic joints are multiplied out.
+    If a joint mimics another mimic joint, both rules are combined into one.
 
     :param urdf: a checked description.
     """
@@ -75,7 +76,12 @@ def resolve_mimic(urdf: Urdf) -> dict[str, Mimic]:
 
 
 def _multiply(mimic: Mimic | None, leader: Mimic) -> Mimic:
-    """Return the rule of a joint that mimics a joint with the rule ``leader``, for the leader of that rule."""
+    """
+    Return the combined rule of a joint that mimics another mimic joint.
+
+    :param mimic: rule of the joint, which mimics the other joint.
+    :param leader: rule of the other joint; its leader becomes the leader of the result.
+    """
     assert mimic is not None
     offset = mimic.multiplier * leader.offset + mimic.offset
     return Mimic(leader.joint, mimic.multiplier * leader.multiplier, offset)
@@ -100,9 +106,11 @@ def compute_limits(
     source: str = 'joint_limits',
 ) -> tuple[dict[str, JointLimits], list[str]]:
     """
-    Return the effective limits of all variables that can have some, by variable name, and warnings.
+    Return the effective limits by variable name, and a list of warnings.
 
-    A joint with several variables has its limits under MoveIt's variable names (``base/x``).
+    They are the limits of the URDF, replaced by the entries. Leaders are then narrowed so that mimic joints stay within
+    limits, and mimic joints get the range that follows. A joint with several variables has MoveIt's variable names
+    (``base/x``).
 
     :param urdf: a checked description.
     :param entries: entries of a joint_limits.yaml by joint.
@@ -137,9 +145,9 @@ def find_entries(
     document: Mapping[str, Any] | None, source: str = 'joint_limits'
 ) -> tuple[Mapping[str, Any], list[str]]:
     """
-    Return the entries by joint of a joint_limits.yaml, whichever of its layouts it has, and warnings.
+    Return the limit entries of a joint_limits.yaml by joint name, in any of its usual layouts, and warnings.
 
-    :param document: the loaded file, or its ``joint_limits`` part's parent, or None.
+    :param document: content of the file, or a larger parameter mapping that contains it; None gives no entries.
     :param source: the file, for warnings and errors.
     :raises ConfigError: when the file is not a mapping.
     """
@@ -162,9 +170,12 @@ def _join_dotted(
     entries: Mapping[str, Any], before: str, place: str, joined: LocatedMapping
 ) -> None:
     """
-    Add entries to ``joined`` under whole joint names; ROS parameters nest the name of a joint at its dots.
+    Add limit entries to ``joined`` by joint name, joining nested keys by dots.
 
-    :param before: beginning of the names, with a dot at the end; empty at the outermost level.
+    ROS parameters nest a joint name that contains dots: ``a.b`` becomes ``b`` below ``a``.
+
+    :param entries: entries at the present level.
+    :param before: keys above, with a dot at the end; empty at the outermost level.
     :param place: file and line of the entries.
     """
     for key, entry in entries.items():
@@ -190,7 +201,7 @@ def _looks_like_entries(document: Mapping[str, Any]) -> bool:
 
 
 def _replace(limits: JointLimits, entry: object) -> list[str]:
-    """Change limits in place by one entry of joint_limits.yaml; return the entry's faults as parts of a sentence."""
+    """Replace limits in place by an entry of a joint_limits.yaml; return its faults as parts of a sentence."""
     if not isinstance(entry, Mapping):
         return [f'{entry!r} is not a mapping and is not used']
     faults: list[str] = []
@@ -255,7 +266,11 @@ def _replace_positions(limits: JointLimits, entry: Mapping[str, Any], faults: li
 
 
 def _number(entry: Mapping[str, Any], key: str, default: float, faults: list[str]) -> float:
-    """Return the number below a key, or the default without the key; for any other value also append a fault."""
+    """
+    Return the number at a key of an entry, or ``default`` if the key is missing or its value is not a number.
+
+    For a value that is not a number, a phrase is appended to ``faults``.
+    """
     value = entry.get(key, default)
     if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
         faults.append(f'{key} is {value!r}, not a number, and is not used')
@@ -265,9 +280,14 @@ def _number(entry: Mapping[str, Any], key: str, default: float, faults: list[str
 
 def _tighten_leader(name: str, follower: Mimic, limits: dict[str, JointLimits]) -> list[str]:
     """
-    Narrow a leader's limits in place to values that keep its follower ``name`` within limits; return warnings.
+    Narrow the limits of a leader in place, so that a mimic joint stays within limits; return warnings.
 
-    Velocity and acceleration limits are narrowed, too. If that would leave no range, the leader keeps all its limits.
+    Velocity and acceleration limits are narrowed too. If no range would be left, the leader keeps all its limits, with
+    a warning.
+
+    :param name: the mimic joint.
+    :param follower: its rule.
+    :param limits: limits by variable name.
     """
     own, leader = limits[name], limits[follower.joint]
     shown = f'[{own.lower:.6g}, {own.upper:.6g}]'
@@ -292,7 +312,11 @@ def _tighten_leader(name: str, follower: Mimic, limits: dict[str, JointLimits]) 
 
 
 def _follower_limits(follower: Mimic, leader: JointLimits, velocity: float) -> JointLimits:
-    """Return the limits of a follower: its values over the range of its leader, and the given velocity limit."""
+    """
+    Return the limits of a mimic joint: the range of its values while its leader moves within limits.
+
+    :param velocity: velocity limit of the mimic joint, taken as it is.
+    """
     if follower.multiplier == 0.0:
         return JointLimits(follower.offset, follower.offset, velocity)
     ends = sorted(

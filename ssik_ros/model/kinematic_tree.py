@@ -29,7 +29,7 @@ from ssik_ros.value_class import dataclass
 
 
 class JointKind(IntEnum):
-    """Kinds of moving joints."""
+    """Kinds of moving joints: revolute, continuous, prismatic, planar, floating, spherical."""
 
     REVOLUTE = joint_poses.REVOLUTE
     CONTINUOUS = joint_poses.CONTINUOUS
@@ -52,7 +52,11 @@ POSITION_SIZE = {kind: len(suffixes) for kind, suffixes in VARIABLE_SUFFIXES.ite
 
 @dataclass(frozen=True, eq=False)
 class KinematicTree:
-    """Joints in depth-first model order (children by joint name, as urdfdom and MoveIt order them)."""
+    """
+    A robot as flat arrays: ``nj`` moving joints and ``nl`` links, with limits and mimic rules; immutable.
+
+    Joints are depth first, children sorted by joint name, as in urdfdom and MoveIt.
+    """
 
     name: str
     root_link: str
@@ -102,10 +106,10 @@ class KinematicTree:
 
     def full_state(self, positions: FloatArray) -> FloatArray:
         """
-        Return a full state as a new array (nq,).
+        Return given positions as a full state: a new float array (nq,).
 
         :param positions: (nq,) position variables [rad or m].
-        :raises DimensionMismatch: when it has another shape.
+        :raises DimensionMismatch: if they have another shape.
         """
         state = read_numbers('positions', positions)
         if state.shape != (self.nq,):
@@ -122,7 +126,7 @@ class KinematicTree:
         Return the index of a moving joint.
 
         :param name: the joint's name.
-        :raises JointNotFound: with the nearest name.
+        :raises JointNotFound: for an unknown name; the message suggests the nearest known name.
         """
         try:
             return self.joint_index[name]
@@ -138,7 +142,7 @@ class KinematicTree:
         Return the index of a link.
 
         :param name: the link's name.
-        :raises FrameNotFound: with the nearest name.
+        :raises FrameNotFound: for an unknown name; the message suggests the nearest known name.
         """
         try:
             return self.link_index[name]

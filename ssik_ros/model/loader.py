@@ -114,7 +114,7 @@ def _log(robot: RobotModel) -> None:
 
 
 def _bounded(warnings: list[str]) -> tuple[str, ...]:
-    """Return the first MOST_WARNINGS warnings, and a sentence with the number of further ones, if any."""
+    """Return at most MOST_WARNINGS warnings; if there are more, add a sentence with the number of those left out."""
     more = len(warnings) - MOST_WARNINGS
     told = [f'{counted(more, "more warning")} about the descriptions.'] if more > 0 else []
     return (*warnings[:MOST_WARNINGS], *told)
@@ -122,13 +122,13 @@ def _bounded(warnings: list[str]) -> tuple[str, ...]:
 
 def hang_on_virtual_joint(urdf: Urdf, srdf: Srdf, warnings: list[str]) -> Urdf:
     """
-    Return the description; if a group moves its virtual joint (a mobile base), that joint is above the root.
+    Return the URDF with the virtual joint of the SRDF above its root link, if a planning group contains this joint.
 
-    Otherwise the root link stays the root, and the pose of the base is fixed.
+    Such a joint moves the whole robot (a mobile base). Otherwise the URDF is returned unchanged, with a fixed base.
 
     :param urdf: a checked description.
     :param srdf: its semantic description.
-    :param warnings: gets a warning when the names of the virtual joint are already taken.
+    :param warnings: a warning is appended if the names of the virtual joint are already taken.
     """
     moved = {name for group in srdf.groups for name in group.joints}
     for virtual in srdf.virtual_joints:

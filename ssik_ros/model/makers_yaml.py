@@ -1,5 +1,5 @@
 """
-YAML files of robots' makers, read as MoveIt reads them.
+Read YAML files of robot makers as MoveIt reads them.
 
 If a key appears twice, its last value counts, and a note says so. Parameters may be at the root of a file or below the
 names of nodes. Files of this package are read by :mod:`ssik_ros.strict_yaml` instead.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class MakersYaml(NamedTuple):
-    """The content of a file, and notes on its faults."""
+    """The content of a YAML file of a robot's maker, and notes on faults in it."""
 
     content: Any
     notes: 'tuple[YamlNote, ...]'
@@ -38,12 +38,13 @@ def read_makers_yaml(path: str | Path) -> MakersYaml:
 
 def find_sections(content: Any, prefix: str, source: str) -> list[Mapping[str, Any]]:
     """
-    Return the mappings below a prefix of parameters; mappings for all nodes (``/**``) come first.
+    Return all mappings of parameters below a prefix in a file, such as ``robot_description_kinematics``.
 
-    The prefix may be at the root, below ``ros__parameters`` of any node, or missing.
+    The prefix may be at the root, or below ``ros__parameters`` of any node. Keys at the root that are neither the
+    prefix nor a node are returned as one more mapping. Parameters for all nodes (``/**``) come first.
 
     :param content: the content of a file.
-    :param prefix: such as ``robot_description_kinematics``.
+    :param prefix: name of the key above the wanted parameters.
     :param source: the file, for messages.
     :raises ConfigError: when the content is not a mapping.
     """
@@ -66,7 +67,7 @@ def find_sections(content: Any, prefix: str, source: str) -> list[Mapping[str, A
 
 
 def _holds_parameters(value: Any) -> bool:
-    """Return whether a value holds the parameters of a node, or of the nodes in a namespace."""
+    """Return whether a mapping has ``ros__parameters``, directly or in a mapping below it."""
     return isinstance(value, Mapping) and (
         'ros__parameters' in value or any(_holds_parameters(inner) for inner in value.values())
     )

@@ -25,7 +25,7 @@ _LINES = str.maketrans({'\n': '&#10;', '\r': '&#13;', '\t': '&#9;'})
 
 
 class ReferenceKinematics:
-    """Independent forward kinematics of one robot."""
+    """Forward kinematics of one robot by pinocchio, to check solutions independently; serves one thread."""
 
     def __init__(self, robot: RobotModel) -> None:
         """
@@ -52,7 +52,7 @@ class ReferenceKinematics:
         """
         Return pinocchio's configuration vector (model.nq,) for a full state; quaternions are normalised.
 
-        :param positions: (nq) full state, followers included.
+        :param positions: (nq) full state, mimic joints included.
         """
         configuration = np.empty(self.model.nq)
         for joint, start, size in self._joints:
@@ -72,7 +72,7 @@ class ReferenceKinematics:
 
         :param positions: (nq) full state, followers included.
         :param link: the link's name.
-        :raises FrameNotFound: with the nearest name.
+        :raises FrameNotFound: for an unknown name; the message suggests the nearest known name.
         """
         pin.forwardKinematics(self.model, self.data, self.to_pinocchio(positions))
         pose = pin.updateFramePlacement(self.model, self.data, self._frame(link))
@@ -95,11 +95,11 @@ class ReferenceKinematics:
 
     def within_limits(self, group: JointGroup, q: FloatArray, slack: float = 0.0) -> bool:
         """
-        Return whether a group's positions are finite and inside the closed limits.
+        Return whether all positions of a group are finite and within its limits, the limits included.
 
         :param group: the group.
         :param q: (n) positions in group order.
-        :param slack: allowed distance outside of the limits [rad or m].
+        :param slack: distance by which the limits may be exceeded [rad or m].
         """
         values = np.asarray(q, dtype=np.float64)
         return bool(
@@ -111,7 +111,7 @@ class ReferenceKinematics:
     pose_errors = staticmethod(pose_errors)
 
     def _frame(self, link: str) -> int:
-        """Return the index of pinocchio's frame of a link."""
+        """Return the index of a link's frame in pinocchio's model."""
         if link not in self._frames:
             self.robot.tree.link(link)
             self._frames[link] = int(self.model.getFrameId(link, pin.FrameType.BODY))
@@ -133,12 +133,16 @@ def _build_model(urdf: Urdf) -> Any:
 
 
 def _quoted(text: str) -> str:
-    """Return a text in quotes as the value of an XML attribute; the standard library's way would import urllib."""
+    """
+    Return a text in quotes, escaped as the value of an XML attribute.
+
+    The standard library's function is not used, because it would import urllib.
+    """
     return f'"{html.escape(text).translate(_LINES)}"'
 
 
 def _write_kinematic_urdf(urdf: Urdf) -> str:
-    """Return the kinematics of a description as a URDF that every parser accepts without remarks."""
+    """Return the links and joints of a description as a URDF text that every parser accepts without warnings."""
     links = ''.join(f'<link name={_quoted(link)}/>' for link in urdf.links)
     joints = ''.join(_write_joint(joint) for joint in urdf.joints.values())
     return f'<robot name={_quoted(urdf.name)}>{links}{joints}</robot>'

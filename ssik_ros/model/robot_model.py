@@ -1,4 +1,4 @@
-"""A robot: its kinematic tree, its groups, its limits, and states made from them."""
+"""A robot: its kinematic tree, planning groups and limits, and full states of it."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -34,7 +34,11 @@ FollowerRow = tuple[int, int, float, float]
 
 @dataclass(frozen=True, eq=False)
 class RobotModel:
-    """One robot, immutable; full states are arrays of ``tree.nq`` positions in the tree's order."""
+    """
+    One robot: kinematic tree, descriptions, limits and planning groups; immutable.
+
+    A full state is an array of ``tree.nq`` positions in the tree's order.
+    """
 
     name: str
     tree: KinematicTree
@@ -52,7 +56,7 @@ class RobotModel:
     _mimic: list[FollowerRow] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Build the groups, and the table of followers."""
+        """Build the planning groups, and the table of mimic joints."""
         builder = GroupBuilder(self.urdf, self.tree)
         object.__setattr__(self, '_builder', builder)
         object.__setattr__(self, '_mimic', find_followers(self.tree))
@@ -60,7 +64,11 @@ class RobotModel:
 
     @property
     def virtual_joints(self) -> tuple[VirtualJoint, ...]:
-        """Return the virtual joint above the root link, as a tuple of at most one; MoveIt takes the first."""
+        """
+        Return the virtual joint above the root link as a tuple; empty if the SRDF has none.
+
+        If the SRDF has several, the first one is taken, as in MoveIt.
+        """
         above = [j for j in self.srdf.virtual_joints if j.attached]
         return tuple(above[:1])
 
@@ -92,7 +100,7 @@ class RobotModel:
         Return a planning group by its name.
 
         :param name: its name in the semantic description.
-        :raises GroupNotFound: with the nearest name.
+        :raises GroupNotFound: for an unknown name; the message suggests the nearest known name.
         """
         try:
             return self.groups[name]
@@ -106,7 +114,7 @@ class RobotModel:
         Return a planning group that is given as an object or by name.
 
         :param group: the group or its name.
-        :raises GroupNotFound: with the nearest name.
+        :raises GroupNotFound: for an unknown name; the message suggests the nearest known name.
         :raises InvalidOption: for anything else.
         """
         if isinstance(group, str):
@@ -129,9 +137,9 @@ class RobotModel:
 
     def default_positions(self) -> FloatArray:
         """
-        Return MoveIt's default state (nq,): 0, or the middle of limits that exclude 0.
+        Return MoveIt's default state (nq,): each variable is 0, or the middle of its limits if they exclude 0.
 
-        Quaternions are identity, and followers are set from their leaders.
+        Quaternions are identity, and mimic joints are set from their leaders.
         """
         tree = self.tree
         with np.errstate(invalid='ignore', over='ignore'):
@@ -147,7 +155,7 @@ class RobotModel:
 
     def with_mimic(self, positions: FloatArray) -> FloatArray:
         """
-        Return a copy of a full state with all followers set from their leaders.
+        Return a copy of a full state in which each mimic joint has the value that follows from its leader.
 
         :param positions: (nq) full state.
         """
@@ -157,7 +165,7 @@ class RobotModel:
 
     def set_followers(self, positions: FloatArray) -> None:
         """
-        Set all followers from their leaders, in place.
+        Set each mimic joint of a full state, in place, to the value that follows from its leader.
 
         :param positions: (nq) full state.
         """
@@ -183,7 +191,11 @@ class RobotModel:
         return self._positions_of(found[state])[joint_group.idx_q]
 
     def _positions_of(self, state: GroupState) -> FloatArray:
-        """Return the default state (nq,) with the values of a posture; refuse a wrong number of values."""
+        """
+        Return the default state (nq,) with the values of a named posture.
+
+        Raise ModelError if the posture gives a joint the wrong number of values.
+        """
         tree = self.tree
         positions = self.default_positions()
         for name, values in state.values.items():
@@ -201,7 +213,11 @@ class RobotModel:
         return positions
 
     def _holds_fixed(self, name: str) -> bool:
-        """Return whether a name belongs to a fixed or virtual joint, whose value in a posture has no effect."""
+        """
+        Return whether a name is a joint of the URDF or a virtual joint.
+
+        For a name that is not a moving joint, this means that its value in a posture has no effect.
+        """
         return name in self.urdf.joints or any(j.name == name for j in self.srdf.virtual_joints)
 
     def sampling_bounds(self, group: JointGroup) -> tuple[FloatArray, FloatArray]:
@@ -273,7 +289,7 @@ class RobotModel:
         Return the index of a moving joint.
 
         :param name: the joint's name.
-        :raises JointNotFound: with the nearest name; says so when the joint exists but is fixed.
+        :raises JointNotFound: for an unknown name, with the nearest known name, and for a joint that is fixed.
         """
         check_kind('name', name, str, 'the name of a joint')
         if name not in self.tree.joint_index and name in self.urdf.joints:
@@ -285,7 +301,9 @@ class RobotModel:
 
 def find_followers(tree: KinematicTree) -> list[FollowerRow]:
     """
-    Return a row for each mimic joint: its variable, its leader's variable, multiplier and offset.
+    Return a row for each mimic joint: (its variable, its leader's variable, multiplier, offset).
+
+    Variables are indices in a full state.
 
     :param tree: the robot.
     """
@@ -300,7 +318,12 @@ def find_followers(tree: KinematicTree) -> list[FollowerRow]:
 
 
 def _bound_angles(kind: JointKind, lower: FloatArray, upper: FloatArray) -> None:
-    """Replace infinite limits of angles in place, so that the range is 2 pi; quaternions get [-1, 1]."""
+    """
+    Replace infinite limits of a joint's angles in place, so that they span 2 pi [rad]; quaternions get [-1, 1].
+
+    :param kind: kind of the joint.
+    :param lower, upper: limits of its position variables.
+    """
     if kind in QUATERNION_START:
         lower[QUATERNION_START[kind] :] = -1.0
         upper[QUATERNION_START[kind] :] = 1.0

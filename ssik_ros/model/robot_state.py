@@ -19,16 +19,16 @@ JointValue = float | Sequence[float] | FloatArray
 
 
 class RobotState:
-    """The positions of all joints of a robot, which calls change; a new state has the default positions."""
+    """The positions of all joints of one robot, which can be changed; a new state has the default positions."""
 
     def __init__(self, robot: RobotModel, positions: FloatArray | None = None) -> None:
         """
-        Start at the default positions, or at given ones.
+        Start at the default positions of the robot, or at given ones.
 
         :param robot: the robot.
-        :param positions: (nq) full state; followers are set from their leaders.
-        :raises DimensionMismatch: when the shape is another.
-        :raises RequestError: when a value is not finite.
+        :param positions: (nq) full state; mimic joints are set from their leaders. None for the defaults.
+        :raises DimensionMismatch: if the shape is not (nq,).
+        :raises RequestError: if a value is not finite.
         """
         self.robot = check_kind('robot', robot, RobotModel)
         start = robot.default_positions() if positions is None else robot.with_mimic(positions)
@@ -48,7 +48,7 @@ class RobotState:
 
     def set_group_positions(self, group: str | JointGroup, q: FloatArray) -> None:
         """
-        Set the variables of a group, and the followers of its joints.
+        Set the position variables of a planning group; mimic joints follow.
 
         :param group: the group or its name.
         :param q: (n,) values in group order [rad or m].
@@ -70,7 +70,7 @@ class RobotState:
 
     def group_positions(self, group: str | JointGroup) -> FloatArray:
         """
-        Return the variables (n,) of a group, as a copy [rad or m].
+        Return the position variables (n,) of a planning group as a new array [rad or m].
 
         :param group: the group or its name.
         """
@@ -78,13 +78,13 @@ class RobotState:
 
     def set_joint_positions(self, values: Mapping[str, JointValue]) -> tuple[str, ...]:
         """
-        Set joints by name, and their followers; all other joints keep their values.
+        Set joints by name; mimic joints follow, and all other joints keep their values.
 
-        If a follower is given without its leader, the leader is set so that the follower has its value. If both are
-        given, the value of the leader counts.
+        If a mimic joint is given without its leader, the leader is set so that the mimic joint has its value. If both
+        are given, the value of the leader counts.
 
         :param values: by the name of a joint: a number, or a list with a number for each of its variables [rad or m].
-        :returns: names of the followers whose given value contradicts the value of their leader.
+        :returns: names of mimic joints whose given value contradicts the value of their leader.
         :raises JointNotFound: if a name is not a moving joint; nothing is changed then.
         """
         tree = self.robot.tree
@@ -113,10 +113,10 @@ class RobotState:
 
     def joint_positions(self, name: str) -> FloatArray:
         """
-        Return the variables of one moving joint, as a copy [rad or m].
+        Return the position variables of one moving joint as a new array [rad or m].
 
         :param name: the joint's name.
-        :raises JointNotFound: with the nearest name.
+        :raises JointNotFound: for an unknown name; the message suggests the nearest known name.
         """
         tree = self.robot.tree
         joint = self.robot.require_joint(name)
@@ -128,7 +128,7 @@ class RobotState:
         Return the pose (4, 4) of a link in the root frame.
 
         :param link: the link's name.
-        :raises FrameNotFound: with the nearest name.
+        :raises FrameNotFound: for an unknown name; the message suggests the nearest known name.
         """
         index = self.robot.tree.link(link)
         if self._joint_poses is None:
@@ -140,7 +140,11 @@ class RobotState:
         return self.robot.read_group(group)
 
     def _joint_values(self, joint: int, value: JointValue) -> FloatArray:
-        """Return the value of a joint as an array with a finite number for each of its variables."""
+        """
+        Return the value of a joint as an array with a number for each of its variables.
+
+        Raise an error if the number of values is wrong or one is not finite.
+        """
         tree = self.robot.tree
         name = tree.joint_names[joint]
         numbers = np.atleast_1d(read_numbers(f'The value of joint {quote(name)}', value))
@@ -154,7 +158,7 @@ class RobotState:
         return _require_finite(numbers, f'Joint {quote(name)}')
 
     def _assign(self, positions: FloatArray) -> None:
-        """Replace the positions, set followers from their leaders, and drop the cached poses."""
+        """Replace all positions, set mimic joints from their leaders, and forget cached link poses."""
         self._positions = self.robot.with_mimic(positions)
         self._joint_poses = None
 

@@ -1,7 +1,7 @@
 """
-A chain of one-degree joints in product-of-exponentials form, for the analytic solvers.
+A chain of joints with one degree of freedom each, in product-of-exponentials form, for the analytic solvers.
 
-T_base_tip(q) = exp(S_1 q_1) ... exp(S_n q_n) home, every screw S_i given by the unit axis and a point on it in
+T_base_tip(q) = exp(S_1 q_1) ... exp(S_n q_n) home. Each screw S_i is given by its unit axis and a point on the axis, in
 the base frame with all joints at zero.
 """
 
@@ -29,7 +29,7 @@ SERIAL_KINDS = (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC)
 
 @dataclass(frozen=True, eq=False)
 class SerialChain:
-    """``n`` joints from a base link to a tip link."""
+    """A chain of ``n`` revolute, continuous or prismatic joints from a base link to a tip link; immutable."""
 
     base_link: str
     tip_link: str
@@ -102,7 +102,11 @@ class SerialChain:
 
     @property
     def length(self) -> float:
-        """Return the length of the line from axis point to axis point to the tip, all joints at zero [m]."""
+        """
+        Return the length of the arm [m]: of the line from axis to axis to the tip, with all joints at zero.
+
+        The line goes through the stored point of each axis.
+        """
         places = np.vstack([self.points, self.home[:3, 3]])
         return float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum())
 
@@ -120,7 +124,11 @@ class SerialChain:
         return replace(self, points=points, home=home, lower=limits[0], upper=limits[1])
 
     def as_tree(self) -> KinematicTree:
-        """Return a tree with only this chain; each joint frame is at the point of its screw, axes as in the base."""
+        """
+        Return a kinematic tree that consists of this chain only, with base and tip as its links.
+
+        The frame of each joint is at the point of its axis, with the orientation of the base.
+        """
         n = len(self.joint_names)
         placements, tip = np.tile(np.eye(4), (n, 1, 1)), self.home.copy()
         placements[:, :3, 3] = np.diff(self.points, axis=0, prepend=np.zeros((1, 3)))
@@ -147,7 +155,7 @@ class SerialChain:
 
     def wrap_turns(self, values: FloatArray) -> FloatArray:
         """
-        Return joint values, or differences of such, with angles wrapped to [-pi, pi]; slides are unchanged.
+        Return joint values or their differences, with angles wrapped to [-pi, pi]; prismatic values are unchanged.
 
         :param values: (..., n) [rad or m].
         """
@@ -163,7 +171,7 @@ class SerialChain:
 
     def moved(self, q: FloatArray) -> 'MovedChain':
         """
-        Return the chain at ``k`` postures, by the product of exponentials.
+        Return axes, points and tip poses of the chain at ``k`` postures, in the base frame.
 
         :param q: (k, n) joint values [rad or m].
         """
@@ -187,7 +195,11 @@ class SerialChain:
 
 
 class PackedChain(NamedTuple):
-    """A chain in flat arrays, see :mod:`ssik_ros.kernels.closed_form.certification.chain`."""
+    """
+    A chain as the flat arrays that kernels take.
+
+    The layout is described in :mod:`ssik_ros.kernels.closed_form.certification.chain`.
+    """
 
     axes: FloatArray
     """(3 n,) unit directions."""
@@ -200,7 +212,7 @@ class PackedChain(NamedTuple):
 
 
 class MovedChain(NamedTuple):
-    """A chain at ``k`` postures, in the base frame."""
+    """Axes, points and tip poses of a chain at ``k`` postures, in the base frame."""
 
     turns: NDArray[np.bool_]
     """(n,) False for prismatic joints."""
@@ -213,10 +225,13 @@ class MovedChain(NamedTuple):
 
     def jacobians(self, at: FloatArray | None = None, length: float = 1.0) -> FloatArray:
         """
-        Return the Jacobians (k, 6, n) of a point that moves with the tip: twist (linear, angular) per joint velocity.
+        Return the Jacobians (k, 6, n) at the tip, or at another point that is fixed to the tip.
 
-        :param at: (k, 3) position of the point; None for the tip.
-        :param length: length that counts as one radian [m].
+        They map joint velocities to the linear velocity (divided by ``length``) and then the angular velocity, in the
+        base frame.
+
+        :param at: (k, 3) position of the point in the base frame [m]; None for the tip.
+        :param length: length in whose units linear velocities are given [m].
         """
         if at is None:
             at = self.poses[:, :3, 3]
@@ -228,7 +243,7 @@ class MovedChain(NamedTuple):
 
 
 def _check_joint(tree: KinematicTree, joint: int, group: JointGroup) -> None:
-    """Raise UnsupportedJoint for a joint that follows another one, has several variables or is not in the group."""
+    """Raise UnsupportedJoint for a mimic joint, a joint with several variables, or a joint outside the group."""
     name = tree.joint_names[joint]
     kind = JointKind(tree.kinds[joint])
     reason = ''

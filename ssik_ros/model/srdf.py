@@ -1,7 +1,7 @@
 """
-The semantic description (SRDF) as data, checked against the robot it describes.
+Read the semantic description (SRDF) as data, checked against the robot that it describes.
 
-As in MoveIt, an element that is wrong is left out with a warning, and everything else counts.
+As in MoveIt, a wrong element is left out with a warning, and the other elements are used.
 """
 
 from collections.abc import Collection, Iterable
@@ -23,7 +23,7 @@ VIRTUAL_JOINT_TYPES = ('fixed', 'floating', 'planar')
 
 @dataclass(frozen=True, slots=True)
 class SrdfGroup:
-    """The names in a group element. The joints of the group follow from all of them together."""
+    """A ``<group>`` element: the joints, links, chains and subgroups that it names. Together they give its joints."""
 
     name: str
     joints: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class SrdfGroup:
 
 @dataclass(frozen=True, slots=True)
 class GroupState:
-    """A named posture of a group."""
+    """A named posture of a planning group: values by joint."""
 
     name: str
     group: str
@@ -51,7 +51,7 @@ class GroupState:
 
 @dataclass(frozen=True, slots=True)
 class EndEffector:
-    """A group of joints that is mounted on a link of another group."""
+    """An ``<end_effector>`` element: a group of joints that is mounted on a link of another group."""
 
     name: str
     group: str
@@ -62,7 +62,7 @@ class EndEffector:
 
 @dataclass(frozen=True, slots=True)
 class VirtualJoint:
-    """The joint between a frame outside the robot and its root."""
+    """A ``<virtual_joint>`` element: the joint between a frame outside the robot and the robot's root link."""
 
     name: str
     type: str
@@ -75,7 +75,7 @@ class VirtualJoint:
 
 @dataclass(frozen=True, slots=True)
 class LinkPair:
-    """Two links whose collisions are switched off (or on again), and why."""
+    """Two links whose collision check the SRDF disables or enables, with the reason that it gives."""
 
     link1: str
     link2: str
@@ -84,7 +84,7 @@ class LinkPair:
 
 @dataclass(frozen=True, slots=True)
 class Srdf:
-    """One semantic description; empty when the robot has none."""
+    """The content of an SRDF as data; all fields are empty if the robot has no SRDF."""
 
     name: str = ''
     xml: str = ''
@@ -116,12 +116,14 @@ def parse_srdf(text: str, urdf: Urdf, source: str = 'semantic description') -> S
 
 
 class _SrdfReader:
-    """Reads one document against one robot."""
+    """Reads the elements of one SRDF and checks their names against one robot."""
 
     def __init__(self, document: XmlElement, urdf: Urdf, notes: FileNotes) -> None:
         """
-        Read the virtual joints and the groups first, since other elements name them.
+        Read virtual joints and groups of an SRDF, because other elements refer to them.
 
+        :param document: root element of the SRDF.
+        :param urdf: the robot that it describes.
         :param notes: gets a warning for each element that is left out or misread.
         """
         self.document = document
@@ -141,7 +143,11 @@ class _SrdfReader:
         self.group_names = {group.name for group in self.groups}
 
     def read(self, text: str) -> Srdf:
-        """Return the description as data; ``text`` is kept as its XML."""
+        """
+        Return the whole SRDF as data.
+
+        :param text: the XML text, stored with the result.
+        """
         document = self.document
         return Srdf(
             name=document.get('name'),
@@ -163,7 +169,9 @@ class _SrdfReader:
         self, element: XmlElement, attribute: str, known: Collection[str] | None, noun: str
     ) -> str | None:
         """
-        Return the name in an attribute; None, with a warning, when the element has to be left out.
+        Return the name in an attribute; None, with a warning, if it is missing or unknown.
+
+        The caller leaves the element out then.
 
         :param element: the element.
         :param attribute: the attribute.
@@ -189,12 +197,23 @@ class _SrdfReader:
     def names_of(
         self, elements: Iterable[XmlElement], attribute: str, known: Collection[str], noun: str
     ) -> tuple[str, ...]:
-        """Return the names that elements have in an attribute, without those that are left out."""
+        """
+        Return the names in one attribute of several elements.
+
+        Elements whose name is missing or unknown are left out with a warning.
+
+        :param known: the names that the attribute may have.
+        :param noun: word for the named thing in the warning ("joint").
+        """
         names = (self.name_of(element, attribute, known, noun) for element in elements)
         return tuple(name for name in names if name is not None)
 
     def read_groups(self) -> tuple[SrdfGroup, ...]:
-        """Return the groups, each after its subgroups; of groups with the same name, the first counts."""
+        """
+        Return the groups of the SRDF, each after its subgroups.
+
+        Of several groups with the same name, the first is taken, and the others get a warning.
+        """
         found: dict[str, SrdfGroup] = {}
         for element in self.document.find_all('group'):
             group = self.one_group(element)
@@ -211,7 +230,11 @@ class _SrdfReader:
         return self.order_groups(found)
 
     def order_groups(self, groups: dict[str, SrdfGroup]) -> tuple[SrdfGroup, ...]:
-        """Return the groups, subgroups first; leave out groups that are empty or cannot be resolved, with a warning."""
+        """
+        Return groups in such an order that subgroups come before the groups that contain them.
+
+        A group is left out with a warning if it is empty, contains itself, or names an unknown group.
+        """
         ordered: dict[str, SrdfGroup] = {}
         empty: set[str] = set()
         waiting = list(groups.values())
@@ -262,7 +285,12 @@ class _SrdfReader:
         )
 
     def states(self) -> Iterable[GroupState]:
-        """Iterate over the named postures in the order of the file; a repeated posture gets a warning, and counts."""
+        """
+        Iterate over the named postures in the order of the file.
+
+        A second posture with the same name and group is returned too, with a warning; users of the list take the last
+        one.
+        """
         seen: dict[tuple[str, str], int] = {}
         for element in self.document.find_all('group_state'):
             name = self.name_of(element, 'name', None, 'state')

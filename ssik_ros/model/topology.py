@@ -1,8 +1,8 @@
 """
-Parallel and intersecting axes of a chain, and by how much others miss these conditions.
+Which axes of a chain are parallel or meet in a point, and how far axes are from doing so.
 
-Axes are lines: points may lie anywhere on them, and directions have no sign. A near miss does not count as a special case,
-but its drift is reported.
+Axes are lines: points may lie anywhere on them, and directions have no sign. Axes that meet only nearly do not count as
+meeting, but the drift, their largest distance from a common point, is reported.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ NEVER_MEETING = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """The point nearest to some axes."""
+    """The point nearest to some axes, and the largest distance of an axis from it (drift)."""
 
     point: FloatArray
     """(3,) the point nearest to all of them [m]."""
@@ -37,7 +37,11 @@ class Meeting:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class AxisGeometry:
-    """The axes of a chain of joints as lines; a prismatic joint has only a direction."""
+    """
+    The n joint axes of a chain as lines, with tolerances for parallel and meeting axes.
+
+    A prismatic joint has only a direction.
+    """
 
     axes: FloatArray
     """(n, 3) unit directions."""
@@ -59,17 +63,17 @@ class AxisGeometry:
         cls, chain: SerialChain, parallel: float = EXACT_PARALLEL, near: float = EXACT_MEETING
     ) -> 'AxisGeometry':
         """
-        Return the axes of a chain.
+        Return the axes of a chain at zero joint values.
 
         :param chain: the chain.
-        :param parallel, near: tolerances, as the fields of this class.
+        :param parallel, near: tolerances for parallel and for meeting axes, see the fields of this class.
         """
         slides = np.flatnonzero(chain.kinds == JointKind.PRISMATIC)
         return cls(chain.axes, chain.points, parallel, near, frozenset(slides.tolist()))
 
     @property
     def size(self) -> float:
-        """Return a length that distances are compared with: the sum of the gaps between points, at least 1 mm."""
+        """Return the size of the chain [m]: the sum of distances between points of successive axes, at least 1 mm."""
         gaps = np.linalg.norm(np.diff(self.points, axis=0), axis=1)
         return max(float(gaps.sum()), 1e-3)
 
@@ -82,9 +86,9 @@ class AxisGeometry:
 
     def without(self, joint: int) -> 'AxisGeometry':
         """
-        Return the axes of the chain in which one joint is held at zero.
+        Return the axes without one joint, as if it were rigid at zero.
 
-        :param joint: its index.
+        :param joint: index of the joint.
         """
         return AxisGeometry(
             np.delete(self.axes, joint, axis=0),
@@ -104,7 +108,7 @@ class AxisGeometry:
 
     def are_parallel(self, *joints: int) -> bool:
         """
-        Return whether axes are parallel, whatever their signs.
+        Return whether all given axes are parallel within the tolerance; opposite directions count as parallel.
 
         :param joints: indices of joints.
         """
@@ -113,7 +117,7 @@ class AxisGeometry:
 
     def meeting(self, joints: Sequence[int]) -> Meeting | None:
         """
-        Return the point nearest to some axes, from a cache; None if all of them are parallel.
+        Return the point nearest to some axes and their drift from it; None if all the axes are parallel.
 
         :param joints: indices of joints.
         """
@@ -123,7 +127,7 @@ class AxisGeometry:
         return self._meetings[key]
 
     def _compute_meeting(self, joints: tuple[int, ...]) -> Meeting | None:
-        """Return the point nearest to some axes by least squares; None if all of them are parallel."""
+        """Compute the point with the least squared distance from some axes; return None if all of them are parallel."""
         normal, right = np.zeros((3, 3)), np.zeros(3)
         for joint in joints:
             across = np.eye(3) - np.outer(self.axes[joint], self.axes[joint])
@@ -139,7 +143,9 @@ class AxisGeometry:
 
     def meet(self, *joints: int) -> FloatArray | None:
         """
-        Return the common point (3,) of axes that meet within ``near``, else None, also if one joint is prismatic.
+        Return the common point (3,) of axes that meet within the tolerance; None if they do not.
+
+        None is also returned if one of the joints is prismatic.
 
         :param joints: indices of joints.
         """
@@ -152,16 +158,20 @@ class AxisGeometry:
 
 
 def _cross(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return the cross product (3,), written out since numpy's is slow for one pair (docs/explanation/performance.md)."""
+    """
+    Return the cross product (3,) of two vectors.
+
+    It is written out, because numpy's function is slow for one pair (docs/explanation/performance.md).
+    """
     (ax, ay, az), (bx, by, bz) = a.tolist(), b.tolist()
     return np.array((ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx))
 
 
 def _compared_with(size: float) -> float:
     """
-    Return the length that distances between axes are compared with: the size of a small arm, else at least 1 m [m].
+    Return the length that distances between axes are divided by [m]: at least 1 m, but the size of a tiny arm.
 
-    On an arm of a millimetre, axes that miss a point by 1e-8 m miss it by a hundred thousandth of the arm.
+    An arm is tiny below COMPARED_SIZE. There, errors of 1e-8 m would be large compared with the arm.
 
     :param size: size of the arm [m].
     """

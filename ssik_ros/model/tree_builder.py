@@ -1,4 +1,4 @@
-"""The kinematic tree of a checked URDF, in time and memory that grow with the number of joints."""
+"""Build the kinematic tree of a checked URDF, in time and memory proportional to the number of joints."""
 
 from collections.abc import Mapping
 import math
@@ -54,7 +54,7 @@ def build_tree(
 
 
 def _kind_of(joint: UrdfJoint, limits: Mapping[str, JointLimits]) -> JointKind:
-    """Return the kind of a joint; a continuous joint that a file has given limits is revolute."""
+    """Return the kind of a moving joint; a continuous joint with limits from a joint_limits.yaml becomes revolute."""
     kind = JointKind[joint.type.upper()]
     if kind == JointKind.CONTINUOUS:
         bound = limits[joint.name]
@@ -65,11 +65,13 @@ def _kind_of(joint: UrdfJoint, limits: Mapping[str, JointLimits]) -> JointKind:
 
 def _place(order: list[UrdfJoint]) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
     """
-    Fold fixed joints into the placements of moving joints and links.
+    Return for each moving joint and each link the moving joint that carries it, and its pose on this joint.
+
+    Fixed joints become part of the poses.
 
     :param order: all joints in model order.
-    :returns: for the moving joints the moving joint above (nj), -1 for none, and the pose (nj, 4, 4) in its moved
-        frame; for the links, the root first, the moving joint that carries the link (nl) and the pose (nl, 4, 4).
+    :returns: (nj) moving joint above each moving joint, -1 for none, and (nj, 4, 4) its pose in that joint's moved
+        frame; then (nl) carrying joint of each link, the root first, and (nl, 4, 4) its pose.
     """
     identity = np.eye(4)
     carriers, link_poses = [-1], [identity]
@@ -97,7 +99,7 @@ def _place(order: list[UrdfJoint]) -> tuple[IntArray, FloatArray, IntArray, Floa
 
 
 def _local_poses(joints: list[UrdfJoint]) -> FloatArray:
-    """Return the poses (n, 4, 4) of origins, computed with unit quaternions as in urdfdom."""
+    """Return the pose (n, 4, 4) of each joint's origin in its parent link, by unit quaternions as in urdfdom."""
     half = 0.5 * np.array([joint.rpy for joint in joints], dtype=np.float64).reshape(-1, 3)
     (sr, sp, sy), (cr, cp, cy) = np.sin(half).T, np.cos(half).T
     quaternions = np.stack(

@@ -1,4 +1,4 @@
-"""The bodies of a robot among obstacles as arrays of the collision kernels."""
+"""Convex bodies of a robot and its obstacles, as the flat arrays that the collision kernels take."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -25,7 +25,11 @@ FARTHEST_SLIDE = 1e3
 
 
 class Core(NamedTuple):
-    """A convex shape for the kernels."""
+    """
+    A convex solid in the form that collision kernels take: a simple shape that is inflated by a radius.
+
+    The simple shape is a point, segment, box, cylinder, cone or the hull of points. A sphere is an inflated point.
+    """
 
     kind: int
     sizes: FloatArray
@@ -37,7 +41,12 @@ class Core(NamedTuple):
 
 
 class BodyArrays(NamedTuple):
-    """The fields of :class:`ssik_ros.kernels.paths.clearance.Bodies`, in its order."""
+    """
+    All bodies of a robot and its obstacles, with the pairs to check, as flat arrays for the collision kernels.
+
+    The fields and their order are the same as in :class:`ssik_ros.kernels.paths.clearance.Bodies`, which describes
+    them.
+    """
 
     axes: FloatArray
     points: FloatArray
@@ -62,13 +71,16 @@ def make_bodies(
     chain: ToolChain, scene: CollisionScene, look_up: Callable[[], None] = do_nothing
 ) -> tuple[BodyArrays, IntArray]:
     """
-    Return the convex bodies of a scene with the pairs that can move towards each other, and the owner of each body.
+    Return the convex bodies of a collision scene as arrays for the kernels, and the shape that each body is a part of.
+
+    Only pairs of bodies whose distance some joint of the chain can change are kept. A large mesh of an object becomes
+    several bodies.
 
     :param chain: the joints that move.
     :param scene: the robot among obstacles.
-    :param look_up: is called between shapes.
-    :returns: the arrays of the kernels, and (s,) the index in ``scene.shapes`` of the shape that has each body.
-    :raises UnsupportedJoint: for a body on a joint that mimics one of the chain.
+    :param look_up: called between shapes; it raises an exception to stop the work.
+    :returns: the arrays, and (s,) the index in ``scene.shapes`` of the shape of each body.
+    :raises UnsupportedJoint: if a joint of the robot mimics a joint of the chain.
     """
     own, n = chain.chain, chain.size
     parts = [_parts(entry, look_up) for entry in scene.shapes]
@@ -105,7 +117,11 @@ def make_bodies(
 
 
 def _parts(entry: SceneShape, look_up: Callable[[], None]) -> list[Core]:
-    """Return the convex bodies of a shape: a single one, or one per patch for the large mesh of an object."""
+    """
+    Return the convex bodies that replace one shape: a single body, or one for each patch of a large mesh.
+
+    Only meshes of objects with more than MOST_TRIANGLES triangles are cut into patches; a link's mesh becomes one hull.
+    """
     geometry = entry.shape.geometry
     look_up()
     if hasattr(geometry, 'num_tris'):
@@ -124,7 +140,11 @@ def _parts(entry: SceneShape, look_up: Callable[[], None]) -> list[Core]:
 
 
 def _patches(centers: FloatArray) -> list[IntArray]:
-    """Return the indices of triangles in groups of at most MOST_TRIANGLES neighbours; ``centers`` (t, 3)."""
+    """
+    Return groups of neighbouring triangles, at most MOST_TRIANGLES in each, as arrays of triangle indices.
+
+    ``centers`` (t, 3) are the centres of the triangles [m]. Groups are halved along their longest side.
+    """
     waiting, done = [np.arange(len(centers))], []
     while waiting:
         group = waiting.pop()
@@ -138,7 +158,11 @@ def _patches(centers: FloatArray) -> list[IntArray]:
 
 
 def _pairs_of_parts(pairs: IntArray, owners: IntArray) -> IntArray:
-    """Return the pairs (p, 2) of bodies that belong to pairs of shapes; ``owners`` (s,) is the shape of each body."""
+    """
+    Return all pairs (p, 2) of bodies whose shapes are a pair in ``pairs``.
+
+    ``pairs`` holds two shape indices per row, and ``owners`` (s,) the shape index of each body, ascending.
+    """
     starts = np.searchsorted(owners, np.arange(owners.max(initial=-1) + 2))
     found = [np.zeros((0, 2), dtype=np.int64)]
     for a, b in pairs:
@@ -149,10 +173,11 @@ def _pairs_of_parts(pairs: IntArray, owners: IntArray) -> IntArray:
 
 def _chain_carriers(chain: ToolChain) -> IntArray:
     """
-    Return, for each joint of the tree, the last chain joint that moves it; -1 if no chain joint does.
+    Return (joints + 2,), for each joint of the robot, the last joint of the chain that moves it; -1 if none does.
 
-    The last two entries are for the indices -2 and -1. Seen from the workpiece, each of its joints moves all bodies
-    except those that it carries.
+    The last two entries are for the carrier indices -2 (world) and -1 (root link). If the path is given on a moved
+    workpiece, the chain starts at the workpiece: its joints move all other bodies, including the world. Raise
+    UnsupportedJoint if a joint of the robot mimics a joint of the chain.
     """
     tree, turned = chain.robot.tree, len(chain.turned)
     place = {int(joint): k for k, joint in enumerate(chain.chain.joint_indices)}
@@ -174,9 +199,10 @@ def _chain_carriers(chain: ToolChain) -> IntArray:
 
 def _homes(chain: ToolChain, tree_carriers: IntArray) -> FloatArray:
     """
-    Return the pose (s, 4, 4) of the tree joint that carries each body, in the base frame with the chain at zero.
+    Return, for each body, the pose (s, 4, 4) of the robot joint that carries it, with all joints of the chain at zero.
 
-    ``tree_carriers`` (s,) are the indices of these joints; -2 is the world, -1 the root link.
+    Poses are in the chain's base frame. ``tree_carriers`` (s,) are the indices of the carrying joints; -2 is the world,
+    -1 the root link.
     """
     tree = chain.robot.tree
     poses = compute_joint_poses(tree, chain.full_state(np.zeros(chain.size)))
@@ -188,7 +214,11 @@ def _homes(chain: ToolChain, tree_carriers: IntArray) -> FloatArray:
 
 
 def _moving_pairs(pairs: IntArray, carriers: IntArray) -> IntArray:
-    """Return the pairs (p, 2) of bodies on different carriers; the body on the earlier joint comes first."""
+    """
+    Return the pairs (p, 2) of bodies that different joints of the chain carry; only their distance can change.
+
+    ``carriers`` (s,) is the chain joint that carries each body. In each pair the body on the earlier joint comes first.
+    """
     moving = pairs[carriers[pairs[:, 0]] != carriers[pairs[:, 1]]]
     swap = carriers[moving[:, 0]] > carriers[moving[:, 1]]
     moving[swap] = moving[swap][:, ::-1]
@@ -198,7 +228,12 @@ def _moving_pairs(pairs: IntArray, carriers: IntArray) -> IntArray:
 def _levers(
     chain: ToolChain, homes: FloatArray, spheres: FloatArray, carriers: IntArray
 ) -> FloatArray:
-    """Return a bound (n, s) on how far any point of a body moves per unit of a joint [m/rad, 1]; 0 if it does not."""
+    """
+    Return the levers (n, s): the largest distance a point of each body moves per unit of each joint, in any posture.
+
+    The unit is m/rad for a turning joint and 1 for a prismatic joint. The lever is 0 if the joint does not move the
+    body.
+    """
     own, n = chain.chain, chain.size
     centers = np.einsum('sij,sj->si', homes[:, :3, :3], spheres[:, :3]) + homes[:, :3, 3]
     slides = own.kinds == JointKind.PRISMATIC
@@ -215,7 +250,7 @@ def _levers(
 
 
 def _sphere(core: Core) -> FloatArray:
-    """Return centre and radius (4,) of a bounding sphere, in the frame of the shape [m]."""
+    """Return a bounding sphere of a solid as (4,): its centre in the frame of the solid, and its radius [m]."""
     a, b, c, radius = core.sizes
     center = np.zeros(3)
     if core.kind == convex.SEGMENT:
@@ -232,9 +267,9 @@ def _sphere(core: Core) -> FloatArray:
 
 def make_core(geometry: Any) -> Core:
     """
-    Return a shape of the collision library as a convex shape for the kernels; a mesh becomes its hull.
+    Return a shape of the collision library as a convex solid for the kernels; a mesh is replaced by its convex hull.
 
-    :param geometry: the shape.
+    :param geometry: coal's sphere, capsule, box, cylinder, cone, plane or mesh. A plane becomes a large flat square.
     """
     name, nothing, here = type(geometry).__name__, np.zeros((0, 3)), np.eye(4)
     if name == 'Sphere':
@@ -255,7 +290,11 @@ def make_core(geometry: Any) -> Core:
 
 
 def _plane(normal: FloatArray, offset: float) -> Core:
-    """Return a flat square of half side PLANE_HALF_SIDE in the plane ``normal . x = offset`` [m]."""
+    """
+    Return the plane ``normal . x = offset`` [m] as a flat square of half side PLANE_HALF_SIDE.
+
+    Its centre is the plane's point nearest to the origin.
+    """
     other = np.eye(3)[int(np.argmin(np.abs(normal)))]
     x = np.cross(normal, other)
     x /= np.linalg.norm(x)
@@ -265,7 +304,7 @@ def _plane(normal: FloatArray, offset: float) -> Core:
 
 
 def _hull(vertices: NDArray[np.float64]) -> FloatArray:
-    """Return the corners (h, 3) of the convex hull of points (v, 3); all points if they are too few or flat."""
+    """Return the corners (h, 3) of the convex hull of points (v, 3); all points unchanged if they span no volume."""
     from scipy.spatial import ConvexHull, QhullError
 
     vertices = np.ascontiguousarray(vertices, dtype=np.float64)

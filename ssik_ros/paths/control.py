@@ -18,21 +18,21 @@ IMPORT_LOOKS = 0.005
 
 
 class PlanStopped(Exception):
-    """Raised when a plan ends early; its text is the reason."""
+    """A plan must end at its deadline; its text is the reason."""
 
 
 class PlanCancelled(Exception):
-    """A plan ends at once, since its caller wants no result."""
+    """The caller cancelled a plan and wants no result."""
 
 
 class PlanControl:
-    """Ends a plan in time, and reports its progress."""
+    """Clock of one plan: raises an exception at the deadline or when cancelled, and reports progress to the caller."""
 
     def __init__(self, request: ToolPathRequest) -> None:
         """
-        Start the clock.
+        Start the clock now.
 
-        :param request: the settings, of which the timeout is read.
+        :param request: the settings of the plan: timeout, cancel flag and progress callback are used.
         :raises InvalidOption: if the timeout is negative or NaN.
         """
         check_kind('request', request, ToolPathRequest)
@@ -47,14 +47,14 @@ class PlanControl:
 
     @property
     def seconds(self) -> float:
-        """Return the time since the start [s]."""
+        """Return the time since the plan was started [s]."""
         return time.monotonic() - self.start
 
     def pause(self, waypoint: int = -1) -> None:
         """
-        Raise if the plan has to end, and report a new waypoint to the caller from time to time.
+        Raise if the plan has to end; otherwise report the waypoint to the caller, at most every OFTEN seconds.
 
-        :param waypoint: index of the waypoint that this phase has reached; -1 leaves it as it is.
+        :param waypoint: index of the waypoint that the present phase has reached; -1 keeps the last one.
         :raises PlanStopped: at the deadline.
         :raises PlanCancelled: when the caller has cancelled.
         """
@@ -64,9 +64,9 @@ class PlanControl:
 
     def look_up(self, waypoint: int = -1) -> None:
         """
-        Raise if the caller has cancelled, whatever the deadline, and report a new waypoint from time to time.
+        Raise if the caller has cancelled; otherwise report the waypoint to the caller, at most every OFTEN seconds.
 
-        Used instead of :meth:`pause` for work on a result that a deadline must not lose.
+        The deadline is ignored. So a result that exists already is not lost while it is checked.
 
         :param waypoint: as for :meth:`pause`.
         :raises PlanCancelled: when the caller has cancelled.
@@ -81,9 +81,11 @@ class PlanControl:
 
     def is_over(self, end: float) -> Callable[[], bool]:
         """
-        Return a function that tells whether ``end`` or the deadline of the plan has passed; it raises PlanCancelled.
+        Return a function without arguments that returns True once ``end`` or the deadline of the plan has passed.
 
-        :param end: the time, of the monotonic clock [s].
+        The returned function raises PlanCancelled when the caller has cancelled.
+
+        :param end: time of :func:`time.monotonic` [s].
         """
 
         def is_over() -> bool:
@@ -97,9 +99,9 @@ class PlanControl:
 
     def report(self, part: float, phase: str) -> None:
         """
-        Begin a phase and report it to the caller.
+        Begin a phase of the plan and report it to the caller at once.
 
-        :param part: finished part of the plan, 0 to 1; a smaller one than before has no effect.
+        :param part: finished share of the plan, 0 to 1; the reported share never falls.
         :param phase: name of the phase that begins.
         :raises PlanStopped, PlanCancelled: as :meth:`pause`.
         """
@@ -111,7 +113,7 @@ class PlanControl:
 
     def found(self, cost: float) -> None:
         """
-        Store the cost of the best path, for the next report to the caller.
+        Store the cost of the best path so far; the next progress report tells it to the caller.
 
         :param cost: the cost; infinite without a path.
         """
@@ -124,15 +126,15 @@ class PlanControl:
 
 
 def do_nothing() -> None:
-    """Do nothing; used if the caller has no cancel flag to check."""
+    """Do nothing: the default for callbacks that check whether the caller has cancelled."""
 
 
 def import_library(name: str, look_up: Callable[[], object]) -> Any:
     """
-    Import a module in a thread and return it; call ``look_up`` again and again meanwhile.
+    Import a module in another thread and return it; call ``look_up`` every IMPORT_LOOKS seconds meanwhile.
 
     :param name: name of the module.
-    :param look_up: raises if the caller no longer waits for the import.
+    :param look_up: raises an exception if the caller no longer waits for the import.
     :raises ImportError: if the import fails.
     """
     if name not in sys.modules:

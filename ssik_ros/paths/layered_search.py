@@ -1,4 +1,8 @@
-"""Layers of exact postures, and the cheapest sequence through them that collides nowhere."""
+"""
+Layers of exact postures, one layer for each waypoint, and the cheapest collision-free sequence through them.
+
+A row is one posture of a layer. A piece is a sequence of rows from consecutive layers.
+"""
 
 from collections.abc import Callable
 import math
@@ -22,7 +26,7 @@ CHECKED_LAYERS_SHARE = 0.03
 
 
 class StepLimits(NamedTuple):
-    """Largest steps, and the weights and objective that give their costs."""
+    """Largest joint steps from waypoint to waypoint, with the objective and weights that give the cost of a step."""
 
     turning: IntArray
     """(n,) 1 for joints that may turn without end."""
@@ -34,25 +38,25 @@ class StepLimits(NamedTuple):
 
     @property
     def is_travel(self) -> 'np.ndarray[tuple[int], np.dtype[np.bool_]]':
-        """Return of each step (m - 1,) whether it is free travel."""
+        """Return a mask (m - 1,) of the steps that are free travel between passes: their largest step is infinite."""
         return np.asarray(np.isinf(self.largest[1:]).all(axis=1))
 
     def relaxed(self, widest: float) -> 'StepLimits':
         """
-        Return limits that allow larger steps, with the sum of squares as objective.
+        Return limits that allow steps of at least ``widest``, with the sum of squares as objective and all weights 1.
 
-        The sum of squares spreads a motion evenly, which comes nearest to the limits.
+        The sum of squares spreads a motion evenly over the steps, so that the steps come close to the original limits.
 
-        :param widest: lower bound of the largest step [rad or m].
+        :param widest: step that is allowed for each joint, if its limit is smaller [rad or m].
         """
         largest, ones = np.maximum(self.largest, widest), np.ones_like(self.weights)
         return self._replace(largest=largest, weights=ones, objective=SUM_OF_SQUARES)
 
     def levelled(self, widest: float) -> 'StepLimits':
         """
-        Return limits of at least twice the size, with an objective that evens out steps as parts of the present limits.
+        Return twice the limits, with an objective that evens out the steps as shares of the original limits.
 
-        :param widest: a step that is allowed at least [rad or m].
+        :param widest: step that is allowed for each joint, if twice its limit is smaller [rad or m].
         """
         return self._replace(
             largest=np.maximum(2.0 * self.largest, widest),
@@ -72,10 +76,12 @@ class StepLimits(NamedTuple):
 
     def between(self, waypoints: IntArray, widest: float) -> 'StepLimits':
         """
-        Return the limits and weights of steps from layer to layer over several waypoints; unchanged for all waypoints.
+        Return limits and weights of steps from layer to layer, if only some waypoints are layers.
 
-        :param waypoints: (l,) index of the waypoint of each layer.
-        :param widest: largest step, unless one of a single step is larger [rad or m].
+        If all waypoints are layers, the limits are returned unchanged.
+
+        :param waypoints: (l,) index of the waypoint of each layer, ascending.
+        :param widest: bound on a step over several waypoints, unless one of its single steps may be larger [rad or m].
         """
         if len(waypoints) == len(self.largest):
             return self
@@ -94,7 +100,7 @@ class StepLimits(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A sequence of rows, one from each of several consecutive layers."""
+    """A sequence of rows (postures), one of each of several consecutive layers, with its cost."""
 
     rows: IntArray
     first: int
@@ -104,7 +110,11 @@ class Piece(NamedTuple):
 
 @dataclass(eq=False)
 class Layers:
-    """Postures layer by layer, in ascending order of one joint."""
+    """
+    The k postures of m layers in one table, for the search of the cheapest sequence through all layers.
+
+    A row is a posture. The rows of a layer are consecutive, and ascend in the joint ``key``.
+    """
 
     q: FloatArray
     """(k, n); angles of joints that may turn without end are in [-pi, pi)."""
@@ -140,9 +150,9 @@ class Layers:
 
     def rows_of(self, layer: int) -> IntArray:
         """
-        Return the rows of a layer.
+        Return the indices of the rows (postures) of a layer, ascending.
 
-        :param layer: its index.
+        :param layer: index of the layer.
         """
         return np.arange(self.starts[layer], self.starts[layer + 1])
 
@@ -150,15 +160,18 @@ class Layers:
         """
         Return the index (m,) of the layer of each row.
 
-        :param rows: (m,).
+        :param rows: (m,) indices of rows.
         """
         return np.searchsorted(self.starts, rows, side='right') - 1
 
     def connect(self, pause: Callable[[], None], begin: int = 0) -> None:
         """
-        Compute the best piece that ends at each row, into ``costs``, ``lengths`` and ``parents``.
+        Find, for each row (posture), the best sequence of rows from consecutive layers that ends at it.
 
-        :param pause: is called after each block of layers.
+        The longest one is best, and among equally long ones the cheapest. ``costs`` and ``lengths`` get its cost and
+        number of rows, ``parents`` the row before; -1 for a sequence of one row.
+
+        :param pause: called after each block of layers; it raises an exception to stop.
         :param begin: the first layer in which something has changed; results of earlier layers stay.
         """
         at_once = max(1, ROWS_AT_ONCE * self.count // max(1, len(self.q)))
@@ -179,7 +192,7 @@ class Layers:
 
     def piece_to(self, row: int) -> Piece:
         """
-        Return the best piece that ends at a row, as the last :meth:`connect` found it.
+        Return the best sequence of rows (postures) that ends at a row, by the results of the last :meth:`connect`.
 
         :param row: index of the row.
         """
@@ -191,14 +204,22 @@ class Layers:
         return Piece(backwards, last - len(rows) + 1, float(self.costs[row]))
 
     def best_piece(self) -> Piece:
-        """Return the longest piece, of several the cheapest; an empty piece if there are no rows."""
+        """
+        Return the longest sequence of rows from consecutive layers; of equally long ones, the cheapest.
+
+        Without usable rows, return an empty one.
+        """
         if not len(self.q) or not self.lengths.any():
             return Piece(np.zeros(0, dtype=np.int64), 0, math.inf)
         longest = np.flatnonzero(self.lengths == self.lengths.max())
         return self.piece_to(int(longest[np.argmin(self.costs[longest])]))
 
     def first_broken(self) -> int:
-        """Return the first layer that no sequence from the start reaches; the number of layers if all are reached."""
+        """
+        Return the index of the first layer (waypoint) that no sequence of rows from layer 0 reaches.
+
+        It is the number of layers if all are reached.
+        """
         for layer in range(self.count):
             if not (self.lengths[self.rows_of(layer)] == layer + 1).any():
                 return layer
@@ -206,19 +227,20 @@ class Layers:
 
     def forbid(self, rows: IntArray) -> None:
         """
-        Make the cost of rows infinite, so that no piece takes them.
+        Make the cost of some rows (postures) infinite, so that no sequence takes them.
 
-        :param rows: (m,).
+        :param rows: (m,) indices of rows.
         """
         self.row_costs[rows] = math.inf
 
     def check(self, rows: IntArray, obstacles: Obstacles) -> int:
         """
-        Check rows for collisions, forbid those that collide, and return how many of the newly checked rows do.
+        Check rows (postures) for collisions, forbid colliding ones, and return how many of the new rows collide.
 
-        The extra costs of :meth:`prefer_sure_rows` are taken off the checked rows.
+        The collision library decides where the kernels leave a doubt. Checked rows lose the extra cost of
 
-        :param rows: (m,) rows; those checked before are skipped.
+        :meth: `prefer_sure_rows`.
+        :param rows: (m,) indices of rows; rows that were checked before are skipped and do not count.
         :param obstacles: the collision checks.
         """
         rows = rows[~self.is_checked[rows]]
@@ -234,12 +256,15 @@ class Layers:
         self, rows: IntArray, accepts: Callable[[FloatArray], bool], pause: Callable[[], None]
     ) -> int:
         """
-        Ask the caller about rows and about neighbours of refused ones, and forbid all that are refused.
+        Ask the caller's filter about rows, and forbid the rows that it refuses.
 
-        :param rows: (m,) rows; those asked about before are skipped.
-        :param accepts: tells of a posture (n,) whether the path may take it.
-        :param pause: is called between rows.
-        :returns: number of ``rows`` that are refused; neighbours do not count.
+        After a refusal, the nearest rows of the same layer are asked about too, more of them after each further
+        refusal.
+
+        :param rows: (m,) indices of rows; rows asked about before are skipped.
+        :param accepts: the filter: returns whether the path may use a posture (n,).
+        :param pause: called between rows; it raises an exception to stop.
+        :returns: number of refused rows among ``rows``; their neighbours do not count.
         """
         refused = 0
         for row in rows[~self.is_asked[rows]].tolist():
@@ -259,7 +284,7 @@ class Layers:
         return refused
 
     def _ask(self, row: int, accepts: Callable[[FloatArray], bool]) -> bool:
-        """Return whether the caller accepts a row, and mark the row as asked; forbid it if the caller refuses."""
+        """Ask the caller's filter about one row, mark the row as asked, forbid it if refused, and return the answer."""
         self.is_asked[row] = True
         is_accepted = accepts(self.q[row])
         if not is_accepted:
@@ -268,9 +293,10 @@ class Layers:
 
     def prefer_sure_rows(self, doubt: float) -> None:
         """
-        Raise the cost of rows that the kernels could not decide, until :meth:`check` does: most of them collide.
+        Add an extra cost to doubtful rows, for which the kernels could not decide whether they collide.
 
-        :param doubt: joint step whose cost is added [rad or m].
+        :meth: `check` takes the extra cost off again. Most doubtful rows do collide.
+        :param doubt: the extra cost is the cost of a joint step of this size [rad or m].
         """
         weight = doubt * float(self.limits.weights.mean())
         self.doubt = weight**2 if self.limits.objective == SUM_OF_SQUARES else weight
@@ -278,9 +304,10 @@ class Layers:
 
     def check_quickly(self, rows: IntArray, obstacles: Obstacles) -> None:
         """
-        Forbid rows that collide by the kernels; mark rows that need the collision library as doubtful.
+        Check rows for collisions by the kernels only: forbid the colliding rows, and mark undecided rows as doubtful.
 
-        :param rows, obstacles: as for :meth:`check`.
+        :param rows: (m,) indices of rows; rows that were checked before are skipped.
+        :param obstacles: the collision checks.
         """
         rows = rows[~(self.is_checked[rows] | self.is_doubtful[rows])]
         verdicts, pairs = obstacles.judge(self.q, rows)
@@ -300,14 +327,16 @@ def make_layers(
     row_costs: FloatArray | None = None,
 ) -> Layers:
     """
-    Return postures sorted by layer, then by the joint that spreads most; :meth:`Layers.connect` is not called yet.
+    Return postures as :class:`Layers`, sorted by layer, then by the joint whose values spread most.
+
+    Nothing is connected yet: call :meth:`Layers.connect` next.
 
     :param q: (k, n) postures.
     :param owners: (k,) index of the layer of each posture.
-    :param parameters: (k, r) parameters of each posture.
+    :param parameters: (k, r) free parameters of each posture.
     :param count: number of layers.
     :param limits: largest steps and objective.
-    :param row_costs: (k,) cost of each row; None for zeros.
+    :param row_costs: (k,) cost of using each posture; None for zeros.
     """
     q = wrap_steps(q, limits.turning)
     key = _best_key(q, limits)
@@ -333,7 +362,7 @@ def make_layers(
 
 
 def _best_key(q: FloatArray, limits: StepLimits) -> int:
-    """Return the index of the joint with the largest spread of values, as a multiple of its largest step."""
+    """Return the index of the joint to sort rows by: its values spread most, in units of its largest step."""
     spread = q.std(axis=0) if len(q) else np.ones(q.shape[1])
     largest = np.where(np.isfinite(limits.largest[1:]), limits.largest[1:], 0.0).max(axis=0)
     return int(np.argmax(spread / np.maximum(largest, 1e-12)))
@@ -341,14 +370,14 @@ def _best_key(q: FloatArray, limits: StepLimits) -> int:
 
 def search_layers(layers: Layers, obstacles: Obstacles | None, pause: Callable[[], None]) -> Piece:
     """
-    Return the longest piece whose postures do not collide, of several the cheapest.
+    Return the longest sequence of postures from consecutive layers that do not collide; of several, the cheapest.
 
-    Collisions are checked where the search goes: on the piece that is best so far, and around places where it collides.
-    Rows that collide are forbidden.
+    Only postures of the best sequence so far are checked, and postures of layers near a collision. Colliding postures
+    are forbidden. Motions between postures are not checked.
 
     :param layers: the postures.
-    :param obstacles: None for no checks.
-    :param pause: is called between steps of the search.
+    :param obstacles: the collision checks; None for no checks.
+    :param pause: called between steps of the search; it raises an exception to stop.
     """
     reach, changed = max(1, round(CHECKED_LAYERS_SHARE * layers.count)), 0
     while True:

@@ -1,4 +1,4 @@
-"""Distances of a planned path from limits, singular postures and obstacles, waypoint by waypoint."""
+"""For each waypoint of a planned path: distances from joint limits and obstacles, and how singular the posture is."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,11 @@ LARGEST_CLEARANCE = 0.5
 
 
 class PathMeasures(NamedTuple):
-    """Measures of the postures of a path, or of its longest piece."""
+    """
+    Limit margins, smallest singular values and clearances of the k postures of a path.
+
+    If the plan failed, the postures are the longest part of a path that was found.
+    """
 
     waypoints: IntArray
     """(k,) index of the waypoint of each posture."""
@@ -36,10 +40,10 @@ class PathMeasures(NamedTuple):
 
 def measure_path(planner: ToolPathPlanner, path: ToolPath) -> PathMeasures:
     """
-    Return limit margins, smallest singular values and obstacle clearance of each posture of a path.
+    Return limit margins, smallest singular values and clearance of each posture of a path.
 
-    :param planner: with the settings of the path.
-    :param path: the plan.
+    :param planner: the planner that made the path.
+    :param path: the result of :meth:`ToolPathPlanner.plan`.
     """
     own, q = planner.chain.chain, np.ascontiguousarray(path.positions)
     with np.errstate(invalid='ignore'):

@@ -1,4 +1,9 @@
-"""Collision checks of postures and motions: kernels for convex bodies, the collision library where a mesh leaves doubt."""
+"""
+Collision checks of postures and of straight motions between them.
+
+Kernels check convex bodies. If the hull of a mesh leaves a doubt, the collision library decides. A pair is the index of
+two bodies whose distance some joint of the chain changes.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -20,7 +25,7 @@ MOTIONS_AT_ONCE = 50
 
 
 class Obstacles:
-    """Collision checks of a robot against itself and objects. Each thread needs its own instance."""
+    """Collision checks of a robot against itself and against objects, at a required distance; serves one thread."""
 
     def __init__(
         self,
@@ -31,13 +36,13 @@ class Obstacles:
         look_up: Callable[[], None] = do_nothing,
     ) -> None:
         """
-        Load the geometry.
+        Load the geometry of the robot and of the objects.
 
         :param chain: the joints that move.
         :param world: objects in the frame of the group's base link.
         :param distance: least distance; bodies closer than this collide [m].
         :param carried: objects that move with links.
-        :param look_up: is called between steps.
+        :param look_up: called between steps of the preparation; it raises an exception to stop.
         """
         import_library('coal', look_up)
         self.distance = distance
@@ -62,10 +67,13 @@ class Obstacles:
 
     def judge(self, q: FloatArray, rows: IntArray) -> tuple[IntArray, IntArray]:
         """
-        Return the kernels' verdict (m,) on each row (COLLISION_FREE, COLLIDES or DOUBTFUL), and its pair (m,); -1 for free rows.
+        Return a verdict (m,) on each row by the kernels, and the pair (m,) that decided it; -1 for free rows.
+
+        A verdict is COLLISION_FREE, COLLIDES, or DOUBTFUL if only exact shapes can decide. :meth:`describe` names a
+        pair.
 
         :param q: (k, n) postures.
-        :param rows: (m,) rows to check.
+        :param rows: (m,) indices of the postures to check.
         """
         verdicts = np.zeros(len(q), dtype=np.int64)
         pairs = np.full(len(q), -1, dtype=np.int64)
@@ -80,12 +88,12 @@ class Obstacles:
 
     def distances(self, q: FloatArray, enough: float) -> FloatArray:
         """
-        Return lower bounds (k,) on the distance of the nearest bodies minus the required ``distance`` [m].
+        Return, for each posture, a lower bound (k,) on the least distance of bodies, minus the required distance [m].
 
-        Hulls replace meshes.
+        Meshes are replaced by their hulls. Negative values mean that the required distance may not be kept.
 
-        :param q: (k, n).
-        :param enough: distance beyond the required one above which bounds need not be tight [m].
+        :param q: (k, n) postures.
+        :param enough: distance beyond the required one; above it the bounds need not be tight [m].
         """
         verdicts, pairs = np.zeros(len(q), dtype=np.int64), np.zeros(len(q), dtype=np.int64)
         apart, q = np.empty(len(q)), np.ascontiguousarray(q)
@@ -95,9 +103,12 @@ class Obstacles:
 
     def check(self, q: FloatArray, rows: IntArray) -> tuple[IntArray, IntArray]:
         """
-        Return a mask (m,) of the rows that collide, and the pair (m,) of each, which means nothing for other rows.
+        Return a mask (m,) of the rows that collide, and the pair (m,) that decided each; ignore the pair of free rows.
 
-        :param q, rows: as for :meth:`judge`.
+        The collision library decides doubtful rows.
+
+        :param q: (k, n) postures.
+        :param rows: (m,) indices of the postures to check.
         """
         verdicts, pairs = self.judge(q, rows)
         for index in np.flatnonzero(verdicts == clearance.DOUBTFUL):
@@ -109,7 +120,7 @@ class Obstacles:
 
     def is_colliding(self, q: FloatArray) -> bool:
         """
-        Return whether one posture collides, by the collision library.
+        Return whether one posture collides, by the collision library and exact shapes.
 
         :param q: (n,) posture.
         """
@@ -119,12 +130,12 @@ class Obstacles:
         self, q: FloatArray, look_up: Callable[[], None] = do_nothing
     ) -> tuple[FloatArray, IntArray]:
         """
-        Return the free part (k - 1,) of each straight motion between rows, 0 to 1, and its colliding pair (k - 1,).
+        Return how far each straight motion between neighbouring rows is free (k - 1,), and its colliding pair (k - 1,).
 
-        The pair is -1 for a motion that is free.
+        The free part runs from 0, colliding at once, to 1, a free motion, whose pair is -1. Free parts are proved.
 
         :param q: (k, n) postures, angles not wrapped.
-        :param look_up: is called once for each MOTIONS_AT_ONCE motions.
+        :param look_up: called once for each MOTIONS_AT_ONCE motions; it raises an exception to stop.
         """
         reached, pairs = np.empty(len(q) - 1), np.empty(len(q) - 1, dtype=np.int64)
         for begin in range(0, len(q) - 1, MOTIONS_AT_ONCE):
@@ -134,7 +145,7 @@ class Obstacles:
         return reached, pairs
 
     def _follow(self, q: FloatArray) -> tuple[FloatArray, IntArray]:
-        """Return free parts and colliding pairs of a few motions as :meth:`follow`."""
+        """Return the free part and the colliding pair of each motion of a few rows, as :meth:`follow` does."""
         q = np.ascontiguousarray(q)
         reached, pairs = self._follow_some(q, self._solid_pairs)
         if not len(self._mesh_pairs):
@@ -146,7 +157,12 @@ class Obstacles:
         return reached, pairs
 
     def _follow_some(self, q: FloatArray, chosen: IntArray) -> tuple[FloatArray, IntArray]:
-        """Return the free part of each motion by the kernel for ``chosen`` pairs, and the pair that ends it, or -1."""
+        """
+        Return the free part (k - 1,) of each motion by the kernel, and the pair that ends it; -1 for a free motion.
+
+        :param q: (k, n) postures.
+        :param chosen: indices of the pairs to check.
+        """
         own = self._arrays
         part = own._replace(
             pairs=np.ascontiguousarray(own.pairs[chosen]),
@@ -157,7 +173,13 @@ class Obstacles:
         return reached, np.where(pairs >= 0, np.append(chosen, -1)[pairs], -1)
 
     def _follow_meshes(self, start: FloatArray, end: FloatArray) -> float:
-        """Return the part of one motion, 0 to 1, that is free by distances of the collision library between meshes."""
+        """
+        Return how far one straight motion is free of collisions of exact meshes, from 0 to 1.
+
+        It advances step by step, as far as the distances of the collision library prove the motion free.
+
+        :param start, end: (n,) postures.
+        """
         own, steps, reached = self._arrays, np.abs(end - start), 0.0
         ways = np.zeros(len(self._meshes.pairs))
         for pair, (a, b) in zip(self._scene_pairs, own.pairs[self._mesh_pairs], strict=True):
@@ -178,9 +200,9 @@ class Obstacles:
 
     def describe(self, pair: int) -> str:
         """
-        Return the names of both bodies of a pair as text.
+        Return a text with the names of the two bodies of a pair: "second with first".
 
-        :param pair: index of the pair, as :meth:`check` and :meth:`follow` return it.
+        :param pair: index of the pair, from :meth:`check` or :meth:`follow`.
         """
         first, second = self._names[pair]
         return f'{second} with {first}'

@@ -1,4 +1,8 @@
-"""Tool paths as files: a YAML that names robot, waypoints and obstacles, and the waypoints as CSV or as nav_msgs/Path in YAML."""
+"""
+Tool paths as files: a YAML file with robot, waypoints and obstacles.
+
+Waypoints are in a further file: a CSV table, or a nav_msgs/Path in YAML.
+"""
 
 from collections.abc import Mapping
 import math
@@ -40,7 +44,7 @@ FILE_TOLERANCES = {'position': 1e-4, 'angle_deg': 0.1}
 
 @dataclass(frozen=True, eq=False)
 class PathProblem:
-    """A tool path with its robot and its obstacles."""
+    """Content of a tool path file: robot, planning group, waypoints, and settings of the plan."""
 
     name: str
     robot: RobotModel
@@ -54,7 +58,7 @@ class PathProblem:
 @reads_file(ConfigError)
 def read_problem(path: str | Path) -> PathProblem:
     """
-    Return the problem in a YAML file.
+    Return the tool path that a YAML file describes, with its robot loaded and its waypoints read.
 
     :param path: the file; other files that it names are relative to it.
     :raises SsikError: for a file that cannot be read, unknown keys, and values that make no sense.
@@ -86,7 +90,11 @@ def _needed(data: Mapping[str, Any], key: str, path: Path) -> Any:
 
 
 def _read_robot(data: Mapping[str, Any], path: Path) -> RobotModel:
-    """Return the robot that a file names."""
+    """
+    Return the robot that a file names by the key ``robot`` (a MoveIt configuration) or ``urdf``.
+
+    Raise ConfigError unless exactly one of the keys is there.
+    """
     if ('robot' in data) == ('urdf' in data):
         raise ConfigError(f"'{path}' names one robot: by robot or by urdf.", path=str(path))
     if 'urdf' in data:
@@ -107,7 +115,12 @@ def _read_group(data: Mapping[str, Any], robot: RobotModel, path: Path) -> Joint
 def _offset(
     data: Mapping[str, Any], robot: RobotModel, group: JointGroup, path: Path
 ) -> FloatArray:
-    """Return the pose (4, 4) that waypoints of the file are relative to, in the frame of the workpiece or base link."""
+    """
+    Return the pose (4, 4) that all waypoints of a file are multiplied with from the left.
+
+    It is the frame that the file gives its waypoints in, placed in the workpiece or the base link. In the frame WORLD,
+    the offset of the file is used as it is.
+    """
     xyz = read_numbers(data.get('offset_xyz', (0, 0, 0)), 3, path, 'offset_xyz')
     rows = read_list(data, 'offset_rotation', path) or np.eye(3).tolist()
     rotation = np.array([read_numbers(row, 3, path, 'a row of offset_rotation') for row in rows])
@@ -127,7 +140,7 @@ def _offset(
 
 
 def _read_settings(data: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """Return the fields of a ToolPathRequest that a file sets, without tolerance and locked joints."""
+    """Return the fields of :class:`ToolPathRequest` that a file sets, except for tolerance and locked joints."""
     settings: dict[str, Any] = {}
     steps = checked_mapping(data.get('largest_step') or {}, str(path), 'largest_step', STEP_KEYS)
     if 'revolute_deg' in steps:
@@ -153,7 +166,11 @@ def _read_settings(data: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 
 def _read_shape(data: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """Return objective, penalties, passes, and whether the path is closed."""
+    """
+    Return the request fields objective, penalties, passes and ``is_closed`` that a file sets.
+
+    Raise an error for an unknown objective or a value of a wrong type.
+    """
     settings: dict[str, Any] = {}
     if data.get('objective') is not None:
         names = {own.name.lower(): own for own in PathObjective}
@@ -179,7 +196,13 @@ def _read_shape(data: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 
 def _read_freedom(data: Mapping[str, Any], count: int, path: Path) -> dict[str, Any]:
-    """Return the field ``tolerance`` of a request, one for all waypoints or one for each; empty if not given."""
+    """
+    Return the request field ``tolerance`` from the key ``freedom`` of a file; an empty mapping without the key.
+
+    It is one tolerance for all waypoints, or a list with one for each; None is an exact pose.
+
+    :param count: number of waypoints.
+    """
     given = data.get('freedom')
     if given is None:
         return {}
@@ -241,7 +264,7 @@ def read_list(data: Mapping[str, Any], key: str, path: Path) -> list[Any]:
 
 def read_box(box: Any, path: Path, index: int) -> WorldObject:
     """
-    Return one box in the base frame.
+    Return a box obstacle from its entry in a file, placed in the base frame.
 
     :param box: a mapping with ``size`` [m], and optionally ``xyz`` [m], ``rpy`` [rad] and ``name``.
     :param path, index: the file, and the index of the box in it, for messages.
@@ -280,10 +303,10 @@ def read_numbers(values: Any, count: int | None, path: Path, key: str) -> FloatA
 @reads_file(ConfigError)
 def read_waypoints(path: Path) -> FloatArray:
     """
-    Return the poses (m, 4, 4) in a file.
+    Return the waypoints (m, 4, 4) in a file, a pose each.
 
     :param path: a CSV with the columns x, y, z, qw, qx, qy, qz, or a nav_msgs/Path as YAML.
-    :raises InvalidTarget: for rows that are not poses.
+    :raises InvalidTarget: for rows that are not poses, fewer than two rows or too many.
     """
     if path.suffix.lower() in ('.yaml', '.yml'):
         rows = np.array(_rows_of_path(path))

@@ -1,4 +1,4 @@
-"""Penalties of postures near joint limits, singularities and obstacles, in addition to the objective."""
+"""Penalties that postures near joint limits, singularities and obstacles add to the objective of a path."""
 
 import math
 
@@ -12,18 +12,19 @@ from ssik_ros.paths.tool_chain import ToolChain
 
 
 class PostureCosts:
-    """Computes the penalties of postures of one chain."""
+    """Computes the penalty of each posture of one chain, by its distance from limits, singularities and obstacles."""
 
     def __init__(
         self, chain: ToolChain, penalties: PathPenalties, obstacles: Obstacles | None
     ) -> None:
         """
-        Check the settings.
+        Store the settings of penalties after a check.
 
         :param chain: the joints.
         :param penalties: weights and zones.
-        :param obstacles: None if collisions are not checked.
-        :raises InvalidOption: if a number is negative or not finite, or if obstacles have a penalty but are None.
+        :param obstacles: the collision checks; None if collisions are not checked.
+        :raises InvalidOption: if a number is negative or not finite, if a zone is 0, or if obstacles have a penalty but
+            are None.
         """
         for name in type(penalties).__dataclass_fields__:
             value = getattr(penalties, name)
@@ -37,9 +38,12 @@ class PostureCosts:
 
     def values(self, q: FloatArray) -> FloatArray:
         """
-        Return the penalties (k,) of postures (k, n): for each, the penalty of a path that stays there.
+        Return the penalty (k,) of each posture, summed over limits, singularities and obstacles.
 
-        :param q: (k, n); angles of joints with a limit are not wrapped.
+        Each part is a weight times a factor. The factor rises as a square, from 0 at the edge of a zone to 1 at its
+        worst place.
+
+        :param q: (k, n) postures; angles of joints with a limit are not wrapped.
         """
         own, total = self._penalties, np.zeros(len(q))
         if own.limits > 0.0:
@@ -53,11 +57,11 @@ class PostureCosts:
 
     def margins(self, q: FloatArray) -> FloatArray:
         """
-        Return the distance (k,) from the nearest limit as a part of that joint's range; 1 if no joint has limits.
+        Return the distance (k,) of each posture from its nearest joint limit, as a share of this joint's range.
 
-        Joints whose winding is chosen later do not count.
+        If no joint counts, it is 1. Joints without limits do not count, nor joints whose winding is chosen later.
 
-        :param q: (k, n).
+        :param q: (k, n) postures.
         """
         own = self._chain.chain
         chosen = (self._chain.turning == 0) & np.isfinite(own.upper - own.lower)
@@ -69,9 +73,9 @@ class PostureCosts:
 
     def smallest_values(self, q: FloatArray) -> FloatArray:
         """
-        Return the smallest singular value (k,) of each Jacobian, lengths in units of the arm's reach.
+        Return the smallest singular value (k,) of each posture's Jacobian, with lengths in units of the arm's length.
 
-        :param q: (k, n).
+        :param q: (k, n) postures.
         """
         own = self._chain.chain
         jacobians = own.moved(q).jacobians(length=max(own.length, 1e-12))
@@ -80,5 +84,5 @@ class PostureCosts:
 
 
 def _rise(part: FloatArray) -> FloatArray:
-    """Return ``(1 - part)^2``, with parts below 0 taken as 0 and parts above 1 taken as 1."""
+    """Return ``(1 - part)^2``, with ``part`` clipped to [0, 1] first."""
     return np.asarray(np.clip(1.0 - part, 0.0, 1.0) ** 2)

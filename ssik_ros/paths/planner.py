@@ -3,18 +3,19 @@ The best joint path along a tool path.
 
 Problem
 -------
-Waypoints are poses of the tip, each with its own tolerance. Choose a posture for each so that limits, largest steps and
-clearance hold and the objective is least. Joints beyond six and tolerances leave parameters open at each waypoint.
+Waypoints are poses of the tip, each with its own tolerance. Choose a posture for each waypoint, so that limits, largest
+steps and clearance hold and the objective is least. Joints beyond six and tolerances leave free parameters at each
+waypoint.
 
 Method
 ------
-1. Layers of exact postures on a coarse grid of the parameters, the cheapest sequences through them by dynamic programming.
-   Several different ones are kept.
-2. Around each, Gauss-Newton steps of all waypoints at once and grids that get finer. Each keeps the present values, so that the
-   cost never rises.
-3. Collisions are checked where the search goes, then along the motions between waypoints. Where a motion collides, its posture is
-   forbidden and the search goes on.
-4. The whole path is verified by forward kinematics, limits, steps and collisions before it is returned.
+1. On a coarse grid of the parameters, compute the exact postures of each waypoint, a layer. Dynamic programming finds
+   the cheapest sequences through the layers. Several different sequences are kept.
+2. Refine each sequence: Gauss-Newton steps of all waypoints at once, and finer grids around its parameters. The present
+   parameters stay in each grid, so that the cost never rises.
+3. Check collisions of the postures on the best sequence, then of the motions between waypoints. If a motion collides, a
+   posture at its end is forbidden and the search goes on.
+4. Verify the whole path by forward kinematics, limits, steps and collisions before it is returned.
 """
 
 from collections.abc import Mapping, Sequence
@@ -74,7 +75,7 @@ NO_BOUND = (
 
 
 class ToolPathPlanner:
-    """Plans tool paths of one group with the same settings; serves one thread."""
+    """Plans tool paths of one planning group with the same settings; serves one thread."""
 
     def __init__(
         self,
@@ -84,7 +85,7 @@ class ToolPathPlanner:
         control: PlanControl | None = None,
     ) -> None:
         """
-        Find the closed form and load the geometry.
+        Find the closed form of the group's chain and load the collision geometry.
 
         :param robot: the robot.
         :param group: a group with one tip, or with a second one that carries the workpiece.
@@ -111,11 +112,13 @@ class ToolPathPlanner:
 
     def plan(self, waypoints: FloatArray, control: PlanControl | None = None) -> ToolPath:
         """
-        Return the best joint path after a verification; if the search fails, an invalid result with the cause.
+        Return the best joint path along waypoints, after a verification; an invalid result if none is found.
+
+        An invalid result has the cause of the failure.
 
         :param waypoints: (m, 4, 4) poses of the tip in the base frame of the group, or in the frame of the workpiece.
-        :param control: ends the plan in time; None starts a new clock now.
-        :raises InvalidTarget: if the waypoints are not such an array.
+        :param control: ends the plan in time; None starts a new clock with the timeout of the request.
+        :raises InvalidTarget: if the waypoints are not such an array of rigid transforms.
         :raises PlanCancelled: when the caller has cancelled.
         :raises PlanStopped: at a deadline before the search has begun.
         :raises SolverError: if the path fails its verification.
@@ -132,9 +135,10 @@ class ToolPathPlanner:
 
     def _exact_path(self, task: PathTask, ends: Ends) -> FloatArray | None:
         """
-        Return the best path (m, n) with narrow tolerances at zero, as a start for the search with the full tolerances.
+        Return the best path (m, n) without narrow tolerances, as a start for the search with the full tolerances.
 
-        Return None with a given end posture, without narrow tolerances, or if the search fails.
+        Parts of the tolerances whose range is at most WIDE_RANGE are set to zero for this path. Return None if no range
+        is so narrow or one excludes zero, if an end posture is given, or if no such path is found.
         """
         exact = task.space.freedom.without_narrow(WIDE_RANGE)
         if exact is None or any(own is not None for own in ends):
@@ -145,9 +149,9 @@ class ToolPathPlanner:
 
     def task(self, waypoints: FloatArray, control: PlanControl | None = None) -> PathTask:
         """
-        Return the input of a search through waypoints; windings that the chain told apart before are forgotten.
+        Return the input of a search along waypoints: parameters, step limits, checks, and poses with rounded corners.
 
-        Corners are rounded as requested.
+        The chain forgets which windings it told apart for an earlier path.
 
         :param waypoints, control: as for :meth:`plan`.
         """
@@ -168,7 +172,11 @@ class ToolPathPlanner:
         return PathTask(space, limits, poses, checks, control, travel)
 
     def _posture(self, task: PathTask, row: int) -> FloatArray | None:
-        """Return the requested posture (n,) at row 0 or -1, or None; raise InvalidOption if it misses the waypoint."""
+        """
+        Return the posture (n,) that the request gives at the first (``row`` 0) or last waypoint (-1); None without any.
+
+        Raise InvalidOption if it is malformed or does not reach the waypoint within its tolerance.
+        """
         q = self.request.start if row == 0 else self.request.end
         if q is None:
             return None
@@ -190,7 +198,11 @@ class ToolPathPlanner:
         return posture
 
     def _in_order(self, values: Mapping[str, float]) -> list[float]:
-        """Return joint values by name in the order of the chain; raise InvalidOption for unknown and missing names."""
+        """
+        Return joint values, given by name, as a list in the order of the chain.
+
+        Raise InvalidOption for unknown and missing names.
+        """
         names = self.chain.chain.joint_names
         for name in values:
             if name not in names:
@@ -202,9 +214,9 @@ class ToolPathPlanner:
 
     def _make_path(self, task: PathTask, outcome: SearchOutcome) -> ToolPath:
         """
-        Verify the outcome of a search and return it with times, deviation and lower bound.
+        Return the result of a plan from a search: verified, with times, deviation and lower bound.
 
-        A failed search or too large a deviation gives an invalid result; a path that breaks a limit raises SolverError.
+        A failed search or too large a deviation gives an invalid result. Raise SolverError if the verification fails.
         """
         space, limits, poses = task.space, task.limits, task.poses
         task.control.look_up()
@@ -241,9 +253,12 @@ class ToolPathPlanner:
         self, task: PathTask, outcome: SearchOutcome, cost: float, common: dict[str, Any]
     ) -> float:
         """
-        Return a lower bound, improved within the requested rounds or time; unchanged if neither is requested.
+        Return a lower bound on the cost of any path, improved if the request asks for it; otherwise the quick bound.
 
-        If the time ends or the arm does not allow such a bound, a note is added to ``common``.
+        If time runs out, or the arm or its tolerances do not allow an improved bound, a note is added to ``common``.
+
+        :param cost: cost of the path that was found.
+        :param common: fields of the result; ``lower_bound`` is the quick bound.
         """
         quick, seconds = float(common['lower_bound']), self.request.bound_seconds
         rounds = self.request.bound_rounds
@@ -282,9 +297,10 @@ class ToolPathPlanner:
 
     def _times(self, outcome: SearchOutcome, poses: FloatArray) -> FloatArray | None:
         """
-        Return the time (m,) at which each waypoint is reached, with the slowest joint or the tool at its limit [s].
+        Return the time (m,) at which each waypoint is reached, from 0 at the first [s].
 
-        Return None if the URDF lacks velocity limits.
+        Between waypoints the slowest joint has its velocity limit, or the tool its speed if that takes longer. Return
+        None if velocity limits are missing in the URDF.
         """
         q, velocity = outcome.q, self._velocity
         if not (velocity > 0.0).all() or not (
@@ -299,7 +315,11 @@ class ToolPathPlanner:
         return np.concatenate([[0.0], np.cumsum(spans)])
 
     def _verify(self, task: PathTask, outcome: SearchOutcome) -> None:
-        """Raise SolverError if a path breaks a limit, tolerance or clearance. The searches never return such a path."""
+        """
+        Raise SolverError if a found path breaks joint limits, largest steps, tolerances or the clearance.
+
+        This guards against errors in the search.
+        """
         q = outcome.q
         wrong = check_path(self.chain, q, task.poses, task.limits, task.space.freedom)
         if not wrong and self.obstacles is not None:
@@ -319,7 +339,9 @@ def plan_tool_path(
     **settings: Any,
 ) -> ToolPath:
     """
-    Return the best joint path along a tool path; if the search fails or is cancelled, an invalid result.
+    Return the best joint path along a tool path; an invalid result with its cause if none is found.
+
+    A cancelled plan, or a deadline before the search has begun, also gives an invalid result.
 
     :param robot: the robot.
     :param group: a group with one tip, or with a second one that carries the workpiece; or its name.
@@ -358,11 +380,11 @@ def path_cost(
     q: FloatArray, limits: StepLimits, ways: Mapping[int, FloatArray] | None = None
 ) -> float:
     """
-    Return the value of the objective of a path, without penalties.
+    Return the value of the objective for a path, without penalties.
 
-    :param q: (m, n) without jumps.
+    :param q: (m, n) postures at the waypoints, without jumps of whole turns.
     :param limits: the objective.
-    :param ways: travel from the waypoint with this index to the next one; None where all motions are straight.
+    :param ways: free travel (k, n) from the waypoint with this index to the next one; None if all motions are straight.
     """
     detours = 0.0
     for step, way in (ways or {}).items():
@@ -373,7 +395,7 @@ def path_cost(
 
 
 def _straight_cost(q: FloatArray, limits: StepLimits) -> float:
-    """Return the value of the objective of a path of straight motions."""
+    """Return the value of the objective for straight motions between postures ``q`` (m, n), without penalties."""
     steps = np.abs(np.diff(q, axis=0)) * limits.weights[1:]
     if limits.objective == kernels.SUM_OF_SQUARES:
         return float((steps**2).sum())
@@ -385,7 +407,11 @@ def _straight_cost(q: FloatArray, limits: StepLimits) -> float:
 
 
 def _penalty(costs: PostureCosts, q: FloatArray, limits: StepLimits) -> float:
-    """Return the penalty of a path: the mean of its postures, or their largest for the objective LARGEST_STEP."""
+    """
+    Return the penalty of a path: the mean over its postures, or the largest one for the objective LARGEST_STEP.
+
+    Return 0 if no penalty has a weight.
+    """
     if not costs.is_used:
         return 0.0
     values = costs.values(q)
@@ -395,7 +421,11 @@ def _penalty(costs: PostureCosts, q: FloatArray, limits: StepLimits) -> float:
 def _refused(
     outcome: SearchOutcome, failure: PathFailure, task: PathTask, common: dict[str, Any]
 ) -> ToolPath:
-    """Return an invalid result with the cause of the failure; ``common`` has the fields shared with valid results."""
+    """
+    Return the invalid result of a failed plan, with cause, sentence, and the longest part of a path.
+
+    :param common: fields of the result that valid results have too.
+    """
     return ToolPath(
         valid=False,
         cost=math.inf,
@@ -409,7 +439,12 @@ def _refused(
 
 
 def _leaves_tolerance(away: FloatArray, most: float) -> PathFailure:
-    """Return the failure of a path at the first step whose deviation (m - 1,) is above ``most`` [m]."""
+    """
+    Return the failure of a path whose tool may leave the tolerance too far between two waypoints.
+
+    :param away: (m - 1,) largest deviation on each step [m].
+    :param most: largest allowed deviation [m]; the first step above it is named.
+    """
     first = int(np.flatnonzero(away > most)[0])
     text = (
         f'Between waypoints {first} and {first + 1} the tool may leave its tolerance by {1e3 * away[first]:.3g} mm, at '
@@ -431,7 +466,12 @@ def _check_frames(robot: RobotModel, request: ToolPathRequest) -> None:
 
 
 def _tolerances(request: ToolPathRequest) -> Sequence[PathTolerance | None]:
-    """Return the tolerances of a request, a spin axis included: one for all waypoints, or one for each."""
+    """
+    Return the tolerances of a request: a list of one for all waypoints, or of one for each.
+
+    A ``spin_axis`` becomes a tolerance with a free spin; None in the list is an exact pose. Raise InvalidOption if both
+    ``spin_axis`` and ``tolerance`` are given.
+    """
     if request.spin_axis is not None and request.tolerance is not None:
         raise InvalidOption('Give spin_axis or tolerance, not both.')
     if request.spin_axis is not None:
@@ -476,7 +516,11 @@ def _step_limits(chain: ToolChain, request: ToolPathRequest, poses: FloatArray) 
 
 
 def _passes(passes: Sequence[int], count: int) -> list[int]:
-    """Return the indices of the first waypoints of all passes but the first; raise InvalidOption for a wrong order."""
+    """
+    Return the waypoint indices at which the second and each further pass begins.
+
+    Raise InvalidOption unless they ascend and are between 1 and ``count - 1``.
+    """
     own = [int(index) for index in passes]
     if own != sorted(set(own)) or (own and not 0 < own[0] <= own[-1] < count):
         raise InvalidOption(

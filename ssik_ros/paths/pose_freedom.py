@@ -1,8 +1,9 @@
 """
-The poses that a tool may have at each waypoint, as numbers that may be chosen.
+The poses that tolerances allow at each waypoint, described by nine numbers with a range each.
 
-A pose is waypoint * translation * tilt * spin * yaw * pitch * roll. Each number has a range of its own at each waypoint. A tilt
-(u, v) turns by its length about an axis across the tool axis; it stays within the cone.
+A pose is waypoint * translation(x, y, z) * tilt * spin * yaw * pitch * roll. A tilt turns the tool axis: its rotation
+vector has the two components u and v across the axis, and its length is at most the cone angle. The spin turns about
+the tool axis.
 """
 
 from collections.abc import Sequence
@@ -26,7 +27,7 @@ LARGEST_BOX = 10.0
 
 
 class PoseMiss(NamedTuple):
-    """Distance and angle by which poses are outside of their tolerances."""
+    """Distance and angle by which each of k poses is outside the tolerance of its waypoint; 0 inside."""
 
     position: FloatArray
     """(k,) [m]."""
@@ -35,11 +36,15 @@ class PoseMiss(NamedTuple):
 
 
 class PoseFreedom:
-    """The tolerances of all waypoints."""
+    """
+    The tolerances of the tool's pose at all m waypoints: a range for each of nine numbers, X to YAW.
+
+    ``columns`` are the numbers that a search may vary; the others are zero.
+    """
 
     def __init__(self, tolerances: Sequence[PathTolerance | None], count: int) -> None:
         """
-        Check and store the ranges.
+        Store the ranges of all tolerances after a check.
 
         :param tolerances: one for each waypoint, or one for all; None for an exact pose.
         :param count: number of waypoints.
@@ -72,9 +77,11 @@ class PoseFreedom:
 
     def without_narrow(self, wide: float) -> 'PoseFreedom | None':
         """
-        Return a copy with narrow ranges fixed at zero; None without narrow ranges, or if a narrow range excludes zero.
+        Return a copy whose ``columns`` have wide ranges only; numbers with narrow ranges are zero.
 
-        :param wide: largest width of a narrow range.
+        Return None if no range is narrow, or if a narrow range does not contain zero.
+
+        :param wide: ranges up to this width at all waypoints are narrow [rad or m].
         """
         widths = (self.upper - self.lower).max(axis=0)
         narrow = self.columns[widths[self.columns] <= wide]
@@ -86,16 +93,22 @@ class PoseFreedom:
         return own
 
     def with_all_numbers(self) -> 'PoseFreedom':
-        """Return a copy whose ``columns`` include narrow ranges and a spin that were taken out."""
+        """
+        Return a copy whose ``columns`` are all numbers with a range, even if they were removed before.
+
+        :meth: `solved_spin` and :meth:`without_narrow` remove some.
+        """
         own = copy.copy(self)
         own.columns = self._used
         return own
 
     def cell_sizes(self, halves: FloatArray) -> FloatArray:
         """
-        Return bounds (k, 2) on the distance [m] and the angle [rad] of all poses of a cell from the pose in its middle.
+        Return bounds (k, 2) on the distance [m] and the angle [rad] between any pose of a cell and its middle pose.
 
-        :param halves: (k, c) half widths of each cell.
+        A cell holds all poses whose numbers are within half widths of the middle pose's numbers.
+
+        :param halves: (k, c) half widths of each cell in ``columns`` [m or rad].
         """
         numbers = np.zeros((len(halves), COLUMNS))
         numbers[:, self.columns] = halves
@@ -105,8 +118,9 @@ class PoseFreedom:
 
     def solved_spin(self) -> tuple[FloatArray, float, float]:
         """
-        Remove the spin from ``columns``, for an arm that finds it itself; return axis (3,), lower and upper end [rad].
+        Remove the spin from ``columns``, because the inverse kinematics of an arm with five joints finds the spin.
 
+        :returns: tool axis (3,), lower and upper end of the spin [rad].
         :raises InvalidOption: if axis or range differ between waypoints, or if the spin may not vary.
         """
         low, high = self.lower[:, SPIN], self.upper[:, SPIN]
@@ -123,7 +137,7 @@ class PoseFreedom:
 
     def is_free_spin(self, column: int) -> bool:
         """
-        Return whether a number is a spin without end at each waypoint.
+        Return whether a number is the spin, and the spin may have any angle at every waypoint.
 
         :param column: the number, from X to YAW.
         """
@@ -132,11 +146,11 @@ class PoseFreedom:
 
     def poses(self, waypoints: FloatArray, rows: IntArray, values: FloatArray) -> FloatArray:
         """
-        Return the poses (k, 4, 4) that numbers give at their waypoints.
+        Return the poses (k, 4, 4) that result from waypoints and values of ``columns``.
 
-        :param waypoints: (k, 4, 4).
-        :param rows: (k,) index of each waypoint.
-        :param values: (k, c) values of ``columns``.
+        :param waypoints: (k, 4, 4) poses of the waypoints.
+        :param rows: (k,) index of each waypoint, which selects the tool axis.
+        :param values: (k, c) values of ``columns`` [m or rad].
         """
         if not len(self.columns):
             return waypoints
@@ -148,7 +162,12 @@ class PoseFreedom:
         return waypoints @ motion
 
     def _rotations(self, rows: IntArray, numbers: FloatArray) -> FloatArray:
-        """Return the rotations (k, 3, 3) of some numbers (COLUMNS, k)."""
+        """
+        Return the rotations (k, 3, 3) of tilt, spin, yaw, pitch and roll.
+
+        :param rows: (k,) index of each waypoint, which selects the tool axis.
+        :param numbers: (COLUMNS, k) all nine numbers.
+        """
         parts = []
         if {TILT, TILT_ACROSS}.intersection(self.columns.tolist()):
             tilts = np.einsum('ck,kci->ki', numbers[[TILT, TILT_ACROSS]], self.across[rows])
@@ -165,10 +184,12 @@ class PoseFreedom:
 
     def clip(self, rows: IntArray, values: FloatArray) -> FloatArray:
         """
-        Return values within their ranges; tilts within the cone.
+        Return values of ``columns`` clipped to their ranges; tilts are shortened to the cone angle.
+
+        A free spin is not clipped.
 
         :param rows: (k,) index of each waypoint.
-        :param values: (k, ..., c) values of ``columns``.
+        :param values: (k, ..., c) values of ``columns`` [m or rad].
         """
         shape = (len(rows), *(1,) * (values.ndim - 2), len(self.columns))
         low, high = (own[rows][:, self.columns].reshape(shape) for own in (self.lower, self.upper))
@@ -185,10 +206,12 @@ class PoseFreedom:
 
     def numbers_of(self, rows: IntArray, waypoints: FloatArray, reached: FloatArray) -> FloatArray:
         """
-        Return all numbers (k, COLUMNS) that lead from waypoints to poses [m, rad].
+        Return all nine numbers (k, COLUMNS) of given poses relative to their waypoints [m, rad].
+
+        If the waypoint has ranges of roll, pitch or yaw, the rotation is given by these, otherwise by tilt and spin.
 
         :param rows: (k,) index of each waypoint.
-        :param waypoints, reached: (k, 4, 4) waypoints and poses.
+        :param waypoints, reached: (k, 4, 4) waypoints and given poses.
         """
         numbers = np.zeros((len(rows), COLUMNS))
         between = np.swapaxes(waypoints[:, :3, :3], 1, 2)
@@ -208,10 +231,10 @@ class PoseFreedom:
 
     def values_of(self, row: int, waypoint: FloatArray, reached: FloatArray) -> FloatArray:
         """
-        Return the values (c,) of ``columns`` that give a pose.
+        Return the values (c,) of ``columns`` for a given pose relative to its waypoint [m or rad].
 
         :param row: index of the waypoint.
-        :param waypoint, reached: (4, 4) the waypoint and the pose.
+        :param waypoint, reached: (4, 4) the waypoint and the given pose.
         """
         numbers = self.numbers_of(np.array([row]), waypoint[None], reached[None])
         return np.asarray(numbers[0, self.columns])
@@ -224,11 +247,12 @@ class PoseFreedom:
         room: IntArray | None = None,
     ) -> PoseMiss:
         """
-        Return how far poses are outside their ranges.
+        Return the distance [m] and the angle [rad] by which poses are outside their tolerances; 0 inside.
 
-        :param rows: (k,) index of each waypoint, whose ranges hold.
-        :param waypoints, reached: (k, 4, 4).
-        :param room: (k,) index of a second waypoint each; ranges are widened to hold both. None uses only the first.
+        :param rows: (k,) index of the waypoint whose ranges are used.
+        :param waypoints, reached: (k, 4, 4) waypoints and given poses.
+        :param room: (k,) index of a second waypoint for each pose: its ranges are allowed too, as for poses between two
+            waypoints. None uses only the first.
         """
         low, high = self.lower[rows], self.upper[rows]
         if room is not None:
@@ -251,7 +275,11 @@ class PoseFreedom:
 
 
 def _ranges(tolerance: PathTolerance | None) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Check a tolerance; return lower and upper ends (COLUMNS,) of its ranges and the unit tool axis (3,)."""
+    """
+    Return lower and upper ends (COLUMNS,) of the nine ranges of a tolerance, and its unit tool axis (3,).
+
+    None is an exact pose. Raise InvalidOption for ranges that make no sense.
+    """
     own = tolerance if tolerance is not None else PathTolerance()
     lower, upper = np.zeros(COLUMNS), np.zeros(COLUMNS)
     box = np.asarray(own.position, dtype=np.float64)
@@ -332,7 +360,12 @@ def rotation_vectors(turned: FloatArray) -> FloatArray:
 
 
 def _tilts(axes: FloatArray, turned: FloatArray) -> FloatArray:
-    """Return the shortest rotation vectors (k, 3) [rad] that turn axes (k, 3) as rotations (k, 3, 3) turn them."""
+    """
+    Return the shortest rotation vectors (k, 3) that bring axes to the same directions as given rotations do [rad].
+
+    :param axes: (k, 3) unit axes.
+    :param turned: (k, 3, 3) rotations.
+    """
     there = np.einsum('kij,kj->ki', turned, axes)
     normals = np.cross(axes, there)
     sines = np.linalg.norm(normals, axis=1)
@@ -342,7 +375,7 @@ def _tilts(axes: FloatArray, turned: FloatArray) -> FloatArray:
 
 
 def _angles_about(axes: FloatArray, turned: FloatArray) -> FloatArray:
-    """Return the angles (k,) [rad] of rotations whose axes are given (k, 3)."""
+    """Return the signed angles (k,) of rotations (k, 3, 3) about their known axes (k, 3) [rad]."""
     skew = 0.5 * (turned - np.swapaxes(turned, 1, 2))
     sines = np.einsum(
         'ki,ki->k', axes, np.stack([skew[:, 2, 1], skew[:, 0, 2], skew[:, 1, 0]], axis=1)
@@ -351,7 +384,7 @@ def _angles_about(axes: FloatArray, turned: FloatArray) -> FloatArray:
 
 
 def _roll_pitch_yaw(turned: FloatArray) -> FloatArray:
-    """Return roll, pitch and yaw (k, 3) of rotations [rad]."""
+    """Return roll, pitch and yaw (k, 3) of rotations (k, 3, 3) = Rz(yaw) Ry(pitch) Rx(roll) [rad]."""
     pitch = np.arctan2(-turned[:, 2, 0], np.hypot(turned[:, 0, 0], turned[:, 1, 0]))
     yaw = np.arctan2(turned[:, 1, 0], turned[:, 0, 0])
     roll = np.arctan2(turned[:, 2, 1], turned[:, 2, 2])

@@ -1,4 +1,4 @@
-"""Why no joint path leads through all waypoints."""
+"""Explain why no joint path leads through all waypoints."""
 
 from collections import Counter
 import math
@@ -28,7 +28,7 @@ CONVERGED, OTHER_BRANCH_STEP = 1e-6, 1.5
 
 
 class WaysOn(NamedTuple):
-    """Postures that were followed to the next waypoint, with their ends there."""
+    """Postures of one waypoint that were continued to the next waypoint, with the postures that they reach there."""
 
     starts: FloatArray
     """(k, n) postures that reach the next waypoint."""
@@ -41,7 +41,11 @@ class WaysOn(NamedTuple):
 
 
 class PathFailure(NamedTuple):
-    """Waypoint at which a path ends, with cause and reason."""
+    """
+    Why a path fails: the waypoint that it does not reach, a cause, and a sentence for the user.
+
+    The waypoint is -1 if the failure concerns the whole path.
+    """
 
     waypoint: int
     cause: Cause
@@ -58,15 +62,16 @@ def explain(
     reached: int,
 ) -> PathFailure:
     """
-    Return the failure at the first waypoint that no path from the start reaches.
+    Return why a search failed: the first waypoint that no path reaches from the start, with cause and sentence.
 
     :param space: the joints and their free parameters.
     :param poses: (m, 4, 4) waypoints.
-    :param layers: after a search that failed to reach the end; rows of the layer that is not reached are checked.
-    :param counts: (m, 3) of each layer: branches, branches outside the limits, and whether more may exist.
-    :param waypoints: (m,) index of the waypoint of each layer.
-    :param obstacles: None where collisions are not checked.
-    :param reached: number of layers that a path reaches whose motions are free, too.
+    :param layers: the postures of some waypoints, after a search that did not reach the last one. Postures of the
+        waypoint that is not reached are checked for collisions here.
+    :param counts: for each layer: branches, branches outside the limits, and whether more may exist.
+    :param waypoints: index of the waypoint of each layer.
+    :param obstacles: the collision checks; None if collisions are not checked.
+    :param reached: number of layers that a path with free motions reaches.
     """
     broken = min(layers.first_broken(), reached)
     rows = layers.rows_of(broken)
@@ -104,12 +109,12 @@ def passes_not_joined(
     number: int, waypoint: int, tried: tuple[int, int], bodies: str
 ) -> PathFailure:
     """
-    Return the failure of passes without a free travel between them.
+    Return the failure of two neighbouring passes between which no collision-free travel was found.
 
-    :param number: number of the first of both passes, from 1.
+    :param number: number of the first of the two passes, from 1.
     :param waypoint: index of the last waypoint of that pass.
-    :param tried: motions of the last search, and pairs of postures that were tried.
-    :param bodies: names of the pair that was in the way most often; may be empty.
+    :param tried: number of motions of the last search, and number of pairs of end postures.
+    :param bodies: names of the two bodies that collided most often; empty if none did.
     """
     text = (
         f'Passes {number} and {number + 1} are not joined: no free travel was found from waypoint {waypoint} to '
@@ -121,11 +126,11 @@ def passes_not_joined(
 
 def _no_postures(waypoint: int, counts: IntArray, is_proved: bool) -> PathFailure:
     """
-    Return the failure at a waypoint that has no posture at all.
+    Return the failure of a path at a waypoint for which no posture was found.
 
-    :param waypoint: its index.
+    :param waypoint: index of the waypoint.
     :param counts: (3,) branches of all samples, branches outside the limits, and whether more may exist.
-    :param is_proved: whether it is proved that no pose of the tolerance is in reach.
+    :param is_proved: whether all poses within the tolerance are proved out of reach.
     """
     outside, name = int(counts[1]), f'Waypoint {waypoint}'
     if is_proved:
@@ -137,7 +142,7 @@ def _no_postures(waypoint: int, counts: IntArray, is_proved: bool) -> PathFailur
 
 
 def _some(rows: IntArray, most: int) -> IntArray:
-    """Return at most ``most`` of the rows, evenly chosen."""
+    """Return at most ``most`` of the rows, evenly spread over all."""
     return np.asarray(rows[np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(int)])
 
 
@@ -145,9 +150,14 @@ def _ways_on(
     space: SearchSpace, pose: FloatArray, layers: Layers, rows: IntArray, waypoint: int
 ) -> WaysOn | None:
     """
-    Move postures to the next waypoint, limits aside; return those that reach it, None for a chain with a spin.
+    Continue postures to the next waypoint by small steps without joint limits; return those that reach it.
 
-    ``rows`` are the postures in ``layers``; ``pose`` (4, 4) and ``waypoint`` are pose and index of the next waypoint.
+    A posture that would change its branch does not count. Return None for a chain whose inverse kinematics finds the
+    spin.
+
+    :param pose: (4, 4) pose of the next waypoint.
+    :param rows: the postures, as rows of ``layers``.
+    :param waypoint: index of the next waypoint.
     """
     chain, start = space.chain, layers.q[rows]
     if chain.has_spin:
@@ -171,9 +181,12 @@ def _way_on_fails(
     chain: ToolChain, onward: WaysOn, names: tuple[int, int], obstacles: Obstacles | None
 ) -> PathFailure | None:
     """
-    Return the most frequent failure of the motions to the next waypoint; None if fewer than half of them have it.
+    Return the most frequent failure of motions to the next waypoint: a limit, too large a step, or a collision.
 
-    ``names`` are the indices of both waypoints.
+    Return None if fewer than half of the continued postures fail in this way.
+
+    :param onward: the postures and their continuations.
+    :param names: indices of both waypoints.
     """
     faults: Counter[tuple[int, int, str]] = Counter()
     low, high = chain.chain.lower, chain.chain.upper
@@ -221,9 +234,12 @@ def _no_step(
     chain: ToolChain, layers: Layers, reached: IntArray, free: IntArray, names: tuple[int, int]
 ) -> PathFailure:
     """
-    Return a failure that names the joint with the largest step between the nearest postures of two waypoints.
+    Return a failure that says which joint would have to take too large a step between two waypoints.
 
-    ``reached`` and ``free`` are rows at the first and the second waypoint, whose indices are ``names``.
+    Of all pairs of free postures, the pair with the smallest step, relative to the largest allowed, is described.
+
+    :param reached, free: rows of ``layers`` at the first and at the second waypoint.
+    :param names: indices of both waypoints.
     """
     broken = int(layers.layer_of(free[:1])[0])
     reached, free = _some(reached, MOST_ROWS), _some(free, MOST_ROWS)
@@ -246,7 +262,11 @@ def _no_step(
 
 
 def _limit_near(chain: ToolChain, joint: int, values: FloatArray) -> str:
-    """Return 'lower' or 'upper' if one of the values is near that limit of the joint, otherwise an empty text."""
+    """
+    Return 'lower' or 'upper' if a value is near that limit of the joint, an empty text otherwise.
+
+    Near is within REPORTED_LIMIT_SHARE of the joint's range.
+    """
     low, high = chain.chain.lower[joint], chain.chain.upper[joint]
     if not math.isfinite(high - low):
         return ''

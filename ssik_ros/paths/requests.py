@@ -1,4 +1,4 @@
-"""Request and result of a tool path plan."""
+"""Request, result and progress of a tool path plan."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
@@ -26,7 +26,7 @@ from ssik_ros.value_class import dataclass
 
 
 class PathProgress(NamedTuple):
-    """Progress of a plan."""
+    """Progress of a plan, as the caller's callback gets it: finished share, phase, waypoint and cost so far."""
 
     part: float
     """Finished part of the plan, from 0 to 1."""
@@ -42,7 +42,7 @@ ProgressReport = Callable[[PathProgress], None]
 
 
 class PathObjective(Enum):
-    """Quantity that the best joint path minimises."""
+    """Quantity that a plan minimises: joint length, squared steps, largest speed, or time."""
 
     JOINT_LENGTH = layers.SUM_OF_STEPS
     """Sum of ``|dq|`` over all joints and steps [rad and m]."""
@@ -63,7 +63,11 @@ ANY_ANGLE: Range = (-math.pi, math.pi)
 
 @dataclass(frozen=True, eq=False)
 class PathTolerance:
-    """Where the tool may be at a waypoint: in a box, and turned by spin and cone, or by roll, pitch and yaw."""
+    """
+    The poses that the tool may have at a waypoint: a box of positions, and a range of orientations.
+
+    Orientations vary by spin about the tool axis and tilt within a cone, or by roll, pitch and yaw.
+    """
 
     axis: Sequence[float] = (0.0, 0.0, 1.0)
     """Tool axis in the tip frame, for spin and cone."""
@@ -82,9 +86,10 @@ class PathTolerance:
 @dataclass(frozen=True, eq=False)
 class PathPenalties:
     """
-    Penalties of postures, added to the objective.
+    Weights and zones of penalties that postures near limits, singularities and obstacles add to the objective.
 
-    Each weight is the penalty of a path whose waypoints are all at the worst place of a zone.
+    A weight is the penalty of a path whose waypoints are all at the worst place: at a limit, singular, or at the
+    clearance. The penalty falls to zero at the edge of the zone.
     """
 
     limits: float = 0.0
@@ -103,7 +108,7 @@ class PathPenalties:
 
 @dataclass(frozen=True, eq=False)
 class ToolPathRequest:
-    """Settings of a plan; the waypoints are a separate argument."""
+    """All settings of a tool path plan, except for the waypoints."""
 
     spin_axis: Sequence[float] | None = None
     """Axis in the tip frame about which the tool may turn freely; None for exact poses, or for ``tolerance``."""
@@ -157,7 +162,7 @@ class ToolPathRequest:
     """Is told again and again how far the plan is."""
 
     def __post_init__(self) -> None:
-        """Refuse values of a wrong kind; the planner refuses those that make no sense."""
+        """Raise an error for a setting of a wrong type; the planner refuses values that make no sense."""
         numbers = 'corner', 'largest_turn', 'largest_slide', 'clearance', 'bound_seconds'
         for name in (*numbers, 'largest_deviation', 'tool_speed', 'timeout'):
             if getattr(self, name) is not None:
@@ -183,7 +188,7 @@ class ToolPathRequest:
 
 @dataclass(frozen=True, eq=False)
 class Stretch:
-    """A part of a joint path: a pass along waypoints, or the free travel from a pass to the next pass."""
+    """A part of a planned joint path: a pass along waypoints, or free travel to the next pass."""
 
     is_travel: bool
     first: int
@@ -199,7 +204,7 @@ class Stretch:
 @tells_near_names
 @dataclass(frozen=True, eq=False)
 class ToolPath:
-    """The best joint path, or the reason for its absence."""
+    """Result of a plan: the best joint path, or the reason for its failure (``valid`` is False then)."""
 
     valid: bool
     joint_names: tuple[str, ...]
@@ -235,7 +240,11 @@ class ToolPath:
 
     @property
     def gap(self) -> float:
-        """Return a bound on the excess of the cost over the least possible one, as a part of the cost; 0 if failed."""
+        """
+        Return how far the cost may be above the least possible cost, as a share of the cost.
+
+        It is 0 if the plan failed.
+        """
         if not np.isfinite(self.cost) or self.cost <= 0.0:
             return 0.0
         return 1.0 - self.lower_bound / self.cost

@@ -1,4 +1,10 @@
-"""The free parameters of a tool path: values of first joints, numbers of the tool's pose, the value of a held joint."""
+"""
+The free parameters of a tool path at each waypoint, and the exact postures for samples of them.
+
+The first parameters are values of the first joints, if the chain has more than seven. Then come numbers of the tool's
+pose within its tolerance. The last parameter is the value of the held joint: the closed form keeps this joint of seven
+fixed.
+"""
 
 from collections.abc import Callable
 import functools
@@ -41,7 +47,11 @@ SAMPLES_AT_ONCE = 5000
 
 
 class Samples(NamedTuple):
-    """Values of the parameters in layers; each row of ``free`` goes with each value in the same row of ``held``."""
+    """
+    Values of the free parameters for several waypoints (layers), s samples for each.
+
+    A sample combines a row of ``free`` with one of the values of the held joint in the same row of ``held``.
+    """
 
     free: FloatArray
     """(layers, s, f) values of first joints and numbers of the pose."""
@@ -50,14 +60,14 @@ class Samples(NamedTuple):
 
     def part(self, begin: int, end: int) -> 'Samples':
         """
-        Return the samples of some layers.
+        Return the samples of the layers ``begin`` to ``end - 1``.
 
-        :param begin, end: the first layer, and the first one after the last.
+        :param begin, end: indices of layers.
         """
         return Samples(self.free[begin:end], self.held[begin:end])
 
     def first(self) -> 'Samples':
-        """Return the first sample of each layer."""
+        """Return only the first sample of each layer."""
         return Samples(self.free[:, :1], self.held[:, :1, :1])
 
 
@@ -65,18 +75,21 @@ Keep = Callable[[FloatArray, IntArray], FloatArray]
 
 
 class SearchSpace:
-    """The parameters of a chain that follows waypoints."""
+    """The r free parameters of a chain along waypoints: their ranges, grids of samples, and exact postures."""
 
     def __init__(
         self, chain: ToolChain, freedom: PoseFreedom, pause: Callable[[int], None] | None = None
     ) -> None:
         """
-        Lay the parameters out: first joints, then numbers of the pose, then the held joint. Each part may be empty.
+        Collect the free parameters and their ranges: first joints, numbers of the tool's pose, the held joint.
+
+        Each of the three parts may be empty.
 
         :param chain: the joints.
         :param freedom: tolerance of the tool's pose at each waypoint.
-        :param pause: is called between steps of a search with the waypoint that the step is at; None calls nothing.
-        :raises InvalidLimits: for a slide without limits.
+        :param pause: called between blocks of layers, with a waypoint index; it raises an exception to stop. None calls
+            nothing.
+        :raises InvalidLimits: if a prismatic joint that is a parameter has no limits.
         """
         self.chain, self.freedom, self._pause = chain, freedom, pause
         joints = [*range(chain.outer), *([chain.held] if chain.has_held else [])]
@@ -112,7 +125,13 @@ class SearchSpace:
         self.offsets = OFFSETS.get(self.size, 1)
 
     def _first_counts(self, is_slide: FloatArray) -> FloatArray:
-        """Return the number (r,) of values of each parameter in the first grid; set ``is_scattered``."""
+        """
+        Return how many values (r,) of each parameter the first grid has; set ``is_scattered``.
+
+        If all combinations would be more than MOST_SAMPLES, the first grid is scattered points instead.
+
+        :param is_slide: (r,) True for a length, False for an angle.
+        """
         widths = (self.upper - self.lower).max(axis=0, initial=0.0)
         place = np.arange(self.size) - self.chain.outer
         self._is_pose = is_pose = (place >= 0) & (place < len(self.freedom.columns))
@@ -132,9 +151,9 @@ class SearchSpace:
 
     def stride(self, waypoints: int) -> int:
         """
-        Return the number of waypoints from one layer of the first grid to the next.
+        Return how many waypoints lie from one layer of the first grid to the next; 1 uses every waypoint.
 
-        :param waypoints: number of waypoints.
+        :param waypoints: number of waypoints of the path.
         """
         if not self.size:
             return 1
@@ -144,9 +163,9 @@ class SearchSpace:
 
     def grid(self, rows: IntArray, density: int = 1) -> Samples:
         """
-        Return the samples of the first grid, which spans the whole ranges.
+        Return the samples of the first grid, which covers the whole range of each parameter.
 
-        :param rows: (layers,) waypoint of each layer.
+        :param rows: (layers,) index of the waypoint of each layer.
         :param density: factor on the number of values of each parameter.
         """
         width = 1
@@ -164,11 +183,13 @@ class SearchSpace:
         self, rows: IntArray, centers: FloatArray, spacing: FloatArray, reach: int
     ) -> Samples:
         """
-        Return samples around values of the parameters: a grid, or scattered points beyond MOST_PRODUCT parameters.
+        Return samples around given values of the parameters: a grid, or scattered points for many parameters.
 
-        :param rows: (layers,) waypoint of each layer.
-        :param centers: (layers, r).
-        :param spacing: (r,) distance of neighbouring values.
+        With more than MOST_PRODUCT parameters, the points are scattered within the same box.
+
+        :param rows: (layers,) index of the waypoint of each layer.
+        :param centers: (layers, r) values in the middle.
+        :param spacing: (r,) distance of neighbouring values [rad or m].
         :param reach: number of values to each side.
         """
         width = 1
@@ -182,14 +203,14 @@ class SearchSpace:
 
     def fan(self, rows: IntArray, centers: FloatArray, spacing: FloatArray) -> Samples:
         """
-        Return samples around given parameters, at distances that shrink by a constant factor.
+        Return samples around given values of the parameters, at distances that shrink geometrically to each side.
 
-        If there are more than two parameters, each sample changes only one.
+        With more than two parameters, each sample changes only one of them.
 
-        :param rows: (layers,) waypoint of each layer.
-        :param centers: (layers, r).
-        :param spacing: (r,) of the first grid. The furthest values are four spacings away, the nearest a thousandth of
-            that.
+        :param rows: (layers,) index of the waypoint of each layer.
+        :param centers: (layers, r) values in the middle.
+        :param spacing: (r,) spacing of the first grid [rad or m]. The distances go from four spacings down to less than
+            a hundredth of a spacing.
         """
         steps = np.concatenate([-FAN[::-1], np.zeros(1), FAN])
         width = 1
@@ -201,19 +222,20 @@ class SearchSpace:
 
     def line(self, rows: IntArray, centers: FloatArray, steps: FloatArray) -> Samples:
         """
-        Return samples along a step of the parameters: at its start, and at 0.25, 0.6 and 1 of the step.
+        Return four samples along a step of the parameters: at 0, 0.25, 0.6 and 1 of the step.
 
-        :param rows: (layers,) waypoint of each layer.
-        :param centers, steps: (layers, r).
+        :param rows: (layers,) index of the waypoint of each layer.
+        :param centers, steps: (layers, r) start and length of the step.
         """
         parts = np.array([0.0, 0.25, 0.6, 1.0])[None, :, None]
         return self._samples(rows, centers[:, None, :] + parts * steps[:, None, :], 1)
 
     def _samples(self, rows: IntArray, values: FloatArray, width: int) -> Samples:
         """
-        Return samples from values (layers, s, r) of all parameters, clipped to their ranges and tolerances.
+        Return values of all parameters as Samples, clipped to ranges and tolerances.
 
-        If a joint is held, ``width`` neighbouring rows of a layer differ only in its value, the last parameter.
+        :param values: (layers, s, r) values, the held joint last.
+        :param width: with a held joint, each block of ``width`` rows differs only in its value.
         """
         low, high = self.lower[rows][:, None, :], self.upper[rows][:, None, :]
         values = np.where(self.is_endless, values, np.clip(values, low, high))
@@ -229,14 +251,16 @@ class SearchSpace:
         self, rows: IntArray, waypoints: FloatArray, samples: Samples, keep: Keep | None = None
     ) -> tuple[PostureRows, FloatArray]:
         """
-        Return every posture within limits of some samples, and its parameters (k, r); ``owners`` are layers.
+        Return every posture within limits for some samples, and the parameters (k, r) of each posture.
 
-        Without parameters, singular waypoints also get postures that continue postures of neighbouring waypoints.
+        ``owners`` of the postures are indices of layers. If there are no parameters, singular waypoints also get
+        postures next to postures of the waypoints before and after them.
 
-        :param rows: (layers,) waypoint of each layer.
-        :param waypoints: (layers, 4, 4).
-        :param samples: the values of each layer.
-        :param keep: returns a mask (k,) of the wanted ones of postures (k, n) in layers (k,); None for all.
+        :param rows: (layers,) index of the waypoint of each layer.
+        :param waypoints: (layers, 4, 4) poses of the waypoints.
+        :param samples: the samples of each layer.
+        :param keep: called with postures (k, n) and layers (k,); returns a mask (k,) of postures to keep. None keeps
+            all.
         """
         parts, parameters = [], []
         width = samples.held.shape[1] * samples.held.shape[2]
@@ -264,7 +288,7 @@ class SearchSpace:
     def _some_postures(
         self, rows: IntArray, waypoints: FloatArray, samples: Samples
     ) -> tuple[PostureRows, FloatArray]:
-        """Return postures and parameters as :meth:`postures`, for all layers at once, none left out."""
+        """Return all postures of samples and their parameters, as :meth:`postures`, in one call of the closed form."""
         layers, s, f = samples.free.shape
         flat = samples.free.reshape(layers * s, f)
         outer = self.chain.outer
@@ -280,7 +304,9 @@ class SearchSpace:
 
     def is_out_of_reach(self, row: int, waypoint: FloatArray) -> bool:
         """
-        Return True if each pose that a waypoint allows is proved out of reach, whatever the limits of turning joints.
+        Return True if every pose within a waypoint's tolerance is proved out of reach; False proves nothing.
+
+        The proof does not use the limits of turning joints.
 
         :param row: index of the waypoint.
         :param waypoint: (4, 4).
@@ -289,16 +315,16 @@ class SearchSpace:
 
     @functools.cached_property
     def _proof(self) -> ReachProof:
-        """Return the proof with the hulls of the chain, which are computed once."""
+        """Return the object that proves poses out of reach; its hulls are computed once, at the first use."""
         return ReachProof(self.chain.chain)
 
     def parameters_of(self, q: FloatArray, row: int, waypoint: FloatArray) -> FloatArray:
         """
-        Return the parameters (r,) of a given posture.
+        Return the values (r,) of the free parameters for a given posture at a waypoint.
 
-        :param q: (n).
+        :param q: (n,) posture.
         :param row: index of the waypoint.
-        :param waypoint: (4, 4).
+        :param waypoint: (4, 4) pose of the waypoint.
         """
         values = self.freedom.values_of(row, waypoint, self.chain.pose(q))
         held = [q[self.chain.held]] if self.chain.has_held else []
@@ -306,7 +332,11 @@ class SearchSpace:
 
 
 def _parts(count: int, has_ends: bool) -> FloatArray:
-    """Return evenly spaced parts (count,) of a range, 0 to 1, with or without both ends."""
+    """
+    Return ``count`` evenly spaced shares of a range, from 0 to 1.
+
+    With ``has_ends``, the first is 0 and the last is 1; otherwise they are the middles of equal parts.
+    """
     if has_ends and count > 1:
         return np.linspace(0.0, 1.0, count)
     return (np.arange(count) + 0.5) / count
@@ -314,9 +344,9 @@ def _parts(count: int, has_ends: bool) -> FloatArray:
 
 def product(axes: list[FloatArray]) -> FloatArray:
     """
-    Return all combinations (s, r) of some values, the last ones changing fastest.
+    Return all combinations (s, r) of the values of r parameters; the last parameter changes fastest.
 
-    :param axes: values of each parameter.
+    :param axes: the values of each parameter; an empty list gives one empty combination.
     """
     if not axes:
         return np.zeros((1, 0))
@@ -340,7 +370,11 @@ def scatter(count: int, size: int) -> FloatArray:
 
 
 def _range(chain: ToolChain, joint: int) -> tuple[float, float, bool, bool]:
-    """Return lower and upper end of a joint's range, whether it has no end, and whether the joint slides."""
+    """
+    Return (lower, upper, is_endless, is_slide) of a joint as a parameter [rad or m].
+
+    A joint that may turn without end has the range -pi to pi. Raise InvalidLimits for a prismatic joint without limits.
+    """
     own = chain.chain
     low, high = float(own.lower[joint]), float(own.upper[joint])
     if own.kinds[joint] == JointKind.PRISMATIC:

@@ -22,10 +22,10 @@ POSTURE_SEPARATION = 1e-9
 
 def add_neighbours(chain: ToolChain, found: PostureRows, poses: FloatArray) -> PostureRows:
     """
-    Return postures with further ones of singular waypoints, which lie next to postures of their neighbours.
+    Return postures of waypoints, with further postures at singular waypoints next to postures of their neighbours.
 
-    :param chain: joints without a free parameter or a spin.
-    :param found: postures of all waypoints.
+    :param chain: joints without free parameters.
+    :param found: all postures of all waypoints by the closed form.
     :param poses: (m, 4, 4) waypoints, in the order of the path.
     """
     is_singular = found.counts[:, 2] != 0
@@ -45,9 +45,12 @@ def _moved(
     chain: ToolChain, rows: list[FloatArray], poses: FloatArray, is_singular: NDArray[np.bool_]
 ) -> list[tuple[int, FloatArray]]:
     """
-    Return singular waypoints with postures (n,), continued from the regular waypoints on both sides.
+    Continue postures of regular waypoints to singular waypoints next to them; return (waypoint, posture (n,)) pairs.
 
     The search ends after MOST_MOVED postures.
+
+    :param rows: postures (k, n) of each waypoint.
+    :param is_singular: (m,) mask of singular waypoints.
     """
     moved: list[tuple[int, FloatArray]] = []
     for before, waypoints in _stretches(is_singular):
@@ -62,7 +65,11 @@ def _moved(
 
 
 def _stretches(is_singular: NDArray[np.bool_]) -> Iterator[tuple[int, range]]:
-    """Yield a regular waypoint and the singular waypoints next to it, the nearest first, for both directions."""
+    """
+    Yield each regular waypoint with the run of singular waypoints that follows it, once forwards and once backwards.
+
+    The run is a range of indices, the nearest first; it may be empty.
+    """
     count = len(is_singular)
     for waypoint in np.flatnonzero(~is_singular).tolist():
         for step in (1, -1):

@@ -1,9 +1,10 @@
 """
-A proof that a chain reaches no pose of a tolerance.
+A proof that a chain reaches no pose within the tolerance of a waypoint.
 
-The poses of a tolerance are cut into cells. All poses of a cell are within a distance and an angle of the pose in its
-middle. The hull of the chain's reach is grown by both. If it leaves the middle pose out, the cell is done; otherwise
-the cell is halved. If the hull itself holds a middle pose, the proof ends without a result.
+The poses of the tolerance are divided into cells. All poses of a cell are within a distance and an angle of its middle
+pose. The reach hull, a convex set that contains all reachable poses, is enlarged by both. If the enlarged hull does not
+contain the middle pose, no pose of the cell is reachable; otherwise the cell is halved. If the hull itself contains a
+middle pose, the proof ends without a result.
 """
 
 import numpy as np
@@ -22,11 +23,11 @@ MOST_CELLS = 4096
 
 
 class ReachProof:
-    """Proves that tolerances are out of reach; several threads may call it at once."""
+    """Proves that a chain reaches no pose of a tolerance; several threads may use it at once."""
 
     def __init__(self, chain: SerialChain) -> None:
         """
-        Compute the hulls.
+        Compute the reach hulls of a chain.
 
         :param chain: all joints that may move.
         """
@@ -53,12 +54,12 @@ class ReachProof:
         room: tuple[float, float] = (0.0, 0.0),
     ) -> bool:
         """
-        Return True if it is proved that no pose of a waypoint's tolerance is in reach; False proves nothing.
+        Return True if it is proved that no pose within a waypoint's tolerance is reachable; False proves nothing.
 
-        :param waypoint: (4, 4) in the base frame.
-        :param freedom: the tolerances.
+        :param waypoint: (4, 4) pose in the base frame.
+        :param freedom: the tolerances of all waypoints.
         :param row: index of the waypoint.
-        :param room: distance [m] and angle [rad] by which poses may leave the tolerance.
+        :param room: distance [m] and angle [rad] by which the tolerance is enlarged for the proof.
         """
         if not self._count:
             return False
@@ -88,7 +89,7 @@ class ReachProof:
         return True
 
     def _refuses(self, pose: FloatArray, distance: float, angle: float) -> bool:
-        """Return whether a pose is proved out of reach, even if moved by a distance [m] and an angle [rad]."""
+        """Return whether all poses within a distance [m] and an angle [rad] of ``pose`` are proved out of reach."""
         twelve = np.concatenate([pose[:3, :3].ravel(), pose[:3, 3]])
         margins = distance + WAYPOINT_PLAY, angle + WAYPOINT_PLAY
         return bool(reach_hull.refuses(self._hulls, self._count, twelve, *margins))
@@ -97,9 +98,12 @@ class ReachProof:
         self, freedom: PoseFreedom, row: int, middles: FloatArray, halves: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """
-        Return middles and half widths (k, c) of cells cut in two, without cells outside the cone of ``row``.
+        Return the halves of cells, as middles and half widths (k, c) of the numbers that describe a pose.
 
-        Each cell is cut across the number that moves the chain's points most.
+        A cell is halved in the number that moves points of the chain most. Halves outside the tolerance cone are left
+        out.
+
+        :param row: index of the waypoint, which gives the cone.
         """
         weights = np.where(freedom.columns < TILT, 1.0, self._lever)
         across = np.argmax(halves * weights, axis=1)

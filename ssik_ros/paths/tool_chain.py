@@ -1,4 +1,10 @@
-"""A chain of five to eight joints as a closed form with free parameters: exact postures for any values of these."""
+"""
+A chain of five to eight joints for tool paths: exact postures for a pose and values of the free parameters.
+
+An exact pose takes six joints, and the closed form treats at most seven. Joints before the last seven are outer joints,
+whose values are parameters. The closed form of seven holds one joint, whose value is a parameter too. With five joints
+it finds the spin of the tool as a sixth joint.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -33,7 +39,7 @@ ROWS_AT_ONCE = 20_000
 
 
 class PostureRows(NamedTuple):
-    """Exact postures of many poses, one pose after the other."""
+    """Exact postures of m poses in one table, grouped by pose, with the number of branches of each pose."""
 
     q: FloatArray
     """(k, n) [rad or m]."""
@@ -44,7 +50,12 @@ class PostureRows(NamedTuple):
 
 
 class ToolChain:
-    """The joints that follow a tool path."""
+    """
+    The moving joints of a group that follow a tool path, with the closed form of their inner joints.
+
+    ``n`` is the number of moving joints. The first ``outer`` joints and the held joint have values that the caller
+    chooses.
+    """
 
     def __init__(
         self,
@@ -54,12 +65,13 @@ class ToolChain:
         freedom: PoseFreedom | None = None,
     ) -> None:
         """
-        Find the closed form.
+        Build the chain from workpiece or base link to the tool, without locked joints, and find its closed form.
 
         :param robot: the robot.
         :param group: a group with one tip, or with a second one that carries the workpiece.
         :param request: tool, workpiece, locked joints and state; None for the default request.
-        :param freedom: of the tool; an arm of five joints takes the spin out of it and finds the spin itself.
+        :param freedom: tolerances of the tool. For an arm with five joints its spin is removed there, since the closed
+            form finds it.
         :raises TopologyMismatch: when the chain has no closed form.
         :raises InvalidOption: for locked joints that the group does not have, or a value outside the limits.
         """
@@ -99,42 +111,46 @@ class ToolChain:
 
     @property
     def has_held(self) -> bool:
-        """Return whether a joint of the closed form is held at values."""
+        """Return whether the closed form keeps one joint at a given value while it solves for the other six."""
         return self.held >= 0
 
     def pose(self, q: FloatArray) -> FloatArray:
         """
-        Return the pose (4, 4) of the tip in the base frame, by the product of exponentials.
+        Return the pose (4, 4) of the tip in the frame of the waypoints: the base frame, or the workpiece.
 
-        :param q: (n).
+        :param q: (n,) posture.
         """
         return self.chain.pose(q)
 
     def base_pose(self) -> FloatArray:
-        """Return the pose (4, 4) of the link in whose frame obstacles are, in the root frame."""
+        """Return the pose (4, 4) of the group's base link in the root frame; obstacles are given in this link."""
         tree = self.robot.tree
         poses = compute_joint_poses(tree, self.full_state(np.zeros(self.size)))
         return compute_link_pose(tree, poses, tree.link(self.world_link))
 
     def tell_windings_apart(self, joint: int) -> None:
         """
-        Treat the windings of a joint as different postures, since a path did not stay within its limits.
+        From now on, treat values of a joint that differ by whole turns as different postures.
 
-        :param joint: its index.
+        It is used after a path left the limits of the joint in every choice of whole turns.
+
+        :param joint: index of the joint.
         """
         self.wound.append(joint)
         self.turning[joint] = 0
 
     def forget_windings(self) -> None:
-        """Begin a new path: tell no windings apart."""
+        """Undo :meth:`tell_windings_apart` for all joints, before a new path."""
         self.wound = []
         self.turning = self.has_windings.astype(np.int64)
 
     def full_state(self, q: FloatArray) -> FloatArray:
         """
-        Return the full state (nq,) of the robot at a posture, with locked joints and mimic joints.
+        Return the full state (nq,) of the robot when the chain has posture ``q``.
 
-        :param q: (n).
+        Locked joints have their values, mimic joints follow, and other joints have the requested or default state.
+
+        :param q: (n,) posture.
         """
         state = self._state.copy()
         for name, value in self.locked.items():
@@ -146,11 +162,11 @@ class ToolChain:
         self, poses: FloatArray, outer: FloatArray, values: FloatArray
     ) -> PostureRows:
         """
-        Return every posture within limits at some poses.
+        Return every posture within limits that reaches one of some poses with given values of the parameters.
 
-        :param poses: (m, 4, 4) of the tip in the base frame.
-        :param outer: (m, outer) values of the first joints.
-        :param values: (m, s) values of the held joint; (m, 1), not read, if none is held.
+        :param poses: (m, 4, 4) poses of the tip in the frame of the waypoints.
+        :param outer: (m, outer) values of the first joints [rad or m].
+        :param values: (m, s) values of the held joint to try at each pose; without a held joint (m, 1), not read.
         """
         inner = self._behind_outer(poses, outer)
         if self.arm.plan.ints[search.CUT] >= 0:
@@ -165,16 +181,21 @@ class ToolChain:
         return found
 
     def _behind_outer(self, poses: FloatArray, outer: FloatArray) -> FloatArray:
-        """Return the poses (m, 4, 4) that the inner joints have to reach when the outer ones have values (m, outer)."""
+        """
+        Return the poses (m, 4, 4) that the inner joints must reach if the outer joints have the values ``outer``.
+
+        :param poses: (m, 4, 4) poses that the whole chain must reach.
+        :param outer: (m, outer) values of the first joints [rad or m].
+        """
         for joint in range(self.outer):
             poses = self.motions(joint, -outer[:, joint]) @ poses
         return np.ascontiguousarray(poses)
 
     def motions(self, joint: int, values: FloatArray) -> FloatArray:
         """
-        Return the rigid motions (k, 4, 4) of one joint in the base frame.
+        Return the rigid motions (k, 4, 4) that values of one joint cause, in the base frame of the chain.
 
-        :param joint: its index.
+        :param joint: index of the joint.
         :param values: (k,) joint values [rad or m].
         """
         axis, point = self.chain.axes[joint], self.chain.points[joint]
@@ -188,18 +209,27 @@ class ToolChain:
 
     def poses(self, q: FloatArray) -> FloatArray:
         """
-        Return the poses (k, 4, 4) of the tip in the frame of the waypoints.
+        Return the poses (k, 4, 4) of the tip in the frame of the waypoints, as :meth:`pose`.
 
-        :param q: (k, n).
+        :param q: (k, n) postures.
         """
         return self.chain.moved(q).poses
 
     def _prepared(self, values: int) -> Prepared:
-        """Return the request for all branches within limits, with room for a number of values of the held joint."""
+        """
+        Return a prepared closed-form request for all branches within limits.
+
+        :param values: number of values of the held joint that a pose brings; space for them is reserved.
+        """
         return self.arm.requests.prepare(BranchRequest(held_values=np.zeros(values)))
 
     def _in_chunks(self, poses: FloatArray, values: FloatArray) -> PostureRows:
-        """Return the postures at poses of the inner joints, by a closed form that is one kernel, in large chunks."""
+        """
+        Return the postures of the inner joints at poses, for a closed form that a kernel solves for many poses at once.
+
+        :param poses: (m, 4, 4) poses that the inner joints must reach.
+        :param values: (m, s) values of the held joint.
+        """
         width = values.shape[1]
         prepared = self._prepared(width)
         capacity = search.BRANCHES_OF_SIX * width
@@ -229,7 +259,12 @@ class ToolChain:
         return _together(parts)
 
     def _one_by_one(self, poses: FloatArray, values: FloatArray) -> PostureRows:
-        """Return the postures at poses of the inner joints, by a closed form that is an elimination."""
+        """
+        Return the postures of the inner joints, pose by pose, for a closed form by elimination (roots of a polynomial).
+
+        :param poses: (m, 4, 4) poses that the inner joints must reach.
+        :param values: (m, s) values of the held joint.
+        """
         prepared = self._prepared(values.shape[1])
         arrays = BranchArrays(self.arm.plan.size, search.BRANCHES_OF_SIX * values.shape[1])
         parts, n = [], self.arm.plan.size
@@ -246,9 +281,10 @@ def _whole_chain(
     robot: RobotModel, group: JointGroup, workpiece: str | None
 ) -> tuple[SerialChain, tuple[str, ...]]:
     """
-    Return the chain from workpiece or base link to the tool, and the names of joints that turn the workpiece.
+    Return the chain from the workpiece, or without one from the base link, to the tool, and names of workpiece joints.
 
-    The joint next to the workpiece comes first; raise InvalidOption if the group does not have two fitting tips.
+    Workpiece joints move the workpiece; the one next to it comes first. Raise InvalidOption if the workpiece is not one
+    of two tips, or if a joint moves both tips.
     """
     if workpiece is None:
         return SerialChain.from_group(robot, group), ()
@@ -271,7 +307,7 @@ def _whole_chain(
 
 
 def _seen_from_tip(first: SerialChain, last: SerialChain) -> SerialChain:
-    """Return the chain from the tip of ``first`` through the common base to the tip of ``last``."""
+    """Return the chain from the tip of ``first`` back to the common base, and on to the tip of ``last``."""
     # Inverse of exp(s1 q1) exp(s2 q2) home: joints in reverse, each about its axis the other way round.
     base = invert_pose(first.home)
     axes = np.vstack([-first.axes[::-1], last.axes]) @ base[:3, :3].T
@@ -292,7 +328,11 @@ def _seen_from_tip(first: SerialChain, last: SerialChain) -> SerialChain:
 
 
 def _with_spin(chain: SerialChain, freedom: PoseFreedom) -> SerialChain:
-    """Return a chain with a further joint at its tip, the negative spin; removes the spin from ``freedom``."""
+    """
+    Return a chain with one more joint at its tip, which turns by minus the spin about the tool axis.
+
+    The spin is removed from the parameters in ``freedom``.
+    """
     axis, low, high = freedom.solved_spin()
     is_free = high - low >= FULL_TURN
     return replace(
@@ -310,10 +350,10 @@ def _with_spin(chain: SerialChain, freedom: PoseFreedom) -> SerialChain:
 
 def lock_joints(chain: SerialChain, locked: Mapping[str, float]) -> SerialChain:
     """
-    Return a chain without some joints, which stay at their values.
+    Return a shorter chain, in which some joints are rigid at given values.
 
     :param chain: the chain.
-    :param locked: values by name; other names are ignored.
+    :param locked: value of each locked joint by its name [rad or m]; names outside the chain are ignored.
     """
     before = np.eye(4)
     axes, points = chain.axes.copy(), chain.points.copy()
@@ -330,7 +370,7 @@ def lock_joints(chain: SerialChain, locked: Mapping[str, float]) -> SerialChain:
 
 
 def _check_locked(chain: SerialChain, locked: Mapping[str, float]) -> None:
-    """Raise for a locked joint that the chain does not have, or that is locked outside its limits."""
+    """Raise InvalidOption for a locked joint that is not in the chain, or whose value is outside its limits."""
     for name, value in locked.items():
         if name not in chain.joint_names:
             raise InvalidOption.unknown(
@@ -345,7 +385,7 @@ def _check_locked(chain: SerialChain, locked: Mapping[str, float]) -> None:
 
 
 def _keep_joints(chain: SerialChain, joints: 'range | list[int]') -> SerialChain:
-    """Return a chain of the joints with given indices, as if all other joints were rigid."""
+    """Return a chain of the joints with the given indices; all other joints are rigid at zero."""
     kept = list(joints)
     return replace(
         chain,
@@ -361,7 +401,7 @@ def _keep_joints(chain: SerialChain, joints: 'range | list[int]') -> SerialChain
 
 
 def _motion(kind: JointKind, axis: FloatArray, point: FloatArray, value: float) -> FloatArray:
-    """Return the motion (4, 4) of one joint in the base frame."""
+    """Return the rigid motion (4, 4) that one value of a joint causes, in the base frame of the chain."""
     motion = joint_motion(kind, axis, np.array([value]))
     if kind != JointKind.PRISMATIC:
         motion[:3, 3] = point - motion[:3, :3] @ point
@@ -369,5 +409,5 @@ def _motion(kind: JointKind, axis: FloatArray, point: FloatArray, value: float) 
 
 
 def _together(parts: list[PostureRows]) -> PostureRows:
-    """Return several results concatenated to one."""
+    """Return the postures of several results, concatenated to one result."""
     return PostureRows(*(np.concatenate(column) for column in zip(*parts, strict=True)))

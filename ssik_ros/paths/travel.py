@@ -1,20 +1,20 @@
 """
-Free travel from one pass to the next, without collisions.
+Free travel: collision-free joint motions from the end of one pass to the beginning of the next.
 
 Problem
 -------
-Given are the last posture of a pass and the first one of the next. Find straight motions in joint space from one to the other that
-collide nowhere and stay within the limits.
+Given are the last posture of a pass and the first posture of the next pass. Find straight motions in joint space from
+one to the other that do not collide and stay within the limits.
 
 Method
 ------
-1. The straight motion, followed with bounds on how far each link can move, as between waypoints.
-2. The same with the tool drawn back along its axis at both ends.
-3. Two trees that grow from both ends towards random postures, and towards each other (Kuffner and LaValle 2000). The random
-   numbers have a seed, the number of tries a bound.
-4. Parts of a way that a straight motion can replace are cut short.
+1. Try the straight motion; bounds on how far each link can move prove it free.
+2. Try the same with the tool drawn back along its axis at one end or both.
+3. Grow two trees of postures from both ends towards random postures, and towards each other (Kuffner and LaValle 2000).
+   The random numbers have a fixed seed, and the number of tries is bounded.
+4. Shorten the way: replace parts of it by straight motions if these are free.
 
-A way that is returned is proved to be free. A failed search does not prove that no way exists.
+A returned way is proved to be free. A failed search does not prove that no way exists.
 """
 
 from collections import Counter
@@ -47,7 +47,7 @@ HALF_TURN = math.pi
 
 
 class Way(NamedTuple):
-    """Result of a search for free travel between two postures."""
+    """Result of a search for free travel between two postures: the corners of the way, or None."""
 
     q: FloatArray | None
     """(k, n) corners of the way, both postures included; None if none was found."""
@@ -60,7 +60,7 @@ class Way(NamedTuple):
 
 
 class _Tree:
-    """Postures that free motions join to a first posture, the root."""
+    """A tree of postures: a free straight motion joins each posture to its parent, and at last to the root."""
 
     def __init__(self, root: FloatArray) -> None:
         self._q = np.empty((16, len(root)))
@@ -71,7 +71,7 @@ class _Tree:
         return len(self._parents)
 
     def add(self, q: FloatArray, parent: int) -> int:
-        """Add a posture below the posture with index ``parent`` and return its index."""
+        """Add a posture as a child of the posture with index ``parent`` (-1 for the root), and return its index."""
         if len(self) == len(self._q):
             self._q = np.vstack([self._q, np.empty_like(self._q)])
         self._q[len(self)] = q
@@ -96,7 +96,7 @@ class _Tree:
 
 
 class TravelSearch:
-    """Looks for free ways between postures; serves one thread."""
+    """Searches collision-free ways between two postures; serves one thread."""
 
     def __init__(
         self,
@@ -112,8 +112,9 @@ class TravelSearch:
         :param chain: the joints.
         :param obstacles: None if collisions are not checked.
         :param axis: (3,) tool axis in the tip frame.
-        :param pause: is called between steps of a search.
-        :param accepts: tells whether the caller wants a corner (n,); None accepts all.
+        :param pause: called before each motion is checked; it raises an exception to stop.
+        :param accepts: the caller's filter: returns whether a way may have a corner at a posture (n,); None accepts
+            all.
         """
         self._accepts = accepts
         self._chain, self._obstacles, self._axis, self._pause = chain, obstacles, axis, pause
@@ -122,9 +123,11 @@ class TravelSearch:
 
     def find(self, start: FloatArray, end: FloatArray) -> Way:
         """
-        Return a way from one posture to another; after a failed search it has None for its corners.
+        Search a collision-free way from one posture to another; return it with the number of motions tried.
 
-        :param start, end: (n,) within the limits.
+        If the search fails, the corners ``q`` of the result are None.
+
+        :param start, end: (n,) postures within the limits.
         """
         self._met.clear()
         self._tries = 0
@@ -141,17 +144,19 @@ class TravelSearch:
 
     def is_free(self, way: FloatArray) -> bool:
         """
-        Return whether all straight motions of a way are free of collisions; True if collisions are not checked.
+        Return whether all straight motions between the corners of a way are free of collisions.
 
-        :param way: (k, n).
+        Without collision checks, return True.
+
+        :param way: (k, n) corners.
         """
         return self._obstacles is None or bool((self._obstacles.follow(way)[0] == 1.0).all())
 
     def _free_part(self, start: FloatArray, end: FloatArray) -> float:
         """
-        Return the free part of a straight motion, 0 to 1, and count the pair that ends it.
+        Return how far a straight motion is free, from 0 to 1, and count the colliding pair of bodies.
 
-        If the caller refuses start or end, return 0.
+        If the motion is free but the caller refuses its start or end, return 0.
         """
         self._pause()
         self._tries += 1
@@ -167,9 +172,9 @@ class TravelSearch:
 
     def _drawn_back(self, trees: tuple[_Tree, _Tree]) -> FloatArray | None:
         """
-        Return a way on which the tool retreats along its axis at one end or both; None if all collide.
+        Return a way (k, n) on which the tool first retreats along its axis at one end or both; None if none is free.
 
-        Free postures are added to the trees.
+        Postures of free retreats are added to the two trees.
         """
         behind: list[list[int]] = [[0], [0]]
         for tree, own in zip(trees, behind, strict=True):
@@ -184,9 +189,10 @@ class TravelSearch:
 
     def _beside(self, q: FloatArray, way: float) -> FloatArray | None:
         """
-        Return the posture nearest to ``q`` with the tool moved along its axis by ``way`` [m].
+        Return the posture nearest to ``q`` whose tool is shifted along its axis by ``way`` [m].
 
-        Return None if the nearest posture is on another branch or outside the limits.
+        Parameters keep their values. Return None without a solution, or if the nearest solution is outside the limits
+        or differs by a quarter turn or more.
         """
         chain = self._chain
         shifted = chain.pose(q)
@@ -205,7 +211,11 @@ class TravelSearch:
     def _grow(
         self, trees: tuple[_Tree, _Tree], start: FloatArray, end: FloatArray
     ) -> FloatArray | None:
-        """Grow both trees in turn until they meet; return the way (k, n) from start to end, None if they never meet."""
+        """
+        Grow both trees in turn until they meet; return the way (k, n) from start to end.
+
+        Return None if they have not met after MOST_TRIES random postures.
+        """
         for number, target in enumerate(self._targets(start, end)):
             own, other = trees if number % 2 == 0 else trees[::-1]
             new = self._extend(own, target, LONGEST_REACH)
@@ -219,7 +229,11 @@ class TravelSearch:
         return None
 
     def _targets(self, start: FloatArray, end: FloatArray) -> Iterator[FloatArray]:
-        """Yield the same random postures in each call: within the limits, at most half a turn beyond both ends."""
+        """
+        Yield MOST_TRIES random postures within the limits, the same ones at each call.
+
+        Each joint is at most half a turn outside the range between start and end.
+        """
         rng, own = np.random.default_rng(SEED), self._chain.chain
         low = np.maximum(own.lower, np.minimum(start, end) - HALF_TURN)
         high = np.minimum(own.upper, np.maximum(start, end) + HALF_TURN)
@@ -249,7 +263,7 @@ class TravelSearch:
         return tree.add(start + part * away, near) if part * length > SHORTEST_GROWTH else -1
 
     def _shortened(self, way: FloatArray) -> FloatArray:
-        """Return a way (k, n) after replacing parts of it by straight motions that are free."""
+        """Return a shorter way (k, n): parts of the given way are replaced by straight motions that are free."""
         rng = np.random.default_rng(SEED)
         for _ in range(SHORTCUTS if len(way) > 2 else 0):
             a, b = np.sort(rng.random(2) * (len(way) - 1))
@@ -271,11 +285,13 @@ class TravelSearch:
 
 def travel_cost(way: FloatArray, weights: FloatArray, objective: int) -> float:
     """
-    Return the cost of free travel, as if it were one step of the same length; 0 for the objective LARGEST_STEP.
+    Return the cost of a way of free travel in the objective of a path; 0 for the objective LARGEST_STEP.
+
+    For the sum of squares, the way counts as one step of the same length.
 
     :param way: (k, n) corners.
     :param weights: (n,) of the objective.
-    :param objective: SUM_OF_STEPS or another one of the kernels.
+    :param objective: SUM_OF_STEPS, SUM_OF_SQUARES, LARGEST_STEP or SUM_OF_LARGEST of the kernels.
     """
     steps = np.abs(np.diff(way, axis=0)) * weights
     if objective == LARGEST_STEP:
@@ -289,10 +305,12 @@ def travel_cost(way: FloatArray, weights: FloatArray, objective: int) -> float:
 
 def travel_times(way: FloatArray, velocity: FloatArray) -> FloatArray:
     """
-    Return when each corner (k,) of a way is reached with the slowest joint at its limit [s].
+    Return the time (k,) at which each corner of a way is reached, from 0 at the first [s].
+
+    On each motion the slowest joint has its velocity limit.
 
     :param way: (k, n) corners.
-    :param velocity: (n,) limits.
+    :param velocity: (n,) velocity limits [rad/s or m/s].
     """
     spans = (np.abs(np.diff(way, axis=0)) / velocity).max(axis=1)
     return np.concatenate([[0.0], np.cumsum(spans)])
@@ -305,12 +323,12 @@ def split_path(
     velocity: FloatArray,
 ) -> list[Stretch]:
     """
-    Return a path as passes and the travel between them, in the order of the path.
+    Return a path as a list of passes and the free travel between them, in the order of the path.
 
-    :param q: (m, n) one row per waypoint.
-    :param ways: travel from the waypoint with this index to the next one.
-    :param times: (m,) when each waypoint is reached; None where unknown.
-    :param velocity: (n,) limits.
+    :param q: (m, n) one posture per waypoint.
+    :param ways: free travel (k, n) from the waypoint with this index to the next one.
+    :param times: (m,) when each waypoint is reached [s]; None if unknown.
+    :param velocity: (n,) velocity limits [rad/s or m/s].
     """
     found, begin = [], 0
     for end in [*sorted(ways), len(q) - 1]:

@@ -1,9 +1,10 @@
 """
-The last word on a joint path: forward kinematics, limits, steps, collisions, and the tool between waypoints.
+Final checks of a joint path: forward kinematics, limits, steps, collisions, and the tool's deviation between waypoints.
 
-Between waypoints each joint moves evenly. On a part of length h of such a step, a place or an axis of the tool is off the chord of
-its ends by at most h^2 / 8 times its largest second derivative. The place has at most sum |dq_i| |dq_j| r, with r the largest
-distance of the tip from the axis of the later joint; a direction has at most (sum |dq|)^2.
+Between waypoints each joint moves at a constant rate. Consider a part of length h of such a step, and the chord between
+the ends of this part. A point or an axis of the tool deviates from the chord by at most h^2 / 8 times its largest
+second derivative. For a point this derivative is at most ``sum |dq_i| |dq_j| r``, with r the largest distance of the
+tip from the axis of the later joint. For a direction it is at most ``(sum |dq|)^2``.
 """
 
 from collections.abc import Callable
@@ -32,10 +33,10 @@ def check_path(
     chain: ToolChain, q: FloatArray, poses: FloatArray, limits: StepLimits, freedom: PoseFreedom
 ) -> str:
     """
-    Return the first error of a path as text; empty if it keeps limits, steps and tolerances.
+    Return the first error of a path as text; empty if it keeps joint limits, largest steps and tolerances.
 
     :param chain: the joints.
-    :param q: (m, n) one row per waypoint.
+    :param q: (m, n) one posture per waypoint.
     :param poses: (m, 4, 4) waypoints.
     :param limits: largest steps.
     :param freedom: tolerance of the tool's pose at each waypoint.
@@ -62,12 +63,12 @@ def check_collisions(
     look_up: Callable[[int], None] = lambda waypoint: None,
 ) -> str:
     """
-    Return the first collision of a path as text; empty if it is free.
+    Return the first collision of a path as text; empty if postures and motions are free.
 
-    :param q: (m, n).
-    :param obstacles: the bodies to keep clear of, with the requested clearance.
-    :param limits: the limits, which tell the steps of free travel; these are not checked.
-    :param look_up: is called with each waypoint.
+    :param q: (m, n) one posture per waypoint.
+    :param obstacles: the collision checks, with the requested clearance.
+    :param limits: tells which steps are free travel; their straight motions are not checked.
+    :param look_up: called with the index of each waypoint; it raises an exception to stop.
     """
     for waypoint, posture in enumerate(q):
         look_up(waypoint)
@@ -85,12 +86,12 @@ def check_travel(
     chain: ToolChain, way: FloatArray, ends: FloatArray, travel: TravelSearch | None
 ) -> str:
     """
-    Return the first error of free travel as text; empty if it is valid.
+    Return the first error of free travel as text; empty if it joins its ends, keeps the limits and is free.
 
     :param chain: the joints.
     :param way: (k, n) corners.
-    :param ends: (2, n) postures that it joins.
-    :param travel: tells whether motions are free; None for no checks.
+    :param ends: (2, n) postures that the way has to begin and end with.
+    :param travel: the search that tells whether motions are free; None for no collision checks.
     """
     own = chain.chain
     if not np.isfinite(way).all() or (way[[0, -1]] != ends).any():
@@ -109,12 +110,13 @@ def deviations(
     look_up: Callable[[], None] = do_nothing,
 ) -> FloatArray:
     """
-    Return how far (m - 1,) the tool leaves its tolerance at most on the way from each waypoint to the next [m].
+    Return bounds (m - 1,) on the distance by which the tool leaves its tolerance between two waypoints [m].
 
-    The tolerance between two waypoints holds all that either of them allows, around a pose that moves evenly. Free travel has none.
+    The pose between two waypoints is interpolated, and the ranges of both tolerances are allowed around it. The value
+    for free travel is 0.
 
     :param chain, q, poses, limits, freedom: as for :func:`check_path`.
-    :param look_up: is called again and again.
+    :param look_up: called for each of several parts of the steps; it raises an exception to stop.
     """
     steps = np.diff(q, axis=0)
     rows = np.arange(len(steps))
@@ -139,7 +141,14 @@ def _turns(poses: FloatArray) -> FloatArray:
 def _bulge(
     chain: ToolChain, steps: FloatArray, turns: FloatArray, poses: FloatArray, freedom: PoseFreedom
 ) -> FloatArray:
-    """Return bounds (m - 1,) on the tool's second derivative by the part of the step, in the waypoint's frame [m]."""
+    """
+    Return bounds (m - 1,) on the second derivative of the tool's position during each step [m].
+
+    The derivative is by the share of the step, 0 to 1, with the position in the frame of the interpolated waypoint.
+
+    :param steps: (m - 1, n) joint steps.
+    :param turns: (m - 1, 3) rotation vectors from each waypoint to the next [rad].
+    """
     levers = tip_levers(chain)
     is_turn = chain.chain.kinds != JointKind.PRISMATIC
     sizes, total = np.abs(steps), np.zeros(len(steps))

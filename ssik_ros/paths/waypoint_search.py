@@ -1,4 +1,8 @@
-"""The search for one joint path: first grids, corridors, refinement, windings."""
+"""
+The search for a joint path along waypoints: first grids, refinement of corridors, windings, and travel between passes.
+
+A corridor is a sequence of postures with its free parameters, which finer and finer grids improve.
+"""
 
 from collections.abc import Mapping, Sequence
 import itertools
@@ -37,7 +41,7 @@ Ends = tuple[FloatArray | None, FloatArray | None]
 
 
 class SearchOutcome(NamedTuple):
-    """Result of a search for a joint path."""
+    """Result of a search for a joint path: the path, or its longest part with the failure."""
 
     q: FloatArray
     """(k, n) the path, or its longest piece."""
@@ -53,7 +57,7 @@ class SearchOutcome(NamedTuple):
 
 
 class PathTask(NamedTuple):
-    """Input of a search."""
+    """Input of a search: waypoints, free parameters, step limits, checks, and the clock."""
 
     space: SearchSpace
     limits: StepLimits
@@ -66,15 +70,15 @@ class PathTask(NamedTuple):
 
 
 class WaypointSearch:
-    """Searches along one row of waypoints."""
+    """One search for the best joint path along waypoints, with free travel between its passes."""
 
     def __init__(self, task: PathTask, ends: Ends, known: FloatArray | None = None) -> None:
         """
-        Store the input; :meth:`run` searches.
+        Store the input; :meth:`run` does the search.
 
         :param task: waypoints, limits and checks.
-        :param ends: given postures at the first and the last waypoint; None leaves an end free.
-        :param known: (m, n) a path; the result costs at most as much. None for no path.
+        :param ends: postures (n,) that the path must have at the first and the last waypoint; None leaves an end free.
+        :param known: (m, n) a path to improve, so that the result costs at most as much; None without any.
         """
         self._task, self._ends, self._known = task, ends, known
         self._best: list[Corridor] = []
@@ -82,7 +86,11 @@ class WaypointSearch:
         self._shut_in: list[tuple[int, FloatArray]] = []
 
     def run(self) -> SearchOutcome:
-        """Return the best joint path, or the longest part of one with the cause of the failure."""
+        """
+        Search until the best path is found or time is up, and return it.
+
+        If the search fails, return the longest part of a path with the failure.
+        """
         failure, stopped = None, ''
         chain = self._task.space.chain
         try:
@@ -103,23 +111,28 @@ class WaypointSearch:
 
     @property
     def _missing(self) -> str:
-        """Return the beginning of a message about the missing part: a path, or free travel between its passes."""
+        """Return the words for the missing part, to begin a message: 'No path', or 'The passes are not joined'."""
         return 'The passes are not joined' if self._is_full else 'No path'
 
     @property
     def _is_full(self) -> bool:
-        """Return whether the best path leads through all waypoints."""
+        """Return whether the best path so far has a posture at each waypoint."""
         return bool(self._best) and len(self._best[0].q) == len(self._task.poses)
 
     @property
     def _is_whole(self) -> bool:
-        """Return whether the best path leads through all waypoints, and its passes are joined."""
+        """Return whether the best path so far has a posture at each waypoint, and its passes are all joined."""
         task = self._task
         travels = 0 if task.travel is None else int(task.limits.is_travel.sum())
         return self._is_full and len(self._ways) == travels
 
     def _search_and_travel(self) -> PathFailure | None:
-        """Store the best path whose passes are joined in ``_best``; return None, or the failure of the search."""
+        """
+        Search a path with free travel between its passes and store it; return None, or the failure.
+
+        If no travel is found from or to a posture, another path is searched that avoids it, up to MOST_PAIRS times.
+        After a failure ``_best`` is the part of the path before the gap.
+        """
         blocked, pieces = None, self._best
         for _ in range(MOST_PAIRS):
             failure = self._search_within_limits()
@@ -140,7 +153,11 @@ class WaypointSearch:
         return blocked
 
     def _search_within_limits(self) -> PathFailure | None:
-        """Store the best path, with windings within limits, in ``_best``; return None, or the failure of the search."""
+        """
+        Search a path whose joints stay within their limits and store it in ``_best``; return None, or the failure.
+
+        If a joint leaves its limits in every winding, the search is repeated with its windings as different postures.
+        """
         chain, failure = self._task.space.chain, None
         for _ in range(chain.size):
             failure = self._search()
@@ -152,9 +169,10 @@ class WaypointSearch:
 
     def _travel(self) -> tuple[PathFailure | None, int]:
         """
-        Store free travel between passes in ``_ways``; return None and -1, or a failure and the waypoint before the gap.
+        Search free travel between all passes and store it in ``_ways``; return (None, -1), or a failure.
 
-        Do nothing if passes need not be joined or the best path leaves its limits.
+        A failure comes with the index of the last waypoint before the gap. Nothing is done if passes need not be joined
+        or the path leaves its limits.
         """
         task = self._task
         q, outside = self._placed()
@@ -175,7 +193,11 @@ class WaypointSearch:
         return None, -1
 
     def _placed(self) -> tuple[FloatArray, int]:
-        """Return the best path (k, n) in its windings, and the first joint that leaves its limits; -1 if none does."""
+        """
+        Return the best path (k, n), shifted by whole turns into its limits, and the first joint that leaves them.
+
+        The index is -1 if no joint leaves its limits.
+        """
         space, best = self._task.space, self._best
         chain = space.chain
         if not best or not len(best[0].q):
@@ -197,7 +219,12 @@ class WaypointSearch:
         return q, outside
 
     def _search(self) -> PathFailure | None:
-        """Store the best path, or its longest piece, in ``_best``; return None, or the failure of the search."""
+        """
+        Search the best path on grids of the parameters, from coarse to fine, and store it in ``_best``.
+
+        Return None, or the failure; then ``_best`` is the longest part of a path that was found. Joint limits of
+        windings and travel are not looked at.
+        """
         space, limits, poses, checks, control, _ = self._task
         shut_in = tuple(self._shut_in)
         grids = GridSearch(space, poses, checks, control.pause, self._ends, shut_in)
@@ -227,12 +254,13 @@ class WaypointSearch:
         self, grids: GridSearch, failure: PathFailure | None
     ) -> PathFailure | None:
         """
-        Search without spare distance to obstacles, then with larger steps; return None, or the failure of the search.
+        Search again in ways that pass narrow places, after normal grids failed; return None, or the failure.
 
-        The path or its longest piece is stored in ``_best``. Free parameters are needed for larger steps.
+        First, waypoints no longer keep an extra distance from obstacles. Then steps larger than their limits are
+        allowed at first, if there are free parameters. The path or its longest part is stored in ``_best``.
 
-        :param grids: the search whose grids led nowhere.
-        :param failure: the failure of that search.
+        :param grids: the search whose grids gave no path.
+        :param failure: its failure, returned if this search fails too.
         """
         space, limits, control = self._task.space, self._task.limits, self._task.control
         density = DENSITIES[-1] if space.size == 1 else DENSITIES[0]
@@ -253,11 +281,15 @@ class WaypointSearch:
 
     @property
     def _found(self) -> int:
-        """Return the number of waypoints of the longest piece so far."""
+        """Return the number of waypoints of the best path so far; 0 without a path."""
         return len(self._best[0].q) if self._best else 0
 
     def _refine_best(self, grids: GridSearch, corridors: Sequence[Corridor]) -> PathFailure | None:
-        """Store the first corridor that can be refined on all waypoints in ``_best``; return None, or a failure."""
+        """
+        Refine corridors on all waypoints, the most promising first; store the first success in ``_best``.
+
+        Return None, or NO_SEQUENCE if no corridor can be refined.
+        """
         space, control = self._task.space, self._task.control
         refinement = Refinement(grids, self._task.limits, control, np.arange(len(grids.poses)))
         for rough in self._refine_all(refinement, corridors):
@@ -273,7 +305,7 @@ class WaypointSearch:
         return NO_SEQUENCE
 
     def _known_corridor(self, q: FloatArray) -> Corridor:
-        """Return a path (m, n) as a corridor with its parameters and infinite cost."""
+        """Return a path (m, n) as a corridor, with the parameters of its postures and infinite cost."""
         space, poses = self._task.space, self._task.poses
         own = []
         for row, posture in enumerate(q):
@@ -283,9 +315,9 @@ class WaypointSearch:
 
     def _refine_all(self, refinement: Refinement, corridors: Sequence[Corridor]) -> list[Corridor]:
         """
-        Return some corridors after a rough refinement on fewer waypoints, the cheapest one first.
+        Refine each corridor roughly, on about ROUGH_LAYERS waypoints; return the refined ones, the cheapest first.
 
-        If no corridor can be refined on these waypoints, all are returned unchanged.
+        If no corridor can be refined, all are returned unchanged.
         """
         control, spacing = self._task.control, self._task.space.spacing
         rough: list[Corridor] = []
@@ -301,12 +333,12 @@ class WaypointSearch:
 
 def search_closed(task: PathTask, ends: Ends) -> SearchOutcome:
     """
-    Return the best joint path that ends with its first posture.
+    Return the best closed joint path: its last posture is equal to its first.
 
-    The first postures that are tried are the two ends of the best open path.
+    If no end posture is given, the first and the last posture of the best open path are tried.
 
     :param task: waypoints, limits and checks.
-    :param ends: a given first posture; None leaves it free.
+    :param ends: given postures at the first and the last waypoint; the first one that is not None is used for both.
     """
     given = ends[0] if ends[0] is not None else ends[1]
     if given is not None:
@@ -324,9 +356,9 @@ def search_closed(task: PathTask, ends: Ends) -> SearchOutcome:
 
 def _joined_part(task: PathTask, piece: SearchOutcome) -> SearchOutcome:
     """
-    Return the longest part of a piece whose straight travel is free; all of it if passes need not be joined.
+    Return the longest part of a path in which the straight motions between passes are free.
 
-    The part has no free travel by other ways.
+    If passes need not be joined, return the path unchanged. The part has no other free travel.
     """
     if task.travel is None:
         return piece
@@ -340,7 +372,11 @@ def _joined_part(task: PathTask, piece: SearchOutcome) -> SearchOutcome:
 
 
 def _not_closed(free: SearchOutcome) -> SearchOutcome:
-    """Return an open path that could not be closed in time as a failure."""
+    """
+    Return an open path as the result of a failed search for a closed path, whose time was up.
+
+    A result that has a failure already is returned unchanged.
+    """
     if free.failure is not None:
         return free
     text = f'No closed path yet: {free.stopped}.'

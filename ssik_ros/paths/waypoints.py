@@ -25,10 +25,11 @@ SHORTEST_TIME = 1e-4
 
 def check_waypoints(waypoints: ArrayLike) -> FloatArray:
     """
-    Return waypoints as an array.
+    Return waypoints as an array (m, 4, 4) of poses, after checks.
 
     :param waypoints: (m, 4, 4), or a list of poses in any form; at least two.
-    :raises InvalidTarget: for values that are not finite, matrices that are not poses, too few or too many.
+    :raises InvalidTarget: for values that are not finite, matrices that are not rigid transforms, fewer than two or too
+        many.
     :raises TypeError, ValueError: as :func:`ssik_ros.problem.pose_input.read_poses`.
     """
     poses = read_poses(waypoints, 'waypoints')
@@ -43,9 +44,11 @@ def check_waypoints(waypoints: ArrayLike) -> FloatArray:
 
 def wrong_poses(poses: FloatArray) -> IntArray:
     """
-    Return the indices of matrices that are not finite rigid transforms.
+    Return the indices of matrices that are not rigid transforms with finite numbers; empty if all are.
 
-    :param poses: (m, 4, 4).
+    If any number is not finite, only matrices with such numbers are returned.
+
+    :param poses: (m, 4, 4) matrices.
     """
     wrong = ~np.isfinite(poses).all(axis=(1, 2))
     if not wrong.any():
@@ -98,7 +101,9 @@ def _gaps(poses: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def round_corners(poses: FloatArray, most: float) -> FloatArray:
     """
-    Return a copy of waypoints, with positions near corners moved onto parabolas.
+    Return a copy of waypoints, with positions near corners of the path moved onto parabolas.
+
+    A corner is a waypoint at which the direction of straight lines changes. Orientations are unchanged.
 
     :param poses: (m, 4, 4).
     :param most: largest shift of a waypoint [m].
@@ -128,7 +133,11 @@ def round_corners(poses: FloatArray, most: float) -> FloatArray:
 
 
 def _corners(places: FloatArray) -> 'np.ndarray[tuple[int], np.dtype[np.int64]]':
-    """Return the indices of corners: positions (m, 3) at which the direction of straight lines changes."""
+    """
+    Return the indices of corners: positions (m, 3) at which a straight line changes its direction abruptly.
+
+    Waypoints on a smooth curve, where each direction changes a little, are not corners.
+    """
     ways = np.diff(places, axis=0)
     lengths = np.linalg.norm(ways, axis=1)
     units = ways / np.maximum(lengths, 1e-12)[:, None]
@@ -143,6 +152,8 @@ def _corners(places: FloatArray) -> 'np.ndarray[tuple[int], np.dtype[np.int64]]'
 def step_times(poses: FloatArray, speed: float) -> FloatArray:
     """
     Return the time (m - 1,) that the tool takes from each waypoint to the next [s].
+
+    It moves at ``speed`` and turns at most at TURN_SPEED; each step takes at least SHORTEST_TIME.
 
     :param poses: (m, 4, 4).
     :param speed: speed of the tool [m/s].

@@ -1,4 +1,8 @@
-"""Windings of joints that may turn further than once: chosen for a whole path, so that it stays within limits."""
+"""
+Windings of joints that can turn by more than a full turn, chosen so that a whole path stays within limits.
+
+A winding is a joint value plus whole turns.
+"""
 
 import numpy as np
 
@@ -9,21 +13,21 @@ from ssik_ros.model.serial_chain import SerialChain
 
 def wrap_steps(steps: FloatArray, turning: IntArray) -> FloatArray:
     """
-    Return steps, each the short way round for joints that may turn without end.
+    Return joint steps, wrapped to [-pi, pi) for joints that may turn without end.
 
-    :param steps: (..., n).
-    :param turning: (n,) 1 for such joints.
+    :param steps: (..., n) differences of joint values [rad or m].
+    :param turning: (n,) 1 for joints that may turn without end, else 0.
     """
     return np.where(turning != 0, wrap_angles(steps), steps)
 
 
 def unwind(q: FloatArray, turning: IntArray, start: FloatArray | None = None) -> FloatArray:
     """
-    Return a path without jumps of whole turns.
+    Return a path in which joints that may turn without end take the short way from each row to the next.
 
-    :param q: (m, n).
-    :param turning: (n,) 1 for joints that may turn without end.
-    :param start: (n,) a posture whose winding the first row takes; None keeps the winding of ``q``.
+    :param q: (m, n) postures.
+    :param turning: (n,) 1 for joints that may turn without end, else 0.
+    :param start: (n,) posture to which the first row is moved by whole turns; None leaves the first row as it is.
     """
     steps = wrap_steps(np.diff(q, axis=0), turning)
     first = q[:1].copy()
@@ -37,13 +41,13 @@ def put_within_limits(
     q: FloatArray, turning: IntArray, chain: SerialChain, is_fixed: bool
 ) -> tuple[FloatArray, int]:
     """
-    Return a copy of a path with whole turns added so that it is within limits, and the first joint that cannot be.
+    Return a copy of a path whose joints are shifted by whole turns into their limits, and the first joint that fails.
 
-    :param q: (m, n) without jumps.
-    :param turning: (n,) 1 for joints whose winding may be chosen.
-    :param chain: its limits.
-    :param is_fixed: whether the first row must stay where it is.
-    :returns: the path, and the index of a joint that leaves its limits in any winding; -1 if none does.
+    :param q: (m, n) without jumps of whole turns.
+    :param turning: (n,) 1 for joints that may be shifted, else 0.
+    :param chain: the chain with the limits.
+    :param is_fixed: True if the first row must not be shifted; then no row is.
+    :returns: the path, and the index of the first joint that leaves its limits with every shift; -1 if none does.
     """
     q = q.copy()
     for joint in np.flatnonzero(turning):
@@ -66,11 +70,13 @@ def every_winding(
     q: FloatArray, joint: int, low: float, high: float
 ) -> tuple[FloatArray, IntArray]:
     """
-    Return rows with every winding of one joint within limits, and the index of the row that each comes from.
+    Return each row once for every value of one joint, shifted by whole turns, that is within its limits.
 
-    :param q: (k, n).
-    :param joint: its index.
-    :param low, high: its limits, finite.
+    The second array has the index of the original row of each returned row.
+
+    :param q: (k, n) postures.
+    :param joint: index of the joint.
+    :param low, high: its limits, finite [rad].
     """
     value = q[:, joint]
     first, last = (

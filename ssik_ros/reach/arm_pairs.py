@@ -12,19 +12,19 @@ from ssik_ros.reach.placement import PlacedArm
 
 class ArmPair:
     """
-    Two arms at their places, and the postures of both that were accepted so far.
+    Two arms at given places of a work cell; checks each new posture of one arm against the other arm.
 
-    While one arm works, the other one waits in its rest posture. An arm without a rest posture may be in any of its
-    accepted postures. Each of them must then be free of each accepted posture of the other arm. Links that no joint
-    moves are always checked.
+    While one arm works, the other arm waits in its rest posture. If one of the arms has no rest posture, both may work
+    at the same time. Then each accepted posture of one arm must not collide with any accepted posture of the other.
+    Links that no joint moves are always checked.
     """
 
     def __init__(self, arms: Sequence[PlacedArm], places: Sequence[FloatArray]) -> None:
         """
-        Place the arms.
+        Place both arms in the cell; no posture is accepted yet.
 
-        :param arms: two, with geometry.
-        :param places: (6,) coordinates of each base.
+        :param arms: two arms that have collision geometry.
+        :param places: for each arm, the coordinates (6,) of its base: x, y, z [m], roll, pitch, yaw [rad].
         """
         self._arms, self._places, self._coal = arms, places, import_coal()
         self._accepted: tuple[list[PlacedLinks], ...] = ([], [])
@@ -37,17 +37,21 @@ class ArmPair:
         """Links of the arms while they do nothing."""
 
     def at_rest(self) -> tuple[str, str] | None:
-        """Return a link of each arm that collide although no arm works; None if the arms are apart."""
+        """
+        Return a link of each arm that collide while both arms wait, or None.
+
+        For an arm without a rest posture, only links that no joint moves are checked.
+        """
         first, second = self._standing
         return find_touching_links(first, second, self._coal)
 
     def accept(self, arm: int, q: FloatArray) -> tuple[str, str] | None:
         """
-        Return a link of this arm and one of the other arm that collide. Without any, store the posture and return None.
+        Accept a posture of one arm if it does not collide with the other arm, and return None.
 
-        The other arm is in its rest posture; if either arm has none, also in each of its accepted postures.
+        Otherwise return a link of this arm and a link of the other arm that collide; nothing is stored then.
 
-        :param arm: 0 or 1.
+        :param arm: index of the arm, 0 or 1.
         :param q: (n,) posture.
         """
         other = 1 - arm
@@ -69,7 +73,7 @@ def _middle(arm: PlacedArm) -> FloatArray:
 
 
 def _fixed_links(placed: PlacedLinks) -> PlacedLinks:
-    """Return the links that no joint moves."""
+    """Return the links of a placed arm that no joint moves."""
     kept = [k for k, shape in enumerate(placed.shapes) if shape.carrier < 0]
     _, *arrays = placed
     return PlacedLinks(tuple(placed.shapes[k] for k in kept), *(array[kept] for array in arrays))

@@ -1,11 +1,10 @@
 """
-Poses decided: reachable, proved to be out of reach, or unknown.
+Decide for poses whether an arm reaches them: reachable, proved out of reach, or unknown.
 
-Proofs
-    A pose is REACHABLE by a posture within the limits whose forward kinematics is the pose. It is OUT_OF_REACH in
-    three cases. The hull of the arm's reach does not contain it. Or the closed form of six joints gives all branches,
-    and each is outside of the limits. Or in each cell of the seventh joint a joint of each branch is outside of its
-    limits. Samples of the seventh joint and a search without a posture prove nothing: UNKNOWN.
+Proofs A pose is REACHABLE if a posture within the limits is found whose forward kinematics is the pose. It is
+OUT_OF_REACH in three cases. The hull of the arm's reach does not contain it. Or the closed form of six joints gives all
+branches, and each is outside of the limits. Or the values of the seventh joint are divided into cells, and in each cell
+some joint of each branch is outside of its limits. If neither a posture nor a proof is found, the pose is UNKNOWN.
 """
 
 from typing import NamedTuple
@@ -35,7 +34,7 @@ MOST_EFFORT = 65_535
 
 
 class Decided(NamedTuple):
-    """Status and measures of n poses."""
+    """Result for n poses: status, number of branches, and measures of the best posture of each pose."""
 
     status: NDArray[np.uint8]
     """(n,) of :class:`CellStatus`."""
@@ -56,7 +55,7 @@ class Decided(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ReachSettings:
-    """The quantities to find for each pose, and whether to search for postures."""
+    """Settings of a :class:`ReachArm`: quantities to compute for each pose, and whether to search for postures."""
 
     measures: bool = False
     """Whether manipulability and limit margin are wanted."""
@@ -69,14 +68,18 @@ class ReachSettings:
 
 
 class ReachArm:
-    """Decides which poses one chain reaches; each process makes its own from the chain, which can be sent."""
+    """
+    Decides which poses the tip of one chain reaches, without collision checks.
+
+    Each worker process makes its own object from the chain, because chains can be sent to other processes.
+    """
 
     def __init__(self, chain: SerialChain, settings: ReachSettings) -> None:
         """
-        Prepare the solver.
+        Choose the solver: a closed form if the chain has one, a search otherwise.
 
         :param chain: from the base link, in which poses are given, to the tip link.
-        :param settings: the quantities to find.
+        :param settings: the quantities to compute.
         """
         self.chain, self.settings = chain, settings
         self._limits = KeptLimits(chain.lower, chain.upper, True)
@@ -98,7 +101,7 @@ class ReachArm:
 
     @property
     def method(self) -> str:
-        """Return how poses are decided, in words."""
+        """Return a phrase that says how poses are decided, such as 'closed form with all branches'."""
         if self._arm is None:
             return 'search with restarts; out of reach by the hull of the arm'
         if self.is_complete:
@@ -108,7 +111,7 @@ class ReachArm:
 
     def decide(self, poses: FloatArray) -> Decided:
         """
-        Return the status of some poses, with their branches and measures.
+        Return the status of poses, with the number of their branches and the measures in the settings.
 
         :param poses: (n, 4, 4) of the tip in the base, or (n, 7) positions and unit quaternions x, y, z, w.
         :raises DimensionMismatch: for other shapes.
@@ -131,7 +134,12 @@ class ReachArm:
 
     @staticmethod
     def _count(arm: AnalyticArm, poses: FloatArray, decided: Decided) -> Decided:
-        """Count the branches of poses by a closed form; write counts and status into ``decided`` and return it."""
+        """
+        Decide poses by counting their branches within limits; no postures are computed.
+
+        Write counts and status into ``decided`` and return it. A pose without branches is UNKNOWN if the closed form
+        has a doubt, because the pose is nearly singular.
+        """
         counts, _, is_doubtful = count_branches(arm, poses)
         _check_rigid(poses, counts)
         decided.branches[:] = counts
@@ -140,7 +148,12 @@ class ReachArm:
         return decided
 
     def _decide_held(self, proof: HeldDecision, poses: FloatArray, decided: Decided) -> Decided:
-        """Write status, branch counts and effort of poses of seven joints into ``decided`` and return it."""
+        """
+        Decide poses of a seven-joint arm by proofs over cells of its held joint; search poses that stay undecided.
+
+        The held joint is the joint that the closed form keeps fixed. Write status, branch counts and effort into
+        ``decided`` and return it.
+        """
         found = proof.decide(poses)
         _check_rigid(poses, found.status)
         decided.branches[:] = np.minimum(found.branches, MOST_BRANCHES)
@@ -153,7 +166,11 @@ class ReachArm:
         return decided
 
     def _branches(self, poses: FloatArray, decided: Decided) -> ManyBranches:
-        """Return the branches of poses; write OUT_OF_REACH for poses that are proved to have none."""
+        """
+        Return the postures of poses within limits; write OUT_OF_REACH into ``decided`` where none is proved to exist.
+
+        Poses without a posture or a proof are searched, unless the closed form is complete.
+        """
         if self._arm is None:
             nothing = np.zeros((len(poses), search.COUNTERS), dtype=np.int64)
             found = ManyBranches(np.empty((0, self.chain.axes.shape[0])), np.empty(0), nothing)
@@ -172,7 +189,14 @@ class ReachArm:
     def _with_searched(
         self, poses: FloatArray, found: ManyBranches, decided: Decided, left: NDArray[np.int64]
     ) -> ManyBranches:
-        """Search the poses with indices ``left``; return all branches, and write proved statuses and the effort."""
+        """
+        Search poses that have no posture yet, and return the postures of all poses, the new ones included.
+
+        Proved statuses and the effort are written into ``decided``.
+
+        :param found: the postures so far.
+        :param left: indices of the poses to search.
+        """
         counts = found.counts.copy()
         cells = np.zeros(len(left), dtype=np.int64)
         if self._proof is not None:
@@ -195,12 +219,12 @@ class ReachArm:
         self, poses: FloatArray, decided: Decided, left: NDArray[np.int64], cells: IntArray
     ) -> dict[int, FloatArray]:
         """
-        Return the postures (k, n) that searches find, by index of the pose; poses without any are left out.
+        Search poses one by one; return their postures (k, n) by index of the pose, without poses that have none.
 
-        Proved statuses and the effort are written into ``decided``.
+        Write OUT_OF_REACH where it is proved, and the effort of each search, into ``decided``.
 
-        :param left: indices of the poses.
-        :param cells: number of cells of a sampled joint that were tried before, for each of ``left``.
+        :param left: indices of the poses to search.
+        :param cells: (left,) number of cells of the held joint that were tried before; it is added to the effort.
         """
         assert self._search is not None
         more: dict[int, FloatArray] = {}
@@ -218,9 +242,9 @@ class ReachArm:
 
     def _look(self, pose: FloatArray) -> tuple[FloatArray, int, bool]:
         """
-        Return postures (k, n) of a pose by a search, the number of samples and starts, and whether none can exist.
+        Search one pose; return its postures (k, n), the number of samples and starts, and whether it is out of reach.
 
-        The last value is True only if that is proved.
+        The last value is True only if that is proved. Without searches in the settings, no posture is returned.
         """
         assert self._search is not None
         if self._arm is None:
@@ -236,16 +260,20 @@ class ReachArm:
 
 def is_proved(status: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """
-    Return a mask of the statuses that are facts: all but NOT_ASKED and UNKNOWN.
+    Return a mask of statuses that are certain: REACHABLE, OUT_OF_REACH and COLLIDES.
 
-    :param status: any shape, of :class:`CellStatus`.
+    :param status: statuses of :class:`CellStatus`, of any shape.
     """
     facts: NDArray[np.bool_] = np.isin(status, FACTS)
     return facts
 
 
 def _check_rigid(poses: FloatArray, counts: IntArray) -> None:
-    """Raise InvalidTarget for the first pose that is not a rigid transform; such poses have a negative count."""
+    """
+    Raise InvalidTarget if a pose is not a rigid transform, naming the first such pose.
+
+    :param counts: results of a kernel for each pose; it marks poses that are not rigid by negative numbers.
+    """
     if (counts < 0).any():
         bad = int(np.argmax(counts < 0))
         raise InvalidTarget(f'Pose {bad} is no rigid transform: {poses[bad].tolist()}.', pose=bad)
@@ -270,9 +298,9 @@ def as_matrices(poses: FloatArray) -> FloatArray:
 
 def nothing_known(count: int) -> Decided:
     """
-    Return arrays for poses with status UNKNOWN, no branches and measures of NaN.
+    Return results for ``count`` poses with status UNKNOWN, no branches, no effort and measures NaN.
 
-    :param count: how many poses.
+    :param count: number of poses.
     """
     return Decided(
         np.full(count, CellStatus.UNKNOWN, dtype=np.uint8),

@@ -1,11 +1,10 @@
 """
-Poses decided with collisions, clearance and self-motions, from all postures of each pose.
+Decide for poses whether an arm reaches them without a collision; count self-motions and measure clearances.
 
-Proofs
-    A REACHABLE pose has a posture that collides with nothing. A pose is COLLIDES only if all branches are known, none
-    of them is singular, and each collides. Seven joints have curves of postures: if all samples collide, more are
-    taken along the curves, and if these collide too the pose is UNKNOWN. If a posture is singular or comes from a
-    search and all collide, the pose is UNKNOWN too, because there may be others.
+Proofs A REACHABLE pose has a posture that does not collide. A pose is COLLIDES only if all branches are known, none of
+them is singular, and each collides. An arm with seven joints has curves of postures. If all samples collide, more
+samples are taken along the curves; if these collide too, the pose is UNKNOWN. If all postures collide and one is
+singular or comes from a search, the pose is UNKNOWN too, because there may be others.
 """
 
 import numpy as np
@@ -46,11 +45,11 @@ def make_arm(
     chain: SerialChain, settings: ReachSettings, scene: ChainScene | None = None
 ) -> ReachArm:
     """
-    Return the object that decides which poses a chain reaches.
+    Return the object that decides which poses a chain reaches: a ReachArm, or a CheckedArm if it needs more checks.
 
     :param chain: the chain.
-    :param settings: the quantities to find.
-    :param scene: shapes that postures must not touch; None where collisions do not matter.
+    :param settings: the quantities to compute.
+    :param scene: shapes for collision checks; None for no checks.
     """
     if scene is None and not (settings.clearance or settings.self_motions):
         return ReachArm(chain, settings)
@@ -58,20 +57,29 @@ def make_arm(
 
 
 class _Postures:
-    """The postures of some poses, ordered by pose."""
+    """The k postures of m poses in one table, ordered by pose, with the number of postures of each pose."""
 
     def __init__(self, q: FloatArray, counts: IntArray) -> None:
-        """Store postures (k, n), and the number of postures of each pose (m,)."""
+        """
+        Store the postures of m poses.
+
+        :param q: (k, n) postures, ordered by pose.
+        :param counts: (m,) number of postures of each pose.
+        """
         self.q, self.counts = q, counts
         self.owners = np.repeat(np.arange(len(counts)), counts)
 
     def kept(self, which: NDArray[np.bool_]) -> '_Postures':
-        """Return the postures for which a mask (k,) is true."""
+        """Return only the postures for which the mask ``which`` (k,) is true; the poses stay the same."""
         counts = np.bincount(self.owners[which], minlength=len(self.counts))
         return _Postures(self.q[which], counts)
 
     def with_others(self, more: dict[int, FloatArray]) -> '_Postures':
-        """Return these postures, and others (k, n) by index of the pose, which has none here."""
+        """
+        Return a copy in which some poses that had no posture get postures.
+
+        :param more: postures (k, n) by index of the pose.
+        """
         if not more:
             return self
         counts = self.counts.copy()
@@ -82,18 +90,19 @@ class _Postures:
 
 
 class CheckedArm(ReachArm):
-    """Decides which poses one chain reaches among shapes; serves one thread."""
+    """Decides which poses one chain reaches without a collision, with clearance and self-motions; serves one thread."""
 
     def __init__(
         self, chain: SerialChain, settings: ReachSettings, scene: ChainScene | None
     ) -> None:
         """
-        Prepare the solver and the shapes.
+        Prepare the solver and the collision checks.
 
         :param chain: from the base link, in which poses are given, to the tip link.
-        :param settings: the quantities to find.
-        :param scene: the shapes; None where collisions do not matter.
-        :raises InvalidOption: for self-motions of another number of joints, and for clearance without shapes.
+        :param settings: the quantities to compute.
+        :param scene: shapes for collision checks; None for no checks.
+        :raises InvalidOption: if self-motions are wanted without seven joints and a closed form, or clearance without
+            shapes.
         """
         super().__init__(chain, settings)
         has_curves = self._arm is not None and len(chain.joint_names) == SEVEN
@@ -109,12 +118,12 @@ class CheckedArm(ReachArm):
 
     @property
     def method(self) -> str:
-        """Return how poses are decided, in words."""
+        """Return a phrase that says how poses are decided; it ends in 'each posture is checked' if collisions count."""
         return super().method + ('' if self._checks is None else '; each posture is checked')
 
     def decide(self, poses: FloatArray) -> Decided:
         """
-        Return the status of some poses, with their branches and the quantities of the settings.
+        Return the status of poses with collision checks, with free branches and the quantities of the settings.
 
         :param poses: as for :meth:`ReachArm.decide`.
         :raises SsikError: as :meth:`ReachArm.decide`.
@@ -137,9 +146,12 @@ class CheckedArm(ReachArm):
         self, poses: FloatArray, reached: _Postures, decided: Decided
     ) -> tuple[_Postures, Decided]:
         """
-        Return the free postures, and ``decided`` with clearances and with the status of poses that all collide.
+        Check the postures of poses for collisions; return the free postures, and ``decided`` with more results.
 
-        For poses of which that is not proved, further postures are tried, and their number is added to the effort.
+        ``decided`` gets the status of poses whose postures all collide, the clearances, and the effort. If it is not
+        proved that such a pose always collides, further postures are tried.
+
+        :param reached: the postures within limits of each pose.
         """
         if self._checks is None:
             return reached, decided
@@ -161,7 +173,12 @@ class CheckedArm(ReachArm):
         return free, decided
 
     def _status_of_stuck(self, reached: _Postures, stuck: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Return the status of poses whose postures all collide: COLLIDES if that is proved, UNKNOWN otherwise."""
+        """
+        Return the status of poses whose postures all collide: COLLIDES if no other posture can exist, else UNKNOWN.
+
+        :param reached: the postures of all poses.
+        :param stuck: indices of the poses.
+        """
         status = np.full(len(stuck), CellStatus.UNKNOWN, dtype=np.uint8)
         if self.is_complete and len(stuck):
             own = reached.kept(np.isin(reached.owners, stuck))
@@ -171,7 +188,11 @@ class CheckedArm(ReachArm):
         return status
 
     def _look_further(self, pose: FloatArray) -> tuple[FloatArray, int]:
-        """Return further free postures (k, n) of a pose, by self-motions or a search, and how many were tried."""
+        """
+        Try further postures of a pose whose postures all collide; return the free ones (k, n), and the number tried.
+
+        They come from self-motions if the arm has seven joints and a closed form, otherwise from a search.
+        """
         assert self._checks is not None
         if self._tracer is not None:
             return self._look_along(pose)
@@ -180,7 +201,11 @@ class CheckedArm(ReachArm):
         return self._look_elsewhere(pose)
 
     def _look_along(self, pose: FloatArray) -> tuple[FloatArray, int]:
-        """Return the free samples (k, 7) of the first self-motion that has some, and how many samples were tried."""
+        """
+        Sample the self-motions of a pose, curve by curve, until a curve has free postures; return these (k, 7).
+
+        Also return the number of samples tried. Without a free posture the array is empty.
+        """
         assert self._checks is not None
         tried = 0
         for curve in self._motions(pose) or ():
@@ -191,7 +216,11 @@ class CheckedArm(ReachArm):
         return np.empty((0, SEVEN)), tried
 
     def _look_elsewhere(self, pose: FloatArray) -> tuple[FloatArray, int]:
-        """Search from random starts; return a free posture (1, n), or none (0, n), and the number of starts."""
+        """
+        Search from OTHER_STARTS random starts for a free posture of a pose; return it (1, n), and the number of starts.
+
+        Without a free posture the array is empty (0, n).
+        """
         assert self._search is not None and self._checks is not None
         rng, limits = np.random.default_rng(0), self._limits
         low, high = np.maximum(limits.lower, -np.pi), np.minimum(limits.upper, np.pi)
@@ -202,7 +231,7 @@ class CheckedArm(ReachArm):
         return np.empty((0, len(low))), OTHER_STARTS
 
     def _clearance(self, free: _Postures) -> NDArray[np.float32]:
-        """Return the largest clearance of each pose (m,) [m]; NaN for poses without a free posture."""
+        """Return the clearance (m,) of each pose: the largest of its free postures [m]; NaN for poses without any."""
         assert self._checks is not None
         _, apart = self._checks.clearances(free.q)
         best = largest_of(apart, free.counts)
@@ -213,7 +242,11 @@ class CheckedArm(ReachArm):
         return best
 
     def _count_curves(self, poses: FloatArray, counts: IntArray) -> NDArray[np.uint8]:
-        """Return the number of self-motions of each pose (m,), collisions aside; 0 for poses whose count is 0."""
+        """
+        Return the number (m,) of self-motions of each pose, whether they collide or not, at most MOST_SELF_MOTIONS.
+
+        :param counts: (m,) number of postures of each pose; poses without any get 0.
+        """
         curves = np.zeros(len(poses), dtype=np.uint8)
         for pose in np.flatnonzero(counts > 0).tolist():
             motions = self._motions(poses[pose])
@@ -221,5 +254,5 @@ class CheckedArm(ReachArm):
         return curves
 
     def _motions(self, pose: FloatArray) -> SelfMotions | None:
-        """Return the self-motions of a pose; None for a chain that has none."""
+        """Return the self-motions of a pose; None if the arm does not have seven joints and a closed form."""
         return None if self._tracer is None else self._tracer.motions(pose)

@@ -1,12 +1,11 @@
 """
-Data sets of poses with all postures, branch labels and causes, for learning.
+Data sets of poses with all their postures, branch labels and causes of failure, for machine learning.
 
-They are made unit by unit, with the same bytes in whatever order.
+A unit is a block of samples, and the whole data set is made unit by unit. Its bytes do not depend on the order.
 
-How
-    A unit is a number of samples with a generator of its own, seeded by the seed and the number of the unit. It is
-    written to a temporary name in its folder and renamed when complete. A run that was interrupted goes on; a data set
-    with another plan is refused.
+How Each unit has its own generator of random numbers, seeded by the seed of the data set and the number of the unit. A
+unit is written to a temporary name in its folder and renamed when complete. If a run was interrupted, the next run
+makes the missing units. A folder with a data set of another plan is refused.
 """
 
 from collections.abc import Callable
@@ -72,7 +71,11 @@ EQUAL_SHARES = tuple(1.0 / len(STRATA) for _ in STRATA)
 
 @dataclass(frozen=True, eq=False)
 class DatasetPlan:
-    """Definition of a data set; sent to every process that makes units."""
+    """
+    Definition of a data set: arm, number of samples, file format, shares of strata, and seed.
+
+    It is sent to every process that makes units.
+    """
 
     chain: SerialChain
     robot: str
@@ -100,19 +103,19 @@ class DatasetPlan:
 
     @property
     def units(self) -> int:
-        """Return the number of units."""
+        """Return the number of units: blocks of samples that are made and written one at a time."""
         return -(-self.samples // UNIT)
 
     def size_of(self, unit: int) -> int:
         """
-        Return the number of samples of a unit.
+        Return the number of samples of a unit; the last unit may have fewer than the others.
 
-        :param unit: its number.
+        :param unit: number of the unit, from 0.
         """
         return min(UNIT, self.samples - unit * UNIT)
 
     def as_mapping(self) -> dict[str, Any]:
-        """Return the definition of the data set, for JSON."""
+        """Return the definition of the data set as a mapping that JSON can store, with a checksum of the arm."""
         chain = self.chain
         return {
             'format': FORMAT,
@@ -130,7 +133,7 @@ class DatasetPlan:
 
 
 class PoseSamples(NamedTuple):
-    """The samples of one unit."""
+    """The m samples of one unit: poses with stratum, cause, and all postures within limits."""
 
     strata: NDArray[np.uint8]
     """(m,) indices into :data:`STRATA`."""
@@ -147,13 +150,13 @@ class PoseSamples(NamedTuple):
 
 
 class SampleMaker:
-    """Makes the samples of units; a process makes its own from the plan."""
+    """Makes the samples of units of one data set; each worker process makes its own object from the plan."""
 
     def __init__(self, plan: DatasetPlan) -> None:
         """
-        Find the closed form.
+        Find the closed form of the arm.
 
-        :param plan: of the data set.
+        :param plan: the definition of the data set.
         :raises TopologyMismatch: for an arm without closed form.
         """
         self.plan, self._arm = plan, AnalyticArm(plan.chain)
@@ -161,9 +164,9 @@ class SampleMaker:
 
     def make(self, unit: int) -> PoseSamples:
         """
-        Return the samples of a unit.
+        Draw the poses of a unit, solve them, and return them as samples; the same at each call.
 
-        :param unit: its number.
+        :param unit: number of the unit, from 0.
         """
         plan, rng = self.plan, np.random.default_rng([self.plan.seed, unit])
         shares = np.array(plan.shares)
@@ -177,7 +180,7 @@ class SampleMaker:
         return PoseSamples(drawn.strata, poses, causes, counts, found.q, labels)
 
     def _reached(self, poses: FloatArray) -> NDArray[np.bool_]:
-        """Return a mask (m,) of poses with a posture within the limits."""
+        """Return a mask (m,) of the poses (m, 4, 4) that have a posture within the limits."""
         is_some: NDArray[np.bool_] = (
             count_branches(self._arm, np.ascontiguousarray(poses)).counts > 0
         )
@@ -185,24 +188,28 @@ class SampleMaker:
 
 
 class DatasetJob:
-    """Makes units and writes them."""
+    """Makes units of a data set and writes them to its folder; a job of :mod:`ssik_ros.reach.engine`."""
 
     def __init__(self, plan: DatasetPlan, path: Path) -> None:
         """
-        Store plan and folder for the workers.
+        Store plan and folder; the solver is made at the first unit.
 
-        :param plan: of the data set.
-        :param path: its folder, which every worker sees.
+        :param plan: the definition of the data set.
+        :param path: folder of the data set, which every worker must see.
         """
         self._plan, self._path = plan, path
         self._maker: SampleMaker | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state that is sent to another process: all but the solver."""
+        """Return the state for pickling without the solver, which the other process makes by itself."""
         return {**vars(self), '_maker': None}
 
     def run(self, unit: int) -> NDArray[np.int64]:
-        """Make a unit, write it, and return its number of samples by cause."""
+        """
+        Make a unit, write it, and return its number of samples (4,) for each of CAUSES.
+
+        Raise StoreError if this process does not see the folder of the data set.
+        """
         if not (self._path / PLAN).exists():
             raise StoreError(
                 f"A worker does not see the data set '{self._path}'; workers need a file system that they share."
@@ -225,13 +232,15 @@ def make_dataset(
     report: Callable[[Progress, int], None] = lambda progress, units: None,
 ) -> NDArray[np.int64]:
     """
-    Make a data set, or go on with one, and return the number of samples of this run by cause.
+    Make a data set, or the missing units of an interrupted one; return how many samples of this run have each cause.
 
-    :param plan: of the data set.
-    :param path: folder that is written.
+    :param plan: the definition of the data set.
+    :param path: folder of the data set.
     :param workers: the processes that make units.
-    :param report: called after each unit, with the number of units that this run has to do.
-    :raises SsikError: for an arm without closed form, a folder of something else or that another run holds, and a full disk.
+    :param report: called after each batch of units, with the progress and the number of units that this run makes.
+    :returns: (4,) number of samples for each of CAUSES.
+    :raises SsikError: for an arm without closed form, a folder with anything else, a data set that another run is
+        making, and a full disk.
     """
     path = path.absolute()
     _check_closed_form(plan)
@@ -258,7 +267,11 @@ def _check_closed_form(plan: DatasetPlan) -> None:
 
 
 def _create(plan: DatasetPlan, path: Path) -> None:
-    """Create an empty data set, or check that an existing one has the same plan; raise SsikError otherwise."""
+    """
+    Create the folder of an empty data set, or check that an existing data set has the same plan.
+
+    Raise InvalidOption if its plan differs, and StoreError if the folder has anything else or is damaged.
+    """
     file, text = path / PLAN, json.dumps(plan.as_mapping(), indent=2)
     if file.exists():
         refuse_links(path, 'data set')
@@ -287,18 +300,22 @@ def _create(plan: DatasetPlan, path: Path) -> None:
 
 
 def _is_done(plan: DatasetPlan, path: Path, unit: int) -> bool:
-    """Return whether a unit is written: by its Parquet file, or by an empty file in WORK for Zarr."""
+    """
+    Return whether a unit is already written.
+
+    For Parquet its file marks it as done, for Zarr an empty file in the folder WORK.
+    """
     mark = _part(path, unit) if plan.kind == 'parquet' else path / WORK / str(unit)
     return mark.exists()
 
 
 def _part(path: Path, unit: int) -> Path:
-    """Return the Parquet file of a unit."""
+    """Return the path of the Parquet file of a unit."""
     return path / f'part-{unit:07d}.parquet'
 
 
 def _write_parquet(path: Path, unit: int, samples: PoseSamples) -> None:
-    """Write a unit as one Parquet file."""
+    """Write the samples of a unit as one Parquet file, whole or not at all."""
     arrow, parquet = import_extra('pyarrow'), import_extra('pyarrow.parquet')
     offsets = np.concatenate([[0], np.cumsum(samples.counts)]).astype(np.int32)
 
@@ -321,9 +338,9 @@ def _write_parquet(path: Path, unit: int, samples: PoseSamples) -> None:
 
 def _zarr_arrays(plan: DatasetPlan) -> dict[str, tuple[str, tuple[int, ...], Any]]:
     """
-    Return by name of the array its type, the shape of a sample in it, and its fill value.
+    Return, for each array of a Zarr data set by name, its data type, the shape of one sample, and its fill value.
 
-    Postures are cut to the number that SIX or SEVEN joints get.
+    A sample has at most SIX or SEVEN postures (constants of this module), by the number of joints.
     """
     n = len(plan.chain.axes)
     most = SIX if n <= 6 else SEVEN
@@ -338,7 +355,7 @@ def _zarr_arrays(plan: DatasetPlan) -> dict[str, tuple[str, tuple[int, ...], Any
 
 
 def _create_zarr(plan: DatasetPlan, path: Path) -> None:
-    """Write the arrays of a data set without samples."""
+    """Create the empty arrays of a Zarr data set."""
     zarr = import_extra('zarr')
     store = zarr.storage.LocalStore(str(path))
     zarr.create_group(store=store, zarr_format=3, overwrite=False)
@@ -355,7 +372,7 @@ def _create_zarr(plan: DatasetPlan, path: Path) -> None:
 
 
 def _check_zarr(plan: DatasetPlan, path: Path) -> None:
-    """Raise StoreError if the arrays of a data set differ from its plan: other programs could not read it."""
+    """Raise StoreError if an array of an existing Zarr data set is damaged or does not fit the plan."""
     for name, (kind, shape, _) in _zarr_arrays(plan).items():
         try:
             head = read_head(path / name)
@@ -369,7 +386,11 @@ def _check_zarr(plan: DatasetPlan, path: Path) -> None:
 
 
 def _write_zarr(plan: DatasetPlan, path: Path, unit: int, samples: PoseSamples) -> None:
-    """Write a unit as one chunk of each array, then mark it as done; surplus postures of a sample are left out."""
+    """
+    Write a unit as one chunk of each Zarr array, then mark the unit as done.
+
+    If a sample has more postures than the array has rows, the surplus is left out.
+    """
     count, arrays = len(samples.counts), _zarr_arrays(plan)
     owners = np.repeat(np.arange(count), samples.counts)
     starts = np.cumsum(samples.counts) - samples.counts

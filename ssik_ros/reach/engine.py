@@ -1,13 +1,12 @@
 """
-Independent units of work, done by this process, by all cores, or by a Dask cluster.
+Run independent, numbered units of work: in this process, on all cores, or on a Dask cluster.
 
-The engine knows only the numbers of units. Short units are sent in batches: a scheduler takes milliseconds for a task,
-whatever it holds. Only a few more batches than workers are under way at a time, so that neither the scheduler nor this
-process grows with the map; a worker that is lost costs the batches that it had. The output of a unit depends neither on
-workers nor on batches.
+Short units are sent in batches, because a scheduler takes milliseconds for each task. Only a few more batches than
+workers are under way at a time. So the memory of scheduler and this process does not grow with the map. If a worker is
+lost, only its batches are repeated. The output of a unit depends neither on workers nor on batches.
 
-The worker processes of this machine listen nowhere: each has one end of a socket pair without a name, so that no other
-program can send it work. A Dask scheduler runs the code of everybody who reaches its port; it is used only if the
+The worker processes of this machine open no network port. Each has one end of a socket pair without a name, so that no
+other program can send it work. A Dask scheduler runs the code of everybody who reaches its port; it is used only if the
 caller names one.
 """
 
@@ -71,7 +70,7 @@ SURROUNDINGS = {
 
 
 class BatchReport(NamedTuple):
-    """Report of a finished batch of units."""
+    """Report of a finished batch of units: counts of outcomes, times, and memory."""
 
     units: int
     """Number of units."""
@@ -87,22 +86,23 @@ class BatchReport(NamedTuple):
 
 class Job(Protocol):
     """
-    Do numbered, independent pieces of work, called units.
+    Interface of work that consists of numbered, independent pieces, called units.
 
-    A job is small because it is sent with each batch. The process that does the work reads large data itself.
+    A job is pickled and sent with each batch, so it must be small. Large data is read by the process that does the
+    work.
     """
 
     def run(self, unit: int) -> NDArray[np.int64]:
         """
-        Do a unit, and return the number of its cells by their outcome (k,).
+        Do one unit; return how many of its cells have each outcome (k,).
 
-        :param unit: its number.
+        :param unit: number of the unit.
         """
         ...
 
 
 class Progress(NamedTuple):
-    """Progress of a run."""
+    """Progress of a run so far: units and cells done, processor time, and memory."""
 
     units: int
     """Units done in this run."""
@@ -116,7 +116,7 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """The processes that do the work."""
+    """Choice of the processes that do the units: this process, processes of this machine, or a Dask cluster."""
 
     count: int | None = None
     """Processes on this machine; 0 to work in this process, None for one process per core."""
@@ -124,7 +124,7 @@ class Workers:
     """Address of a Dask scheduler, whose workers are asked instead."""
 
     def __post_init__(self) -> None:
-        """Check the number."""
+        """Raise InvalidOption if the number of processes is negative or above MOST_WORKERS."""
         if self.count is not None and not 0 <= self.count <= MOST_WORKERS:
             raise InvalidOption(f'There may be 0 to {MOST_WORKERS} workers, not {self.count}.')
 
@@ -137,12 +137,12 @@ def run_units(
     left: int | None = None,
 ) -> NDArray[np.int64]:
     """
-    Do units, and return the sum of their counts.
+    Do units of a job, and return the sum of their counts (k,); an empty array without units.
 
     :param job: the work.
     :param units: the numbers of the units, read as they are needed.
     :param workers: the processes that do the units.
-    :param report: called after each batch.
+    :param report: called with the progress after each batch.
     :param left: number of units, if known: the last batches are smaller, so that all workers end together.
     :raises SsikError: if a unit raises one, or if the scheduler does not respond.
     """
@@ -162,10 +162,10 @@ def run_units(
 
 def run_batch(job: Job, units: Sequence[int]) -> BatchReport:
     """
-    Do some units in this process and return the report.
+    Do some units one after the other in this process; return their counts, times and memory.
 
     :param job: the work.
-    :param units: their numbers.
+    :param units: numbers of the units.
     """
     begun, clock = time.process_time(), time.monotonic()
     counts = np.sum([job.run(unit) for unit in units], axis=0)
@@ -174,22 +174,22 @@ def run_batch(job: Job, units: Sequence[int]) -> BatchReport:
 
 
 def _largest_memory() -> int:
-    """Return the largest memory of this process so far [bytes]."""
+    """Return the peak resident memory of this process [bytes]."""
     # Not getrusage: its figure begins with the memory of the parent when it started this process.
     lines = Path('/proc/self/status').read_text(encoding='ascii', errors='replace').splitlines()
     return next(1024 * int(line.split()[1]) for line in lines if line.startswith('VmHWM'))
 
 
 class _Batches:
-    """The units of a run, taken in batches whose size follows from the times of earlier units."""
+    """Divides the units of a run into batches that take about the same time, by the times of earlier units."""
 
     def __init__(self, units: Iterator[int], left: int | None) -> None:
-        """Store the units, and how many there are; None if that is not known."""
+        """Store the units and their number ``left``; None if the number is unknown."""
         self._units, self._left = units, left
         self._done, self._seconds = 0.0, 0.0
 
     def learn(self, report: BatchReport) -> None:
-        """Update the mean time of a unit by the report of a batch; later reports count more."""
+        """Update the estimated time of a unit by the report of a finished batch; recent batches count more."""
         # Each report counts half as much as the one after it: units differ from place to place.
         self._done, self._seconds = (
             0.5 * self._done + report.units,
@@ -197,7 +197,11 @@ class _Batches:
         )
 
     def take(self, workers: int) -> tuple[int, ...]:
-        """Return the numbers of the units in the next batch; empty at the end."""
+        """
+        Return the numbers of the units of the next batch; an empty tuple if no unit is left.
+
+        :param workers: number of workers that share the units.
+        """
         size, wanted = 1, max(BATCH, SCHEDULED * workers)
         if self._done:
             size = min(MOST_BATCHED, int(wanted * self._done / max(self._seconds, 1e-6)))
@@ -209,7 +213,7 @@ class _Batches:
 
 
 def _reports(job: Job, batches: _Batches, workers: Workers) -> Generator[BatchReport, None, None]:
-    """Yield the reports of batches, in the order in which they are done."""
+    """Do all batches with the chosen workers; yield the report of each batch when it is finished."""
     first = batches.take(1)
     if not first:
         return
@@ -227,9 +231,11 @@ def _reports(job: Job, batches: _Batches, workers: Workers) -> Generator[BatchRe
 
 def serve(descriptor: int) -> None:
     """
-    Do the batches that arrive on a pipe, and end the process when the other end closes; a worker process calls this.
+    Do the batches that arrive on a pipe, and send back reports or errors: the main loop of a worker process.
 
-    :param descriptor: of the worker's end of the pipe.
+    The process exits when the other end of the pipe is closed.
+
+    :param descriptor: file descriptor of the worker's end of the pipe.
     """
     pipe, waiting = Connection(descriptor), queue.SimpleQueue[Any]()
 
@@ -248,7 +254,11 @@ def serve(descriptor: int) -> None:
 
 
 def _try_batch(job: Job, units: Sequence[int]) -> BatchReport | Exception:
-    """Return the report of a batch, or its error in a form that can be sent."""
+    """
+    Do a batch and return its report, or the exception that it raised.
+
+    An exception that cannot be pickled is replaced by a SolverError with its text.
+    """
     try:
         return run_batch(job, units)
     except Exception as error:
@@ -260,10 +270,10 @@ def _try_batch(job: Job, units: Sequence[int]) -> BatchReport | Exception:
 
 
 class _Worker:
-    """A process of this machine that does batches."""
+    """A worker process of this machine, with the pipe to it and the units that it works on."""
 
     def __init__(self) -> None:
-        """Start the process."""
+        """Start a worker process, connected to this one by a pipe."""
         self.pipe, other = Pipe()
         program = [sys.executable, '-c', WORKER, str(other.fileno())]
         path = [folder or os.getcwd() for folder in sys.path]
@@ -283,7 +293,7 @@ class _Worker:
         """Units of the batch that the process has."""
 
     def send(self, job: Job, units: Sequence[int]) -> None:
-        """Send a batch to the process; nothing is raised if the process has ended."""
+        """Send a batch to the process; if the process has ended, do nothing."""
         self.units = units
         # A process that has ended is noticed where its report is read.
         with contextlib.suppress(OSError):
@@ -296,7 +306,7 @@ class _Worker:
         self._process.wait()
 
     def exit_code(self) -> int:
-        """Wait for a process that has closed its end of the pipe; return its exit code, negative for a signal."""
+        """Wait until the process has ended, and return its exit code; -n if signal n ended it."""
         self.pipe.close()
         return self._process.wait()
 
@@ -305,9 +315,11 @@ def _own_reports(
     job: Job, first: Sequence[int], batches: _Batches, count: int
 ) -> Generator[BatchReport, None, None]:
     """
-    Yield the reports of batches that ``count`` new processes of this machine do; lost processes are replaced.
+    Do all batches with ``count`` new processes of this machine; yield the report of each batch when it is finished.
 
-    ``first`` is the batch to begin with. The first error of a unit is raised.
+    A process that is lost is replaced and its batch is repeated. The first exception of a unit is raised.
+
+    :param first: the first batch, taken already.
     """
     workers: dict[Any, _Worker] = {}
     losses: dict[int, int] = {}
@@ -347,7 +359,12 @@ def _own_reports(
 
 
 def _count_loss(worker: _Worker, losses: dict[int, int]) -> None:
-    """Count a lost worker for its first unit in ``losses``; raise SolverError if starting another cannot help."""
+    """
+    Count in ``losses`` that a worker process was lost at its first unit.
+
+    Raise SolverError if the process was not ended by a signal, or after LOSSES losses at the same unit: a new process
+    would not help.
+    """
     code, unit = worker.exit_code(), worker.units[0]
     losses[unit] = losses.get(unit, 0) + 1
     if code >= 0 or losses[unit] > LOSSES:
@@ -362,7 +379,13 @@ def _count_loss(worker: _Worker, losses: dict[int, int]) -> None:
 def _distributed(
     client: Any, job: Job, first: Sequence[int], batches: _Batches
 ) -> Iterator[BatchReport]:
-    """Yield the reports of batches that the workers of a cluster do; ``first`` is the batch to begin with."""
+    """
+    Do all batches with the workers of a Dask cluster; yield the report of each batch when it is finished.
+
+    Raise SolverError if the scheduler is gone.
+
+    :param first: the first batch, taken already.
+    """
     distributed, count = import_extra('distributed'), max(1, sum(client.ncores().values()))
 
     def send(units: Sequence[int]) -> Any:
@@ -390,7 +413,11 @@ def _distributed(
 
 
 def _outcome(future: Any) -> BatchReport:
-    """Return the report of a batch, or raise the error that ended it; SolverError if the scheduler is gone."""
+    """
+    Return the report of a batch that a cluster has finished, or raise the error that ended it.
+
+    Raise SolverError if the scheduler is gone.
+    """
     if future.status == 'cancelled':
         raise SolverError('The scheduler is gone; start the same command again: it goes on.')
     report: BatchReport = future.result()
@@ -399,7 +426,11 @@ def _outcome(future: Any) -> BatchReport:
 
 @contextlib.contextmanager
 def _client(scheduler: str) -> Iterator[Any]:
-    """Yield a client of a Dask cluster; raise SolverError if no scheduler responds."""
+    """
+    Connect to a Dask scheduler for the ``with`` block, and yield the client.
+
+    Raise SolverError if no scheduler responds at this address.
+    """
     dask, distributed = import_extra('dask'), import_extra('distributed')
     with dask.config.set(SETTINGS), _silence(), contextlib.ExitStack() as stack:
         try:
@@ -415,7 +446,7 @@ def _client(scheduler: str) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
-    """Silence the loggers of Dask in the block: lost workers are expected, and real failures are raised."""
+    """Silence the loggers of Dask in the ``with`` block: lost workers are expected, and real failures are raised."""
     names = [*logging.root.manager.loggerDict, *LOGGERS]
     loggers = [logging.getLogger(name) for name in names if name.partition('.')[0] in LOGGERS]
     levels = [logger.level for logger in loggers]

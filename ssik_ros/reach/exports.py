@@ -1,4 +1,4 @@
-"""A map for other programs: point clouds, tables, and a page for the browser that needs nothing else."""
+"""Export a reach map for other programs: point clouds, tables, and a self-contained HTML page."""
 
 import base64
 import csv
@@ -35,7 +35,12 @@ MOST_READ = 2_000_000_000
 
 
 class DexterityCloud(NamedTuple):
-    """The positions with a reachable pose; by status, the positions with a pose that is not out of reach."""
+    """
+    The positions of a reach map that are shown as n coloured points, with a measure at each.
+
+    These are positions with at least one reachable orientation. If the measure is the status, they are positions with
+    at least one orientation that is not out of reach.
+    """
 
     positions: FloatArray
     """(n, 3) in the frame of the base link [m]."""
@@ -52,15 +57,15 @@ class DexterityCloud(NamedTuple):
 
     @property
     def shown(self) -> FloatArray:
-        """Return the values (n,) of the measure."""
+        """Return the value (n,) of the measure at each point: ``values``, or the dexterity."""
         return self.dexterity if self.values is None else self.values
 
     @property
     def top(self) -> float:
         """
-        Return the value of the brightest colour.
+        Return the value of the measure that gets the brightest colour.
 
-        This is 1 for shares, otherwise the largest finite value, or 1 if no value is above zero.
+        It is 1 for shares. For other measures it is the largest finite value, or 1 if that is not above zero.
         """
         if self.measure in SHARES:
             return 1.0
@@ -69,7 +74,7 @@ class DexterityCloud(NamedTuple):
 
     @property
     def table(self) -> dict[str, FloatArray]:
-        """Return columns (n,) of the points by name: x, y, z, dexterity, and the measure unless it is the dexterity."""
+        """Return columns (n,) of the points by name: x, y, z [m], dexterity, and the measure if it is another one."""
         columns = dict(zip('xyz', self.positions.T, strict=True), dexterity=self.dexterity)
         return columns if self.values is None else {**columns, self.measure: self.values}
 
@@ -78,11 +83,13 @@ def dexterity_cloud(
     found: ReachMap, stride: int = 1, measure: str = 'dexterity'
 ) -> DexterityCloud:
     """
-    Return a point for each position with a reachable orientation; for the status, with one that is not out of reach.
+    Return the points of a map: positions with at least one reachable orientation, coloured by a measure.
+
+    For the measure ``status`` they are positions with an orientation that is not out of reach.
 
     :param found: the map.
-    :param stride: take every n-th position along each axis.
-    :param measure: one of :attr:`ReachMap.measures`; colours go from 0, dark, to its largest value.
+    :param stride: take only every n-th position along each axis.
+    :param measure: one of :attr:`ReachMap.measures`. Colours go from dark at 0 to bright at the largest value.
     :raises InvalidOption: for a measure that the map does not have, and for a map that is too large to be read.
     """
     check_measure(measure, found.arrays)
@@ -111,7 +118,7 @@ def _colours(cloud: DexterityCloud) -> NDArray[np.uint8]:
 
 
 def _check_size(found: ReachMap) -> None:
-    """Raise InvalidOption for a map that has too many cells to be read."""
+    """Raise InvalidOption if a map has more than MOST_READ cells, which are too many to be read."""
     if found.grid.count > MOST_READ:
         raise InvalidOption(
             f"The map '{found.path}' has {found.grid.count:.3g} cells; points are made of up to {MOST_READ:.0e}. "
@@ -121,9 +128,11 @@ def _check_size(found: ReachMap) -> None:
 
 def _read_slab(found: ReachMap, where: tuple[slice, ...], measure: str) -> tuple[Any, ...]:
     """
-    Return indices (n, 3), shares, unknown shares and values (n,) of the positions to show in a part of a map.
+    Return the points in one part of a map: grid indices (n, 3), reachable share, unknown share and value (n,) of each.
 
-    A position is shown if a cell is reachable, or for the status if one is not out of reach.
+    A position is a point if at least one orientation is reachable; for the status, if at least one is not out of reach.
+
+    :param where: slices along x, y and z; the first gives start and stride.
     """
     status = found.read(where=where)
     share, unknown = (at_positions(name, status) for name in SHARES)
@@ -152,7 +161,7 @@ def colours_of(shares: FloatArray) -> NDArray[np.uint8]:
 
 def cloud_to_show(found: ReachMap, measure: str = 'dexterity') -> tuple[DexterityCloud, int]:
     """
-    Return the positions of a map, few enough to be shown, and the stride along each axis that this took.
+    Return the points of a map, at most MOST_SHOWN, and the stride along each axis that was needed.
 
     :param found, measure: as for :func:`dexterity_cloud`.
     :raises InvalidOption: as :func:`dexterity_cloud`.
@@ -166,7 +175,7 @@ def cloud_to_show(found: ReachMap, measure: str = 'dexterity') -> tuple[Dexterit
 
 def write_ply(found: ReachMap, file: Path, measure: str = 'dexterity') -> None:
     """
-    Write a binary PLY point cloud with colours, the property ``dexterity``, and one with the name of another measure.
+    Write the points of a map as a binary PLY file with x, y, z [m], ``dexterity``, the measure, and colours.
 
     :param found, measure: as for :func:`dexterity_cloud`.
     :param file: the file to write.
@@ -191,7 +200,7 @@ def write_ply(found: ReachMap, file: Path, measure: str = 'dexterity') -> None:
 
 def write_csv(found: ReachMap, file: Path, measure: str = 'dexterity') -> None:
     """
-    Write a row for each position of a cloud: x, y, z, shares of reachable and unknown orientations, and another measure.
+    Write the points of a map as a CSV file: x, y, z [m], dexterity, the measure, and the share of unknown cells.
 
     :param found, measure: as for :func:`dexterity_cloud`.
     :param file: the file to write.
@@ -208,7 +217,7 @@ def write_csv(found: ReachMap, file: Path, measure: str = 'dexterity') -> None:
 
 def write_page(found: ReachMap, file: Path, measure: str = 'dexterity') -> None:
     """
-    Write a page that shows the positions in space, to be rotated and cut; it loads nothing from anywhere.
+    Write an HTML page that shows the points of a map in 3D, to be rotated and cut; it needs no other file or network.
 
     :param found, measure: as for :func:`dexterity_cloud`.
     :param file: the file to write.

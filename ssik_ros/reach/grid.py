@@ -1,8 +1,9 @@
 """
-The cells of a map, and their parts that are decided together: units.
+The cells of a reach map, which are poses of the tip in the base, and their division into units.
 
-A cell is a pose of the tip in the base. Units depend only on the cells, never on who decides them, so that a map has
-the same bytes however it was made. Nothing here is as long as the map: places are computed from their numbers.
+A unit is a block of cells that one worker decides. Units depend only on the cells, so that a map has the same bytes
+however it was made. No array here is as long as the map: indices and positions of cells are computed from numbers of
+units.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,7 +34,7 @@ SPHERE, BOX = 'sphere', 'box'
 
 
 class UnitPoses(NamedTuple):
-    """Poses of a unit, and their indices in the unit."""
+    """Some poses of a unit that are inside the region, with their indices in the unit."""
 
     poses: FloatArray
     """(n, 4, 4) poses of the tip in the base; the next piece overwrites them."""
@@ -43,7 +44,7 @@ class UnitPoses(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GridRegion:
-    """The region of positions that a map covers: a box, or the ball in a box."""
+    """The region of positions that a map covers, in the base frame: a box, or a ball given by the box around it."""
 
     kind: str
     low: tuple[float, float, float]
@@ -53,10 +54,10 @@ class GridRegion:
     @classmethod
     def sphere(cls, centre: tuple[float, float, float], radius: float) -> 'GridRegion':
         """
-        Return a ball.
+        Return a region that is a ball.
 
         :param centre: (3,) in the base frame [m].
-        :param radius: [m].
+        :param radius: radius of the ball [m].
         """
         x, y, z = centre
         return cls(
@@ -79,9 +80,9 @@ class GridRegion:
 
     def contains(self, positions: FloatArray) -> NDArray[np.bool_]:
         """
-        Return a mask (n,) of the positions in a ball; for a box all are true, since its grid has no cells outside.
+        Return a mask (n,) of the positions in the region; for a box, all are True without a check.
 
-        :param positions: (n, 3) [m].
+        :param positions: (n, 3) positions of grid cells [m], which are always within the box.
         """
         low, high = np.array(self.low), np.array(self.high)
         if self.kind == SPHERE:
@@ -93,7 +94,7 @@ class GridRegion:
 
 
 class Grid:
-    """Positions on a grid, and the same orientations at each."""
+    """Cells of a map: positions on a regular grid, with the same orientations at each position."""
 
     def __init__(
         self,
@@ -103,12 +104,12 @@ class Grid:
         unit_cells: int = UNIT_CELLS,
     ) -> None:
         """
-        Lay the grid into a region; the middle of a cell is its position.
+        Lay a grid of positions into a region, centred in it; a position is the middle of its grid cube.
 
         :param region: the positions that the grid covers.
-        :param step: distance of two positions [m].
+        :param step: distance of neighbouring positions along each axis [m].
         :param orientations: (k, 4) unit quaternions x, y, z, w.
-        :param unit_cells: how many cells a unit shall have, about.
+        :param unit_cells: approximate number of cells of a unit.
         :raises InvalidOption: for a step that is not positive.
         """
         if not 0.0 < step <= LARGEST_COORDINATE:
@@ -134,42 +135,48 @@ class Grid:
 
     @property
     def unit_count(self) -> int:
-        """Return the number of units of the box."""
+        """
+        Return the number of units: blocks of cells that one worker decides.
+
+        Units without cells in the region are counted too.
+        """
         return math.prod(self._blocks)
 
     @property
     def _blocks(self) -> tuple[int, ...]:
-        """Return the number of units along each axis."""
+        """Return how many units (blocks of cells) there are along each axis: x, y, z, orientation."""
         return tuple(-(-n // b) for n, b in zip(self.shape, self.chunks, strict=True))
 
     def units(self) -> Iterator[int]:
-        """Yield the numbers of the units that have cells in the region."""
+        """Yield the numbers of the units (blocks of cells) that have at least one cell in the region."""
         for start in range(0, self.unit_count, UNITS_PER_BLOCK):
             numbers = np.arange(start, min(start + UNITS_PER_BLOCK, self.unit_count))
             yield from numbers[self._touch(numbers)].tolist()
 
     def key(self, unit: int) -> tuple[int, ...]:
         """
-        Return the index of a unit's chunk along each axis of an array.
+        Return the chunk index along each axis (x, y, z, orientation) at which arrays of the map store a unit.
 
-        :param unit: its number.
+        :param unit: number of the unit.
         """
         return tuple(int(i) for i in np.unravel_index(unit, self._blocks))
 
     def positions(self, indices: NDArray[Any]) -> FloatArray:
         """
-        Return positions (n, 3) [m].
+        Return the positions (n, 3) of grid points in the base frame [m].
 
-        :param indices: (n, 3) indices of cells along the axes.
+        :param indices: (n, 3) indices along x, y and z.
         """
         positions: FloatArray = self.origin + self.step * indices
         return positions
 
     def pieces(self, unit: int) -> Iterator[UnitPoses]:
         """
-        Yield the poses of a unit in the region, about PIECE at a time; each piece overwrites the array of the last one.
+        Yield the poses of a unit that are in the region, about PIECE at a time.
 
-        :param unit: its number.
+        Each piece overwrites the pose array of the piece before: use it before taking the next.
+
+        :param unit: number of the unit.
         """
         sizes, turns = self.chunks[:3], len(self.rotations)
         own = np.indices(sizes).reshape(3, -1).T
@@ -188,12 +195,12 @@ class Grid:
             yield UnitPoses(piece.reshape(-1, 4, 4), places)
 
     def asked(self) -> int:
-        """Return the approximate number of cells in the region."""
+        """Return about how many cells are in the region, by the volume of the ball or box."""
         share = math.pi / 6.0 if self.region.kind == SPHERE and min(self.shape[:3]) > 2 else 1.0
         return max(1, round(share * self.count))
 
     def as_mapping(self) -> dict[str, Any]:
-        """Return the definition of the grid without the orientations, for JSON."""
+        """Return region, step and sizes of the grid as a mapping that JSON can store, without the orientations."""
         region = self.region
         return {
             'kind': 'grid',
@@ -206,7 +213,7 @@ class Grid:
         }
 
     def _touch(self, units: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return a mask of the units that have cells in the region."""
+        """Return a mask of the given unit numbers whose units have at least one cell in the region."""
         if self.region.kind == BOX:
             return np.ones(len(units), dtype=np.bool_)
         low, high = np.array(self.region.low), np.array(self.region.high)
@@ -219,7 +226,7 @@ class Grid:
 
 
 class PoseList:
-    """A list of poses that need not lie on a grid."""
+    """Cells of a map given as a list of any poses, instead of a grid."""
 
     def __init__(self, rows: FloatArray, unit_cells: int = UNIT_CELLS) -> None:
         """
@@ -242,19 +249,19 @@ class PoseList:
 
     @property
     def unit_count(self) -> int:
-        """Return the number of units."""
+        """Return the number of units: blocks of poses that one worker decides."""
         return -(-len(self.rows) // self.chunks[0])
 
     def units(self) -> Iterator[int]:
-        """Yield the numbers of all units."""
+        """Yield the numbers of all units (blocks of poses), from 0."""
         return iter(range(self.unit_count))
 
     def key(self, unit: int) -> tuple[int, ...]:
-        """Return the index of a unit's chunk, as :meth:`Grid.key`."""
+        """Return the chunk index of a unit in the arrays of the map, as :meth:`Grid.key`: a tuple of one number."""
         return (unit,)
 
     def pieces(self, unit: int) -> Iterator[UnitPoses]:
-        """Yield the poses of a unit, as :meth:`Grid.pieces`."""
+        """Yield the poses of a unit, at most PIECE at a time."""
         size = self.chunks[0]
         rows = self.rows[unit * size : (unit + 1) * size]
         for start in range(0, len(rows), PIECE):
@@ -262,11 +269,11 @@ class PoseList:
             yield UnitPoses(poses_of(part), start + np.arange(len(part)))
 
     def asked(self) -> int:
-        """Return the number of poses."""
+        """Return the number of poses; all of them are decided."""
         return self.count
 
     def as_mapping(self) -> dict[str, Any]:
-        """Return the definition of the list without the poses, for JSON."""
+        """Return the number of poses and the size of units as a mapping that JSON can store, without the poses."""
         return {'kind': 'poses', 'count': len(self.rows), 'unit_cells': self.unit_cells}
 
 
@@ -275,7 +282,7 @@ Cells = Grid | PoseList
 
 def cells_from_mapping(saved: Mapping[str, Any], rows: FloatArray) -> Cells:
     """
-    Return the cells that :meth:`Grid.as_mapping` or :meth:`PoseList.as_mapping` describes.
+    Return the grid or the list of poses that a mapping of :meth:`as_mapping` describes.
 
     :param saved: the mapping.
     :param rows: (k, 4) orientations of a grid, or (n, 7) poses.
@@ -289,7 +296,7 @@ def cells_from_mapping(saved: Mapping[str, Any], rows: FloatArray) -> Cells:
 
 def poses_of(rows: FloatArray) -> FloatArray:
     """
-    Return poses (n, 4, 4).
+    Return poses given by position and quaternion as matrices (n, 4, 4).
 
     :param rows: (n, 7) positions [m] and unit quaternions x, y, z, w.
     """
@@ -300,9 +307,10 @@ def poses_of(rows: FloatArray) -> FloatArray:
 
 def _block(shape: tuple[int, ...], unit_cells: int) -> tuple[int, ...]:
     """
-    Return the number of cells of a unit along each axis: a cube of positions with all orientations.
+    Return the number of cells along each axis (x, y, z, orientation) of one unit, a block of cells.
 
-    The unit has about ``unit_cells`` cells, more if the map would have more than MOST_UNITS units otherwise.
+    A unit is a cube of positions with all orientations. It has about ``unit_cells`` cells, or more if the map would
+    have more than MOST_UNITS units otherwise.
     """
     x, y, z, turns = shape
     cells = max(unit_cells, -(-math.prod(shape) // MOST_UNITS))
@@ -320,9 +328,9 @@ def _block(shape: tuple[int, ...], unit_cells: int) -> tuple[int, ...]:
 
 def describe(cells: Cells) -> str:
     """
-    Return the size of a map in words.
+    Return the size of a map as text, such as '40 x 40 x 40 positions, 64 orientations: 2.14e+06 cells'.
 
-    :param cells: its cells.
+    :param cells: the cells of the map.
     """
     if isinstance(cells, PoseList):
         return counted(cells.count, 'pose')

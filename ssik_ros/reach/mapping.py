@@ -1,4 +1,4 @@
-"""A map, made or gone on with: its cells decided unit by unit and written to its store."""
+"""Make a reach map, or complete an interrupted one: decide its cells unit by unit and store the results."""
 
 from collections.abc import Callable
 import functools
@@ -30,7 +30,7 @@ SECONDS = {True: 5e-6, False: 7e-4}
 
 
 class Estimate(NamedTuple):
-    """Estimated cost of a map."""
+    """Estimated cost of making a map: cells, units, processor time, and disk space."""
 
     cells: int
     units: int
@@ -40,7 +40,7 @@ class Estimate(NamedTuple):
     """Size on the disk [bytes]."""
 
     def __str__(self) -> str:
-        """Return the estimate in words."""
+        """Return the estimate as text."""
         return (
             f'{self.cells:.3g} cells in {self.units:,} units, about {in_words(self.seconds)} of processor time and '
             f'{self.stored / 1e9:.3g} GB on the disk'
@@ -49,21 +49,26 @@ class Estimate(NamedTuple):
 
 class MapJob:
     """
-    Decides the units of a map and writes them.
+    Decides units of a map and writes the results; a job of :mod:`ssik_ros.reach.engine`.
 
-    It is small because it is sent with each unit: each process reads arm and cells from the map, once.
+    It is small, because it is sent with each batch: it has only path and checksum. Each process reads arm and cells
+    from the map once.
     """
 
     def __init__(self, store: MapStore) -> None:
         """
-        Store path and checksum of the map for the workers.
+        Store path and checksum of a map.
 
-        :param store: the map, which every worker sees.
+        :param store: the map, whose folder every worker must see.
         """
         self._path, self._made_of = store.path, store.made_of()
 
     def run(self, unit: int) -> NDArray[np.int64]:
-        """Decide a unit, write it, and return its number of cells by :class:`CellStatus`."""
+        """
+        Decide the cells of a unit, write the results, and return its number of cells (k,) for each :class:`CellStatus`.
+
+        Raise StoreError if this process does not see the map, or if the map was replaced meanwhile.
+        """
         store = MapStore(self._path)
         if not (self._path / 'zarr.json').exists():
             raise StoreError(
@@ -86,7 +91,12 @@ class MapJob:
 
 @functools.lru_cache(maxsize=2)
 def _prepare(path: Path, made_of: str) -> tuple[MapPlan, ReachArm]:
-    """Return the plan of a map and the solver of its arm; a process keeps both for the last two maps."""
+    """
+    Return the plan of a map and the object that decides its poses; results for the last two maps are cached.
+
+    :param path: folder of the map.
+    :param made_of: checksum of the map, only a key of the cache.
+    """
     del made_of
     store = MapStore(path)
     saved = store.read_attributes()
@@ -103,9 +113,9 @@ def _prepare(path: Path, made_of: str) -> tuple[MapPlan, ReachArm]:
 
 def settings_of(plan: MapPlan) -> ReachSettings:
     """
-    Return the settings of the solver that decides the poses of a map.
+    Return the settings for the object that decides the poses of a map, from the arrays that the map has.
 
-    :param plan: of the map.
+    :param plan: the definition of the map.
     """
     return ReachSettings(
         measures=any(name in plan.arrays for name in MEASURES),
@@ -124,15 +134,16 @@ def make_plan(
     scene: ChainScene | None = None,
 ) -> MapPlan:
     """
-    Return the plan of a map.
+    Return the definition of a map, after a check that the arm has the wanted quantities.
 
     :param chain: the chain of the arm.
     :param robot: name of the robot.
     :param cells: the poses to decide.
-    :param quantities: some of :data:`QUANTITIES`.
-    :param searches: whether a search follows where samples of seven joints have met no posture.
-    :param scene: shapes that postures must not touch; None where collisions do not matter.
-    :raises InvalidOption: for other quantities, for some that the arm does not have, and for a map that is too large.
+    :param quantities: names of further quantities to store, from :data:`QUANTITIES`.
+    :param searches: whether a search follows if samples of a seven-joint arm give no posture.
+    :param scene: shapes for collision checks; None for no checks.
+    :raises InvalidOption: for unknown quantities or quantities that the arm does not have, and for a map that is too
+        large.
     """
     for name in quantities:
         if name not in (*QUANTITIES, *ALWAYS):
@@ -151,10 +162,10 @@ def make_plan(
 
 def estimate(plan: MapPlan, seconds: float | None = None) -> Estimate:
     """
-    Return the number of cells and units of a map, and the processor time and disk space that it takes, about.
+    Return the number of cells and units of a map, and about how much processor time and disk space it takes.
 
-    :param plan: of the map.
-    :param seconds: processor time of a cell [s]; None where nothing was measured.
+    :param plan: the definition of the map.
+    :param seconds: measured processor time for one cell [s]; None uses a typical upper value.
     """
     if seconds is None:
         seconds = SECONDS[ReachArm(plan.chain, ReachSettings()).is_fast]
@@ -172,13 +183,17 @@ def make_map(
     report: Callable[[Progress, int], None] = lambda progress, units: None,
 ) -> NDArray[np.int64]:
     """
-    Make a map, go on with one, or mend one that has lost files, and return the number of cells by :class:`CellStatus`.
+    Make a map, complete an interrupted one, or make lost units again; return the cells for each :class:`CellStatus`.
 
-    :param plan: of the map.
+    A finished map is not computed again.
+
+    :param plan: the definition of the map.
     :param path: folder of the map.
     :param workers: the processes that decide cells.
-    :param report: called after each unit, with the number of units that this run has to do.
-    :raises SsikError: for a map of something else, a full disk, and when another run works on it.
+    :param report: called after each batch of units, with the progress and the number of units that this run makes.
+    :raises SsikError: if the folder holds another map or anything else, if the disk is full, or if another run makes
+        this map.
+    :returns: (k,) number of cells of the whole map for each status.
     """
     store = MapStore(path.absolute())
     store.create(plan)
@@ -202,7 +217,11 @@ def make_map(
 
 
 def _count_others(store: MapStore, cells: Cells, left: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the number of cells of each status in all units but those that are left."""
+    """
+    Return the number of cells (k,) for each status in the units that are already written.
+
+    :param left: numbers of the units that are not yet written.
+    """
     counts = np.zeros(len(CellStatus), dtype=np.int64)
     for unit in np.setdiff1d(np.fromiter(cells.units(), dtype=np.int64), left).tolist():
         counts += _count_cells(store.read_unit(STATUS, cells, unit))
@@ -210,7 +229,7 @@ def _count_others(store: MapStore, cells: Cells, left: NDArray[np.int64]) -> NDA
 
 
 def _count_cells(status: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Return the number of cells by :class:`CellStatus`, with 0 for NOT_ASKED."""
+    """Return the number of cells for each :class:`CellStatus`, as an array; NOT_ASKED gets 0."""
     counts = np.bincount(status, minlength=len(CellStatus))
     counts[CellStatus.NOT_ASKED] = 0
     return counts
@@ -218,9 +237,9 @@ def _count_cells(status: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 def in_words(seconds: float) -> str:
     """
-    Return a time in words.
+    Return a time as text with a suitable unit, from seconds to years.
 
-    :param seconds: [s].
+    :param seconds: the time [s].
     """
     for size, name in ((3.156e7, 'years'), (86400.0, 'days'), (3600.0, 'hours'), (60.0, 'min')):
         if seconds >= 2.0 * size:

@@ -1,4 +1,4 @@
-"""How good the postures of a pose are: manipulability and distance to the limits, of many postures at once."""
+"""Quality of postures: manipulability and distance to the joint limits, for many postures at once."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,9 @@ def best_measures(
     chain: SerialChain, q: FloatArray, counts: IntArray
 ) -> tuple[NDArray[np.float32], ...]:
     """
-    Return the best manipulability and the largest limit margin of each pose (m,), NaN for poses without posture.
+    Return for each pose the largest manipulability (m,) and the largest limit margin (m,) [rad or m] of its postures.
+
+    Both are NaN for poses without a posture.
 
     :param chain: the arm.
     :param q: (k, n) postures, ordered by pose.
@@ -30,9 +32,11 @@ def best_measures(
 
 def manipulability(chain: SerialChain, q: FloatArray) -> FloatArray:
     """
-    Return the root of the determinant of J J^T of postures (k,), or of J^T J for less than six joints: 0 at a singularity.
+    Return Yoshikawa's manipulability (k,) of postures: sqrt(det(J J^T)), 0 at a singularity.
 
-    :param chain: the arm; J is its Jacobian at the tip, in metres and radians.
+    With fewer than six joints it is sqrt(det(J^T J)). J is the Jacobian at the tip, in metres and radians.
+
+    :param chain: the arm.
     :param q: (k, n) postures.
     """
     parts = [
@@ -43,7 +47,7 @@ def manipulability(chain: SerialChain, q: FloatArray) -> FloatArray:
 
 
 def _volumes(jacobian: FloatArray) -> FloatArray:
-    """Return the root of the determinant of J J^T, or of J^T J, of Jacobians (k, 6, n)."""
+    """Return sqrt(det(J J^T)) (k,) of Jacobians J (k, 6, n); sqrt(det(J^T J)) for n < 6."""
     n = jacobian.shape[2]
     if n == 6:
         volume: FloatArray = np.abs(np.linalg.det(jacobian))
@@ -56,7 +60,9 @@ def _volumes(jacobian: FloatArray) -> FloatArray:
 
 def are_singular(chain: SerialChain, q: FloatArray) -> NDArray[np.bool_]:
     """
-    Return a mask (k,) of singular postures, within rounding: other postures of their pose may be near them.
+    Return a mask (k,) of postures that are singular within rounding errors.
+
+    At such a posture, a closed form may miss other postures of the same pose.
 
     :param chain: the arm.
     :param q: (k, n) postures.
@@ -81,7 +87,7 @@ def limit_margin(chain: SerialChain, q: FloatArray) -> FloatArray:
 
 def largest_of(values: FloatArray, counts: IntArray) -> NDArray[np.float32]:
     """
-    Return the largest value of each pose (m,), NaN for poses without values.
+    Return the largest value (m,) that belongs to each pose; NaN for poses without values.
 
     :param values: (k,) ordered by pose.
     :param counts: (m,) how many values each pose has.

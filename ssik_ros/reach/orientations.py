@@ -1,16 +1,13 @@
 """
-Orientations that spread evenly over all rotations, and the angle by which a set of them covers all.
+Orientations that are spread evenly over all rotations, and the covering angle of a set of orientations.
 
-Problem
-    n unit quaternions so that every rotation is near one of them.
-Method
-    A super-Fibonacci spiral: points of a spiral on a solid torus, whose measure the map to unit quaternions keeps. It
-    is defined for every n, needs no search and gives the same numbers everywhere.
-    The covering angle is exact: q and -q are one rotation, so the set with its antipodes lies on the unit sphere
-    of four dimensions. The facets of its convex hull are the cells of its Delaunay triangulation, and the rotation
-    farthest from the set is the centre of the largest facet.
-Degeneracies
-    Fewer than four quaternions, or four and more in a hyperplane: a rotation by pi away from all exists.
+Problem Find n unit quaternions so that every rotation is near one of them. Method A super-Fibonacci spiral: points of a
+spiral on a solid torus are mapped to unit quaternions. The map keeps volumes, so that even spacing stays even. It is
+defined for every n, needs no search and gives the same numbers everywhere. The covering angle is exact: q and -q are
+one rotation, so the set with its antipodes lies on the unit sphere of four dimensions. The facets of its convex hull
+are the cells of its Delaunay triangulation. The rotation farthest from the set is the centre of the largest facet.
+Degeneracies For fewer than four quaternions, or if all are in a hyperplane, some rotation differs from all of them by
+pi.
 
 References
     Alexa 2022, Super-Fibonacci spirals: fast, low-discrepancy sampling of SO(3).
@@ -56,9 +53,11 @@ def spread_orientations(count: int) -> FloatArray:
 
 def covering_angle(quaternions: FloatArray) -> float:
     """
-    Return the largest angle from any rotation to the nearest one of a set [rad], at most pi.
+    Return the covering angle of a set of orientations: the largest angle from any rotation to its nearest one [rad].
 
-    :param quaternions: (n, 4) unit quaternions.
+    It is at most pi.
+
+    :param quaternions: (n, 4) unit quaternions x, y, z, w.
     """
     # SciPy's geometry takes half a second to import, and whoever reads a map or a placement needs none of it.
     from scipy.spatial import ConvexHull, QhullError
@@ -120,9 +119,9 @@ def quaternions_of(rotations: FloatArray) -> FloatArray:
 
 def angles_between(a: FloatArray, b: FloatArray) -> FloatArray:
     """
-    Return the angles of the rotations between unit quaternions, row by row (n,) [rad].
+    Return the angle (n,) of the rotation from each orientation in ``a`` to the one in the same row of ``b`` [rad].
 
-    :param a, b: (n, 4).
+    :param a, b: (n, 4) unit quaternions x, y, z, w.
     """
     sign = np.where((a * b).sum(axis=1, keepdims=True) < 0.0, -1.0, 1.0)
     apart, together = np.linalg.norm(a - sign * b, axis=1), np.linalg.norm(a + sign * b, axis=1)

@@ -1,23 +1,25 @@
 """
-Where to put the base of an arm, or of two, for a list of tasks.
+Find the best place for the base of one arm, or of two, so that a list of tasks is reached.
 
 Problem
 -------
-A place gives each task a best posture: within limits, free of collision with the robot itself and the cell. Wanted is
-the place with the largest weight of reached tasks. Among equal places, the one whose worst posture is best by the
-objective wins.
+At a given place of the base, each task has a best posture: within limits, and without collisions with the robot itself
+and the cell. Find the place with the largest weight of reached tasks. Among equal places, take the place whose worst
+posture is best by the objective.
 
 Method
 ------
-1. A grid over all places: the branches of every task are counted, collisions aside. Two arms: pairs of their best places.
-2. The best places, apart from each other, are judged with all postures and collisions.
-3. From each a search in a box around the best place so far, which shrinks while nothing better is found: the worst of several
-   postures is not smooth, and a descent would stop at a kink.
+1. Count the branches of every task at each place of a grid, without collision checks. For two arms, combine their best
+   places.
+2. Judge the best places that are apart from each other with all postures and collisions.
+3. From each of them, search at random in a box around the best place so far. The box shrinks while nothing better is
+   found. A descent is not used: the worst of several postures is not a smooth function, and a descent would stop at a
+   kink.
 
 Proofs
 ------
-Each task that counts as reached has a posture that was checked, against the other arm, too. That no better place exists
-is not proved.
+Each task that counts as reached has a posture that was checked, also against the other arm. It is not proved that no
+better place exists.
 """
 
 from collections.abc import Callable, Sequence
@@ -56,7 +58,7 @@ PAIRED = 256
 
 @dataclass(frozen=True, eq=False)
 class PlaceSettings:
-    """Settings of a search for places."""
+    """Settings of a search for places: objective, number of results, distance of two arms, and seed."""
 
     objective: str = 'manipulability'
     """Quantity to maximise in the worst posture: ``manipulability`` or ``limit_margin``."""
@@ -78,7 +80,7 @@ class PlaceSettings:
 
 
 class TaskResult(NamedTuple):
-    """One task at one place."""
+    """Result for one task at one placement: the arm and posture that reach it, or the reason why none does."""
 
     reached: bool
     arm: int
@@ -92,7 +94,7 @@ class TaskResult(NamedTuple):
 
 
 class Placement(NamedTuple):
-    """Places of all arms, and the tasks that they reach."""
+    """A place for the base of each arm, with the result of each task there."""
 
     coordinates: FloatArray
     """(arms, 6) x, y, z [m], roll, pitch, yaw [rad] of each base link in the cell."""
@@ -104,12 +106,12 @@ class Placement(NamedTuple):
 
     @property
     def reached(self) -> int:
-        """Return the number of reached tasks."""
+        """Return the number of tasks that an arm reaches from this placement."""
         return sum(task.reached for task in self.tasks)
 
 
 class PlaceResult(NamedTuple):
-    """The best placements, and why tasks fail."""
+    """Result of a search for places: the best placements, and tasks that cannot be reached at all or together."""
 
     placements: tuple[Placement, ...]
     """Best first."""
@@ -134,10 +136,10 @@ def find_places(
     report: Callable[[float, str], None] = lambda share, text: None,
 ) -> PlaceResult:
     """
-    Return the best placements of one arm, or of two that share the tasks.
+    Return the best placements of one arm, or of two arms that share the tasks.
 
-    :param arms: one or two.
-    :param tasks: poses in the cell.
+    :param arms: one arm or two, each with the places that its base may have.
+    :param tasks: poses to reach, in the cell.
     :param settings: settings of the search; None for the defaults.
     :param report: called with the finished share, 0 to 1, and a text about the present step.
     :raises InvalidOption: for another number of arms.
@@ -148,7 +150,7 @@ def find_places(
 
 
 class _Judged(NamedTuple):
-    """Scores of some placements, without collision checks."""
+    """Scores of c placements without collision checks: the best value of each task, and a summary."""
 
     best: FloatArray
     """(c, m) best value of the objective for each task; -inf if the task is not reached."""
@@ -157,7 +159,12 @@ class _Judged(NamedTuple):
 
 
 class _PlaceSearch:
-    """One search for placements."""
+    """
+    One search for the best placements of the arms.
+
+    A placement is given by shares (d,): for each direction in which a base may move, a number from 0 to 1 between its
+    ends.
+    """
 
     def __init__(
         self,
@@ -166,7 +173,7 @@ class _PlaceSearch:
         settings: PlaceSettings,
         report: Callable[[float, str], None],
     ) -> None:
-        """Store arms, tasks and settings."""
+        """Store arms, tasks, settings, and the progress callback."""
         self.arms, self.tasks, self.settings, self.report = arms, tasks, settings, report
         self.variants: Variants = tasks.variants()
         self.sizes = [arm.space.size for arm in arms]
@@ -178,7 +185,7 @@ class _PlaceSearch:
         self.tried = 0
 
     def run(self) -> PlaceResult:
-        """Search on the grid and around its best places, and return the result."""
+        """Search on a grid, then around its best placements, and return the best results."""
         grids = [_grid(arm.space.lengths()) for arm in self.arms]
         reached = [self._reach(index, grid) for index, grid in enumerate(grids)]
         starts, spacing = self._starts(grids, reached)
@@ -196,9 +203,12 @@ class _PlaceSearch:
         self, found: list[tuple[FloatArray, tuple[float, float]]], spacing: FloatArray
     ) -> list[FloatArray]:
         """
-        Return placements (d,), best first, without near copies of better ones.
+        Return placements (d,), best first, without those that are nearly equal to a better one.
 
-        A placement at the same position with other turns is also left out if its score is equal.
+        A placement with the same base positions but other orientations is also left out if its score is equal.
+
+        :param found: placements with their scores (weight, worst value), best first.
+        :param spacing: (d,) spacing of the grid, in shares.
         """
         kept: list[tuple[FloatArray, tuple[float, float]]] = []
         for shares, score in found:
@@ -212,7 +222,7 @@ class _PlaceSearch:
         return [shares for shares, _ in kept]
 
     def _notes(self) -> tuple[str, ...]:
-        """Return the notes on checks that were left out."""
+        """Return sentences for the user about collision checks that are not done for lack of geometry."""
         notes = [
             f"'{arm.robot.name}' has no collision geometry: its collisions are not checked."
             for arm in self.arms
@@ -225,7 +235,12 @@ class _PlaceSearch:
         return tuple(dict.fromkeys(notes))
 
     def _reach(self, index: int, grid: FloatArray) -> NDArray[np.bool_]:
-        """Return a mask (c, m) of the tasks that arm ``index`` reaches from the places of a grid, collisions aside."""
+        """
+        Return a mask (c, m) of the tasks that an arm reaches within limits from each place, without collision checks.
+
+        :param index: index of the arm.
+        :param grid: (c, d) shares of the places of this arm.
+        """
         arm, rows = self.arms[index], []
         chunk = max(1, 100_000 // len(self.variants.owners))
         for start in range(0, len(grid), chunk):
@@ -238,7 +253,12 @@ class _PlaceSearch:
     def _starts(
         self, grids: list[FloatArray], reached: list[NDArray[np.bool_]]
     ) -> tuple[list[FloatArray], FloatArray]:
-        """Return the starts (d,) of searches, best first and apart, and the spacing (d,) of the grid; all in shares."""
+        """
+        Return placements (d,) to start searches from, best first and apart from each other, and the grid spacing (d,).
+
+        :param grids: for each arm, the shares (c, d) of its places.
+        :param reached: for each arm, a mask (c, m) of the tasks that each place reaches.
+        """
         rows = self._paired(grids, reached)
         judged = [
             self._judge(rows[k : k + PLACES_PER_ROUND])
@@ -259,9 +279,9 @@ class _PlaceSearch:
 
     def _paired(self, grids: list[FloatArray], reached: list[NDArray[np.bool_]]) -> FloatArray:
         """
-        Return the rows (c, d) of the grid, or of two grids side by side, that reach the largest weight of tasks.
+        Return the placements (c, d) on the grid that reach the largest weight of tasks, at most JUDGED.
 
-        Pairs whose bases are nearer than ``apart`` come last. At most JUDGED rows are returned.
+        For two arms, good places of both are combined; pairs of bases nearer than ``apart`` come last.
         """
         weights = self.tasks.weights
         if len(grids) == 1:
@@ -282,20 +302,28 @@ class _PlaceSearch:
         return np.hstack([grids[0][chosen[0][one]], grids[1][chosen[1][two]]])
 
     def _is_apart(self, a: FloatArray, b: FloatArray, spacing: FloatArray) -> bool:
-        """Return whether two placements (d,) of shares differ by more than a spacing (d,) in some direction."""
+        """Return whether two placements (d,) differ by more than ``spacing`` (d,) in at least one direction."""
         return bool((np.abs(a - b) > spacing).any())
 
     def _is_moved(self, a: FloatArray, b: FloatArray, spacing: FloatArray) -> bool:
-        """Return whether two placements differ by more than a spacing in some direction that moves a base."""
+        """
+        Return whether two placements (d,) differ by more than ``spacing`` in a direction that shifts a base.
+
+        Directions that only rotate a base do not count.
+        """
         return bool((np.abs(a - b) > spacing)[self.moves].any())
 
     def _split(self, shares: FloatArray) -> list[FloatArray]:
-        """Return the coordinates (c, 6) of each arm's base at shares (c, d) of the ways."""
+        """Return, for each arm, the coordinates (c, 6) of its base at placements (c, d) [m, rad]."""
         parts = np.split(shares, np.cumsum(self.sizes)[:-1], axis=1)
         return [arm.space.coordinates(part) for arm, part in zip(self.arms, parts, strict=True)]
 
     def _judge(self, shares: FloatArray) -> _Judged:
-        """Return the scores of placements (c, d), collisions aside; -1 if the two bases are too near each other."""
+        """
+        Return the scores of placements (c, d) without collision checks.
+
+        If two bases are nearer than ``apart``, both numbers of the score are -1.
+        """
         count, tasks = len(shares), len(self.tasks.poses)
         places, best = self._split(shares), np.full((count, tasks), -np.inf)
         for arm, own in zip(self.arms, places, strict=True):
@@ -309,7 +337,13 @@ class _PlaceSearch:
         return _Judged(best, score)
 
     def _score(self, best: FloatArray) -> FloatArray:
-        """Return (c, 2): weight of reached tasks and their worst value, -1 without any, from best values (c, m)."""
+        """
+        Return scores (c, 2): the weight of reached tasks, and the value of the worst of their best postures.
+
+        The second number is -1 if no task is reached.
+
+        :param best: (c, m) best value of each task at each placement; -inf if the task is not reached.
+        """
         is_reached = best > -np.inf
         worst = np.where(is_reached, best, np.inf).min(axis=1)
         weight = is_reached @ self.tasks.weights
@@ -317,9 +351,12 @@ class _PlaceSearch:
 
     def _checked(self, shares: FloatArray) -> tuple[tuple[float, float], list[TaskResult]]:
         """
-        Return the score (weight, worst value) of one placement (d,) with collisions, and its tasks.
+        Return the score (weight, worst value) of one placement with collision checks, and the result of each task.
 
-        The score is (-1, -1) if the arms collide before they work.
+        If the arms collide before they work, the score is (-1, -1) and no task is reached. The worst value is -1
+        without a reached task.
+
+        :param shares: (d,) the placement.
         """
         tasks: list[TaskResult] = []
         places = self._split(shares[None])
@@ -355,7 +392,15 @@ class _PlaceSearch:
         return (weight, min(values, default=-1.0)), tasks
 
     def _collision(self, pair: ArmPair | None, arm: int, place: FloatArray, q: FloatArray) -> str:
-        """Return the colliding bodies in words; empty if the posture is free, which is then stored in ``pair``."""
+        """
+        Return the names of bodies that collide in a posture of an arm, as text; empty if the posture is free.
+
+        With two arms, a free posture is accepted in ``pair``, so that later postures are checked against it.
+
+        :param pair: both arms; None with one arm.
+        :param arm: index of the arm.
+        :param place: (6,) coordinates of its base.
+        """
         own = self.arms[arm].colliding_pair(place, q)
         if own is not None:
             return f'{own[0]} with {own[1]}'
@@ -363,7 +408,12 @@ class _PlaceSearch:
         return '' if other is None else f'{other[0]} with {other[1]} of the other arm'
 
     def _why(self, places: list[FloatArray], task: int, collision: str) -> str:
-        """Return in words why no arm reaches a task; ``collision`` has the bodies of the last posture tried, or ''."""
+        """
+        Return as text why no arm reaches a task.
+
+        :param places: for each arm, the coordinates (1, 6) of its base.
+        :param collision: bodies that collide in the last posture that was tried; empty if there was no posture.
+        """
         if collision:
             return f'each posture that was found collides, the last one {collision}'
         words = [
@@ -376,9 +426,10 @@ class _PlaceSearch:
         self, start: FloatArray, spacing: FloatArray
     ) -> tuple[FloatArray, tuple[float, float]]:
         """
-        Search at random around a placement (d,); return the best one and its score (weight, worst value).
+        Improve a placement (d,) by a random search in a shrinking box; return it with its score (weight, worst value).
 
-        ``spacing`` (d,) is the first size of the box that is searched. All numbers are shares, 0 to 1.
+        :param start: the placement to begin with, in shares.
+        :param spacing: (d,) half size of the first box, in shares.
         """
         rng = np.random.default_rng(self.settings.seed)
         best, score = start, self._checked(start)[0]
@@ -403,7 +454,7 @@ class _PlaceSearch:
         return best, score
 
     def _placement(self, shares: FloatArray) -> Placement:
-        """Check a placement (d,) with collisions and return it with its tasks."""
+        """Return a placement (d,) as a result: coordinates, weight, worst value and tasks, after collision checks."""
         (weight, value), tasks = self._checked(shares)
         places = np.array([own[0] for own in self._split(shares[None])])
         is_any = any(task.reached for task in tasks)
@@ -411,7 +462,11 @@ class _PlaceSearch:
 
 
 def _grid(lengths: FloatArray) -> FloatArray:
-    """Return the shares (c, d) of a grid over ways of given lengths (d,), about as fine along all of them."""
+    """
+    Return a regular grid of placements (c, d) in shares, at most MOST_PLACES, about equally fine in all directions.
+
+    :param lengths: (d,) length of each direction [m or rad].
+    """
     size = len(lengths)
     if size == 0:
         return np.zeros((1, 0))
@@ -426,12 +481,16 @@ def _grid(lengths: FloatArray) -> FloatArray:
 
 
 def _spacing(grid: FloatArray) -> FloatArray:
-    """Return the distance (d,) of neighbours of a grid (c, d) in each direction, in shares."""
+    """Return the distance (d,) of neighbouring grid points in each direction, in shares."""
     return np.array([1.0 / max(1, len(np.unique(column)) - 1) for column in grid.T])
 
 
 def _largest(values: FloatArray, most: int) -> NDArray[np.int64]:
-    """Return the indices of the largest values; of equal ones some that are spread over all."""
+    """
+    Return the indices of the ``most`` largest values, in descending order.
+
+    If not all values equal to the last one fit, some are taken that are spread evenly among them.
+    """
     order = np.argsort(-values, kind='stable')
     if len(order) <= most:
         return order
@@ -444,7 +503,13 @@ def _largest(values: FloatArray, most: int) -> NDArray[np.int64]:
 def _explain(
     reached: list[NDArray[np.bool_]],
 ) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
-    """Return the indices of tasks that no place reaches, and with one arm the pairs that no place reaches together."""
+    """
+    Return the tasks that no place on the grid reaches, and pairs of other tasks that no place reaches together.
+
+    Collisions are ignored. For two arms, no pairs are returned.
+
+    :param reached: for each arm, a mask (c, m) of the tasks that each place reaches.
+    """
     alone = np.any([each.any(axis=0) for each in reached], axis=0)
     hopeless = tuple(np.flatnonzero(~alone).tolist())
     if len(reached) > 1:

@@ -45,7 +45,7 @@ LARGEST_PLACE_COORDINATE = 1e3
 
 @dataclass(frozen=True, eq=False)
 class WorkCell:
-    """A cell with one arm or two, each with the robots to choose from."""
+    """Content of a work cell file: one arm or two, each with one or more robots to choose from, tasks, and settings."""
 
     name: str
     arms: tuple[tuple[PlacedArm, ...], ...]
@@ -53,14 +53,14 @@ class WorkCell:
     settings: PlaceSettings
 
     def choices(self) -> Iterator[tuple[PlacedArm, ...]]:
-        """Yield each combination of robots, one for each arm."""
+        """Yield each combination of robots: a tuple with one robot for each arm of the cell."""
         return itertools.product(*self.arms)
 
 
 @reads_file(ConfigError)
 def read_cell(path: str | Path) -> WorkCell:
     """
-    Return the cell in a YAML file.
+    Return the work cell that a YAML file describes, with its robots loaded and its tasks read.
 
     :param path: the file; other files that it names are relative to it.
     :raises SsikError: for a file that cannot be read, unknown keys, and values that make no sense.
@@ -97,7 +97,7 @@ def _read_settings(data: Mapping[str, Any], path: Path) -> PlaceSettings:
 
 
 def _read_arm(content: Any, path: Path, world: Sequence[WorldObject]) -> Iterator[PlacedArm]:
-    """Yield an arm of the file with each robot that it may be."""
+    """Yield an arm of a file once for each robot that it may be."""
     data = checked_mapping(content, str(path), 'an arm', ARM_KEYS)
     space = _read_space(data.get('place') or {}, path)
     for robot, base, tip in _robots(data, path):
@@ -108,7 +108,11 @@ def _read_arm(content: Any, path: Path, world: Sequence[WorldObject]) -> Iterato
 def _read_rest(
     data: Mapping[str, Any], robot: RobotModel, group: JointGroup, path: Path
 ) -> FloatArray | None:
-    """Return the posture in which an arm waits, a named state of the SRDF or joint values; None if none is given."""
+    """
+    Return the posture (n,) in which an arm waits; None if the file gives none.
+
+    The file gives a named state of the SRDF or a list of joint values.
+    """
     given = data.get('rest')
     if given is None or isinstance(given, str):
         return None if given is None else robot.named_state(group, given)
@@ -118,7 +122,12 @@ def _read_rest(
 def _robots(
     data: Mapping[str, Any], path: Path
 ) -> Iterator[tuple[RobotModel, str | None, str | None]]:
-    """Yield the robots that an arm may be, with base and tip link from the catalogue, or None."""
+    """
+    Yield each robot that an arm of a file may be, with its base link and tip link.
+
+    The links are None unless the robot is from the catalogue. Raise ConfigError unless the arm names ``robot`` or
+    ``urdf``.
+    """
     if ('robot' in data) == ('urdf' in data):
         raise ConfigError(f"'{path}': an arm names robot or urdf.", path=str(path))
     if 'urdf' in data:
@@ -141,7 +150,12 @@ def _robots(
 def _group(
     data: Mapping[str, Any], robot: RobotModel, base: str | None, tip: str | None
 ) -> JointGroup:
-    """Return the planning group of an arm: the named one, the only chain, or the chain from base to tip link."""
+    """
+    Return the planning group of an arm: the named group, the only chain of the robot, or a chain of links.
+
+    Without a named group and with several chains, the chain leads from base to tip link, which are found if they are
+    not given.
+    """
     if 'group' in data:
         return robot.group(str(data['group']))
     own = [str(data[key]) if key in data else None for key in ('base', 'tip')]
@@ -152,7 +166,11 @@ def _group(
 
 
 def _read_space(content: Any, path: Path) -> BaseSpace:
-    """Return the places that a file allows for a base link; angles in the file are in degrees."""
+    """
+    Return the places that a file allows for a base: a range of each coordinate, or a straight rail.
+
+    Angles in the file are in degrees.
+    """
     data = checked_mapping(content, str(path), 'a place', PLACE_KEYS)
     ends = np.zeros((2, 6))
     for index, key in enumerate(COORDINATES):
@@ -183,9 +201,10 @@ def _read_space(content: Any, path: Path) -> BaseSpace:
 @reads_file(ConfigError)
 def read_tasks(path: Path) -> PlaceTasks:
     """
-    Return the tasks of a CSV.
+    Return the tasks in a CSV file.
 
-    :param path: columns x, y, z [m], qw, qx, qy, qz, and where wanted weight, tolerance [m], tolerance_deg, spin (0 or 1).
+    :param path: a file with columns x, y, z [m], qw, qx, qy, qz. Optional columns are weight, tolerance [m],
+        tolerance_deg and spin (0 or 1).
     :raises SsikError: for a file that cannot be read, and rows that are not tasks.
     """
     return _tasks(read_table(path, MOST_TASKS, NEEDED, EXTRA), path)

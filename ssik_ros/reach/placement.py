@@ -1,4 +1,4 @@
-"""Parts of a placement: tasks, the space of places of a base, and an arm that judges both."""
+"""Parts of a search for places: the tasks, the space of base places, and an arm that computes postures for both."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -41,7 +41,7 @@ LARGEST_MARGIN = np.pi
 
 
 class Variants(NamedTuple):
-    """Poses that fulfil tasks."""
+    """The poses that are tried for all tasks: the pose of each task, and poses at the ends of its tolerances."""
 
     poses: FloatArray
     """(v, 4, 4) in the frame of the cell; the first of each task is the pose of the task."""
@@ -51,7 +51,7 @@ class Variants(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PlaceTasks:
-    """Poses that a tip has to reach, with weights and tolerances."""
+    """m poses that the tip has to reach in the work cell, each with a weight and a tolerance."""
 
     poses: FloatArray
     """(m, 4, 4) poses of the tip in the frame of the cell."""
@@ -95,7 +95,7 @@ class PlaceTasks:
             raise InvalidTarget(f'Task {index} {text}.', task=int(index))
 
     def variants(self) -> Variants:
-        """Return the poses that are tried for each task."""
+        """Return the poses that are tried for all tasks, in the order of the tasks."""
         poses, owners = [], []
         for index in range(len(self.poses)):
             poses.append(self.variants_of(index))
@@ -104,7 +104,7 @@ class PlaceTasks:
 
     def variants_of(self, index: int) -> FloatArray:
         """
-        Return the poses (v, 4, 4) that are tried for one task, its own first.
+        Return the poses (v, 4, 4) that are tried for one task: first the pose of the task, then ends of its tolerances.
 
         :param index: index of the task.
         """
@@ -114,9 +114,11 @@ class PlaceTasks:
 
 def _variants_of(pose: FloatArray, distance: float, tilt: float, spins: bool) -> FloatArray:
     """
-    Return the poses (v, 4, 4) that are tried for a task: the pose first, and the ends of its tolerances.
+    Return the poses (v, 4, 4) that are tried for one task: first its pose, then the ends of its tolerances.
 
-    ``distance`` [m] and ``tilt`` [rad] are applied one axis at a time; with ``spins``, all are turned about z.
+    :param distance: the pose is shifted by this along each axis, to both sides [m].
+    :param tilt: the pose is turned by this about each axis, to both sides [rad].
+    :param spins: if True, all poses are also turned about the tool's z axis, to SPINS angles.
     """
     motions = [np.eye(4)]
     for axis in range(3):
@@ -138,7 +140,12 @@ def _variants_of(pose: FloatArray, distance: float, tilt: float, spins: bool) ->
 
 @dataclass(frozen=True, eq=False)
 class BaseSpace:
-    """The places of an arm's base link: a first place, and directions that it may move along."""
+    """
+    The places that an arm's base link may have in the cell: a first place, and d directions to move along.
+
+    A place is given by shares: for each direction a number from 0 to 1. Coordinates are x, y, z [m], roll, pitch, yaw
+    [rad].
+    """
 
     origin: FloatArray
     """(6,) coordinates of the first place."""
@@ -148,9 +155,11 @@ class BaseSpace:
     @classmethod
     def box(cls, low: Sequence[float], high: Sequence[float]) -> 'BaseSpace':
         """
-        Return all places between two ends.
+        Return a space in which each coordinate has its own range.
 
-        :param low, high: (6,) coordinates; equal ones do not move.
+        :param low, high: (6,) ends of the ranges [m, rad]; coordinates with equal ends are fixed.
+        :raises DimensionMismatch: unless both have six finite numbers.
+        :raises InvalidOption: if a range ends before it begins.
         """
         first, last = np.array(low, dtype=np.float64), np.array(high, dtype=np.float64)
         if first.shape != (6,) or last.shape != (6,) or not np.isfinite([first, last]).all():
@@ -164,35 +173,35 @@ class BaseSpace:
 
     @property
     def size(self) -> int:
-        """Return the number of directions."""
+        """Return the number d of directions in which the base may move or turn."""
         return len(self.ways)
 
     def coordinates(self, shares: FloatArray) -> FloatArray:
         """
-        Return the coordinates (c, 6) of places in the cell [m, rad].
+        Return the coordinates (c, 6) of places: x, y, z [m], roll, pitch, yaw [rad] in the cell.
 
-        :param shares: (c, d) part of each way, from 0 to 1.
+        :param shares: (c, d) shares of each direction, from 0 to 1.
         """
         every: FloatArray = self.origin + shares @ self.ways
         return every
 
     def lengths(self) -> FloatArray:
-        """Return the lengths (d,) of the ways [m or rad]."""
+        """Return the length (d,) of each direction from one end to the other [m or rad]."""
         lengths: FloatArray = np.linalg.norm(self.ways, axis=1)
         return lengths
 
 
 def base_pose(coordinates: FloatArray) -> FloatArray:
     """
-    Return the pose (4, 4) of a base in the cell.
+    Return the pose (4, 4) of a base link in the cell.
 
-    :param coordinates: (6,).
+    :param coordinates: (6,) x, y, z [m], roll, pitch, yaw [rad].
     """
     return pose_matrix(coordinates[:3], matrix_of_rpy(*coordinates[3:].tolist()))
 
 
 class PlacedPostures(NamedTuple):
-    """The postures of some tasks at some places, with values of the objective."""
+    """k postures of tasks at places, each with the value of the objective."""
 
     q: FloatArray
     """(k, n)."""
@@ -203,7 +212,7 @@ class PlacedPostures(NamedTuple):
 
 
 class PlacedArm:
-    """An arm whose base is to be placed; serves one thread."""
+    """An arm whose base is to be placed: computes its postures for tasks at any place; serves one thread."""
 
     def __init__(
         self,
@@ -214,15 +223,15 @@ class PlacedArm:
         rest: FloatArray | None = None,
     ) -> None:
         """
-        Find the closed form and load the geometry.
+        Find the closed form of the arm and load its collision geometry.
 
         :param robot: the robot.
         :param group: a group with one tip.
-        :param space: the places of its base link in the cell.
-        :param world: objects of the cell, in its frame.
-        :param rest: (n,) posture in which it waits while another arm works; None where both may work at a time.
+        :param space: the places that its base link may have in the cell.
+        :param world: objects of the cell, in the cell's frame.
+        :param rest: (n,) posture in which it waits while another arm works; None if both may work at the same time.
         :raises TopologyMismatch: for a chain without closed form.
-        :raises InvalidOption: for more joints than a placement takes, and a rest posture outside the limits.
+        :raises InvalidOption: for an arm with more than seven joints, and a rest posture outside the limits.
         """
         self.robot, self.space = robot, space
         self._tool = ToolChain(robot, group)
@@ -259,9 +268,11 @@ class PlacedArm:
 
     def place_links(self, coordinates: FloatArray, q: FloatArray) -> PlacedLinks:
         """
-        Return the links with their poses in the cell; needs geometry.
+        Return the shapes of the arm's links with their poses in the cell, for one place and posture.
 
-        :param coordinates: (6,) of the base.
+        The arm must have collision geometry.
+
+        :param coordinates: (6,) coordinates of the base.
         :param q: (n,) posture.
         """
         assert self._scene is not None
@@ -270,9 +281,11 @@ class PlacedArm:
 
     def targets(self, coordinates: FloatArray, poses: FloatArray) -> FloatArray:
         """
-        Return poses in the base link (c v, 4, 4): all poses at the first place, then at the second, and so on.
+        Return poses of the cell as seen from the base link at each place (c v, 4, 4).
 
-        :param coordinates: (c, 6) places.
+        All poses at the first place come first, then all poses at the second place, and so on.
+
+        :param coordinates: (c, 6) coordinates of the base.
         :param poses: (v, 4, 4) in the cell.
         """
         bases = np.array([invert_pose(base_pose(row)) for row in coordinates])
@@ -280,10 +293,10 @@ class PlacedArm:
 
     def reaches(self, coordinates: FloatArray, variants: Variants) -> NDArray[np.bool_]:
         """
-        Return a mask (c, m) of tasks that are reached within limits at each place, collisions aside.
+        Return a mask (c, m) of the tasks that have a posture within limits at each place, without collision checks.
 
-        :param coordinates: (c, 6) places.
-        :param variants: of the tasks.
+        :param coordinates: (c, 6) coordinates of the base.
+        :param variants: the poses that are tried for each task.
         """
         targets = self.targets(coordinates, variants.poses)
         counts = count_branches(self._tool.arm, targets).counts > 0
@@ -297,10 +310,10 @@ class PlacedArm:
         self, coordinates: FloatArray, variants: Variants, objective: str
     ) -> PlacedPostures:
         """
-        Return all postures within limits of all tasks at each place.
+        Return all postures within limits of all tasks at each place, without collision checks.
 
-        :param coordinates: (c, 6) places.
-        :param variants: of the tasks.
+        :param coordinates: (c, 6) coordinates of the base.
+        :param variants: the poses that are tried for each task.
         :param objective: name of one of :data:`OBJECTIVES`.
         """
         targets = self.targets(coordinates, variants.poses)
@@ -314,9 +327,11 @@ class PlacedArm:
 
     def colliding_pair(self, coordinates: FloatArray, q: FloatArray) -> tuple[str, str] | None:
         """
-        Return two bodies that collide; None if the posture is free or the arm has no collision geometry.
+        Return the names of two bodies that collide in a posture, of the arm or of objects in the scene.
 
-        :param coordinates: (6,) of the base.
+        Return None if the posture is free, or if the arm has no collision geometry.
+
+        :param coordinates: (6,) coordinates of the base.
         :param q: (n,) posture.
         """
         if self._scene is None:
@@ -326,10 +341,12 @@ class PlacedArm:
 
     def why_not(self, coordinates: FloatArray, tasks: PlaceTasks, index: int) -> str:
         """
-        Return in words why an arm has no posture within limits for a task; "out of reach" and "limits" are proved.
+        Return a text that says why the arm has no posture within limits for a task.
 
-        :param coordinates: (6,) of the base.
-        :param tasks: poses in the cell with their tolerances.
+        "out of reach", and "every posture is outside the joint limits", are proved; other texts say how much was tried.
+
+        :param coordinates: (6,) coordinates of the base.
+        :param tasks: all tasks.
         :param index: index of the task.
         """
         poses = tasks.variants_of(index)

@@ -1,4 +1,4 @@
-"""Pictures of a map: slices, the directions of the tool, and a histogram, of the dexterity or another measure."""
+"""Figures of a reach map: slices, the directions of the tool, and a histogram, for the dexterity or another measure."""
 
 from pathlib import Path
 from typing import Any
@@ -28,11 +28,11 @@ LABELS = {
 
 def write_plots(found: ReachMap, folder: Path, measure: str = 'dexterity') -> None:
     """
-    Write ``slices.png``, ``directions.png`` and a histogram with the name of the measure: ``dexterity.png``.
+    Write three figures of a map: ``slices.png``, ``directions.png``, and a histogram named after the measure.
 
     :param found: the map.
     :param folder: the folder to write to; created if it is missing.
-    :param measure: one of :attr:`ReachMap.measures`.
+    :param measure: one of :attr:`ReachMap.measures`; the file of the histogram is for example ``dexterity.png``.
     :raises InvalidOption: for a measure that the map does not have.
     """
     figures = {
@@ -48,7 +48,7 @@ def write_plots(found: ReachMap, folder: Path, measure: str = 'dexterity') -> No
 
 def draw_slices(found: ReachMap, measure: str = 'dexterity') -> Any:
     """
-    Return a figure of the three planes through the middle of the map.
+    Return a matplotlib figure of a measure on the three planes x, y and z through the middle of the map.
 
     :param found, measure: as for :func:`write_plots`.
     """
@@ -76,7 +76,11 @@ def draw_slices(found: ReachMap, measure: str = 'dexterity') -> Any:
 
 
 def _planes(found: ReachMap, measure: str) -> dict[str, tuple[float, FloatArray]]:
-    """Return by axis the coordinate [m] and values of the plane through the middle; NaN outside, -1 if unreachable."""
+    """
+    Return, by axis name, the coordinate of the middle plane across that axis [m] and the measure on the plane.
+
+    Values are NaN outside the region, and -1 where no orientation is reachable.
+    """
     grid, planes = found.grid, {}
     for number, axis in enumerate('xyz'):
         value = float(grid.origin[number] + grid.step * (grid.shape[number] // 2))
@@ -87,7 +91,11 @@ def _planes(found: ReachMap, measure: str) -> dict[str, tuple[float, FloatArray]
 
 
 def _colour_scale(found: ReachMap, measure: str, planes: list[FloatArray]) -> tuple[Any, Any]:
-    """Return matplotlib's colour map and normalisation for a measure; ``planes`` give the largest value."""
+    """
+    Return matplotlib's colour map and normalisation for a measure.
+
+    :param planes: values of the measure; the largest one gets the brightest colour, unless the measure is a share.
+    """
     from matplotlib import colormaps
     from matplotlib.colors import BoundaryNorm, ListedColormap, Normalize
 
@@ -104,9 +112,10 @@ def _colour_scale(found: ReachMap, measure: str, planes: list[FloatArray]) -> tu
 
 def draw_directions(found: ReachMap, measure: str = 'dexterity') -> Any:
     """
-    Return a figure of the sphere of directions of the tip's z axis, and at how many positions each is reachable.
+    Return a matplotlib figure of the sphere of directions of the tip's z axis, coloured by a measure.
 
-    With another measure than a share or the status it is the mean of the measure over the positions that are reachable.
+    For a share or the status, a colour is the share of positions at which the direction is reachable (or unknown). For
+    another measure it is the mean over the positions at which the direction is reachable.
 
     :param found, measure: as for :func:`write_plots`.
     """
@@ -129,9 +138,10 @@ def draw_directions(found: ReachMap, measure: str = 'dexterity') -> Any:
 
 def _by_orientation(found: ReachMap, measure: str) -> tuple[FloatArray, str]:
     """
-    Return a value (k,) of each orientation of a map over its positions, and the label of the values.
+    Return a value (k,) for each orientation of a map over all positions, and the label of the values.
 
-    The value is a share of the positions, or the mean of the measure over the reachable ones (0 without any).
+    It is the share of positions at which the orientation is reachable (or unknown), or the mean of another measure over
+    these positions; 0 without any.
     """
     status = found.read()
     axes = (0, 1, 2)
@@ -148,7 +158,7 @@ def _by_orientation(found: ReachMap, measure: str) -> tuple[FloatArray, str]:
 
 def draw_histogram(found: ReachMap, measure: str = 'dexterity') -> Any:
     """
-    Return a figure with a histogram of the dexterity, or another measure, over the positions.
+    Return a matplotlib figure: a histogram of a measure over all positions of the map with a value above zero.
 
     :param found, measure: as for :func:`write_plots`.
     """
@@ -176,7 +186,7 @@ def draw_histogram(found: ReachMap, measure: str = 'dexterity') -> Any:
 
 
 def _label(measure: str) -> str:
-    """Return the label of a measure, with its unit."""
+    """Return the axis label of a measure, with its unit."""
     return LABELS.get(measure, f'largest {measure.replace("_", " ")}{_unit(measure)}')
 
 
@@ -186,7 +196,7 @@ def _unit(measure: str) -> str:
 
 
 def _name(status: CellStatus) -> str:
-    """Return a status in words."""
+    """Return the name of a status as words in lower case, such as 'out of reach'."""
     return status.name.lower().replace('_', ' ')
 
 
@@ -209,7 +219,7 @@ def _nearest_on_sphere(ways: FloatArray) -> tuple[FloatArray, FloatArray, NDArra
 
 
 def _figure(width: float, height: float) -> Any:
-    """Return an empty figure that needs no screen."""
+    """Return an empty matplotlib figure of a size in inches; no display is needed."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout='constrained')
@@ -222,7 +232,7 @@ def _ends(found: ReachMap, axis: int) -> tuple[float, float]:
 
 
 def _title(found: ReachMap) -> str:
-    """Return the title: robot, chain and grid of the map."""
+    """Return the title of a figure: robot, tip and base link, grid step and number of orientations."""
     chain, grid = found.chain, found.grid
     return (
         f'{found.attributes["robot"]["name"]}: {chain.tip_link} in {chain.base_link}, {grid.step:g} m, '

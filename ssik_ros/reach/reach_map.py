@@ -1,4 +1,4 @@
-"""Queries of a finished or growing map: poses, slices, counts, comparisons."""
+"""Queries of a finished or unfinished reach map: poses, slices, counts, comparisons."""
 
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -49,7 +49,7 @@ MEASURES = {
 
 
 class ReachResult(NamedTuple):
-    """Results for m poses, an array each."""
+    """Result of :meth:`ReachMap.query` for m poses: one array for each quantity."""
 
     reachable: NDArray[np.bool_]
     """(m,) whether the nearest cell, or with ``exact`` the pose itself, is reachable."""
@@ -68,7 +68,7 @@ class ReachResult(NamedTuple):
 
 
 class NearestCell(NamedTuple):
-    """The nearest reachable cell to a pose."""
+    """The reachable cell of a map that is nearest to a given pose, with distance and angle from it."""
 
     pose: FloatArray
     """(4, 4) pose of the tip in the base."""
@@ -80,7 +80,11 @@ class NearestCell(NamedTuple):
 
 
 class MapComparison(NamedTuple):
-    """Numbers of reachable cells of two maps with the same cells; cells outside of the region of one are left out."""
+    """
+    Numbers of cells that both of two maps reach, only one of them, or neither.
+
+    Only cells inside the region of both maps count.
+    """
 
     both: int
     first_only: int
@@ -91,7 +95,7 @@ class MapComparison(NamedTuple):
 
 
 class ReachMap:
-    """A map of the poses that an arm reaches, on a grid of positions with the same orientations at each."""
+    """A reach map on the disk: which poses an arm reaches, for the same orientations at each position of a grid."""
 
     def __init__(self, store: MapStore) -> None:
         """
@@ -116,9 +120,9 @@ class ReachMap:
     @classmethod
     def open(cls, path: str | Path) -> 'ReachMap':
         """
-        Open a map.
+        Return the map in a folder.
 
-        :param path: path of its folder.
+        :param path: path of the folder.
         :raises OSError: if the folder does not exist.
         """
         if not isinstance(path, str | os.PathLike):
@@ -127,12 +131,12 @@ class ReachMap:
 
     @property
     def is_finished(self) -> bool:
-        """Return whether all units are written; the cells of missing units are NOT_ASKED."""
+        """Return whether all cells in the region are decided; cells of missing units have the status NOT_ASKED."""
         return 'counts' in self.attributes
 
     @property
     def counts(self) -> dict[str, int]:
-        """Return the number of cells by the name of the status; for an unfinished map, all units are read."""
+        """Return the number of cells for each status, by its name; for an unfinished map the whole map is read."""
         counts = self.attributes.get('counts')
         if counts is None:
             # One unit after the other: a map may be larger than the memory.
@@ -150,17 +154,17 @@ class ReachMap:
 
     @functools.cached_property
     def covering_angle(self) -> float:
-        """Return the largest angle from any orientation to the nearest one of the map [rad]."""
+        """Return the largest angle from any orientation to the nearest orientation of the map [rad]."""
         return covering_angle(self.grid.orientations)
 
     @property
     def arrays(self) -> tuple[str, ...]:
-        """Return the names of the arrays that the map has."""
+        """Return the names of the arrays that the map stores, such as ``status`` and ``branches``."""
         return tuple(self.attributes['arrays'])
 
     def read(self, name: str = STATUS, where: Any = ...) -> NDArray[Any]:
         """
-        Return an array (x, y, z, orientations), or a part of it.
+        Return a stored array with axes (x, y, z, orientation), or a part of it.
 
         :param name: one of :attr:`arrays`.
         :param where: slices of the part; all of it by default.
@@ -171,10 +175,11 @@ class ReachMap:
 
     def query(self, poses: ArrayLike, exact: bool = False) -> ReachResult:
         """
-        Return the status of poses by the map.
+        Return for each pose the status of its nearest cell, or with ``exact`` the status of the pose itself.
 
-        :param poses: one pose of the tip in the base in any form of :func:`ssik_ros.pose`, a list of such, or (m, 4, 4).
-        :param exact: whether to ask the solver instead of the nearest cell.
+        :param poses: one pose of the tip in the base in any form of :func:`ssik_ros.pose`, a list of such, or (m, 4,
+            4).
+        :param exact: True solves the inverse kinematics of each pose, instead of looking up the nearest cell.
         :raises ValueError: for other shapes, numbers that are not finite, and poses that are not rigid transforms.
         """
         targets = read_pose_or_poses(poses)
@@ -193,22 +198,22 @@ class ReachMap:
         return ReachResult(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
     def dexterity(self) -> FloatArray:
-        """Return the share of orientations that are reachable at each position (x, y, z)."""
+        """Return the dexterity (x, y, z): the share of orientations that are reachable at each position."""
         return self.measure()
 
     def positions(self) -> FloatArray:
-        """Return the positions (x, y, z, 3) in the base frame [m]."""
+        """Return the positions of the grid (x, y, z, 3) in the base frame [m]."""
         indices = np.moveaxis(np.indices(self.grid.shape[:3]), 0, -1)
         return self.grid.positions(indices)
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """Return the names of :data:`MEASURES` that the map has."""
+        """Return the names of measures that positions of this map can be shown by, from :data:`MEASURES`."""
         return measures_of(self.arrays)
 
     def measure(self, name: str = 'dexterity', where: Any = ...) -> FloatArray:
         """
-        Return a measure of positions (x, y, z), see :func:`at_positions`.
+        Return the value of a measure at each position (x, y, z), as :func:`at_positions` defines it.
 
         :param name: one of :attr:`measures`.
         :param where: slices of the part; all of it by default.
@@ -242,7 +247,7 @@ class ReachMap:
 
     def compare(self, other: 'ReachMap') -> MapComparison:
         """
-        Count the cells that both maps, only this one, only the other or neither reach, and the undecided ones.
+        Return how many cells both maps reach, only this, only the other, or neither; and how many are undecided.
 
         :param other: a map of the same cells.
         :raises InvalidOption: if the other map has other cells.
@@ -265,7 +270,9 @@ class ReachMap:
 
     def nearest_reachable(self, pose: ArrayLike, radian: float = 0.1) -> NearestCell | None:
         """
-        Return the reachable cell with the smallest distance plus angle times ``radian``; None where nothing is reachable.
+        Return the reachable cell nearest to a pose; None if no cell is reachable.
+
+        Nearest is the least sum of the distance [m] and the angle [rad] times ``radian``.
 
         :param pose: of the tip in the base, in any form of :func:`ssik_ros.pose`.
         :param radian: distance that counts as much as one radian [m].
@@ -300,9 +307,12 @@ class ReachMap:
 
     def _border(self, low: NDArray[np.int64], high: NDArray[np.int64], place: FloatArray) -> float:
         """
-        Return the distance of a position from the nearest cell outside of a window [m]; infinite if there are none.
+        Return the distance of a position from the nearest grid position outside a window of the grid [m].
 
-        ``low`` and ``high`` (3,) are the first index of the window and the first after it along each axis.
+        It is infinite if the window is the whole grid.
+
+        :param low, high: (3,) first index of the window along each axis, and the first index after it.
+        :param place: (3,) the position, inside the window [m].
         """
         step, origin = self.grid.step, self.grid.origin
         below = np.where(low > 0, place - (origin + step * (low - 1)), np.inf)
@@ -318,9 +328,12 @@ class ReachMap:
         prices: FloatArray,
     ) -> tuple[float, NDArray[np.int64], int] | None:
         """
-        Return price, indices (3,) and orientation of the cheapest reachable cell of a window; None without one.
+        Return (price, indices (3,), orientation) of the cheapest reachable cell in a window; None without any.
 
-        ``low`` and ``high`` as for :meth:`_border`. A price is the distance from ``place`` plus an orientation's price.
+        The price of a cell is its distance from ``place`` [m] plus the price of its orientation.
+
+        :param low, high: as for :meth:`_border`.
+        :param prices: price of each orientation [m].
         """
         where = tuple(slice(int(a), int(b)) for a, b in zip(low, high, strict=True))
         status = self._store.array(STATUS)[where]
@@ -333,7 +346,7 @@ class ReachMap:
         return float(away[best]), index[best], int(cells[best, 3])
 
     def _solve(self, targets: FloatArray) -> ReachResult:
-        """Return the status of poses by the solver; distances and angles to cells are zero."""
+        """Return the status of poses by the solver instead of the cells; distances and angles from cells are 0."""
         decided = self._arm.decide(targets)
         nothing = np.zeros(len(targets))
         return ReachResult(
@@ -348,12 +361,16 @@ class ReachMap:
 
     @functools.cached_property
     def _arm(self) -> ReachArm:
-        """Return the solver of the map's arm."""
+        """Return the object that decides poses with the settings and shapes of this map; it is made once."""
         settings = ReachSettings(searches=bool(self.attributes['settings']['searches']))
         return make_arm(self.chain, settings, self._store.read_scene())
 
     def _nearest(self, targets: FloatArray) -> ReachResult:
-        """Return the status of poses by the nearest cells: NOT_ASKED outside the map, a fact only for a cell's pose."""
+        """
+        Return the status of the cell nearest to each pose; NOT_ASKED for poses outside the grid.
+
+        ``proved`` is True only if the pose equals the pose of the cell, up to rounding, and the status is certain.
+        """
         grid, count = self.grid, len(targets)
         turns = quaternions_of(targets[:, :3, :3])
         turn = self._nearest_turns(turns)
@@ -384,9 +401,13 @@ class ReachMap:
         self, scaled: FloatArray, turn: NDArray[np.int64], status: NDArray[np.uint8]
     ) -> NDArray[np.bool_]:
         """
-        Return a mask (m,) of poses around which one of eight positions has another status than the nearest one.
+        Return a mask (m,) of poses near a border: of the eight grid positions around, one has another status.
 
-        ``scaled`` (m, 3) are positions in steps from the first cell, ``turn`` (m,) indices of orientations.
+        The other status is compared with the status of the nearest position, at the nearest orientation.
+
+        :param scaled: (m, 3) positions in grid steps from the first position.
+        :param turn: (m,) index of the nearest orientation.
+        :param status: (m,) status of the nearest cell.
         """
         size = np.array(self.grid.shape[:3])
         low = np.floor(np.clip(scaled, -2.0, size + 1.0)).astype(np.int64)
@@ -400,7 +421,7 @@ class ReachMap:
         return disagree
 
     def _nearest_turns(self, turns: FloatArray) -> NDArray[np.int64]:
-        """Return the indices (m,) of the orientations of the map that are nearest to quaternions (m, 4)."""
+        """Return the index (m,) of the map's orientation that is nearest to each quaternion (m, 4)."""
         own = self.grid.orientations
         if len(own) <= FEW:
             nearest: NDArray[np.int64] = np.argmax(np.abs(turns @ own.T), axis=1)
@@ -410,7 +431,7 @@ class ReachMap:
 
     @functools.cached_property
     def _tree(self) -> Any:
-        """Return a search tree of the orientations and their antipodes."""
+        """Return a k-d tree of the map's quaternions and their negatives, to find the nearest orientation."""
         # Imported late as in `orientations`: maps of few orientations have no tree.
         from scipy.spatial import cKDTree
 
@@ -418,7 +439,7 @@ class ReachMap:
         return cKDTree(np.concatenate([own, -own]))
 
     def _reader(self, name: str) -> '_CellReader':
-        """Return the reader of the cells of an array."""
+        """Return the object that reads single cells of an array, made once for each array."""
         if name not in self._readers:
             self._readers[name] = _CellReader(self._store.array(name))
         return self._readers[name]
@@ -438,9 +459,9 @@ def _check_rigid(poses: FloatArray) -> None:
 
 def measures_of(arrays: Iterable[str]) -> tuple[str, ...]:
     """
-    Return the names of :data:`MEASURES` that a map has.
+    Return the names of :data:`MEASURES` that a map with these arrays has, in their usual order.
 
-    :param arrays: names of its arrays.
+    :param arrays: names of the arrays of the map.
     """
     known = {*SHARES, *arrays}
     return tuple(name for name in MEASURES if name in known)
@@ -448,11 +469,11 @@ def measures_of(arrays: Iterable[str]) -> tuple[str, ...]:
 
 def check_measure(name: str, arrays: Iterable[str]) -> None:
     """
-    Check that a map has a measure.
+    Raise InvalidOption if a map does not have a measure.
 
     :param name: name of the measure.
     :param arrays: names of the arrays of the map.
-    :raises InvalidOption: if the map does not have the array.
+    :raises InvalidOption: naming the measures that the map has.
     """
     known = measures_of(arrays)
     if not isinstance(name, str) or name not in known:
@@ -461,10 +482,10 @@ def check_measure(name: str, arrays: Iterable[str]) -> None:
 
 def check_same_cells(first: Cells, second: Cells) -> None:
     """
-    Check that two maps have the same cells, whatever the size of their units is.
+    Raise InvalidOption unless two maps have the same grid; the size of their units may differ.
 
-    :param first, second: the cells of each.
-    :raises InvalidOption: if they differ; names the difference.
+    :param first, second: the cells of both maps.
+    :raises InvalidOption: if they differ, naming the difference, and for lists of poses.
     """
     own, other = first.as_mapping(), second.as_mapping()
     names = sorted(own.keys() | other.keys())
@@ -485,12 +506,13 @@ def at_positions(
     name: str, status: NDArray[np.uint8], cells: NDArray[Any] | None = None
 ) -> FloatArray:
     """
-    Return a measure of positions: a share of orientations, or the largest value of reachable ones (NaN: none is).
+    Return the value of a measure at each position, from the values of its orientations.
 
-    The status of a position is the most frequent one of its orientations; NOT_ASKED where none was asked.
+    For dexterity and ``unknown`` it is a share of the orientations, for ``status`` the most frequent status. For other
+    measures it is the largest value of reachable orientations; NaN if none is reachable.
 
     :param name: one of :data:`MEASURES`.
-    :param status: (..., orientations) of cells.
+    :param status: (..., orientations) status of the cells.
     :param cells: values of the cells, of the same shape; None for shares and the status.
     """
     if cells is not None:
@@ -509,10 +531,10 @@ def at_positions(
 
 
 class _CellReader:
-    """Reads single cells of an array; small arrays stay in memory, of large ones the chunks that were read last."""
+    """Reads single cells of a stored array; small arrays stay in memory, of large ones the chunks read last."""
 
     def __init__(self, array: Any) -> None:
-        """Read a small array whole; of a large one only the size of chunks."""
+        """Read the whole array if it has at most IN_MEMORY bytes; otherwise read nothing yet."""
         self._array = array
         self._whole = array[...] if array.nbytes <= IN_MEMORY else None
         self._blocks: OrderedDict[tuple[int, ...], NDArray[Any]] = OrderedDict()
@@ -520,7 +542,11 @@ class _CellReader:
         self._kept = max(1, IN_MEMORY // size)
 
     def gather(self, cells: NDArray[np.int64]) -> NDArray[Any]:
-        """Return the values (m,) of cells, given by their indices along the axes (m, d)."""
+        """
+        Return the values (m,) of single cells.
+
+        :param cells: (m, d) indices of the cells along the axes.
+        """
         if self._whole is not None:
             flat = np.ravel_multi_index(tuple(cells.T), self._whole.shape)
             taken: NDArray[Any] = np.take(self._whole.reshape(-1), flat)
@@ -535,7 +561,11 @@ class _CellReader:
         return values
 
     def _block(self, key: tuple[int, ...]) -> NDArray[Any]:
-        """Return the cells of a chunk, from memory if it was read lately."""
+        """
+        Return the values of one chunk, from memory if it is one of the chunks read last.
+
+        :param key: index of the chunk along each axis.
+        """
         if key in self._blocks:
             self._blocks.move_to_end(key)
         else:

@@ -1,4 +1,4 @@
-"""Regions and pose lists as users write them."""
+"""Regions and lists of poses for reach maps, read from the text and files that users write."""
 
 import math
 from pathlib import Path
@@ -49,10 +49,12 @@ def read_region(text: str, chain: SerialChain) -> GridRegion:
 
 def ball_of(chain: SerialChain) -> GridRegion:
     """
-    Return a ball that the tip never leaves: around the first joint, with the length of all links as radius.
+    Return a ball around the first joint that the tip never leaves.
+
+    Its radius is the length of all links plus the longest ways of prismatic joints.
 
     :param chain: chain of the arm.
-    :raises InvalidOption: when a joint slides without limits.
+    :raises InvalidOption: if a prismatic joint has no limits.
     """
     slides = chain.kinds == JointKind.PRISMATIC
     ways = np.maximum(np.abs(chain.lower), np.abs(chain.upper))[slides]

@@ -1,10 +1,15 @@
-"""Status of a cell of a reach map."""
+"""Possible results for a cell of a reach map."""
 
 import enum
 
 
 class CellStatus(enum.IntEnum):
-    """Status of one pose. REACHABLE, OUT_OF_REACH and COLLIDES are facts."""
+    """
+    Result for one cell of a reach map, which is one pose of the tip.
+
+    REACHABLE, OUT_OF_REACH and COLLIDES are proved; UNKNOWN means that no posture and no proof was found. NOT_ASKED is
+    a cell outside the region.
+    """
 
     NOT_ASKED = 0
     """Outside of the region of the map."""

@@ -80,7 +80,11 @@ LARGEST_ROWS = 1 << 30
 
 @dataclass(frozen=True, eq=False)
 class MapPlan:
-    """Definition of a map; sent to every process that decides units."""
+    """
+    Definition of a reach map: arm, poses, arrays to store, settings and shapes.
+
+    It is made before a run, and read from the map by every process that decides units.
+    """
 
     chain: SerialChain
     robot: str
@@ -93,7 +97,7 @@ class MapPlan:
     """Shapes that postures must not touch; None where collisions do not matter."""
 
     def as_mapping(self) -> dict[str, Any]:
-        """Return the definition of the map, for JSON."""
+        """Return the definition of the map as a mapping that JSON can store; long arrays are left out."""
         chain, scene = self.chain, self.scene
         own = {} if scene is None else {COLLISIONS: _scene_as_mapping(scene)}
         return {
@@ -125,7 +129,7 @@ def hash_of_chain(chain: SerialChain) -> str:
 
 
 class MapStore:
-    """The folder of one map."""
+    """Reads and writes the folder of one reach map."""
 
     def __init__(self, path: Path) -> None:
         """
@@ -137,11 +141,13 @@ class MapStore:
 
     def create(self, plan: MapPlan) -> None:
         """
-        Create an empty map in one step, or check that an existing one has the same plan.
+        Create an empty map, or check that an existing map in the folder has the same plan.
+
+        The folder appears complete in one step, so that an interrupted creation leaves no partial map.
 
         :param plan: the definition of the map.
         :raises StoreError: if the folder is not a map, or cannot be written.
-        :raises InvalidOption: when the folder holds a map of another robot or of other cells.
+        :raises InvalidOption: if the folder holds a map of another robot, or of other cells or settings.
         """
         with explained(self.path):
             is_there = self.path.exists()
@@ -164,9 +170,9 @@ class MapStore:
 
     def missing(self, cells: Cells) -> Iterator[int]:
         """
-        Yield the units of which a chunk of any array is not yet written.
+        Yield the numbers of units that are not complete: a chunk of at least one array is missing or empty.
 
-        :param cells: of the map.
+        :param cells: the cells of the map.
         """
         saved = self.read_attributes()['arrays']
         return (
@@ -177,11 +183,13 @@ class MapStore:
 
     def write_unit(self, cells: Cells, unit: int, values: Mapping[str, NDArray[Any]]) -> None:
         """
-        Write the chunks of a unit, each of them whole or not at all, the status last.
+        Write the results of a unit, one chunk for each array; the chunk of the status comes last.
 
-        :param cells: of the map.
-        :param unit: its number.
-        :param values: a flat array of the unit's cells for each array of the map.
+        Each chunk is written whole or not at all.
+
+        :param cells: the cells of the map.
+        :param unit: number of the unit.
+        :param values: by name of the array, the values of the unit's cells as a flat array.
         :raises StoreError: when the disk is full, or the map is not there.
         """
         with explained(self.path):
@@ -194,9 +202,11 @@ class MapStore:
 
     def read_unit(self, name: str, cells: Cells, unit: int) -> NDArray[Any]:
         """
-        Return the cells of a unit, flat; chunks at the border of a map are whole, too.
+        Return the values of a unit's cells in one array, flat.
 
-        :param name: of the array.
+        A chunk at the border has the full size too, with fill values beyond the border.
+
+        :param name: name of the array.
         :param cells, unit: as for :meth:`write_unit`.
         :raises StoreError: if the chunk is missing or damaged.
         """
@@ -210,9 +220,9 @@ class MapStore:
 
     def finish(self, counts: NDArray[np.int64]) -> None:
         """
-        Write the number of cells of each status into the attributes, and remove the folder WORK.
+        Mark the map as finished: store the number of cells for each status, and remove the working folder.
 
-        :param counts: (k,) by :class:`CellStatus`.
+        :param counts: (k,) number of cells for each :class:`CellStatus`.
         """
         content = self._read_group()
         content['attributes'][KEY]['counts'] = counts.tolist()
@@ -223,16 +233,18 @@ class MapStore:
 
     def read_attributes(self) -> dict[str, Any]:
         """
-        Return the attributes of the map.
+        Return the definition of the map, as :meth:`MapPlan.as_mapping` made it; a finished map has ``counts`` too.
 
-        :raises StoreError: if the folder is not a map.
+        :raises StoreError: if the folder is not a map, or is damaged.
         """
         attributes: dict[str, Any] = self._read_group()['attributes'][KEY]
         return attributes
 
     def made_of(self) -> str:
         """
-        Return a checksum of all that the numbers of the map depend on; it stays the same when the map is finished.
+        Return a checksum (hexadecimal SHA-256) of the definition of the map: arm, cells, arrays, settings, shapes.
+
+        It does not change when the map is finished.
 
         :raises StoreError: if the folder is not a map.
         """
@@ -242,9 +254,9 @@ class MapStore:
 
     def read_cells(self) -> Cells:
         """
-        Return the cells of the map.
+        Return the cells of the map: a grid or a list of poses.
 
-        :raises StoreError: if the folder is not a map.
+        :raises StoreError: if the folder is not a map, or is damaged.
         """
         with self._reading():
             saved = self.read_attributes()['cells']
@@ -263,9 +275,9 @@ class MapStore:
 
     def read_chain(self) -> SerialChain:
         """
-        Return the arm that the map was made of.
+        Return the chain of the arm that the map was made for.
 
-        :raises StoreError: if the folder is not a map.
+        :raises StoreError: if the folder is not a map, or is damaged.
         """
         with self._reading():
             saved = self.read_attributes()['robot']
@@ -277,9 +289,9 @@ class MapStore:
 
     def read_scene(self) -> ChainScene | None:
         """
-        Return the shapes that postures of the map do not touch; None where collisions do not matter.
+        Return the shapes that postures were checked against; None if the map was made without collision checks.
 
-        :raises StoreError: if the folder is not a map.
+        :raises StoreError: if the folder is not a map, or is damaged.
         """
         with self._reading():
             attributes = self.read_attributes()
@@ -308,9 +320,11 @@ class MapStore:
 
     def check_arrays(self, cells: Cells) -> None:
         """
-        Refuse a map whose arrays do not have its cells: reading them could exhaust memory.
+        Raise StoreError if an array does not have the shape, chunks and type of the map's cells.
 
-        :param cells: of the map.
+        Reading such an array could exhaust the memory.
+
+        :param cells: the cells of the map.
         :raises StoreError: naming the array.
         """
         for name in self.read_attributes()['arrays']:
@@ -326,9 +340,11 @@ class MapStore:
         self, name: str, shape: tuple[int | None, ...], kind: str = 'float64'
     ) -> NDArray[Any]:
         """
-        Return an array of one chunk; raise ValueError for another shape or type, or above LARGEST_ROWS bytes.
+        Return the whole content of a small array that is stored as one chunk.
 
-        None allows any size of an axis.
+        Raise ValueError if shape or type differ, or above LARGEST_ROWS bytes.
+
+        :param shape: expected size of each axis; None allows any size.
         """
         array = self.array(name)
         sizes = zip(shape, array.shape, strict=True)
@@ -341,7 +357,11 @@ class MapStore:
         return array[...]
 
     def _read_group(self) -> dict[str, Any]:
-        """Return the metadata of the group, with attributes of the right kinds."""
+        """
+        Return the metadata of the map's Zarr group, after a check of its attributes.
+
+        Raise StoreError if the folder does not exist, if its format is another one, or if it is damaged.
+        """
         with self._reading():
             if not self.path.exists():
                 raise StoreError(f"There is no map '{self.path}'.", path=self.path)
@@ -358,7 +378,7 @@ class MapStore:
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[None]:
-        """Turn every error that a damaged map raises in the block into a StoreError."""
+        """Turn every error that a damaged map causes in the ``with`` block into a StoreError."""
         try:
             yield
         except (OSError, *MALFORMED) as error:
@@ -404,23 +424,23 @@ class MapStore:
         self.check_arrays(plan.cells)
 
     def _chunk(self, name: str, cells: Cells, unit: int) -> Path:
-        """Return the file of a unit's chunk."""
+        """Return the path of the file that holds the chunk of a unit in one array."""
         return chunk_file(self.path / name, cells.key(unit))
 
 
 def _type_of(name: str) -> np.dtype[Any]:
-    """Return the type of an array of a map."""
+    """Return the data type of an array of a map, by the name of the array."""
     return np.dtype(FILLS[name][0])
 
 
 def _wrong_status(cells: NDArray[Any]) -> str:
-    """Return the fault of the statuses of cells; empty without a fault."""
+    """Return the fault of status numbers that were read, as text; empty if all are valid."""
     most = int(cells.max(initial=0))
     return f'{most} is no status' if most > max(CellStatus) else ''
 
 
 def _check_attributes(saved: dict[str, Any]) -> None:
-    """Raise ValueError, TypeError or KeyError for attributes that readers of a map could not rely on."""
+    """Raise ValueError, TypeError or KeyError if the attributes of a map are incomplete or have wrong types."""
     robot, scene, counts = saved['robot'], saved.get(COLLISIONS), saved.get('counts')
     _check_names('robot', [robot['name'], robot['base'], robot['tip'], robot['sha256']])
     _check_names('joints', robot['joints'])
@@ -447,14 +467,18 @@ def _check_attributes(saved: dict[str, Any]) -> None:
 
 
 def _check_names(noun: str, names: Any) -> None:
-    """Raise ValueError for anything but a list of texts that UTF-8 can encode."""
+    """Raise ValueError unless ``names`` is a list of texts that UTF-8 can encode; ``noun`` is for the message."""
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError(f'{noun} is {shorten(names)}')
     ''.join(names).encode()
 
 
 def _check_chain(chain: SerialChain) -> None:
-    """Raise ValueError for an arm that no solver takes."""
+    """
+    Raise ValueError if a chain that was read from a map is not valid.
+
+    Checked are array sizes, kinds of joints, unit axes, limits, the size of numbers, and the rigid tip pose.
+    """
     limits = np.column_stack([chain.lower, chain.upper])
     numbers = (chain.axes, chain.points, chain.home)
     n = len(chain.joint_names)
@@ -473,7 +497,7 @@ def _check_chain(chain: SerialChain) -> None:
 
 
 def _create(store: Any, name: str, shape: tuple[int, ...], chunks: tuple[int, ...]) -> Any:
-    """Create an empty array of a map and return it."""
+    """Create an empty Zarr array for one quantity of a map and return it."""
     zarr = import_extra('zarr')
     kind, fill = FILLS[name]
     return zarr.create_array(
@@ -490,7 +514,7 @@ def _create(store: Any, name: str, shape: tuple[int, ...], chunks: tuple[int, ..
 
 
 def _chain_as_mapping(chain: SerialChain) -> dict[str, Any]:
-    """Return a chain for JSON, which has no infinite numbers: null for no limit."""
+    """Return a chain as a mapping that JSON can store; a missing limit is null, since JSON has no infinity."""
     limits = {
         name: [float(x) if np.isfinite(x) else None for x in array]
         for name, array in (('lower', chain.lower), ('upper', chain.upper))
@@ -530,12 +554,16 @@ def _chain_from_mapping(saved: Mapping[str, Any]) -> SerialChain:
 
 
 def _scene_as_mapping(scene: ChainScene) -> dict[str, Any]:
-    """Return the names of shapes and a checksum of all about them, for JSON."""
+    """Return the names of all shapes and a checksum of a scene, as a mapping that JSON can store."""
     return {'sha256': scene.checksum(), 'objects': scene.objects, 'names': list(scene.names)}
 
 
 def _changed_scene(have: Mapping[str, Any] | None, want: Mapping[str, Any] | None) -> str:
-    """Return in words how the saved shapes of a map differ from the shapes of a plan."""
+    """
+    Return how the shapes of a stored map differ from the shapes of a plan, as part of a sentence.
+
+    :param have, want: mappings of :func:`_scene_as_mapping`; None without collision checks.
+    """
     if have is None or want is None:
         return 'without collisions' if have is None else 'with collisions'
     if have['objects'] != want['objects']:
@@ -544,7 +572,7 @@ def _changed_scene(have: Mapping[str, Any] | None, want: Mapping[str, Any] | Non
 
 
 def _write_scene(store: Any, scene: ChainScene) -> None:
-    """Write the arrays of a scene into the group COLLISIONS."""
+    """Write the arrays of a collision scene into the group COLLISIONS of a map."""
     zarr = import_extra('zarr')
     zarr.create_group(store=store, path=COLLISIONS, zarr_format=3)
     for name in ChainScene._fields[1:]:
@@ -561,14 +589,14 @@ def _write_scene(store: Any, scene: ChainScene) -> None:
 
 
 def _rows(cells: Cells) -> tuple[str, FloatArray]:
-    """Return the name and the rows of the array that lists a map's orientations, or its poses."""
+    """Return the rows that define the cells, with the name of their array: ``orientations`` of a grid, or ``poses``."""
     if isinstance(cells, Grid):
         return 'orientations', cells.orientations
     return 'poses', cells.rows
 
 
 def _write_draft(draft: Path, plan: MapPlan) -> None:
-    """Write a map without units."""
+    """Write a complete map folder with no unit decided yet."""
     zarr = import_extra('zarr')
     store = zarr.storage.LocalStore(str(draft))
     zarr.create_group(store=store, zarr_format=3, attributes={KEY: plan.as_mapping()})
@@ -581,7 +609,7 @@ def _write_draft(draft: Path, plan: MapPlan) -> None:
 
 
 def _changes(have: Any, want: Any) -> str:
-    """Return the differences of two mappings or lists as text."""
+    """Return as text how two mappings or lists differ: the stored values, and the wanted ones."""
     if isinstance(have, dict) and isinstance(want, dict):
         keys = [key for key in want if have.get(key) != want[key]]
         return ', '.join(f'{key} {shorten(have.get(key))}, not {want[key]}' for key in keys)
@@ -589,7 +617,11 @@ def _changes(have: Any, want: Any) -> str:
 
 
 def _difference(have: Mapping[str, Any], want: Mapping[str, Any]) -> str:
-    """Return in words the first difference between the saved robot of a map and the robot of a plan."""
+    """
+    Return as text the first difference between the robot stored in a map and the robot of a plan.
+
+    :param have, want: mappings of :func:`_chain_as_mapping` with the robot's name.
+    """
     for key in ('name', 'base', 'tip', 'joints'):
         if have.get(key) != want[key]:
             return f'{key} {quote(have.get(key))}, not {quote(want[key])}'

@@ -1,4 +1,9 @@
-"""Poses for data sets, drawn where an arm behaves differently: everywhere, at limits, at singularities, at the border of reach."""
+"""
+Random poses for data sets, drawn from five strata: where an arm behaves differently.
+
+The strata are poses of random postures, random poses in space, poses near joint limits, near singularities, and at the
+border of the reachable poses.
+"""
 
 from collections.abc import Callable
 import math
@@ -31,7 +36,7 @@ Reached = Callable[[FloatArray], NDArray[np.bool_]]
 
 
 class Drawn(NamedTuple):
-    """Poses of one unit."""
+    """Random poses for one unit of a data set, with the stratum that each pose was drawn from."""
 
     poses: FloatArray
     """(m, 4, 4) of the tip in the base link."""
@@ -43,13 +48,13 @@ def draw(
     chain: SerialChain, shares: FloatArray, count: int, rng: np.random.Generator, reached: Reached
 ) -> Drawn:
     """
-    Return random poses, each of a stratum that is drawn by the shares.
+    Return ``count`` random poses; the stratum of each is drawn by the given shares.
 
     :param chain: the arm.
-    :param shares: (strata,) share of each of :data:`STRATA`; they sum to one.
-    :param count: how many poses.
+    :param shares: (strata,) probability of each of :data:`STRATA`; they sum to one.
+    :param count: number of poses.
     :param rng: generator of random numbers.
-    :param reached: returns a mask (m,) of the poses (m, 4, 4) that are within reach.
+    :param reached: called with poses (m, 4, 4); returns a mask (m,) of the poses that are reachable.
     """
     strata = rng.choice(len(STRATA), size=count, p=shares).astype(np.uint8)
     poses = np.empty((count, 4, 4))
@@ -64,7 +69,11 @@ def draw(
 
 
 def _range(chain: SerialChain) -> tuple[FloatArray, FloatArray]:
-    """Return lower and upper ends (n,) of the ranges in which joints are drawn: the limits, cut to +-WIDE."""
+    """
+    Return lower and upper ends (n,) of the range in which each joint is drawn [rad or m].
+
+    It is the range of the limits, cut to +-WIDE.
+    """
     return np.maximum(chain.lower, -WIDE), np.minimum(chain.upper, WIDE)
 
 
@@ -81,7 +90,11 @@ def _of_postures(chain: SerialChain, count: int, rng: np.random.Generator) -> Fl
 
 
 def _in_space(chain: SerialChain, count: int, rng: np.random.Generator) -> FloatArray:
-    """Return poses (count, 4, 4) at random in the ball around the first joint that has the length of all links."""
+    """
+    Return random poses (count, 4, 4): positions in a ball around the first joint, and any orientation.
+
+    The radius of the ball is the length of all links. Many of the poses are out of reach.
+    """
     poses = np.tile(np.eye(4), (count, 1, 1))
     ways = rng.normal(size=(count, 3))
     ways /= np.linalg.norm(ways, axis=1, keepdims=True)
@@ -95,7 +108,7 @@ def _in_space(chain: SerialChain, count: int, rng: np.random.Generator) -> Float
 
 
 def _at_limits(chain: SerialChain, count: int, rng: np.random.Generator) -> FloatArray:
-    """Return the tip poses (count, 4, 4) of random postures with one joint near a limit, within it."""
+    """Return the tip poses (count, 4, 4) of random postures in which one joint is just within one of its limits."""
     (low, high), q = _range(chain), _random_q(chain, count, rng)
     joints: IntArray = rng.integers(len(low), size=count)
     away = STRATUM_SHARE * (high - low)[joints] * rng.uniform(size=count)
@@ -105,7 +118,11 @@ def _at_limits(chain: SerialChain, count: int, rng: np.random.Generator) -> Floa
 
 
 def _singular(chain: SerialChain, count: int, rng: np.random.Generator) -> FloatArray:
-    """Return the tip poses (count, 4, 4) of the most singular of each :data:`NEARLY` random postures."""
+    """
+    Return the tip poses (count, 4, 4) of postures near singularities.
+
+    For each pose, :data:`NEARLY` random postures are drawn and the one with the least manipulability is taken.
+    """
     q = _random_q(chain, NEARLY * count, rng)
     away = manipulability(chain, q).reshape(count, NEARLY)
     chosen = q.reshape(count, NEARLY, -1)[np.arange(count), away.argmin(axis=1)]
@@ -116,9 +133,10 @@ def _at_border(
     chain: SerialChain, count: int, rng: np.random.Generator, reached: Reached
 ) -> FloatArray:
     """
-    Return poses (count, 4, 4) a little inside or outside of the border of the reachable poses.
+    Return poses (count, 4, 4) slightly inside or outside the border of the reachable poses.
 
-    A random reachable pose is moved away from the first joint, with its orientation, until it is no longer reached.
+    A random reachable pose is moved straight away from the first joint, with the same orientation, until the arm cannot
+    reach it. The border is found by bisection.
     """
     inner = _of_postures(chain, count, rng)
     base = chain.points[0]

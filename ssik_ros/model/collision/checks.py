@@ -1,4 +1,4 @@
-"""Collisions of a robot with itself, the world and carried objects, by coal on the URDF's geometry."""
+"""Collision checks of a robot against itself, the world and carried objects, with the collision library coal."""
 
 from collections.abc import Iterator, Sequence
 import importlib
@@ -41,18 +41,18 @@ def import_coal() -> Any:
 
 class CollisionChecker:
     """
-    Checks pairs of links that the semantic description does not exclude.
+    Collision checks of one robot, with the pairs of links that the SRDF leaves enabled; serves one thread.
 
-    Links without a joint between them are never checked. If the semantic description excludes no
-    pair, neighbours in the tree are excluded, and pairs that collide in all of some random states. One instance serves one thread.
+    Links that no joint moves relative to each other are never checked. If the SRDF disables no pair, two kinds of pairs
+    are left out: neighbours in the tree, and pairs that collide in all of some random states.
     """
 
     def __init__(self, robot: RobotModel, padding: float = 0.0) -> None:
         """
-        Load the collision geometry of a robot.
+        Load the collision geometry of a robot; sentences about geometry that is left out are in ``warnings``.
 
         :param robot: the robot.
-        :param padding: links nearer than this to each other collide [m].
+        :param padding: bodies nearer to each other than this count as colliding [m].
         """
         self.robot = robot
         self.padding = padding
@@ -88,7 +88,7 @@ class CollisionChecker:
         return tuple(dict.fromkeys(shape.link for shape in self.shapes))
 
     def unchecked_pairs(self) -> list[tuple[str, str]]:
-        """Return the pairs of links with geometry that are never checked."""
+        """Return the pairs of link names, both with collision geometry, that are never checked against each other."""
         checked = {
             frozenset((self.shapes[int(a)].link, self.shapes[int(b)].link))
             for a, b in self._scene.pairs
@@ -98,7 +98,7 @@ class CollisionChecker:
 
     def colliding_pair(self, positions: FloatArray) -> tuple[str, str] | None:
         """
-        Return the names of the first two links that collide, in tree order; None if no links do.
+        Return the names of two links that collide, the first such pair in the order of the tree; None if no links do.
 
         :param positions: (nq,) full state.
         """
@@ -110,11 +110,11 @@ class CollisionChecker:
         """
         Return a collision scene of the robot among objects; without objects always the same scene.
 
-        Objects in the world are checked against every link and every carried object; carried ones also against links
-        that do not carry and must not touch them, and against those that other links carry.
+        Objects in the world are checked against all links and all carried objects. A carried object is checked against
+        all links except its own link and its ``touch_links``, and against objects that other links carry.
 
-        :param world: objects at their poses in the model frame.
-        :param carried: objects at their poses in links, which have to exist.
+        :param world: objects with poses in the model frame.
+        :param carried: objects with poses in links; the links must exist.
         """
         if not world and not carried:
             return self._scene
@@ -152,7 +152,7 @@ class CollisionChecker:
         return make_shape(name, carrier, placement, geometry, is_endless=is_endless)
 
     def _exclude_touching(self) -> None:
-        """Replace the scene by one without the pairs that collide in every one of some random states."""
+        """Leave out the pairs that collide in every one of some random states: they touch by construction."""
         touching = {(int(a), int(b)) for a, b in self._scene.pairs}
         for positions in _random_states(self.robot):
             touching &= self._scene.touching_pairs(positions)
@@ -160,7 +160,7 @@ class CollisionChecker:
         self._scene = self._make_scene(self._own, kept)
 
     def _checked_pairs(self) -> Iterator[tuple[int, int]]:
-        """Iterate over the pairs of indices of the shapes to check."""
+        """Iterate over the pairs of shapes to check, as two indices into ``shapes``."""
         for a, first in enumerate(self.shapes):
             for b in range(a + 1, len(self.shapes)):
                 if self._may_collide(first, self.shapes[b]):
@@ -168,10 +168,10 @@ class CollisionChecker:
 
     def _may_collide(self, first: CollisionShape, second: CollisionShape) -> bool:
         """
-        Return whether two shapes are checked: on different moving bodies, and not excluded by the SRDF.
+        Return whether two collision shapes are checked against each other.
 
-        Pairs that the SRDF enables are checked in any case. Without exclusions in the SRDF, shapes on neighbouring
-        bodies are not checked.
+        They are not if the same joint carries both, or if the SRDF disables the pair. Pairs that the SRDF enables are
+        always checked. If the SRDF disables no pair, shapes on neighbouring joints are not checked.
         """
         if first.carrier == second.carrier:
             return False
@@ -185,7 +185,11 @@ class CollisionChecker:
         return pair not in self._disabled
 
     def _are_neighbours(self, first: int, second: int) -> bool:
-        """Return whether one of two moving joints, given by index, is the parent of the other; -1 is the root."""
+        """
+        Return whether one of two moving joints is the parent of the other.
+
+        :param first, second: indices of the joints; -1 is the root link.
+        """
         parents = self.robot.tree.parents
         return bool(
             (first >= 0 and parents[first] == second) or (second >= 0 and parents[second] == first)

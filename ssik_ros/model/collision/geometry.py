@@ -1,4 +1,4 @@
-"""The collision elements of a URDF as shapes of the collision library."""
+"""Read the ``<collision>`` elements of a URDF as shapes of the collision library coal."""
 
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ _MESHES: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
 
 @dataclass(frozen=True, eq=False)
 class CollisionShape:
-    """One shape, fixed to a link."""
+    """One collision shape of a link or of an object, fixed to the moving joint that carries it."""
 
     link: str
     carrier: int
@@ -47,10 +47,10 @@ def make_shape(
     link: str, carrier: int, placement: FloatArray, geometry: Any, *, is_endless: bool = False
 ) -> CollisionShape:
     """
-    Return a shape with its bounding sphere.
+    Return a CollisionShape; its bounding sphere is computed from the geometry.
 
     :param link, carrier, placement, geometry: as for :class:`CollisionShape`.
-    :param is_endless: whether the shape has no bounds, as a plane; the radius of its sphere is then infinite.
+    :param is_endless: True for a shape without bounds, such as a plane; the radius of its sphere is infinite.
     """
     geometry.computeLocalAABB()
     center = np.zeros(3) if is_endless else np.array(geometry.aabb_center, dtype=np.float64)
@@ -120,7 +120,7 @@ def _make_geometry(described: XmlElement, robot: RobotModel, coal: Any) -> Any:
 
 
 def find_mesh(described: XmlElement, robot: RobotModel) -> Path | str:
-    """Return the mesh file that an element names, or a sentence that says why the mesh is left out."""
+    """Return the path of the mesh file that a ``<mesh>`` element names; a sentence with the reason if it is missing."""
     name = described.require('filename')
     path = resolve_package_uri(name, robot.directory)
     if path is None and robot.directory is not None and '://' not in name:
@@ -131,7 +131,7 @@ def find_mesh(described: XmlElement, robot: RobotModel) -> Path | str:
 
 
 def mesh_scale(described: XmlElement) -> FloatArray:
-    """Return the factors (3,) of the coordinates of a mesh, from its element."""
+    """Return the scale factors (3,) of a ``<mesh>`` element."""
     return np.array(described.vector('scale', (1.0, 1.0, 1.0)))
 
 
@@ -178,7 +178,9 @@ def read_triangles(path: Path, scale: FloatArray, coal: Any) -> tuple[FloatArray
 
 def read_stl(path: Path) -> FloatArray | None:
     """
-    Return the corners (k, 3, 3) of a binary STL file, None for all that is not plainly one.
+    Return the triangle corners (k, 3, 3) of a binary STL file; None for any other file.
+
+    None is also returned for a damaged file, a file that is too large, and corners that are not finite.
 
     :param path: an existing file.
     """
@@ -197,7 +199,7 @@ def read_stl(path: Path) -> FloatArray | None:
 
 def mesh_file_fault(path: Path) -> str:
     """
-    Return why a mesh file is not opened; empty if it may be.
+    Return a sentence that says why a mesh file is not read: unknown suffix or too large; empty if it may be read.
 
     :param path: an existing file.
     """
@@ -210,7 +212,7 @@ def mesh_file_fault(path: Path) -> str:
 
 
 def _hint(name: str, robot: RobotModel) -> str:
-    """Return advice about a mesh location without a file, beginning with a space; may be empty."""
+    """Return advice for a mesh location at which no file exists, beginning with a space; empty without advice."""
     if name.startswith('package://'):
         return _package_hint(name.removeprefix('package://').partition('/')[0], robot)
     if '://' in name or robot.directory is not None:
@@ -219,7 +221,7 @@ def _hint(name: str, robot: RobotModel) -> str:
 
 
 def _package_hint(package: str, robot: RobotModel) -> str:
-    """Return advice about a mesh that is missing in a package, beginning with a space."""
+    """Return advice for a mesh whose file is missing in a ROS package, as a sentence that begins with a space."""
     if find_package(package) is not None:
         return f' The package {quote(package)} is installed without this file.'
     around = '' if robot.directory is None else ', nor is its folder around the URDF'

@@ -16,7 +16,7 @@ from ssik_ros.value_class import dataclass
 
 
 class SolidKind(Enum):
-    """Kinds of solids, with how many numbers describe each."""
+    """Kinds of shapes of collision objects; the value is or begins with the number of sizes of the shape."""
 
     BOX = 3
     """x, y, z [m]."""
@@ -34,13 +34,13 @@ class SolidKind(Enum):
 
     @property
     def count(self) -> int:
-        """Return how many numbers describe a solid of this kind."""
+        """Return how many sizes describe a shape of this kind; 0 for a mesh, -1 for an unknown kind."""
         return self.value[0] if isinstance(self.value, tuple) else int(self.value)
 
 
 @dataclass(frozen=True, eq=False)
 class ObjectShape:
-    """One shape of an object."""
+    """One shape of a collision object: a solid with its sizes, or a mesh, at a pose in the object."""
 
     kind: SolidKind
     sizes: Sequence[float]
@@ -54,7 +54,7 @@ class ObjectShape:
 
 @dataclass(frozen=True, eq=False)
 class WorldObject:
-    """A named object; never changed, only replaced."""
+    """A named collision object: a pose, its shapes, and named frames on it. It is immutable."""
 
     name: str
     pose: FloatArray
@@ -66,7 +66,7 @@ class WorldObject:
 
 @dataclass(frozen=True, eq=False)
 class CarriedObject:
-    """An object that moves with a link."""
+    """A collision object that a link carries, with the links that may touch it."""
 
     object: WorldObject
     link: str
@@ -76,11 +76,11 @@ class CarriedObject:
 
 def read_objects(name: str, objects: Any) -> tuple[WorldObject, ...]:
     """
-    Return an argument as a tuple of WorldObject.
+    Check an argument and return it as a tuple of WorldObject.
 
-    :param name: the argument, for messages.
+    :param name: name of the argument, for messages.
     :param objects: the value of the argument.
-    :raises InvalidOption: for anything but objects.
+    :raises InvalidOption: if it is not iterable or contains anything but WorldObject.
     """
     if not isinstance(objects, Iterable):
         refuse(name, objects, 'a list of WorldObject')
@@ -89,10 +89,10 @@ def read_objects(name: str, objects: Any) -> tuple[WorldObject, ...]:
 
 def check_shape(shape: ObjectShape, noun: str) -> None:
     """
-    Raise ModelError for an invalid shape.
+    Raise ModelError if the numbers of a collision shape are invalid.
 
     :param shape: the shape.
-    :param noun: the object that has the shape, for the message.
+    :param noun: words for the object that has the shape, for the message.
     :raises ModelError: for numbers that are missing, negative or not finite, and for triangles without vertices.
     """
     sizes = np.asarray(shape.sizes, dtype=np.float64)
@@ -115,7 +115,12 @@ def check_shape(shape: ObjectShape, noun: str) -> None:
 
 
 def _mesh_fault(vertices: FloatArray | None, triangles: IntArray | None) -> str:
-    """Return the fault of a mesh as a phrase; empty if the mesh is valid."""
+    """
+    Return the fault of a mesh as a phrase, such as indices outside the vertices; empty if the mesh is valid.
+
+    :param vertices: (v, 3) [m].
+    :param triangles: (t, 3) indices of vertices.
+    """
     if vertices is None or triangles is None or not len(triangles):
         return 'no triangles'
     if not np.isfinite(vertices).all():

@@ -1,4 +1,4 @@
-"""Collisions of a robot among objects: the checked pairs of shapes, and the colliding pairs of a state."""
+"""Collision checks of a robot among objects: which pairs of shapes are checked, and which collide in a state."""
 
 from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
@@ -17,7 +17,7 @@ IN_WORLD = -2
 
 
 class BodyKind(IntEnum):
-    """Type of a body, with the numbers of moveit_msgs/ContactInformation."""
+    """Kind of a body in a scene: a link, a world object or a carried object; numbered as in MoveIt's messages."""
 
     LINK = 0
     WORLD = 1
@@ -25,7 +25,7 @@ class BodyKind(IntEnum):
 
 
 class SceneShape(NamedTuple):
-    """A shape and its owner."""
+    """A collision shape in a scene, with the kind of its body and the link that carries it."""
 
     shape: CollisionShape
     """Its ``link`` is the name of the link or of the object."""
@@ -36,7 +36,7 @@ class SceneShape(NamedTuple):
 
 
 class Contact(NamedTuple):
-    """Two bodies that collide."""
+    """A contact between two bodies that collide: names, point, normal and depth."""
 
     first: str
     second: str
@@ -50,7 +50,7 @@ class Contact(NamedTuple):
 
 
 class NearestPair(NamedTuple):
-    """The two bodies that are nearest to each other."""
+    """The two bodies of a scene with the least distance, and the points where they are nearest."""
 
     first: str
     second: str
@@ -61,7 +61,7 @@ class NearestPair(NamedTuple):
 
 
 class PlacedLinks(NamedTuple):
-    """The shapes of the links of a robot in one posture."""
+    """The s shapes of a robot's links in one posture: poses and bounding spheres in the model frame."""
 
     shapes: tuple[CollisionShape, ...]
     poses: FloatArray
@@ -98,7 +98,7 @@ def find_touching_links(
 
 
 class CollisionScene:
-    """Shapes of a robot and of objects, with the pairs of shapes that are checked; serves one thread."""
+    """All collision shapes of a robot and of objects, and the pairs of shapes to check; serves one thread."""
 
     def __init__(
         self,
@@ -109,13 +109,13 @@ class CollisionScene:
         padding: float,
     ) -> None:
         """
-        Prepare the arrays of the checks.
+        Prepare collision checks of given pairs of shapes.
 
         :param robot: the robot.
         :param coal: the collision library.
         :param shapes: all shapes.
         :param pairs: pairs of indices of the shapes that are checked.
-        :param padding: shapes nearer than this collide [m].
+        :param padding: shapes nearer to each other than this count as colliding [m].
         """
         self.shapes, self.padding = shapes, padding
         self.pairs = np.array(pairs, dtype=np.int64).reshape(-1, 2)
@@ -152,9 +152,10 @@ class CollisionScene:
 
     def place_links(self, positions: FloatArray, root_pose: FloatArray) -> 'PlacedLinks':
         """
-        Return the shapes of all links with their poses in the model frame, without the objects.
+        Return the collision shapes of all links with their poses in the model frame; objects are left out.
 
-        :param positions, root_pose: as for :meth:`colliding_pair`.
+        :param positions: (nq) full state.
+        :param root_pose: (4, 4) pose of the root link in the model frame.
         """
         links = [k for k, entry in enumerate(self.shapes) if entry.kind is BodyKind.LINK]
         poses = root_pose @ self._shape_poses(positions, root_pose)[links]
@@ -172,7 +173,7 @@ class CollisionScene:
         Return one contact for each pair of bodies that collide.
 
         :param positions, root_pose: as for :meth:`colliding_pair`.
-        :param counts: returns whether a shape matters; a pair of two shapes that do not matter is left out.
+        :param counts: filter of shapes: a pair is left out if this returns False for both of its shapes.
         """
         poses = self._shape_poses(positions, root_pose)
         found: dict[tuple[str, str], Contact] = {}
@@ -195,10 +196,10 @@ class CollisionScene:
 
     def distances(self, positions: FloatArray, enough: FloatArray) -> FloatArray:
         """
-        Return a lower bound (p,) on the distance of each pair [m], exact where it is below ``enough``.
+        Return a lower bound (p,) on the distance of each checked pair of shapes [m]; it is exact below ``enough``.
 
         :param positions: (nq) full state.
-        :param enough: (p,) distance above which the distance of the bounding spheres suffices [m].
+        :param enough: (p,) distance above which the distance of the bounding spheres is returned [m].
         """
         poses = self._shape_poses(positions, None)
         apart = self._sphere_distances(poses)
@@ -220,7 +221,7 @@ class CollisionScene:
         self, positions: FloatArray, root_pose: FloatArray | None = None
     ) -> NearestPair | None:
         """
-        Return the pair of bodies with the least distance; None without pairs.
+        Return the two bodies with the least distance, with distance and nearest points; None if no pair is checked.
 
         :param positions, root_pose: as for :meth:`colliding_pair`.
         """
@@ -246,7 +247,7 @@ class CollisionScene:
 
     def moving_pairs(self, some: FloatArray, other: FloatArray) -> list[tuple[int, int]]:
         """
-        Return the pairs of shapes whose relative pose differs between two states.
+        Return the checked pairs of shapes, as two indices, whose relative pose differs between two states.
 
         :param some, other: (nq,) full states.
         """
@@ -259,7 +260,11 @@ class CollisionScene:
         return [(int(a), int(b)) for a, b in self.pairs[is_moved]]
 
     def _sphere_distances(self, poses: FloatArray) -> FloatArray:
-        """Return the distances (p,) of the bounding spheres of all pairs, negative for overlaps [m]."""
+        """
+        Return the distance (p,) of the bounding spheres of each checked pair [m]; negative if they overlap.
+
+        :param poses: (s, 4, 4) poses of all shapes.
+        """
         centers = (poses[:, :3, :3] @ self._centers)[..., 0] + poses[:, :3, 3]
         a, b = self.pairs.T
         apart = np.linalg.norm(centers[a] - centers[b], axis=1)
@@ -315,7 +320,12 @@ class CollisionScene:
         return self._coal.Transform3s(pose[:3, :3], pose[:3, 3])
 
     def _shape_poses(self, positions: FloatArray, root_pose: FloatArray | None) -> FloatArray:
-        """Return the poses (s, 4, 4) of all shapes in the root frame, with followers set from their leaders."""
+        """
+        Return the poses (s, 4, 4) of all shapes in the root link, with mimic joints set from their leaders.
+
+        :param positions: (nq) full state.
+        :param root_pose: (4, 4) pose of the root link in the model frame; None means identity.
+        """
         robot = self._robot
         joint_poses = compute_joint_poses(robot.tree, robot.with_mimic(positions))
         model = np.eye(4) if root_pose is None else invert_pose(root_pose)
@@ -325,7 +335,11 @@ class CollisionScene:
         return poses
 
     def _near_pairs(self, poses: FloatArray) -> Iterator[tuple[int, int]]:
-        """Iterate over the pairs of shapes whose bounding spheres are within the padding of each other."""
+        """
+        Iterate over the checked pairs of shapes whose bounding spheres overlap or are at most the padding apart.
+
+        :param poses: (s, 4, 4) poses of all shapes.
+        """
         centers = (poses[:, :3, :3] @ self._centers)[..., 0] + poses[:, :3, 3]
         a, b = self.pairs.T
         distances = np.linalg.norm(centers[a] - centers[b], axis=1)

@@ -1,8 +1,8 @@
 """
 A checked URDF as data, before limits and joint order are derived.
 
-Links are names: inertia, visual and collision elements do not matter for kinematics and are not read
-here, so that a missing mesh or a careless inertia cannot keep a robot from moving.
+Only names of links are kept. Inertia, visual and collision elements are not read here, so that faults in them cannot
+keep a robot from being loaded.
 """
 
 from dataclasses import replace
@@ -30,7 +30,7 @@ class Mimic:
 
 @dataclass(frozen=True, slots=True)
 class UrdfJoint:
-    """One joint element."""
+    """A ``<joint>`` element of a URDF as checked data."""
 
     name: str
     type: str
@@ -51,7 +51,7 @@ class UrdfJoint:
 
 @dataclass(frozen=True, slots=True)
 class LoopConstraint:
-    """A ``<constraint>`` element: a frame on one link that a joint ties to a frame on another."""
+    """A ``<constraint>`` element of a URDF, which closes a loop: a joint between frames on two links."""
 
     name: str
     type: str
@@ -72,7 +72,7 @@ class LoopConstraint:
 
 @dataclass(frozen=True, slots=True)
 class Urdf:
-    """One robot element."""
+    """The content of a URDF as checked data: links, joints, root link and loop constraints."""
 
     name: str
     links: tuple[str, ...]

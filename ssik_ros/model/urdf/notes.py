@@ -1,23 +1,23 @@
-"""Faults of a maker's file that do not keep the robot from being loaded."""
+"""Warnings about faults in a maker's file that do not prevent the robot from being loaded."""
 
 
 class FileNotes:
-    """Warnings about one file: each names file and line, and says how the fault was read."""
+    """Warnings about faults in one file: each gives file and line, and says how the fault was interpreted."""
 
     def __init__(self, source: str) -> None:
         """
-        Begin without a warning.
+        Start without warnings.
 
-        :param source: path of the file, or a noun for the text.
+        :param source: path of the file, or a noun for a text that is not a file.
         """
         self.source = source
         self.lines: list[str] = []
 
     def add(self, line: int, text: str) -> None:
         """
-        Add a warning.
+        Add a warning about a line of the file.
 
         :param line: line of the file, from 1.
-        :param text: the fault, and how the place was read.
+        :param text: the fault, and how the reader interpreted it.
         """
         self.lines.append(f'{self.source}:{line}: {text}')

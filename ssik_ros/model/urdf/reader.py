@@ -1,9 +1,9 @@
 """
-Reads a URDF.
+Read a URDF into checked data.
 
-By the specification, ``limit`` and ``safety_controller`` bind together, missing ends of ``limit`` are 0, an axis
-is x unless it says otherwise, and planar joints move in the plane that MoveIt gives them. Faults that MoveIt
-loads are warnings, so that a wrong finger does not keep an arm from moving.
+As specified, the narrower of ``limit`` and ``safety_controller`` counts, and missing ends of ``limit`` are 0. The
+default axis is x; planar joints move in the same plane as in MoveIt. Faults that MoveIt tolerates become warnings, so
+that a wrong finger does not keep an arm from being loaded.
 """
 
 from collections.abc import Collection
@@ -132,7 +132,7 @@ def parse_origin(origin: XmlElement | None) -> tuple[tuple[float, ...], tuple[fl
 def _parse_constraints(
     document: XmlElement, links: Collection[str], notes: FileNotes
 ) -> list[LoopConstraint]:
-    """Return the loop constraints; wrong ones are left out with a warning, since MoveIt reads none."""
+    """Return the loop constraints of a URDF; a wrong one is left out with a warning, as MoveIt ignores them all."""
     constraints = []
     for element in document.find_all('constraint'):
         try:
@@ -252,9 +252,10 @@ def _parse_limits(
 
 def _velocity_limit(limit: XmlElement | None, name: str, notes: FileNotes) -> float:
     """
-    Return the velocity limit [rad/s or m/s]; +inf for a missing limit, for 0, and from UNBOUNDED on.
+    Return the velocity limit of a joint [rad/s or m/s].
 
-    A negative limit is read as positive; this and 0 add a note.
+    It is infinite if the limit is missing, 0, or at least UNBOUNDED. A negative limit is read as positive. Zero and
+    negative limits add a note.
     """
     if limit is None or not limit.get('velocity'):
         return math.inf
@@ -301,7 +302,7 @@ def _position_limits(limit: XmlElement | None, name: str, notes: FileNotes) -> t
 
 
 def _unbounded(limit: float) -> float:
-    """Return a limit; infinity with its sign if its magnitude is at least UNBOUNDED."""
+    """Return a limit unchanged, or infinity with the same sign if its magnitude is at least UNBOUNDED."""
     return math.copysign(math.inf, limit) if abs(limit) >= UNBOUNDED else limit
 
 

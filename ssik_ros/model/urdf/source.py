@@ -1,4 +1,4 @@
-"""Read a description from a string, a file, or a xacro file, which is expanded."""
+"""Get the XML text of a robot description from a string, a file, or a xacro file, which is expanded."""
 
 from collections.abc import Mapping
 import importlib
@@ -25,7 +25,7 @@ TextSource = str | os.PathLike[str]
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """A description as plain XML text, and the file that it came from."""
+    """The XML text of a description, with the file that it came from and whether xacro made it."""
 
     text: str
     path: Path | None
@@ -38,7 +38,7 @@ class SourceText:
 
     @property
     def origin(self) -> str:
-        """Return the place that messages give with line numbers: the file, or the noun for the text."""
+        """Return the words that messages put before a line number: the file, or a noun for the text."""
         if self.path is None:
             return self.noun
         return f'{self.path} (expanded)' if self.expanded else str(self.path)
@@ -55,11 +55,11 @@ def is_xml_text(source: TextSource) -> bool:
 
 def require_xml_text(text: str, noun: str) -> str:
     """
-    Return a text that may be read as the document itself, never as the path of a file.
+    Return a text unchanged if it is an XML document; raise ModelError otherwise, for example for a path.
 
     :param text: the text of a message.
     :param noun: word for the text in messages ("robot description").
-    :raises ModelError: when it is not XML text.
+    :raises ModelError: if it is not XML text.
     """
     if not is_xml_text(text):
         raise ModelError(

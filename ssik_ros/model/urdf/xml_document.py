@@ -141,15 +141,16 @@ def _to_float(text: str) -> float | None:
 
 
 class _Builder:
-    """Expat handlers that grow a tree of elements."""
+    """Builds a tree of XmlElement from the events of the expat parser, and refuses documents that are too large."""
 
     def __init__(self, noun: str, lines_before: int, most: Mapping[str, int], hint: str) -> None:
         """
-        Start with an empty document called ``noun`` in messages.
+        Start with an empty document.
 
-        :param lines_before: blank lines that were cut off before the text.
-        :param most: how many elements of a tag the root may have.
-        :param hint: sentence of the error about too many of them.
+        :param lines_before: number of blank lines that were cut off before the text, added to line numbers.
+        :param most: by tag, the largest number of such elements directly below the root.
+        :param hint: sentence that ends the error about too many of them.
+        :param noun: word for the document in messages.
         """
         self.noun = noun
         self.lines_before = lines_before

@@ -1,26 +1,29 @@
 """
-Boxes that hold all postures of a branch over a cell of the free parameters.
+Boxes in joint space that hold all postures of a branch while the free parameters vary within a cell.
 
 Problem
 -------
-A branch of a pose is there for all values p0 + dp, |dp| <= h, of the free parameters, and continuous. At p0 its posture
-q0 is known. Find D and e with ``|q - q0 - D dp| <= e`` for all of them.
+A pose and values p of the free parameters determine a posture q of a branch. Over a cell of values p0 + dp with |dp| <=
+h the posture changes continuously. Its value q0 at p0 is known. Find a matrix D and a bound e, so that
+``|q - q0 - D dp| <= e`` holds for all dp in the cell.
 
 Method
 ------
-1. Taken for all joints, dq = (dx, dp), the miss of the pose has a position part and, with the axes t_k of the target and u_k of
-   the tool, a rotation part ``sum t_k x u_k / 2``. Both vanish on the branch, so that ``0 = miss(q0) + J dq + r``.
-2. Taylor: the position part of r is at most ``sum_k |dq_k| L_k (|w_k| + |dq_k| / 2)``, L_k the largest distance of the tip from
-   axis k over the box, 1 for a slide, and w_k the sum of dq_j a_j over turning joints before k. The rotation part is at most
-   ``C / 2 + w^2 (angle + w) / 2``: C the sum over pairs of ``|dq_j| |dq_k| sin_jk``, sin_jk of the largest angle between both axes,
-   and w the largest ``|sum dq_j a_j|`` on the way, at most ``|miss| + |r| + C``, since q is on the branch too.
-3. With J = (J_x, J_p): ``dx = -J_x^-1 J_p dp - J_x^-1 (miss + r)``. Let |dq| <= b be a box, and N(b) the box of the
+1. The pose error of a posture has a position part and a rotation part ``sum t_k x u_k / 2``. The t_k are the axes of
+   the target, the u_k the axes of the tool. For dq = (dx, dp) it is ``error(q0) + J dq + r``, with the Jacobian J and a
+   remainder r. It is zero on the branch.
+2. Taylor: the position part of r is at most ``sum_k |dq_k| L_k (|w_k| + |dq_k| / 2)``. L_k is the largest distance of
+   the tip from axis k over the box, 1 for a slide. w_k is the sum of dq_j a_j over turning joints before k, with the
+   axes a_j. The rotation part is at most ``C / 2 + w^2 (angle + w) / 2``. C is the sum over pairs of
+   ``|dq_j| |dq_k| sin_jk``, with the sine of the largest angle between both axes. w is the largest ``|sum dq_j a_j|``
+   on the way. It is at most ``|error| + |r| + C``, since q is on the branch too.
+3. With J = (J_x, J_p): ``dx = -J_x^-1 J_p dp - J_x^-1 (error + r)``. Let |dq| <= b be a box, and N(b) the box of the
    right-hand sides. If N(b) lies inside b, the branch stays in N(b): it begins there, is continuous, and cannot leave b
    without having left N(b) before (Miranda; Krawczyk 1969).
 4. N applied again to its own box makes it smaller. With D = -J_x^-1 J_p, e is the remaining half width.
-5. All other boxes hold their postures without proof that there are any. Taylor holds for each posture in them, around any q0, with any
-   joints as x: those joints are p that turn most along the null space for their half widths. N(b) meets b in a smaller box. One that
-   misses b holds no posture.
+5. If N(b) is not inside b, the box still holds all postures of the branch, but whether there are any is not proved.
+   Such a box is intersected with N(b), around any q0. Any joints can be the parameters p; the joints that turn most
+   along the null space for their half widths are chosen. If N(b) and b do not meet, the box holds no posture.
 
 Degeneracies
 ------------
@@ -63,7 +66,11 @@ SINGULAR_SLOPE = 1e8
 
 
 class Nodes(NamedTuple):
-    """Boxes of postures: each holds the postures of one branch whose parameters are in one cell."""
+    """
+    k boxes in joint space; each holds all postures of one branch whose free parameters are within one cell.
+
+    A posture in a box is ``q + slopes @ dp`` with ``|dp| <= spans``, up to ``errors`` in each joint [rad or m].
+    """
 
     owners: IntArray
     """(k,) index of the cell."""
@@ -87,9 +94,9 @@ class Nodes(NamedTuple):
 
     def chosen(self, rows: Rows) -> 'Nodes':
         """
-        Return some of the nodes.
+        Return the boxes with the given indices, as a new Nodes.
 
-        :param rows: indices, a slice, or a mask.
+        :param rows: indices, a slice, or a mask (k,).
         """
         return Nodes(
             owners=self.owners[rows],
@@ -107,11 +114,13 @@ class Nodes(NamedTuple):
 
 def make_nodes(arm: WristArm, cells: ParameterCells, poses: FloatArray) -> Nodes:
     """
-    Return boxes that hold every posture over some cells within the limits.
+    Return boxes that together hold every posture within the limits whose free parameters are in the given cells.
+
+    A cell gives at most one box for each branch and winding. Branches that are proved not to exist in a cell get none.
 
     :param arm: the arm.
-    :param cells: the cells.
-    :param poses: (layers, 4, 4) pose of each layer.
+    :param cells: cells of the free parameters, each with the index of its layer.
+    :param poses: (layers, 4, 4) pose of the tip of each layer.
     """
     boxes = arm.boxes(cells, poses)
     owner, label = np.nonzero(boxes.is_there)
@@ -143,7 +152,12 @@ def make_nodes(arm: WristArm, cells: ParameterCells, poses: FloatArray) -> Nodes
 
 
 class _Tangents(NamedTuple):
-    """Boxes of postures ``q + slopes @ dp`` for |dp| <= ``spans``, with joint errors of at most ``errors``."""
+    """
+    k boxes in joint space, each around a tangent: postures ``q + slopes @ dp`` with ``|dp| <= spans``.
+
+    ``errors`` bounds the distance of each joint from the tangent, ``halves`` the distance from ``q`` [rad or m].
+    ``is_proved`` marks boxes whose bounds are proved.
+    """
 
     q: FloatArray
     halves: FloatArray
@@ -154,7 +168,7 @@ class _Tangents(NamedTuple):
 
 
 def _put(nodes: Nodes, rows: IntArray, found: _Tangents) -> None:
-    """Overwrite rows of ``nodes`` with the boxes of ``found`` that are proved."""
+    """Overwrite the boxes at ``rows`` of ``nodes`` in place with the boxes of ``found`` whose bounds are proved."""
     good = found.is_proved
     rows = rows[good]
     nodes.q[rows], nodes.halves[rows] = found.q[good], found.halves[good]
@@ -163,14 +177,19 @@ def _put(nodes: Nodes, rows: IntArray, found: _Tangents) -> None:
 
 
 class _Expansion:
-    """Linear model of the pose error ``miss`` (k, 6) around postures, solved for six joints, with error bounds."""
+    """
+    First-order model of the pose error around k postures, with bounds on the remainder of the Taylor expansion.
+
+    The pose error ``miss`` (k, 6) is position [m] and rotation part. Six joints are expressed by the others, the
+    parameters.
+    """
 
     def __init__(self, chain: ToolChain, q: FloatArray, poses: FloatArray) -> None:
         self._chain, self._poses = chain, poses
         self.move_to(q)
 
     def move_to(self, q: FloatArray) -> None:
-        """Compute pose errors and Jacobians at other postures (k, n)."""
+        """Expand around other postures ``q`` (k, n): compute their pose errors ``miss`` and Jacobians (k, 6, n)."""
         chain, poses = self._chain, self._poses
         self.q = q
         self._moved = chain.chain.moved(q)
@@ -182,11 +201,11 @@ class _Expansion:
 
     def solve_for(self, free: IntArray) -> None:
         """
-        Take some joints as parameters: set ``slopes`` (k, n, r), the derivatives of all joints by them.
+        Choose the joints that serve as parameters; compute the derivatives ``slopes`` (k, n, r) of all joints by them.
 
-        ``is_good`` (k,) becomes False for postures that are nearly singular.
+        ``is_good`` (k,) becomes False where the other six joints are nearly singular.
 
-        :param free: (k, r) indices of the joints.
+        :param free: (k, r) indices of the joints that are parameters.
         """
         k, n = self.q.shape
         rows = np.arange(k)[:, None]
@@ -214,7 +233,11 @@ class _Expansion:
         self._start = _Start(levers, sines, miss, angle)
 
     def errors(self, box: FloatArray) -> FloatArray:
-        """Return bounds (k, n) on each joint's distance from the tangent, for postures within ``box`` of ``q``."""
+        """
+        Return bounds (k, n) on the distance of each joint from the tangent ``q + slopes @ dp`` [rad or m].
+
+        They hold for postures on the target pose within ``box`` (k, n) of ``q``. Joints that are parameters have 0.
+        """
         place, turn = _remainders(self._chain, box, self._start)
         found = np.zeros_like(box)
         own = self._lengths[0] * place[:, None] + self._lengths[1] * turn[:, None] + self._still
@@ -224,9 +247,12 @@ class _Expansion:
 
 def _enclosed(arm: WristArm, q: FloatArray, cell: FloatArray, poses: FloatArray) -> _Tangents:
     """
-    Return boxes around postures ``q`` for cells of half widths ``cell`` (k, r).
+    Return a box for each posture ``q`` (k, n) that holds its branch over a cell of the parameters.
 
-    ``is_proved`` tells whether it is proved that a box holds its branch over the whole cell.
+    ``cell`` (k, r) are the half widths of the cells. ``is_proved`` of the result is True where the proof succeeded;
+    other boxes must not be used.
+
+    :param poses: (k, 4, 4) target poses.
     """
     expansion = _Expansion(arm.chain, q, poses)
     expansion.solve_for(np.tile(arm.parameters, (len(q), 1)))
@@ -249,9 +275,10 @@ def _narrowed(
     arm: WristArm, q: FloatArray, halves: FloatArray, poses: FloatArray
 ) -> tuple[_Tangents, BoolArray]:
     """
-    Return narrower boxes for the postures within ``halves`` of ``q``, and a mask (k,) of boxes without any posture.
+    Return smaller boxes that hold the same postures as boxes around ``q``, and a mask (k,) of boxes without a posture.
 
-    The parameters of the new boxes are the joints that describe them best. The mask holds proved cases only.
+    Given boxes have the half widths ``halves`` (k, n). New boxes may use other joints as parameters. The mask is True
+    only if it is proved that no posture in the box reaches its pose.
     """
     expansion = _Expansion(arm.chain, q, poses)
     for _ in range(NEWTON_STEPS):
@@ -281,7 +308,11 @@ def _narrowed(
 
 
 def _pivots(rows: FloatArray) -> IntArray:
-    """Return the indices (k, r), ascending, of the most independent columns of matrices (k, r, n), by pivoting."""
+    """
+    Return the indices (k, r), ascending, of r columns of each (r, n) matrix that are as independent as possible.
+
+    ``rows`` (k, r, n) are the matrices; columns are chosen one by one, the longest remainder first.
+    """
     k, r, _ = rows.shape
     left, found = rows.copy(), np.zeros((k, r), dtype=np.int64)
     for number in range(r):
@@ -294,20 +325,33 @@ def _pivots(rows: FloatArray) -> IntArray:
 
 
 def _rotation_part(reached: FloatArray, poses: FloatArray) -> FloatArray:
-    """Return the matrices (k, 3, 3) that map the angular velocity of the tool to the rate of :func:`_skew_part`."""
+    """
+    Return the matrices (k, 3, 3) that map the tool's angular velocity to the derivative of the rotation error.
+
+    The rotation error is the vector of :func:`_skew_part`; ``reached`` and ``poses`` (k, 4, 4) are tool and target
+    poses.
+    """
     between = reached[:, :3, :3] @ np.swapaxes(poses[:, :3, :3], 1, 2)
     trace = np.trace(between, axis1=1, axis2=2)
     return np.asarray(0.5 * (trace[:, None, None] * np.eye(3) - between))
 
 
 def _skew_part(reached: FloatArray, poses: FloatArray) -> FloatArray:
-    """Return the rotation part (k, 3) of the pose error: half the sum of target axis cross tool axis over x, y, z."""
+    """
+    Return the rotation error (k, 3) between reached and target poses: half the sum of t_k x u_k over the axes x, y, z.
+
+    t_k are the axes of the target ``poses``, u_k the axes of the ``reached`` poses, both (k, 4, 4).
+    """
     crosses = np.cross(poses[:, :3, :3], reached[:, :3, :3], axis=1)
     return np.asarray(0.5 * crosses.sum(axis=2))
 
 
 def _axes(moved: MovedChain) -> tuple[FloatArray, FloatArray]:
-    """Return the distance (k, n) of the tip from each axis, 1 for slides, and the sine (k, n, n) between each two."""
+    """
+    Return the distance (k, n) of the tip from each joint axis [m], and the sine (k, n, n) between each two axes.
+
+    The distance is 1 for prismatic joints.
+    """
     arms, axes = moved.poses[:, None, :3, 3] - moved.points, moved.axes
     levers = np.where(moved.turns, np.linalg.norm(np.cross(arms, axes), axis=2), 1.0)
     sines = np.linalg.norm(np.cross(axes[:, :, None], axes[:, None]), axis=3)
@@ -315,7 +359,11 @@ def _axes(moved: MovedChain) -> tuple[FloatArray, FloatArray]:
 
 
 class _Start(NamedTuple):
-    """Quantities at the centre of an expansion; :func:`_remainders` computes its bounds from them."""
+    """
+    Values at the k postures that an expansion is around; :func:`_remainders` computes bounds over a box with them.
+
+    They are the distance of the tip from each axis, the angles between axes, and the rotation error.
+    """
 
     levers: FloatArray
     """(k, n) distance of the tip from each axis [m]; 1 for slides."""
@@ -329,9 +377,11 @@ class _Start(NamedTuple):
 
 def _remainders(chain: ToolChain, box: FloatArray, start: _Start) -> tuple[FloatArray, FloatArray]:
     """
-    Return bounds (k,) on the second-order parts of position [m] and rotation, for postures that reach the pose.
+    Return bounds on the remainder of the pose error's Taylor expansion: position (k,) [m] and rotation part (k,).
 
-    ``box`` (k, n) are the half widths within which the postures lie.
+    They hold for postures on the target pose within ``box`` (k, n) of the expansion's postures [rad or m].
+
+    :param start: values at the postures of the expansion.
     """
     is_turn = chain.chain.kinds != JointKind.PRISMATIC
     turns = box * is_turn
@@ -359,7 +409,11 @@ def _remainders(chain: ToolChain, box: FloatArray, start: _Start) -> tuple[Float
 
 
 def _within_limits(chain: ToolChain, nodes: Nodes) -> Nodes:
-    """Return a node for each winding of a box that overlaps the limits; endless joints get no further winding."""
+    """
+    Return the boxes that overlap the joint limits, a copy for each winding (shift of a joint by whole turns) that does.
+
+    Boxes are not shifted in joints that may turn without end.
+    """
     own = chain.chain
     bounded = np.flatnonzero((chain.turning == 0) & (own.kinds != JointKind.PRISMATIC))
     for joint in bounded.tolist():

@@ -1,24 +1,27 @@
 """
-A lower bound by sequences of boxes that hold all postures.
+A lower bound on the cost of any joint path along waypoints, by sequences of boxes in joint space.
 
 Problem
 -------
-A bound on the cost of any joint path along waypoints, as close to the cost of a known path as time allows.
+Find a bound as close to the cost of a known path as time allows: a proof that no path is much cheaper.
 
 Method
 ------
-1. Some of the waypoints are layers. A step over several waypoints costs at least as much as its straight step (triangle
-   inequality; for squares and the largest step with the weights that the best split gives), and is at most as large as all of
-   its steps together.
-2. The boxes of a layer hold all postures of its waypoint within the limits (:mod:`ssik_ros.paths.bounding.enclosures`). The
-   cheapest sequence of boxes costs no more than any path (:mod:`ssik_ros.kernels.paths.boxes`).
-3. For sums of steps each box has prices of its joints, which the step to it gets and the step from it pays. Any prices are right;
-   those halfway between how the costs from both ends change with the joints lose least. Halves inherit them.
-4. A box through which no sequence is cheaper than the known path is dropped: a cheaper path does not visit it. Of the others those
-   of the cheapest sequences are halved where that makes their boxes smallest, and 2 to 4 begin again.
+1. Some of the waypoints are layers. A step over several waypoints costs at least as much as its straight step, by the
+   triangle inequality. For squares and the largest step, the weights of the best split are used. Such a step is at most
+   as large as all of its single steps together.
+2. The boxes of a layer hold all postures of its waypoint within the limits (:mod:`ssik_ros.paths.bounding.enclosures`).
+   The cheapest sequence of boxes, one of each layer, costs no more than any path (:mod:`ssik_ros.kernels.paths.boxes`).
+3. If the objective is a sum over steps, each box has a price for each joint. The price times the joint is taken off the
+   cost of the step to the box, and added to the cost of the next step. Any prices give a valid bound. The prices used
+   are halfway between the derivatives of the least costs from both ends, which makes the bound largest. Both halves of
+   a box take its prices.
+4. If no sequence through a box is cheaper than the known path, the box is dropped: a cheaper path cannot visit it.
+   Other boxes on the cheapest sequences are halved along the parameter that makes them smallest, and steps 2 to 4 are
+   repeated.
 
-The bound is the largest one met, at most the cost of the known path. Collisions are ignored, so that a path around
-obstacles may keep a gap.
+The bound is the largest one of all rounds, at most the cost of the known path. Collisions are ignored, so that a path
+around obstacles may keep a gap.
 
 References: Land and Doig 1960 (branch and bound).
 """
@@ -60,7 +63,7 @@ LOOSE_ROUNDS = 6
 
 
 class KnownPath(NamedTuple):
-    """A path whose cost is to be compared."""
+    """A joint path through all waypoints with its cost; the lower bound is compared with this cost."""
 
     q: FloatArray
     """(m, n) postures without jumps of whole turns."""
@@ -68,7 +71,7 @@ class KnownPath(NamedTuple):
 
 
 class Sweep(NamedTuple):
-    """Least costs of sequences that end at each box."""
+    """For each of k boxes, the least cost of a sequence of boxes from one end of the path to this box."""
 
     costs: FloatArray
     """(k,)."""
@@ -77,7 +80,7 @@ class Sweep(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """Result of a search for a lower bound."""
+    """A lower bound on the cost of all paths (``value``), and how the search for it ended."""
 
     value: float
     rounds: int
@@ -86,7 +89,12 @@ class Bound(NamedTuple):
 
 
 class RelaxedPaths:
-    """Search for a lower bound on the cost of a path: boxes of postures at some waypoints are halved repeatedly."""
+    """
+    Search for a lower bound on the cost of any joint path along waypoints, by branch and bound.
+
+    Boxes in joint space hold all postures at some waypoints, the layers. The cost of the cheapest sequence of boxes is
+    the bound; halving boxes raises it.
+    """
 
     def __init__(
         self,
@@ -97,13 +105,13 @@ class RelaxedPaths:
         is_over: Callable[[], bool],
     ) -> None:
         """
-        Choose some waypoints as layers, and make the first boxes of postures at each.
+        Choose the waypoints that are layers, and make the first boxes of postures for each of them.
 
-        :param arm: the arm.
+        :param arm: the arm with its free parameters.
         :param limits: the objective and the largest steps.
         :param poses: (m, 4, 4) waypoints.
         :param known: a path through the waypoints, and its cost.
-        :param is_over: tells whether time is up.
+        :param is_over: returns True when time is up; the search then ends with the bound so far.
         """
         self._arm, self._known, self._asks_whether_over = arm, known, is_over
         self._is_late = False
@@ -114,12 +122,16 @@ class RelaxedPaths:
         self.best = 0.0
 
     def _is_over(self) -> bool:
-        """Return whether time is up, and remember it for the result."""
+        """Return whether time is up; once True, it stays True, and the result says so in ``is_late``."""
         self._is_late = self._is_late or self._asks_whether_over()
         return self._is_late
 
     def _first_cells(self) -> ParameterCells:
-        """Return the cells of a grid over the ranges of all parameters, the same grid for each layer."""
+        """
+        Return the cells of a grid over the whole ranges of all free parameters, repeated for each layer.
+
+        Angles without limits, or with at least a full turn, range from -pi to pi.
+        """
         own, joints = self._arm.chain.chain, self._arm.parameters
         low, high = own.lower[joints].copy(), own.upper[joints].copy()
         wide = (high - low >= TURN) & (own.kinds[joints] != JointKind.PRISMATIC)
@@ -141,8 +153,12 @@ class RelaxedPaths:
         """
         Return the sorted boxes of the branches over some cells; None if time is up.
 
-        ``parents`` are (k,) the index of each cell's parent, (p, 8) a mask of the branches of each parent, and their
-        prices (p, 8, n), which the boxes take over. Other branches are left out. None takes all, with zero prices.
+        If the cells are halves of older cells, only the branches that the older cells still have are kept.
+
+        :param cells: the cells.
+        :param parents: for each cell the index (k,) of its older cell; for each older cell a mask (p, 8) of its
+            branches, and their prices (p, 8, n). The new boxes take the prices over. None keeps all branches, with zero
+            prices.
         """
         parts = []
         for begin in range(0, len(cells.layers), CELLS_AT_ONCE):
@@ -159,16 +175,23 @@ class RelaxedPaths:
         return self._sorted(nodes)
 
     def _sorted(self, nodes: Nodes) -> Nodes:
-        """Return boxes sorted by layer, branch, winding, and a code that keeps neighbouring cells together."""
+        """
+        Return the boxes sorted by layer, branch and winding, then by the place of their cell among the parameters.
+
+        The place is a Morton code, so that boxes of neighbouring cells mostly follow each other.
+        """
         turns = np.round(nodes.q / TURN)[:, self._limits.turning == 0].T
         keys = [_place(nodes.cells.centers), *turns, nodes.labels, nodes.cells.layers]
         return nodes.chosen(np.lexsort(keys))
 
     def run(self, rounds: int = MOST_ROUNDS) -> Bound:
         """
-        Halve boxes until the bound is close to the known cost, the rounds are done or time is up; return the bound.
+        Improve the bound round by round and return it.
 
-        :param rounds: how often boxes are halved at most.
+        It ends when the bound is within COST_GAP of the known cost, after ``rounds``, when there are too many boxes, or
+        when time is up.
+
+        :param rounds: largest number of rounds.
         """
         for done in range(rounds):
             if self._nodes is None or not self._round(done < LOOSE_ROUNDS):
@@ -177,9 +200,13 @@ class RelaxedPaths:
 
     def _round(self, is_early: bool) -> bool:
         """
-        Improve ``best``, drop boxes that only costlier paths use, halve some others, and return whether to go on.
+        Do one round of branch and bound; return False if the search is to end.
 
-        :param is_early: whether to halve all loose boxes instead of those on the cheapest sequences.
+        A round computes the cheapest sequences, raises ``best`` to their cost, drops boxes of costlier paths, and
+        halves some of the others.
+
+        :param is_early: True halves all boxes whose branch is not proved to exist, False the boxes on the cheapest
+            sequences.
         """
         nodes, cost = self._nodes, self._known.cost
         assert nodes is not None
@@ -207,9 +234,10 @@ class RelaxedPaths:
 
     def _through(self, nodes: Nodes) -> tuple[float, FloatArray, FloatArray] | None:
         """
-        Return the least cost of a sequence, the least cost through each box (k,), and new prices of the boxes (k, n).
+        Return the least cost of a sequence of boxes, the least cost through each box (k,), and new prices (k, n).
 
-        Raise ``best`` to the least cost. If time is up, return None; ``best`` may have risen before.
+        Also raise ``best`` to the least cost, at most to the known cost. Return None if time is up; ``best`` may have
+        risen before.
         """
         layers = np.arange(len(self._rows) + 1)
         starts = np.searchsorted(nodes.cells.layers, layers).astype(np.int64)
@@ -228,11 +256,13 @@ class RelaxedPaths:
 
     def _swept(self, nodes: Nodes, starts: IntArray, sign: int) -> 'Sweep | None':
         """
-        Return the least cost of a sequence to each box, infinite for all if a layer has no box; None if time is up.
+        Return the least cost of a sequence of boxes from one end of the path to each box; None if time is up.
 
-        :param nodes: the boxes.
+        All costs are infinite if a layer has no box.
+
+        :param nodes: the boxes, sorted by layer.
         :param starts: (layers + 1,) first row of each layer, then the number of boxes.
-        :param sign: 1 for sequences from the first layer, -1 from the last.
+        :param sign: 1 for sequences from the first layer, -1 for sequences from the last layer.
         """
         count, limits = len(starts) - 1, self._limits
         found = Sweep(np.zeros(len(nodes.q)), np.zeros_like(nodes.q))
@@ -266,7 +296,11 @@ class RelaxedPaths:
         return found
 
     def _halved(self, nodes: Nodes, chosen: BoolArray) -> Nodes | None:
-        """Return all boxes after halving the cells of those in the mask ``chosen`` (k,); None if time is up."""
+        """
+        Return all boxes, after the cells of the boxes in the mask ``chosen`` (k,) were cut in two; None if time is up.
+
+        Each cell is cut along the parameter that contributes most to the size of its boxes.
+        """
         if not chosen.any():
             return nodes
         others, nodes = nodes.chosen(~chosen), nodes.chosen(chosen)
@@ -299,7 +333,12 @@ class RelaxedPaths:
 
 
 def _layers(limits: StepLimits, q: FloatArray) -> IntArray:
-    """Return few waypoints, with all ends of passes, between which straight steps are nearly as long as ``q``."""
+    """
+    Return the indices (l,) of few waypoints that describe a path well: straight steps between them are nearly as long.
+
+    All first and last waypoints of passes are included. Their number is between FEWEST_LAYERS and MOST_LAYERS, if there
+    are so many waypoints, except for further ends of passes.
+    """
     places = q * limits.weights.mean(axis=0)
     travels = np.flatnonzero(limits.is_travel)
     spread = np.linspace(0, len(q) - 1, min(len(q), FEWEST_LAYERS)).astype(int)
@@ -319,7 +358,14 @@ def _layers(limits: StepLimits, q: FloatArray) -> IntArray:
 
 
 def _joined(limits: StepLimits, rows: IntArray) -> StepLimits:
-    """Return limits of steps between the layers ``rows``, with weights that cost no more than the single steps."""
+    """
+    Return limits and weights of steps from one chosen waypoint to the next, for a valid lower bound.
+
+    A step over several waypoints may be as large as all its single steps together. Its weights make it cost at most as
+    much as they do.
+
+    :param rows: (l,) indices of the chosen waypoints, ascending.
+    """
     begins = rows[:-1] + 1
     largest = np.add.reduceat(limits.largest, begins)
     weights = limits.weights
@@ -336,7 +382,7 @@ def _joined(limits: StepLimits, rows: IntArray) -> StepLimits:
 
 
 def _joined_nodes(parts: list[Nodes]) -> Nodes:
-    """Return several sets of boxes concatenated to one set."""
+    """Return several sets of boxes concatenated to one set; ``owners`` are copied unchanged."""
 
     def column(name: str) -> Any:
         return np.concatenate([getattr(part, name) for part in parts])
@@ -352,7 +398,11 @@ def _joined_nodes(parts: list[Nodes]) -> Nodes:
 
 
 def _place(centers: FloatArray) -> IntArray:
-    """Return the Morton code (k,) of the centres of cells: sorted by it, neighbours are mostly close together."""
+    """
+    Return the Morton code (k,) of the centres of cells (k, r): it interleaves the bits of all parameters.
+
+    Cells with neighbouring codes are mostly close together.
+    """
     low = centers.min(axis=0, initial=0.0)
     width = np.maximum(centers.max(axis=0, initial=0.0) - low, 1e-12)
     own = ((centers - low) / width * (2**BITS - 1)).astype(np.int64)
@@ -364,7 +414,7 @@ def _place(centers: FloatArray) -> IntArray:
 
 
 def _distinct(nodes: Nodes) -> tuple[ParameterCells, IntArray]:
-    """Return the distinct cells of boxes, and the index (k,) of the cell of each box among them."""
+    """Return the cells of some boxes, each cell once, and for each box the index (k,) of its cell among them."""
     _, first, owners = np.unique(nodes.owners, return_index=True, return_inverse=True)
     return nodes.cells.chosen(first), owners.ravel()
 
@@ -378,12 +428,15 @@ def relaxed_bound(
     rounds: int = MOST_ROUNDS,
 ) -> Bound | None:
     """
-    Return a lower bound on the cost of any joint path along exact poses; None if the chain is not a WristArm.
+    Return a proved lower bound on the cost of any joint path along exact poses; None for an arm that it cannot treat.
+
+    The arm must be a :class:`~ssik_ros.paths.bounding.wrist_arms.WristArm`: seven turning joints with a spherical
+    wrist, and further joints before them.
 
     :param chain, limits, poses: the joints, the objective and the largest steps, (m, 4, 4) waypoints.
     :param known: a path through the waypoints, and its cost.
-    :param is_over: tells whether time is up.
-    :param rounds: how often boxes are halved at most.
+    :param is_over: returns True when time is up; the bound so far is returned then.
+    :param rounds: largest number of rounds in which boxes are halved.
     """
     arm = WristArm.of_chain(chain)
     if arm is None:

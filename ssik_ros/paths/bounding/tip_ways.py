@@ -1,9 +1,9 @@
 """
-A lower bound on the cost of any joint path along waypoints.
+A quick lower bound on the cost of any joint path along waypoints, from the distances between the waypoints.
 
-While joint j turns by dq_j, the tip moves by at most |dq_j| r_j and turns by at most |dq_j|: r_j is the largest distance
-of the tip from the axis in any posture. A step over a distance d and an angle a therefore has sum r_j |dq_j| >= d and
-sum |dq_j| >= a. Each objective is bounded by that, step by step.
+While joint j turns by dq_j, the tip moves by at most |dq_j| r_j and turns by at most |dq_j|. The lever r_j is the
+largest distance of the tip from the axis in any posture. For a step over a distance d and an angle a, ``sum r_j |dq_j|
+>= d`` and ``sum |dq_j| >= a`` hold. The least cost of steps that fulfil this is the bound.
 """
 
 import math
@@ -26,11 +26,11 @@ def lower_bound(
     chain: ToolChain, poses: FloatArray, limits: StepLimits, freedom: PoseFreedom
 ) -> float:
     """
-    Return a proved lower bound on the cost of any joint path.
+    Return a proved lower bound on the cost of any joint path along waypoints, in units of the objective.
 
     :param chain: the joints.
     :param poses: (m, 4, 4) waypoints.
-    :param limits: the objective, with its weights.
+    :param limits: the objective and its weights.
     :param freedom: tolerance of the tool's pose at each waypoint.
     """
     ways, angles = _least_ways(poses, freedom)
@@ -40,7 +40,13 @@ def lower_bound(
 
 
 def _bound(ways: FloatArray, levers: FloatArray, limits: StepLimits) -> FloatArray:
-    """Return the least cost (m - 1,) of joint steps dq with ``levers @ |dq| >= ways``; ways (m - 1,) of the tool."""
+    """
+    Return the least cost (m - 1,) of each joint step dq that moves the tool far enough: ``levers @ |dq| >= ways``.
+
+    :param ways: (m - 1,) least distance [m] or angle [rad] of the tool from each waypoint to the next.
+    :param levers: (n,) largest motion of the tool per unit of each joint.
+    :param limits: the objective and its weights.
+    """
     # In units of the objective, w_j |dq_j| = s_j: sum (levers_j / w_j) s_j >= way.
     own = levers / np.maximum(limits.weights[1:], 1e-300)
     if limits.objective == SUM_OF_STEPS:
@@ -55,7 +61,7 @@ def _bound(ways: FloatArray, levers: FloatArray, limits: StepLimits) -> FloatArr
 
 def tip_levers(chain: ToolChain) -> FloatArray:
     """
-    Return a bound (n,) on the distance of the tip from the axis of each joint in any posture [m]; 1 for slides.
+    Return the levers (n,) of the tip: a bound on its distance from each joint axis in any posture [m]; 1 for slides.
 
     :param chain: the joints.
     """
@@ -70,7 +76,11 @@ def tip_levers(chain: ToolChain) -> FloatArray:
 
 
 def _least_ways(poses: FloatArray, freedom: PoseFreedom) -> tuple[FloatArray, FloatArray]:
-    """Return how far the tool moves (m - 1,) [m] and turns [rad] at least between neighbouring waypoints."""
+    """
+    Return the least distance (m - 1,) [m] and angle (m - 1,) [rad] that the tool must move between waypoints.
+
+    The tolerances of both waypoints are subtracted; 0 if they overlap.
+    """
     corners = np.maximum(np.abs(freedom.lower[:, :3]), np.abs(freedom.upper[:, :3]))
     room = np.linalg.norm(corners, axis=1)
     ways = np.linalg.norm(np.diff(poses[:, :3, 3], axis=0), axis=1) - room[:-1] - room[1:]

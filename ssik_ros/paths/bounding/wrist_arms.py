@@ -1,30 +1,31 @@
 """
-Every posture over cells of the free parameters, enclosed, for arms with a spherical wrist.
+Boxes in joint space that hold every posture over a cell of the free parameters, for arms with a spherical wrist.
 
 Problem
 -------
-A cell holds all values of the first joints and of the held joint within half widths of its centre. Find a few boxes in
-joint space that hold all postures of a pose for all values in the cell.
+A cell holds all values of the free parameters (the first joints and the held joint) within half widths of its centre.
+Find a few boxes in joint space that hold all postures of a pose for all values in the cell.
 
 Solutions
 ---------
-With these values given, six joints are left, on the chain or the reversed one: axes 1 and 2 meet in S, axes 4, 5, 6 in
-W. Then E_1 ... E_6 = G has at most eight branches; each takes one of two solutions of three subproblems,
+With these values given, six joints are left, on the chain or the reversed chain: axes 1 and 2 meet in S, axes 4, 5, 6
+in W. Then E_1 ... E_6 = G has at most eight branches. Each branch takes one of two solutions of three subproblems,
 
-1. ``|E_3 W - S| = |G W - S|`` for joint 3,
-2. ``h_1 . R_2 p = h_1 . w`` for joint 2, with ``p = E_3 W - S`` and ``w = G W - S``,
-3. ``h_4 . R_5 h_6 = h_4 . M h_6`` for joint 5, with ``M = (R_1 R_2 R_3)^T R_G``.
+1. ``|E_3 W - S| = |G W - S|`` for joint 3, 2. ``h_1 . R_2 p = h_1 . w`` for joint 2, with ``p = E_3 W - S`` and ``w = G
+W - S``, 3. ``h_4 . R_5 h_6 = h_4 . M h_6`` for joint 5, with ``M = (R_1 R_2 R_3)^T R_G``.
 
 Each is ``cos(q - q_0) = x``; joints 1, 4, 6 follow by the angle from one vector to another.
 
 Method
 ------
-1. Over the cell G W stays in a ball around its place at the centre, and R_G within an angle. Both radii are sums over the joints
-   of half width times lever. From these follow an interval of x of the first subproblem, by ``acos`` one of joint 3, a ball for
-   p, and so on: intervals for all six joints (the loose box).
+1. Over the cell G W stays in a ball around its place at the centre, and R_G within an angle. Both radii are sums over
+   the joints of half width times lever (motion per unit of the joint). From these follow an interval of x of the first
+   subproblem, by ``acos`` an interval of joint 3, a ball for p, and so on. The intervals of all six joints are the
+   loose box.
 2. A branch whose x is outside [-1, 1] over the cell does not exist there. If all three x stay within (-1, 1), the
    branch exists for all values in the cell. It is continuous, because the two solutions of a subproblem never meet.
-3. Such a branch is enclosed by :mod:`ssik_ros.paths.bounding.enclosures`. A cell where this fails has its loose box.
+3. :mod:`ssik_ros.paths.bounding.enclosures` finds a smaller box for such a branch. If this fails, the loose box is
+   kept.
 
 Degeneracies
 ------------
@@ -56,7 +57,7 @@ LABELS = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
 
 
 class ParameterCells(NamedTuple):
-    """Cells of the free parameters, each of one layer."""
+    """k cells of the free parameters: boxes of values around centres, each for the pose of one layer."""
 
     layers: IntArray
     """(k,) layer of each cell."""
@@ -67,15 +68,15 @@ class ParameterCells(NamedTuple):
 
     def chosen(self, rows: 'Rows') -> 'ParameterCells':
         """
-        Return some of the cells.
+        Return the cells with the given indices, as a new ParameterCells.
 
-        :param rows: indices, a slice, or a mask.
+        :param rows: indices, a slice, or a mask (k,).
         """
         return ParameterCells(self.layers[rows], self.centers[rows], self.halves[rows])
 
 
 class LooseBoxes(NamedTuple):
-    """Boxes that hold all postures of each of the eight branches over each cell."""
+    """For each of k cells and each of eight branches, a box of joint values that holds all postures of the branch."""
 
     q: FloatArray
     """(k, 8, n) centres; where ``is_sure``, the posture at the centre of the cell."""
@@ -88,15 +89,20 @@ class LooseBoxes(NamedTuple):
 
 
 class WristArm:
-    """Six joints whose last three axes meet in a point and whose first two meet; other joints are parameters."""
+    """
+    An arm whose postures follow from six joints with a spherical wrist; its other joints are free parameters.
+
+    Of the six joints the axes of the last three meet in one point (the wrist), and the first two axes meet in another
+    one. The order may be reversed, with the wrist at the base.
+    """
 
     def __init__(self, chain: ToolChain, six: list[int], is_reversed: bool) -> None:
         """
-        Store axes and points, and compute the points where axes meet.
+        Store the axes of the six joints, and compute the two points in which they meet.
 
-        :param chain: the joints.
-        :param six: the joints that are not parameters.
-        :param is_reversed: whether the wrist is at the base.
+        :param chain: all moving joints of the arm.
+        :param six: indices of the six joints that are not parameters, ascending.
+        :param is_reversed: True if the wrist is at the base end, so that the six joints are read backwards.
         """
         own = chain.chain
         self.chain, self._is_reversed = chain, is_reversed
@@ -110,7 +116,10 @@ class WristArm:
     @classmethod
     def of_chain(cls, chain: ToolChain) -> 'WristArm | None':
         """
-        Return the arm of a chain; None unless seven inner joints turn, the first or last is held, and the rest fit.
+        Return the arm of a chain; None if the chain does not fit.
+
+        The last seven joints must turn, and the first or last of them must be the held joint. The other six must have a
+        spherical wrist. Chains with a spin of the tool do not fit.
 
         :param chain: the joints.
         """
@@ -129,7 +138,12 @@ class WristArm:
         return None
 
     def _is_of_class(self) -> bool:
-        """Return whether axes 1 and 2 meet, axes 4 to 6 meet, and no subproblem is degenerate for all poses."""
+        """
+        Return whether the six joints have the assumed geometry, within small tolerances.
+
+        Axes 1 and 2 must meet, axes 4 to 6 must meet, and consecutive axes among these must not be parallel. Joint 3
+        must change the distance between the two meeting points.
+        """
         meets = _away(self._s, self._axes[:2], self._points[:2]) < MEETING
         meets &= _away(self._w, self._axes[3:], self._points[3:]) < MEETING
         h = self._axes
@@ -137,7 +151,11 @@ class WristArm:
         return meets and bool(min(crosses) > 1e-3) and self._elbow()[1] > 1e-6
 
     def _elbow(self) -> tuple[float, float, float]:
-        """Return (a, b, q0): with joint 3 at q, wrist and shoulder point are sqrt(a - 2 b cos(q - q0)) apart [m]."""
+        """
+        Return (a, b, q0) of the distance between shoulder and wrist point: sqrt(a - 2 b cos(q - q0)) [m].
+
+        q is the value of joint 3; a and b are in m^2, q0 in rad.
+        """
         h, v = self._axes[2], self._w - self._points[2]
         u = self._s - self._points[2]
         across = v - (h @ v) * h
@@ -148,9 +166,10 @@ class WristArm:
         self, cells: ParameterCells, poses: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """
-        Return the rotation (k, 3, 3) and wrist point (k, 3) that the six joints have to make at each cell's centre.
+        Return the rotation (k, 3, 3) and the place of the wrist point (k, 3) that the six joints have to reach.
 
-        The last two arrays (k,) bound how far within the cell the point shifts [m] and the rotation turns [rad].
+        They are for the centre of each cell. The last two arrays (k,) bound how far, over the cell, the place shifts
+        [m] and the rotation turns [rad].
         """
         chain, own = self.chain, self.chain.chain
         k = len(cells.layers)
@@ -188,10 +207,12 @@ class WristArm:
 
     def boxes(self, cells: ParameterCells, poses: FloatArray) -> LooseBoxes:
         """
-        Return, for each cell, boxes of joint values that hold all postures of each of the eight branches.
+        Return, for each cell of the free parameters, a box in joint space for each of the eight branches.
+
+        A box holds all postures of its branch that reach the pose of the cell's layer.
 
         :param cells: cells of the free parameters.
-        :param poses: (layers, 4, 4) pose of each layer.
+        :param poses: (layers, 4, 4) pose of the tip of each layer.
         """
         rotation, place, away, turn = self._target(cells, poses)
         k = len(cells.layers)
@@ -247,13 +268,14 @@ class WristArm:
         self, m: FloatArray, m_turn: FloatArray, signs: FloatArray
     ) -> tuple[FloatArray, FloatArray, BoolArray, BoolArray]:
         """
-        Return angles and half widths (k, 8, 3) of the last three joints, and two masks (k, 8) of branches.
+        Return angles and half widths (k, 8, 3) of the last three joints [rad], and two masks (k, 8) of branches.
 
-        The first mask has the branches that may exist, the second those that are sure to exist.
+        The first mask is True for branches that may exist in the cell, the second for branches that exist all over the
+        cell.
 
-        :param m: (k, 8, 3, 3) the rotation that the three joints make together.
-        :param m_turn: (k, 8) angle by which the rotation may differ from ``m`` [rad].
-        :param signs: (k, 8) 1 or -1, the solution that the middle joint takes.
+        :param m: (k, 8, 3, 3) the rotation that the three joints make together, at the centre of the cell.
+        :param m_turn: (k, 8) angle by which the rotation may differ from ``m`` over the cell [rad].
+        :param signs: (k, 8) 1 or -1: which of two solutions the middle joint takes.
         """
         h = self._axes
         tool = m @ h[5]
@@ -277,14 +299,22 @@ class WristArm:
 
 
 def _meeting_point(axes: FloatArray, points: FloatArray) -> FloatArray:
-    """Return the point (3,) with the least squared distance from some lines through ``points`` along ``axes``."""
+    """
+    Return the point (3,) nearest to some lines: the sum of its squared distances from them is least [m].
+
+    :param axes, points: (k, 3) unit direction and a point of each line.
+    """
     planes = np.eye(3) - np.einsum('ki,kj->kij', axes, axes)
     right = np.einsum('kij,kj->i', planes, points)
     return np.asarray(np.linalg.lstsq(planes.sum(axis=0), right, rcond=None)[0])
 
 
 def _away(point: FloatArray, axes: FloatArray, points: FloatArray) -> float:
-    """Return the largest distance of a point from some lines through ``points`` along ``axes`` [m]."""
+    """
+    Return the distance of a point (3,) from the farthest of some lines [m].
+
+    :param axes, points: (k, 3) unit direction and a point of each line.
+    """
     return float(np.linalg.norm(np.cross(point - points, axes), axis=1).max())
 
 
@@ -292,9 +322,9 @@ def _arc_cosine(
     middle: FloatArray, low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray, FloatArray, BoolArray, BoolArray]:
     """
-    Return acos of ``middle``, and the largest distance of acos from it for values in [low, high] [rad].
+    Return acos of ``middle`` [rad], and how far acos of any number in [low, high] may be from it [rad].
 
-    The two last arrays tell whether any value of the interval has an acos, and whether all have.
+    The last two arrays are masks: whether the interval overlaps [-1, 1], and whether it lies within (-1, 1).
     """
     low, high = np.minimum(low, high) - BOUND_ROUNDING, np.maximum(low, high) + BOUND_ROUNDING
     there, sure = (low <= 1.0) & (high >= -1.0), (low > -1.0) & (high < 1.0)
@@ -305,17 +335,17 @@ def _arc_cosine(
 
 def _swing(away: FloatArray, radius: FloatArray) -> FloatArray:
     """
-    Return the largest turn [rad] of a vector about an axis; pi if the vector can reach the axis.
+    Return the largest turn (k,) of a vector about an axis when its end shifts [rad]; pi if it can reach the axis.
 
-    :param away: (k,) largest shift of the vector's end.
-    :param radius: (k,) distance of the vector's end from the axis.
+    :param away: (k,) largest shift of the vector's end [m].
+    :param radius: (k,) distance of the vector's end from the axis [m].
     """
     ratio = away / np.maximum(radius, 1e-300)
     return np.where(ratio < 1.0, np.arcsin(np.minimum(ratio, 1.0)) + BOUND_ROUNDING, math.pi)
 
 
 def _rotation(axis: FloatArray, angles: FloatArray) -> FloatArray:
-    """Return rotations (..., 3, 3) about one axis."""
+    """Return the rotation matrices (..., 3, 3) about one unit axis (3,) by ``angles`` [rad]."""
     flat = rotations(angles.reshape(-1, 1) * axis)
     return flat.reshape(*angles.shape, 3, 3)
 
@@ -331,9 +361,9 @@ def _turned(axis: FloatArray, angles: FloatArray, vectors: FloatArray) -> FloatA
 
 def _angle_between(axis: FloatArray, start: FloatArray, end: FloatArray) -> FloatArray:
     """
-    Return the angles [rad] about an axis (3,) that turn vectors ``start`` into the half planes of ``end``.
+    Return the angles about an axis (3,) that turn vectors ``start`` towards vectors ``end``, -pi to pi [rad].
 
-    Each half plane is bounded by the axis.
+    After the turn, both vectors are in the same half plane that is bounded by the axis.
     """
     sines = np.cross(start, end) @ axis
     cosines = np.einsum('...i,...i->...', start, end) - (start @ axis) * (end @ axis)

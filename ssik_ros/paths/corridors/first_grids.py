@@ -32,14 +32,14 @@ def first_corridors(
     grids: GridSearch, limits: StepLimits, stride: int, density: int
 ) -> tuple[list[Corridor], PathFailure | None]:
     """
-    Return the best different corridors on the first grid, and None; or the failure if none leads through.
+    Return the best few corridors on the first grid and None, or after a failure (corridors, failure).
 
-    With the failure, the list holds the longest part of a corridor if the stride is 1, and is empty otherwise.
+    After a failure with stride 1, the list has the longest part of a corridor, with other strides it is empty.
 
     :param grids: the search on each grid.
     :param limits: largest steps and objective.
-    :param stride: waypoints from one layer to the next.
-    :param density: see :meth:`SearchSpace.grid`.
+    :param stride: number of waypoints from one layer of the grid to the next.
+    :param density: factor on the number of values of each parameter.
     """
     space, obstacles = grids.space, grids.checks.of_waypoints
     waypoints = limits.every_nth(stride)
@@ -70,16 +70,14 @@ def corridors_of_larger_steps(
     grids: GridSearch, limits: StepLimits, density: int
 ) -> list[Corridor]:
     """
-    Return the corridor with the smallest steps on the first grid, in a list; the steps may exceed their limits.
+    Return the corridor on the first grid whose largest step is smallest, in a list; empty if none leads through.
 
-    The list is empty if no corridor leads through all waypoints.
-
-    The step between neighbouring values of a grid may exceed its limit, or no step between two values of the grid may
-    be nearly as large as its limit.
+    Its steps may exceed their limits, since the step between two values of the grid may be larger than allowed. A
+    refinement has to reduce them. Its cost is infinite.
 
     :param grids: the search on each grid.
     :param limits: largest steps.
-    :param density: see :meth:`SearchSpace.grid`.
+    :param density: factor on the number of values of each parameter.
     """
     waypoints = np.arange(len(grids.poses))
     rule = StepRule(limits.levelled(EASED), has_penalties=False)
@@ -100,7 +98,11 @@ def _before_wide_step(layers: Layers, piece: Piece, limits: StepLimits) -> Piece
 
 
 def _different(grids: GridSearch, layers: Layers, best: Piece, spacing: FloatArray) -> list[Piece]:
-    """Return ``best`` and up to two other full pieces; each search makes rows near earlier pieces cost more."""
+    """
+    Return the best piece and up to MOST_CORRIDORS - 1 others through all layers, best first.
+
+    Rows near a piece that is found get an extra cost for the next search, so that the pieces differ.
+    """
     if not grids.space.size:
         return [best]
     pieces, before = [best], layers.row_costs.copy()
@@ -117,7 +119,11 @@ def _different(grids: GridSearch, layers: Layers, best: Piece, spacing: FloatArr
 
 
 def _rows_near(grids: GridSearch, layers: Layers, piece: Piece, spacing: FloatArray) -> IntArray:
-    """Return the rows whose parameters and joints are near the row of the piece in the same layer."""
+    """
+    Return the indices of rows that are near the row which a piece takes in the same layer.
+
+    Near is measured in the parameters, by the spacing of the grid, and in the joints.
+    """
     of_row = piece.rows[layers.layer_of(np.arange(len(layers.q)))]
     changes = layers.parameters - layers.parameters[of_row]
     changes = np.abs(np.where(grids.space.is_endless, wrap_angles(changes), changes))

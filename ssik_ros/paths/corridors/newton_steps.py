@@ -1,15 +1,16 @@
 """
-Gauss-Newton steps of the parameters of all waypoints at once.
+Gauss-Newton steps of the free parameters of all waypoints at once, which make the joint steps of a path smaller.
 
 Problem
 -------
-Near a sequence of postures q_i with parameters p_i, a posture moves by D_i dp_i. Choose all dp_i so that the sum of
-w_ij (q_ij + D_ij dp_i - q_i-1,j - D_i-1,j dp_i-1)^2 is least.
+Near a sequence of postures q_i with free parameters p_i, a change dp_i moves posture i by D_i dp_i. Choose all dp_i so
+that the sum of ``w_ij (q_ij + D_ij dp_i - q_i-1,j - D_i-1,j dp_i-1)^2`` over waypoints i and joints j is least.
 
 Method
 ------
-The normal equations are symmetric with a band: each waypoint meets its two neighbours only. Objectives other than squares
-are met by weights w = 1 / (|dq| + a little), anew for each step. D comes from differences of exact postures.
+Each waypoint is coupled with its two neighbours only, so the normal equations are a symmetric band matrix. For
+objectives other than the sum of squares, the weights are w = 1 / (|dq| + softness), computed anew for each step. D
+comes from differences of exact postures.
 """
 
 import numpy as np
@@ -37,13 +38,16 @@ def newton_steps(
     softness: float,
 ) -> FloatArray:
     """
-    Return the Gauss-Newton steps (m, r) of the parameters; free travel does not count.
+    Return the changes (m, r) of the free parameters that a Gauss-Newton step makes, to lower the cost of a corridor.
 
-    :param space: the parameters.
+    Steps of free travel between passes are left out of the cost.
+
+    :param space: the free parameters.
     :param limits: the objective.
     :param poses: (m, 4, 4) waypoints of the corridor.
-    :param corridor: postures with their parameters.
-    :param softness: joint step below which smaller steps hardly gain weight, unless squares are summed [rad or m].
+    :param corridor: the sequence of postures with its parameters.
+    :param softness: joint step that counts as small [rad or m]; smaller steps get nearly the same weight. Not used for
+        the sum of squares.
     """
     derivatives = _derivatives(space, limits, poses, corridor)
     steps = wrap_steps(np.diff(corridor.q, axis=0), limits.turning)
@@ -57,7 +61,11 @@ def newton_steps(
 def _derivatives(
     space: SearchSpace, limits: StepLimits, poses: FloatArray, corridor: Corridor
 ) -> FloatArray:
-    """Return the differences (m, n, r) of postures per change of each parameter; zero for postures that jump."""
+    """
+    Return the derivatives (m, n, r) of each posture by each parameter, by differences of exact postures.
+
+    They are zero where the posture changes too fast or jumps to another branch, so that the waypoint stays.
+    """
     q, parameters, rows = corridor.q, corridor.parameters, corridor.rows
     m, n = q.shape
     derivatives = np.zeros((m, n, space.size))
@@ -87,9 +95,13 @@ def _derivatives(
 
 def _solve(derivatives: FloatArray, steps: FloatArray, weights: FloatArray) -> FloatArray:
     """
-    Return the steps (m, r) that make the weighted joint steps least in squares; zeros for singular equations.
+    Return the changes (m, r) of the parameters that make the weighted sum of squared joint steps least.
 
-    ``derivatives`` are (m, n, r), ``steps`` the present joint steps (m - 1, n), ``weights`` (m - 1, n).
+    If the equations are singular, return zeros.
+
+    :param derivatives: (m, n, r) of postures by parameters.
+    :param steps: (m - 1, n) present joint steps from waypoint to waypoint.
+    :param weights: (m - 1, n) of the squares of the joint steps.
     """
     # SciPy's linear algebra takes long to import and only paths with parameters need it.
     from scipy.linalg import LinAlgError, solveh_banded

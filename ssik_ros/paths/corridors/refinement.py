@@ -52,15 +52,15 @@ class Refinement(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Return whether corridors are refined on all waypoints."""
+        """Return whether corridors are refined on all waypoints, instead of a part of them."""
         return len(self.rows) == len(self.grids.poses)
 
     def refine(self, corridor: Corridor, finest: FloatArray) -> Corridor | None:
         """
-        Return the best sequence near a corridor; None if none leads through.
+        Return the best corridor that finer and finer grids around a corridor give; None if no sequence leads through.
 
-        :param corridor: on any waypoints.
-        :param finest: (r,) spacing at which to stop.
+        :param corridor: a corridor on some of the waypoints; postures are interpolated to the others.
+        :param finest: (r,) spacing of the parameters at which to stop.
         """
         corridor = self._between(corridor)
         best = corridor if math.isfinite(corridor.cost) else self._within_limits(corridor)
@@ -92,12 +92,21 @@ class Refinement(NamedTuple):
     def _around(
         self, best: Corridor, spacing: FloatArray, reach: int, rule: StepRule
     ) -> Corridor | None:
-        """Return the best sequence on a grid of ``reach`` values to each side; None as in :meth:`_sequence`."""
+        """
+        Return the best corridor on a grid around the parameters of ``best``; None if none leads through or costs less.
+
+        :param spacing: (r,) distance of neighbouring values.
+        :param reach: number of values to each side.
+        """
         samples = self.grids.space.window(self.rows, best.parameters, spacing, reach)
         return self._sequence(samples, best, spacing, rule)
 
     def _spread(self, corridor: Corridor) -> Corridor | None:
-        """Spread too large steps of a corridor over their neighbours and return it; None if one stays too large."""
+        """
+        Reduce too large steps of a corridor by spreading them over neighbouring steps; return the new corridor.
+
+        Return None if a step stays larger than its limit.
+        """
         relaxed = StepRule(self.limits.relaxed(WIDEST_SPREAD))
         spread = self._around(corridor, corridor.spacing, self.grids.space.offsets, relaxed)
         if spread is None:
@@ -107,7 +116,7 @@ class Refinement(NamedTuple):
         return kept or self._level(spread)
 
     def _level(self, corridor: Corridor) -> Corridor | None:
-        """Make the largest steps smaller until all are within their limits; return the corridor, or None on failure."""
+        """Reduce the largest steps of a corridor until all are within limits; return the corridor, or None."""
         spacing, best = corridor.spacing, corridor
         eased = self.limits.levelled(WIDEST_SPREAD)
         for objective in (SUM_OF_POWERS, LARGEST_STEP):
@@ -124,13 +133,17 @@ class Refinement(NamedTuple):
         return self._around(best._replace(cost=math.inf), spacing, 0, StepRule(self.limits))
 
     def _keeps_limits(self, corridor: Corridor) -> bool:
-        """Return whether the steps of a corridor are within the limits."""
+        """Return whether all steps of a corridor are at most as large as the limits allow."""
         limits = self.limits.between(self.rows, WIDEST_STEP)
         steps = np.abs(wrap_steps(np.diff(corridor.q, axis=0), limits.turning))
         return bool((steps <= limits.largest[1:]).all())
 
     def _descend(self, best: Corridor, rule: StepRule) -> Corridor:
-        """Return a corridor after Gauss-Newton steps, until they save little; each waypoint takes part of a step."""
+        """
+        Return a corridor after Gauss-Newton steps of its parameters, until a step saves little cost.
+
+        Each waypoint takes the share of a step, 0 to 1, that gives the cheapest sequence.
+        """
         space = self.grids.space
         softness = float(np.abs(np.diff(best.q, axis=0)).mean()) + 1e-9
         limits, poses = rule.limits.between(self.rows, WIDEST_STEP), self.grids.poses[self.rows]
@@ -148,7 +161,13 @@ class Refinement(NamedTuple):
     def _sequence(
         self, samples: Samples, best: Corridor, spacing: FloatArray, rule: StepRule
     ) -> Corridor | None:
-        """Return the best sequence of samples near a corridor; None if none leads through or all cost more."""
+        """
+        Return the best corridor through samples of the parameters; None if none leads through or if it costs more.
+
+        :param samples: values of the parameters at the waypoints ``rows``.
+        :param best: the present corridor; postures far from its postures are left out.
+        :param spacing: (r,) spacing to store in the result.
+        """
         near = best.q if len(best.q) else None
         layers, _ = self.grids.layers(self.rows, samples, rule, near)
         piece = self.grids.find(layers, self.is_whole)
@@ -157,7 +176,11 @@ class Refinement(NamedTuple):
         return make_corridor(layers, piece, self.rows, spacing)
 
     def _between(self, corridor: Corridor) -> Corridor:
-        """Return a corridor on the waypoints ``rows``; its cost is infinite after interpolation or a scattered grid."""
+        """
+        Return a corridor with a posture at each waypoint in ``rows``, interpolated where it has none.
+
+        Its cost is infinite if it was interpolated, or if the first grid is scattered points.
+        """
         space = self.grids.space
         if len(corridor.rows) == len(self.rows):
             return corridor._replace(cost=math.inf) if space.is_scattered else corridor

@@ -51,7 +51,7 @@ class Corridor(NamedTuple):
 
 
 class Checks(NamedTuple):
-    """Collision checks, penalties and the caller's filter for postures."""
+    """Checks that postures of a path must pass (collisions, the caller's filter), and penalties that they cost."""
 
     obstacles: tuple[Obstacles, Obstacles] | None
     """For waypoints, and for the motions between them; None for no checks."""
@@ -104,16 +104,16 @@ class GridSearch(NamedTuple):
         is_rough: bool = False,
     ) -> tuple[Layers, IntArray]:
         """
-        Return the postures of samples as layers, and the counts (m, 3) of branches at each waypoint.
+        Return the exact postures of samples as layers, and counts (l, 3) for each layer.
 
-        The counts are: branches, how many of them are outside the limits, and whether more may exist. A given posture
-        at an end replaces all others there. Postures near a posture of ``shut_in`` are forbidden.
+        Counts are: branches, branches outside the limits, and whether more may exist. If a posture is given for an end
+        of the path, it is the only one there. Postures near one of ``shut_in`` are forbidden.
 
-        :param waypoints: index of the waypoint of each layer.
+        :param waypoints: (l,) index of the waypoint of each layer.
         :param samples: values of the parameters.
         :param rule: largest steps, and whether penalties count.
-        :param near: (m, n) postures; others that are far from them are left out. None keeps all postures.
-        :param is_rough: whether steps may be as large as the coarse grid needs.
+        :param near: (l, n) postures; others that are far from them are left out. None keeps all postures.
+        :param is_rough: True allows steps as large as WIDEST_SPREAD, for a scattered grid.
         """
         turning = rule.limits.turning
         keep = None if near is None else functools.partial(_is_near, near, turning)
@@ -139,7 +139,11 @@ class GridSearch(NamedTuple):
         return layers, branches.counts
 
     def _penalties(self, q: FloatArray, layers: int, rule: StepRule) -> FloatArray | None:
-        """Return the part (k,) of the path's cost that is the penalty of each posture; None without penalties."""
+        """
+        Return the penalty (k,) of each posture, scaled to its share of the path's cost; None if penalties do not count.
+
+        :param layers: number of layers of the path.
+        """
         if not rule.has_penalties or not self.checks.costs.is_used:
             return None
         is_largest = rule.limits.objective == LARGEST_STEP
@@ -155,10 +159,10 @@ class GridSearch(NamedTuple):
 
     def find(self, layers: Layers, are_motions_checked: bool) -> Piece:
         """
-        Return the best piece without collisions, also of its motions if these are checked.
+        Return the best piece without colliding postures; with ``are_motions_checked``, also without colliding motions.
 
-        Rows next to colliding motions are forbidden. If motions still collide after MOST_REPAIRS searches, the piece is
-        cut before the first of them.
+        A row at the end of a colliding motion is forbidden, and the search is repeated up to MOST_REPAIRS times. If
+        motions still collide then, the piece ends before the first of them.
 
         :param layers: the postures.
         :param are_motions_checked: whether the motions between waypoints must be free too.
@@ -180,7 +184,7 @@ class GridSearch(NamedTuple):
         return piece._replace(rows=piece.rows[: int(blocked[0]) + 1])
 
     def _accepted_piece(self, layers: Layers) -> Piece:
-        """Return the best piece whose postures the caller all accepts; forbid the rows that the caller refuses."""
+        """Return the best piece whose postures are free and accepted by the caller's filter; forbid refused rows."""
         accepts = self.checks.accepts
         while True:
             piece = search_layers(layers, self.checks.of_waypoints, self.pause)
@@ -192,18 +196,24 @@ def make_corridor(
     layers: Layers, piece: Piece, waypoints: IntArray, spacing: FloatArray
 ) -> Corridor:
     """
-    Return a piece of layers as a corridor.
+    Return a piece (a sequence of rows of ``layers``) as a corridor.
 
     :param layers: the postures.
     :param piece: a sequence of their rows.
     :param waypoints: index of the waypoint of each layer.
-    :param spacing: (r,) of the grid.
+    :param spacing: (r,) spacing of the grid that the rows come from.
     """
     rows = waypoints[piece.first : piece.first + len(piece.rows)]
     return Corridor(layers.q[piece.rows], layers.parameters[piece.rows], piece.cost, spacing, rows)
 
 
 def _is_near(near: FloatArray, turning: IntArray, q: FloatArray, owners: IntArray) -> FloatArray:
-    """Return a mask (k,) of postures (k, n) whose joints differ little from ``near`` (m, n) at their layer."""
+    """
+    Return a mask (k,) of postures whose joints all differ from ``near`` by less than SAME_BRANCH.
+
+    :param near: (l, n) a posture for each layer.
+    :param q: (k, n) postures.
+    :param owners: (k,) layer of each posture.
+    """
     steps = np.abs(wrap_steps(q - near[owners], turning))
     return np.asarray((steps < SAME_BRANCH).all(axis=1))

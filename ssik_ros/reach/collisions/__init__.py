@@ -1,1 +1,1 @@
-"""Collisions of the cells of a map: the geometry as arrays, and postures checked."""
+"""Collision checks for reach maps: the geometry as arrays that a map stores, and checks of many postures."""

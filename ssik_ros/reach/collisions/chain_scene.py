@@ -1,8 +1,8 @@
 """
-The shapes around a chain as arrays: all that collisions of its postures depend on.
+The collision shapes of a robot and its surroundings as plain arrays, which a reach map stores.
 
-A map holds these arrays, so that a worker, or a reader years later, needs neither the URDF nor its meshes. Joints outside of the
-chain stay at their default values. Pairs whose distance no joint of the chain changes are left out.
+With them, a worker process or a later reader of the map needs neither the URDF nor its meshes. Joints that are not in
+the chain stay at their default values. Pairs of shapes whose distance no joint of the chain changes are left out.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ NUMBERS = 4
 
 
 class ChainScene(NamedTuple):
-    """Shapes on the joints of a chain and around it, and the pairs that may collide; the arrays of a map."""
+    """All shapes that collision checks of a chain need, as arrays: links, objects, and pairs to check."""
 
     names: tuple[str, ...]
     """(s,) link or object of each shape."""
@@ -55,7 +55,7 @@ class ChainScene(NamedTuple):
     """(p, 2) shapes that are checked."""
 
     def checksum(self) -> str:
-        """Return the SHA-256 of all names and arrays."""
+        """Return the SHA-256 of all names and arrays, as hexadecimal text."""
         check = hashlib.sha256('\n'.join(self.names).encode())
         for array in self[1:]:
             # Adding zero turns -0.0 into 0.0.
@@ -64,16 +64,16 @@ class ChainScene(NamedTuple):
 
     @property
     def objects(self) -> list[str]:
-        """Return the names of the objects around the robot."""
+        """Return the names of the objects that are not links of the robot, each once."""
         pairs = zip(self.names, self.are_links, strict=True)
         return list(dict.fromkeys(name for name, is_link in pairs if not is_link))
 
 
 def scene_layout(count: int) -> dict[str, tuple[str, tuple[int | None, ...]]]:
     """
-    Return type and shape of each array of a scene; None stands for any size.
+    Return, for each array of a ChainScene by its name, its data type and shape; None is an axis of any size.
 
-    :param count: number of shapes.
+    :param count: number of shapes in the scene.
     """
     return {
         'kinds': ('int64', (count,)),
@@ -90,9 +90,9 @@ def scene_layout(count: int) -> dict[str, tuple[str, tuple[int | None, ...]]]:
 
 def check_scene(scene: ChainScene, joints: int) -> None:
     """
-    Raise ValueError for arrays that the collision library must not be given.
+    Raise ValueError if the arrays of a scene are inconsistent, so that the collision library could crash.
 
-    :param scene: with arrays of :func:`scene_layout`.
+    :param scene: a scene whose arrays have the types and shapes of :func:`scene_layout`.
     :param joints: number of joints of the chain.
     """
     count = len(scene.names)
@@ -114,15 +114,16 @@ def check_scene(scene: ChainScene, joints: int) -> None:
 
 
 def _are_within(numbers: IntArray, low: int, high: int) -> bool:
-    """Return whether all numbers are in a range."""
+    """Return whether all numbers are from ``low`` to ``high``, both included."""
     return bool(((numbers >= low) & (numbers <= high)).all())
 
 
 def _is_sound(scene: ChainScene, index: int) -> bool:
     """
-    Return whether the sizes of a solid are positive, or a mesh has triangles and all of them only its vertices.
+    Return whether one shape of a scene is valid.
 
-    The normal of a plane must not be zero.
+    The sizes of a solid must be positive, and the normal of a plane not zero. A mesh must have triangles, which use
+    only its own vertices.
     """
     kind, sizes = int(scene.kinds[index]), scene.sizes[index]
     if kind != MESH:
@@ -134,12 +135,12 @@ def _is_sound(scene: ChainScene, index: int) -> bool:
 
 
 def _size_count(kind: int) -> int:
-    """Return how many numbers describe a solid other than a plane."""
+    """Return how many of the four sizes a solid of a kind uses; not for planes and meshes."""
     return {'Box': 3, 'Sphere': 1}.get(SOLIDS[kind], 2)
 
 
 class ScenePlan(NamedTuple):
-    """The shapes for collision checks, and notes for the user."""
+    """The shapes for collision checks as arrays, and notes for the user about shapes and pairs that are left out."""
 
     scene: ChainScene
     notes: tuple[str, ...]
@@ -149,13 +150,13 @@ def make_scene(
     robot: RobotModel, chain: SerialChain, world: Sequence[WorldObject] = ()
 ) -> ScenePlan:
     """
-    Return the shapes of a robot and of objects around a chain.
+    Return the collision shapes of a robot and of objects as arrays, with the pairs that the chain can bring together.
 
     :param robot: the robot.
-    :param chain: its joints that move.
+    :param chain: the joints of the robot that move.
     :param world: objects in the model frame.
     :raises InvalidOption: for a robot without collision geometry.
-    :raises UnsupportedJoint: for a body on a joint that mimics one of the chain.
+    :raises UnsupportedJoint: if a joint of the robot mimics a joint of the chain.
     """
     checker = CollisionChecker(robot)
     if not checker.available:
@@ -177,9 +178,11 @@ def _gather(
     shapes: Sequence[SceneShape], carriers: IntArray, placed: FloatArray, pairs: IntArray
 ) -> ChainScene:
     """
-    Return the shapes that occur in ``pairs`` as arrays.
+    Return the shapes that occur in ``pairs`` as arrays; the pairs get the new indices of the shapes.
 
-    ``carriers`` and ``placed`` are the carrying joint and the pose of all shapes; pairs are renumbered.
+    :param carriers: for each shape, the joint of the chain that moves it; -1 for none.
+    :param placed: pose (4, 4) of each shape in the base link, all joints at zero.
+    :param pairs: (p, 2) indices of shapes.
     """
     used, numbers = np.unique(pairs, return_inverse=True)
     own = [shapes[k] for k in used.tolist()]
@@ -200,7 +203,12 @@ def _gather(
 
 
 def _read(geometry: Any) -> tuple[int, FloatArray, tuple[FloatArray, IntArray]]:
-    """Return kind, sizes padded with zeros, and (vertices, triangles) of a shape; solids have no vertices."""
+    """
+    Return a shape of the collision library as numbers: (kind, sizes, (vertices, triangles)).
+
+    ``kind`` is an index into SOLIDS or MESH. ``sizes`` (4,) are padded with zeros, all zero for a mesh [m]. Solids have
+    no vertices.
+    """
     name, nothing = type(geometry).__name__, (np.empty((0, 3)), np.empty((0, 3), dtype=np.int64))
     if name not in SOLIDS:
         corners = map(geometry.tri_indices, range(geometry.num_tris))
@@ -219,7 +227,12 @@ def _read(geometry: Any) -> tuple[int, FloatArray, tuple[FloatArray, IntArray]]:
 
 
 def _carriers(robot: RobotModel, chain: SerialChain) -> IntArray:
-    """Return for each joint of the tree, and for -2 and -1, the last joint of the chain that moves it, -1 for none."""
+    """
+    Return (joints + 2,), for each joint of the robot, the last joint of the chain that moves it; -1 if none does.
+
+    The last two entries are for the carrier indices -2 (world) and -1 (root link). Raise UnsupportedJoint if a joint
+    mimics a joint of the chain.
+    """
     tree, places = robot.tree, {int(joint): k for k, joint in enumerate(chain.joint_indices)}
     moved = np.full(len(tree.joint_names) + 2, -1, dtype=np.int64)
     for joint, name in enumerate(tree.joint_names):
@@ -236,9 +249,10 @@ def _carriers(robot: RobotModel, chain: SerialChain) -> IntArray:
 
 def _carrier_poses(robot: RobotModel, chain: SerialChain) -> FloatArray:
     """
-    Return the poses (j + 2, 4, 4) of the joints of the tree, then of world and root link, in the base link.
+    Return the poses (joints + 2, 4, 4) of the robot's joints in the base link of the chain.
 
-    The joints of the chain are at zero, all others at their default positions.
+    The last two are the identity in the root frame, for world and root link. Joints of the chain are at zero, all
+    others at their default positions.
     """
     tree, state = robot.tree, robot.default_positions()
     state[chain.idx_q] = 0.0
@@ -249,7 +263,11 @@ def _carrier_poses(robot: RobotModel, chain: SerialChain) -> FloatArray:
 
 
 def _touching(robot: RobotModel, scene: CollisionScene, pairs: IntArray) -> Iterator[str]:
-    """Yield a sentence for each of these pairs, which the chain never moves apart, if its links touch."""
+    """
+    Yield a sentence for each pair of links that touch in every posture of the chain, because it never moves them apart.
+
+    :param pairs: (p, 2) shapes of ``scene`` whose distance the chain does not change.
+    """
     still = CollisionScene(robot, import_coal(), scene.shapes, pairs.tolist(), 0.0)
     names = [entry.shape.link for entry in scene.shapes]
     found = sorted(still.touching_pairs(robot.default_positions())) if len(pairs) else []
@@ -258,13 +276,17 @@ def _touching(robot: RobotModel, scene: CollisionScene, pairs: IntArray) -> Iter
 
 
 class ChainRobot:
-    """A chain with the attributes and methods that collision checks expect of a robot."""
+    """
+    Substitute for a robot that consists only of one chain, so that collision checks work without a robot model.
+
+    It has the attributes of a RobotModel and of a ToolChain that these checks use.
+    """
 
     turned: tuple[str, ...] = ()
 
     def __init__(self, chain: SerialChain) -> None:
         """
-        Make the tree.
+        Make the kinematic tree of the chain.
 
         :param chain: the chain.
         """
@@ -273,21 +295,21 @@ class ChainRobot:
         self.robot = self
 
     def with_mimic(self, positions: FloatArray) -> FloatArray:
-        """Return the state itself: no joint of a chain follows another one."""
+        """Return ``positions`` unchanged, because a chain has no mimic joints."""
         return positions
 
     def full_state(self, q: FloatArray) -> FloatArray:
-        """Return the posture itself, because the scene has only the joints of the chain."""
+        """Return the posture ``q`` (n,) unchanged: it is the full state, because all joints are in the chain."""
         return q
 
 
 def build_shapes(robot: ChainRobot, scene: ChainScene, coal: Any) -> list[SceneShape]:
     """
-    Return the shapes of the collision library that arrays describe.
+    Return the shapes of a scene as objects of the collision library, placed on the joints of the chain.
 
     :param robot: the chain.
     :param scene: the arrays.
-    :param coal: the library.
+    :param coal: the module of the collision library.
     """
     frames = compute_joint_poses(robot.tree, np.zeros(robot.size))
     every = np.concatenate([frames, np.eye(4)[None]])

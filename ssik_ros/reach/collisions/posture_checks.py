@@ -1,4 +1,8 @@
-"""Postures of a chain checked for collisions, many at once: kernels for convex bodies, meshes where a hull leaves doubt."""
+"""
+Collision checks of many postures of a chain at once.
+
+Kernels check convex bodies; where the hull of a mesh leaves a doubt, the collision library decides.
+"""
 
 from typing import cast
 
@@ -22,11 +26,11 @@ LARGEST_POSTURE_CLEARANCE = 0.25
 
 
 class PostureChecks:
-    """Checks postures of one chain among shapes; serves one thread."""
+    """Checks postures of one chain for collisions with itself and with objects; serves one thread."""
 
     def __init__(self, chain: SerialChain, scene: ChainScene) -> None:
         """
-        Build the shapes.
+        Build the collision shapes and the arrays of the kernels.
 
         :param chain: the chain.
         :param scene: the shapes, as arrays.
@@ -38,38 +42,41 @@ class PostureChecks:
 
     def free(self, q: FloatArray) -> NDArray[np.bool_]:
         """
-        Return a mask (k,) of the postures that collide with nothing.
+        Return a mask (k,) of the postures without collisions.
 
-        :param q: (k, n).
+        :param q: (k, n) postures.
         """
         return self._check(q, 0.0)[0]
 
     def clearances(self, q: FloatArray) -> tuple[NDArray[np.bool_], FloatArray]:
         """
-        Return a mask (k,) of postures without collisions, and a lower bound on the least distance of each (k,) [m].
+        Return a mask (k,) of postures without collisions, and a lower bound (k,) on the clearance of each [m].
 
-        Hulls replace the meshes of links; the bound is 0 if hulls overlap, and :data:`LARGEST_POSTURE_CLEARANCE` at most.
+        The clearance is the least distance of two bodies. Hulls replace meshes: the bound is 0 if hulls overlap or the
+        posture collides. It is at most :data:`LARGEST_POSTURE_CLEARANCE`.
 
-        :param q: (k, n).
+        :param q: (k, n) postures.
         """
         free, apart = self._check(q, LARGEST_POSTURE_CLEARANCE)
         return free, np.where(free, np.clip(apart, 0.0, LARGEST_POSTURE_CLEARANCE), 0.0)
 
     def least_distance(self, q: FloatArray) -> float:
         """
-        Return the least distance of a free posture by the meshes themselves [m].
+        Return the least distance of two bodies in one posture, measured by exact meshes [m].
 
-        It is at most :data:`LARGEST_POSTURE_CLEARANCE`.
+        It is 0 if bodies overlap, and at most :data:`LARGEST_POSTURE_CLEARANCE`.
 
-        :param q: (n,).
+        :param q: (n,) posture.
         """
         return min(max(self._scene.least_distance(q), 0.0), LARGEST_POSTURE_CLEARANCE)
 
     def _check(self, q: FloatArray, wanted: float) -> tuple[NDArray[np.bool_], FloatArray]:
         """
-        Return a mask (k,) of free postures, and a lower bound on the distance of each, at most ``wanted`` [m].
+        Return a mask (k,) of postures without collisions, and a lower bound (k,) on the least distance of bodies [m].
 
-        The bound takes hulls instead of meshes, so it may be zero for a free posture.
+        The bound uses hulls instead of meshes, so that it may be zero or negative for a free posture.
+
+        :param wanted: distance above which the bound need not be tight [m].
         """
         q = np.ascontiguousarray(q)
         verdicts, culprits = (np.zeros(len(q), dtype=np.int64) for _ in range(2))

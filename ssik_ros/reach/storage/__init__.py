@@ -1,1 +1,1 @@
-"""Files of maps and data sets: written whole, held by one run, and read without trust."""
+"""Files of reach maps and data sets: written whole or not at all, locked by one run, and checked when read."""

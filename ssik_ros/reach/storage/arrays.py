@@ -1,9 +1,9 @@
 """
 Arrays of a Zarr v3 group, written and read chunk by chunk.
 
-Zarr makes the arrays, and every program that knows Zarr reads them. This package reads them itself. It accepts the metadata
-that it writes and no other, and unpacks a chunk only if the chunk's header gives exactly the bytes of its cells. So a damaged or
-hostile folder costs no more memory than a sound one, and each fault of it is one error.
+The zarr package creates the arrays, and every Zarr reader can read them. This package reads them with its own code. It
+accepts only metadata of the kind that it writes. It unpacks a chunk only if the header states exactly the size of its
+cells. So a damaged or hostile folder cannot exhaust the memory, and each fault is reported as one error.
 """
 
 from collections.abc import Callable, Iterator
@@ -50,13 +50,13 @@ class ArrayHead(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of all cells."""
+        """Return the size of the whole array in memory [bytes]."""
         return math.prod(self.shape) * self.dtype.itemsize
 
 
 def read_head(folder: Path) -> ArrayHead:
     """
-    Return the head of an array.
+    Return shape, chunks, type and fill value of an array, from its metadata file.
 
     :param folder: folder of the array.
     :raises OSError, ValueError: for metadata that are missing, malformed, or not of the kind that this package writes.
@@ -69,7 +69,11 @@ def read_head(folder: Path) -> ArrayHead:
 
 
 def _head_of(content: dict[str, Any]) -> ArrayHead:
-    """Return the head that metadata describe."""
+    """
+    Return shape, chunks, type and fill value from the metadata of an array.
+
+    Raise ValueError if the metadata are not of the kind that this package writes.
+    """
     kind = content['data_type']
     if kind not in _TYPES:
         raise ValueError(f'data_type is {shorten(kind)}')
@@ -98,7 +102,7 @@ def _head_of(content: dict[str, Any]) -> ArrayHead:
 
 
 def _expect(content: Any, key: str, value: object) -> None:
-    """Raise ValueError if a key has another value."""
+    """Raise ValueError unless a mapping has the given value at a key."""
     if content[key] != value:
         raise ValueError(f'{key} is {shorten(content[key])}, not {value}')
 
@@ -120,7 +124,7 @@ def _check_codecs(codecs: Any) -> None:
 
 
 class StoredArray:
-    """An array on the disk, read part by part."""
+    """An array of a map or data set on the disk, of which parts are read when they are asked for."""
 
     def __init__(
         self, owner: Path, name: str, check: Callable[[NDArray[Any]], str] | None = None
@@ -235,9 +239,9 @@ def chunk_file(folder: Path, key: tuple[int, ...]) -> Path:
 
 def packed_limit(size: int) -> int:
     """
-    Return the largest number of bytes of packed cells.
+    Return the largest number of bytes that a chunk may have after compression.
 
-    :param size: size of the cells before packing [bytes].
+    :param size: size of its cells before compression [bytes].
     """
     # Zstandard adds 1/256 to data that it cannot pack, and some bytes to small ones.
     return size + (size >> 8) + 1024
@@ -245,9 +249,9 @@ def packed_limit(size: int) -> int:
 
 def _ranges(where: Any, shape: tuple[int, ...]) -> tuple[list[range], list[bool]]:
     """
-    Return the indices of a part along each axis, and whether the part drops the axis.
+    Return for each axis the indices that ``where`` selects, and whether the axis is dropped (an integer index).
 
-    Raise InvalidOption for anything but whole numbers in range and slices with positive steps.
+    Raise InvalidOption for anything but integers in range and slices with positive steps.
     """
     parts = list(where) if isinstance(where, tuple) else [where]
     for part in parts:
@@ -276,9 +280,10 @@ def _ranges(where: Any, shape: tuple[int, ...]) -> tuple[list[range], list[bool]
 
 def _crossings(indices: range, chunk: int) -> Iterator[tuple[int, slice, slice]]:
     """
-    Yield (number of the chunk, slice of the part, slice of the chunk) for each chunk with some of the indices.
+    Yield, for each chunk that holds some of the indices along an axis, its number and two slices.
 
-    ``chunk`` is the size of a chunk along this axis.
+    The first slice says where its cells go in the result, the second where they are in the chunk. ``chunk`` is the size
+    of a chunk along this axis.
     """
     first = 0
     while first < len(indices):
@@ -295,7 +300,7 @@ def _crossings(indices: range, chunk: int) -> Iterator[tuple[int, slice, slice]]
 
 def encode(values: NDArray[Any], dtype: np.dtype[Any]) -> bytes:
     """
-    Return the bytes of a chunk, as Zarr writes them with the codec :data:`LEVEL`.
+    Return the cells of a chunk as compressed bytes, as Zarr writes them.
 
     :param values: cells of the chunk.
     :param dtype: type of the array.
@@ -307,7 +312,7 @@ def encode(values: NDArray[Any], dtype: np.dtype[Any]) -> bytes:
 
 def decode(packed: bytes, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
     """
-    Return the cells (n,) in the bytes of a chunk.
+    Return the cells (count,) from the compressed bytes of a chunk.
 
     :param packed: as :func:`encode` made them.
     :param dtype: type of the array.
@@ -326,7 +331,11 @@ def decode(packed: bytes, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
 
 
 def _content_size(packed: bytes) -> int:
-    """Return the bytes that the header of a Zstandard frame (RFC 8878, 3.1.1) gives for the content; -1 for none."""
+    """
+    Return the size of the uncompressed content that the header of a Zstandard frame states; -1 if it states none.
+
+    See RFC 8878, 3.1.1.
+    """
     if len(packed) < 6 or packed[:4] != _MAGIC:
         return -1
     descriptor = packed[4]

@@ -1,4 +1,8 @@
-"""Files in a folder that one run writes: whole or not at all, never through links, and read up to a size."""
+"""
+Files in a folder that only one run writes.
+
+They are written whole or not at all, never through symbolic links, and read up to a maximum size.
+"""
 
 from collections.abc import Iterator
 import contextlib
@@ -89,9 +93,9 @@ def has_bytes(file: Path) -> bool:
 @contextlib.contextmanager
 def explained(path: Path) -> Iterator[None]:
     """
-    Turn an OSError inside the block into a StoreError with one line that says what to do.
+    Turn an OSError in the ``with`` block into a StoreError with one line that says why and, on a full disk, what to do.
 
-    :param path: of the map or data set.
+    :param path: path of the map or data set.
     """
     try:
         yield
@@ -108,11 +112,13 @@ def explained(path: Path) -> Iterator[None]:
 @contextlib.contextmanager
 def held_by_one_run(path: Path, what: str) -> Iterator[None]:
     """
-    Hold the lock of a folder during the block; it ends with the process, too. Creates the folder WORK.
+    Hold the lock of a map or data set during the ``with`` block, so that only one run writes it.
 
-    :param path: of the map or data set.
-    :param what: which of both it is, for messages.
-    :raises StoreError: when another run holds it.
+    The lock also ends with the process. The folder WORK is created.
+
+    :param path: path of the map or data set.
+    :param what: 'map' or 'data set', for messages.
+    :raises StoreError: if another run holds the lock.
     """
     with explained(path):
         (path / WORK).mkdir(exist_ok=True)
@@ -139,7 +145,9 @@ def held_by_one_run(path: Path, what: str) -> Iterator[None]:
 @contextlib.contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
     """
-    Hold a lock on a folder during the block, after waiting for other runs; file systems without locks do not wait.
+    Hold a lock on a folder during the ``with`` block, after waiting for other runs that hold it.
+
+    On a file system without locks it does not wait.
 
     :param folder: the folder.
     """
@@ -154,10 +162,10 @@ def alone_in(folder: Path) -> Iterator[None]:
 
 def refuse_links(path: Path, what: str) -> None:
     """
-    Raise if a folder has symbolic links inside: data written through them would land elsewhere.
+    Raise StoreError if a folder contains symbolic links, because data written through them would go elsewhere.
 
-    :param path: of the map or data set.
-    :param what: which of both it is, for messages.
+    :param path: path of the map or data set.
+    :param what: 'map' or 'data set', for messages.
     :raises StoreError: naming the link.
     """
     for folder, names, files in os.walk(path):
