@@ -116,7 +116,7 @@ def test_keys_and_buttons_point_the_camera_at_the_target_and_at_the_robot(browse
         screen.tab.keyboard.press('f')
         screen.wait_for(lambda: np.allclose(camera.look_at, target, atol=1e-3))
         screen.tab.get_by_role('button', name='zoom to robot').click()
-        middle = page.robot_bounds().mean(axis=0)
+        middle = page.drawing.robot_bounds().mean(axis=0)
         screen.wait_for(lambda: np.allclose(camera.look_at, middle, atol=1e-3))
         assert not screen.errors and not page.guard.dropped
         screen.tab.close()

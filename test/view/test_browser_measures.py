@@ -44,7 +44,7 @@ def test_the_mouse_over_a_row_shows_its_ghost_clearly(browser):
         rows = screen.tab.locator('tr[data-take]')
         screen.wait_for(lambda: rows.count() == 7)
         screen.tab.mouse.move(300, 850)
-        before, meshes = see(screen), list(page._ghosts.meshes.values())
+        before, meshes = see(screen), list(page.drawing.ghosts.meshes.values())
         strengths = lambda: meshes[0].batched_opacities  # noqa: E731
         assert np.ptp(strengths()) == 0.0
         rows.nth(2).hover()

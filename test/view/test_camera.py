@@ -10,7 +10,7 @@ import numpy as np
 from test_page import wait_until
 
 from ssik_ros.view.browser.camera_panel import distance_to_fit, ROBOT, TARGET
-from ssik_ros.view.browser.page import draw_arrow, place_labels
+from ssik_ros.view.browser.session_drawing import draw_arrow, place_labels
 
 CUBE = np.array(((-1.0, -1.0, -1.0), (1.0, 1.0, 1.0)))
 
@@ -72,7 +72,10 @@ def test_the_buttons_look_at_the_target_and_at_the_middle_of_the_robot(page):
     with connect(page) as socket:
         say_hello(socket)
         wait_until(page._viser.get_clients)
-        for label, place in ((TARGET, target_of(page)), (ROBOT, page.robot_bounds().mean(axis=0))):
+        for label, place in (
+            (TARGET, target_of(page)),
+            (ROBOT, page.drawing.robot_bounds().mean(axis=0)),
+        ):
             socket.send(message('GuiUpdateMessage', uuid=buttons, updates={'value': label}))
             assert any(np.allclose(look, place, atol=1e-6) for look in looks(socket))
 

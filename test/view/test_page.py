@@ -115,7 +115,7 @@ def test_during_a_drag_joint_values_come_first_and_ghosts_when_it_pauses():
         say_hello(socket)
         wait_until(lambda: page._viser.get_clients())
         assert page.mailbox.wait_idle(30.0)
-        begin, ghosts = page.session.targets[LINK].copy(), page._details[0]
+        begin, ghosts = page.session.targets[LINK].copy(), page.drawing.details[0]
         assert ghosts.visible and page.session.branches
         for step in range(1, 9):
             list(frames_until_quiet(socket))

@@ -35,7 +35,9 @@ class BranchPanel:
         """
         self._page = page
         ghosts = gui.add_checkbox('show ghosts', True)
-        on_change(ghosts, lambda value: page.post(lambda: setattr(page, 'shows_ghosts', value)))
+        on_change(
+            ghosts, lambda value: page.post(lambda: setattr(page.drawing, 'shows_ghosts', value))
+        )
         windings = gui.add_checkbox('list windings', False)
         on_change(windings, lambda value: page.post(lambda: self._wind(value)))
         self._order = gui.add_dropdown('sort by', tuple(KEYS))

@@ -53,7 +53,7 @@ class CameraPanel:
         """
 
         def look() -> None:
-            bounds = self._page.robot_bounds() if label == ROBOT else self._target_bounds()
+            bounds = self._page.drawing.robot_bounds() if label == ROBOT else self._target_bounds()
             turn_camera(client, bounds)
 
         if client is not None:

@@ -1,6 +1,6 @@
 """The page that a browser shows: the robot, a handle at each target, ghosts of other branches, and panels."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from functools import partial
 import logging
 import time
@@ -14,38 +14,26 @@ from ssik_ros.errors import InvalidOption, quote
 from ssik_ros.view.browser.controls import fits
 from ssik_ros.view.browser.guard import Admission, Guard, LARGEST_PICTURE
 from ssik_ros.view.browser.link_meshes import (
-    GhostMeshes,
-    link_poses,
     page_pose,
     read_page_pose,
-    RobotMeshes,
-    SEGMENTS,
 )
 from ssik_ros.view.browser.panels import Extras
 from ssik_ros.view.browser.private_opening import PrivateOpening
 from ssik_ros.view.browser.private_server import LOCAL, open_server
-from ssik_ros.view.browser.scenery import bounds_of, set_scenery, size_of, VIEW
+from ssik_ros.view.browser.scenery import set_scenery, VIEW
+from ssik_ros.view.browser.session_drawing import SessionDrawing
 from ssik_ros.view.browser.tabs import make_panels
 from ssik_ros.view.limit_room import UNITS
 from ssik_ros.view.mailbox import Event, Mailbox
-from ssik_ros.view.pictures.renderer import Colour
-from ssik_ros.view.pictures.robot_pictures import GHOSTS
-from ssik_ros.view.pictures.robot_solids import RobotSolids
 from ssik_ros.view.posture_session import PostureSession
 from ssik_ros.view.session import Session
 
 _LOGGER = logging.getLogger('ssik_ros.view')
 
-AT_LIMIT: Colour = (0.98, 0.68, 0.15)
-COLLIDING: Colour = (0.9, 0.15, 0.15)
-MISSING = (242, 115, 25)
 TARGET_HANDLE = 0.22
 """Size of the handle of a target, as a share of the robot's size [1]."""
 LOWERED = 0.6
 """How much lower the camera of a narrow screen is, divided by the robot's size: the panels cover the lower half."""
-HEAD = 0.04
-"""Length of the head of the arrow to a target that is not reached, as a part of the robot's size."""
-HIDDEN = np.zeros((1, 2, 3))
 GHOST_DELAY = 0.25
 """Time without motion of a held handle before ghosts are shown: a browser without a graphics card takes long to
 draw them [s]."""
@@ -142,38 +130,18 @@ class Page:
 
     def _build(self) -> None:
         """Make the scene and the panels."""
-        scene, session = self._viser.scene, self.session
-        solids = RobotSolids(session.robot, segments=SEGMENTS)
-        for warning in solids.warnings:
-            _LOGGER.warning('%s', warning)
-        self._solids, self.shape_note = solids, solids.note
-        bounds = self.robot_bounds()
-        self.scene, self.gui = scene, self._viser.gui
-        self.size = size_of(bounds)
-        self._look(bounds)
-        self._robot = RobotMeshes(scene, solids, '/robot')
-        colours = [GHOSTS[i % len(GHOSTS)] for i in range(session.most_branches)]
-        self._ghosts = GhostMeshes(scene, solids, colours) if colours else None
-        for mesh in self._ghosts.meshes.values() if self._ghosts is not None else ():
-            mesh.on_click(self._on_ghost)
-        self._bodies: RobotMeshes | None = None
-        self.shows_ghosts = True
-        # These two nodes are parents of all ghosts and labels, so that a drag can hide them.
-        self._details = [scene.add_frame(name, show_axes=False) for name in ('/ghosts', '/labels')]
-        self._labels = [
-            scene.add_label(f'/labels/{i}', '', visible=False) for i in range(len(colours))
-        ]
-        self._handles = {link: self._add_handle(link) for link in session.tips}
-        self._gap = scene.add_line_segments('/gap', HIDDEN, MISSING, thickness=0.006 * self.size)
+        self.scene, self.gui = self._viser.scene, self._viser.gui
+        self.drawing = SessionDrawing(
+            self.scene, self.session, lambda index: self.post(lambda: self.take(index))
+        )
+        self.size = self.drawing.size
+        self._look(self.drawing.robot_bounds())
+        self._handles = {link: self._add_handle(link) for link in self.session.tips}
         self._panels = make_panels(self._viser.gui, self)
         self._grabbed: dict[str, int] = {}
         """The browser that holds a handle, by the name of the handle."""
         self._viser.on_client_disconnect(lambda client: self._let_go(client.client_id))
         self._drags = 0
-
-    def robot_bounds(self) -> FloatArray:
-        """Return the corners (2, 3) of the box around the robot in its shown posture [m]."""
-        return bounds_of(self._solids, self.session.state)
 
     def _accepts(self, control: str, value: object) -> bool:
         """Return whether a browser may set the control with this identity to a value; False for an unknown control."""
@@ -258,11 +226,6 @@ class Page:
         held = dict(self._grabbed)
         self._grabbed = {name: holder for name, holder in held.items() if holder != client}
 
-    async def _on_ghost(self, event: Any) -> None:
-        index = event.instance_index
-        if index is not None:
-            self.post(lambda: self.take(index))
-
     def take(self, index: int) -> None:
         """
         Show another branch of the pose as the posture of the session.
@@ -279,10 +242,9 @@ class Page:
 
         :param rank: rank of the ghost's branch, from 1 on; 0 for none.
         """
-        if self._ghosts is not None:
-            with self._viser.atomic():
-                self._ghosts.highlight(rank - 1)
-            self._viser.flush()
+        with self._viser.atomic():
+            self.drawing.highlight(rank)
+        self._viser.flush()
 
     def take_picture(self, client: Any, most: int = LARGEST_PICTURE) -> NDArray[np.uint8]:
         """
@@ -308,18 +270,6 @@ class Page:
             self.guard.awaited_pictures -= 1
         return np.asarray(image, np.uint8)
 
-    def show_bodies(self, is_shown: bool) -> None:
-        """
-        Show or hide the collision bodies.
-
-        :param is_shown: whether they are shown.
-        """
-        if self._bodies is None and is_shown:
-            solids = RobotSolids(self.session.robot, 'collision', SEGMENTS)
-            self._bodies = RobotMeshes(self._viser.scene, solids, '/bodies', opacity=0.5)
-        if self._bodies is not None:
-            self._bodies.root.visible = is_shown
-
     def _report(self, text: str) -> None:
         self.note = text
         self._show()
@@ -334,10 +284,7 @@ class Page:
         if self.is_dragging:
             time.sleep(HEAD_START)
         with self._viser.atomic():
-            self._show_details(not self.is_dragging)
-            self._robot.place(session.state)
-            if self._bodies is not None:
-                self._bodies.place(session.state)
+            self.drawing.move(has_details=not self.is_dragging)
             for link, handle in self._handles.items():
                 if not self.holds(link):
                     handle.wxyz, handle.position = page_pose(session.targets[link])
@@ -347,12 +294,6 @@ class Page:
         """Return how long no event must come before slow work begins [s]: GHOST_DELAY during a drag that is solved, else 0."""
         return GHOST_DELAY if self.is_dragging and self.session.outcome.solved else 0.0
 
-    def _show_details(self, is_shown: bool) -> None:
-        """Show or hide all ghosts and their labels."""
-        for node in self._details:
-            if node.visible != is_shown:
-                node.visible = is_shown
-
     def _rest(self) -> None:
         """Do the slow work for the shown posture, and draw it: branches as ghosts, collisions, labels, and details of panels."""
         session = self.session
@@ -360,89 +301,11 @@ class Page:
             session.check_collisions()
         else:
             session.complete()
-        states = [session.state_with(branch.positions) for branch in session.branches]
         with self._viser.atomic():
-            if self._ghosts is not None:
-                self._ghosts.place(states if self.shows_ghosts else [])
-            self._label(states if self.shows_ghosts else [])
-            self._show_details(True)
-            self._robot.place(session.state)
-            self._robot.mark(self._marks())
-            self._draw_gap()
+            self.drawing.complete()
             for panel in self._panels:
                 panel.show_details(session)
         self._viser.flush()
-
-    def _label(self, states: list[Any]) -> None:
-        """
-        Write the rank of each ghost at the link that is farthest from the robot and from the labels of other ghosts.
-
-        :param states: full states of the ghosts.
-        """
-        robot = self.session.robot
-        here = link_poses(robot, self.session.state)[:, :3, 3]
-        places = place_labels(here, [link_poses(robot, state)[:, :3, 3] for state in states])
-        for number, label in enumerate(self._labels):
-            label.visible = number < len(states)
-            if label.visible:
-                label.position = tuple(places[number])
-                label.text = str(number + 1)
-
-    def _marks(self) -> dict[str, Colour]:
-        """Return the colours of links to be marked, by name: links moved by joints at their limits, and colliding links."""
-        session, tree = self.session, self.session.robot.tree
-        known = session.explanation
-        joints = [limit.joint.partition('/')[0] for limit in known.limits] if known else []
-        moved = {tree.joint_index[name] for name in joints}
-        carriers = zip(tree.link_names, tree.link_joints.tolist())
-        marks = {link: AT_LIMIT for link, carrier in carriers if carrier in moved}
-        hit = {name for contact in session.contacts for name in (contact.first, contact.second)}
-        return marks | dict.fromkeys(hit & set(tree.link_index), COLLIDING)
-
-    def _draw_gap(self) -> None:
-        """Draw an arrow from each tip to its target if the targets are not reached; remove the arrows otherwise."""
-        session = self.session
-        lines = HIDDEN
-        if not session.outcome.solved:
-            ends = [(session.tip_pose(k)[:3, 3], p[:3, 3]) for k, p in session.targets.items()]
-            lines = np.concatenate([draw_arrow(*pair, HEAD * self.size) for pair in ends])
-        self._gap.points = lines.astype(np.float32)
-
-
-def draw_arrow(start: FloatArray, end: FloatArray, head: float) -> FloatArray:
-    """
-    Return the line segments (5, 2, 3) of an arrow: the shaft and four edges of the head [m].
-
-    :param start, end: (3,) positions [m].
-    :param head: length of the head, at most a third of the arrow's length [m].
-    """
-    shaft = end - start
-    length = float(np.linalg.norm(shaft))
-    along = shaft / max(length, 1e-12)
-    # The axis that is farthest from the shaft gives two directions across it.
-    side = np.cross(along, np.eye(3)[int(np.abs(along).argmin())])
-    across = (side, -side, np.cross(along, side), -np.cross(along, side))
-    head = min(head, length / 3.0)
-    edges = [(end, end - head * (along - 0.5 * turn)) for turn in across]
-    return np.array([(start, end), *edges])
-
-
-def place_labels(here: FloatArray, ghosts: Sequence[FloatArray]) -> list[FloatArray]:
-    """
-    Return the position (3,) of a label for each ghost [m].
-
-    It is the link of the ghost that is farthest from the same link of the robot and from the labels placed before.
-
-    :param here: (nl, 3) positions of the robot's links [m].
-    :param ghosts: (nl, 3) positions of the links of each ghost [m].
-    """
-    places: list[FloatArray] = []
-    for there in ghosts:
-        apart = np.linalg.norm(there - here, axis=1)
-        for taken in places:
-            apart = np.minimum(apart, np.linalg.norm(there - taken, axis=1))
-        places.append(there[int(apart.argmax())])
-    return places
 
 
 def describe_access(page: Page) -> str:
@@ -451,7 +314,7 @@ def describe_access(page: Page) -> str:
 
     :param page: the page.
     """
-    note = f'\n{page.shape_note}' if page.shape_note else ''
+    note = f'\n{page.drawing.shape_note}' if page.drawing.shape_note else ''
     if page.host in LOCAL:
         access = 'Only this machine can open it. The address is good for one browser.'
         return f'{page.url}\n{access}{note}'

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.arrays import FloatArray
 from ssik_ros.view.browser.controls import on_change, on_press
 from ssik_ros.view.browser.guard import LARGEST_PICTURE
+from ssik_ros.view.browser.session_drawing import SessionDrawing
 from ssik_ros.view.playback import Playback
 from ssik_ros.view.pose_text import FORMS, read_numbers, read_pose, write_numbers, WRITERS
 from ssik_ros.view.posture_session import PostureSession
@@ -38,16 +38,14 @@ class Host(Protocol):
     is_playing: bool
     """Whether postures follow each other so fast that branches are not looked for."""
     note: str
-    shows_ghosts: bool
+    drawing: SessionDrawing
+    """The robot, its ghosts and marks."""
     angle_unit: str
     """Unit in which angles are shown: ``rad`` or ``deg``."""
 
     @property
     def is_dragging(self) -> bool:
         """Return whether a user holds the handle of a target or obstacle in any browser; slow work must wait then."""
-
-    def robot_bounds(self) -> FloatArray:
-        """Return the corners (2, 3) of the box around the robot in its shown posture [m]."""
 
     def hold(self, name: str, event: Any) -> bool:
         """
@@ -74,8 +72,6 @@ class Host(Protocol):
 
     def take_picture(self, client: Any, most: int = LARGEST_PICTURE) -> NDArray[np.uint8]:
         """Return a picture of the scene (height, width, 4) as a browser shows it, with edges of at most ``most`` pixels."""
-
-    def show_bodies(self, is_shown: bool) -> None: ...
 
     def use_theme(self, is_dark: bool) -> None: ...
 
@@ -165,7 +161,7 @@ class TargetPanel:
         )
         on_change(self._avoids, lambda value: page.post(lambda: self._avoid(value)))
         bodies = gui.add_checkbox('show collision bodies', False)
-        on_change(bodies, lambda value: page.post(lambda: page.show_bodies(value)))
+        on_change(bodies, lambda value: page.post(lambda: page.drawing.show_bodies(value)))
         dark = gui.add_checkbox('dark page', False)
         on_change(dark, page.use_theme)
 

@@ -1,0 +1,195 @@
+"""The drawing of a session in a page: the robot, ghosts of other branches with labels, marked links, missed targets."""
+
+from collections.abc import Callable, Sequence
+import logging
+from typing import Any
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.view.browser.link_meshes import GhostMeshes, link_poses, RobotMeshes, SEGMENTS
+from ssik_ros.view.browser.scenery import bounds_of, size_of
+from ssik_ros.view.pictures.renderer import Colour
+from ssik_ros.view.pictures.robot_pictures import GHOSTS
+from ssik_ros.view.pictures.robot_solids import RobotSolids
+from ssik_ros.view.posture_session import PostureSession
+
+_LOGGER = logging.getLogger('ssik_ros.view')
+
+AT_LIMIT: Colour = (0.98, 0.68, 0.15)
+COLLIDING: Colour = (0.9, 0.15, 0.15)
+MISSING = (242, 115, 25)
+HEAD = 0.04
+"""Length of the head of the arrow to a target that is not reached, as a part of the robot's size."""
+HIDDEN = np.zeros((1, 2, 3))
+
+
+class SessionDrawing:
+    """Draws one session into viser's scene; only the thread of the session calls it."""
+
+    def __init__(
+        self, scene: Any, session: PostureSession, on_ghost: Callable[[int], None]
+    ) -> None:
+        """
+        Add the robot and hidden ghosts to a scene.
+
+        :param scene: viser's scene of a server.
+        :param session: the session that is drawn.
+        :param on_ghost: is called with the index of a branch when a user clicks on its ghost.
+        """
+        self._scene, self._session, self._on_ghost = scene, session, on_ghost
+        solids = RobotSolids(session.robot, segments=SEGMENTS)
+        for warning in solids.warnings:
+            _LOGGER.warning('%s', warning)
+        self._solids = solids
+        self.size = size_of(self.robot_bounds())
+        """Length of the robot in its first posture [m]."""
+        self._robot = RobotMeshes(scene, solids, '/robot')
+        colours = [GHOSTS[i % len(GHOSTS)] for i in range(session.most_branches)]
+        self.ghosts = GhostMeshes(scene, solids, colours) if colours else None
+        """The ghosts; None if the session has no branches."""
+        for mesh in self.ghosts.meshes.values() if self.ghosts is not None else ():
+            mesh.on_click(self._click)
+        self._bodies: RobotMeshes | None = None
+        self.shows_ghosts = True
+        self.details = [scene.add_frame(name, show_axes=False) for name in ('/ghosts', '/labels')]
+        """The parents of all ghosts and labels, which a drag hides."""
+        self._labels = [
+            scene.add_label(f'/labels/{i}', '', visible=False) for i in range(len(colours))
+        ]
+        self._gap = scene.add_line_segments('/gap', HIDDEN, MISSING, thickness=0.006 * self.size)
+
+    @property
+    def shape_note(self) -> str:
+        """Return how to get the meshes of the robot if they are missing; empty if they are here."""
+        return self._solids.note
+
+    def robot_bounds(self) -> FloatArray:
+        """Return the corners (2, 3) of the box around the robot in its shown posture [m]."""
+        return bounds_of(self._solids, self._session.state)
+
+    async def _click(self, event: Any) -> None:
+        if event.instance_index is not None:
+            self._on_ghost(event.instance_index)
+
+    def highlight(self, rank: int) -> None:
+        """
+        Make one ghost less transparent than the others.
+
+        :param rank: rank of the ghost's branch, from 1 on; 0 for none.
+        """
+        if self.ghosts is not None:
+            self.ghosts.highlight(rank - 1)
+
+    def show_bodies(self, is_shown: bool) -> None:
+        """
+        Show or hide the collision bodies.
+
+        :param is_shown: whether they are shown.
+        """
+        if self._bodies is None and is_shown:
+            solids = RobotSolids(self._session.robot, 'collision', SEGMENTS)
+            self._bodies = RobotMeshes(self._scene, solids, '/bodies', opacity=0.5)
+        if self._bodies is not None:
+            self._bodies.root.visible = is_shown
+
+    def move(self, *, has_details: bool) -> None:
+        """
+        Draw the posture of the session, which takes little time.
+
+        :param has_details: whether ghosts and labels are shown, where the last :meth:`complete` put them.
+        """
+        self._show_details(has_details)
+        self._robot.place(self._session.state)
+        if self._bodies is not None:
+            self._bodies.place(self._session.state)
+
+    def _show_details(self, is_shown: bool) -> None:
+        """Show or hide all ghosts and their labels."""
+        for node in self.details:
+            if node.visible != is_shown:
+                node.visible = is_shown
+
+    def complete(self) -> None:
+        """Draw the parts that take longer: branches as ghosts with labels, marked links, and arrows to missed targets."""
+        session = self._session
+        branches = session.branches if self.shows_ghosts else []
+        states = [session.state_with(branch.positions) for branch in branches]
+        if self.ghosts is not None:
+            self.ghosts.place(states)
+        self._label(states)
+        self._show_details(True)
+        self._robot.place(session.state)
+        self._robot.mark(self._marks())
+        self._draw_gap()
+
+    def _label(self, states: list[Any]) -> None:
+        """
+        Write the rank of each ghost at the link that is farthest from the robot and from the labels of other ghosts.
+
+        :param states: full states of the ghosts.
+        """
+        robot = self._session.robot
+        here = link_poses(robot, self._session.state)[:, :3, 3]
+        places = place_labels(here, [link_poses(robot, state)[:, :3, 3] for state in states])
+        for number, label in enumerate(self._labels):
+            label.visible = number < len(states)
+            if label.visible:
+                label.position = tuple(places[number])
+                label.text = str(number + 1)
+
+    def _marks(self) -> dict[str, Colour]:
+        """Return the colours of links to be marked, by name: links moved by joints at their limits, and colliding links."""
+        session, tree = self._session, self._session.robot.tree
+        reasons = session.explanation
+        joints = [limit.joint.partition('/')[0] for limit in reasons.limits] if reasons else []
+        moved = {tree.joint_index[name] for name in joints}
+        carriers = zip(tree.link_names, tree.link_joints.tolist())
+        marks = {link: AT_LIMIT for link, carrier in carriers if carrier in moved}
+        hit = {name for contact in session.contacts for name in (contact.first, contact.second)}
+        return marks | dict.fromkeys(hit & set(tree.link_index), COLLIDING)
+
+    def _draw_gap(self) -> None:
+        """Draw an arrow from each tip to its target if the targets are not reached; remove the arrows otherwise."""
+        session = self._session
+        lines = HIDDEN
+        if not session.outcome.solved:
+            ends = [(session.tip_pose(k)[:3, 3], p[:3, 3]) for k, p in session.targets.items()]
+            lines = np.concatenate([draw_arrow(*pair, HEAD * self.size) for pair in ends])
+        self._gap.points = lines.astype(np.float32)
+
+
+def draw_arrow(start: FloatArray, end: FloatArray, head: float) -> FloatArray:
+    """
+    Return the line segments (5, 2, 3) of an arrow: the shaft and four edges of the head [m].
+
+    :param start, end: (3,) positions [m].
+    :param head: length of the head, at most a third of the arrow's length [m].
+    """
+    shaft = end - start
+    length = float(np.linalg.norm(shaft))
+    along = shaft / max(length, 1e-12)
+    # The axis that is farthest from the shaft gives two directions across it.
+    side = np.cross(along, np.eye(3)[int(np.abs(along).argmin())])
+    across = (side, -side, np.cross(along, side), -np.cross(along, side))
+    head = min(head, length / 3.0)
+    edges = [(end, end - head * (along - 0.5 * turn)) for turn in across]
+    return np.array([(start, end), *edges])
+
+
+def place_labels(here: FloatArray, ghosts: Sequence[FloatArray]) -> list[FloatArray]:
+    """
+    Return the position (3,) of a label for each ghost [m].
+
+    It is the link of the ghost that is farthest from the same link of the robot and from the labels placed before.
+
+    :param here: (nl, 3) positions of the robot's links [m].
+    :param ghosts: (nl, 3) positions of the links of each ghost [m].
+    """
+    places: list[FloatArray] = []
+    for there in ghosts:
+        apart = np.linalg.norm(there - here, axis=1)
+        for taken in places:
+            apart = np.minimum(apart, np.linalg.norm(there - taken, axis=1))
+        places.append(there[int(apart.argmax())])
+    return places
