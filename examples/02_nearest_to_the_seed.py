@@ -20,9 +20,9 @@ lower, upper = np.array(arm.joint_limits).T
 distances: dict[str, list[float]] = {'first_found': [], 'optimize_distance': []}
 for _ in range(20):
     target = arm.fk(generator.uniform(lower, upper))
-    for mode, found in distances.items():
+    for mode, values in distances.items():
         solutions = arm.solve(target, q_seed=seed, solve_mode=mode, optimization_timeout=0.005)
-        found.append(float(np.linalg.norm(solutions[0].q - seed)))
+        values.append(float(np.linalg.norm(solutions[0].q - seed)))
 
-for mode, found in distances.items():
-    print(f'{mode:18s} mean joint distance to the seed {np.mean(found):.2f} rad')
+for mode, values in distances.items():
+    print(f'{mode:18s} mean joint distance to the seed {np.mean(values):.2f} rad')

@@ -47,8 +47,8 @@ def show_samples(folder: Path) -> None:
         samples, reached = count_with_torch(folder)
         print(f'{samples} samples by torch, {reached} are reached')
         return
-    own = [(len(poses), int(reached.sum())) for poses, reached in batches(folder, 256)]
-    samples, reached = map(sum, zip(*own, strict=True))
+    counts = [(len(poses), int(reached.sum())) for poses, reached in batches(folder, 256)]
+    samples, reached = map(sum, zip(*counts, strict=True))
     print(f'{samples} samples by numpy, {reached} are reached (torch is not installed)')
 
 

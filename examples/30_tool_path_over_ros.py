@@ -45,11 +45,13 @@ def line(count, length=0.4, **fields):
 phases = []
 spin = PathTolerance(spin=[-math.pi, math.pi])
 for goal in (line(100), line(100, tolerances=[spin]), line(100, length=3.0)):
-    handle = wait_for(client.send_goal_async(goal, lambda own: phases.append(own.feedback.phase)))
-    found = wait_for(handle.get_result_async()).result
-    points = found.trajectory.points
+    handle = wait_for(
+        client.send_goal_async(goal, lambda message: phases.append(message.feedback.phase))
+    )
+    result = wait_for(handle.get_result_async()).result
+    points = result.trajectory.points
     seconds = points[-1].time_from_start.sec if points else 0
-    print(f'{len(points)} points in {seconds} s, cost {found.cost:.2f} {found.reason}')
+    print(f'{len(points)} points in {seconds} s, cost {result.cost:.2f} {result.reason}')
 print(f'phases: {", ".join(dict.fromkeys(phases))}')
 
 handle = wait_for(client.send_goal_async(line(5000, tolerances=[PathTolerance(cone=0.2)])))

@@ -112,7 +112,7 @@ def faults(tree: Path, folder: Path) -> list[str]:
     done = run('rosdep', 'update')
     if done.returncode:
         return [f'rosdep update: {done.stdout[-2000:]}']
-    found = []
+    problems = []
     for distribution, ubuntu in PLATFORMS.items():
         for path, package in packages:
             copy = folder / 'packages' / distribution / package.name
@@ -124,15 +124,17 @@ def faults(tree: Path, folder: Path) -> list[str]:
             )
             control = copy / 'debian' / 'control'
             if done.returncode or not control.is_file():
-                found.append(f'bloom, {package.name}, {distribution}: {done.stdout[-2000:]}')
+                problems.append(f'bloom, {package.name}, {distribution}: {done.stdout[-2000:]}')
                 continue
             asked = re.search('^Build-Depends: (.*)$', control.read_text(), re.M)
             if asked is None:
-                found.append(f'bloom, {package.name}, {distribution}: there is no Build-Depends.')
+                problems.append(
+                    f'bloom, {package.name}, {distribution}: there is no Build-Depends.'
+                )
                 continue
-            found += [
+            problems += [
                 f'bloom, {package.name}, {distribution}: the build requires {name}.'
                 for name in BUILD_ONLY
                 if name in asked[1]
             ]
-    return found
+    return problems

@@ -229,17 +229,17 @@ def check(site: Path, pictures: Path | None = None) -> Iterator[str]:
                 if pictures:
                     file = pictures / f'{scheme}{width}' / f'{name.replace("/", "-")}.png'
                     window.page.screenshot(path=file, full_page=True)
-        found = {words: window.search(words) for words in SEARCHED}
-    yield from misplaced(found)
+        results = {words: window.search(words) for words in SEARCHED}
+    yield from misplaced(results)
 
 
-def misplaced(found: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def misplaced(results: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """
     Yield a line for each search that does not show its page among the first two.
 
-    :param found: names or addresses of pages for each search, best first.
+    :param results: names or addresses of pages for each search, best first.
     """
-    for words, pages in found.items():
+    for words, pages in results.items():
         first = list(dict.fromkeys(re.sub(r'(\.html)?(#.*|\?.*)?$', '', page) for page in pages))
         if SEARCHED[words] not in first[:2]:
             yield f'the search for {words!r} finds {", ".join(first[:2]) or "nothing"}'

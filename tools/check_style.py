@@ -111,13 +111,13 @@ def shared_names(sources: dict[str, str]) -> list[str]:
     for file, source in sources.items():
         for name, value in list_constants(source):
             values.setdefault(name, {})[file] = value
-    found = []
+    problems = []
     for name, by_file in sorted(values.items()):
         judged = {f: v for f, v in by_file.items() if name in VAGUE or isinstance(v, float)}
         if len(set(judged.values())) > 1:
             where = ', '.join(f'{file} ({value})' for file, value in judged.items())
-            found.append(f'{name} means different things in {where}; say what each one bounds')
-    return found
+            problems.append(f'{name} means different things in {where}; say what each one bounds')
+    return problems
 
 
 def faults(root: Path) -> list[str]:
@@ -126,23 +126,23 @@ def faults(root: Path) -> list[str]:
 
     :param root: folder of the package.
     """
-    found = []
+    problems = []
     sources = {
         path.relative_to(root).as_posix(): path.read_text(encoding='utf-8')
         for path in sorted(root.rglob('*.py'))
     }
     for name, source in sources.items():
         if lines := literal_places(source):
-            found.append(f'{name}: lines {lines} begin at a number; give the place a name')
-    return found + shared_names(sources)
+            problems.append(f'{name}: lines {lines} begin at a number; give the place a name')
+    return problems + shared_names(sources)
 
 
 def main() -> int:
     """Print the faults; return 1 if there are any."""
-    found = faults(PACKAGE)
-    for line in found:
+    problems = faults(PACKAGE)
+    for line in problems:
         print(line, file=sys.stderr)
-    return int(bool(found))
+    return int(bool(problems))
 
 
 if __name__ == '__main__':

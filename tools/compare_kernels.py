@@ -468,15 +468,15 @@ class Shim:
         )
         self._entries = (Entry * MOST_OF_LIBM)()
 
-    def begin(self, clock: int, known: bytes | None) -> None:
+    def begin(self, clock: int, recorded: bytes | None) -> None:
         """
         Begin before a call.
 
         :param clock: its monotonic time [ns].
-        :param known: the calls of libm of another target; None to record them.
+        :param recorded: the calls of libm of another target; None to record them.
         """
-        count = len(known or b'') // ctypes.sizeof(Entry)
-        ctypes.memmove(self._entries, known or b'', len(known or b''))
+        count = len(recorded or b'') // ctypes.sizeof(Entry)
+        ctypes.memmove(self._entries, recorded or b'', len(recorded or b''))
         self._library.begin(clock, self._entries, MOST_OF_LIBM, count)
 
     def end(self) -> tuple[int, str]:
@@ -502,17 +502,17 @@ def run_calls(folder: Path, output: Path, chosen: dict[str, list[int]] | None, l
     :param libm: 'write' to record the calls of libm, 'follow' to return the recorded results, else nothing.
     """
     shim, signatures = Shim(), json.loads((folder / 'signatures.json').read_text())
-    found: dict[str, dict[str, Any]] = {}
+    results: dict[str, dict[str, Any]] = {}
     for name, calls in load(folder).items():
         module, _, function = name.rpartition('.')
         kernel = getattr(importlib.import_module(f'ssik_ros.kernels.{module}'), function)
         for number in range(len(calls)) if chosen is None else chosen.get(name, ()):
             trace = folder / 'libm' / f'{name}-{number}'
-            known = trace.read_bytes() if libm == 'follow' else None
+            recorded = trace.read_bytes() if libm == 'follow' else None
             # numba compiles during the first run, and that reads the clock.
             for _ in range(2 if 'SSIK_ROS_JIT' in os.environ else 1):
                 replay = Replay(calls[number], signatures[name])
-                shim.begin(calls[number].clock, known)
+                shim.begin(calls[number].clock, recorded)
                 try:
                     result = result_bytes(kernel(*replay.arguments))
                 except (RuntimeError, ValueError, IndexError, ZeroDivisionError):
@@ -523,8 +523,8 @@ def run_calls(folder: Path, output: Path, chosen: dict[str, list[int]] | None, l
                 trace.write_bytes(shim.written())
             hashes = [hashlib.sha256(data).hexdigest()[:16] for data in replay.memory()]
             row = {'result': result, 'memory': hashes, 'foreign': foreign, 'first': first}
-            found.setdefault(name, {})[str(number)] = row
-    output.write_text(json.dumps(found), encoding='utf-8')
+            results.setdefault(name, {})[str(number)] = row
+    output.write_text(json.dumps(results), encoding='utf-8')
 
 
 def make_shim(target: str, folder: str) -> Path:
@@ -564,9 +564,9 @@ def start_child(folder: Path, target: str, command: str, output: Path, *options:
             'PYTHONPATH': os.pathsep.join([str(ROOT), os.environ.get('PYTHONPATH', '')]),
             'PYTHONDONTWRITEBYTECODE': '1',
         }
-        own = [str(Path(__file__).resolve()), 'child', str(folder), str(output), *options]
+        words = [str(Path(__file__).resolve()), 'child', str(folder), str(output), *options]
         subprocess.run(
-            [*shlex.split(command), '-X', 'faulthandler', *own], env=environment, check=True
+            [*shlex.split(command), '-X', 'faulthandler', *words], env=environment, check=True
         )
 
 
@@ -620,12 +620,12 @@ def differences(folder: Path, first: str, second: str) -> dict[str, list[int]]:
     :param first, second: targets.
     """
     before, after = read(folder, first), read(folder, second)
-    found = {}
+    differing = {}
     for name, rows in before.items():
         numbers = [int(k) for k, row in rows.items() if not is_same(row, after[name][k])]
         if numbers:
-            found[name] = numbers
-    return found
+            differing[name] = numbers
+    return differing
 
 
 def explain(
@@ -678,9 +678,9 @@ def compare(folder: Path) -> bool:
     replayed = [target for target in TARGETS if (folder / f'{target}.json').is_file()]
     is_fine = True
     for target in replayed[1:]:
-        found = differences(folder, replayed[0], target)
-        print(f'{replayed[0]} and {target}: {len(found)} kernels differ')
-        for name, numbers in found.items():
+        differing = differences(folder, replayed[0], target)
+        print(f'{replayed[0]} and {target}: {len(differing)} kernels differ')
+        for name, numbers in differing.items():
             call = calls[name][numbers[0]]
             text, is_libm = explain(folder, call, name, numbers, replayed[0], target)
             print(f'  {name}: {text}')

@@ -70,8 +70,8 @@ def _field(line: str, comment: str) -> Field:
     """Return the field of a line; a comment of its own comes after the one above."""
     match = LINE.match(line)
     assert match, line
-    kind, name, mark, value, own = match.groups()
-    meaning = '. '.join(text.rstrip('.') for text in (comment, own or '') if text)
+    kind, name, mark, value, line_comment = match.groups()
+    meaning = '. '.join(text.rstrip('.') for text in (comment, line_comment or '') if text)
     return Field(kind, name, value, bool(mark), meaning)
 
 
@@ -134,8 +134,8 @@ def _wrapped(text: str) -> str:
 
 def _linked(kind: str) -> str:
     """Return a type; one of our own leads to its section."""
-    own = FOLDER / 'msg' / f'{kind.partition("[")[0]}.msg'
-    return f'[`{kind}`](#{own.stem.lower()})' if own.is_file() else f'`{kind}`'
+    file = FOLDER / 'msg' / f'{kind.partition("[")[0]}.msg'
+    return f'[`{kind}`](#{file.stem.lower()})' if file.is_file() else f'`{kind}`'
 
 
 def _name(field: Field) -> str:

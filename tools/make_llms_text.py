@@ -51,8 +51,8 @@ def title(text: str) -> str:
 
     :param text: of the page.
     """
-    found = re.search(r'^# (.+)$', text, re.M)
-    return found[1] if found else ''
+    heading = re.search(r'^# (.+)$', text, re.M)
+    return heading[1] if heading else ''
 
 
 def first_sentence(text: str) -> str:

@@ -95,7 +95,7 @@ def _table(parameters: Iterable[Parameter], aliases: Mapping[str, str] | None = 
 
 def _row(parameter: Parameter, aliases: Mapping[str, str]) -> str:
     """Return one line of a table."""
-    others = [name for name, own in aliases.items() if own == parameter.name]
+    others = [name for name, target in aliases.items() if target == parameter.name]
     name = f'`{parameter.name}`' + ''.join(f', alias `{alias}`' for alias in others)
     meaning = parameter.description.split(' Alias: ')[0]
     meaning += ' Read-only in a node.' if parameter.read_only else ''

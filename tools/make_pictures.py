@@ -63,7 +63,7 @@ def draw_branches() -> None:
     arm = load('ur5e', 'base_link', 'tool0')
     seed = np.array([0.3, -1.2, 1.4, -0.8, 1.1, 0.5])
     target = arm.fk(seed)
-    states = [state_of(arm, found.q) for found in arm.solve(target, q_seed=seed)]
+    states = [state_of(arm, solution.q) for solution in arm.solve(target, q_seed=seed)]
     pictures = RobotPictures(arm.robot, states, points=arrow_ends(target))
     picture = draw_clear(pictures, states, frames=[target])
     save_picture(FOLDER / 'ur5e_branches.png', picture)
@@ -196,7 +196,7 @@ def draw_fanuc() -> None:
     arm = load('fanuc', 'base_link', 'tool0')
     seed = np.array([0.3, 0.2, -0.1, 0.5, 0.9, 0.2])
     target = arm.fk(seed)
-    states = [state_of(arm, found.q) for found in arm.solve(target, q_seed=seed)]
+    states = [state_of(arm, solution.q) for solution in arm.solve(target, q_seed=seed)]
     pictures = RobotPictures(arm.robot, states, size=(720, 480), points=arrow_ends(target))
     save_small('fanuc_branches.png', draw_clear(pictures, states, frames=[target]))
 
@@ -321,16 +321,16 @@ WITH_MESHES = {'panda_self_motion', 'why_no_solution', 'tracking', 'priorities'}
 
 
 def chosen_names(
-    known: Iterable[str], description: str | None, arguments: Sequence[str] | None
+    pictures: Iterable[str], description: str | None, arguments: Sequence[str] | None
 ) -> list[str]:
     """
     Return the pictures that a command line names, or all.
 
-    :param known: names of pictures.
+    :param pictures: names of pictures.
     :param description: of the program.
     :param arguments: words of the command line; None means ``sys.argv``.
     """
-    names = list(known)
+    names = list(pictures)
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument('names', nargs='*', metavar='NAME', help=', '.join(names))
     chosen: list[str] = parser.parse_args(arguments).names or names

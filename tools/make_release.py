@@ -82,22 +82,22 @@ def faults(tree: Path) -> list[str]:
     }
     if set(packages) != set(PACKAGES):
         return [f'catkin_pkg finds {sorted(packages)} instead of {sorted(PACKAGES)}.']
-    found = []
+    problems = []
     version = packages['ssik_ros'][1].version
     for name, (path, package) in packages.items():
         warnings: list[str] = []
         package.validate(warnings=warnings)
-        found += [f'{name}: {warning}' for warning in warnings]
+        problems += [f'{name}: {warning}' for warning in warnings]
         if path != name:
-            found.append(f'{name} is in the folder {path}.')
+            problems.append(f'{name} is in the folder {path}.')
         if package.version != version:
-            found.append(f'{name} has version {package.version} instead of {version}.')
+            problems.append(f'{name} has version {package.version} instead of {version}.')
         changelog = get_changelog_from_path(str(tree / path), name)
         if changelog is None or package.version not in {
             row[0] for row in changelog.foreach_version()
         }:
-            found.append(f'The changelog of {name} has no version {package.version}.')
-    return found
+            problems.append(f'The changelog of {name} has no version {package.version}.')
+    return problems
 
 
 def main() -> None:
@@ -120,9 +120,9 @@ def main() -> None:
     (source,) = (WORK / 'source').iterdir()
     tree = WORK / f'{source.name}-ros'
     write_tree(source, tree)
-    found = faults(tree) or check_bloom.faults(tree, WORK / 'bloom')
-    if found:
-        raise SystemExit('\n'.join(f'release: {line}' for line in found))
+    problems = faults(tree) or check_bloom.faults(tree, WORK / 'bloom')
+    if problems:
+        raise SystemExit('\n'.join(f'release: {line}' for line in problems))
     files = {path.relative_to(tree).as_posix(): path for path in tree.rglob('*') if path.is_file()}
     packed = make_wheels.pack(make_wheels.DIST / f'{tree.name}.tar.gz', files, epoch)
     print(

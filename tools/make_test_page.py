@@ -42,8 +42,8 @@ def test_functions() -> Counter[str]:
     for path in sorted((ROOT / 'test').rglob('test_*.py')):
         nodes = ast.walk(ast.parse(path.read_text(encoding='utf-8')))
         kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-        found = sum(isinstance(n, kinds) and n.name.startswith('test_') for n in nodes)
-        counts[path.relative_to(ROOT / 'test').parts[0]] += found
+        number = sum(isinstance(n, kinds) and n.name.startswith('test_') for n in nodes)
+        counts[path.relative_to(ROOT / 'test').parts[0]] += number
     return counts
 
 

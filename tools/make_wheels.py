@@ -106,11 +106,11 @@ def configured_headers() -> Path:
     types have the same sizes, and the limited API depends on nothing else.
     """
     version = 'python{}.{}'.format(*sys.version_info)
-    own = Path('/usr/include', sysconfig.get_config_var('MULTIARCH') or '', version)
+    headers = Path('/usr/include', sysconfig.get_config_var('MULTIARCH') or '', version)
     for family in FAMILIES:
         folder = WORK / 'headers' / f'{family}-linux-gnu'
         folder.mkdir(parents=True)
-        (folder / version).symlink_to(own)
+        (folder / version).symlink_to(headers)
     return WORK / 'headers'
 
 
@@ -227,9 +227,9 @@ def check_wheel(wheel: Path, family: str) -> None:
         }
     wanted = {link.library_name(target) for target in FAMILIES[family]}
     wanted |= {f'{PORTABLE.name}/{path.name}' for path in PORTABLE.iterdir()}
-    found = {name for name in native if not name.endswith(('.py', '.txt'))}
-    if found != wanted:
-        raise SystemExit(f'wheels: {wheel.name} has {sorted(found)} instead of {sorted(wanted)}.')
+    packed = {name for name in native if not name.endswith(('.py', '.txt'))}
+    if packed != wanted:
+        raise SystemExit(f'wheels: {wheel.name} has {sorted(packed)} instead of {sorted(wanted)}.')
     scripts = Path(sysconfig.get_path('scripts'))
     shown = ' '.join(run(scripts / 'auditwheel', 'show', wheel).split())
     tag = wheel.stem.rpartition('-')[2]

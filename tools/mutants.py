@@ -963,12 +963,12 @@ class Copy:
         """
         path = self.root / mutant.file
         text, times = path.read_text(encoding='utf-8'), path.stat()
-        found = text.count(mutant.before)
+        count = text.count(mutant.before)
         try:
-            if found == 1:
+            if count == 1:
                 broken = text.replace(mutant.before, mutant.after)
                 path.write_text(broken, encoding='utf-8')
-            yield found
+            yield count
         finally:
             path.write_text(text, encoding='utf-8')
             # The machine code of an untouched file is found again by its time.
@@ -983,9 +983,9 @@ def judge(copy: Copy, mutant: Mutant) -> Outcome:
     :param mutant: how to break it.
     """
     begin = time.monotonic()
-    with copy.broken_by(mutant) as found:
-        if found != 1:
-            detail = f'{mutant.file} has the snippet {found} times: {mutant.before.strip()}'
+    with copy.broken_by(mutant) as count:
+        if count != 1:
+            detail = f'{mutant.file} has the snippet {count} times: {mutant.before.strip()}'
             return Outcome('no snippet', 0.0, detail)
         try:
             done = copy.test(mutant.tests, mutant.compiled)

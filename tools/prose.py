@@ -69,16 +69,16 @@ def paragraphs(text: str) -> Iterator[Paragraph]:
 
     :param text: of the page.
     """
-    fence, start, found = '', 0, []
+    fence, start, lines = '', 0, []
     for number, line in enumerate([*text.split('\n'), '']):
         mark = re.match(r' *(`{3,}|~{3,})', line)
         is_prose = not fence and not mark and not NO_PROSE.match(line)
-        if found and (not is_prose or ITEM.match(line)[2]):
-            yield Paragraph(start, tuple(found))
-            found = []
+        if lines and (not is_prose or ITEM.match(line)[2]):
+            yield Paragraph(start, tuple(lines))
+            lines = []
         if is_prose:
-            start = start if found else number
-            found.append(line)
+            start = start if lines else number
+            lines.append(line)
         if mark:
             fence = '' if fence and line.strip().startswith(fence) else fence or mark[1]
 

@@ -62,13 +62,13 @@ class Difference(NamedTuple):
 
 def read_blocks(text: str) -> list[Block]:
     """Return the blocks of a page in order."""
-    found, last = [], 0
+    blocks, last = [], 0
     for match in BLOCK.finditer(text):
         before = text[last : match.start()]
         mark = match[2].strip()
-        found.append(Block(match[1], mark, match[3], before, match.start(3), match.end(3)))
+        blocks.append(Block(match[1], mark, match[3], before, match.start(3), match.end(3)))
         last = match.end()
-    return found
+    return blocks
 
 
 def is_output(blocks: Sequence[Block], index: int) -> bool:
@@ -160,8 +160,8 @@ def compare(block: Block, start: int, shown: str, printed: str) -> list[Differen
 def write(page: Path, differences: Sequence[Difference]) -> None:
     """Put real outputs into a page."""
     text = page.read_text(encoding='utf-8')
-    for found in reversed(differences):
-        text = text[: found.start] + found.printed + text[found.end :]
+    for difference in reversed(differences):
+        text = text[: difference.start] + difference.printed + text[difference.end :]
     page.write_text(text, encoding='utf-8')
 
 
@@ -180,8 +180,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for page in map(Path.resolve, chosen.pages):
         differences = run_in_new_folder(page)
         wrong += bool(differences)
-        for found in differences:
-            print(f'{page.name} shows:\n{found.shown}but this is printed:\n{found.printed}')
+        for difference in differences:
+            print(
+                f'{page.name} shows:\n{difference.shown}but this is printed:\n{difference.printed}'
+            )
         if chosen.write:
             write(page, differences)
     return wrong

@@ -53,14 +53,14 @@ def main(arguments: list[str]) -> int:
             print(f'set_publisher: {new[key]!r} is not a valid {key}.', file=sys.stderr)
             return 2
     old = present((ROOT / 'setup.py').read_text(encoding='utf-8'))
-    found = subprocess.run(
+    search = subprocess.run(
         ['git', 'grep', '-lIF', *(f'-e{value}' for value in old.values())],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=True,
     )
-    for name in found.stdout.splitlines():
+    for name in search.stdout.splitlines():
         path = ROOT / name
         path.write_text(replaced(path.read_text(encoding='utf-8'), old, new), encoding='utf-8')
         print(name)

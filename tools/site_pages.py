@@ -95,8 +95,8 @@ def fold_sections(app: Any, doctree: nodes.document, docname: str) -> None:
     level = FOLDED.get(docname)
     if level is None or app.builder.format != 'html':
         return
-    found = [section for section in doctree.findall(nodes.section) if _level(section) == level]
-    for section in found[OPEN_SECTIONS.get(docname, 0) :]:
+    sections = [section for section in doctree.findall(nodes.section) if _level(section) == level]
+    for section in sections[OPEN_SECTIONS.get(docname, 0) :]:
         place = section.first_child_matching_class(nodes.title)
         if place is not None:
             section.insert(place + 1, _raw('</summary>'))

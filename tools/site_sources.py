@@ -160,7 +160,7 @@ def rewrite_links(app: Any, docname: str, source: list[str]) -> None:
         source[0] = ''.join(
             part
             if place % 3 == 1
-            else LINK.sub(lambda found: _rewritten(found, path.parent), part)
+            else LINK.sub(lambda match: _rewritten(match, path.parent), part)
             for place, part in enumerate(parts)
             if place % 3 != 2
         )

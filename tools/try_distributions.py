@@ -107,8 +107,8 @@ def make_environment(folder: Path, python: str, numpy: str) -> Path:
     :param numpy: the version to install.
     """
     run(folder, python, '-m', 'venv', folder / 'venv')
-    own = folder / 'venv' / 'bin' / 'python'
-    install = own, '-m', 'pip', 'install', '--quiet', '--only-binary', ':all:'
+    interpreter = folder / 'venv' / 'bin' / 'python'
+    install = interpreter, '-m', 'pip', 'install', '--quiet', '--only-binary', ':all:'
     packages = (ROOT / 'requirements' / 'core.txt').read_text(encoding='utf-8').splitlines()
     packages = [line for line in packages if not line.startswith('#')]
     if numpy.startswith('1.'):
@@ -117,7 +117,7 @@ def make_environment(folder: Path, python: str, numpy: str) -> Path:
         packages = [line for line in packages if not line.startswith('pin>')]
     pinned = [] if numpy == NEWEST else [f'numpy=={numpy}']
     run(folder, *install, *packages, *pinned)
-    return own
+    return interpreter
 
 
 def use(folder: Path, python: Path, distribution: Path) -> None:
@@ -182,8 +182,8 @@ def rows_of(python: str, files: tuple[Path, Path]) -> list[Row]:
             version = version_of(folder, python)
             start = time.monotonic()
             try:
-                own = make_environment(folder, python, wanted)
-                numpy = version_of(folder, own, 'numpy')
+                interpreter = make_environment(folder, python, wanted)
+                numpy = version_of(folder, interpreter, 'numpy')
             except Failure as failure:
                 rows.append(Row(version, numpy, 'none', time.monotonic() - start, str(failure)))
                 show(rows[-1])
@@ -191,7 +191,7 @@ def rows_of(python: str, files: tuple[Path, Path]) -> list[Row]:
             for distribution in files:
                 start, fault = time.monotonic(), ''
                 try:
-                    use(folder, own, distribution)
+                    use(folder, interpreter, distribution)
                 except Failure as failure:
                     fault = str(failure)
                 seconds = time.monotonic() - start

@@ -271,8 +271,8 @@ class _Runner:
             outcome = self._solve(kind, trial)
             if outcome is not None:
                 done.append((trial, outcome))
-        own = self.entrant.results[kind]
-        own += [self._check(trial, *outcome) for trial, outcome in done]
+        results = self.entrant.results[kind]
+        results += [self._check(trial, *outcome) for trial, outcome in done]
 
     def _solve(self, kind: Kind, trial: TrialRequest) -> tuple[IkResult, float] | None:
         """

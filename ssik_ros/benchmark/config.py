@@ -103,16 +103,16 @@ class BenchmarkConfig:
         :param names: labels of the solvers to keep.
         :raises InvalidParameter: for a label that the configuration does not have.
         """
-        known = [entry.name for entry in self.ik_solvers]
+        labels = [entry.name for entry in self.ik_solvers]
         wanted = list(names)
         for name in wanted:
-            if name not in known:
+            if name not in labels:
                 raise InvalidParameter(
                     f"Benchmark '{self.name}' lists no solver '{name}'. "
-                    + describe_choices(name, known),
+                    + describe_choices(name, labels),
                     key='ik_solvers',
                     value=name,
-                    allowed=known,
+                    allowed=labels,
                 )
         chosen = tuple(entry for entry in self.ik_solvers if entry.name in wanted)
         return dataclasses.replace(self, ik_solvers=chosen)

@@ -66,10 +66,10 @@ def found_values(run: SolverRun, quantity: str) -> FloatArray:
     :param run: the run.
     :param quantity: ``solve_time`` [us], ``position_error`` [m] or ``orientation_error`` [rad].
     """
-    found = [trial for trial in run.trials if trial.found_ik]
+    verified = [trial for trial in run.trials if trial.found_ik]
     if quantity == 'solve_time':
-        return np.array([trial.solve_time_ns for trial in found]) / 1e3
-    return np.array([getattr(trial, quantity) for trial in found], dtype=np.float64)
+        return np.array([trial.solve_time_ns for trial in verified]) / 1e3
+    return np.array([getattr(trial, quantity) for trial in verified], dtype=np.float64)
 
 
 def _ran(report: BenchmarkReport) -> list[SolverRun]:
@@ -250,12 +250,16 @@ def _draw_times(
     means = [figure.mean_ms for figure in published]
     _draw_bars(axes, means, list(range(len(published))), (_PALE,), hatch='///')
     _draw_boxes(axes, [found_values(run, 'solve_time') / 1e3 for run in runs], places, _COLOURS)
-    own = [float(np.mean([trial.solve_time_ns for trial in run.trials])) / 1e6 for run in runs]
-    axes.plot(places, own, 'D', color='white', markeredgecolor='black', markersize=7, zorder=4)
+    measured = [
+        float(np.mean([trial.solve_time_ns for trial in run.trials])) / 1e6 for run in runs
+    ]
+    axes.plot(
+        places, measured, 'D', color='white', markeredgecolor='black', markersize=7, zorder=4
+    )
     axes.set_yscale('log')
-    tops = [max(mean, _whisker_end(run)) for run, mean in zip(runs, own)]
+    tops = [max(mean, _whisker_end(run)) for run, mean in zip(runs, measured)]
     for place, top, value in zip(
-        [*range(len(published)), *places], [*means, *tops], [*means, *own]
+        [*range(len(published)), *places], [*means, *tops], [*means, *measured]
     ):
         axes.annotate(
             f'{value:.3g}', (place, top), xytext=(0, 4), textcoords='offset points', ha='center'

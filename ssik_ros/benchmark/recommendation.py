@@ -205,13 +205,13 @@ def _say_several(chosen: _Candidate, honest: Sequence[_Candidate]) -> list[str]:
 
     :param honest: the solvers without wrong solutions.
     """
-    own = chosen.kinds[Kind.SEVERAL].solutions
-    known = [(one.kinds[Kind.SEVERAL].solutions or 0.0, one) for one in honest]
-    most, other = max(known, key=lambda pair: pair[0])
-    if own is None or other is chosen or most <= MANY_MORE * own:
+    count = chosen.kinds[Kind.SEVERAL].solutions
+    counts = [(one.kinds[Kind.SEVERAL].solutions or 0.0, one) for one in honest]
+    most, other = max(counts, key=lambda pair: pair[0])
+    if count is None or other is chosen or most <= MANY_MORE * count:
         return []
     return [
-        f'Where up to {MOST_SOLUTIONS} solutions are wanted, {other.name} finds more: {most:.1f} instead of {own:.1f}.'
+        f'Where up to {MOST_SOLUTIONS} solutions are wanted, {other.name} finds more: {most:.1f} instead of {count:.1f}.'
     ]
 
 

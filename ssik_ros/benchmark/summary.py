@@ -58,31 +58,31 @@ def summarise(run: SolverRun) -> RunSummary:
     :param run: the trials; a solver that did not run has none.
     """
     trials = run.trials
-    found = [trial for trial in trials if trial.found_ik]
+    verified = [trial for trial in trials if trial.found_ik]
     times = np.array([trial.solve_time_ns for trial in trials]) / 1e3
     server_times = _server_times(trials)
     claimed = sum(trial.solver_claim for trial in trials)
     return RunSummary(
         samples=len(trials),
-        found=len(found),
+        found=len(verified),
         claimed=claimed,
         false_claims=sum(trial.solver_claim and not trial.found_ik for trial in trials),
         exceptions=sum(trial.verdict is TrialVerdict.EXCEPTION for trial in trials),
-        success_rate=len(found) / len(trials) if trials else 0.0,
+        success_rate=len(verified) / len(trials) if trials else 0.0,
         mean_us=mean(times),
-        mean_found_us=mean(np.array([trial.solve_time_ns for trial in found]) / 1e3),
+        mean_found_us=mean(np.array([trial.solve_time_ns for trial in verified]) / 1e3),
         median_us=percentile(times, 50),
         p95_us=percentile(times, 95),
         p99_us=percentile(times, 99),
         max_us=percentile(times, 100),
         mean_cpu_us=mean(np.array([trial.cpu_time_ns for trial in trials]) / 1e3),
-        worst_position_error=percentile(_column(found, 'position_error'), 100),
-        worst_orientation_error=percentile(_column(found, 'orientation_error'), 100),
-        mean_position_error=mean(_column(found, 'position_error')),
-        mean_orientation_error=mean(_column(found, 'orientation_error')),
+        worst_position_error=percentile(_column(verified, 'position_error'), 100),
+        worst_orientation_error=percentile(_column(verified, 'orientation_error'), 100),
+        mean_position_error=mean(_column(verified, 'position_error')),
+        mean_orientation_error=mean(_column(verified, 'orientation_error')),
         mean_iterations=mean(_column(trials, 'iterations')),
         mean_searches=mean(_column(trials, 'searches')),
-        mean_seed_distance=mean(_column(found, 'seed_distance')),
+        mean_seed_distance=mean(_column(verified, 'seed_distance')),
         clock_ended=sum(trial.clock_ended for trial in trials),
         server_mean_us=mean(server_times),
         server_median_us=percentile(server_times, 50),

@@ -79,7 +79,9 @@ def write_path_python(session: Session) -> str:
     _only_tip(session)
     start, load = _arm_lines(session)
     start += ['from ssik_ros.paths.waypoints import straight_lines']
-    poses = [f'    {_pose_text(numbers_of_pose(own))},' for own in waypoints_in_base(session)]
+    poses = [
+        f'    {_pose_text(numbers_of_pose(waypoint))},' for waypoint in waypoints_in_base(session)
+    ]
     # Without the argument nothing is checked; an empty list checks the robot with itself.
     avoids = session.avoids_collisions
     if avoids:

@@ -73,11 +73,11 @@ class LoopSession(PostureSession):
     def random_joints(self) -> FloatArray:
         home = self.home_joints()
         bounds = np.nan_to_num(np.stack((self.lower, self.upper)), posinf=np.pi, neginf=-np.pi)
-        way = self._rng.uniform(*bounds) - home
+        offset = self._rng.uniform(*bounds) - home
         for _ in range(TRIES):
-            if self._close(home + way) is not None:
-                return home + way
-            way *= POSTURE_SHRINK
+            if self._close(home + offset) is not None:
+                return home + offset
+            offset *= POSTURE_SHRINK
         return home
 
     def go_home(self) -> None:
@@ -99,11 +99,11 @@ class LoopSession(PostureSession):
 
         :param q: (n) posture inside the limits [rad or m].
         """
-        way = np.abs(q - self.joints)
+        change = np.abs(q - self.joints)
         # Of joints that are not known to be the active ones only those that move are given.
-        given = range(len(q)) if self._loops.active_joints else np.flatnonzero(way)
+        given = range(len(q)) if self._loops.active_joints else np.flatnonzero(change)
         names = [self.variable_names[k] for k in given]
-        steps = min(MOST_STEPS, 1 + int(way.max(initial=0.0) / SLIDER_STEP))
+        steps = min(MOST_STEPS, 1 + int(change.max(initial=0.0) / SLIDER_STEP))
         request = CompletionRequest(names, [float(q[k]) for k in given], steps=steps)
         response = self._loops.complete(request, self._solved)
         return response.state if response.solved else None

@@ -88,16 +88,16 @@ def describe_obstacles(items: Iterable[WorldObject]) -> dict[str, dict[str, Any]
     :raises InvalidOption: for an obstacle that is not one box, sphere or cylinder.
     """
     names = {kind: name for name, kind in KINDS.items()}
-    found = {}
+    by_name = {}
     for item in items:
         shape = only_solid(item)
         pose, sizes = item.pose @ shape.pose, _rounded(shape.sizes)
-        found[item.name] = {
+        by_name[item.name] = {
             names[shape.kind]: sizes if len(sizes) > 1 else sizes[0],
             'xyz': _rounded(pose[:3, 3]),
             'rpy': _rounded(rpy_of_matrix(pose[:3, :3])),
         }
-    return found
+    return by_name
 
 
 def _rounded(numbers: Any) -> list[float]:

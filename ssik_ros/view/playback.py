@@ -153,6 +153,6 @@ def write_joint_trajectory(playback: Playback) -> str:
     :param playback: the path.
     """
     stream = io.StringIO()
-    frame, own = playback.robot.model_frame, playback
-    write_trajectory(stream, frame, own.names, own.rows, own.times, own.velocities)
+    frame, path = playback.robot.model_frame, playback
+    write_trajectory(stream, frame, path.names, path.rows, path.times, path.velocities)
     return stream.getvalue()

@@ -53,9 +53,9 @@ def find_reason(session: Session, unit: str = 'rad') -> FailureReason:
 
 
 def _nearest(session: Session, unit: str) -> str:
-    known = session.explanation
-    if session.outcome.solved or known is None or known.nearest is None:
+    explanation = session.explanation
+    if session.outcome.solved or explanation is None or explanation.nearest is None:
         return ''
-    if known.distance >= SAME_PLACE:
-        return f'{BETWEEN}{short(known.distance)} m from the target.'
-    return f'{BETWEEN}turned by {short(in_unit(known.angle, unit))} {unit} from the target.'
+    if explanation.distance >= SAME_PLACE:
+        return f'{BETWEEN}{short(explanation.distance)} m from the target.'
+    return f'{BETWEEN}turned by {short(in_unit(explanation.angle, unit))} {unit} from the target.'

@@ -148,16 +148,16 @@ def interpolate(start: Targets, end: Targets, count: int) -> list[dict[str, Floa
     from scipy.spatial.transform import Rotation, Slerp
 
     parts = np.linspace(0.0, 1.0, count)
-    found: list[dict[str, FloatArray]] = [{} for _ in parts]
+    targets: list[dict[str, FloatArray]] = [{} for _ in parts]
     for link, first in start.items():
         last = end[link]
         path = Slerp((0.0, 1.0), Rotation.from_matrix(np.stack((first, last))[:, :3, :3]))
-        for between, part, rotation in zip(found, parts, path(parts).as_matrix()):
+        for between, part, rotation in zip(targets, parts, path(parts).as_matrix()):
             pose = np.eye(4)
             pose[:3, :3] = rotation
             pose[:3, 3] = first[:3, 3] + part * (last[:3, 3] - first[:3, 3])
             between[link] = pose
-    return found
+    return targets
 
 
 def save_film(path: Path, images: Sequence[NDArray[np.uint8]]) -> None:

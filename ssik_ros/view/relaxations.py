@@ -77,12 +77,12 @@ class Relaxations:
         If ``pairs`` is not empty and the SRDF lists no pairs, the pairs that the collision checker skips by default are
         added.
         """
-        own = robot.srdf.disabled_collisions
+        disabled = robot.srdf.disabled_collisions
         if not self.pairs:
-            return own
+            return disabled
         # A list of pairs replaces the checker's own choice, so the list has to repeat it.
-        chosen = [] if own else CollisionChecker(robot).unchecked_pairs()
-        return (*own, *(LinkPair(a, b, 'let go of') for a, b in (*chosen, *self.pairs)))
+        chosen = [] if disabled else CollisionChecker(robot).unchecked_pairs()
+        return (*disabled, *(LinkPair(a, b, 'let go of') for a, b in (*chosen, *self.pairs)))
 
 
 def turning_variables(robot: RobotModel) -> set[int]:

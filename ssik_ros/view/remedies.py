@@ -25,20 +25,20 @@ def find_remedies(session: Session) -> list[Remedy]:
 
     :param session: after :meth:`Session.complete`.
     """
-    known, now = session.explanation, session.relaxations
-    if session.outcome.solved or known is None:
+    explanation, now = session.explanation, session.relaxations
+    if session.outcome.solved or explanation is None:
         return []
-    found = [
+    remedies = [
         Remedy(f'Release the limit of {limit.joint}', now.with_limit(limit.joint))
-        for limit in known.limits
+        for limit in explanation.limits
         if limit.joint not in now.limits
     ]
-    if known.cause == Cause.COLLISION and len(known.colliding) == 2:
-        first, second = known.colliding
+    if explanation.cause == Cause.COLLISION and len(explanation.colliding) == 2:
+        first, second = explanation.colliding
         links = session.robot.tree.link_index
         if first in links and second in links:
             label = f'Let {quote(first)} and {quote(second)} touch'
-            found.append(Remedy(label, now.with_pair(first, second)))
-    if not now.orientation and known.cause != Cause.COLLISION:
-        found.append(Remedy('Leave the orientation free', replace(now, orientation=True)))
-    return found
+            remedies.append(Remedy(label, now.with_pair(first, second)))
+    if not now.orientation and explanation.cause != Cause.COLLISION:
+        remedies.append(Remedy('Leave the orientation free', replace(now, orientation=True)))
+    return remedies

@@ -212,11 +212,13 @@ class Session(PostureSession):
         super().complete()
 
     def _find_branches(self) -> None:
-        found = self.server.solve_all(self._request(SEARCH_BUDGET), self.state)
-        self.branches_complete = found.report.complete
-        others = [branch for branch in found.branches if branch.distance > SHOWN_BRANCH_DISTANCE]
+        response = self.server.solve_all(self._request(SEARCH_BUDGET), self.state)
+        self.branches_complete = response.report.complete
+        others = [
+            branch for branch in response.branches if branch.distance > SHOWN_BRANCH_DISTANCE
+        ]
         self.branches = choose_different(others, self.joints, self.most_branches)
-        self.branches_text = found.text
+        self.branches_text = response.text
         if len(others) > len(self.branches):
             self.branches_text += f' {len(self.branches)} are shown, nearest first.'
 
@@ -233,10 +235,10 @@ class Session(PostureSession):
             return
         if self._curves_of is not None and np.array_equal(self._curves_of, target):
             return
-        found = self.server.self_motions(self._request(SEARCH_BUDGET), self.state)
-        self.curves = () if found.motions is None else found.motions.curves
-        self.curves_text = found.text
-        self.curve_postures, self._curves_of = found.postures, target.copy()
+        response = self.server.self_motions(self._request(SEARCH_BUDGET), self.state)
+        self.curves = () if response.motions is None else response.motions.curves
+        self.curves_text = response.text
+        self.curve_postures, self._curves_of = response.postures, target.copy()
 
     def slide(self, number: int, length: float) -> None:
         """

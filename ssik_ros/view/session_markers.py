@@ -30,7 +30,7 @@ def make_markers(session: Session) -> list[Marker]:
     lines = bar_lines(session.robot, session.state)
     size = float(np.linalg.norm(np.ptp(lines, axis=0))) if len(lines) else 1.0
     colour = REACHED if session.outcome.solved else NEAREST
-    found = [
+    markers = [
         Marker('posture', 0, 'line_list', colour, WIDTH * size, lines),
         Marker('joints', 0, 'sphere', colour, 2.0 * WIDTH * size, np.unique(lines, axis=0)),
     ]
@@ -39,8 +39,8 @@ def make_markers(session: Session) -> list[Marker]:
         if number < len(session.branches):
             state = session.state_with(session.branches[number].positions)
             ghost = bar_lines(session.robot, state)
-        found.append(Marker('branches', number, 'line_list', BRANCH, 0.5 * WIDTH * size, ghost))
-    return [*found, *_failure_markers(session, size)]
+        markers.append(Marker('branches', number, 'line_list', BRANCH, 0.5 * WIDTH * size, ghost))
+    return [*markers, *_failure_markers(session, size)]
 
 
 def _failure_markers(session: Session, size: float) -> list[Marker]:

@@ -116,7 +116,9 @@ def find_leg(poses: FloatArray, corners: Sequence[FloatArray], failed: int) -> s
     """
     if failed < 0 or not len(corners):
         return ''
-    passed = sum(any(np.array_equal(pose, own) for pose in poses[:failed]) for own in corners)
+    passed = sum(
+        any(np.array_equal(pose, corner) for pose in poses[:failed]) for corner in corners
+    )
     if not passed:
         return 'It fails at waypoint 1. '
     last = min(passed + 1, len(corners))

@@ -177,8 +177,8 @@ class Screen:
             # Always a few pixels, and never the place before.
             part = 0.06 * (7 * number % 11 - 5)
             mouse.move(*(head + part * (head - middle)))
-            found = self.tab.evaluate(WAIT_FOR_VALUES, 1e3 * LONGEST)
-            times.append(np.inf if found is None else found)
+            delay = self.tab.evaluate(WAIT_FOR_VALUES, 1e3 * LONGEST)
+            times.append(np.inf if delay is None else delay)
             self.tab.wait_for_timeout(pause)
         mouse.up()
         self.settle()

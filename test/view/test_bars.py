@@ -49,9 +49,9 @@ def test_only_what_is_missing_is_replaced_by_bars(shape):
     )
     text = text.replace('<link name="torso"/>', f'<link name="torso">{visual}</link>')
     solids = RobotSolids(load_robot(text))
-    found = dict(solids.by_link())
+    surfaces = dict(solids.by_link())
     assert len(solids.warnings) == (shape == 'mesh')
-    assert ('left_6' in found) == (shape == 'mesh') and len(found['base']) == 1
+    assert ('left_6' in surfaces) == (shape == 'mesh') and len(surfaces['base']) == 1
 
 
 def test_collision_bodies_have_nothing_in_their_stead():

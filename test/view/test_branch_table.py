@@ -20,9 +20,9 @@ EVIL = '<script>alert(1)</script>'
 def session():
     files = find_moveit_config('ur5e')
     robot = load_robot(files.urdf_path, files.srdf_path)
-    found = Session(robot, robot.group('ur_manipulator'))
-    found.complete()
-    return found
+    ur5e = Session(robot, robot.group('ur_manipulator'))
+    ur5e.complete()
+    return ur5e
 
 
 @pytest.mark.parametrize('order', KEYS)
@@ -69,15 +69,15 @@ def test_names_of_a_urdf_are_no_html():
     q = np.zeros(1)
     row = BranchRow(1, EVIL, EVIL, (), 1.0, 1.0, 1.0)
     for text in (draw_bars([EVIL], q, (q - 1.0, q + 1.0), ['rad']), draw_table([row], 'rad')):
-        found = Tags(text)
-        assert 'script' not in found.tags and EVIL in ''.join(found.texts)
+        parser = Tags(text)
+        assert 'script' not in parser.tags and EVIL in ''.join(parser.texts)
 
 
 def test_a_bar_says_which_joint_is_at_its_limit_in_the_chosen_unit():
     q, limits = np.array([0.0, 0.98, 1.0]), (np.full(3, -1.0), np.full(3, 1.0))
-    found = Tags(draw_bars(list('abc'), q, limits, ['deg', 'm', 'rad']))
-    assert [row['data-room'] for row in found.rows] == ['FREE', 'NEAR', 'AT']
-    assert {'0 deg', '0.98 m', '1 rad'} <= set(found.texts)
+    parser = Tags(draw_bars(list('abc'), q, limits, ['deg', 'm', 'rad']))
+    assert [row['data-room'] for row in parser.rows] == ['FREE', 'NEAR', 'AT']
+    assert {'0 deg', '0.98 m', '1 rad'} <= set(parser.texts)
 
 
 def test_distances_of_a_table_are_shown_in_degrees():

@@ -28,14 +28,14 @@ def test_a_drag_moves_the_arm_and_a_drag_out_of_reach_shows_the_cause(browser, t
         screen.settle()
         before, target = page.session.joints, page.session.targets['tool0'].copy()
         middle, head = screen.arrow(0)
-        way = (head - middle) / np.linalg.norm(head - middle)
-        screen.drag(head, head + 25.0 * way)
+        direction = (head - middle) / np.linalg.norm(head - middle)
+        screen.drag(head, head + 25.0 * direction)
         screen.wait_for(lambda: not np.array_equal(page.session.targets['tool0'], target))
         screen.settle()
         moved = page.session.targets['tool0'][:3, 3] - target[:3, 3]
         assert np.abs(np.cross(moved, target[:3, 0])).max() < 1e-6 < np.linalg.norm(moved)
         assert np.abs(page.session.joints - before).max() > 1e-3
-        screen.drag(head + 25.0 * way, head + 900.0 * way, steps=12)
+        screen.drag(head + 25.0 * direction, head + 900.0 * direction, steps=12)
         screen.wait_for(lambda: not page.session.outcome.solved)
         screen.settle()
         screen.tab.get_by_text('Not at the target.').wait_for()

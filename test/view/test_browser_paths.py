@@ -49,9 +49,9 @@ def drag_target(page, screen, pixels):
     tip = page.session.tips[0]
     before = page.session.targets[tip].copy()
     middle, head = screen.grab()
-    way = (head - middle) / np.linalg.norm(head - middle)
+    direction = (head - middle) / np.linalg.norm(head - middle)
     for part in (0.3, 0.6, 1.0):
-        screen.tab.mouse.move(*(head + part * pixels * way))
+        screen.tab.mouse.move(*(head + part * pixels * direction))
         screen.tab.wait_for_timeout(150)
     screen.tab.mouse.up()
     screen.wait_for(lambda: not np.array_equal(page.session.targets[tip], before))

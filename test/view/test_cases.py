@@ -33,9 +33,9 @@ def test_a_case_gives_the_same_joints_again(tmp_path, capsys):
     assert main(['solve', '--case', str(path), '--json']) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown['solver'] == 'ssik_ros/LevenbergMarquardt'
-    found = shown['solutions'][0]['positions']
-    found = list(found.values()) if isinstance(found, dict) else found
-    assert np.allclose(found, session.joints, rtol=0, atol=1e-12)
+    positions = shown['solutions'][0]['positions']
+    positions = list(positions.values()) if isinstance(positions, dict) else positions
+    assert np.allclose(positions, session.joints, rtol=0, atol=1e-12)
 
 
 def test_a_case_out_of_reach_fails_again_and_another_solver_may_try(tmp_path, capsys):

@@ -78,8 +78,8 @@ def test_the_command_runs_and_returns_the_shown_posture(session, capsys):
     program, verb, *words = shlex.split(write_solve(session))
     assert (program, verb) == ('ssik', 'solve')
     assert main([verb, *words, '--json']) == 0
-    found = json.loads(capsys.readouterr().out)
-    q = np.array(found['solutions'][0]['positions'])
+    output = json.loads(capsys.readouterr().out)
+    q = np.array(output['solutions'][0]['positions'])
     assert is_reached(session, q) and np.abs(q - session.joints).max() < 1e-2
 
 

@@ -17,8 +17,8 @@ def load(name, group, *, has_srdf=True):
     named = load_robot(files.urdf_path, files.srdf_path)
     if has_srdf:
         return named, named.group(group)
-    robot, own = load_robot(files.urdf_path), named.group(group)
-    return robot, robot.group_from_links(own.base_link, own.tip, group)
+    robot, named_group = load_robot(files.urdf_path), named.group(group)
+    return robot, robot.group_from_links(named_group.base_link, named_group.tip, group)
 
 
 def smallest(robot, group, state):

@@ -36,12 +36,12 @@ def link_place(session, link):
 
 def gaps(session, name):
     """Return the distance between both ends of each loop."""
-    found = []
+    distances = []
     for loop in read_loop_closures(mechanism_files(name)[1]).closures:
         ends = (loop.parent, loop.parent_pose), (loop.child, loop.child_pose)
         a, b = ((link_place(session, link) @ pose)[:3, 3] for link, pose in ends)
-        found.append(np.linalg.norm(a - b))
-    return np.array(found)
+        distances.append(np.linalg.norm(a - b))
+    return np.array(distances)
 
 
 def moved(session, name, *by):

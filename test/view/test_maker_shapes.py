@@ -151,8 +151,8 @@ def test_shapes_of_a_users_own_urdf_are_never_replaced(data):
 def test_a_mesh_of_a_package_that_ros_does_not_have_comes_from_a_data_folder(data, tmp_path):
     add_package(data, MAKER, 'folder_of_another_name')
     (data / 'folder_of_another_name/package.xml').write_text('<name>real_name</name>')
-    found = resolve_package_uri('package://real_name/part.obj')
-    assert found == data / 'folder_of_another_name/part.obj'
+    path = resolve_package_uri('package://real_name/part.obj')
+    assert path == data / 'folder_of_another_name/part.obj'
     assert resolve_package_uri('package://real_name/../x.obj') is None
     assert resolve_package_uri('package://nowhere/part.obj') is None
 

@@ -11,15 +11,17 @@ from ssik_ros.view.velocity_ellipsoid import make_ellipsoid
 
 def test_the_ellipsoid_holds_the_velocities_of_finite_differences():
     session = session_of('ur5e', 'ur_manipulator')
-    own = session.velocity_ellipsoid()
+    ellipsoid = session.velocity_ellipsoid()
     q, here = session.joints, session.tip_pose('tool0')[:3, 3]
-    assert np.allclose(own.pose[:3, 3], here) and np.isclose(np.linalg.det(own.pose[:3, :3]), 1.0)
+    assert np.allclose(ellipsoid.pose[:3, 3], here) and np.isclose(
+        np.linalg.det(ellipsoid.pose[:3, :3]), 1.0
+    )
     rng, most = np.random.default_rng(5), 0.0
     for _ in range(300):
         step = rng.normal(size=6)
         step *= 1e-6 / np.linalg.norm(step)
         there = session.tip_pose('tool0', session.state_with(q + step))[:3, 3]
-        scaled = own.pose[:3, :3].T @ (there - here) / 1e-6 / own.radii
+        scaled = ellipsoid.pose[:3, :3].T @ (there - here) / 1e-6 / ellipsoid.radii
         most = max(most, float(np.linalg.norm(scaled)))
     assert 0.7 < most <= 1.0 + 1e-4
 
@@ -38,8 +40,12 @@ def test_the_ellipsoid_is_in_the_model_frame_of_a_turned_base():
 
 
 def test_an_arm_that_moves_in_a_plane_has_a_flat_ellipsoid():
-    own = make_ellipsoid(np.array(((1.0, 0.2), (0.1, 0.5), (0.0, 0.0))), np.zeros(3))
-    assert own.radii[2] == 0.0 and own.ratio == 0.0 and np.abs(own.weakest[2]) > 1.0 - 1e-12
+    ellipsoid = make_ellipsoid(np.array(((1.0, 0.2), (0.1, 0.5), (0.0, 0.0))), np.zeros(3))
+    assert (
+        ellipsoid.radii[2] == 0.0
+        and ellipsoid.ratio == 0.0
+        and np.abs(ellipsoid.weakest[2]) > 1.0 - 1e-12
+    )
 
 
 def test_several_tips_have_no_ellipsoid_and_bodies_without_shapes_no_pair():

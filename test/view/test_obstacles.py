@@ -26,9 +26,9 @@ def test_a_file_names_solids_and_meshes_with_their_places(tmp_path):
         '  post: {cylinder: [1.0, 0.05]}\n'
         '  part: {mesh: part.obj, scale: 0.5}\n',
     )
-    found = {item.name: item for item in read_obstacles(path)}
+    obstacles = {item.name: item for item in read_obstacles(path)}
     bounds = {
-        name: obstacle_surface(item).moved(item.pose).bounds() for name, item in found.items()
+        name: obstacle_surface(item).moved(item.pose).bounds() for name, item in obstacles.items()
     }
     assert np.allclose(bounds['table'], ((0.25, -0.5, -0.05), (0.75, 0.5, 0.05)))
     assert np.allclose(np.ptp(bounds['ball'], axis=0), 0.4, atol=0.01)

@@ -126,8 +126,8 @@ def test_an_obstacle_is_added_dragged_and_removed(opened):
         assert session.outcome.solved and not session.contacts
         press(page, socket, 'Remove the chosen one')
         wait_until(lambda: not session.obstacles)
-        own = make_solid('sphere 2', 'sphere', [0.1], pose)
-        page.post(lambda: session.put_obstacle(own))
+        sphere = make_solid('sphere 2', 'sphere', [0.1], pose)
+        page.post(lambda: session.put_obstacle(sphere))
         press(page, socket, 'Add an obstacle')
         wait_until(lambda: len(session.obstacles) == 2)
         assert [item.name for item in session.obstacles] == ['sphere 2', 'sphere 3']

@@ -31,7 +31,7 @@ def small(tmp_path_factory):
 
 def test_the_cloud_has_each_position_with_its_share(small):
     session, reach = small
-    found = ReachCloud(reach, session).points('dexterity')
+    points = ReachCloud(reach, session).points('dexterity')
     base = session.tip_pose(reach.chain.base_link)
     expected = {}
     status = reach.read()
@@ -40,10 +40,10 @@ def test_the_cloud_has_each_position_with_its_share(small):
         if share > 0.0:
             place = base[:3, :3] @ reach.positions()[index] + base[:3, 3]
             expected[tuple(np.round(place, 9))] = share
-    shares = dict(zip(map(tuple, np.round(found.places, 9)), found.values))
-    assert shares.keys() == expected.keys() and len(shares) == len(found.places)
+    shares = dict(zip(map(tuple, np.round(points.places, 9)), points.values))
+    assert shares.keys() == expected.keys() and len(shares) == len(points.places)
     assert all(shares[place] == pytest.approx(expected[place]) for place in shares)
-    assert found.top == 1.0 and found.step == pytest.approx(0.4)
+    assert points.top == 1.0 and points.step == pytest.approx(0.4)
 
 
 def test_a_threshold_leaves_the_best_positions(small):

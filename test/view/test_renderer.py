@@ -56,8 +56,8 @@ def area_of(solid):
     ],
 )
 def test_solids_have_their_area_and_normals_point_out(solid, area, volume, relative):
-    found = area_of(solid)
-    assert found == pytest.approx((area, volume), rel=relative)
+    measured = area_of(solid)
+    assert measured == pytest.approx((area, volume), rel=relative)
     assert np.linalg.norm(solid.normals, axis=2) == pytest.approx(1.0)
 
 
@@ -151,9 +151,9 @@ def test_the_shadow_lies_on_the_floor_away_from_the_light():
 
 
 def test_a_ghost_lets_half_of_what_is_behind_it_through():
-    behind = make_box((0.2, 3.0, 3.0)).moved(at(-1.0, 0.0, 1.0)), BLUE
+    wall = make_box((0.2, 3.0, 3.0)).moved(at(-1.0, 0.0, 1.0)), BLUE
     ghost = make_box((0.4, 0.4, 0.4)).moved(at(0.0, 0.0, 1.0))
-    without, with_ghost = draw(behind), draw(behind, ghosts=[(ghost, RED)])
+    without, with_ghost = draw(wall), draw(wall, ghosts=[(ghost, RED)])
     alone = draw((ghost, RED))
     mixed = 0.5 * (without[50, 60] + alone[50, 60])
     assert with_ghost[50, 60] == pytest.approx(mixed, abs=2.0)

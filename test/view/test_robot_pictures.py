@@ -111,8 +111,8 @@ def test_a_mesh_is_drawn_and_a_missing_one_named(tmp_path):
     path.write_text('\n'.join(lines) + '\n')
     solids = body(f'<mesh filename="file://{path}" scale="0.2 0.2 0.2"/>')
     assert not solids.warnings
-    found = solids.at(np.zeros(1))[1][0].corners.reshape(-1, 3)
-    assert found.min(axis=0) == pytest.approx((0.9, -0.1, 0.4))
+    drawn_corners = solids.at(np.zeros(1))[1][0].corners.reshape(-1, 3)
+    assert drawn_corners.min(axis=0) == pytest.approx((0.9, -0.1, 0.4))
     missing = body('<mesh filename="package://nowhere/a.stl"/>')
     assert len(missing.at(np.zeros(1))) == 2
     assert 'package://nowhere/a.stl' in missing.warnings[0]

@@ -81,15 +81,15 @@ def test_the_branches_of_a_seven_joint_arm_that_are_shown_have_all_labels_and_di
     session.set_joints(np.array((0.4, -0.5, 0.2, -2.0, 0.1, 1.7, 0.6)))
     session.complete()
     request = session._request(1.0)
-    found = session.server.solve_all(request, session.state).branches
-    assert len(found) > 40 and len(session.branches) == session.most_branches == 8
-    signs = [branch.label.partition(' at ')[0] for branch in found if branch.distance > 0.05]
+    branches = session.server.solve_all(request, session.state).branches
+    assert len(branches) > 40 and len(session.branches) == session.most_branches == 8
+    signs = [branch.label.partition(' at ')[0] for branch in branches if branch.distance > 0.05]
     assert {b.label.partition(' at ')[0] for b in session.branches} == set(signs)
     distances = [branch.distance for branch in session.branches]
     assert distances == sorted(distances) and '8 are shown' in session.branches_text
     q = np.array([session.joints, *(branch.positions for branch in session.branches)])
     apart = np.abs(q[:, None] - q).max(axis=2) + 9.0 * np.eye(len(q))
-    nearest = np.array([session.joints, *(branch.positions for branch in found[1:9])])
+    nearest = np.array([session.joints, *(branch.positions for branch in branches[1:9])])
     crowded = np.abs(nearest[:, None] - nearest).max(axis=2) + 9.0 * np.eye(len(nearest))
     assert apart.min() > 2.0 * crowded.min()
 

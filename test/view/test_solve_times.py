@@ -15,9 +15,9 @@ def test_each_solve_is_a_point_and_the_oldest_go():
     times = SolveTimes()
     for number in range(KEPT + 5):
         times.add(outcome(1e-3 * (number + 1), number), None)
-    numbers, own, other = times.columns(0)
+    numbers, chosen, other = times.columns(0)
     assert len(numbers) == KEPT and numbers[-1] == KEPT + 5
-    assert math.isclose(own[-1], KEPT + 5) and all(map(math.isnan, other))
+    assert math.isclose(chosen[-1], KEPT + 5) and all(map(math.isnan, other))
     assert times.columns(1)[1][-1] == KEPT + 4
 
 

@@ -58,8 +58,8 @@ class Tab:
         raise AssertionError('what was waited for did not come')
 
     def close(self, path):
-        own = [url for url in self.asked if not url.startswith(('data:', 'blob:', 'about:'))]
-        assert own == [path.as_uri()] and not self.errors
+        urls = [url for url in self.asked if not url.startswith(('data:', 'blob:', 'about:'))]
+        assert urls == [path.as_uri()] and not self.errors
         self.context.close()
 
 

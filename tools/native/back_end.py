@@ -68,7 +68,7 @@ def optimise(lowered: bytes, offered: Iterable[str], is_checked: bool) -> tuple[
     :param is_checked: whether it belongs to the checked flavour, which is optimised and merged as little as possible.
     """
     module = llvm.parse_bitcode(lowered)
-    own = [function.name for function in module.functions if not function.is_declaration]
+    defined = [function.name for function in module.functions if not function.is_declaration]
     for text in _needed(module, list(offered)):
         others = llvm.parse_assembly(text)
         for function in others.functions:
@@ -82,7 +82,7 @@ def optimise(lowered: bytes, offered: Iterable[str], is_checked: bool) -> tuple[
     if not is_checked:
         _run_passes(module, machine, is_cheap=False)
     module.verify()
-    return module.as_bitcode(), _offer(module, set(own), 0 if is_checked else LARGEST_MERGED)
+    return module.as_bitcode(), _offer(module, set(defined), 0 if is_checked else LARGEST_MERGED)
 
 
 def _needed(module: Any, offered: list[str]) -> list[str]:
@@ -119,7 +119,7 @@ def _run_passes(module: Any, machine: Any, is_cheap: bool) -> None:
     passes.run(module, builder)
 
 
-def _offer(module: Any, own: set[str], largest: int) -> str:
+def _offer(module: Any, defined: set[str], largest: int) -> str:
     """Return the text of a module with its functions of more lines than ``largest`` as declarations."""
     text = str(module)
     for function in module.functions:
@@ -129,7 +129,7 @@ def _offer(module: Any, own: set[str], largest: int) -> str:
         is_large = body.count('\n') > largest
         if (
             is_large and 'alwaysinline' not in body.partition('\n')[0]
-        ) or function.name not in own:
+        ) or function.name not in defined:
             body = body[body.index('define ') :].rstrip('\n')
             text = text.replace(body, _declaration(body))
     return text

@@ -61,17 +61,17 @@ def parse(line: str, number: int = 0) -> Listed:
     :param number: of the line, for errors.
     """
     match = _LINE.fullmatch(line)
-    found = list(_ARGUMENT.finditer(match['arguments'])) if match else []
-    if not match or ''.join(part[0] for part in found) != match['arguments']:
+    parts = list(_ARGUMENT.finditer(match['arguments'])) if match else []
+    if not match or ''.join(part[0] for part in parts) != match['arguments']:
         raise SystemExit(
             f'{SIGNATURES}:{number}: this is no "module.kernel(name: type, ...)": {line}'
         )
     kinds, codes = [], []
-    for part in found:
+    for part in parts:
         kind, code = _typed(part['type'], bool(part['const']))
         kinds.append(kind)
         codes.append(code)
-    names = tuple(part['name'] for part in found)
+    names = tuple(part['name'] for part in parts)
     return Listed(match['module'], match['name'], names, tuple(kinds), ''.join(codes), number)
 
 

@@ -80,11 +80,11 @@ def turn_camera(client: Any, bounds: FloatArray) -> None:
     """
     camera = client.camera
     middle = bounds.mean(axis=0)
-    away = np.asarray(camera.position) - np.asarray(camera.look_at)
+    offset = np.asarray(camera.position) - np.asarray(camera.look_at)
     distance = distance_to_fit(bounds, float(camera.fov), float(camera.aspect))
     with client.atomic():
         camera.position = tuple(
-            middle + away * (distance / max(float(np.linalg.norm(away)), 1e-9))
+            middle + offset * (distance / max(float(np.linalg.norm(offset)), 1e-9))
         )
         camera.look_at = tuple(middle)
     client.flush()

@@ -79,9 +79,9 @@ class CurvePanel:
         for number, (slider, line) in enumerate(zip(self._sliders, self._lines)):
             slider.visible = number < count
             line.visible = self._has_lines and number < count
-        ways = elbow_ways(session)
-        for way, line in zip(ways, self._lines):
-            line.points = line_segments(way)
+        paths = elbow_paths(session)
+        for path, line in zip(paths, self._lines):
+            line.points = line_segments(path)
         curves = list(session.curves)[:MOST_CURVES]
         lines = [
             f'{k + 1}\\. {c.length:.2f} rad, {plain(describe_ends(c))}'
@@ -112,17 +112,17 @@ def describe_ends(curve: Any) -> str:
     return first if first == last else f'{first} to {last}'
 
 
-def elbow_ways(session: Session) -> list[FloatArray]:
+def elbow_paths(session: Session) -> list[FloatArray]:
     """
     Return for each self-motion the path (m, 3) of the link origin that moves farthest, in the model frame [m].
 
     :param session: after :meth:`Session.complete`, which finds the self-motions.
     """
-    ways = []
+    paths = []
     for _, postures in session.curve_postures:
         rows = np.linspace(0, len(postures) - 1, min(MOST_DRAWN, len(postures))).round()
         states = [session.state_with(postures[int(row)]) for row in rows]
         origins = np.array([link_poses(session.robot, state)[:, :3, 3] for state in states])
         farthest = int(np.linalg.norm(np.ptp(origins, axis=0), axis=1).argmax())
-        ways.append(origins[:, farthest])
-    return ways
+        paths.append(origins[:, farthest])
+    return paths

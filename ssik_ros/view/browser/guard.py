@@ -77,8 +77,8 @@ class Admission:
 
         :param hosts: names that a Host header may have, in addition to IP addresses and this machine's own names.
         """
-        own = {'localhost', socket.gethostname().lower(), *(host.lower() for host in hosts)}
-        self.hosts = frozenset(own)
+        names = {'localhost', socket.gethostname().lower(), *(host.lower() for host in hosts)}
+        self.hosts = frozenset(names)
         self.token = secrets.token_urlsafe(24)
         """Of the next browser; each is good for one."""
         self.on_use: Callable[[], None] = lambda: None

@@ -196,17 +196,17 @@ class RobotMeshes:
         for link in set(wanted) | set(self._marked):
             if wanted.get(link) == self._marked.get(link):
                 continue
-            for mesh, own in self._meshes.get(link, ()):
-                mesh.color = wanted.get(link, own)
+            for mesh, material_colour in self._meshes.get(link, ()):
+                mesh.color = wanted.get(link, material_colour)
         self._marked = wanted
 
 
 def _by_colour(parts: Collection[tuple[Surface, Colour]]) -> list[tuple[Surface, Colour]]:
     """Return one surface for each colour, joined from all parts of this colour."""
-    found: dict[Colour, list[Surface]] = {}
+    by_colour: dict[Colour, list[Surface]] = {}
     for surface, colour in parts:
-        found.setdefault(colour, []).append(surface)
-    return [(join(surfaces), colour) for colour, surfaces in found.items()]
+        by_colour.setdefault(colour, []).append(surface)
+    return [(join(surfaces), colour) for colour, surfaces in by_colour.items()]
 
 
 class GhostMeshes:
@@ -283,12 +283,12 @@ def _coarse_links(solids: RobotSolids) -> dict[str, Surface]:
     """
     coarser = solids.coarser(GHOST_SEGMENTS)
     share = min(1.0, GHOST_TRIANGLES / max(coarser.triangle_count, 1))
-    found = {}
+    surfaces = {}
     for link, parts in coarser.by_link():
         surface = join([surface for surface, _ in parts])
         most = int(share * len(surface.corners)) + 1
-        found[link] = facing_outwards(simplify(surface, max(most, 50)))
-    return found
+        surfaces[link] = facing_outwards(simplify(surface, max(most, 50)))
+    return surfaces
 
 
 def facing_outwards(surface: Surface) -> Surface:

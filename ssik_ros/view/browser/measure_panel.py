@@ -57,21 +57,21 @@ class MeasurePanel:
         self._wants_ellipsoid, self._wants_pair = ellipsoid, pair
 
     def show(self, session: PostureSession) -> None:
-        own = None
+        ellipsoid = None
         if self._wants_ellipsoid and isinstance(session, Session):
-            own = session.velocity_ellipsoid()
+            ellipsoid = session.velocity_ellipsoid()
         for shape in (self._ball, self._weakest):
-            if shape.visible != (own is not None):
-                shape.visible = own is not None
-        text = '' if own is None else describe_ellipsoid(own)
+            if shape.visible != (ellipsoid is not None):
+                shape.visible = ellipsoid is not None
+        text = '' if ellipsoid is None else describe_ellipsoid(ellipsoid)
         if self._ellipsoid_text.content != text:
             self._ellipsoid_text.content = text
-        if own is None:
+        if ellipsoid is None:
             return
-        self._ball.wxyz, self._ball.position = page_pose(own.pose)
-        radii = SCALE * np.maximum(own.radii, FLATTEST * own.radii[0])
+        self._ball.wxyz, self._ball.position = page_pose(ellipsoid.pose)
+        radii = SCALE * np.maximum(ellipsoid.radii, FLATTEST * ellipsoid.radii[0])
         self._ball.scale = tuple(float(radius) for radius in radii)
-        place, half = own.pose[:3, 3], SCALE * own.radii[0] * own.weakest
+        place, half = ellipsoid.pose[:3, 3], SCALE * ellipsoid.radii[0] * ellipsoid.weakest
         self._weakest.points = np.array([[place - half, place + half]], dtype=np.float32)
 
     def show_details(self, session: PostureSession) -> None:
@@ -83,15 +83,15 @@ class MeasurePanel:
         self._pair_text.content = plain(describe_pair(pair)) if self._wants_pair else ''
 
 
-def describe_ellipsoid(own: VelocityEllipsoid) -> str:
+def describe_ellipsoid(ellipsoid: VelocityEllipsoid) -> str:
     """
     Return Markdown about the direction in which the tip moves slowest, and a warning if the posture is nearly singular.
 
-    :param own: the ellipsoid.
+    :param ellipsoid: the ellipsoid.
     """
-    x, y, z = own.weakest
-    least, most = (plain(short(float(own.radii[k]))) for k in (2, 0))
-    kind = '**Nearly singular.** ' if own.ratio < NEARLY_FLAT else ''
+    x, y, z = ellipsoid.weakest
+    least, most = (plain(short(float(ellipsoid.radii[k]))) for k in (2, 0))
+    kind = '**Nearly singular.** ' if ellipsoid.ratio < NEARLY_FLAT else ''
     text = f'The tip moves least along the orange line, {plain(f"({x:.2f}, {y:.2f}, {z:.2f})")}: '
     return f'{kind}{text}{least} of at most {most} m/s, for joints at 1 rad/s.'
 

@@ -42,17 +42,17 @@ class ReachPanel:
     def _draw(self) -> None:
         """Draw the points that the present values of the controls choose."""
         measure = str(self._measure.value)
-        found = self._cloud.points(measure, 0.01 * float(self._least.value))
-        places, colours, axis = found.places, found.colours, CUTS[str(self._cut.value)]
+        points = self._cloud.points(measure, 0.01 * float(self._least.value))
+        places, colours, axis = points.places, points.colours, CUTS[str(self._cut.value)]
         if axis >= 0 and len(places):
             along = places[:, axis]
             edge = along.min() + 0.01 * float(self._part.value) * np.ptp(along)
             places, colours = places[along >= edge], colours[along >= edge]
         self._points.points = places.astype(np.float32)
         self._points.colors = colours
-        self._points.point_size = 0.22 * found.step
+        self._points.point_size = 0.22 * points.step
         self._points.visible = bool(self._shows.value)
-        legend = f'Dark is 0, yellow is {found.top:.4g} {MEASURES[measure]}'.rstrip()
+        legend = f'Dark is 0, yellow is {points.top:.4g} {MEASURES[measure]}'.rstrip()
         self._text.content = f'{len(places)} positions. {LEGEND if measure == STATUS else legend}.'
 
     def show(self, session: PostureSession) -> None:

@@ -107,7 +107,10 @@ class WaypointPanel:
 
         def work(job: BackgroundJob) -> Callable[[], None]:
             playback = plan_waypoints(
-                problem, corners, lambda own: job.say(describe(own)), lambda: job.is_cancelled
+                problem,
+                corners,
+                lambda progress: job.say(describe(progress)),
+                lambda: job.is_cancelled,
             )
             return lambda: self._take(playback)
 
@@ -122,7 +125,7 @@ class WaypointPanel:
 
     def show(self, session: Session) -> None:
         if len(session.waypoints) != len(self._drawn) or any(
-            own is not drawn for own, drawn in zip(session.waypoints, self._drawn)
+            waypoint is not drawn for waypoint, drawn in zip(session.waypoints, self._drawn)
         ):
             self._list(session)
         self._plan_button.disabled = len(session.waypoints) < 2
@@ -143,7 +146,10 @@ class WaypointPanel:
             handle.visible = count > 0
         self._text.content = '\n'.join(
             [f'{counted(count, "waypoint")}; a path needs two.' if count < 2 else '', '']
-            + [f'{k + 1}. {plain(describe_place(own))}' for k, own in enumerate(self._drawn)]
+            + [
+                f'{k + 1}. {plain(describe_place(waypoint))}'
+                for k, waypoint in enumerate(self._drawn)
+            ]
         )
         self._draw()
 

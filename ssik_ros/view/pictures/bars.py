@@ -27,8 +27,8 @@ def bar_ends(tree: KinematicTree) -> dict[int, list[FloatArray]]:
     for carrier, placement in zip(tree.link_joints.tolist(), tree.link_placements):
         ends.setdefault(carrier, []).append(placement[:3, 3])
     return {
-        carrier: [end for end in found if np.linalg.norm(end) > SHORTEST_BAR]
-        for carrier, found in ends.items()
+        carrier: [end for end in points if np.linalg.norm(end) > SHORTEST_BAR]
+        for carrier, points in ends.items()
     }
 
 

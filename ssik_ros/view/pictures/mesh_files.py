@@ -61,20 +61,22 @@ def read_meshes(
     :param report: called with a line of text before a wait of some seconds.
     """
     most = min(max(ROBOT_TRIANGLES // max(len(meshes), 1), FEWEST), MOST)
-    found: dict[MeshFile, Surface | str] = {}
+    outcomes: dict[MeshFile, Surface | str] = {}
     for mesh in meshes:
         surface = _read_here(mesh, most)
         if surface is not None:
-            found[mesh] = surface
-    missing = [mesh for mesh in dict.fromkeys(meshes) if mesh not in found]
+            outcomes[mesh] = surface
+    missing = [mesh for mesh in dict.fromkeys(meshes) if mesh not in outcomes]
     if missing:
         with _cache_folder() as folder:
             keys = {mesh: _key(mesh, most) for mesh in missing}
-            found |= {mesh: surface for mesh in missing if (surface := _load(folder, keys[mesh]))}
-            heavy = [mesh for mesh in missing if mesh not in found]
+            outcomes |= {
+                mesh: surface for mesh in missing if (surface := _load(folder, keys[mesh]))
+            }
+            heavy = [mesh for mesh in missing if mesh not in outcomes]
             if heavy:
-                found |= _read_apart(heavy, keys, most, folder, report)
-    return [found[mesh] for mesh in meshes]
+                outcomes |= _read_apart(heavy, keys, most, folder, report)
+    return [outcomes[mesh] for mesh in meshes]
 
 
 def _read_here(mesh: MeshFile, most: int) -> Surface | str | None:
@@ -188,7 +190,7 @@ def _read_apart(
         f'their coarse form is kept in {folder}.'
     )
     end = time.monotonic() + ALL_SECONDS
-    found: dict[MeshFile, Surface | str] = {}
+    outcomes: dict[MeshFile, Surface | str] = {}
     left = list(meshes)
     while left:
         seconds = end - time.monotonic()
@@ -197,21 +199,23 @@ def _read_apart(
             name = quote(mesh.path.name)
             surface = _load(folder, keys[mesh])
             if surface is not None:
-                found[mesh] = surface
+                outcomes[mesh] = surface
             elif place < len(faults):
-                found[mesh] = faults[place] or f'the mesh {name} is left out: it cannot be kept.'
+                outcomes[mesh] = (
+                    faults[place] or f'the mesh {name} is left out: it cannot be kept.'
+                )
             elif time.monotonic() >= end:
                 rest = f'is left out: the meshes of the robot take more than {ALL_SECONDS:.0f} s.'
-                found[mesh] = f'the mesh {name} {rest}'
+                outcomes[mesh] = f'the mesh {name} {rest}'
             else:
                 why = (
                     f'takes more than {MESH_SECONDS:g} s or {MOST_MEMORY >> 30} GiB, or is damaged'
                 )
-                found[mesh] = f'the mesh {name} is left out: it {why}.'
+                outcomes[mesh] = f'the mesh {name} is left out: it {why}.'
                 break
-        left = [mesh for mesh in left if mesh not in found]
+        left = [mesh for mesh in left if mesh not in outcomes]
     _prune(folder)
-    return found
+    return outcomes
 
 
 def _run_reader(

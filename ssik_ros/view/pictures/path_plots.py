@@ -44,8 +44,8 @@ def draw_path(name: str, count: int, path: ToolPath, measures: PathMeasures) -> 
     heights = [_JOINT] * len(joints) + [_OTHER] * len(others)
     figure = Figure(figsize=(_WIDTH, _HEIGHT * sum(heights)), layout='constrained')
     axes = figure.subplots(len(draw), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
-    for own, part in zip(draw, axes, strict=True):
-        own(part, path, measures)
+    for draw_row, part in zip(draw, axes, strict=True):
+        draw_row(part, path, measures)
         _mark_failure(part, count, path)
         part.grid(alpha=0.3)
     axes[-1].set_xlim(-0.01 * count, 1.01 * count - 1)

@@ -292,9 +292,9 @@ def _bounds(values: FloatArray, most: int) -> tuple[IntArray, IntArray]:
     Samples are numbered from 0 to ``most`` - 1. A row with a value that is not finite has the count 0.
     """
     is_seen = np.logical_and.reduce(np.isfinite(values), axis=1)
-    known = np.where(is_seen[:, None], values, 0.0)
-    first = np.clip(np.ceil(known.min(axis=1) - 0.5), 0, most)
-    last = np.clip(np.ceil(known.max(axis=1) - 0.5), 0, most)
+    finite = np.where(is_seen[:, None], values, 0.0)
+    first = np.clip(np.ceil(finite.min(axis=1) - 0.5), 0, most)
+    last = np.clip(np.ceil(finite.max(axis=1) - 0.5), 0, most)
     return first.astype(np.int64), np.where(is_seen, last - first, 0).astype(np.int64)
 
 

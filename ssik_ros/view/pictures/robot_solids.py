@@ -87,19 +87,19 @@ class RobotSolids:
         """
         robot = self.robot
         links = {element.get('name'): element for element in robot.urdf.document.find_all('link')}
-        own = [
+        parts = [
             VisualPart(robot.tree.link(name), element, origin_pose(element), robot)
             for name in robot.tree.link_names
             if name in links
             for element in self._elements_of(links[name])
         ]
         if self._elements == 'collision' or not is_borrower(robot):
-            return own
+            return parts
         better = find_maker_parts(robot)
         if not better:
             self.note = missing_note(robot)
         covered = {int(robot.tree.link_joints[part.link]) for part in better}
-        kept = [part for part in own if int(robot.tree.link_joints[part.link]) not in covered]
+        kept = [part for part in parts if int(robot.tree.link_joints[part.link]) not in covered]
         return sorted([*better, *kept], key=lambda part: part.link)
 
     def _elements_of(self, link: XmlElement) -> list[XmlElement]:
@@ -120,7 +120,7 @@ class RobotSolids:
 
         The keys are the ``id`` numbers of the geometry elements in the URDF.
         """
-        found: dict[int, Surface | str] = {}
+        outcomes: dict[int, Surface | str] = {}
         files: dict[int, MeshFile] = {}
         for part in self._drawn:
             described = _geometry_of(part.element)
@@ -128,13 +128,13 @@ class RobotSolids:
                 continue
             path = find_mesh(described, part.owner)
             if isinstance(path, str):
-                found[id(described)] = path
+                outcomes[id(described)] = path
             else:
                 x, y, z = mesh_scale(described).tolist()
                 files[id(described)] = MeshFile(path, (x, y, z))
         wanted = list(dict.fromkeys(files.values()))
         surfaces = dict(zip(wanted, read_meshes(wanted), strict=True))
-        return found | {key: surfaces[file] for key, file in files.items()}
+        return outcomes | {key: surfaces[file] for key, file in files.items()}
 
     def _read(self) -> None:
         """
@@ -157,8 +157,8 @@ class RobotSolids:
     def by_link(self) -> Iterator[tuple[str, list[tuple[Surface, Colour]]]]:
         """Yield (link name, [(surface in the link's frame, colour), ...]) for each link with surfaces, one link at a time."""
         for link, parts in itertools.groupby(self._parts, lambda part: part[0]):
-            found = [(solid.moved(pose), colour) for _, solid, pose, colour in parts]
-            yield self.robot.tree.link_names[link], found
+            surfaces = [(solid.moved(pose), colour) for _, solid, pose, colour in parts]
+            yield self.robot.tree.link_names[link], surfaces
 
     @property
     def triangle_count(self) -> int:
@@ -174,7 +174,7 @@ class RobotSolids:
         :param drawn: indices of the joints whose links have surfaces; -1 for the root.
         """
         tree, ends = self.robot.tree, bar_ends(self.robot.tree)
-        lengths = [max(map(np.linalg.norm, found), default=0.0) for found in ends.values()]
+        lengths = [max(map(np.linalg.norm, points), default=0.0) for points in ends.values()]
         radius = BAR * float(sum(lengths))
         bars = []
         for carrier in sorted(set(ends) - drawn):
