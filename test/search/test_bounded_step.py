@@ -78,14 +78,14 @@ def test_the_step_ends_inside_and_the_others_solve_for_what_is_left(stepper, see
     full = np.where(free, 0.0, state + step)
     assert (np.isclose(full, lower) | np.isclose(full, upper))[~free].all()
     rest = residual - rows[:, ~free] @ step[~free]
-    own = rows[:, free]
-    expected = np.linalg.solve(own.T @ own + 1e-2 * np.eye(free.sum()), own.T @ rest)
+    columns = rows[:, free]
+    expected = np.linalg.solve(columns.T @ columns + 1e-2 * np.eye(free.sum()), columns.T @ rest)
     np.testing.assert_allclose(step[free], expected, atol=1e-8)
     assert left == pytest.approx(np.sum((residual - rows @ step) ** 2), rel=1e-5, abs=1e-12)
 
 
 def test_where_one_limit_stops_the_step_it_is_the_bounded_optimum():
-    stepper, found = Stepper('panda', six_rows.bounded_step), 0
+    stepper, count = Stepper('panda', six_rows.bounded_step), 0
     for seed in range(200):
         rows, residual, state = made_up(stepper, seed)
         lower, upper = stepper.problem.lower, stepper.problem.upper
@@ -93,12 +93,12 @@ def test_where_one_limit_stops_the_step_it_is_the_bounded_optimum():
         turned = (state + step < lower - 1e-9) | (state + step > upper + 1e-9)
         if (~free).sum() != 1 or turned.any():
             continue
-        found += 1
+        count += 1
         stacked = np.vstack([rows, np.sqrt(1e-1) * np.eye(len(state))])
         wish = np.concatenate([residual, np.zeros(len(state))])
         best = lsq_linear(stacked, wish, (lower - state, upper - state), tol=1e-14)
         np.testing.assert_allclose(step, best.x, atol=1e-6)
-    assert found >= 10
+    assert count >= 10
 
 
 def test_no_turning_joint_moves_further_than_it_may(stepper):

@@ -34,12 +34,12 @@ def test_a_path_unpacks_to_arrays_of_one_row_for_each_pose():
     arm, oracle = load('panda')
     q = draw(arm, 2, 40)
     poses = joint_path(oracle, q[0], q[0] + 0.1 * (q[1] - q[0]), 20)
-    found = arm.ik_LM(poses, q[0], **EXACT)
-    joints, success, iterations, searches, residual = found
+    path = arm.ik_LM(poses, q[0], **EXACT)
+    joints, success, iterations, searches, residual = path
     assert joints.shape == (20, 7)
     assert success.shape == iterations.shape == searches.shape == residual.shape == (20,)
     assert success.all()
-    assert found.causes == (Cause.NONE,) * 20
+    assert path.causes == (Cause.NONE,) * 20
     for row, pose in zip(joints, poses, strict=True):
         assert max(oracle.errors(row, pose)) < 1.001e-6
         assert within(arm, row)
@@ -50,12 +50,12 @@ def test_a_path_within_reach_is_followed_in_small_steps(name):
     arm, oracle = load(name)
     for a, b in zip(draw(arm, 5, 41), draw(arm, 5, 42), strict=True):
         end = a + 0.3 * (b - a)
-        found = arm.ik_LM(joint_path(oracle, a, end, 60), a, **EXACT)
-        own = steps_of(arm, found.q)
-        np.testing.assert_allclose(found.steps[1:], own, atol=1e-12)
-        assert found.success.all()
+        path = arm.ik_LM(joint_path(oracle, a, end, 60), a, **EXACT)
+        steps = steps_of(arm, path.q)
+        np.testing.assert_allclose(path.steps[1:], steps, atol=1e-12)
+        assert path.success.all()
         # Every jump is reported in the result.
-        assert set(found.jumps) == set(np.flatnonzero(own > 0.5) + 1)
+        assert set(path.jumps) == set(np.flatnonzero(steps > 0.5) + 1)
 
 
 def through_the_wrist(arm, oracle):
@@ -75,11 +75,11 @@ def through_the_wrist(arm, oracle):
 def test_a_line_through_a_wrist_singularity_has_bounded_steps_and_reports_what_it_misses():
     arm, oracle = load('ur5e')
     q0, poses = through_the_wrist(arm, oracle)
-    found = arm.ik_LM(poses, q0, max_joint_step=0.1, **EXACT)
-    assert (steps_of(arm, found.q) <= 0.1 + 1e-9).all()
-    assert len(found.jumps) == 0
+    path = arm.ik_LM(poses, q0, max_joint_step=0.1, **EXACT)
+    assert (steps_of(arm, path.q) <= 0.1 + 1e-9).all()
+    assert len(path.jumps) == 0
     for row, pose, success, position, rotation in zip(
-        found.q, poses, found.success, found.position_errors, found.rotation_errors, strict=True
+        path.q, poses, path.success, path.position_errors, path.rotation_errors, strict=True
     ):
         measured = oracle.errors(row, pose)
         assert (position, rotation) == pytest.approx(measured, abs=1e-9)
@@ -90,9 +90,9 @@ def test_a_line_through_a_wrist_singularity_has_bounded_steps_and_reports_what_i
 def test_the_same_line_without_a_bound_reaches_every_pose_and_names_every_jump():
     arm, oracle = load('ur5e')
     q0, poses = through_the_wrist(arm, oracle)
-    found = arm.ik_LM(poses, q0, **EXACT)
-    assert found.success.all()
-    assert set(found.jumps) == set(np.flatnonzero(steps_of(arm, found.q) > 0.5) + 1)
+    path = arm.ik_LM(poses, q0, **EXACT)
+    assert path.success.all()
+    assert set(path.jumps) == set(np.flatnonzero(steps_of(arm, path.q) > 0.5) + 1)
 
 
 @pytest.mark.parametrize('call', ['ik_NR', 'ik_GN', 'ik_LM'])
@@ -102,35 +102,35 @@ def test_an_endless_joint_goes_on_over_pi_without_a_jump(call):
     end = start.copy()
     end[0] += 0.6
     end[6] += 0.6
-    found = getattr(arm, call)(joint_path(oracle, start, end, 100), start, **EXACT)
-    assert found.success.all()
-    assert len(found.jumps) == 0
+    path = getattr(arm, call)(joint_path(oracle, start, end, 100), start, **EXACT)
+    assert path.success.all()
+    assert len(path.jumps) == 0
     # Without a wrap anywhere: the plain differences are small.
-    assert np.abs(np.diff(found.q, axis=0)).max() < 0.1
-    assert found.q[-1, 0] > np.pi or found.q[-1, 6] > np.pi
+    assert np.abs(np.diff(path.q, axis=0)).max() < 0.1
+    assert path.q[-1, 0] > np.pi or path.q[-1, 6] > np.pi
 
 
 def test_a_bound_that_the_path_exceeds_is_kept_and_the_lag_reported():
     arm, oracle = load('panda')
     q = draw(arm, 2, 43)
     poses = joint_path(oracle, q[0], q[0] + 0.4 * (q[1] - q[0]), 10)
-    found = arm.ik_LM(poses, q[0], max_joint_step=0.02, **EXACT)
-    assert (steps_of(arm, found.q) <= 0.02 + 1e-9).all()
-    assert not found.success[1:].all()
+    path = arm.ik_LM(poses, q[0], max_joint_step=0.02, **EXACT)
+    assert (steps_of(arm, path.q) <= 0.02 + 1e-9).all()
+    assert not path.success[1:].all()
     # The arm goes on as far as it may: the whole bound in every step.
-    assert (steps_of(arm, found.q) > 0.0199).all()
-    measured = np.array([oracle.errors(*pair) for pair in zip(found.q, poses, strict=True)])
-    np.testing.assert_allclose(found.position_errors, measured[:, 0], atol=1e-9)
-    np.testing.assert_allclose(found.rotation_errors, measured[:, 1], atol=1e-9)
+    assert (steps_of(arm, path.q) > 0.0199).all()
+    measured = np.array([oracle.errors(*pair) for pair in zip(path.q, poses, strict=True)])
+    np.testing.assert_allclose(path.position_errors, measured[:, 0], atol=1e-9)
+    np.testing.assert_allclose(path.rotation_errors, measured[:, 1], atol=1e-9)
 
 
 def test_a_jump_of_the_poses_is_a_jump_that_is_named():
     arm, oracle = load('fanuc')
     a, b = draw(arm, 2, 44)
     poses = np.array([oracle.pose(a)] * 3 + [oracle.pose(b)] * 3)
-    found = arm.ik_LM(poses, a, **EXACT)
-    assert found.success.all()
-    assert list(found.jumps) == [3]
+    path = arm.ik_LM(poses, a, **EXACT)
+    assert path.success.all()
+    assert list(path.jumps) == [3]
 
 
 def test_a_pose_that_is_none_does_not_end_a_path():
@@ -139,11 +139,11 @@ def test_a_pose_that_is_none_does_not_end_a_path():
     poses = np.array([oracle.pose(q)] * 5)
     poses[2, 0, 0] = np.nan
     for options in ({}, {'independent': True}, {'max_joint_step': 0.1}):
-        found = arm.ik_LM(poses, q, **options)
-        assert list(found.success) == [1, 1, 0, 1, 1]
-        assert found.causes[2] == Cause.BAD_TARGET
-        assert np.isnan(found.q[2]).all()
-        assert 2 in found.jumps
+        path = arm.ik_LM(poses, q, **options)
+        assert list(path.success) == [1, 1, 0, 1, 1]
+        assert path.causes[2] == Cause.BAD_TARGET
+        assert np.isnan(path.q[2]).all()
+        assert 2 in path.jumps
 
 
 @pytest.mark.parametrize('call', ['ik_NR', 'ik_GN', 'ik_LM'])

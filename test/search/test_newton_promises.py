@@ -43,17 +43,17 @@ def test_a_hinge_does_not_open_further_than_it_can():
 
 
 def test_the_damping_of_each_law_is_its_formula():
-    square, gain, own, mu = 0.3, 0.02, 0.04, 0.5
+    square, gain, fixed, mu = 0.3, 0.02, 0.04, 0.5
     wanted = {
-        laws.NEWTON: own,
-        laws.GAUSS: own,
+        laws.NEWTON: fixed,
+        laws.GAUSS: fixed,
         laws.CHAN: gain * 0.5 * square,
         laws.WAMPLER: gain,
         laws.SUGIHARA: 0.5 * square + gain,
         laws.ADAPTIVE: mu * square,
     }
     for law, damping in wanted.items():
-        assert laws.damping_of(law, gain, own, mu, square) == pytest.approx(damping, abs=1e-12)
+        assert laws.damping_of(law, gain, fixed, mu, square) == pytest.approx(damping, abs=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -76,16 +76,18 @@ def test_the_weighted_jacobian_is_that_of_pinocchio_and_of_the_residual(name):
         np.testing.assert_allclose(rows, wanted, atol=1e-9)
         for v, direction in enumerate(np.eye(len(q))):
             ahead = probe.measure(q + STEP * direction)[1]
-            behind = probe.measure(q - STEP * direction)[1]
-            np.testing.assert_allclose(rows[:, v], (behind - ahead) / (2.0 * STEP), atol=1e-7)
+            back = probe.measure(q - STEP * direction)[1]
+            np.testing.assert_allclose(rows[:, v], (back - ahead) / (2.0 * STEP), atol=1e-7)
 
 
 @pytest.mark.parametrize('name', SIX_ARMS)
 def test_manipulability_is_that_of_pinocchio_and_so_is_its_gradient(name):
     probe = Probe(name, km=1.0)
     for q in draw(probe.arm, 10, 22):
-        own = probe.objective(q)
-        assert own == pytest.approx(manipulability(probe.oracle.jacobian(q)), rel=1e-9, abs=1e-12)
+        measure = probe.objective(q)
+        assert measure == pytest.approx(
+            manipulability(probe.oracle.jacobian(q)), rel=1e-9, abs=1e-12
+        )
         steps = 1e-5 * np.eye(len(q))
         expected = [
             (
@@ -109,12 +111,12 @@ def test_the_pull_away_from_limits_is_the_gradient_of_its_objective_and_the_form
                 expected[v] += 2.0 * (q[v] - low - 0.8) ** 2 / 0.75**2
             if high - q[v] < 0.8:
                 expected[v] -= 2.0 * (high - q[v] - 0.8) ** 2 / 0.75**2
-        own = probe.gradient(q)
-        np.testing.assert_allclose(own, expected, atol=1e-12)
+        gradient = probe.gradient(q)
+        np.testing.assert_allclose(gradient, expected, atol=1e-12)
         for v, direction in enumerate(np.eye(len(q))):
             ahead = probe.objective(q + STEP * direction)
-            behind = probe.objective(q - STEP * direction)
-            assert own[v] == pytest.approx((ahead - behind) / (2.0 * STEP), abs=1e-6)
+            back = probe.objective(q - STEP * direction)
+            assert gradient[v] == pytest.approx((ahead - back) / (2.0 * STEP), abs=1e-6)
 
 
 def test_the_pull_towards_a_posture_is_the_way_there():

@@ -105,12 +105,12 @@ def test_one_to_fourteen_joints(count):
 def test_two_tips_are_reached_at_once(solver):
     robot = load_robot(arms.TWO_ARMED, arms.TWO_ARMED_SRDF)
     group = robot.group('upper_body')
-    own = create_solver(f'ssik_ros/{solver}', robot, group)
+    ik = create_solver(f'ssik_ros/{solver}', robot, group)
     rng = np.random.default_rng(76)
     for _ in range(20):
         q = robot.sample(group, rng)
         targets = arms.tip_poses(robot, group, q)
-        result = own.solve(SolveRequest(targets, seed=robot.sample(group, rng)))
+        result = ik.solve(SolveRequest(targets, seed=robot.sample(group, rng)))
         assert result.solved
         assert arms.closes(robot, group, result.q, targets)
 

@@ -21,24 +21,24 @@ def answers(name, call, **options):
 @pytest.mark.parametrize('name', SIX_ARMS)
 def test_a_thousand_poses_are_solved_exactly_within_limits_and_with_little_work(name, call):
     arm, oracle = load(name)
-    found, targets = answers(name, call, pos_tol=1e-6, rot_tol=1e-6)
+    results, targets = answers(name, call, pos_tol=1e-6, rot_tol=1e-6)
     solved = [
         answer.success == 1
         and within(arm, answer.q)
         and max(oracle.errors(answer.q, target)) <= 1e-6 + SLACK
-        for answer, target in zip(found, targets, strict=True)
+        for answer, target in zip(results, targets, strict=True)
     ]
     assert np.mean(solved) >= LEAST[call]
-    assert np.mean([answer.searches for answer in found]) <= 2.0
-    updates = np.mean([answer.iterations for answer in found])
+    assert np.mean([answer.searches for answer in results]) <= 2.0
+    updates = np.mean([answer.iterations for answer in results])
     # Only the default law has a tight bound; the laws without damping take more steps.
     assert updates <= (20.0 if arm.dof == 7 or call != 'ik_LM' else 15.0)
-    assert max(answer.iterations / answer.searches for answer in found) <= 30.0
+    assert max(answer.iterations / answer.searches for answer in results) <= 30.0
 
 
 def test_most_poses_of_the_panda_are_solved_by_the_first_search():
-    found, _ = answers('panda', 'ik_LM', pos_tol=1e-6, rot_tol=1e-6)
-    assert np.mean([answer.searches == 1 for answer in found]) >= 0.6
+    results, _ = answers('panda', 'ik_LM', pos_tol=1e-6, rot_tol=1e-6)
+    assert np.mean([answer.searches == 1 for answer in results]) >= 0.6
 
 
 @pytest.mark.parametrize(

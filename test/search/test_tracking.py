@@ -193,15 +193,15 @@ def test_a_step_within_accelerations_is_the_nearest_one(name):
         # Far from limits, and with targets so near that no joint has to brake for them.
         q = rng.uniform(lower + 0.25 * (upper - lower), upper - 0.25 * (upper - lower))
         speed = rng.uniform(-0.3, 0.3, len(q))
-        way = rng.uniform(-1.0, 1.0, len(q)) * dt**2 * change / np.sqrt(len(q))
+        target_step = rng.uniform(-1.0, 1.0, len(q)) * dt**2 * change / np.sqrt(len(q))
         tracker.reset(q, speed)
-        tracker.track(arm.fk(q + way))
+        tracker.track(arm.fk(q + target_step))
         low = dt * np.maximum(speed - dt * change, -most)
         high = dt * np.minimum(speed + dt * change, most)
         motion = tracker.q - q
         assert (low - 1e-12 <= motion).all() and (motion <= high + 1e-12).all()
         jacobian = arm.jacobian(q)
-        twist = jacobian @ way
+        twist = jacobian @ target_step
         least = np.sqrt(2.0 * lsq_linear(jacobian, twist, (low, high), method='bvls').cost)
         left = np.linalg.norm(jacobian @ motion - twist)
         assert left <= least + 2e-5
@@ -242,16 +242,16 @@ def test_a_posture_is_approached_while_the_tip_stays(name):
     posture = q + rng.uniform(-0.4, 0.4, 7)
     limits = {'velocity_limits': 1.0, 'acceleration_limits': 5.0}
     tracker = arm.tracker(q, dt=dt, **limits, kp=1.0, posture=tuple(posture))
-    target, speed, away = arm.fk(q), np.zeros(7), []
+    target, speed, distances = arm.fk(q), np.zeros(7), []
     for _ in range(3000):
         before, last = tracker.q.copy(), speed
         assert tracker.track(target) == TrackStatus.OK
         speed = (tracker.q - before) / dt
         assert (np.abs(speed) <= 1.0 + 1e-9).all()
         assert (np.abs(speed - last) <= dt * 5.0 + 1e-9).all()
-        away.append(np.linalg.norm(tracker.q - posture))
+        distances.append(np.linalg.norm(tracker.q - posture))
     assert np.abs(speed).max() < 1e-6
-    assert away[-1] < np.linalg.norm(q - posture) - 1e-3
+    assert distances[-1] < np.linalg.norm(q - posture) - 1e-3
     # At the end the way to the posture has no part along the null space.
     null = np.linalg.svd(arm.jacobian(tracker.q))[2][-1]
     assert abs(null @ (posture - tracker.q)) < 1e-4
