@@ -256,28 +256,28 @@ class Comparison:
     """Solutions that only the solver under test has found, and Newton confirms."""
 
 
-def compare(chain, target, found, rng, starts=STARTS):
+def compare(chain, target, solutions, rng, starts=STARTS):
     """
     Compare a set of solutions with the complete one.
 
     If the oracle has not found a member of the set, it draws eight times as many starts. A member that is still not
     found counts as extra, unless Newton on the oracle's chain confirms it.
 
-    :param found: (k, 6) the set.
+    :param solutions: (k, 6) the set.
     """
-    found = wrap(np.asarray(found))
+    solutions = wrap(np.asarray(solutions))
     complete = find_all(chain, target, rng, starts)
-    if len(without(found, complete)):
+    if len(without(solutions, complete)):
         complete = distinct(np.vstack([complete, find_all(chain, target, rng, 8 * starts)]))
-    strangers = without(found, complete)
+    strangers = without(solutions, complete)
     confirmed = without(refined(chain, strangers, target), complete)
     confirmed = confirmed[: len(confirmed) - len(without(confirmed, strangers))]
     complete = np.vstack([complete, confirmed])
-    repeated = found[len(distinct(found)) :]
+    repeated = solutions[len(distinct(solutions)) :]
     return Comparison(
-        missing=without(complete, found),
-        extra=np.vstack([without(found, complete), repeated]),
-        residual=chain.residuals(found, target).max(initial=0.0),
+        missing=without(complete, solutions),
+        extra=np.vstack([without(solutions, complete), repeated]),
+        residual=chain.residuals(solutions, target).max(initial=0.0),
         count=len(complete),
         unseen=len(confirmed),
     )

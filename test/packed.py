@@ -141,6 +141,6 @@ def difference(function, packed, q, step=1e-6):
     columns = []
     for direction in np.eye(packed.problem.nv):
         ahead = function(packed.advance(q, step * direction))
-        behind = function(packed.advance(q, -step * direction))
-        columns.append((ahead - behind) / (2.0 * step))
+        back = function(packed.advance(q, -step * direction))
+        columns.append((ahead - back) / (2.0 * step))
     return np.transpose(columns)

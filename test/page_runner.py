@@ -36,8 +36,8 @@ def run(page: Path) -> str:
     run_pages.run_command = _run_command
     try:
         return '\n'.join(
-            f'{page.name} shows:\n{found.shown}but this is printed:\n{found.printed}'
-            for found in run_pages.run_in_new_folder(page)
+            f'{page.name} shows:\n{difference.shown}but this is printed:\n{difference.printed}'
+            for difference in run_pages.run_in_new_folder(page)
         )
     except BaseException:
         return traceback.format_exc()

@@ -23,13 +23,13 @@ OWN_ARGUMENTS = {
 
 def read_lines(text: str) -> list[list[str]]:
     """Return the words of each ros2 line; a line goes on while a quotation is open."""
-    found = []
+    commands = []
     for block in SHELLS.findall(text):
         lines = iter(line.removeprefix('$ ') for line in block.splitlines())
         for line in lines:
             if line.startswith('ros2 '):
-                found.append(split_open(line, lines))
-    return found
+                commands.append(split_open(line, lines))
+    return commands
 
 
 def split_open(line: str, further: Iterator[str]) -> list[str]:
@@ -78,9 +78,9 @@ def check_start(words: list[str]) -> None:
         executables = set(re.findall(r"'(\w+) = ", (ROOT / 'setup.py').read_text()))
         files = {path.name for path in (ROOT / 'launch').iterdir()}
         assert program in (files if words[1] == 'launch' else executables), program
-        known = parameter_names() | OWN_ARGUMENTS
+        names = parameter_names() | OWN_ARGUMENTS
         for name in re.findall(r'(?:^|\s)([a-z_]+):=', ' '.join(words)):
-            assert name in known, name
+            assert name in names, name
 
 
 def check_message(words: list[str], verb: str) -> None:

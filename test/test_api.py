@@ -83,9 +83,9 @@ def test_the_jacobian_is_the_derivative_of_forward_kinematics(arm):
         jacobian = arm.jacobian(q)
         assert jacobian.shape == (6, arm.dof)
         for k, h in enumerate(1e-6 * np.eye(arm.dof)):
-            ahead, behind = arm.fk(q + h), arm.fk(q - h)
-            turn = pin.log3(ahead[:3, :3] @ behind[:3, :3].T)
-            slope = np.append(ahead[:3, 3] - behind[:3, 3], turn) / 2e-6
+            ahead, back = arm.fk(q + h), arm.fk(q - h)
+            turn = pin.log3(ahead[:3, :3] @ back[:3, :3].T)
+            slope = np.append(ahead[:3, 3] - back[:3, 3], turn) / 2e-6
             assert jacobian[:, k] == pytest.approx(slope, abs=1e-7)
 
 

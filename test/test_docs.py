@@ -45,7 +45,7 @@ def anchors(page: Path) -> set[str]:
 
 def quoted_commands() -> list[str]:
     """Return the command lines of ``ssik`` in all pages, comments cut off."""
-    found = []
+    commands = []
     for page in PAGES:
         text = page.read_text(encoding='utf-8')
         console = re.findall(
@@ -55,8 +55,8 @@ def quoted_commands() -> list[str]:
         lines = blocks.replace('\\\n', ' ').splitlines()
         lines += re.findall(r'`(ssik [^`\n]*)`', prose(text))
         parts = [part.strip() for line in lines for part in line.split('; ')]
-        found += [part for part in parts if part.startswith('ssik ')]
-    return sorted(set(found))
+        commands += [part for part in parts if part.startswith('ssik ')]
+    return sorted(set(commands))
 
 
 @pytest.mark.parametrize('page', PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -109,7 +109,7 @@ def test_quoted_command_is_accepted(command):
     verb = words[0] if words and not words[0].startswith('-') else ''
     if verb.isupper() or verb == '...':
         return
-    assert not verb or verb in {known.name for known in VERBS}
+    assert not verb or verb in {entry.name for entry in VERBS}
     if words == [verb] or not PLACEHOLDERS.isdisjoint(words):
         return
     with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.suppress(SystemExit):
@@ -120,12 +120,12 @@ def test_quoted_command_is_accepted(command):
 def test_pages_agree_about_versions_and_the_default_solver():
     texts = [page.read_text(encoding='utf-8') for page in [*PAGES, ROOT / 'tools/make_venv.sh']]
     versions = {
-        found for text in texts for found in re.findall(r'Python (3\.\d+ to 3\.\d+)', text)
+        match for text in texts for match in re.findall(r'Python (3\.\d+ to 3\.\d+)', text)
     }
     assert len(versions) == 1
     oldest = re.search("python_requires='>=([^']+)'", (ROOT / 'setup.py').read_text())[1]
     assert versions.pop().startswith(f'{oldest} to ')
-    named = [found for text in texts for found in re.findall(r' gets `(ssik_ros/\w+)`', text)]
+    named = [match for text in texts for match in re.findall(r' gets `(ssik_ros/\w+)`', text)]
     assert len(named) > 1 and set(named) == {DEFAULT_SOLVER}
 
 

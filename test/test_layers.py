@@ -90,12 +90,12 @@ class _Reader(ast.NodeVisitor):
     """Collects the imports of one source."""
 
     def __init__(self):
-        self.found = []
+        self.imports = []
         self.depth = 0
         self.for_types = False
 
     def add(self, node, target):
-        self.found.append(Import(node.lineno, target, self.depth > 0, self.for_types))
+        self.imports.append(Import(node.lineno, target, self.depth > 0, self.for_types))
 
     def visit_Import(self, node):
         for alias in node.names:
@@ -142,7 +142,7 @@ def imports_of(text):
     """Return the imports of a module's text; four tests read all modules."""
     reader = _Reader()
     reader.visit(ast.parse(text))
-    return tuple(reader.found)
+    return tuple(reader.imports)
 
 
 def own_module(target, modules):
@@ -164,19 +164,19 @@ def rank_faults(module, target, modules):
     ends = (module, target)
     source, aim = (place_of(end, modules[end].stem == '__init__') for end in ends)
     if source is not None and aim is not None and aim.rank >= source.rank and aim != source:
-        own, other = ('.'.join(map(str, row.rank)) for row in (source, aim))
-        yield f'rank {own} imports {target} of rank {other}'
+        rank, other = ('.'.join(map(str, row.rank)) for row in (source, aim))
+        yield f'rank {rank} imports {target} of rank {other}'
 
 
 def private_faults(module, target, modules):
     """Yield private names and modules that are imported from another folder."""
     parts = target.split('.')[1:]
-    own = folder_of(module, modules)
+    folder = folder_of(module, modules)
     for end, part in enumerate(parts):
         home = '.'.join(parts[:end])
         if part.startswith('_') and not part.startswith('__') and home in modules:
             home = folder_of(home, modules)
-            if own != home and not own.startswith(f'{home}.'):
+            if folder != home and not folder.startswith(f'{home}.'):
                 yield f'private {target}'
 
 
@@ -396,7 +396,7 @@ def test_no_class_name_stands_twice():
         for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
             if isinstance(node, ast.ClassDef):
                 homes.setdefault(node.name, []).append(str(path))
-    assert not {name: found for name, found in homes.items() if len(found) > 1}
+    assert not {name: places for name, places in homes.items() if len(places) > 1}
 
 
 def test_files_of_tests_have_names_of_their_own():

@@ -256,7 +256,7 @@ def test_entry_point_is_callable(setup_arguments, command, needs):
 
 @needs_git
 def test_tracked_files_know_no_machine():
-    found = []
+    lines = []
     for path in tracked_files():
         try:
             text = path.read_text(encoding='utf-8')
@@ -264,8 +264,8 @@ def test_tracked_files_know_no_machine():
             continue
         for number, line in enumerate(text.splitlines(), start=1):
             if FOREIGN.search(line):
-                found.append(f'{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}')
-    assert not found, '\n'.join(found)
+                lines.append(f'{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}')
+    assert not lines, '\n'.join(lines)
 
 
 @needs_git

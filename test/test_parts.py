@@ -63,5 +63,5 @@ def test_a_long_run_takes_the_rest_but_nothing_heavy(tmp_path):
 
 
 def test_the_checked_library_sees_each_quick_test_once(tmp_path):
-    found = collect(tmp_path, '--first-parameters', '-m', 'not slow')
-    assert found == {'test_always[0]', 'test_sampled[0]', 'test_sampled_and_slow[1]'}
+    collected = collect(tmp_path, '--first-parameters', '-m', 'not slow')
+    assert collected == {'test_always[0]', 'test_sampled[0]', 'test_sampled_and_slow[1]'}

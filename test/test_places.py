@@ -50,9 +50,9 @@ def test_a_fault_names_file_and_lines(tmp_path):
     ],
 )
 def test_a_threshold_shares_its_name_with_no_other_threshold(first, second, is_fault):
-    found = check_style.shared_names({'first.py': first, 'second.py': second})
-    assert bool(found) == is_fault
-    assert all('first.py' in line and 'second.py' in line for line in found)
+    faults = check_style.shared_names({'first.py': first, 'second.py': second})
+    assert bool(faults) == is_fault
+    assert all('first.py' in line and 'second.py' in line for line in faults)
 
 
 def test_the_package_keeps_the_rules():

@@ -68,9 +68,9 @@ def test_versions_that_differ_are_a_fault(tree):
     text, count = re.subn('<version>.*<', '<version>0.9.9<', manifest.read_text())
     assert count == 1
     manifest.write_text(text)
-    found = make_release.faults(tree)
-    assert any('ssik_msgs has version 0.9.9' in line for line in found)
-    assert 'The changelog of ssik_msgs has no version 0.9.9.' in found
+    faults = make_release.faults(tree)
+    assert any('ssik_msgs has version 0.9.9' in line for line in faults)
+    assert 'The changelog of ssik_msgs has no version 0.9.9.' in faults
 
 
 def test_a_missing_changelog_is_a_fault(tree):

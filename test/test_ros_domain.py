@@ -28,7 +28,7 @@ def test_a_domain_in_which_a_node_listens_is_passed_over():
 
 
 def test_nodes_of_this_process_are_in_a_domain_that_it_holds():
-    own = int(os.environ['ROS_DOMAIN_ID'])
-    assert own in DOMAINS and os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] == 'LOCALHOST'
+    domain = int(os.environ['ROS_DOMAIN_ID'])
+    assert domain in DOMAINS and os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] == 'LOCALHOST'
     with claimed_domain() as other:
-        assert other != own
+        assert other != domain

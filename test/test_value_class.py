@@ -116,5 +116,5 @@ def test_the_functions_of_the_standard_module_take_it():
 
 def test_every_module_takes_this_decorator():
     pattern = re.compile(r'from dataclasses import dataclass\b|@dataclasses\.dataclass')
-    found = [path.name for path in ROOT.rglob('*.py') if pattern.search(path.read_text())]
-    assert found == ['value_class.py']
+    modules = [path.name for path in ROOT.rglob('*.py') if pattern.search(path.read_text())]
+    assert modules == ['value_class.py']

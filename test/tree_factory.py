@@ -137,10 +137,11 @@ def walk(tree, q):
         kind = JointKind(code)
         start = tree.idx_q[joint]
         values = q[start : start + POSITION_SIZE[kind]]
-        own = tree.placements[joint] @ joint_motion(kind, tree.axes[joint], values)
+        local_pose = tree.placements[joint] @ joint_motion(kind, tree.axes[joint], values)
         parent = tree.parents[joint]
-        moved.append(own if parent < 0 else moved[parent] @ own)
+        moved.append(local_pose if parent < 0 else moved[parent] @ local_pose)
     placed = zip(tree.link_names, tree.link_joints, tree.link_placements, strict=True)
     return {
-        name: np.array(own) if joint < 0 else moved[joint] @ own for name, joint, own in placed
+        name: np.array(placement) if joint < 0 else moved[joint] @ placement
+        for name, joint, placement in placed
     }

@@ -29,9 +29,11 @@ class Asked:
         :param settings: of :class:`RobotServer`, or of the group's kinematics.
         """
         self.robot, self.group = robot, group
-        own = {k: settings.pop(k) for k in ('world', 'padding', 'transforms') if k in settings}
+        scene_settings = {
+            k: settings.pop(k) for k in ('world', 'padding', 'transforms') if k in settings
+        }
         given = GroupKinematics(group.name, **{'solver': POSE_IK, 'timeout': math.inf, **settings})
-        scene = PlanningScene(robot, **own)
+        scene = PlanningScene(robot, **scene_settings)
         self.server = RobotServer(robot, [group], {group.name: given}, scene=scene)
         self.default = self.server.states.default()
         self.served.warm_up()

@@ -18,22 +18,22 @@ ELSEWHERE = {'H': 5, 'I': 10, 'K': 5, 'L': 4}
 def listed():
     """Return the files of each case, by id, as the page has them."""
     page = (ROOT / 'docs' / 'reference' / 'cases.md').read_text(encoding='utf-8')
-    found = {}
+    files = {}
     for case, _, where in ROW.findall(page):
-        assert case not in found, f'{case} is listed twice'
-        found[case] = set(re.findall(r'\]\((?:\.\./){2}([^)]+)\)', where))
-    return found
+        assert case not in files, f'{case} is listed twice'
+        files[case] = set(re.findall(r'\]\((?:\.\./){2}([^)]+)\)', where))
+    return files
 
 
 def written():
     """Return the files of each case, by id, in which a test or a row of a table has its name."""
-    found = {}
+    files = {}
     for path in sorted((ROOT / 'test').rglob('*.py')):
         for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
             name = NAME.match(node.name) if isinstance(node, ast.FunctionDef) else None
             if name:
-                found.setdefault(name[1].upper(), set()).add(str(path.relative_to(ROOT)))
-    return found
+                files.setdefault(name[1].upper(), set()).add(str(path.relative_to(ROOT)))
+    return files
 
 
 def test_every_case_is_listed():
@@ -48,15 +48,15 @@ def test_every_case_that_is_listed_has_its_test_there_and_none_is_unknown():
 def test_every_case_of_users_has_its_page():
     page = (ROOT / 'docs' / 'reference' / 'cases.md').read_text(encoding='utf-8')
     part = page.partition('## Pages of the cases')[2].partition('\n## ')[0]
-    found = []
+    ids = []
     for cases, where in re.findall(r'^\| ([A-L]\d\d.*?) \| (.+) \|$', part, re.M):
         assert '](' in where, cases
         for first, last in re.findall(r'([A-L]\d\d)(?: to ([A-L]\d\d))?', cases):
             numbers = range(int(first[1:]), int((last or first)[1:]) + 1)
-            found += [f'{first[0]}{n:02}' for n in numbers]
+            ids += [f'{first[0]}{n:02}' for n in numbers]
     groups = REQUIRED | ELSEWHERE
     wanted = [f'{group}{n:02}' for group in sorted(groups) for n in range(1, groups[group] + 1)]
-    assert sorted(found) == wanted
+    assert sorted(ids) == wanted
 
 
 def test_rows_of_the_services_are_numbered_without_gaps():

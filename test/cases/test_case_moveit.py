@@ -195,11 +195,11 @@ def test_d10_two_transforms_of_one_message_are_seen_together():
     mover = threading.Thread(target=move)
     mover.start()
     try:
-        found = [listener.find('cup', {'base'}).pose[0, 3] for _ in range(3000)]
+        places = [listener.find('cup', {'base'}).pose[0, 3] for _ in range(3000)]
     finally:
         stop.set()
         mover.join()
-    assert set(np.round(found, 9).tolist()) == {1.0}
+    assert set(np.round(places, 9).tolist()) == {1.0}
 
 
 def test_d11_topics_are_those_of_the_node_s_namespace():
@@ -300,8 +300,8 @@ def _bare(name):
 
 def test_f03_no_time_out_is_the_group_s_own(robots, blocked):
     slow = {'gd_step_multiplier': 0.001, 'gd_adaptive_threshold': 0.001, 'gd_max_iters': 1_000_000}
-    own = GroupKinematics('panda_arm', solver=POSE_IK, timeout=0.1, parameters=slow)
-    desk = Desk(robots['panda'], {'panda_arm': own})
+    kinematics = GroupKinematics('panda_arm', solver=POSE_IK, timeout=0.1, parameters=slow)
+    desk = Desk(robots['panda'], {'panda_arm': kinematics})
     request = desk.request('panda_arm', blocked)
     begin, used = time.monotonic(), time.thread_time()
     answer = desk.ik(request)
@@ -325,10 +325,10 @@ def test_f04_joints_outside_the_group_say_where_its_base_is():
     writer.write(request.ik_request.robot_state, FullState(moved, desk.state.root_pose))
     answer = desk.ik(request)
     assert answer.error_code.val == SUCCESS
-    found = desk.read(answer)
-    assert is_at(robot, found, 'left_tool', target)
+    state = desk.read(answer)
+    assert is_at(robot, state, 'left_tool', target)
     outside = np.setdiff1d(np.arange(robot.tree.nq), arm.idx_q)
-    assert np.array_equal(found.positions[outside], moved[outside])
+    assert np.array_equal(state.positions[outside], moved[outside])
 
 
 def test_f08_groups_with_solvers_of_their_own_and_one_without():
@@ -456,13 +456,13 @@ panda_arm:
 
 def test_f11_who_asks_has_no_parameters(robots, pose):
     """RViz, move_group and a script ask alike: the node owns the solver's settings."""
-    own = GroupKinematics('panda_arm', solver=POSE_IK, position_only=True)
-    desk = Desk(robots['panda'], {'panda_arm': own})
+    kinematics = GroupKinematics('panda_arm', solver=POSE_IK, position_only=True)
+    desk = Desk(robots['panda'], {'panda_arm': kinematics})
     turned = pose @ pose_of(rotation_vector=(0.0, 0.0, 1.0))
     answers = [desk.ik(desk.request('panda_arm', turned)) for _ in range(3)]
     assert answers[0] == answers[1] == answers[2]
-    found = true_pose(robots['panda'], desk.read(answers[0]), 'panda_link8')
-    assert np.linalg.norm(found[:3, 3] - pose[:3, 3]) <= 1e-3
+    reached = true_pose(robots['panda'], desk.read(answers[0]), 'panda_link8')
+    assert np.linalg.norm(reached[:3, 3] - pose[:3, 3]) <= 1e-3
 
 
 def test_f12_codes_of_user_errors_are_never_failure(robots, panda, pose, blocked):
@@ -484,9 +484,9 @@ def test_f12_codes_of_user_errors_are_never_failure(robots, panda, pose, blocked
         assert answer.error_code.val == code and answer.error_code.message
         assert answer.error_code.source == 'ssik_ros'
     slow = {'gd_step_multiplier': 0.001, 'gd_adaptive_threshold': 0.001, 'gd_max_iters': 1_000_000}
-    own = GroupKinematics('panda_arm', solver=POSE_IK, timeout=1e-3, parameters=slow)
+    kinematics = GroupKinematics('panda_arm', solver=POSE_IK, timeout=1e-3, parameters=slow)
     for report, code in ((True, TIMED_OUT), (False, NO_SOLUTION)):
-        desk = Desk(robots['panda'], {'panda_arm': own}, report_timeout=report)
+        desk = Desk(robots['panda'], {'panda_arm': kinematics}, report_timeout=report)
         assert desk.ik(desk.request('panda_arm', blocked)).error_code.val == code
     none = GetPositionFK.Request()
     answer = panda.handlers['compute_fk'](none, GetPositionFK.Response())
@@ -534,8 +534,8 @@ def test_g03_a_request_in_progress_keeps_what_it_began_with(robots, monkeypatch)
     robot, gate = robots['panda'], Gate()
     # Not at the default seed, whose orientation a search for a position would keep.
     pose = Asked(robot, robot.group('panda_arm')).pose(READY + 0.3)
-    own = GroupKinematics('panda_arm', solver=POSE_IK, timeout=math.inf)
-    desk = Desk(robot, {'panda_arm': own})
+    kinematics = GroupKinematics('panda_arm', solver=POSE_IK, timeout=math.inf)
+    desk = Desk(robot, {'panda_arm': kinematics})
     monkeypatch.setattr(desk.server.scene, 'make_checks', lambda *given: gate)
     answers = []
     asking = threading.Thread(
@@ -552,9 +552,9 @@ def test_g03_a_request_in_progress_keeps_what_it_began_with(robots, monkeypatch)
     turns = []
     for answer in answers:
         assert answer.error_code.val == SUCCESS
-        found = true_pose(robot, desk.read(answer), 'panda_link8')
-        assert np.linalg.norm(found[:3, 3] - pose[:3, 3]) <= 1e-3
-        turns.append(np.abs(found[:3, :3] - pose[:3, :3]).max())
+        reached = true_pose(robot, desk.read(answer), 'panda_link8')
+        assert np.linalg.norm(reached[:3, 3] - pose[:3, 3]) <= 1e-3
+        turns.append(np.abs(reached[:3, :3] - pose[:3, :3]).max())
     assert turns[0] <= 1e-3 < 0.05 < turns[1]
 
 

@@ -35,8 +35,8 @@ POSE_IK = {'kinematics_solver': 'ssik_ros/PoseIK'}
 @pytest.fixture(scope='module')
 def server(tmp_path_factory):
     """Yield (server, client) of a node whose clock does not advance."""
-    own = {'robot_description_kinematics': {'panda_arm': POSE_IK}}
-    parameters = {**PARAMETERS, **own, 'use_sim_time': True}
+    kinematics = {'robot_description_kinematics': {'panda_arm': POSE_IK}}
+    parameters = {**PARAMETERS, **kinematics, 'use_sim_time': True}
     with ready_server(tmp_path_factory.mktemp('paused'), parameters) as pair:
         yield pair
 

@@ -113,9 +113,9 @@ def test_cc02_where_both_postures_collide_the_cause_and_a_pair_are_told():
         for link in ('l1', 'l2')
         for post in ('up', 'down')
     )
-    known = arm.server.explain(_request(arm, ELBOW_UP), arm.default)
-    assert set(known.colliding) & {'up', 'down'} and set(known.colliding) & {'l1', 'l2'}
-    assert known.distance < 1e-3 and any('apart' in line for line in known.advice)
+    report = arm.server.explain(_request(arm, ELBOW_UP), arm.default)
+    assert set(report.colliding) & {'up', 'down'} and set(report.colliding) & {'l1', 'l2'}
+    assert report.distance < 1e-3 and any('apart' in line for line in report.advice)
 
 
 def _request(arm, q):
@@ -145,7 +145,7 @@ def test_cc04_pairs_that_the_srdf_disables_may_touch():
     """The arm folded up: the third bar lies on the first one."""
     folded = np.array([0.3, np.pi - 0.02, 0.0])
     neighbours = [('l1', 'l2'), ('l2', 'l3')]
-    for pairs, found in (
+    for pairs, colliding in (
         (neighbours, {frozenset(('l1', 'l3'))}),
         ([*neighbours, ('l3', 'l1')], set()),
     ):
@@ -153,7 +153,7 @@ def test_cc04_pairs_that_the_srdf_disables_may_touch():
             f'<disable_collisions link1="{a}" link2="{b}" reason="User"/>' for a, b in pairs
         )
         arm, _ = among(srdf=f'<robot name="made">{rows}</robot>')
-        assert judged(arm, folded) == (not found, found)
+        assert judged(arm, folded) == (not colliding, colliding)
     # Without such a list neighbours may touch, and nothing else.
     arm, _ = among()
     assert judged(arm, folded) == (False, {frozenset(('l1', 'l3'))})
@@ -216,8 +216,8 @@ def test_cp12_of_all_sequences_the_smoothest_is_found(robots):
         )
         layers.append(np.array([branch.positions for branch in every.branches]))
     best = np.inf
-    for way in itertools.product(*layers):
-        steps = np.diff([FANUC, *way], axis=0)
+    for sequence in itertools.product(*layers):
+        steps = np.diff([FANUC, *sequence], axis=0)
         if np.abs(steps).max() < 0.5:
             best = min(best, float((steps**2).sum()))
     assert float((np.diff(points, axis=0) ** 2).sum()) == pytest.approx(best, rel=1e-6)
@@ -293,11 +293,11 @@ def test_j03_between_the_points_the_link_stays_near_its_line():
     end[:3, 3] += (0.1, 0.25, 0.0)
     answer = follow(arm, q, end, max_step=0.3)
     assert answer.fraction == 1.0, answer.text
-    way = (end - start)[:2, 3] / np.linalg.norm((end - start)[:2, 3])
+    direction = (end - start)[:2, 3] / np.linalg.norm((end - start)[:2, 3])
     for a, b in itertools.pairwise(answer.path.positions):
         for part in (0.25, 0.5, 0.75):
             off = arm.pose((1 - part) * a + part * b)[:2, 3] - start[:2, 3]
-            assert abs(off[0] * way[1] - off[1] * way[0]) <= 1.05e-3
+            assert abs(off[0] * direction[1] - off[1] * direction[0]) <= 1.05e-3
 
 
 def test_j04_a_closed_path_comes_back_to_where_it_began():

@@ -87,8 +87,10 @@ def test_a03_a_place_without_its_orientation_is_no_success():
     pose = arm.pose([0.3, 0.6, 0.1, 0.2]) @ pose_of(rotation_vector=(0.01, 0.0, 0.0))
     answer = arm.ask([('', pose)], timeout=0.1)
     assert not answer.solved
-    known = arm.server.explain(ik_request(arm.group.name, [('', pose)], timeout=0.1), arm.default)
-    assert known.distance < 2e-3 and known.angle == pytest.approx(0.01, abs=2e-3)
+    explanation = arm.server.explain(
+        ik_request(arm.group.name, [('', pose)], timeout=0.1), arm.default
+    )
+    assert explanation.distance < 2e-3 and explanation.angle == pytest.approx(0.01, abs=2e-3)
 
 
 def test_a04_errors_are_metres_and_radians_each_in_its_place():
@@ -240,8 +242,8 @@ def test_a10_axes_of_any_length_and_angles_near_gimbal_lock_mean_what_they_say()
         @ arms.moved(0.0, -q[2], 0.0)
     )
     given = StateGiven(arm.group.variable_names, q.tolist())
-    found = arm.server.compute_fk(FkRequest(['tip'], '', given), arm.default).poses[0]
-    assert np.abs(found - expected).max() < 1e-12
+    computed = arm.server.compute_fk(FkRequest(['tip'], '', given), arm.default).poses[0]
+    assert np.abs(computed - expected).max() < 1e-12
 
 
 def test_a11_every_entrance_gives_the_same_numbers(robots, capsys):
@@ -252,7 +254,7 @@ def test_a11_every_entrance_gives_the_same_numbers(robots, capsys):
     pose = arm.pose(q)
     answer = arm.ask([('', pose)], arm.state(seed))
     target = Manipulator(robot, group)
-    own = target.solver(POSE_IK).solve(SolveRequest(pose, seed=np.array(seed)))
+    result = target.solver(POSE_IK).solve(SolveRequest(pose, seed=np.array(seed)))
     rows = arm.server.solve_batch(
         BatchRequest(group.name, np.array(numbers_of_pose(pose))), arm.state(seed)
     )
@@ -260,8 +262,8 @@ def test_a11_every_entrance_gives_the_same_numbers(robots, capsys):
     words += [repr(value) for value in numbers_of_pose(pose)]
     assert main([*words, '--seed', *map(repr, seed)]) == 0
     printed = json.loads(capsys.readouterr().out)['solutions'][0]['positions']
-    for found in (own.q, rows.positions[0], printed):
-        assert found == pytest.approx(arm.q(answer), abs=1e-9)
+    for row in (result.q, rows.positions[0], printed):
+        assert row == pytest.approx(arm.q(answer), abs=1e-9)
 
 
 # B. Limits, turns, endless joints
@@ -343,11 +345,11 @@ def test_b06_the_nearest_of_all_turns_of_six_joints_is_found_at_once(shipped):
         every = q + turns
         inside = ((every >= arm.group.lower) & (every <= arm.group.upper)).all(axis=1)
         nearest = np.linalg.norm(every[inside] - seed, axis=1).min()
-        found = order.nearest_windings(q[None], seed)[0]
-        assert np.linalg.norm(found - seed) == pytest.approx(nearest, abs=1e-9)
+        best = order.nearest_windings(q[None], seed)[0]
+        assert np.linalg.norm(best - seed) == pytest.approx(nearest, abs=1e-9)
     kept = order.arrange(q[None], seed, BranchOptions(max_solutions=3, enumerate_windings=True))
     assert len(kept.q) == 3 and kept.total == inside.sum()
-    assert kept.q[0] == pytest.approx(found, abs=1e-12)
+    assert kept.q[0] == pytest.approx(best, abs=1e-12)
 
 
 def test_b07_a_file_tightens_limits_and_widens_them_with_a_warning():

@@ -89,10 +89,10 @@ def test_c01_followers_of_all_kinds_go_with_their_leaders(name):
         answer = arm.ask([('', pose)], seed)
         assert arm.is_verified(answer, '', pose), answer.text
         for joint in np.flatnonzero(tree.leaders >= 0):
-            own, leader = tree.idx_q[[joint, tree.leaders[joint]]]
-            found = answer.state.positions
-            rule = tree.multipliers[joint] * found[leader] + tree.offsets[joint]
-            assert found[own] == pytest.approx(rule, abs=1e-12)
+            follower, leader = tree.idx_q[[joint, tree.leaders[joint]]]
+            values = answer.state.positions
+            rule = tree.multipliers[joint] * values[leader] + tree.offsets[joint]
+            assert values[follower] == pytest.approx(rule, abs=1e-12)
 
 
 def test_c02_a_follower_s_limits_tighten_those_of_its_leader():

@@ -68,9 +68,11 @@ def test_e02_out_of_reach_is_said_at_once_with_its_proof(panda):
         arms.chain(('prismatic', '0 0 0', arms.X, '-1 1'), ('revolute', '0.5 0 0', arms.Z, '-3 3'))
     )
     assert 'at least 2.4 m beyond reach' in rail.ask([('', pose_of((4.0, 0.0, 0.0)))]).text
-    known = panda.server.explain(_pose_request(panda, pose_of((5.0, 0.0, 0.3))), panda.default)
-    assert any(' m' in line for line in known.advice)
-    assert not any(' mm' in line for line in known.advice)
+    explanation = panda.server.explain(
+        _pose_request(panda, pose_of((5.0, 0.0, 0.3))), panda.default
+    )
+    assert any(' m' in line for line in explanation.advice)
+    assert not any(' mm' in line for line in explanation.advice)
 
 
 def _pose_request(arm, pose):
@@ -85,8 +87,8 @@ def test_e03_an_orientation_out_of_reach_ends_by_the_deadline_and_says_so():
     assert not answer.solved
     causes = (Cause.UNREACHABLE, Cause.NOT_FOUND, Cause.DEADLINE, Cause.BUDGET)
     assert answer.cause in causes
-    known = arm.server.explain(_pose_request(arm, pose), arm.default)
-    assert known.angle > 0.1
+    explanation = arm.server.explain(_pose_request(arm, pose), arm.default)
+    assert explanation.angle > 0.1
 
 
 def test_e04_a_check_that_is_never_content_sees_distinct_candidates_and_an_end(panda):
@@ -160,9 +162,9 @@ def test_e06_equal_requests_have_equal_responses_in_every_thread_and_process(rob
     one = requests[7]
     solver = create_solver(POSE_IK, robot, robot.group('panda_arm'))
     with ThreadPoolExecutor(8) as pool:
-        found = set(pool.map(lambda _: solver.solve(one).q.tobytes(), range(1000)))
+        results = set(pool.map(lambda _: solver.solve(one).q.tobytes(), range(1000)))
         several = list(pool.map(lambda r: solver.solve(r).q.tobytes(), requests))
-    assert found == {expected[7]}
+    assert results == {expected[7]}
     assert several == expected
     process = in_a_process()
     digest, _ = process.communicate(timeout=240)

@@ -115,10 +115,10 @@ class SlidingChain:
         """Return the Frobenius norms (k,) of FK(q) - T."""
         return np.linalg.norm(self.poses(q) - target, axis=(1, 2)) if len(q) else np.zeros(0)
 
-    def random_posture(self, rng, way=1.0):
-        """Return (n,) angles over the turn and slides up to ``way`` units of the chain."""
+    def random_posture(self, rng, travel=1.0):
+        """Return (n,) angles over the turn and slides up to ``travel`` units of the chain."""
         q = rng.uniform(-np.pi, np.pi, self.size)
-        return np.where(self.turns, q, q / np.pi * way * self.unit)
+        return np.where(self.turns, q, q / np.pi * travel * self.unit)
 
 
 def _step(chain, q, target, damping):
@@ -168,20 +168,20 @@ def without(chain, these, others):
     return these[chain.gaps(these, others).min(axis=1) > SAME]
 
 
-def compare(chain, target, found, rng, starts=STARTS):
+def compare(chain, target, solutions, rng, starts=STARTS):
     """
     Compare a set of solutions with the complete one, a :class:`complete_oracle.Comparison`.
 
     A member of the set that the oracle has never met is extra unless Newton on the oracle's chain stays where it is.
 
-    :param found: (k, n) the set.
+    :param solutions: (k, n) the set.
     """
-    found = chain.wrapped(np.asarray(found).reshape(-1, chain.size))
+    solutions = chain.wrapped(np.asarray(solutions).reshape(-1, chain.size))
     complete = find_all(chain, target, rng, starts)
-    if len(without(chain, found, complete)):
+    if len(without(chain, solutions, complete)):
         more = find_all(chain, target, rng, 8 * starts)
         complete = distinct(chain, np.vstack([complete, more]))
-    strangers = without(chain, found, complete)
+    strangers = without(chain, solutions, complete)
     confirmed = [
         row
         for row in strangers
@@ -190,11 +190,11 @@ def compare(chain, target, found, rng, starts=STARTS):
     ]
     unseen = np.array(confirmed).reshape(-1, chain.size)
     complete = np.vstack([complete, unseen])
-    repeated = found[len(distinct(chain, found)) :]
+    repeated = solutions[len(distinct(chain, solutions)) :]
     return Comparison(
-        missing=without(chain, complete, found),
-        extra=np.vstack([without(chain, found, complete), repeated]),
-        residual=chain.residuals(found, target).max(initial=0.0),
+        missing=without(chain, complete, solutions),
+        extra=np.vstack([without(chain, solutions, complete), repeated]),
+        residual=chain.residuals(solutions, target).max(initial=0.0),
         count=len(complete),
         unseen=len(unseen),
     )

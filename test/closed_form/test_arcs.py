@@ -43,10 +43,10 @@ def pose_of(name, q):
 def ask(name, q, **question):
     """Return the branches at the pose of a posture, checked on the test's own chain and the limits."""
     arm, chain, pose = catalogue_arm(name), catalogue_chain(name), pose_of(name, q)
-    found = arm.branches_refined(pose, BranchRequest(**question))
-    assert chain.residuals(found.q, pose).max(initial=0.0) < 1e-9
-    assert (found.q >= arm.chain.lower).all() and (found.q <= arm.chain.upper).all()
-    return found
+    result = arm.branches_refined(pose, BranchRequest(**question))
+    assert chain.residuals(result.q, pose).max(initial=0.0) < 1e-9
+    assert (result.q >= arm.chain.lower).all() and (result.q <= arm.chain.upper).all()
+    return result
 
 
 def near(angle, values):
@@ -64,10 +64,10 @@ class Arc:
         self.values.append(value)
         self.rows.append(q)
 
-    def is_met(self, found, held, gap):
+    def is_met(self, solutions, held, gap):
         """Return whether one of the solutions lies on the arc, whose values are ``gap`` apart."""
         values, rows = np.array(self.values), np.array(self.rows)
-        for q in found:
+        for q in solutions:
             value = near(q[held], values)
             place = np.abs(values - value).argmin()
             if (
@@ -105,8 +105,8 @@ def grow(arcs, value, rows):
         for j, q in enumerate(rows)
     )
     taken, used = {}, set()
-    for away, i, j in pairs:
-        if away < 0.3 and i not in taken and j not in used:
+    for distance, i, j in pairs:
+        if distance < 0.3 and i not in taken and j not in used:
             taken[i] = j
             used.add(j)
     for i, j in taken.items():
@@ -121,12 +121,12 @@ def grow(arcs, value, rows):
 def test_no_arc_of_a_dense_scan_is_missed(name):
     arm, seen = catalogue_arm(name), 0
     for q in postures(arm, 2, seed=21):
-        found = ask(name, q).q
+        solutions = ask(name, q).q
         arcs, gap = dense_arcs(arm, pose_of(name, q))
         for arc in arcs:
             if arc.width > WIDE:
                 seen += 1
-                assert arc.is_met(found, arm.plan.held, gap), (q.tolist(), arc.values[0])
+                assert arc.is_met(solutions, arm.plan.held, gap), (q.tolist(), arc.values[0])
     assert seen > 3
 
 
@@ -138,13 +138,13 @@ def null_direction(chain, q, pose):
 
 def walk(chain, q, pose, direction, lower, upper, held):
     """Return the postures from one on, until the limits are met or the held joint turns back."""
-    rows, way = [], direction
+    rows, tangent = [], direction
     for _ in range(int(LONGEST / STEP)):
         step = null_direction(chain, q, pose)
-        step = step if step @ way > 0.0 else -step
+        step = step if step @ tangent > 0.0 else -step
         if step[held] * direction[held] <= 0.0:
             break
-        ahead, way = q + STEP * step, step
+        ahead, tangent = q + STEP * step, step
         for _ in range(3):
             error, columns = chain.linearise(ahead[None], pose)
             ahead = ahead + np.linalg.lstsq(columns[0].T, error[0], rcond=None)[0]
@@ -161,7 +161,7 @@ def test_the_arc_of_a_posture_is_met_on_a_chain_of_the_tests_own(name):
     arm, chain = catalogue_arm(name), catalogue_chain(name)
     held, walked = arm.plan.held, 0
     for q in postures(arm, 4, seed=22):
-        pose, found = pose_of(name, q), ask(name, q).q
+        pose, solutions = pose_of(name, q), ask(name, q).q
         direction = null_direction(chain, q, pose)
         limits = arm.chain.lower, arm.chain.upper, held
         before = walk(chain, q, pose, -direction, *limits)[::-1]
@@ -169,8 +169,8 @@ def test_the_arc_of_a_posture_is_met_on_a_chain_of_the_tests_own(name):
         if abs(rows[-1, held] - rows[0, held]) < WIDE:
             continue
         walked += 1
-        away = np.abs(wrap(rows[:, None] - found[None])).max(axis=2)
-        assert away.min() < 2.0 * STEP, q.tolist()
+        distances = np.abs(wrap(rows[:, None] - solutions[None])).max(axis=2)
+        assert distances.min() < 2.0 * STEP, q.tolist()
     assert walked >= 3
 
 
@@ -194,20 +194,20 @@ def test_a_number_of_samples_is_the_least_that_is_tried_and_loses_no_pose(name):
 def test_the_value_of_the_seed_is_tried_first_and_no_posture_comes_twice(name):
     held = catalogue_arm(name).plan.held
     for q in postures(catalogue_arm(name), 20, seed=24):
-        found = ask(name, q, seed=q).q
-        assert np.abs(found[0] - q).max() < 1e-6
-        assert found[0, held] == pytest.approx(q[held], abs=1e-12)
-        away = np.abs(found[:, None] - found[None]).max(axis=2) + np.eye(len(found))
-        assert away.min() > 1e-9
+        solutions = ask(name, q, seed=q).q
+        assert np.abs(solutions[0] - q).max() < 1e-6
+        assert solutions[0, held] == pytest.approx(q[held], abs=1e-12)
+        gaps = np.abs(solutions[:, None] - solutions[None]).max(axis=2) + np.eye(len(solutions))
+        assert gaps.min() > 1e-9
 
 
 @pytest.mark.parametrize('name', NEARLY)
 def test_a_seed_that_is_a_posture_is_the_first_of_an_arm_that_is_nearly_of_a_class(name):
     for q in postures(catalogue_arm(name), 30, seed=24):
-        found = ask(name, q, seed=q).q
-        assert np.abs(found[0] - q).max() < 1e-6
-        away = np.abs(found[:, None] - found[None]).max(axis=2) + np.eye(len(found))
-        assert away.min() > 1e-9
+        solutions = ask(name, q, seed=q).q
+        assert np.abs(solutions[0] - q).max() < 1e-6
+        gaps = np.abs(solutions[:, None] - solutions[None]).max(axis=2) + np.eye(len(solutions))
+        assert gaps.min() > 1e-9
 
 
 def narrowed(name, q, joint_rooms):
@@ -216,9 +216,9 @@ def narrowed(name, q, joint_rooms):
     lower, upper = arm.chain.lower.copy(), arm.chain.upper.copy()
     for joint, (below, above) in joint_rooms.items():
         lower[joint], upper[joint] = q[joint] - below, q[joint] + above
-    found = arm.branches_refined(pose_of(name, q), BranchRequest(lower=lower, upper=upper))
-    assert (found.q >= lower).all() and (found.q <= upper).all()
-    return found.q
+    result = arm.branches_refined(pose_of(name, q), BranchRequest(lower=lower, upper=upper))
+    assert (result.q >= lower).all() and (result.q <= upper).all()
+    return result.q
 
 
 def rates(name, q):
@@ -240,8 +240,8 @@ def test_an_arc_between_the_limits_of_two_joints_is_found_however_narrow(name, w
         # One joint keeps the held one from going down, the other from going up.
         sides = {a: np.sign(speed[a]), b: -np.sign(speed[b])}
         room = {k: (width, 1.0) if side > 0.0 else (1.0, width) for k, side in sides.items()}
-        found = narrowed(name, q, room)
-        assert len(found), (q.tolist(), int(a), int(b))
+        solutions = narrowed(name, q, room)
+        assert len(solutions), (q.tolist(), int(a), int(b))
     assert met >= 4
 
 
@@ -259,12 +259,12 @@ def test_a_pose_with_no_arc_is_empty_and_says_that_limits_are_why():
     arm = catalogue_arm('iiwa14')
     lower, upper = arm.chain.lower.copy(), arm.chain.upper.copy()
     lower[3], upper[3] = 0.0, 0.5
-    found = arm.branches_refined(pose_of('iiwa14', q), BranchRequest(lower=lower, upper=upper))
-    assert len(found.q) == 0 and found.branches == found.dropped > 0
+    result = arm.branches_refined(pose_of('iiwa14', q), BranchRequest(lower=lower, upper=upper))
+    assert len(result.q) == 0 and result.branches == result.dropped > 0
     far = pose_of('iiwa14', q)
     far[:3, 3] *= 5.0
-    found = arm.branches_refined(far)
-    assert len(found.q) == found.branches == found.certified == 0
+    result = arm.branches_refined(far)
+    assert len(result.q) == result.branches == result.certified == 0
 
 
 @pytest.mark.parametrize('name', ['iiwa7', 'iiwa14'])
@@ -290,8 +290,8 @@ def test_the_seed_of_a_held_joint_is_taken_modulo_a_turn_where_limits_are_off(tu
     q = postures(arm, 1, seed=28)[0]
     seed = q.copy()
     seed[arm.plan.held] += turn
-    found = arm.branches(pose_of('gen3', q), BranchRequest(seed=seed, mode=0)).q
-    assert np.abs(wrap(found - q)).max(axis=1).min() < 1e-6
+    solutions = arm.branches(pose_of('gen3', q), BranchRequest(seed=seed, mode=0)).q
+    assert np.abs(wrap(solutions - q)).max(axis=1).min() < 1e-6
 
 
 def test_arms_are_followed_that_the_tests_say_are():
@@ -306,8 +306,8 @@ def test_scratch_suffices_for_any_number_of_samples_after_any_other():
         for wanted in range(1, 30):
             arrays = BranchArrays(7, 64)
             arrays.arc_arrays(before)
-            own, last = arrays.arc_arrays(wanted), held_search.last_scanned(wanted)
+            reserved, last = arrays.arc_arrays(wanted), held_search.last_scanned(wanted)
             places = held_search.places_needed(last)
-            assert own.places.size >= places * held_branches.place_size(7)
-            assert own.stack.size >= arcs.stack_size(last)
-            assert own.scratch.size >= held_search.scratch_size(7, wanted, 64)
+            assert reserved.places.size >= places * held_branches.place_size(7)
+            assert reserved.stack.size >= arcs.stack_size(last)
+            assert reserved.scratch.size >= held_search.scratch_size(7, wanted, 64)

@@ -35,10 +35,10 @@ def test_a_posture_with_joints_on_limits_is_found_from_beside_it(name):
         q[chosen] = bounds[rng.integers(0, 2, count), chosen]
         start = np.clip(q + 1e-3 * rng.uniform(-1.0, 1.0, robot.dof), *bounds)
         pose = pose_of(robot, q)
-        found = refinement.refine(pose, start, bounds, 1e-11)
-        assert found is not None
-        assert (bounds[0] <= found).all() and (found <= bounds[1]).all()
-        assert np.linalg.norm(pose_of(robot, found) - pose) < 1e-10
+        solution = refinement.refine(pose, start, bounds, 1e-11)
+        assert solution is not None
+        assert (bounds[0] <= solution).all() and (solution <= bounds[1]).all()
+        assert np.linalg.norm(pose_of(robot, solution) - pose) < 1e-10
 
 
 @pytest.mark.parametrize('name', ['ur5e', 'irb120'])
@@ -51,17 +51,17 @@ def test_a_straight_wrist_with_a_joint_on_its_limit_is_found(name):
     assert refinement.refine(pose_of(robot, q), start, bounds, 1e-10) is not None
 
 
-@pytest.mark.parametrize('way', [0.05, 0.2, 1.0, -0.3])
-def test_a_solution_at_the_end_of_a_curved_valley_is_found(way):
+@pytest.mark.parametrize('shift', [0.05, 0.2, 1.0, -0.3])
+def test_a_solution_at_the_end_of_a_curved_valley_is_found(shift):
     # The axes of a straight wrist miss each other by 1e-9 of the arm: joints 4 and 6 hardly change the pose together.
     robot = random_robot(11)
     q = np.array([-0.91, 0.24, -2.2, -1.57, 6e-9, -1.45])
     refinement, bounds = BoundedRefinement(chain_of(robot)), inner_bounds(robot)
-    start = q + way * np.array([0.0, 0.0, 0.0, 1.0, 0.0, -1.0])
+    start = q + shift * np.array([0.0, 0.0, 0.0, 1.0, 0.0, -1.0])
     pose = pose_of(robot, q)
-    found = refinement.refine(pose, start, bounds, 1e-9)
-    assert found is not None
-    assert np.linalg.norm(pose_of(robot, found) - pose) < 1e-9
+    solution = refinement.refine(pose, start, bounds, 1e-9)
+    assert solution is not None
+    assert np.linalg.norm(pose_of(robot, solution) - pose) < 1e-9
 
 
 def test_a_posture_that_misses_the_pose_is_not_returned():
@@ -88,7 +88,7 @@ def test_the_nearest_edges_hold_the_posture_that_is_on_one(seed):
 def test_a_posture_with_two_joints_within_limits_is_found_from_a_face(seed):
     robot, rng = random_robot(seed), np.random.default_rng(seed)
     refinement, bounds = BoundedRefinement(chain_of(robot)), inner_bounds(robot)
-    found = 0
+    count = 0
     for _ in range(20):
         q = bounds[rng.integers(0, 2, robot.dof), np.arange(robot.dof)]
         moving = rng.permutation(robot.dof)[:2]
@@ -96,9 +96,9 @@ def test_a_posture_with_two_joints_within_limits_is_found_from_a_face(seed):
         pose = pose_of(robot, q)
         beginnings = refinement.near_limits(pose, bounds)
         refined = refinement.first_refined(pose, beginnings, bounds, 1e-9 * max(1.0, robot.size))
-        found += refined is not None
+        count += refined is not None
     # Limits of 3.1 rad are nearly one place: such faces take the room of others.
-    assert found >= 15
+    assert count >= 15
 
 
 def test_the_posture_of_an_edge_is_the_nearest_one_on_it():

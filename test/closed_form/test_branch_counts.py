@@ -61,9 +61,9 @@ def random_poses(name: str, count: int) -> FloatArray:
 def at_limits(q: FloatArray, chain: SerialChain) -> FloatArray:
     """Return postures with one joint at a limit, or within 1e-7 of it."""
     for row in range(len(q)):
-        joint, beside = row % 6, (0.0, 1e-9, -1e-9, 1e-7)[row % 4]
+        joint, margin = row % 6, (0.0, 1e-9, -1e-9, 1e-7)[row % 4]
         limit = (chain.lower if row % 2 else chain.upper)[joint]
-        q[row, joint] = limit + beside if np.isfinite(limit) else q[row, joint]
+        q[row, joint] = limit + margin if np.isfinite(limit) else q[row, joint]
     return q
 
 

@@ -44,8 +44,8 @@ def check(chain, arm, poses, held=None, seed=5):
     for index in range(poses):
         q = rng.uniform(-np.pi, np.pi, len(chain.axes))
         pose = chain.poses(q)[0]
-        found = ask(arm, pose, q, held)
-        six, answers = chain, found.q
+        result = ask(arm, pose, q, held)
+        six, answers = chain, result.q
         if held is not None:
             assert (answers[:, held] == q[held]).all()
             six, answers = chain.held(held, q[held]), np.delete(answers, held, 1)
@@ -184,9 +184,9 @@ def test_calibrated_arms_have_every_branch(name, error, poses):
 
 
 def test_the_arm_of_manseur_and_doty_reaches_its_pose_in_sixteen_ways():
-    found = ask(arm_of(MANSEUR_DOTY), sixteen_pose())
-    compared = compare(MANSEUR_DOTY, sixteen_pose(), found.q, np.random.default_rng(4))
-    assert len(distinct(found.q)) == 16
+    result = ask(arm_of(MANSEUR_DOTY), sixteen_pose())
+    compared = compare(MANSEUR_DOTY, sixteen_pose(), result.q, np.random.default_rng(4))
+    assert len(distinct(result.q)) == 16
     assert (len(compared.missing), len(compared.extra)) == (0, 0)
     assert compared.residual < RESIDUAL
 
@@ -231,7 +231,7 @@ def test_a_posture_is_found_once_from_the_seed_and_from_a_sample_beside_it():
         lower, upper = q - 0.1, q + 0.1
         lower[1] = q[1] - 1.8e-3
         request = BranchRequest(seed=0.5 * (lower + upper), lower=lower, upper=upper)
-        found = arm.branches_refined(chain.poses(q)[0], request).q
-        gaps = np.abs(found[:, None] - found).max(axis=2)
-        assert len(found)
-        assert gaps[np.triu_indices(len(found), 1)].min(initial=1.0) > 1e-9
+        solutions = arm.branches_refined(chain.poses(q)[0], request).q
+        gaps = np.abs(solutions[:, None] - solutions).max(axis=2)
+        assert len(solutions)
+        assert gaps[np.triu_indices(len(solutions), 1)].min(initial=1.0) > 1e-9

@@ -25,8 +25,8 @@ class Subject:
     def goal(self, q):
         """Return G (12,) of the pose of a posture twice; the second is inverted if the reversed chain has the class."""
         g = self.arm.chain.pose(q) @ np.linalg.inv(self.arm.chain.home)
-        own = np.linalg.inv(g) if self.is_reversed else g
-        return [np.concatenate([t[:3, :3].ravel(), t[:3, 3]]) for t in (g, own)]
+        class_goal = np.linalg.inv(g) if self.is_reversed else g
+        return [np.concatenate([t[:3, :3].ravel(), t[:3, 3]]) for t in (g, class_goal)]
 
     def together(self, q, values):
         """Return branches (8 values, 8, 7), marks (8 values, 8) and the bits of values that are of no use."""
@@ -49,10 +49,10 @@ class Subject:
         """Return the branches (8, 7) at one value."""
         out, ints = np.zeros((16, 7)), self.plan.ints
         kind, case = int(ints[search.KIND]), int(ints[search.CASE])
-        behind = ints[search.BEHIND : search.BEHIND + 2].copy()
+        is_moved = ints[search.BEHIND : search.BEHIND + 2].copy()
         count, _ = candidates.write_candidates(
             *(out, kind, case, self.is_reversed, self.axes, self.points, 7, 0, self.held, value),
-            *(self.special, behind, self.goal(q)[0], 0.0, np.zeros(candidates.SCRATCH)),
+            *(self.special, is_moved, self.goal(q)[0], 0.0, np.zeros(candidates.SCRATCH)),
         )
         assert count == 8
         return out[:8]

@@ -164,10 +164,10 @@ def rule_out_nothing_within(name, half, seed):
 def test_a_pose_that_the_search_meets_is_never_ruled_out(name):
     poses = random_poses(name, 400 if name in EXACT else 150)
     counts = search_batch(arm_of(name), poses, None, PLAIN, 1).counts[:, search.COUNT]
-    found = proof_of(name).decide(poses)
-    assert (found.status[counts > 0] != held_decision.PROVED).all()
+    decided = proof_of(name).decide(poses)
+    assert (decided.status[counts > 0] != held_decision.PROVED).all()
     # Of a pose that is ruled out the finer search, which is another method, finds nothing either.
-    by_cells = np.flatnonzero((found.status == held_decision.PROVED) & (found.cells > 0))
+    by_cells = np.flatnonzero((decided.status == held_decision.PROVED) & (decided.cells > 0))
     assert len(by_cells) > 5
     for pose in by_cells[:8]:
         assert not len(arm_of(name).branches_refined(poses[pose]).q)
@@ -175,10 +175,10 @@ def test_a_pose_that_the_search_meets_is_never_ruled_out(name):
 
 @pytest.mark.parametrize('name', EXACT)
 def test_nearly_every_pose_is_decided(name):
-    found = proof_of(name).decide(random_poses(name, 4000))
-    assert (found.status == held_decision.UNDECIDED).mean() <= 1e-3
-    assert {held_decision.PROVED, held_decision.REACHED} <= set(found.status.tolist())
-    assert (found.branches[found.status == held_decision.REACHED] > 0).all()
+    decided = proof_of(name).decide(random_poses(name, 4000))
+    assert (decided.status == held_decision.UNDECIDED).mean() <= 1e-3
+    assert {held_decision.PROVED, held_decision.REACHED} <= set(decided.status.tolist())
+    assert (decided.branches[decided.status == held_decision.REACHED] > 0).all()
 
 
 def test_joints_without_limits_are_never_what_rules_a_pose_out():

@@ -50,8 +50,8 @@ class Class:
         """Return the candidates of the class's kernel for the pose at a posture."""
         out, kernels = np.zeros((8, 6)), spherical_wrist if self.is_wrist else three_parallel
         scratch, goal = np.zeros(kernels.SCRATCH), self.goal(q)
-        own = self.axes, self.points, self.special, goal, 0.3, scratch
-        return out[: kernels.solve(out, self.case, *own)[0]]
+        arguments = self.axes, self.points, self.special, goal, 0.3, scratch
+        return out[: kernels.solve(out, self.case, *arguments)[0]]
 
     def is_done_together(self, q):
         """Return whether candidates of the pose at a posture are made eight at a time."""
@@ -73,9 +73,9 @@ def test_candidates_reach_the_pose_and_the_posture_is_among_them(name):
         chain = make_six(name, rng)
         subject = Class(make_plan(serial_chain(chain)), CASES[name])
         for q in rng.uniform(-3.0, 3.0, (5, 6)):
-            found = subject.candidates(q)
-            residuals = chain.residuals(found, chain.poses(q)[0])
-            gaps = np.abs(np.mod(found - q + np.pi, 2.0 * np.pi) - np.pi).max(axis=1)
+            rows = subject.candidates(q)
+            residuals = chain.residuals(rows, chain.poses(q)[0])
+            gaps = np.abs(np.mod(rows - q + np.pi, 2.0 * np.pi) - np.pi).max(axis=1)
             assert gaps.min() < 1e-6
             assert residuals[gaps.argmin()] < 1e-10
             exact += (residuals < 1e-10).sum()
@@ -92,10 +92,8 @@ def test_postures_near_a_singularity_of_the_wrist_are_left_to_the_kernel_for_one
     for q in rng.uniform(-2.0, 2.0, (10, 6)):
         q[4] = bend
         assert subject.is_done_together(q) == (abs(bend) > 1e-3)
-        found = subject.candidates(q)
-        residuals = [
-            np.abs(subject.chain.pose(row) - subject.chain.pose(q)).max() for row in found
-        ]
+        rows = subject.candidates(q)
+        residuals = [np.abs(subject.chain.pose(row) - subject.chain.pose(q)).max() for row in rows]
         assert min(residuals) < 1e-13
 
 

@@ -157,7 +157,7 @@ from ssik_ros.model.catalogue import arm_data, load_arm
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.branch_request import BranchRequest
-found = []
+branches = []
 rng = np.random.default_rng(7)
 for name in ('ur5e', 'irb6700', 'puma560'):
     data = arm_data(name)
@@ -165,13 +165,13 @@ for name in ('ur5e', 'irb6700', 'puma560'):
     for _ in range(4):
         q, seed = rng.uniform(-2.0, 2.0, 6), rng.uniform(-2.0, 2.0, 6)
         rows = arm.branches(arm.chain.pose(q), BranchRequest(seed=seed))
-        found.append([float(v).hex() for v in np.hstack([rows.q, rows.errors]).ravel()])
-print(json.dumps(found))
+        branches.append([float(v).hex() for v in np.hstack([rows.q, rows.errors]).ravel()])
+print(json.dumps(branches))
 """
 
 
 def test_interpreted_and_compiled_searches_agree_to_the_bit():
-    found = []
+    outputs = []
     for disabled in '01':
         paths = os.pathsep.join([str(ROOT), os.environ.get('PYTHONPATH', '')])
         environment = {**os.environ, 'NUMBA_DISABLE_JIT': disabled, 'PYTHONPATH': paths}
@@ -183,6 +183,6 @@ def test_interpreted_and_compiled_searches_agree_to_the_bit():
             timeout=300,
         )
         assert done.returncode == 0, done.stderr
-        found.append(json.loads(done.stdout))
-    assert sum(map(len, found[0])) > 100
-    assert found[0] == found[1]
+        outputs.append(json.loads(done.stdout))
+    assert sum(map(len, outputs[0])) > 100
+    assert outputs[0] == outputs[1]

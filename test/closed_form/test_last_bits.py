@@ -62,9 +62,9 @@ def test_poses_in_right_angles_are_answered_to_rounding(name):
         for offset in (0.0, 1e-12, 1e-9, 1e-6, 1e-3):
             q = 0.5 * np.pi * np.array(quarters) + offset * rng.uniform(-1.0, 1.0, 6)
             pose = chain.poses(q)[0]
-            found = ask(arm, pose).q
-            assert len(found) > 0, q.tolist()
-            assert chain.residuals(found, pose).max() < 1e-9
+            solutions = ask(arm, pose).q
+            assert len(solutions) > 0, q.tolist()
+            assert chain.residuals(solutions, pose).max() < 1e-9
 
 
 @pytest.mark.parametrize(
@@ -90,9 +90,9 @@ def test_poses_next_to_a_symmetric_one_are_answered(offset):
     for _ in range(30):
         q = 0.5 * np.pi * np.array([0, 0, 0, 2, 2, 1]) + offset * rng.uniform(-1.0, 1.0, 6)
         pose = chain.poses(q)[0]
-        found = ask(arm, pose).q
-        assert len(found) > 0, q.tolist()
-        assert chain.residuals(found, pose).max() < 1e-9
+        solutions = ask(arm, pose).q
+        assert len(solutions) > 0, q.tolist()
+        assert chain.residuals(solutions, pose).max() < 1e-9
 
 
 def test_a_pose_on_the_rim_is_answered_whatever_its_last_bits():
@@ -102,9 +102,9 @@ def test_a_pose_on_the_rim_is_answered_whatever_its_last_bits():
     q = 0.5 * np.pi * np.array([-1, 1, 1, -1, 0, 0])
     pose = chain.poses(q)[0]
     for _ in range(20):
-        found = ask(arm, other_bits(pose, rng)).q
-        assert len(found) == 2
-        assert np.abs(wrap(found - q)).max(axis=1).min() < SAME
+        solutions = ask(arm, other_bits(pose, rng)).q
+        assert len(solutions) == 2
+        assert np.abs(wrap(solutions - q)).max(axis=1).min() < SAME
 
 
 @pytest.mark.heavy
@@ -113,9 +113,9 @@ def test_no_solution_of_a_symmetric_pose_stands_in_the_set_twice():
     for name in ('jaco2', 'crx10ial', 'hc10'):
         chain, arm = catalogue_chain(name), catalogue_arm(name)
         for _ in range(20):
-            found = ask(arm, chain.poses(rng.choice(QUARTERS, 6))[0]).q
-            gaps = np.abs(wrap(found[:, None] - found[None])).max(axis=2)
-            assert (gaps + 9.0 * np.eye(len(found))).min() > SAME
+            solutions = ask(arm, chain.poses(rng.choice(QUARTERS, 6))[0]).q
+            gaps = np.abs(wrap(solutions[:, None] - solutions[None])).max(axis=2)
+            assert (gaps + 9.0 * np.eye(len(solutions))).min() > SAME
 
 
 @pytest.mark.parametrize('rank', [6, 5, 3, 1])

@@ -35,13 +35,13 @@ def test_whatever_the_order_in_which_chunks_come(rows):
             scratch.q[: len(q)], scratch.residuals[: len(q)] = q, residuals
             out.take(index, ManyBranches(scratch.q[: len(q)], scratch.residuals[: len(q)], counts))
             scratch.q[:], scratch.residuals[:] = np.nan, np.nan
-        found = out.branches()
+        ordered = out.branches()
         for name in ('q', 'residuals', 'counts'):
             joined = np.concatenate([getattr(chunk, name) for chunk in expected])
-            assert np.array_equal(getattr(found, name), joined)
+            assert np.array_equal(getattr(ordered, name), joined)
 
 
 def test_no_poses_have_no_branches():
-    found = OrderedBranches(0, N, SIZE).branches()
-    assert found.q.shape == (0, N) and found.residuals.shape == (0,)
-    assert found.counts.shape == (0, search.COUNTERS)
+    branches = OrderedBranches(0, N, SIZE).branches()
+    assert branches.q.shape == (0, N) and branches.residuals.shape == (0,)
+    assert branches.counts.shape == (0, search.COUNTERS)

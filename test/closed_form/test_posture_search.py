@@ -111,16 +111,16 @@ def test_a_posture_that_was_searched_stands_in_its_place_of_the_order(metric):
     arm = arm_of('panda')._choice.closed_form.arm
     q = np.array([0.3, -0.4, 0.2, -1.9, 0.1, 1.7, 0.6])
     question = BranchRequest(seed=q + 0.2, metric=METRICS[metric])
-    found = arm.branches(arm_of('panda').fk(q), question)
-    assert len(found.q) > 5
-    for index in range(len(found.q)):
-        row = np.hstack([found.q, found.errors])[index]
-        without = found._replace(
-            q=np.delete(found.q, index, axis=0), errors=np.delete(found.errors, index, axis=0)
+    every = arm.branches(arm_of('panda').fk(q), question)
+    assert len(every.q) > 5
+    for index in range(len(every.q)):
+        row = np.hstack([every.q, every.errors])[index]
+        without = every._replace(
+            q=np.delete(every.q, index, axis=0), errors=np.delete(every.errors, index, axis=0)
         )
-        for branches in (found, without):
+        for branches in (every, without):
             again = with_row(branches, row, question, arm.plan)
-            assert np.array_equal(again.q, found.q) and np.array_equal(again.errors, found.errors)
+            assert np.array_equal(again.q, every.q) and np.array_equal(again.errors, every.errors)
 
 
 def test_limits_and_tool_of_a_request_count():

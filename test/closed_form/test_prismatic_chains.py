@@ -190,10 +190,10 @@ def on_rail(arm, rail, place=0):
 def parked(chain, value):
     """Return the six joints that turn as an oracle's chain, the slide of seven joints at a value."""
     (slide,) = chain.slides
-    way = value * chain.axes[slide]
+    offset = value * chain.axes[slide]
     points, home = chain.points.copy(), chain.home.copy()
-    points[slide + 1 :] += way
-    home[:3, 3] += way
+    points[slide + 1 :] += offset
+    home[:3, 3] += offset
     axes, points = np.delete(chain.axes, slide, 0), np.delete(points, slide, 0)
     return complete_oracle.LineChain(axes, points, home)
 
@@ -227,10 +227,10 @@ def test_arms_on_a_rail_have_every_branch_at_each_place_of_it(name, poses):
         # More than a turn, so that a travel treated as an angle is noticed.
         q[slide] += 7.5
         pose = chain.poses(q)[0]
-        found = ask(arm, pose, q, held=slide).q
-        assert (found[:, slide] == q[slide]).all()
+        solutions = ask(arm, pose, q, held=slide).q
+        assert (solutions[:, slide] == q[slide]).all()
         six = parked(chain, q[slide])
-        compared = complete_oracle.compare(six, pose, np.delete(found, slide, 1), rng)
+        compared = complete_oracle.compare(six, pose, np.delete(solutions, slide, 1), rng)
         assert (len(compared.missing), len(compared.extra)) == (0, 0)
         assert compared.residual < RESIDUAL
         assert compared.count > 0
@@ -245,11 +245,11 @@ def test_an_arm_on_a_rail_is_sampled_over_the_rail():
     for _ in range(10):
         q = rng.uniform(-limit, limit)
         pose = chain.poses(q)[0]
-        found = arm.branches(pose, BranchRequest(seed=q))
-        assert np.abs(found.q - q).max(axis=1).min() < 1e-8
-        assert (np.abs(found.q) <= limit).all()
-        assert chain.residuals(found.q, pose).max() < RESIDUAL
-        places |= set(found.q[:, 0].tolist())
+        result = arm.branches(pose, BranchRequest(seed=q))
+        assert np.abs(result.q - q).max(axis=1).min() < 1e-8
+        assert (np.abs(result.q) <= limit).all()
+        assert chain.residuals(result.q, pose).max() < RESIDUAL
+        places |= set(result.q[:, 0].tolist())
     assert len(places) > 20
     assert arm.plan.tier == 'search'
 
@@ -263,8 +263,8 @@ def test_four_slides_are_three_and_one_that_is_held():
     pose = chain.poses(q)[0]
     free, limit = arm_of(chain), np.where(chain.turns, np.inf, 2.0 * chain.unit)
     assert (free.plan.name, free.plan.held) == ('orientation_first', 0)
-    found = ask(free, pose, q, held=0).q
-    assert np.abs(chain.gaps(found, q[None])).min() < 1e-6
+    solutions = ask(free, pose, q, held=0).q
+    assert np.abs(chain.gaps(solutions, q[None])).min() < 1e-6
     # Where the others may be anywhere, so may the one that is held.
     with pytest.raises(InvalidLimits, match='joint_1'):
         free.branches(pose)
@@ -280,10 +280,10 @@ def test_four_slides_are_three_and_one_that_is_held():
 def test_branches_outside_the_limits_of_a_slide_are_dropped():
     rng = np.random.default_rng(5)
     chain = stanford(rng)
-    way = np.array([np.inf, np.inf, 0.8, np.inf, np.inf, np.inf])
-    lower = -way
+    upper = np.array([np.inf, np.inf, 0.8, np.inf, np.inf, np.inf])
+    lower = -upper
     lower[2] = 0.0
-    free, bounded = arm_of(chain), arm_of(chain, lower, way)
+    free, bounded = arm_of(chain), arm_of(chain, lower, upper)
     dropped = 0
     for _ in range(40):
         pose = chain.poses(chain.random_posture(rng, 2.0))[0]
@@ -296,19 +296,19 @@ def test_branches_outside_the_limits_of_a_slide_are_dropped():
     assert dropped > 40
 
 
-@pytest.mark.parametrize('way', [0.7, 4.0, 9.3])
-def test_a_slide_at_its_limit_is_solved_and_never_wrapped(way):
+@pytest.mark.parametrize('travel', [0.7, 4.0, 9.3])
+def test_a_slide_at_its_limit_is_solved_and_never_wrapped(travel):
     rng = np.random.default_rng(6)
     for order in ORDERS:
         chain = general(order, rng)
-        q = np.where(chain.turns, chain.random_posture(rng), way)
+        q = np.where(chain.turns, chain.random_posture(rng), travel)
         pose = chain.poses(q)[0]
-        limit = np.where(chain.turns, np.inf, way)
-        for lower, upper in ((-limit, limit), (np.where(chain.turns, -np.inf, way), limit)):
-            found = arm_of(chain, lower, upper).branches(pose)
-            assert chain.gaps(found.q, q[None]).min() < 1e-6
-            assert (found.q[:, list(chain.slides)] <= way).all()
-            assert chain.residuals(found.q, pose).max() < RESIDUAL
+        limit = np.where(chain.turns, np.inf, travel)
+        for lower, upper in ((-limit, limit), (np.where(chain.turns, -np.inf, travel), limit)):
+            result = arm_of(chain, lower, upper).branches(pose)
+            assert chain.gaps(result.q, q[None]).min() < 1e-6
+            assert (result.q[:, list(chain.slides)] <= travel).all()
+            assert chain.residuals(result.q, pose).max() < RESIDUAL
 
 
 def test_the_seed_orders_slides_by_their_way():
@@ -317,10 +317,10 @@ def test_the_seed_orders_slides_by_their_way():
     arm = arm_of(chain)
     for _ in range(20):
         q = chain.random_posture(rng, 3.0)
-        found = arm.branches(chain.poses(q)[0], BranchRequest(seed=q, mode=KEEP_ALL)).q
-        assert chain.gaps(found[:1], q[None]).max() < 1e-8
-        away = np.where(chain.turns, complete_oracle.wrap(found - q), found - q)
-        costs = (away**2).sum(axis=1)
+        solutions = arm.branches(chain.poses(q)[0], BranchRequest(seed=q, mode=KEEP_ALL)).q
+        assert chain.gaps(solutions[:1], q[None]).max() < 1e-8
+        changes = np.where(chain.turns, complete_oracle.wrap(solutions - q), solutions - q)
+        costs = (changes**2).sum(axis=1)
         assert (np.diff(costs) > -1e-12).all()
 
 
@@ -331,12 +331,12 @@ def test_special_postures_are_solved(name):
     arm = arm_of(chain)
     for shift in (0.0, 1e-9, 1e-6, 1e-3):
         for angle in (0.0, 0.5 * np.pi, -0.5 * np.pi, np.pi):
-            for way in (0.0, 0.4):
-                q = np.where(chain.turns, angle, way) + shift * rng.uniform(-1, 1, chain.size)
+            for travel in (0.0, 0.4):
+                q = np.where(chain.turns, angle, travel) + shift * rng.uniform(-1, 1, chain.size)
                 pose = chain.poses(q)[0]
-                found = arm.branches(pose, BranchRequest(mode=KEEP_ALL)).q
-                assert len(found), f'{angle}, {way}, {shift}'
-                assert chain.residuals(found, pose).max() < RESIDUAL
+                solutions = arm.branches(pose, BranchRequest(mode=KEEP_ALL)).q
+                assert len(solutions), f'{angle}, {travel}, {shift}'
+                assert chain.residuals(solutions, pose).max() < RESIDUAL
 
 
 def test_a_free_angle_is_the_seeds_where_slides_follow_it():
@@ -345,9 +345,11 @@ def test_a_free_angle_is_the_seeds_where_slides_follow_it():
     chain = SlidingChain(axes, points, (3, 4, 5), random_pose(rng))
     q = np.array([0.5, 0.0, 0.2, 0.1, 0.4, -0.3])
     seed = np.array([0.0, 0.0, 0.9, 0.3, 0.3, 0.3])
-    found = arm_of(chain).branches(chain.poses(q)[0], BranchRequest(seed=seed, mode=KEEP_ALL)).q
-    assert np.abs(found[:, 2] - 0.9).min() < 1e-9
-    assert chain.residuals(found, chain.poses(q)[0]).max() < RESIDUAL
+    solutions = (
+        arm_of(chain).branches(chain.poses(q)[0], BranchRequest(seed=seed, mode=KEEP_ALL)).q
+    )
+    assert np.abs(solutions[:, 2] - 0.9).min() < 1e-9
+    assert chain.residuals(solutions, chain.poses(q)[0]).max() < RESIDUAL
 
 
 @pytest.mark.slow
@@ -360,9 +362,9 @@ def test_poses_out_of_reach_are_refused(order):
     for _ in range(20):
         pose = random_pose(rng)
         pose[:3, 3] += 30.0 * direction(rng)
-        found = ask(arm, pose)
-        assert len(found.q) == len(sliding_oracle.find_all(chain, pose, rng))
-        refused += found.certified == 0
+        result = ask(arm, pose)
+        assert len(result.q) == len(sliding_oracle.find_all(chain, pose, rng))
+        refused += result.certified == 0
     assert refused > 10
 
 
@@ -372,8 +374,8 @@ def test_fewer_joints_than_six_refuse_what_they_cannot_reach():
         chain = SPECIAL[name](rng)
         arm = arm_of(chain)
         for _ in range(10):
-            found = ask(arm, random_pose(rng))
-            assert (len(found.q), found.certified) == (0, 0)
+            result = ask(arm, random_pose(rng))
+            assert (len(result.q), result.certified) == (0, 0)
 
 
 # Rules.
@@ -384,13 +386,13 @@ def test_every_rule_for_slides_is_reached():
     reached = set()
     for order in ORDERS:
         chain = general(order, rng)
-        for way in (chain, backwards(chain, rng)):
-            plan = make_plan(serial_chain(way))
+        for variant in (chain, backwards(chain, rng)):
+            plan = make_plan(serial_chain(variant))
             reached.add((plan.name, 'reversed' in plan.reason))
     rules = [rule.name for rule in RULES if rule.has_slides]
     assert {name for name, _ in reached} == set(rules)
     both = {name for name in rules if name != 'orientation_first'}
-    assert reached >= {(name, way) for name in both for way in (False, True)}
+    assert reached >= {(name, is_reversed) for name in both for is_reversed in (False, True)}
 
 
 def test_rules_for_slides_are_for_chains_with_slides_and_no_others():
@@ -460,10 +462,10 @@ def test_labels_are_signs_of_the_factors_of_the_determinant(name, is_reversed):
         chain = backwards(chain, rng)
     arm, products = arm_of(chain), set()
     for _ in range(20):
-        found = ask(arm, chain.poses(chain.random_posture(rng))[0]).q
-        names = name_branches(arm.plan, found)
+        solutions = ask(arm, chain.poses(chain.random_posture(rng))[0]).q
+        names = name_branches(arm.plan, solutions)
         assert len(set(names)) == len(names)
-        for row, label in zip(found, label_branches(arm.plan, found), strict=True):
+        for row, label in zip(solutions, label_branches(arm.plan, solutions), strict=True):
             value = determinant(chain, row)
             signs = [sign for sign in label if sign]
             if abs(value) > 1e-7 and arm.plan.name != 'orientation_first':
@@ -471,5 +473,5 @@ def test_labels_are_signs_of_the_factors_of_the_determinant(name, is_reversed):
             elif abs(value) > 1e-7:
                 assert len(signs) == 1
         if name in ('stanford', 'level PRR'):
-            assert len(set(label_branches(arm.plan, found))) == len(found)
+            assert len(set(label_branches(arm.plan, solutions))) == len(solutions)
     assert len(products) == (arm.plan.name != 'orientation_first')

@@ -129,11 +129,11 @@ def test_branches_are_those_of_brute_force_over_all_turns_in_order(name, metric)
             if None not in best:
                 wanted.append(max(best) if metric == 'wrap_linf' else np.sum(np.square(best)))
         question = BranchRequest(seed=seed, lower=lower, upper=upper, metric=METRICS[metric])
-        found = arm.branches(pose, question)
-        assert branch_distance(found.q, seed, metric) == pytest.approx(sorted(wanted), abs=1e-9)
-        assert found.dropped == len(everything) - len(wanted)
+        result = arm.branches(pose, question)
+        assert branch_distance(result.q, seed, metric) == pytest.approx(sorted(wanted), abs=1e-9)
+        assert result.dropped == len(everything) - len(wanted)
         few = arm.branches(pose, question._replace(max_solutions=2)).q
-        assert (few == found.q[:2]).all()
+        assert (few == result.q[:2]).all()
 
 
 def test_the_seed_itself_is_first_and_keeps_its_turns():
@@ -146,10 +146,10 @@ def test_the_seed_itself_is_first_and_keeps_its_turns():
         if index % 2:
             # Not the elbow, which is stretched there: its angle has half of the digits.
             seed[rng.choice([0, 1, 3, 5])] = rng.choice([-TURN, TURN])
-        found = arm.branches(
+        result = arm.branches(
             chain.poses(seed)[0], BranchRequest(seed=seed, lower=lower, upper=upper)
         )
-        assert np.abs(found.q[0] - seed).max() < 1e-6, seed.tolist()
+        assert np.abs(result.q[0] - seed).max() < 1e-6, seed.tolist()
 
 
 def test_without_a_seed_every_joint_takes_its_smallest_turn():
@@ -159,8 +159,8 @@ def test_without_a_seed_every_joint_takes_its_smallest_turn():
         for _ in range(30):
             pose = chain.poses(rng.uniform(-PI, PI, 6))[0]
             wide = np.full(6, TURN)
-            found = arm.branches(pose, BranchRequest(lower=-wide, upper=wide)).q
-            assert np.abs(found).max() <= PI + 1e-12
+            solutions = arm.branches(pose, BranchRequest(lower=-wide, upper=wide)).q
+            assert np.abs(solutions).max() <= PI + 1e-12
 
 
 def test_wrap_only_keeps_what_it_cannot_place():
@@ -168,10 +168,10 @@ def test_wrap_only_keeps_what_it_cannot_place():
     chain, arm = catalogue_chain('puma560'), catalogue_arm('puma560')
     lower, upper = np.full(6, 1.0), np.full(6, 2.0)
     pose = chain.poses(rng.uniform(-PI, PI, 6))[0]
-    found = arm.branches(pose, BranchRequest(mode=WRAP_ONLY, lower=lower, upper=upper)).q
+    solutions = arm.branches(pose, BranchRequest(mode=WRAP_ONLY, lower=lower, upper=upper)).q
     everything = arm.branches(pose, BranchRequest(mode=KEEP_ALL)).q
-    assert len(found) == len(everything) == 8
-    gaps = np.abs(wrap(found[:, None] - everything[None])).max(axis=2)
+    assert len(solutions) == len(everything) == 8
+    gaps = np.abs(wrap(solutions[:, None] - everything[None])).max(axis=2)
     assert gaps.min(axis=1).max() < 1e-12
 
 
@@ -182,19 +182,19 @@ def test_two_branches_next_to_a_fold_stay_two(fold):
         chain, arm = catalogue_chain(name), catalogue_arm(name)
         q = rng.uniform(-PI, PI, 6)
         q[joint] = home + fold
-        found = arm.branches(chain.poses(q)[0], BranchRequest(mode=KEEP_ALL)).q
-        assert len(found) == len(certified_apart(found))
-        ends = found[np.abs(wrap(found[:, joint] - home)) < 2 * fold][:, joint]
+        solutions = arm.branches(chain.poses(q)[0], BranchRequest(mode=KEEP_ALL)).q
+        assert len(solutions) == len(certified_apart(solutions))
+        ends = solutions[np.abs(wrap(solutions[:, joint] - home)) < 2 * fold][:, joint]
         assert (ends > home).any()
         assert (ends < home).any()
 
 
-def certified_apart(found):
+def certified_apart(solutions):
     """Return the branches that are at least 1e-9 from the ones before them."""
     kept = [
         q
-        for i, q in enumerate(found)
-        if not (np.abs(wrap(found[:i] - q)).max(axis=1, initial=9.0) < 1e-9).any()
+        for i, q in enumerate(solutions)
+        if not (np.abs(wrap(solutions[:i] - q)).max(axis=1, initial=9.0) < 1e-9).any()
     ]
     return np.array(kept)
 
@@ -205,9 +205,9 @@ def test_duplicates_at_a_fold_are_one():
     for _ in range(20):
         q = rng.uniform(-PI, PI, 6)
         q[4] = 0.0
-        found = arm.branches(chain.poses(q)[0], BranchRequest(mode=KEEP_ALL)).q
-        gaps = np.abs(wrap(found[:, None] - found[None])).max(axis=2)
-        assert (gaps + 9.0 * np.eye(len(found))).min() > 1e-6
+        solutions = arm.branches(chain.poses(q)[0], BranchRequest(mode=KEEP_ALL)).q
+        gaps = np.abs(wrap(solutions[:, None] - solutions[None])).max(axis=2)
+        assert (gaps + 9.0 * np.eye(len(solutions))).min() > 1e-6
 
 
 def test_nearness_is_modulo_a_turn():
@@ -226,7 +226,7 @@ def test_closed_limits_keep_what_stands_on_them(edge):
         lower, upper = q - 1.0, q + 1.0
         joint = rng.integers(6)
         lower[joint] = q[joint] + edge
-        found = arm.branches(chain.poses(q)[0], BranchRequest(lower=lower, upper=upper))
-        assert len(found.q) >= 1
-        assert (found.q >= lower).all()
-        assert chain.residuals(found.q, chain.poses(q)[0]).max() < 1e-8
+        result = arm.branches(chain.poses(q)[0], BranchRequest(lower=lower, upper=upper))
+        assert len(result.q) >= 1
+        assert (result.q >= lower).all()
+        assert chain.residuals(result.q, chain.poses(q)[0]).max() < 1e-8

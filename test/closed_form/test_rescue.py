@@ -20,9 +20,11 @@ class Blind(AnalyticArm):
 
     def branches(self, pose, question=PLAIN):
         """Return the branches, none of which is left near the hidden pose."""
-        found = super().branches(pose, question)
+        result = super().branches(pose, question)
         return (
-            found._replace(q=found.q[:0]) if np.allclose(pose, self.hidden, atol=1e-3) else found
+            result._replace(q=result.q[:0])
+            if np.allclose(pose, self.hidden, atol=1e-3)
+            else result
         )
 
 

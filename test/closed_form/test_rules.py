@@ -28,17 +28,17 @@ def test_every_rule_is_reached_by_an_arm_in_both_directions():
             plan = make_plan(serial_chain(chain))
             reached.add((plan.name, 'reversed' in plan.reason))
     turning = [rule for rule in RULES if not rule.has_slides]
-    assert reached == {(rule.name, way) for rule in turning for way in (False, True)}
+    assert reached == {(rule.name, value) for rule in turning for value in (False, True)}
 
 
 @pytest.mark.parametrize('name', CLASSES)
 def test_the_winner_is_the_first_rule_that_holds(name):
     for seed in range(5):
         chain = make_six(name, np.random.default_rng(seed))
-        found = matches(AxisGeometry(chain.axes, chain.points))
-        ranks = [RULES.index(match.rule) for match in found]
+        candidates = matches(AxisGeometry(chain.axes, chain.points))
+        ranks = [RULES.index(match.rule) for match in candidates]
         assert ranks == sorted(ranks)
-        assert found[0].rule.name == name.split(',')[0]
+        assert candidates[0].rule.name == name.split(',')[0]
 
 
 def time_of(plan, poses):

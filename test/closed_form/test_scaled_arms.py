@@ -17,13 +17,13 @@ POSES = 40
 def scaled(name, factor):
     """Return an arm of the catalogue, all of its lengths multiplied, slides too."""
 
-    def times(found):
-        lengths = ' '.join(repr(float(word) * factor) for word in found[1].split())
+    def times(match):
+        lengths = ' '.join(repr(float(word) * factor) for word in match[1].split())
         return f'xyz="{lengths}"'
 
     text = re.sub(r'(?<=<origin )xyz="([^"]*)"', times, make_urdf(arm_data(name)))
-    robot, known = load_robot(text), Manipulator.from_prebuilt(name).group
-    return Manipulator(robot, robot.group_from_links(known.base_link, known.tip))
+    robot, group = load_robot(text), Manipulator.from_prebuilt(name).group
+    return Manipulator(robot, robot.group_from_links(group.base_link, group.tip))
 
 
 def sorted_branches(arm, q):
@@ -41,10 +41,10 @@ def test_branches_do_not_depend_on_the_size_of_an_arm(name, factor):
     for index, q in enumerate(rng.uniform(-3.0, 3.0, (POSES, 6))):
         # Every other arm is nearly stretched: a posture close to a solution misses the pose by a thousandth of the arm.
         q[2] *= 1e-3 if index % 2 else 1.0
-        expected, found = sorted_branches(full, q), sorted_branches(other, q)
-        assert found.shape == expected.shape
-        away = np.abs(np.mod(found - expected + np.pi, 2.0 * np.pi) - np.pi)
-        assert away.max() < 1e-3
+        expected, solutions = sorted_branches(full, q), sorted_branches(other, q)
+        assert solutions.shape == expected.shape
+        distances = np.abs(np.mod(solutions - expected + np.pi, 2.0 * np.pi) - np.pi)
+        assert distances.max() < 1e-3
 
 
 @pytest.mark.parametrize('factor', [1e-6, 1e-4])

@@ -40,15 +40,15 @@ def limits_around(rng, q, width=2.0):
 
 def check_planted(arm, pose, lower, upper):
     """Check that the pose of a posture within limits has a solution within them, and return the branches."""
-    found = arm.branches_refined(
+    result = arm.branches_refined(
         np.ascontiguousarray(pose), BranchRequest(lower=lower, upper=upper)
     )
-    assert cause_of_absence(arm.plan, found, Cause.LIMITS) != Cause.UNREACHABLE
-    assert len(found.q)
-    assert (found.q >= lower).all()
-    assert (found.q <= upper).all()
-    assert found.errors[:, 2].max() <= CERTIFIED_ERROR
-    return found
+    assert cause_of_absence(arm.plan, result, Cause.LIMITS) != Cause.UNREACHABLE
+    assert len(result.q)
+    assert (result.q >= lower).all()
+    assert (result.q <= upper).all()
+    assert result.errors[:, 2].max() <= CERTIFIED_ERROR
+    return result
 
 
 @pytest.mark.parametrize('name', STRETCHED)
@@ -107,9 +107,9 @@ def test_the_continuum_of_a_straight_wrist_is_met_within_any_limits(name):
         q = rng.uniform(-2.0, 2.0, 6)
         q[4] = 0.0
         lower, upper = limits_around(rng, q, rng.choice([0.1, 1.0, 2.0]))
-        found = check_planted(arm, chain.poses(q)[0], lower, upper)
-        is_there = np.abs(wrap(found.q - q)).max(axis=1).min() < 1e-6
-        assert is_there or found.curves is not None
+        result = check_planted(arm, chain.poses(q)[0], lower, upper)
+        is_there = np.abs(wrap(result.q - q)).max(axis=1).min() < 1e-6
+        assert is_there or result.curves is not None
 
 
 @pytest.mark.heavy
@@ -118,9 +118,9 @@ def test_no_branch_of_regular_poses_depends_on_the_second_look():
     for name in ('irb120', 'ur5e', 'gofa', 'jaco2', 'gen3_6dof'):
         chain, arm = catalogue_chain(name), catalogue_arm(name)
         poses = np.ascontiguousarray(chain.poses(rng.uniform(-3.0, 3.0, (200, 6))))
-        found = [arm.branches(pose) for pose in poses]
-        assert sum(each.is_doubtful for each in found) <= 2, name
-        for pose, each in zip(poses, found, strict=True):
+        results = [arm.branches(pose) for pose in poses]
+        assert sum(each.is_doubtful for each in results) <= 2, name
+        for pose, each in zip(poses, results, strict=True):
             if not each.is_doubtful:
                 assert np.array_equal(arm.branches_refined(pose).q, each.q)
 
@@ -132,9 +132,9 @@ def test_none_of_sixteen_branches_is_lost_to_a_worse_candidate():
         '-0.8762390013846071 0.6931673444521355 -2.2230583190663156 '
         '-0.5875895353102158 2.555677423461025 -0.1662333494136893'
     )
-    found = arm.branches(np.ascontiguousarray(chain.poses(q)[0]), BranchRequest(mode=KEEP_ALL))
-    assert len(found.q) == 16
-    assert np.abs(wrap(found.q - q)).max(axis=1).min() < 1e-9
+    result = arm.branches(np.ascontiguousarray(chain.poses(q)[0]), BranchRequest(mode=KEEP_ALL))
+    assert len(result.q) == 16
+    assert np.abs(wrap(result.q - q)).max(axis=1).min() < 1e-9
 
 
 FOLDS = {
@@ -155,8 +155,8 @@ def test_an_elimination_that_loses_a_fold_proves_nothing(fold):
     arm = AnalyticSolver(robot.robot, robot.group).arm
     pose = np.ascontiguousarray(robot.fk(q))
     request = BranchRequest(lower=q - 0.1, upper=q + 0.1)
-    found = arm.branches(pose, request)
-    assert len(found.q) or found.is_doubtful
+    result = arm.branches(pose, request)
+    assert len(result.q) or result.is_doubtful
     assert len(arm.branches_refined(pose, request).q)
 
 
@@ -170,12 +170,12 @@ def test_a_solution_says_along_which_curve_it_may_move_and_how_far():
     assert back <= 0.0 <= forth
     assert forth - back > 0.9
     lower, upper = np.array(arm.joint_limits).T
-    for way in (back, forth):
+    for end in (back, forth):
         # Only joints 4 and 6 move, so that the curve is a straight line.
-        there = q + way * direction
+        there = q + end * direction
         assert np.linalg.norm(arm.fk(there) - target) < 1e-9
         assert min((there - lower).min(), (upper - there).min()) > -1e-9
-        beyond = q + (way + np.sign(way) * 1e-3) * direction
+        beyond = q + (end + np.sign(end) * 1e-3) * direction
         assert min((beyond - lower).min(), (upper - beyond).min()) < 0.0
 
 
@@ -203,11 +203,11 @@ def test_batches_and_maps_know_the_postures_of_straight_wrists():
         poses = np.ascontiguousarray(chain.poses(q))
         for posture, pose in zip(q, poses, strict=True):
             lower, upper = limits_around(rng, posture)
-            own = dataclasses.replace(robot_chain, lower=lower, upper=upper)
+            narrow = dataclasses.replace(robot_chain, lower=lower, upper=upper)
             for measures in (False, True):
-                decided = ReachArm(own, ReachSettings(measures=measures)).decide(pose[None])
+                decided = ReachArm(narrow, ReachSettings(measures=measures)).decide(pose[None])
                 assert decided.status[0] == CellStatus.REACHABLE
-            arm = AnalyticArm(own)
+            arm = AnalyticArm(narrow)
             many = search_batch(arm, pose[None], None, BranchRequest(), 1)
             assert np.array_equal(many.q, arm.branches_refined(pose).q)
 
@@ -234,10 +234,10 @@ def test_a_pose_far_outside_is_still_proved_out_of_reach():
         for _ in range(60):
             pose = chain.poses(rng.uniform(-3.0, 3.0, 6))[0]
             pose[:3, 3] *= 1.05
-            found = arm.branches_refined(np.ascontiguousarray(pose))
-            if not len(found.q) and not found.certified:
-                proved += cause_of_absence(arm.plan, found, Cause.LIMITS) == Cause.UNREACHABLE
-                assert not found.is_doubtful
+            result = arm.branches_refined(np.ascontiguousarray(pose))
+            if not len(result.q) and not result.certified:
+                proved += cause_of_absence(arm.plan, result, Cause.LIMITS) == Cause.UNREACHABLE
+                assert not result.is_doubtful
         assert proved > 0
 
 
@@ -328,10 +328,10 @@ def test_postures_that_descents_hardly_reach_are_found(name):
     )
     for seed in (middle, np.clip(0.0, lower, upper)):
         request = BranchRequest(seed=seed, lower=lower, upper=upper)
-        found = arm.branches_refined(pose, request)
-        assert len(found.q)
-        assert ((found.q >= lower) & (found.q <= upper)).all()
-        assert found.errors[:, 2].max() <= CERTIFIED_ERROR
+        result = arm.branches_refined(pose, request)
+        assert len(result.q)
+        assert ((result.q >= lower) & (result.q <= upper)).all()
+        assert result.errors[:, 2].max() <= CERTIFIED_ERROR
 
 
 @pytest.mark.slow
@@ -344,9 +344,9 @@ def test_a_wrist_on_axis_1_is_found_by_elimination():
         q = np.array([rng.uniform(-0.3, 0.4), 0.0, np.pi, 0.25 * np.pi, 0.25 * np.pi, 0.0])
         q[1:] += rng.normal(size=5) * 1e-12
         request = BranchRequest(seed=np.clip(0.0, lower, upper), lower=lower, upper=upper)
-        found = arm.branches_refined(catalogue_chain('hc10').poses(q)[0], request)
-        assert len(found.q)
-        assert found.errors[:, 2].max() <= CERTIFIED_ERROR
+        result = arm.branches_refined(catalogue_chain('hc10').poses(q)[0], request)
+        assert len(result.q)
+        assert result.errors[:, 2].max() <= CERTIFIED_ERROR
 
 
 def test_a_stretched_arm_with_offset_axes_is_found():
@@ -355,15 +355,15 @@ def test_a_stretched_arm_with_offset_axes_is_found():
     q = [0.7071888463278374, -0.8147753900031337, -2.0994207010730826e-06, 5.1977009309150285e-06]
     q += [-6.569510191596995e-07, -0.5736588406422727, 7.050966530403469e-06]
     pose = arm.fk(q)
-    found = arm.solve_q(pose)
-    assert len(found)
-    assert np.abs(arm.fk(found) - pose).max() < CERTIFIED_ERROR
+    solutions = arm.solve_q(pose)
+    assert len(solutions)
+    assert np.abs(arm.fk(solutions) - pose).max() < CERTIFIED_ERROR
 
 
 def test_branches_outside_the_limits_prove_nothing_at_a_singular_pose():
     arm = catalogue_arm('ur5e')
-    found = arm.branches_refined(catalogue_chain('ur5e').poses(np.full(6, 0.4))[0])
-    beyond = found._replace(q=found.q[:0], dropped=len(found.q))
+    result = arm.branches_refined(catalogue_chain('ur5e').poses(np.full(6, 0.4))[0])
+    beyond = result._replace(q=result.q[:0], dropped=len(result.q))
     assert cause_of_absence(arm.plan, beyond, Cause.LIMITS) == Cause.LIMITS
     doubtful = beyond._replace(is_doubtful=True)
     assert cause_of_absence(arm.plan, doubtful, Cause.LIMITS) == Cause.NOT_FOUND
@@ -381,10 +381,10 @@ def test_axes_that_are_parallel_only_nearly_prove_nothing(tilt, is_proof):
     # The wrist on axis 1, which the shoulder keeps away from it.
     pose = arm.plan.chain.pose(np.array([0.3, -1.0, 1.5, -0.9, -1.1, 0.4]))
     pose[:2, 3] = 0.0
-    found = arm.branches_refined(pose, BranchRequest())
-    assert not found.is_too_far
-    assert not len(found.q)
-    cause = cause_of_absence(arm.plan, found, Cause.LIMITS)
+    result = arm.branches_refined(pose, BranchRequest())
+    assert not result.is_too_far
+    assert not len(result.q)
+    cause = cause_of_absence(arm.plan, result, Cause.LIMITS)
     assert cause == (Cause.UNREACHABLE if is_proof else Cause.NOT_FOUND)
 
 
@@ -413,7 +413,7 @@ def assert_different(name, q, seed, lower, upper):
     """Assert that all branches of the pose at a posture differ by more than 1e-9 rad."""
     pose = catalogue_chain(name).poses(q)[0]
     request = BranchRequest(seed=seed, lower=lower, upper=upper)
-    found = catalogue_arm(name).branches_refined(pose, request).q
-    ways = np.abs(found[:, None] - found).max(axis=2)
-    assert len(found) > 16
-    assert (ways[np.triu_indices(len(found), 1)] > 1e-9).all()
+    solutions = catalogue_arm(name).branches_refined(pose, request).q
+    distances = np.abs(solutions[:, None] - solutions).max(axis=2)
+    assert len(solutions) > 16
+    assert (distances[np.triu_indices(len(solutions), 1)] > 1e-9).all()

@@ -85,8 +85,8 @@ def test_columns_of_newton_are_differences_of_poses(kinds):
         system, free = np.zeros((6, 7)), np.array([joint])
         flat = screws.ravel()
         certify.write_system(system, flat, chain.slides, free, 1, pose, pose, 1.0)
-        ahead, behind = (chain.evaluate(q + s * np.eye(chain.n)[joint])[1] for s in (step, -step))
-        change = (ahead - behind) / (2.0 * step)
+        ahead, back = (chain.evaluate(q + s * np.eye(chain.n)[joint])[1] for s in (step, -step))
+        change = (ahead - back) / (2.0 * step)
         spin = change[:9].reshape(3, 3) @ rotation.T
         wanted = [*change[9:], spin[2, 1], spin[0, 2], spin[1, 0]]
         assert np.abs(system[:, 0] - wanted).max() < 1e-8
@@ -207,9 +207,9 @@ def test_an_arm_on_a_rail_has_the_branches_of_the_arm_moved(name):
         count = arrays.search(
             Prepared(ints, reals, np.array([length]), np.zeros(7), options), pose
         )
-        found = arrays.rows[:count]
+        rows = arrays.rows[:count]
         assert count == len(wanted) > 0
-        assert (found[:, 0] == length).all()
-        assert found[:, -1].max() < 1e-9
-        gaps = np.abs(np.mod(found[:, None, 1:7] - wanted + np.pi, TURN) - np.pi).max(axis=2)
+        assert (rows[:, 0] == length).all()
+        assert rows[:, -1].max() < 1e-9
+        gaps = np.abs(np.mod(rows[:, None, 1:7] - wanted + np.pi, TURN) - np.pi).max(axis=2)
         assert gaps.min(axis=1).max() < 1e-9

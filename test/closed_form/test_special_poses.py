@@ -36,12 +36,12 @@ def check_answered(chain, arm, q):
     """Check that the pose of a posture is solved exactly, and that a regular posture is found again."""
     pose = chain.poses(q)[0]
     six, held = six_of(chain, arm, q)
-    found = ask(arm, pose, q, held).q
-    assert len(found) > 0, f'no answer for {q.tolist()}'
-    assert chain.residuals(found, pose).max() < RESIDUAL
-    own = q if held is None else np.delete(q, held)
-    if six.singular_value(own, pose) > REGULAR:
-        assert np.abs(wrap(found - q)).max(axis=1).min() < 1e-6, q.tolist()
+    solutions = ask(arm, pose, q, held).q
+    assert len(solutions) > 0, f'no answer for {q.tolist()}'
+    assert chain.residuals(solutions, pose).max() < RESIDUAL
+    posture = q if held is None else np.delete(q, held)
+    if six.singular_value(posture, pose) > REGULAR:
+        assert np.abs(wrap(solutions - q)).max(axis=1).min() < 1e-6, q.tolist()
 
 
 @pytest.mark.slow
@@ -74,9 +74,9 @@ def test_symmetric_arms_of_seven_answer_at_right_angles_and_next_to_them(name, o
     for _ in range(500):
         q = rng.choice(QUARTERS, 7) + offset * rng.uniform(-1.0, 1.0, 7)
         pose = chain.poses(q)[0]
-        found = ask(arm, pose, q, arm.plan.held).q
-        assert len(found) > 0, f'no answer for {q.tolist()}'
-        assert chain.residuals(found, pose).max() < RESIDUAL
+        solutions = ask(arm, pose, q, arm.plan.held).q
+        assert len(solutions) > 0, f'no answer for {q.tolist()}'
+        assert chain.residuals(solutions, pose).max() < RESIDUAL
 
 
 @pytest.mark.parametrize('offset', OFFSETS)
@@ -87,9 +87,9 @@ def test_a_nearly_straight_wrist_is_solved_to_rounding(name, offset):
     for sign in (-1.0, 1.0):
         q = rng.uniform(-np.pi, np.pi, 6)
         q[4] = sign * offset
-        found = ask(arm, chain.poses(q)[0]).q
-        assert len(found) >= 2
-        assert chain.residuals(found, chain.poses(q)[0]).max() < 2e-11
+        solutions = ask(arm, chain.poses(q)[0]).q
+        assert len(solutions) >= 2
+        assert chain.residuals(solutions, chain.poses(q)[0]).max() < 2e-11
 
 
 @pytest.mark.parametrize('name', ['ur5e', 'ur10e', 'z1', 'tm5_900', 'omy', 'aubo_i5'])
@@ -111,9 +111,9 @@ def test_home_is_answered_with_the_held_joint_at_zero_and_by_samples(name):
     inside = np.clip(np.zeros(7), arm.chain.lower, arm.chain.upper)
     # The oracle knows no other value of the last joint for this one: it is stretched, and nearly symmetric.
     seed = inside if name == 'gen3' else None
-    found = arm.branches(arm.chain.pose(inside), BranchRequest(seed=seed))
-    assert len(found.q) > 0
-    assert chain.residuals(found.q, chain.poses(inside)[0]).max() < RESIDUAL
+    result = arm.branches(arm.chain.pose(inside), BranchRequest(seed=seed))
+    assert len(result.q) > 0
+    assert chain.residuals(result.q, chain.poses(inside)[0]).max() < RESIDUAL
 
 
 @pytest.mark.parametrize('name', EXACT_SRS)
@@ -121,9 +121,9 @@ def test_every_joint_but_the_elbow_can_be_held_at_home(name):
     chain, arm = catalogue_chain(name), catalogue_arm(name)
     pose = chain.poses(np.zeros(7))[0]
     for joint in (0, 1, 2, 4, 5, 6):
-        found = ask(arm, pose, np.zeros(7), joint).q
-        assert len(found) > 0
-        assert chain.residuals(found, pose).max() < RESIDUAL
+        solutions = ask(arm, pose, np.zeros(7), joint).q
+        assert len(solutions) > 0
+        assert chain.residuals(solutions, pose).max() < RESIDUAL
 
 
 @pytest.mark.parametrize('name', ['puma560', 'ur5e', 'irb6700', 'iiwa14', 'panda', 'xarm7'])
@@ -138,11 +138,11 @@ def test_a_straight_elbow_at_a_corner_of_the_limits_is_answered(name):
         is_lower = rng.random(n) < 0.5
         lower, upper = np.where(is_lower, q, q - 0.5), np.where(is_lower, q + 0.5, q)
         question = BranchRequest(mode=WITHIN_LIMITS, seed=q, lower=lower, upper=upper)
-        found = arm.branches(chain.poses(q)[0], question)
-        assert len(found.q) > 0, q.tolist()
-        assert (found.q >= lower).all()
-        assert (found.q <= upper).all()
-        assert chain.residuals(found.q, chain.poses(q)[0]).max() < RESIDUAL
+        result = arm.branches(chain.poses(q)[0], question)
+        assert len(result.q) > 0, q.tolist()
+        assert (result.q >= lower).all()
+        assert (result.q <= upper).all()
+        assert chain.residuals(result.q, chain.poses(q)[0]).max() < RESIDUAL
 
 
 def fold_posture(chain, rng):
@@ -195,13 +195,13 @@ def test_a_fold_at_a_corner_of_the_limits_is_found_within_them_and_counted_once(
         pose = np.ascontiguousarray(chain.poses(q)[0])
         is_lower = rng.random(6) < 0.5
         lower, upper = np.where(is_lower, q, q - 0.5), np.where(is_lower, q + 0.5, q)
-        found = arm.branches(pose, BranchRequest(mode=WITHIN_LIMITS, lower=lower, upper=upper))
-        assert len(found.q) > 0, q.tolist()
-        assert (found.q >= lower).all()
-        assert (found.q <= upper).all()
-        assert chain.residuals(found.q, pose).max() < RESIDUAL
+        result = arm.branches(pose, BranchRequest(mode=WITHIN_LIMITS, lower=lower, upper=upper))
+        assert len(result.q) > 0, q.tolist()
+        assert (result.q >= lower).all()
+        assert (result.q <= upper).all()
+        assert chain.residuals(result.q, pose).max() < RESIDUAL
         every = ask(arm, pose)
-        assert (found.branches, found.certified) == (every.branches, every.certified)
+        assert (result.branches, result.certified) == (every.branches, every.certified)
 
 
 @pytest.mark.sampled
@@ -241,14 +241,14 @@ def test_a_tool_turned_by_roll_pitch_and_yaw_does_not_shift_the_answers(name):
     for _ in range(5):
         q = rng.uniform(-np.pi, np.pi, 6)
         pose = chain.poses(q)[0]
-        found = ask(arm, pose).q
-        assert chain.residuals(found, pose).max() < RESIDUAL
-        assert np.abs(wrap(found - q)).max(axis=1).min() < 1e-7
+        solutions = ask(arm, pose).q
+        assert chain.residuals(solutions, pose).max() < RESIDUAL
+        assert np.abs(wrap(solutions - q)).max(axis=1).min() < 1e-7
         # The same tool given with the request, on the arm without it.
         question = BranchRequest(mode=KEEP_ALL, tool=tool_of(0.3, -0.4, 0.7))
         again = plain.branches(np.ascontiguousarray(pose), question).q
-        assert len(again) == len(found)
-        assert np.abs(wrap(again[:, None] - found)).max(axis=2).min(axis=0).max() < 1e-7
+        assert len(again) == len(solutions)
+        assert np.abs(wrap(again[:, None] - solutions)).max(axis=2).min(axis=0).max() < 1e-7
 
 
 def test_a_spherical_wrist_on_parallel_base_axes_answers_every_reachable_pose():

@@ -38,9 +38,9 @@ def test_random_poses_inside_the_sphere_are_answered_exactly_where_the_oracle_an
     refused = 0
     for _ in range(3):
         pose = random_target(chain, rng)
-        found = ask(arm, pose)
-        assert len(found.q) == len(find_all(chain, pose, rng))
-        refused += found.certified == 0
+        result = ask(arm, pose)
+        assert len(result.q) == len(find_all(chain, pose, rng))
+        refused += result.certified == 0
     # Most of the sphere is out of reach for a given orientation; some poses must have been.
     assert refused > 0
 
@@ -117,8 +117,8 @@ def test_the_solver_tells_limits_from_reach(name):
     angles = np.sort(np.append(every[:, 0] % (2 * np.pi), every[0, 0] % (2 * np.pi)))
     lower[1:], upper[1:] = -6.0, 6.0
     lower[0] = upper[0] = angles[0] + 0.5 * max(np.diff(angles).max(initial=0.0), 1.0)
-    found = arm.branches(np.ascontiguousarray(pose), BranchRequest(lower=lower, upper=upper))
-    assert (len(found.q), found.dropped) == (0, found.branches)
+    branches = arm.branches(np.ascontiguousarray(pose), BranchRequest(lower=lower, upper=upper))
+    assert (len(branches.q), branches.dropped) == (0, branches.branches)
     result = solver.solve(SolveRequest(pose, lower=lower, upper=upper))
     assert result.status == IkStatus.UNSOLVED
     assert result.cause == Cause.LIMITS
@@ -135,9 +135,9 @@ def test_few_poses_without_a_branch_are_left_in_doubt(name):
         np.array([chain.pose(q) for q in rng.uniform(lower, upper, (2000, 6))]) for _ in range(2)
     )
     places[:, :3, :3] = turns[:, :3, :3]
-    empty = [found for found in map(arm.branches, places) if not len(found.q)]
+    empty = [result for result in map(arm.branches, places) if not len(result.q)]
     assert len(empty) > 50
-    assert sum(found.is_doubtful for found in empty) <= 2
+    assert sum(result.is_doubtful for result in empty) <= 2
 
 
 def test_a_matrix_that_is_no_pose_is_no_question():
@@ -162,6 +162,6 @@ def test_seven_joints_are_not_sampled_more_finely_for_a_pose_that_a_hull_refuses
         proved += 1
         with monkeypatch.context() as patch:
             patch.setattr(arm._difficult, 'refine', refine)
-            found = arm.branches_refined(pose)
-        assert found.is_too_far and len(found.q) == 0
+            result = arm.branches_refined(pose)
+        assert result.is_too_far and len(result.q) == 0
     assert proved > 0

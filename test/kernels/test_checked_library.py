@@ -93,11 +93,11 @@ from ssik_ros.kernels.geometry.addresses import address_of
 from ssik_ros.kernels.geometry.addresses import LIBRARY
 
 work, table, kept = np.zeros(10), np.zeros((4, 6))[::2, ::3], np.zeros(10)
-known = {'work': work, 'table': table, 'address': address_of(kept), 'unknown': work.ctypes.data}
+named = {'work': work, 'table': table, 'address': address_of(kept), 'unknown': work.ctypes.data}
 texts = []
 for name, *arguments in json.loads(sys.argv[1]):
     try:
-        getattr(small, name)(*(known.get(argument, argument) for argument in arguments))
+        getattr(small, name)(*(named.get(argument, argument) for argument in arguments))
         texts.append('')
     except RuntimeError as error:
         texts.append(str(error))

@@ -77,9 +77,9 @@ def smallest(table):
     return np.linalg.svd(table, compute_uv=False)[-1]
 
 
-def farthest(found, expected):
+def farthest(computed, expected):
     """Return how far the farthest of two equally long lists of numbers is from the other list."""
-    gaps = np.abs(np.asarray(found)[:, None] - np.asarray(expected, dtype=complex)[None])
+    gaps = np.abs(np.asarray(computed)[:, None] - np.asarray(expected, dtype=complex)[None])
     return max(gaps.min(axis=0).max(), gaps.min(axis=1).max())
 
 
@@ -99,18 +99,18 @@ def test_the_eigenvalues_are_complete(kind):
         rng = np.random.default_rng([4, seed])
         n = int(rng.integers(1, LARGEST + 1))
         a = KINDS[kind](rng, n)
-        found, size = of_matrix(a), np.linalg.norm(a)
-        assert abs(found.sum() - np.trace(a)) <= 8 * n * ROUNDING * size
+        computed, size = of_matrix(a), np.linalg.norm(a)
+        assert abs(computed.sum() - np.trace(a)) <= 8 * n * ROUNDING * size
         squares = np.trace(a @ a)
-        assert abs((found**2).sum() - squares) <= 16 * n * ROUNDING * size**2
+        assert abs((computed**2).sum() - squares) <= 16 * n * ROUNDING * size**2
 
 
 def test_complex_eigenvalues_stand_in_pairs_with_the_positive_part_first():
-    found = of_matrix(np.random.default_rng(1).normal(size=(16, 16)))
-    first = np.flatnonzero(found.imag > 0.0)
+    computed = of_matrix(np.random.default_rng(1).normal(size=(16, 16)))
+    first = np.flatnonzero(computed.imag > 0.0)
     assert len(first) > 2
-    assert (found[first + 1] == found[first].conj()).all()
-    assert (found.imag < 0.0).sum() == len(first)
+    assert (computed[first + 1] == computed[first].conj()).all()
+    assert (computed.imag < 0.0).sum() == len(first)
 
 
 @pytest.mark.parametrize(
@@ -130,8 +130,8 @@ def test_known_eigenvalues_are_found(a, expected):
 
 
 def test_a_small_eigenvalue_beside_a_large_one_keeps_its_digits():
-    found = of_matrix(np.array([[1e9, 1.0], [1.0, 1.0]]))
-    assert found.real.min() == pytest.approx(1.0 - 1e-9, abs=1e-15)
+    computed = of_matrix(np.array([[1e9, 1.0], [1.0, 1.0]]))
+    assert computed.real.min() == pytest.approx(1.0 - 1e-9, abs=1e-15)
 
 
 def test_exchanges_find_the_eigenvalues_of_a_hidden_triangle_exactly():
@@ -144,8 +144,8 @@ def test_powers_of_two_in_the_scale_of_rows_cost_no_digits():
     rng = np.random.default_rng(5)
     a = rng.normal(size=(16, 16))
     scale = 2.0 ** rng.integers(-30, 31, 16)
-    found = of_matrix(a * scale[:, None] / scale[None])
-    assert farthest(found, np.linalg.eigvals(a)) < 1e-12
+    computed = of_matrix(a * scale[:, None] / scale[None])
+    assert farthest(computed, np.linalg.eigvals(a)) < 1e-12
 
 
 def test_a_double_eigenvalue_moves_by_the_root_of_rounding_at_most():

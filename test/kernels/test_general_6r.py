@@ -68,18 +68,18 @@ def find_all(chain, g, starts=complete_oracle.STARTS, seed=0):
     return complete_oracle.find_all(chain, pose_of(g), np.random.default_rng(seed), starts)
 
 
-def difference(found, expected):
+def difference(solutions, expected):
     """Return the solutions that one set lacks and that it has too many."""
     return (
-        complete_oracle.without(expected, found, SAME),
-        complete_oracle.without(found, expected, SAME),
+        complete_oracle.without(expected, solutions, SAME),
+        complete_oracle.without(solutions, expected, SAME),
     )
 
 
-def oracle(chain, g, found):
+def oracle(chain, g, solutions):
     """Return all solutions; when the solver under test has more, from ten times as many starts."""
     expected = find_all(chain, g)
-    if len(difference(found, expected)[1]):
+    if len(difference(solutions, expected)[1]):
         more = find_all(chain, g, 10 * complete_oracle.STARTS, seed=1)
         expected = complete_oracle.distinct(np.vstack([expected, more]))
     return expected
@@ -92,12 +92,12 @@ def check_sets(chain, poses, seed):
     for _ in range(poses):
         g = target(chain, generator.uniform(-np.pi, np.pi, 6))
         raw = solver.candidates(g)
-        found = certify(chain, raw, g)
-        expected = oracle(chain, g, found)
-        missing, extra = difference(found, expected)
+        solutions = certify(chain, raw, g)
+        expected = oracle(chain, g, solutions)
+        missing, extra = difference(solutions, expected)
         assert len(missing) == 0, f'{len(missing)} of {len(expected)} missing'
         assert len(extra) == 0, f'{len(extra)} more than {len(expected)}'
-        assert len(found) == len(expected) > 0
+        assert len(solutions) == len(expected) > 0
         errors += [np.abs(wrap(raw - q)).max(axis=1).min() for q in expected]
     return np.array(errors)
 
@@ -158,9 +158,9 @@ def test_finds_the_sixteen_postures_of_manseur_and_doty():
     target[:3, :3], target[:3, 3] = left @ right, SIXTEEN_POINT
     motion = target @ np.linalg.inv(home)
     g = np.concatenate([motion[:3, :3].ravel(), motion[:3, 3]])
-    found = Solver(chain).solutions(g)
-    assert len(found) == 16
-    assert [len(d) for d in difference(found, oracle(chain, g, found))] == [0, 0]
+    solutions = Solver(chain).solutions(g)
+    assert len(solutions) == 16
+    assert [len(d) for d in difference(solutions, oracle(chain, g, solutions))] == [0, 0]
 
 
 def special_postures(count, seed):
@@ -181,12 +181,12 @@ def check_special(chain, poses, seed):
     solver = Solver(chain)
     for q in special_postures(poses, seed):
         g = target(chain, q)
-        found, expected = solver.solutions(g), find_all(chain, g, starts=300)
+        solutions, expected = solver.solutions(g), find_all(chain, g, starts=300)
         if len(expected):
             regular = expected[distances_from_singular(chain, expected) > SINGULAR]
-            assert len(difference(found, regular)[0]) == 0
+            assert len(difference(solutions, regular)[0]) == 0
         if distances_from_singular(chain, q[None])[0] > SINGULAR:
-            assert len(found) > 0
+            assert len(solutions) > 0
 
 
 @pytest.mark.sampled
@@ -208,16 +208,16 @@ def test_finds_postures_with_a_joint_at_a_half_turn(joint, value):
     q = np.array([0.3, 2.1, -1.2, 0.8, 1.7, -2.2])
     q[joint] = value
     g = target(chain, q)
-    found = Solver(chain).solutions(g)
-    assert np.abs(wrap(found - q)).max(axis=1).min() < 1e-7
+    solutions = Solver(chain).solutions(g)
+    assert np.abs(wrap(solutions - q)).max(axis=1).min() < 1e-7
 
 
 @pytest.mark.parametrize('cut', range(general_6r.CUTS))
 def test_every_cut_serves_a_chain_without_structure(cut):
     chain = random_chain(20)
     g = target(chain, np.array([0.1, -2.0, 1.1, 0.7, 2.5, -1.4]))
-    found = Solver(chain, cut).solutions(g)
-    assert [len(d) for d in difference(found, oracle(chain, g, found))] == [0, 0]
+    solutions = Solver(chain, cut).solutions(g)
+    assert [len(d) for d in difference(solutions, oracle(chain, g, solutions))] == [0, 0]
 
 
 @pytest.mark.parametrize('name', ['jaco2', 'xarm6', 'random_3'])
@@ -239,8 +239,8 @@ def test_candidates_within_the_reach_sphere_but_out_of_reach_are_none_or_refused
         g[:9] = target(chain, generator.uniform(-np.pi, np.pi, 6))[:9]
         g[9:] *= 1.2
         raw = solver.candidates(g)
-        found = certify(chain, raw, g)
-        assert len(difference(found, oracle(chain, g, found))[0]) == 0
+        solutions = certify(chain, raw, g)
+        assert len(difference(solutions, oracle(chain, g, solutions))[0]) == 0
         empty += len(raw) == 0
     assert empty >= 5
 
@@ -251,8 +251,8 @@ def test_the_place_of_points_on_their_axes_and_the_sense_of_axes_do_not_matter()
     shifts = generator.uniform(-1.0, 1.0, (6, 1))
     other = chain_of(chain.axes * signs[:, None], chain.points + shifts * chain.axes)
     g = target(chain, generator.uniform(-np.pi, np.pi, 6))
-    expected, found = Solver(chain).solutions(g), Solver(other).solutions(g)
-    assert [len(d) for d in difference(found * signs, expected)] == [0, 0]
+    expected, solutions = Solver(chain).solutions(g), Solver(other).solutions(g)
+    assert [len(d) for d in difference(solutions * signs, expected)] == [0, 0]
 
 
 def test_an_arm_whose_elbow_is_held_between_spherical_joints_has_no_cut():
@@ -304,14 +304,14 @@ import json
 import numpy as np
 from chains_6r import ARMS, lock, IIWA, target
 from ssik_ros.kernels.closed_form.elimination import general_6r
-found = []
+sets = []
 for chain, start in ((ARMS['jaco2'], 97), (lock(IIWA, 2, 0.5), 3)):
     constants = general_6r.prepare(chain.axes, chain.points, start)
     out = np.zeros((16, 6))
     g = target(chain, np.array([0.3, 2.1, -1.2, 0.8, 1.7, -2.2]))
     count = general_6r.solve(out, constants, g, *general_6r.workspace(), False)
-    found.append(out[:count].tolist())
-print(json.dumps(found))
+    sets.append(out[:count].tolist())
+print(json.dumps(sets))
 """
 
 

@@ -185,7 +185,7 @@ print(json.dumps([[float(value).hex() for value in row] for row in rows]))
 
 
 def test_interpreted_and_compiled_lanes_agree_to_the_bit():
-    found = []
+    outputs = []
     for disabled in '01':
         paths = os.pathsep.join([str(ROOT), os.environ.get('PYTHONPATH', '')])
         environment = {
@@ -202,5 +202,5 @@ def test_interpreted_and_compiled_lanes_agree_to_the_bit():
             timeout=300,
         )
         assert done.returncode == 0, done.stderr
-        found.append(json.loads(done.stdout))
-    assert found[0] == found[1]
+        outputs.append(json.loads(done.stdout))
+    assert outputs[0] == outputs[1]

@@ -66,43 +66,43 @@ def test_a_changed_a_new_and_a_missing_file_are_named():
 
 
 @pytest.fixture
-def known(monkeypatch, tmp_path):
+def recorded(monkeypatch, tmp_path):
     """Return a folder with one kernel module, and its row of the manifest."""
     monkeypatch.setattr(sources, 'KERNELS', tmp_path)
     (tmp_path / 'a.py').write_text('value = 1\n')
     return tmp_path / 'a.py', {'a.py': sources.manifest()['a.py']}
 
 
-def test_a_file_of_the_known_time_and_size_is_not_read(known, monkeypatch):
-    _, table = known
+def test_a_file_of_the_known_time_and_size_is_not_read(recorded, monkeypatch):
+    _, table = recorded
     monkeypatch.setattr(sources, 'digest_of_bytes', None)
     assert sources.changed(table) == []
 
 
-def test_a_file_that_was_written_again_with_the_same_code_is_no_change(known):
-    file, table = known
+def test_a_file_that_was_written_again_with_the_same_code_is_no_change(recorded):
+    file, table = recorded
     file.write_text('value = 1  # as before\n')
     assert sources.changed(table) == []
 
 
 @pytest.mark.parametrize('code', ['value = 2\n', 'value = 10\n'])
-def test_a_file_that_was_written_again_with_other_code_is_a_change(known, code):
-    file, table = known
+def test_a_file_that_was_written_again_with_other_code_is_a_change(recorded, code):
+    file, table = recorded
     before = file.stat().st_mtime_ns
     file.write_text(code)
     os.utime(file, ns=(before + 1000, before + 1000))
     assert sources.changed(table) == ['a.py']
 
 
-def test_a_table_without_times_is_compared_by_its_hashes(known):
-    file, table = known
+def test_a_table_without_times_is_compared_by_its_hashes(recorded):
+    file, table = recorded
     file.write_text('value = 2\n')
     assert sources.changed({'a.py': table['a.py'][:2]}) == ['a.py']
 
 
 def imported_files(file):
     """Return the files of this package that a kernel file imports, read from its syntax tree."""
-    found = set()
+    files = set()
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f'{file.name}: relative imports escape the hash'
@@ -116,28 +116,28 @@ def imported_files(file):
         for name in names:
             path = ROOT.joinpath(*name.split('.')).with_suffix('.py')
             if name.startswith('ssik_ros') and path.is_file():
-                found.add(path)
-    return found
+                files.add(path)
+    return files
 
 
 @pytest.mark.sampled
 @pytest.mark.parametrize('name', sources.modules())
 def test_every_import_of_a_kernel_module_is_seen(name):
     # A constant from outside of kernels would be frozen into the machine code without a trace.
-    known = sources.modules()
-    file = known[name]
+    files = sources.modules()
+    file = files[name]
     native = [path for path in imported_files(file) if NATIVE in path.parents]
-    seen = {known[other] for other in sources.direct_imports(file, known)}
+    seen = {files[other] for other in sources.direct_imports(file, files)}
     assert seen == imported_files(file).difference(native)
     if name not in ('_jit', 'geometry.addresses', 'geometry.lanes', 'search.clock'):
         assert not native
 
 
 def test_each_module_comes_after_those_that_it_imports():
-    found = sources.imports()
-    for name, imported in found.items():
+    imports = sources.imports()
+    for name, imported in imports.items():
         for place, other in enumerate(imported):
-            assert set(found[other]) <= set(imported[:place]), (name, other)
+            assert set(imports[other]) <= set(imported[:place]), (name, other)
 
 
 OTHER_SOURCES = """

@@ -44,11 +44,11 @@ def test_the_equations_are_solved_whatever_rows_are_exchanged():
         env={**os.environ, 'NUMBA_DISABLE_JIT': '1'},
     )
     assert run.returncode == 0, run.stderr
-    found = json.loads(run.stdout)
+    output = json.loads(run.stdout)
     value = equations(np.sin(q) * sine + np.cos(q) * cosine + one)
     slope = equations(np.cos(q) * sine - np.sin(q) * cosine)
     # Only exchanges of rows that are not neighbours depend on the order of two loops.
-    assert any(place > row + 1 for row, place in enumerate(found['pivots']))
+    assert any(place > row + 1 for row, place in enumerate(output['pivots']))
     expected = np.linalg.solve(value, x)
-    np.testing.assert_allclose(found['x'], expected / np.abs(expected).max(), rtol=0, atol=1e-11)
-    np.testing.assert_allclose(found['out'], np.linalg.solve(value, slope), rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(output['x'], expected / np.abs(expected).max(), rtol=0, atol=1e-11)
+    np.testing.assert_allclose(output['out'], np.linalg.solve(value, slope), rtol=1e-9, atol=1e-10)

@@ -52,7 +52,7 @@ def imports(path):
 def test_every_import_from_numba_is_listed(path):
     private = [n for n in imports(path) if n.rpartition('.')[0] not in PUBLIC and n not in PLAIN]
     assert private
-    missing = [n for n in private if not any(f'{known}.'.startswith(f'{n}.') for known in NAMES)]
+    missing = [n for n in private if not any(f'{listed}.'.startswith(f'{n}.') for listed in NAMES)]
     assert missing == []
 
 

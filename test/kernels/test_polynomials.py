@@ -46,9 +46,9 @@ def gap(a, b):
     return np.abs(np.exp(1j * np.asarray(a)) - np.exp(1j * np.asarray(b)))
 
 
-def worst_gap(wanted, found):
+def worst_gap(wanted, zeros):
     """Return how far the worst of the wanted zeros is from every one that was found."""
-    return max((gap(t, found).min(initial=np.inf) for t in wanted), default=0.0)
+    return max((gap(t, zeros).min(initial=np.inf) for t in wanted), default=0.0)
 
 
 def test_every_zero_on_the_circle_is_found_and_nothing_else():
@@ -56,12 +56,12 @@ def test_every_zero_on_the_circle_is_found_and_nothing_else():
     counts = set()
     for _ in range(2000):
         coefficients = rng.standard_normal(5)
-        wanted, found = zeros_on_the_circle(coefficients), zeros_of(*coefficients)
-        counts.add(len(found))
-        assert worst_gap(wanted, found) < 1e-6
-        assert np.abs(values(coefficients, found)).max(initial=0.0) < 1e-6
-        assert (found > -np.pi).all()
-        assert (found <= np.pi).all()
+        wanted, zeros = zeros_on_the_circle(coefficients), zeros_of(*coefficients)
+        counts.add(len(zeros))
+        assert worst_gap(wanted, zeros) < 1e-6
+        assert np.abs(values(coefficients, zeros)).max(initial=0.0) < 1e-6
+        assert (zeros > -np.pi).all()
+        assert (zeros <= np.pi).all()
     assert counts == {0, 2, 4}
 
 
@@ -70,10 +70,10 @@ def test_simple_zeros_are_as_good_as_rounding():
     for _ in range(500):
         wanted = np.sort(rng.uniform(-np.pi, np.pi, 4))
         separations = np.diff(np.append(wanted, wanted[0] + 2 * np.pi))
-        found = zeros_of(*with_zeros(wanted))
-        assert len(found) == 4
+        zeros = zeros_of(*with_zeros(wanted))
+        assert len(zeros) == 4
         # A zero moves by the rounding of f over its slope there.
-        assert worst_gap(wanted, found) < 1e-14 / separations.min() ** 3
+        assert worst_gap(wanted, zeros) < 1e-14 / separations.min() ** 3
 
 
 @pytest.mark.parametrize('apart', [1e-2, 1e-4, 1e-6, 1e-8, 0.0])
@@ -84,9 +84,9 @@ def test_near_double_and_double_zeros_are_never_lost(apart):
         if gap(t[:, None], t).sum() < 1.0:
             continue
         wanted = [t[0], t[0] + apart, t[1], t[2]]
-        found = zeros_of(*with_zeros(wanted))
-        assert len(found) == 4
-        assert worst_gap(wanted, found) < 1e-3
+        zeros = zeros_of(*with_zeros(wanted))
+        assert len(zeros) == 4
+        assert worst_gap(wanted, zeros) < 1e-3
 
 
 def test_two_double_zeros_are_found():
@@ -95,8 +95,8 @@ def test_two_double_zeros_are_found():
         t = rng.uniform(-np.pi, np.pi, 2)
         if gap(*t) < 0.1:
             continue
-        found = zeros_of(*with_zeros([t[0], t[0], t[1], t[1]]))
-        assert worst_gap(t, found) < 1e-2
+        zeros = zeros_of(*with_zeros([t[0], t[0], t[1], t[1]]))
+        assert worst_gap(t, zeros) < 1e-2
 
 
 @pytest.mark.sampled
@@ -129,8 +129,8 @@ def test_a_double_zero_of_few_coefficients_is_found(others, apart):
 
 def test_a_zero_at_pi_is_found():
     for others in ([0.3, 1.0, -2.0], [0.0, np.pi / 2, -np.pi / 2]):
-        found = zeros_of(*with_zeros([np.pi, *others]))
-        assert worst_gap([np.pi], found) < 1e-9
+        zeros = zeros_of(*with_zeros([np.pi, *others]))
+        assert worst_gap([np.pi], zeros) < 1e-9
 
 
 @pytest.mark.parametrize('name', ['first order', 'second order only', 'constant'])
@@ -146,9 +146,9 @@ def test_vanishing_leading_coefficients(name):
             a1 = b1 = a2 = b2 = 0.0
         coefficients = (a0, a1, b1, a2, b2)
         wanted = zeros_on_the_circle(coefficients) if name != 'constant' else []
-        found = zeros_of(*coefficients)
-        assert worst_gap(wanted, found) < 1e-6
-        assert np.abs(values(coefficients, found)).max(initial=0.0) < 1e-6
+        zeros = zeros_of(*coefficients)
+        assert worst_gap(wanted, zeros) < 1e-6
+        assert np.abs(values(coefficients, zeros)).max(initial=0.0) < 1e-6
 
 
 def test_the_zero_polynomial_has_no_zeros():
@@ -160,9 +160,9 @@ def test_the_scale_of_the_polynomial_does_not_matter(scale):
     rng = np.random.default_rng(6)
     for _ in range(200):
         coefficients = rng.standard_normal(5)
-        found, scaled = zeros_of(*coefficients), zeros_of(*(scale * coefficients))
-        assert len(found) == len(scaled)
-        assert worst_gap(found, scaled) < 1e-6
+        zeros, scaled = zeros_of(*coefficients), zeros_of(*(scale * coefficients))
+        assert len(zeros) == len(scaled)
+        assert worst_gap(zeros, scaled) < 1e-6
 
 
 @pytest.mark.parametrize('place', range(5))
@@ -181,9 +181,9 @@ def test_a_change_of_sign_always_has_its_zero(coefficients):
     grid = np.linspace(-np.pi, np.pi, 257)
     f = values(coefficients, grid)
     size = np.abs(coefficients).sum()
-    found = zeros_of(*coefficients)
-    assert np.isfinite(found).all()
+    zeros = zeros_of(*coefficients)
+    assert np.isfinite(zeros).all()
     for left, right, a, b in zip(grid, grid[1:], f, f[1:]):
         if a * b < 0 and min(abs(a), abs(b)) > 1e-9 * size:
-            inside = (found >= left - 1e-6) & (found <= right + 1e-6)
+            inside = (zeros >= left - 1e-6) & (zeros <= right + 1e-6)
             assert inside.any()

@@ -61,28 +61,28 @@ class Chain:
         """Return joint values at which no single joint brings the point farther in a direction of its own (k, 3)."""
         q, n = q.copy(), q.shape[1]
         for _ in range(SWEEPS):
-            behind = [np.tile(self.point, (len(q), 1))]
+            moved = [np.tile(self.point, (len(q), 1))]
             for joint in range(n - 1, 0, -1):
-                behind.append(self.move(joint, q[:, joint], behind[-1]))
-            way = u
+                moved.append(self.move(joint, q[:, joint], moved[-1]))
+            aim = u
             for joint in range(n):
                 axis = self.axes[joint]
                 if self.slides[joint]:
                     ends = self.upper[joint], self.lower[joint]
-                    q[:, joint] = np.where(way @ axis > 0.0, *ends)
+                    q[:, joint] = np.where(aim @ axis > 0.0, *ends)
                     continue
-                arm = behind[n - 1 - joint] - self.points[joint]
+                arm = moved[n - 1 - joint] - self.points[joint]
                 arm = arm - np.outer(arm @ axis, axis)
-                sine, cosine = (way * np.cross(axis, arm)).sum(axis=1), (way * arm).sum(axis=1)
+                sine, cosine = (aim * np.cross(axis, arm)).sum(axis=1), (aim * arm).sum(axis=1)
                 q[:, joint] = np.arctan2(sine, cosine)
-                way = turned(axis, -q[:, joint, None], way)
+                aim = turned(axis, -q[:, joint, None], aim)
         return q
 
     def farthest(self, u, rng, starts=40):
         """Return the places farthest in directions (k, 3), as far as climbing finds them."""
-        ways = np.repeat(u, starts, axis=0)
-        x = self.places(self.climb(self.draw(rng, len(ways)), ways))
-        best = (x * ways).sum(axis=1).reshape(-1, starts).argmax(axis=1)
+        aims = np.repeat(u, starts, axis=0)
+        x = self.places(self.climb(self.draw(rng, len(aims)), aims))
+        best = (x * aims).sum(axis=1).reshape(-1, starts).argmax(axis=1)
         return x.reshape(-1, starts, 3)[np.arange(len(u)), best]
 
     def excess(self, x):
@@ -299,8 +299,8 @@ class PoseHulls:
 
     def point_of(self, number):
         """Return the point of one of the hulls, with all joints at zero."""
-        own = self.blocks[number * reach_hull.BLOCK :][:3]
-        return self.home[:3, :3] @ own + self.chain.point
+        offset = self.blocks[number * reach_hull.BLOCK :][:3]
+        return self.home[:3, :3] @ offset + self.chain.point
 
 
 @pytest.mark.slow
@@ -326,8 +326,10 @@ def test_points_of_the_last_axis_refuse_orientations_and_nothing_that_has_a_bran
     rng, refused = np.random.default_rng(7), 0
     reach = np.abs(hulls.blocks[reach_hull.HULL + reach_hull.TABLE : reach_hull.BLOCK]).max()
     closed_form = AnalyticArm(chain)
-    for turn, away in zip(Rotation.random(800, rng), directions(rng, 800), strict=True):
-        pose = np.concatenate([turn.as_matrix().ravel(), rng.uniform(0.5, 1.0) * reach * away])
+    for turn, direction in zip(Rotation.random(800, rng), directions(rng, 800), strict=True):
+        pose = np.concatenate(
+            [turn.as_matrix().ravel(), rng.uniform(0.5, 1.0) * reach * direction]
+        )
         if hulls.refuses(pose, 2) or not hulls.refuses(pose):
             continue
         matrix = np.vstack([np.hstack([pose[:9].reshape(3, 3), pose[9:, None]]), [0, 0, 0, 1]])

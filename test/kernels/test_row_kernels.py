@@ -115,12 +115,12 @@ def expected_error(frames, rows):
     a, goal, b = (np.array(frame) for frame in frames)
     measuring = {Axes.WORLD: np.eye(4), Axes.FRAME_A: a, Axes.GOAL: goal, Axes.FRAME_B: b}
     position = measuring[rows.position_axes][:3, :3].T @ (goal[:3, 3] - b[:3, 3])
-    own = measuring[rows.rotation_axes][:3, :3]
+    rotation_frame = measuring[rows.rotation_axes][:3, :3]
     if rows.rotation == RotationKind.FULL:
         turn = Rotation.from_matrix(goal[:3, :3] @ b[:3, :3].T).as_rotvec()
-        return np.concatenate([position, own.T @ turn])
+        return np.concatenate([position, rotation_frame.T @ turn])
     if rows.rotation == RotationKind.ALIGN:
-        return np.concatenate([position, own.T @ shortest_turn(b[:3, 2], goal[:3, 2])])
+        return np.concatenate([position, rotation_frame.T @ shortest_turn(b[:3, 2], goal[:3, 2])])
     quaternion = Rotation.from_matrix(b[:3, :3].T @ goal[:3, :3]).as_quat()
     twist = math.remainder(2.0 * math.atan2(quaternion[2], quaternion[3]), 2.0 * math.pi)
     return np.concatenate([position, [0.0, 0.0, twist]])

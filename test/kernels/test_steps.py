@@ -123,8 +123,8 @@ def test_joints_that_may_move_solve_their_own_least_squares(seed):
     step = stepper.step(J, e, rng.choice([-1.0, 0.0, 1.0], 7), damping)
     free = stepper.packed.free == 1.0
     assert (step[~free] == 0.0).all()
-    own = J[:, free]
-    expected = np.linalg.solve(own.T @ own + damping * np.eye(free.sum()), own.T @ e)
+    columns = J[:, free]
+    expected = np.linalg.solve(columns.T @ columns + damping * np.eye(free.sum()), columns.T @ e)
     np.testing.assert_allclose(step[free], expected, rtol=0, atol=1e-10)
 
 
@@ -389,13 +389,13 @@ def difference(seed, q, lower, upper):
 
 
 def test_the_way_to_the_seed_is_a_plain_difference_for_joints_with_limits():
-    way = difference([3.0, 1.0, 3.0], [-3.0, -1.0, -3.0], [-4] * 3, [4] * 3)
-    np.testing.assert_array_equal(way, [6.0, 2.0, 6.0])
+    change = difference([3.0, 1.0, 3.0], [-3.0, -1.0, -3.0], [-4] * 3, [4] * 3)
+    np.testing.assert_array_equal(change, [6.0, 2.0, 6.0])
 
 
 def test_the_way_to_the_seed_is_the_short_one_for_joints_without_limits():
-    way = difference([3.0, 9.0, 0.0], [-3.0, -9.0, 0.0], [-math.inf] * 3, [math.inf] * 3)
-    np.testing.assert_allclose(way, [6.0 - TURN, 18.0, 0.0], atol=1e-15)
+    change = difference([3.0, 9.0, 0.0], [-3.0, -9.0, 0.0], [-math.inf] * 3, [math.inf] * 3)
+    np.testing.assert_allclose(change, [6.0 - TURN, 18.0, 0.0], atol=1e-15)
 
 
 def ball_difference(a, b):
@@ -413,16 +413,16 @@ def test_the_way_between_two_balls_is_a_rotation_vector(angle, sign):
     start = Rotation.random(None, np.random.default_rng(2))
     vector = angle * np.array([2 / 3, -1 / 3, 2 / 3])
     end = (start * Rotation.from_rotvec(vector)).as_quat()
-    way = ball_difference(start.as_quat(), sign * end)
-    np.testing.assert_allclose(way, vector, rtol=0, atol=3e-12)
+    change = ball_difference(start.as_quat(), sign * end)
+    np.testing.assert_allclose(change, vector, rtol=0, atol=3e-12)
 
 
 def test_advancing_a_ball_by_the_way_to_the_seed_arrives_there():
     rng = np.random.default_rng(3)
     q, seed = (Rotation.random(None, rng).as_quat() for _ in range(2))
-    way = np.zeros(3)
-    steps.difference_to(BALL, -WIDE, WIDE, seed, q, way)
-    steps.advance(BALL, -WIDE, WIDE, True, 1.0, way, q)
+    change = np.zeros(3)
+    steps.difference_to(BALL, -WIDE, WIDE, seed, q, change)
+    steps.advance(BALL, -WIDE, WIDE, True, 1.0, change, q)
     assert abs(q @ seed) == pytest.approx(1.0, abs=1e-15)
 
 

@@ -102,10 +102,10 @@ def test_sp1_finds_the_generating_angle(rng, size):
     for _ in range(TRIPS):
         k, p, t = unit(rng), size * rng.standard_normal(3), rng.uniform(-np.pi, np.pi)
         q = rotation(k, t) @ p
-        outcome, (found,) = call_sp1(k, p, q)
+        outcome, (angle,) = call_sp1(k, p, q)
         assert outcome == EXACT
-        assert gap(found, t) < 1e-9
-        assert np.linalg.norm(rotation(k, found) @ p - q) < 1e-9 * size
+        assert gap(angle, t) < 1e-9
+        assert np.linalg.norm(rotation(k, angle) @ p - q) < 1e-9 * size
 
 
 def test_sp1_is_nearest_among_all_angles_where_it_cannot_be_exact(rng):
@@ -123,11 +123,11 @@ def test_sp1_keeps_the_angle_of_vectors_close_to_the_axis(rng, tilt):
         k, t = unit(rng), rng.uniform(-np.pi, np.pi)
         across = np.array(perpendicular(tuple(k)))
         p, q = (k + tilt * v for v in (across, turned(k, t, across)[0]))
-        outcome, (found,) = call_sp1(k, p, q)
+        outcome, (angle,) = call_sp1(k, p, q)
         assert outcome == EXACT
         # Rounding of p and q over their distance from the axis, not over its square.
-        assert gap(found, t) < 2e-15 / tilt
-        assert sp1.angle_between(tuple(k), tuple(p), tuple(q)) == found
+        assert gap(angle, t) < 2e-15 / tilt
+        assert sp1.angle_between(tuple(k), tuple(p), tuple(q)) == angle
 
 
 # Subproblem 2: R(k1, t1) p = R(k2, t2) q.
@@ -187,8 +187,8 @@ def test_sp3_finds_the_generating_angle(rng, size):
         outcome, angles = call_sp3(k, p, q, distance)
         assert outcome == EXACT
         assert contains(angles, t, 1e-5)
-        for found in angles:
-            assert abs(np.linalg.norm(rotation(k, found) @ p - q) - distance) < 1e-9 * size
+        for angle in angles:
+            assert abs(np.linalg.norm(rotation(k, angle) @ p - q) - distance) < 1e-9 * size
 
 
 def test_sp3_comes_nearest_to_a_distance_out_of_reach(rng):
@@ -216,8 +216,8 @@ def test_sp4_finds_the_generating_angle(rng, size):
         outcome, angles = call_sp4(h, k, p, d)
         assert outcome == EXACT
         assert contains(angles, t, 1e-5)
-        for found in angles:
-            assert abs(h @ rotation(k, found) @ p - d) < 1e-9 * size
+        for angle in angles:
+            assert abs(h @ rotation(k, angle) @ p - d) < 1e-9 * size
 
 
 def test_sp4_comes_nearest_to_a_component_out_of_reach(rng):
@@ -269,8 +269,8 @@ def test_sp5_finds_the_generating_triple(rng, size):
         assert outcome == EXACT
         assert 1 <= len(triples) <= 4
         assert contains(triples, t, 1e-3)
-        for found in triples:
-            left, right = sides_of_sp5(vectors, found)
+        for triple in triples:
+            left, right = sides_of_sp5(vectors, triple)
             assert np.linalg.norm(left - right) < 1e-7 * size
 
 
@@ -374,8 +374,8 @@ def test_three_axes_find_the_generating_triple(rng):
         outcome, triples = call_three_axes(*axes, matrix)
         assert outcome == EXACT
         assert contains(triples, t, 1e-6)
-        for found in triples:
-            assert np.abs(product(*axes, found) - matrix).max() < 1e-9
+        for triple in triples:
+            assert np.abs(product(*axes, triple) - matrix).max() < 1e-9
 
 
 @pytest.mark.parametrize('tilt', [1e-4, 1e-6, 1e-7, 1e-8, 1e-9, 3e-10, 0.0])

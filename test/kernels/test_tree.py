@@ -125,8 +125,8 @@ def test_frames_of_a_state_come_as_matrices_fixed_ones_included():
     tree_kernel.frame_poses(
         out, node_i, node_f, variables, np.empty((count, 12)), nodes, placements
     )
-    own = pose((0.1, 0.2, 0.3), (np.pi / 2, 0.0, 0.0))
-    expected = [own, packed.node_poses(variables)[-1] @ own]
+    placement = pose((0.1, 0.2, 0.3), (np.pi / 2, 0.0, 0.0))
+    expected = [placement, packed.node_poses(variables)[-1] @ placement]
     np.testing.assert_allclose(out, expected, rtol=0, atol=1e-15)
 
 

@@ -51,12 +51,12 @@ class Balls:
     def jacobian(self, q):
         """Return DF (6, 7) at a posture, for the pose that it has."""
         there, step = self.chain.pose(q), 1e-5 * np.eye(7)
-        ways = [
+        columns = [
             what_is_left(self.chain, self.bound, there, q + h)
             - what_is_left(self.chain, self.bound, there, q - h)
             for h in step
         ]
-        return np.array(ways).T / 2e-5
+        return np.array(columns).T / 2e-5
 
     def tangent(self, q):
         """Return the unit null vector (7,)."""
@@ -72,8 +72,8 @@ class Balls:
 
     def pose_beside(self, q, g, seed):
         """Return a pose that a posture misses so that its ball has about this g."""
-        way = 1e-7 * np.random.default_rng(seed).standard_normal(7)
-        return self.chain.pose(q + g / self.ball(q, self.chain.pose(q + way))[1] * way)
+        shift = 1e-7 * np.random.default_rng(seed).standard_normal(7)
+        return self.chain.pose(q + g / self.ball(q, self.chain.pose(q + shift))[1] * shift)
 
 
 @pytest.mark.sampled
@@ -86,26 +86,26 @@ def test_candidates_lie_on_the_curve_within_the_ball_and_no_farther(name, bound,
         target = balls.pose_beside(q, g, 5) if g else balls.chain.pose(q)
         free, slack = balls.ball(q, target)
         radius = INSIDE * free * np.sqrt(0.75 - 2.0 * slack)
-        ways = rng.standard_normal((20, 7))
-        ways /= np.linalg.norm(ways, axis=1)[:, None]
+        shifts = rng.standard_normal((20, 7))
+        shifts /= np.linalg.norm(shifts, axis=1)[:, None]
         # In the plane of the other joints, too, where the held one says nothing.
-        ways[:10, balls._pose.plan.held] = 0.0
-        sizes = np.linalg.norm(ways, axis=1)[:, None]
+        shifts[:10, balls._pose.plan.held] = 0.0
+        sizes = np.linalg.norm(shifts, axis=1)[:, None]
         for share, expected in ((0.99, True), (1.01, False)):
-            seeds = np.ascontiguousarray(q + share * radius * ways / sizes)
+            seeds = np.ascontiguousarray(q + share * radius * shifts / sizes)
             proved, is_on = balls.is_proved([(q, balls.tangent(q))], target, seeds)
             assert proved and (is_on == expected).all()
 
 
-def is_joined(first, second, way, tangent):
+def is_joined(first, second, step, tangent):
     """Return by how much, in units of the ball, one of the rules joins two balls; negative where none does."""
     (free, g), (free_b, g_b) = first, second
     reach, reach_b = free * np.sqrt(0.75 - 2.0 * g), free_b * np.sqrt(0.75 - 2.0 * g_b)
-    away = np.linalg.norm(way)
-    ahead = np.linalg.norm(0.5 * free * tangent - way)
+    distance = np.linalg.norm(step)
+    ahead = np.linalg.norm(0.5 * free * tangent - step)
     rules = (
-        reach_b - away - 2.0 * g * free,
-        reach - away - 2.0 * g_b * free_b,
+        reach_b - distance - 2.0 * g * free,
+        reach - distance - 2.0 * g_b * free_b,
         reach_b - ahead - free + reach,
     )
     return max(rules) / free
@@ -180,12 +180,12 @@ def largest_bend(chain, bound, target, q):
             bends[i, j] = (left(a + b) - left(a - b) - left(b - a) + left(-a - b)) / (4.0 * h * h)
     best, rng = 0.0, np.random.default_rng(1)
     for _ in range(5):
-        way = rng.standard_normal(6)
+        bend = rng.standard_normal(6)
         for _ in range(20):
-            values, vectors = np.linalg.eigh(bends @ (way / np.linalg.norm(way)))
+            values, vectors = np.linalg.eigh(bends @ (bend / np.linalg.norm(bend)))
             u = vectors[:, np.argmax(np.abs(values))]
-            way = np.einsum('ijk,i,j->k', bends, u, u)
-        best = max(best, float(np.linalg.norm(way)))
+            bend = np.einsum('ijk,i,j->k', bends, u, u)
+        best = max(best, float(np.linalg.norm(bend)))
     return best
 
 
@@ -219,8 +219,8 @@ def test_a_stretched_arm_meets_the_bound_of_the_second_derivative(
     # Nearly half a turn away, where the quaternion bends most.
     target = chain.pose(q)
     target[:3, :3] = target[:3, :3] @ Rotation.from_rotvec([0.0, 0.0, 3.0]).as_matrix()
-    found = largest_bend(chain, bound, target, q)
-    assert 0.93 * bound.bend < found < 1.0001 * bound.bend
+    largest = largest_bend(chain, bound, target, q)
+    assert 0.93 * bound.bend < largest < 1.0001 * bound.bend
 
 
 @pytest.mark.parametrize(

@@ -102,8 +102,11 @@ def test_curves_end_where_they_say(name):
                     assert abs(near[held] - here[held]) < 1e-6 + 2e-2 * np.abs(near - here).max()
                     assert end.curves
                 elif kind == 'CLOSED':
-                    away = curve(0.0) - curve(curve.length)
-                    assert np.abs(away - 2.0 * np.pi * np.round(away / (2.0 * np.pi))).max() < 1e-8
+                    change = curve(0.0) - curve(curve.length)
+                    assert (
+                        np.abs(change - 2.0 * np.pi * np.round(change / (2.0 * np.pi))).max()
+                        < 1e-8
+                    )
     assert 'FOLD' in kinds and kinds <= {'LIMIT', 'FOLD', 'CLOSED', 'CROSSING'}
 
 

@@ -55,8 +55,8 @@ def test_a_posture_outside_of_the_limits_leads_to_the_stretch_inside():
     arm, chain = chain_of('irb120')
     (q,) = random_postures(arm, 1, 73)
     q[4] = 0.0
-    away = chain.upper[3] + 0.3 - q[3]
-    outside = q + away * np.array([0.0, 0.0, 0.0, 1.0, 0.0, -1.0])
+    shift = chain.upper[3] + 0.3 - q[3]
+    outside = q + shift * np.array([0.0, 0.0, 0.0, 1.0, 0.0, -1.0])
     motions = follow_continuum(chain, outside)
     assert motions.nearest(q).value < ON_CURVE
     assert_reaches(arm, chain, motions, arm.fk(q))

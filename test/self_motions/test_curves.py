@@ -114,8 +114,8 @@ def test_objectives_find_the_best_posture_of_all():
     measures = np.sqrt(np.linalg.det(jacobians @ jacobians.swapaxes(1, 2)))
     dexterous = motions.best('manipulability')
     assert measures.max() - 1e-9 <= dexterous.value <= measures.max() + 1e-3
-    own = motions.best(lambda posture: -abs(posture[3] + 1.5))
-    assert own.value >= -np.abs(rows[:, 3] + 1.5).min() - 1e-9
+    bent = motions.best(lambda posture: -abs(posture[3] + 1.5))
+    assert bent.value >= -np.abs(rows[:, 3] + 1.5).min() - 1e-9
     near = motions.best('distance', posture=q)
     assert near.value == pytest.approx(0.0, abs=1e-6)
     with pytest.raises(InvalidOption, match='limit_margin'):

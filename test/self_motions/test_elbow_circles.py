@@ -57,17 +57,17 @@ def draw(chain, count, seed):
 
 def both_ways(chain, target):
     """Return the curves by circles, and those that are followed from postures at values of joint 7."""
-    own = tracer.SelfMotionTracer(AnalyticArm(chain), 7)
-    found = own._find_on_circles(target)
-    followed = own._find_at_values(target, 64)
-    return [SelfMotions(*each[:3], 0.1, str) for each in (found, followed)]
+    finder = tracer.SelfMotionTracer(AnalyticArm(chain), 7)
+    on_circles = finder._find_on_circles(target)
+    followed = finder._find_at_values(target, 64)
+    return [SelfMotions(*each[:3], 0.1, str) for each in (on_circles, followed)]
 
 
 @pytest.mark.parametrize('name', ARMS)
 def test_circles_serve_nearly_all_poses(name):
     chain = make_chain(name)
-    own = tracer.SelfMotionTracer(AnalyticArm(chain), 7)
-    served = [own._find_on_circles(chain.pose(q)) is not None for q in draw(chain, 100, 1)]
+    finder = tracer.SelfMotionTracer(AnalyticArm(chain), 7)
+    served = [finder._find_on_circles(chain.pose(q)) is not None for q in draw(chain, 100, 1)]
     assert sum(served) >= 96
 
 
@@ -113,8 +113,10 @@ def test_joints_without_limits_give_closed_curves():
         ends = np.cumsum(circles._rows)
         for first, last in zip(ends - circles._rows, ends - 1, strict=True):
             if circles._knots[last, segments.KIND] == trace.CLOSED:
-                away = circles._knots[last, :7] - circles._knots[first, :7]
-                assert np.abs(away - 2.0 * np.pi * np.round(away / (2.0 * np.pi))).max() < 1e-12
+                change = circles._knots[last, :7] - circles._knots[first, :7]
+                assert (
+                    np.abs(change - 2.0 * np.pi * np.round(change / (2.0 * np.pi))).max() < 1e-12
+                )
                 closed += 1
     assert closed > 10
 
@@ -145,10 +147,10 @@ def test_a_joint_that_peaks_beside_its_limit(beyond, is_cut):
 @pytest.mark.parametrize('side', ['lower', 'upper'])
 def test_a_joint_on_its_limit_has_its_curve(joint, side):
     chain = make_chain('iiwa14')
-    own = tracer.SelfMotionTracer(AnalyticArm(chain), 7)
+    finder = tracer.SelfMotionTracer(AnalyticArm(chain), 7)
     for q in draw(chain, 3, 10 + joint):
         q[joint] = getattr(chain, side)[joint]
-        motions = own.motions(chain.pose(q))
+        motions = finder.motions(chain.pose(q))
         assert motions.nearest(q).value <= 1e-8
         assert motions.is_complete
 
@@ -168,9 +170,9 @@ def test_more_knots_than_there_is_room_for(monkeypatch):
     (q,) = draw(chain, 1, 5)
     expected = both_ways(chain, chain.pose(q))[0]
     monkeypatch.setattr(tracer, 'FIRST_KNOTS', 4)
-    found = both_ways(chain, chain.pose(q))[0]
-    assert np.array_equal(found._knots, expected._knots)
-    assert len(found._knots) > 16
+    motions = both_ways(chain, chain.pose(q))[0]
+    assert np.array_equal(motions._knots, expected._knots)
+    assert len(motions._knots) > 16
 
 
 @pytest.mark.parametrize(
@@ -184,27 +186,27 @@ def test_more_knots_than_there_is_room_for(monkeypatch):
 )
 def test_singular_circles_are_left_to_others(q):
     chain = make_chain('iiwa14')
-    own = tracer.SelfMotionTracer(AnalyticArm(chain), 7)
-    assert own._find_on_circles(chain.pose(np.array(q))) is None
-    assert own.motions(chain.pose(np.array(q))).nearest(q).value <= 1e-7
+    finder = tracer.SelfMotionTracer(AnalyticArm(chain), 7)
+    assert finder._find_on_circles(chain.pose(np.array(q))) is None
+    assert finder.motions(chain.pose(np.array(q))).nearest(q).value <= 1e-7
 
 
 def test_what_is_out_of_reach_has_no_circle():
     chain = make_chain('iiwa14')
     target = chain.pose(np.array([0.4, 0.7, 0.2, 0.5, 0.3, 0.9, -0.4]))
     target[:3, 3] *= 2.0
-    own = tracer.SelfMotionTracer(AnalyticArm(chain), 7)
-    assert own._find_on_circles(target) is None
-    assert len(own.motions(target)) == 0
+    finder = tracer.SelfMotionTracer(AnalyticArm(chain), 7)
+    assert finder._find_on_circles(target) is None
+    assert len(finder.motions(target)) == 0
 
 
 def test_a_chain_that_is_none_of_two_spherical_joints_is_noticed():
     chain = make_chain('iiwa14')
-    own = tracer.SelfMotionTracer(AnalyticArm(chain), 7)
+    finder = tracer.SelfMotionTracer(AnalyticArm(chain), 7)
     (q,) = draw(chain, 1, 6)
-    assert own._find_on_circles(chain.pose(q)) is not None
-    own._spheres = own._spheres + 1e-6
-    assert own._find_on_circles(chain.pose(q)) is None
+    assert finder._find_on_circles(chain.pose(q)) is not None
+    finder._spheres = finder._spheres + 1e-6
+    assert finder._find_on_circles(chain.pose(q)) is None
 
 
 @pytest.mark.slow

@@ -35,9 +35,9 @@ def ends_of(motions):
         yield curve.length, -1.0, curve, curve.end
 
 
-def wrapped(away):
+def wrapped(change):
     """Return differences of angles in (-pi, pi]."""
-    return away - 2.0 * np.pi * np.round(away / (2.0 * np.pi))
+    return change - 2.0 * np.pi * np.round(change / (2.0 * np.pi))
 
 
 def move_to(arm, target, q):
@@ -60,9 +60,9 @@ def tangent_at(arm, q, ahead):
 @pytest.mark.sampled
 @pytest.mark.parametrize('name', LIMITED)
 def test_behind_a_limit_end_the_joint_is_outside(name):
-    arm, limits, found = poses_of(name)
+    arm, limits, cases = poses_of(name)
     count = 0
-    for target, motions in found:
+    for target, motions in cases:
         for s, inward, curve, end in ends_of(motions):
             if end.kind is not EndKind.LIMIT or curve.length < 10.0 * BEHIND:
                 continue
@@ -70,9 +70,9 @@ def test_behind_a_limit_end_the_joint_is_outside(name):
             here, limit = curve(s), limits[int(end.is_upper), joint]
             assert abs(here[joint] - limit) <= ON_CURVE
             out = -tangent_at(arm, here, curve(s + inward * BEHIND))
-            behind = move_to(arm, target, here + BEHIND * out)
+            beyond = move_to(arm, target, here + BEHIND * out)
             side = 1.0 if end.is_upper else -1.0
-            assert side * (behind[joint] - limit) > 0.0, (curve, end, out)
+            assert side * (beyond[joint] - limit) > 0.0, (curve, end, out)
             count += 1
     assert count > 5
 
@@ -95,9 +95,9 @@ def test_no_posture_of_a_curve_is_beyond_a_limit_by_rounding(name):
 
 @pytest.mark.parametrize('name', LIMITED)
 def test_curves_that_meet_name_each_other(name):
-    _, _, found = poses_of(name)
+    _, _, cases = poses_of(name)
     count = 0
-    for _, motions in found:
+    for _, motions in cases:
         for s, _, curve, end in ends_of(motions):
             if end.kind not in (EndKind.FOLD, EndKind.CROSSING):
                 continue
@@ -119,9 +119,9 @@ def test_curves_that_meet_name_each_other(name):
 @pytest.mark.sampled
 @pytest.mark.parametrize('name', LIMITED)
 def test_the_held_joint_turns_back_at_a_fold_where_the_next_curve_begins(name):
-    arm, _, found = poses_of(name)
+    arm, _, cases = poses_of(name)
     count = 0
-    for target, motions in found:
+    for target, motions in cases:
         held = motions._pose.plan.held
         for s, inward, curve, end in ends_of(motions):
             if end.kind is not EndKind.FOLD or curve.length < 10.0 * FAR:
@@ -131,13 +131,13 @@ def test_the_held_joint_turns_back_at_a_fold_where_the_next_curve_begins(name):
             assert abs(into[held]) < 1e-3
             # On both sides, by steps of our own, the held joint is on the same side of its value here.
             sides = [
-                tangent_at(arm, move_to(arm, target, here + way), here + 2.0 * way)[held]
-                for way in (FAR * into, -FAR * into)
+                tangent_at(arm, move_to(arm, target, here + step), here + 2.0 * step)[held]
+                for step in (FAR * into, -FAR * into)
             ]
             assert sides[0] * sides[1] > 0.0, (curve, end)
             (other,) = end.curves
-            behind = move_to(arm, target, here - FAR * into)
-            assert motions[other].nearest(behind).value < 1e-7
+            beyond = move_to(arm, target, here - FAR * into)
+            assert motions[other].nearest(beyond).value < 1e-7
             count += 1
     assert count > 3
 
@@ -157,32 +157,32 @@ def test_the_curves_that_a_crossing_names_pass_there():
             here = curve.knots[0 if s == 0.0 else -1, :7]
             assert np.linalg.svd(arm.jacobian(here))[1][-1] < 1e-3
             for index in end.curves:
-                away = np.abs(wrapped(motions[index].knots[[0, -1], :7] - here)).max(axis=1)
-                assert min(away) < 1e-4, (curve, end)
+                distances = np.abs(wrapped(motions[index].knots[[0, -1], :7] - here)).max(axis=1)
+                assert min(distances) < 1e-4, (curve, end)
             count += len(end.curves) > 1
     # Two that cross are four curves.
     assert count > 3
 
 
 def test_a_closed_curve_ends_where_it_began():
-    arm, _, found = poses_of('gen3')
+    arm, _, cases = poses_of('gen3')
     count = 0
-    for _, motions in found:
+    for _, motions in cases:
         for curve in motions:
             if curve.is_closed:
                 assert curve.end.kind is EndKind.CLOSED
                 assert np.abs(wrapped(curve(curve.length) - curve(0.0))).max() <= ON_CURVE
-                way = tangent_at(arm, curve(0.0), curve(BEHIND))
+                ahead = tangent_at(arm, curve(0.0), curve(BEHIND))
                 back = tangent_at(arm, curve(curve.length), curve(curve.length - BEHIND))
-                np.testing.assert_allclose(way, -back, atol=1e-6)
+                np.testing.assert_allclose(ahead, -back, atol=1e-6)
                 count += 1
     assert count > 0
 
 
 @pytest.mark.parametrize('name', ARMS)
 def test_the_length_is_that_of_a_fine_polygon(name):
-    _, _, found = poses_of(name)
-    for _, motions in found[:3]:
+    _, _, cases = poses_of(name)
+    for _, motions in cases[:3]:
         for curve in motions:
             rows = curve.sample(0.02)
             length = np.linalg.norm(wrapped(np.diff(rows, axis=0)), axis=1).sum()
@@ -191,28 +191,28 @@ def test_the_length_is_that_of_a_fine_polygon(name):
 
 @pytest.mark.parametrize('name', ['panda', 'iiwa14'])
 def test_all_postures_of_a_curve_have_its_label(name):
-    _, _, found = poses_of(name)
+    _, _, cases = poses_of(name)
     labels = set()
-    for _, motions in found[:4]:
+    for _, motions in cases[:4]:
         for curve in motions:
             # At a fold two branches meet, and rounding decides the sign.
             inside = curve(np.linspace(0.0, curve.length, 9)[1:-1])
-            own = {str(label_branch(motions._pose.plan, q)) for q in inside}
-            assert own == {curve.label}
+            posture_labels = {str(label_branch(motions._pose.plan, q)) for q in inside}
+            assert posture_labels == {curve.label}
             labels.add(curve.label)
     assert len(labels) > 2
 
 
 @pytest.mark.parametrize('name', ARMS)
 def test_no_posture_of_a_fine_sample_is_nearer_than_the_nearest(name):
-    arm, _, found = poses_of(name)
-    for (_, motions), seed in zip(found[:4], random_postures(arm, 4, 52), strict=True):
+    arm, _, cases = poses_of(name)
+    for (_, motions), seed in zip(cases[:4], random_postures(arm, 4, 52), strict=True):
         for curve in motions:
             point = curve.nearest(seed)
             rows = curve.sample(0.02)
-            away = rows - seed
+            changes = rows - seed
             if name == 'gen3':
-                away[:, ::2] = wrapped(away[:, ::2])
-            least = np.linalg.norm(away, axis=1).min()
+                changes[:, ::2] = wrapped(changes[:, ::2])
+            least = np.linalg.norm(changes, axis=1).min()
             assert point.value <= least + 1e-9
             assert np.abs(wrapped(curve(point.s) - point.q)).max() < 1e-9

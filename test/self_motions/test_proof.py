@@ -76,9 +76,9 @@ def test_the_bound_of_the_second_derivative_holds(name, slide):
 
 def gap(motions, knots=None, rows=None, candidates=None):
     """Return the gap of the proof with other knots or candidates."""
-    pose, *found, look = motions._find_gap.args
-    given = zip((knots, rows, candidates), [*found, look()], strict=True)
-    changed = [own if new is None else new for new, own in given]
+    pose, *parts, look = motions._find_gap.args
+    given = zip((knots, rows, candidates), [*parts, look()], strict=True)
+    changed = [part if new is None else new for new, part in given]
     return completeness.find_gap(pose, *changed, motions._find_gap.func.__self__._bound)
 
 
@@ -90,8 +90,8 @@ def is_off(reason):
 def some_motions(name, count, seed):
     """Return the self-motions of some random poses, and those whose completeness is proved."""
     arm = Manipulator.from_prebuilt(name)
-    found = [arm.self_motions(arm.fk(q)) for q in random_postures(arm, count, seed)]
-    return found, [motions for motions in found if motions.is_complete]
+    every = [arm.self_motions(arm.fk(q)) for q in random_postures(arm, count, seed)]
+    return every, [motions for motions in every if motions.is_complete]
 
 
 @pytest.mark.sampled
@@ -114,8 +114,8 @@ def test_a_curve_that_is_left_out_is_noticed(name):
             rows = np.delete(motions._rows, curve)
             reason = gap(motions, np.ascontiguousarray(motions._knots[is_kept]), rows)
             # A curve between two values of the held joint is not among the proved curves.
-            own = motions._knots[~is_kept][:, motions._pose.plan.held]
-            assert is_off(reason) or np.ptp(own) < 0.4
+            held_values = motions._knots[~is_kept][:, motions._pose.plan.held]
+            assert is_off(reason) or np.ptp(held_values) < 0.4
 
 
 @pytest.mark.parametrize('name', ARMS)
@@ -129,8 +129,8 @@ def test_knots_of_two_curves_are_not_proved_to_be_one(name):
         rows = np.append(motions._rows[0] + motions._rows[1], motions._rows[2:])
         knots = motions._knots.copy()
         first, second = motions._rows[0], motions._rows[:2].sum()
-        away = np.linalg.norm(knots[first, :7] - knots[first - 1, :7])
-        knots[first:second, 14] += knots[first - 1, 14] + away
+        distance = np.linalg.norm(knots[first, :7] - knots[first - 1, :7])
+        knots[first:second, 14] += knots[first - 1, 14] + distance
         assert (
             gap(motions, knots, rows) == 'a curve passes too near a singular posture for a proof'
         )
@@ -145,8 +145,8 @@ def test_a_posture_beside_the_curves_is_noticed():
         for row in q[:: max(len(q) // 20, 1)]:
             assert gap(motions, candidates=row[None]) == ''
             # No solution, and so none that is missing.
-            away = row + 0.3
-            assert gap(motions, candidates=away[None]) == ''
+            posture = row + 0.3
+            assert gap(motions, candidates=posture[None]) == ''
 
 
 def knot(arm, q, ahead, arc):
@@ -162,13 +162,13 @@ def test_a_step_between_parallel_curves_is_not_proved():
     q = np.array([0.4, 0.7, 0.2, 0.05, 0.3, 0.9, -0.4])
     motions = arm.self_motions(arm.fk(q))
     assert motions.is_complete
-    own = min(motions, key=lambda curve: curve.nearest(q).value)
-    s = own.nearest(q).s
-    beside = min((c.nearest(q) for c in motions if c(0.0)[3] < 0.0), key=lambda p: p.value).q
-    assert 0.05 < np.linalg.norm(beside - q) < 0.3
+    nearest_curve = min(motions, key=lambda curve: curve.nearest(q).value)
+    s = nearest_curve.nearest(q).s
+    neighbour = min((c.nearest(q) for c in motions if c(0.0)[3] < 0.0), key=lambda p: p.value).q
+    assert 0.05 < np.linalg.norm(neighbour - q) < 0.3
     for last, expected in (
-        (own(s + 1e-3 if s + 1e-3 < own.length else s - 1e-3), True),
-        (beside, False),
+        (nearest_curve(s + 1e-3 if s + 1e-3 < nearest_curve.length else s - 1e-3), True),
+        (neighbour, False),
     ):
         # So short a way is looked at in one step.
         pair = [knot(arm, q, last, 0.0), knot(arm, last, 2.0 * last - q, 1e-3)]
@@ -180,7 +180,7 @@ def test_a_posture_on_another_curve_is_noticed():
     q = np.array([0.4, 0.7, 0.2, 0.05, 0.3, 0.9, -0.4])
     motions = arm.self_motions(arm.fk(q))
     assert motions.is_complete
-    beside = min((c.nearest(q) for c in motions if c(0.0)[3] < 0.0), key=lambda p: p.value).q
+    neighbour = min((c.nearest(q) for c in motions if c(0.0)[3] < 0.0), key=lambda p: p.value).q
     lone = knot(arm, q, q + 1.0, 0.0)
     assert gap(motions, lone, np.array([1]), q[None]) == ''
-    assert is_off(gap(motions, lone, np.array([1]), beside[None]))
+    assert is_off(gap(motions, lone, np.array([1]), neighbour[None]))

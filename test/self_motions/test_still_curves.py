@@ -86,8 +86,8 @@ def test_solutions_with_another_joint_held_are_on_curves_of_complete_poses(name,
 
 
 def test_alignments_of_a_panda_are_those_of_its_straight_shoulder_and_elbow():
-    found = find_alignments(chain_of(Manipulator.from_prebuilt('panda')))
-    lines = {(each.first, each.between, each.last) for each in found if each.is_line}
+    alignments = find_alignments(chain_of(Manipulator.from_prebuilt('panda')))
+    lines = {(each.first, each.between, each.last) for each in alignments if each.is_line}
     assert lines == {(0, 1, 2), (2, 3, 4)}
-    for each in found:
+    for each in alignments:
         assert each.angle == pytest.approx(0.0, abs=1e-9) or not each.is_line

@@ -114,7 +114,7 @@ def solve(address, pose, seed):
         if not abs(seed[k]) <= joint_values.LARGEST_JOINT_VALUE:
             return BAD_SEED
     count = search_block(address, own_pose, own_seed)
-    rows, found = rows_of(address, n), floats(address, FOUND)
+    rows, values = rows_of(address, n), floats(address, FOUND)
     for row in range(count):
-        put(found[n * row :], rows[row], n)
+        put(values[n * row :], rows[row], n)
     return DOUBTFUL if integers(address, COUNTERS)[search.DOUBT] != 0 else count

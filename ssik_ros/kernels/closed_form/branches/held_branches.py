@@ -328,9 +328,9 @@ def write_margins(run, places, at, ranges, rounding, scratch):
     least = lanes.spread(math.inf)
     for place in range(int(ranges[2 * n])):
         k = int(ranges[2 * n + 1 + place])
-        away = lanes.load(places, row_at(at, k, n)) - ranges[k]
-        away = lane_angles.wrapped(away)
-        least = lanes.lesser(ranges[n + k] - lanes.absolute(away), least)
+        distance = lanes.load(places, row_at(at, k, n)) - ranges[k]
+        distance = lane_angles.wrapped(distance)
+        least = lanes.lesser(ranges[n + k] - lanes.absolute(distance), least)
     marks, room = lanes.load(places, row_at(at, n + RESIDUAL_ROW, n)), lanes.spread(0.0)
     is_marked = marks > 0.0
     if lanes.bits_of(is_marked) != 0:
@@ -462,8 +462,8 @@ def read_waiting(raw, pending, first, n):
     waiting = int(pending[0])
     count = min(BRANCHES, waiting - first)
     if first + count < waiting:
-        behind, end = pending[_waiting_at(first + count, n) + n], count
-        while end > 0 and pending[_waiting_at(first + end - 1, n) + n] == behind:
+        next_place, end = pending[_waiting_at(first + count, n) + n], count
+        while end > 0 and pending[_waiting_at(first + end - 1, n) + n] == next_place:
             end -= 1
         count = end if end > 0 else count
     for row in range(count):

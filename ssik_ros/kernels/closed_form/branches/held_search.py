@@ -161,18 +161,18 @@ def search(
         spread[TRIED] = 0.0
         return 0
     n, wanted = ints[common.N], int(spread[WANTED])
-    found = collect(run, spread, places, stack, scratch)
+    collected = collect(run, spread, places, stack, scratch)
     ranges, fill, pending = open_scratch(n, wanted, out.shape[0], scratch)
-    values, beside = vector(scratch, hb.VALUES, LANES), arcs.places_needed(last_scanned(wanted))
-    added = _choose_more(fill, places, n, wanted, int(pending[0]) - found.outside)
+    values, free = vector(scratch, hb.VALUES, LANES), arcs.places_needed(last_scanned(wanted))
+    added = _choose_more(fill, places, n, wanted, int(pending[0]) - collected.outside)
     for first in range(0, added, LANES):
         count = min(LANES, added - first)
         put(values, vector(fill, first, count), count)
-        write_places(run, places, beside, count, ranges, scratch)
+        write_places(run, places, free, count, ranges, scratch)
         for i in range(count):
-            hb.keep_place(places, beside + i, hb.INSIDE_MARGIN, ranges, pending, n)
-    spread[TRIED] = found.tried + added
-    _certify(run, pending, found.seeds, scratch)
+            hb.keep_place(places, free + i, hb.INSIDE_MARGIN, ranges, pending, n)
+    spread[TRIED] = collected.tried + added
+    _certify(run, pending, collected.seeds, scratch)
     return common.finish(out, run)
 
 
@@ -186,10 +186,10 @@ def open_scratch(n, wanted, capacity, scratch):
     :param n, wanted, capacity: as for :func:`scratch_size`.
     :param scratch: scratch of the search.
     """
-    own = hb.scratch_size(n)
-    after = own + hb.ranges_size(n)
+    at_ranges = hb.scratch_size(n)
+    after = at_ranges + hb.ranges_size(n)
     return (
-        vector(scratch, own, hb.ranges_size(n)),
+        vector(scratch, at_ranges, hb.ranges_size(n)),
         vector(scratch, after, fill_size(wanted)),
         vector(scratch, after + fill_size(wanted), hb.waiting_size(n, capacity)),
     )
@@ -218,7 +218,7 @@ def collect(run, spread, places, stack, scratch):
         spread, seed[ints[common.HELD]] if options[common.HAS_SEED] != 0.0 else math.nan
     )
     # Write the scanned places, then the seed's place, eight at a time.
-    beside, scanned = arcs.places_needed(last), last + 1
+    room, scanned = arcs.places_needed(last), last + 1
     free = scanned + (seeded == seeded)
     for first in range(0, free, LANES):
         count = min(LANES, free - first)
@@ -226,22 +226,22 @@ def collect(run, spread, places, stack, scratch):
         if first + count > scanned:
             values[scanned - first] = seeded
         write_places(run, places, first, count, ranges, scratch)
-    own = 0
+    seed_bits = 0
     if seeded == seeded:
         # Keep all candidates at the seed's value: the pose may be singular, and the seed one of its postures.
         hb.keep_place(places, scanned, hb.EVERYTHING, ranges, pending, n)
         if ints[common.CUT] >= 0:
             # The nearby chain may have no branch at a fold of the true chain, so the seed is a candidate, too.
             hb.add_candidate(pending, seed, ints[common.HELD], seeded, scanned, n)
-        own = hb.bits_at(places, scanned, hb.INSIDE_BITS, n)
+        seed_bits = hb.bits_at(places, scanned, hb.INSIDE_BITS, n)
     # Candidates at the seed's value that are outside the limits do not count.
     seeds = int(pending[0])
-    outside = seeds - _count_bits(own)
+    outside = seeds - _count_bits(seed_bits)
     _keep_scanned(places, ranges, n, pending, seeded, wanted)
     size = arcs.push_scanned(stack, last)
     while True:
         count, parts, size = arcs.choose_values(places, ranges, n, pending, stack, size, values)
-        if count == 0 or free + count * parts > beside:
+        if count == 0 or free + count * parts > room:
             break
         write_places(run, places, free, count * parts, ranges, scratch)
         size = arcs.take_in(places, ranges, n, pending, stack, size, count, parts, free)
@@ -284,8 +284,8 @@ def write_places(run, places, first, count, ranges, scratch):
         at, value = first + lane, scratch[hb.VALUES + lane]
         places[hb.number_at(at, hb.VALUE, n)] = value
         if (useless >> lane) & 1 != 0:
-            found = common.write_candidates(run, value)
-            hb.take_candidates(places, at, common.candidates_of(run), found, n)
+            n_candidates = common.write_candidates(run, value)
+            hb.take_candidates(places, at, common.candidates_of(run), n_candidates, n)
         hb.write_margins(run, places, at, ranges, rounding, scratch)
 
 
@@ -350,8 +350,8 @@ def _keep_runs(places, ranges, n, pending, last):
     for i in range(last):
         # If both places are sampled, the stretch between them needs no test.
         both = hb.bits_at(places, i, hb.HIT_BITS, n) & hb.bits_at(places, i + 1, hb.HIT_BITS, n)
-        before, behind, others = max(i - 1, 0), min(i + 2, last), hb.EVERY & ~both
-        bits = both | arcs.bridge(places, ranges, n, before, i, i + 1, behind, others)
+        before, after, others = max(i - 1, 0), min(i + 2, last), hb.EVERY & ~both
+        bits = both | arcs.bridge(places, ranges, n, before, i, i + 1, after, others)
         places[hb.number_at(i, hb.BRIDGE_BITS, n)] = float(bits)
     places[hb.number_at(last, hb.BRIDGE_BITS, n)] = 0.0
     for branch in range(hb.BRANCHES):
@@ -391,12 +391,12 @@ def _stretch(places, at, n):
     :param at: index of the place.
     :param n: number of joints.
     """
-    behind = hb.bits_at(places, at, hb.NEXT, n)
-    if behind < 0:
+    next_place = hb.bits_at(places, at, hb.NEXT, n)
+    if next_place < 0:
         return 0.0, 0
     bits = hb.bits_at(places, at, hb.INSIDE_BITS, n)
-    bits &= hb.bits_at(places, behind, hb.INSIDE_BITS, n)
-    width = places[hb.number_at(behind, hb.VALUE, n)] - places[hb.number_at(at, hb.VALUE, n)]
+    bits &= hb.bits_at(places, next_place, hb.INSIDE_BITS, n)
+    width = places[hb.number_at(next_place, hb.VALUE, n)] - places[hb.number_at(at, hb.VALUE, n)]
     return width, _count_bits(bits)
 
 
@@ -422,12 +422,12 @@ def _choose_more(fill, places, n, wanted, kept):
     missing = (wanted + 1) * _count_bits(met) - kept
     if missing <= 0 or not length > 0.0:
         return 0
-    gap, count, way, at = max(length / missing, LEAST_GAP), 0, 0.5, 0
+    gap, count, due, at = max(length / missing, LEAST_GAP), 0, 0.5, 0
     while at >= 0:
         width, branches = _stretch(places, at, n)
-        way += width / gap if branches > 0 else 0.0
-        more, low = int(way), places[hb.number_at(at, hb.VALUE, n)]
-        way -= more
+        due += width / gap if branches > 0 else 0.0
+        more, low = int(due), places[hb.number_at(at, hb.VALUE, n)]
+        due -= more
         for part in range(min(more, fill.shape[0] - count)):
             fill[count] = low + width * ((part + 1.0) / (more + 1.0))
             count += 1
@@ -466,8 +466,8 @@ def _polish(run, raw, count, held, scratch):
     :param held: index of a joint that does not move; -1 lets all joints move.
     :param scratch: scratch of the search; its part for trying values is overwritten.
     """
-    n, own = run.ints[common.N], newton_lanes.scratch_size(run.ints[common.N])
-    area, own_scratch = vector(scratch, own, LANES * n), vector(scratch, 0, own)
+    n, size = run.ints[common.N], newton_lanes.scratch_size(run.ints[common.N])
+    area, own_scratch = vector(scratch, size, LANES * n), vector(scratch, 0, size)
     lane_pipeline.read_candidates(area, raw, 0, count, n)
     axes, points, home = common.chain_of(run)
     newton_lanes.polish(area, axes, points, home, n, held, common.target_of(run), own_scratch)

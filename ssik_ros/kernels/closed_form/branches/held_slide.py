@@ -66,11 +66,11 @@ def slide_range(ints, reals, matrix_t):
             reach += max(abs(reals[lower + i]), abs(reals[upper + i]))
     tip = vectors.read(reals, at(plan_places.HOME, n) + 9)
     reach += vectors.norm(vectors.subtract(tip, before))
-    away = vectors.subtract((matrix_t[0, 3], matrix_t[1, 3], matrix_t[2, 3]), origin)
-    middle, half = 0.0, vectors.norm(away) + reach
+    offset = vectors.subtract((matrix_t[0, 3], matrix_t[1, 3], matrix_t[2, 3]), origin)
+    middle, half = 0.0, vectors.norm(offset) + reach
     if held == 0:
-        middle = vectors.dot(triple(reals, 0), away)
-        aside = vectors.dot(away, away) - middle * middle
+        middle = vectors.dot(triple(reals, 0), offset)
+        aside = vectors.dot(offset, offset) - middle * middle
         half = math.sqrt(max(0.0, reach * reach - aside))
     low = max(reals[lower + held], middle - half)
     high = min(reals[upper + held], middle + half)

@@ -125,8 +125,8 @@ def work_size(n: int, capacity: int) -> int:
     :param capacity: largest number of branches that the search keeps.
     """
     a, b = AT_CERTIFICATION
-    own = singular_refinement.scratch_size(n) + lane_pipeline.area_size(n)
-    return a * n + b + own + (n + 4) * capacity
+    scratch = singular_refinement.scratch_size(n) + lane_pipeline.area_size(n)
+    return a * n + b + scratch + (n + 4) * capacity
 
 
 @inline_kernel
@@ -607,8 +607,8 @@ def _extent(run):
     origin, square = triple(points, 0), 0.0
     for k in range(1, n + 1):
         p = triple(points, k) if k < n else (target[9], target[10], target[11])
-        way = vectors.subtract(p, origin)
-        square = max(square, vectors.dot(way, way))
+        offset = vectors.subtract(p, origin)
+        square = max(square, vectors.dot(offset, offset))
     return math.sqrt(square) if square > 0.0 else 1.0
 
 

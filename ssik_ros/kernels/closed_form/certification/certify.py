@@ -391,8 +391,8 @@ def are_near(store, row, q, n, slides, same):
     :param same: largest difference [rad or m].
     """
     for i in range(n):
-        way = difference(q[i], store[row, i], is_slide(slides, i))
-        if abs(way) > same:
+        change = difference(q[i], store[row, i], is_slide(slides, i))
+        if abs(change) > same:
             return False
     return True
 
@@ -406,10 +406,10 @@ def repeats(store, row, n, slides, same):
     :param n, slides: number of joints, and bit mask of the prismatic joints.
     :param same: largest difference [rad or m].
     """
-    known = False
+    is_repeat = False
     for other in range(row):
-        known = known or are_near(store, other, store[row], n, slides, same)
-    return known
+        is_repeat = is_repeat or are_near(store, other, store[row], n, slides, same)
+    return is_repeat
 
 
 @inline_kernel

@@ -183,12 +183,12 @@ def _write_equations(area, axes, points, home, n, held, target, scratch):
     for row in range(ROWS):
         total = lanes.load(scratch, _entry(n, row, row)) + TRACE_DAMPING * trace
         lanes.store(scratch, _entry(n, row, row), total)
-    way, turn = error_at(x, y, z, t, target)
+    shift, turn = error_at(x, y, z, t, target)
     for k in range(3):
-        lanes.store(scratch, _entry(n, k, ROWS), way[k])
+        lanes.store(scratch, _entry(n, k, ROWS), shift[k])
         lanes.store(scratch, _entry(n, 3 + k, ROWS), turn[k])
     enough = certify.rounding(target)
-    error = vectors.dot(way, way) + 2.0 * vectors.dot(turn, turn)
+    error = vectors.dot(shift, shift) + 2.0 * vectors.dot(turn, turn)
     return lanes.bits_of(error > enough * enough)
 
 

@@ -97,10 +97,10 @@ def write_windings(values, costs, sizes, branches, lower, upper, slides, seed, h
                 value = q + TWO_PI * (first + k)
                 if sizes[row, i] > 1:
                     value = min(max(value, lower[i]), upper[i])
-                away = value - wish
+                change = value - wish
                 if math.isinf(lower[i]) and math.isinf(upper[i]) and not is_slide(slides, i):
-                    away = so3.wrap_to_pi(away)
-                cost, place = abs(away), k
+                    change = so3.wrap_to_pi(change)
+                cost, place = abs(change), k
                 while place > 0 and costs[row, i, place - 1] > cost:
                     values[row, i, place] = values[row, i, place - 1]
                     costs[row, i, place] = costs[row, i, place - 1]

@@ -78,13 +78,13 @@ def free_slides(slides, n, held, is_reversed):
     :param held: index of the held joint, -1 if no joint is held.
     :param is_reversed: True if the class fits the reversed chain.
     """
-    found, row, last = 0, 0, n - 1 if held < 0 else n - 2
+    mask, row, last = 0, 0, n - 1 if held < 0 else n - 2
     for i in range(n):
         if i != held:
             if is_slide(slides, i):
-                found |= 1 << (last - row if is_reversed else row)
+                mask |= 1 << (last - row if is_reversed else row)
             row += 1
-    return found
+    return mask
 
 
 @kernel
@@ -100,7 +100,7 @@ def write_candidates(
     held,
     value,
     special,
-    behind,
+    is_moved,
     g,
     offered,
     scratch,
@@ -117,7 +117,7 @@ def write_candidates(
     :param held: index of the held joint, -1 if no joint is held.
     :param value: value of the held joint [rad or m].
     :param special: (6,) two special points of the class, such as the wrist centre, with all joints at zero.
-    :param behind: (2,) for each special point, whether the held joint moves it.
+    :param is_moved: (2,) for each special point, whether the held joint moves it.
     :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
     :param offered: angle for a joint that a singular pose leaves free [rad].
     :param scratch: (SCRATCH,) scratch.
@@ -134,7 +134,7 @@ def write_candidates(
         se3.invert(back, moved)
         se3.compose(own_g, g, back)
         for i in range(2):
-            if behind[i]:
+            if is_moved[i]:
                 point = map_point(moved, triple(special, i))
                 for k in range(3):
                     own_special[3 * i + k] = point[k]

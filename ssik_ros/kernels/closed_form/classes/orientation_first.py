@@ -138,12 +138,12 @@ def _write_row(out, row, axes, points, slides, n, g, turns, count):
     target = map_point(g, x)
     # Directions of the slides met on the way from the tip, the latest first.
     a, b, c = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
-    found, angle = 0, count
+    n_slides, angle = 0, count
     for i in range(n - 1, -1, -1):
         h = triple(axes, i)
         if is_slide(slides, i):
             a, b, c = h, a, b
-            found += 1
+            n_slides += 1
             continue
         angle -= 1
         out[row, i] = turns[row, angle]
@@ -151,16 +151,16 @@ def _write_row(out, row, axes, points, slides, n, g, turns, count):
         x = screw(h, triple(points, i), cosine, sine, x)
         a, b = vectors.turn(h, cosine, sine, a), vectors.turn(h, cosine, sine, b)
         c = vectors.turn(h, cosine, sine, c)
-    way = vectors.subtract(target, x)
+    offset = vectors.subtract(target, x)
     lengths = (0.0, 0.0, 0.0)
-    if found == 3:
-        _, first, second, third = slide_lengths.solve_three(a, b, c, way)
+    if n_slides == 3:
+        _, first, second, third = slide_lengths.solve_three(a, b, c, offset)
         lengths = (first, second, third)
-    elif found == 2:
-        _, first, second = slide_lengths.solve_two(a, b, way)
+    elif n_slides == 2:
+        _, first, second = slide_lengths.solve_two(a, b, offset)
         lengths = (first, second, 0.0)
-    elif found == 1:
-        lengths = (vectors.dot(a, way), 0.0, 0.0)
+    elif n_slides == 1:
+        lengths = (vectors.dot(a, offset), 0.0, 0.0)
     place = 0
     for i in range(n):
         if is_slide(slides, i):

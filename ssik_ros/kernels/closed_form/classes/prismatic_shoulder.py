@@ -120,8 +120,8 @@ def _one_turn(arm, slides, h1, o1, h2, o2, h3, o3, w, p):
             _, q1, q2 = slide_lengths.solve_two(a, b, vectors.subtract(y, turned))
             arm[row, 0], arm[row, 1], arm[row, 2] = q1, q2, angle
         else:
-            way = vectors.subtract(y, turned)
-            _, q1, q3 = slide_lengths.solve_two(a, vectors.turn(k, cosine, sine, b), way)
+            offset = vectors.subtract(y, turned)
+            _, q1, q3 = slide_lengths.solve_two(a, vectors.turn(k, cosine, sine, b), offset)
             arm[row, 0], arm[row, 1], arm[row, 2] = q1, angle, q3
         angle = other
     return 2
@@ -161,9 +161,9 @@ def _slide_between(arm, h1, o1, h2, h3, o3, w, p, pairs, zeros):
     )
     for row in range(count):
         q1, q3 = pairs[row, 0], pairs[row, 1]
-        way = vectors.subtract(vectors.rotate(back, q1, x), vectors.rotate(h3, q3, y))
+        offset = vectors.subtract(vectors.rotate(back, q1, x), vectors.rotate(h3, q3, y))
         arm[row, 0], arm[row, 2] = q1, q3
-        arm[row, 1] = vectors.dot(h2, vectors.subtract(way, gap))
+        arm[row, 1] = vectors.dot(h2, vectors.subtract(offset, gap))
     return count
 
 

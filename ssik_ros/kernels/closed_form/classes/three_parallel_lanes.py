@@ -155,16 +155,16 @@ def write_inner(out, angles, axes, points, g):
     reach = vectors.subtract(screw(h1, o1, c1, -s1, ko), o2)
     sine, cosine = lane_angles.between(h, v, kv)
     whole = lanes.arc_tangent(sine, cosine)
-    own = vector(angles, 0, lanes.LANES)
-    lane_angles.write_pairs(out, 0, q1, own)
-    lane_angles.write_pairs(out, 4, q5, own)
-    lane_angles.write_pairs(out, 5, q6, own)
+    scratch = vector(angles, 0, lanes.LANES)
+    lane_angles.write_pairs(out, 0, q1, scratch)
+    lane_angles.write_pairs(out, 4, q5, scratch)
+    lane_angles.write_pairs(out, 5, q6, scratch)
     sign3 = 1.0 if vectors.dot(h, triple(axes, 2)) > 0.0 else -1.0
     sign4 = 1.0 if vectors.dot(h, triple(axes, 3)) > 0.0 else -1.0
     q2, elbow, rest = _elbows(h, o2, o3, o4, reach, whole)
-    lane_angles.write_columns(out, 1, q2, own)
-    lane_angles.write_columns(out, 2, sign3 * elbow, own)
-    lane_angles.write_columns(out, 3, sign4 * rest, own)
+    lane_angles.write_columns(out, 1, q2, scratch)
+    lane_angles.write_columns(out, 2, sign3 * elbow, scratch)
+    lane_angles.write_columns(out, 3, sign4 * rest, scratch)
     return True
 
 

@@ -89,8 +89,8 @@ def _counted_arm(ints, reals, scratch):
     gates.write_limits(limits, lower, upper, n, is_reversed)
     size2 = 0.0
     for k in range(1, n):
-        way = vectors.subtract(triple(points, k), triple(points, k - 1))
-        size2 += vectors.dot(way, way)
+        link = vectors.subtract(triple(points, k), triple(points, k - 1))
+        size2 += vectors.dot(link, link)
     return pose_lanes.CountedArm(axes, points, special, limits, size2)
 
 
@@ -157,9 +157,9 @@ def count_many(counts, poses, ints, reals, samples, seed, options, rows, counter
     :param scratch: (SCRATCH,) scratch.
     """
     area = vector(scratch, 0, pose_lanes.POSES + LANES)
-    own = vector(scratch, pose_lanes.POSES + LANES, 42 + 6 * gates.LIMIT)
+    arm_scratch = vector(scratch, pose_lanes.POSES + LANES, 42 + 6 * gates.LIMIT)
     size, searched = poses.shape[0], 0
-    arm = _counted_arm(ints, reals, own)
+    arm = _counted_arm(ints, reals, arm_scratch)
     has_lanes = _has_lanes(ints, reals, arm)
     kind, is_reversed = ints[search.KIND], ints[search.REVERSED] != 0
     for start in range(0, size, LANES):

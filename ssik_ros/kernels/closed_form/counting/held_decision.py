@@ -76,8 +76,8 @@ def scratch_size(most):
 
     :param most: most cells to examine for one pose.
     """
-    own = hr.ITEMS + hr.RANGES + LANES + 12
-    return own + LANES * hb.place_size(7) + hb.ranges_size(7) + hb.scratch_size(7) + CELL * most
+    bounds = hr.ITEMS + hr.RANGES + LANES + 12
+    return bounds + LANES * hb.place_size(7) + hb.ranges_size(7) + hb.scratch_size(7) + CELL * most
 
 
 @kernel
@@ -93,7 +93,7 @@ def probe(run, values, count, places, ranges, scratch):
     :param places: scratch for eight places.
     :param ranges, scratch: arrays of :mod:`held_branches` after ``prepare``.
     """
-    n, found = run.ints[common.N], 0
+    n, n_branches = run.ints[common.N], 0
     for lane in range(count):
         scratch[hb.VALUES + lane] = values[lane]
     useless = hb.write_by_lanes(places, 0, count, run.ints, run.reals, scratch)
@@ -110,8 +110,8 @@ def probe(run, values, count, places, ranges, scratch):
         missed = hb.misses(run, places, lane, scratch)
         bits &= lanes.bits_of(missed <= run.options[common.ERROR_OPTION])
         for branch in range(hb.BRANCHES):
-            found += (bits >> branch) & 1
-    return found
+            n_branches += (bits >> branch) & 1
+    return n_branches
 
 
 @kernel
@@ -131,9 +131,9 @@ def _scan(run, spread, values, places, ranges, scratch):
         for lane in range(LANES):
             # The first batch has every other value.
             values[lane] = spread[LOW] + (2 * lane + part + 0.5) * step
-        found = probe(run, values, LANES, places, ranges, scratch)
-        if found > 0:
-            return found
+        n_branches = probe(run, values, LANES, places, ranges, scratch)
+        if n_branches > 0:
+            return n_branches
     return 0
 
 
@@ -227,10 +227,10 @@ def _drift_of_arm(out, arm, is_second):
         k = 2 - back
         centre, width = _joint_of(out, k, is_second)
         sine, cosine = lanes.sine_cosine(centre)
-        aside = triple(arm.beside, k)
-        away = vectors.subtract(drift, aside)
-        radius = radius + lanes.lesser(width, 2.0) * lanes.root(vectors.dot(away, away))
-        drift = vectors.turn(triple(arm.vectors, hr.H1 + k), cosine, sine, away)
+        aside = triple(arm.axis_offsets, k)
+        lever = vectors.subtract(drift, aside)
+        radius = radius + lanes.lesser(width, 2.0) * lanes.root(vectors.dot(lever, lever))
+        drift = vectors.turn(triple(arm.vectors, hr.H1 + k), cosine, sine, lever)
         drift = vectors.add(drift, lane_angles.spread_vector(aside))
     return drift, radius
 
@@ -252,28 +252,28 @@ def _drift_of_wrist(out, arm, is_second):
     for k in range(3, 6):
         centre, width = _joint_of(out, k, is_second)
         sine, cosine = lanes.sine_cosine(centre)
-        aside = triple(arm.beside, k)
-        away = vectors.add(drift, lane_angles.spread_vector(aside))
-        radius = radius + lanes.lesser(width, 2.0) * lanes.root(vectors.dot(away, away))
-        drift = vectors.turn(triple(arm.vectors, hr.H1 + k), cosine, -sine, away)
+        aside = triple(arm.axis_offsets, k)
+        lever = vectors.add(drift, lane_angles.spread_vector(aside))
+        radius = radius + lanes.lesser(width, 2.0) * lanes.root(vectors.dot(lever, lever))
+        drift = vectors.turn(triple(arm.vectors, hr.H1 + k), cosine, -sine, lever)
         drift = vectors.subtract(drift, aside)
     return drift, radius
 
 
 @inline_kernel
-def _lifted(arm, pose, own):
+def _lifted(arm, pose, local):
     """
     Return a vector that is fixed to the last body, in the base frame, if the body is at the target.
 
     The held joint is at zero.
 
     :param arm, pose: a :class:`held_ranges.HeldArm` and the target, a :class:`held_ranges.Pose`.
-    :param own: the vector in the frame of the last body.
+    :param local: the vector in the frame of the last body.
     """
-    x = vectors.scale(vectors.dot(triple(arm.vectors, hr.X6), own), pose.x)
-    y = vectors.scale(vectors.dot(triple(arm.vectors, hr.Y6), own), pose.y)
+    x = vectors.scale(vectors.dot(triple(arm.vectors, hr.X6), local), pose.x)
+    y = vectors.scale(vectors.dot(triple(arm.vectors, hr.Y6), local), pose.y)
     z = vectors.cross(pose.x, pose.y)
-    z = vectors.scale(vectors.dot(triple(arm.vectors, hr.H6), own), z)
+    z = vectors.scale(vectors.dot(triple(arm.vectors, hr.H6), local), z)
     return vectors.add(x, vectors.add(y, z))
 
 
@@ -291,9 +291,9 @@ def _write_drift(items, out, arm, pose):
     """
     is_second = lanes.load(items, hr.WRIST * LANES) > 0.5
     drift, radius = _drift_of_arm(out, arm, is_second)
-    own, own_radius = _drift_of_wrist(out, arm, is_second)
-    lift = _lifted(arm, pose, own)
-    radius = radius + own_radius + hr.INTERVAL_ROUNDING
+    wrist_drift, wrist_radius = _drift_of_wrist(out, arm, is_second)
+    lift = _lifted(arm, pose, wrist_drift)
+    radius = radius + wrist_radius + hr.INTERVAL_ROUNDING
     before = lanes.load(items, hr.BALL * LANES)
     is_less = radius < before
     for i in range(3):
@@ -315,7 +315,7 @@ def _write_lift(items, arm, pose):
     :param arm, pose: a :class:`held_ranges.HeldArm` and the target, a :class:`held_ranges.Pose`.
     """
     sine, cosine = lanes.sine_cosine(lanes.load(items, hr.LAST * LANES))
-    aside, h6 = triple(arm.beside, 5), triple(arm.vectors, hr.H6)
+    aside, h6 = triple(arm.axis_offsets, 5), triple(arm.vectors, hr.H6)
     turned = vectors.turn(h6, cosine, -sine, lane_angles.spread_vector(aside))
     lift = _lifted(arm, pose, vectors.subtract(turned, aside))
     for i in range(3):
@@ -336,12 +336,12 @@ def _cut_last(items, out):
     is_second = lanes.load(items, hr.WRIST * LANES) > 0.5
     centre, radius = _joint_of(out, 5, is_second)
     middle, half = lanes.load(items, hr.LAST * LANES), lanes.load(items, (hr.LAST + 1) * LANES)
-    away = centre - middle
-    away = lane_angles.wrapped(away)
+    offset = centre - middle
+    offset = lane_angles.wrapped(offset)
     radius = radius + hr.PROVED_OUTSIDE
     # Cut only if both ranges together are shorter than a turn; otherwise they overlap on both sides.
     is_narrow = radius + half < math.pi
-    low, high = lanes.greater(away - radius, -half), lanes.lesser(away + radius, half)
+    low, high = lanes.greater(offset - radius, -half), lanes.lesser(offset + radius, half)
     is_lost = is_narrow & (low > high)
     is_cut = is_narrow & (low <= high)
     lanes.store(items, hr.LAST * LANES, lanes.select(is_cut, middle + 0.5 * (low + high), middle))
@@ -429,14 +429,14 @@ def _divide(queue, size, most, items, start, bits, is_split):
     if size + 2 > most or half < NARROWEST_CELL:
         return most + 1
     for side in range(2):
-        way = side - 0.5
+        shift = side - 0.5
         queue[place], queue[place + 1] = queue[at], half
         queue[place + LAST], queue[place + LAST + 1] = items[hr.LAST * LANES + lane], last
         if is_last:
-            queue[place + LAST] += way * last
+            queue[place + LAST] += shift * last
             queue[place + LAST + 1] = 0.5 * last
         else:
-            queue[place] += way * half
+            queue[place] += shift * half
             queue[place + 1] = 0.5 * half
         queue[place + CODE] = float(int(queue[at + CODE]) % ARMS + ARMS * bits)
         for k in range(PLACES):
@@ -485,14 +485,14 @@ def _decide(run, arm, pose, spread, scratch):
     values, at = vector(scratch, at, LANES), at + LANES + 12
     places, at = vector(scratch, at, LANES * hb.place_size(n)), at + LANES * hb.place_size(n)
     ranges, at = vector(scratch, at, hb.ranges_size(n)), at + hb.ranges_size(n)
-    own, at = vector(scratch, at, hb.scratch_size(n)), at + hb.scratch_size(n)
+    probe_scratch, at = vector(scratch, at, hb.scratch_size(n)), at + hb.scratch_size(n)
     queue, is_looking = vector(scratch, at, CELL * most), spread[PROBES] != 0.0
     is_split = arm.numbers[hr.SPLIT] != 0.0
     if is_looking:
-        hb.prepare(ranges, run.ints, run.reals, vector(run.work, 0, 12), own)
-        found = _scan(run, spread, values, places, ranges, own)
-        if found > 0:
-            return REACHED, found, 0
+        hb.prepare(ranges, run.ints, run.reals, vector(run.work, 0, 12), probe_scratch)
+        n_branches = _scan(run, spread, values, places, ranges, probe_scratch)
+        if n_branches > 0:
+            return REACHED, n_branches, 0
     size, head = _begin_cells(queue, spread, arm), 0
     while head < size:
         count = min(LANES, size - head)
@@ -501,11 +501,11 @@ def _decide(run, arm, pose, spread, scratch):
         if first | second != 0:
             if is_looking:
                 chosen = _choose_values(values, items, out, spread, first, second, count)
-                found = 0
+                n_branches = 0
                 if chosen > 0:
-                    found = probe(run, values, chosen, places, ranges, own)
-                if found > 0:
-                    return REACHED, found, head
+                    n_branches = probe(run, values, chosen, places, ranges, probe_scratch)
+                if n_branches > 0:
+                    return REACHED, n_branches, head
             size = _divide_all(queue, size, most, items, head, first, second, count, is_split)
             if size > most:
                 return UNDECIDED, 0, head
@@ -526,7 +526,7 @@ def decide_many(
     held,
     numbers,
     limits,
-    beside,
+    axis_offsets,
     spread,
     counters,
     work,
@@ -540,14 +540,14 @@ def decide_many(
     :param tried: (m,) out: number of examined cells of the held joint.
     :param poses: (m, 4, 4) targets.
     :param ints, reals, options, seed: as for :func:`search.search`; the seed is ignored.
-    :param held, numbers, limits, beside: fields of the arm's :class:`held_ranges.HeldArm`; ``held`` is its
+    :param held, numbers, limits, axis_offsets: fields of the arm's :class:`held_ranges.HeldArm`; ``held`` is its
         ``vectors``.
     :param spread: (SPREAD,) settings, such as LOW.
     :param counters, work: scratch of one search.
     :param scratch: (scratch_size(most),) scratch.
     """
     run = common.BranchRun(counters, ints, reals, seed, options, work, 1)
-    arm = hr.HeldArm(held, numbers, limits, beside)
+    arm = hr.HeldArm(held, numbers, limits, axis_offsets)
     target = vector(scratch, hr.ITEMS + hr.RANGES + LANES, 12)
     for i in range(poses.shape[0]):
         branches[i], tried[i] = 0, 0

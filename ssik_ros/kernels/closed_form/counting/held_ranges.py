@@ -107,7 +107,7 @@ class HeldArm(NamedTuple):
     """(NUMBERS,)."""
     limits: np.ndarray
     """(12,) middles of the ranges, then half widths [rad]; infinite for joints without limits."""
-    beside: np.ndarray
+    axis_offsets: np.ndarray
     """(18,) offset of each axis from the true chain's axis, perpendicular to the axis."""
 
 
@@ -309,18 +309,18 @@ def _azimuth_of_cone(radius, sine):
 
 
 @inline_kernel
-def _turning(axis_x, axis_y, way, slope, width, rest):
+def _turning(axis_x, axis_y, vector, slope, width, rest):
     """
     Bound the direction of a moving vector, seen in the plane of two axes, while a parameter moves through a range.
 
     :param axis_x, axis_y: the two axes, perpendicular unit vectors.
-    :param way, slope: the vector and its derivative at the middle of the parameter's range.
+    :param vector, slope: the vector and its derivative at the middle of the parameter's range.
     :param width: half the width of the parameter's range.
     :param rest: bound on the vector's distance from its first-order prediction.
     :returns: centre and radius of the angle from x towards y [rad]; the radius is pi if the vector may vanish in the
         plane.
     """
-    x, y = vectors.dot(axis_x, way), vectors.dot(axis_y, way)
+    x, y = vectors.dot(axis_x, vector), vectors.dot(axis_y, vector)
     slope_x, slope_y = vectors.dot(axis_x, slope), vectors.dot(axis_y, slope)
     inverse = _inverse(lanes.root(x * x + y * y))
     across = lanes.absolute(x * slope_y - y * slope_x) * inverse * width + rest
@@ -332,16 +332,16 @@ def _turning(axis_x, axis_y, way, slope, width, rest):
 
 
 @inline_kernel
-def _dihedral(way, square, size, a, b):
+def _dihedral(vector, square, size, a, b):
     """
-    Return the angle about vector ``way`` from vector a to vector b, both projected onto the plane across it [rad].
+    Return the angle about ``vector`` from vector a to vector b, both projected onto the plane across it [rad].
 
-    :param way: the vector, in lanes.
-    :param square, size: squared length and length of ``way``.
+    :param vector: the vector, in lanes.
+    :param square, size: squared length and length of ``vector``.
     """
-    y = size * vectors.dot(way, vectors.cross(a, b))
+    y = size * vectors.dot(vector, vectors.cross(a, b))
     return lanes.arc_tangent(
-        y, square * vectors.dot(a, b) - vectors.dot(way, a) * vectors.dot(way, b)
+        y, square * vectors.dot(a, b) - vectors.dot(vector, a) * vectors.dot(vector, b)
     )
 
 
@@ -352,49 +352,49 @@ def _see_target(arm, pose, cells):
 
     A is the point where axes 1 and 2 meet, W the centre of the wrist. The held joint moves through each cell.
     """
-    known, numbers = arm.vectors, arm.numbers
-    u, h1 = triple(known, U), triple(known, H1)
+    constants, numbers = arm.vectors, arm.numbers
+    u, h1 = triple(constants, U), triple(constants, H1)
     sine, cosine = lanes.sine_cosine(numbers[SIGN] * cells.middle)
     start = vectors.add(cells.lift, pose.arm)
     lever_w = _length(vectors.cross(u, start))
     out = vectors.turn(u, cosine, sine, start)
     x, y = vectors.turn(u, cosine, sine, pose.x), vectors.turn(u, cosine, sine, pose.y)
     apart = vectors.subtract(
-        vectors.subtract(triple(known, A), triple(known, AROUND)), cells.shift
+        vectors.subtract(triple(constants, A), triple(constants, AROUND)), cells.shift
     )
-    way, slope = vectors.subtract(out, apart), vectors.cross(u, out)
+    line, slope = vectors.subtract(out, apart), vectors.cross(u, out)
     half, play = cells.half, cells.ball + POSE_PLAY
     lever = _length(vectors.cross(u, apart))
     rest = 0.5 * lever_w * half * half + play
     # The square of the distance is a sinusoid with the amplitude 2 lever(A) lever(W).
-    square = vectors.dot(way, way)
+    square = vectors.dot(line, line)
     size = lanes.root(square)
-    change = 2.0 * lanes.absolute(vectors.dot(way, slope)) * half
+    change = 2.0 * lanes.absolute(vectors.dot(line, slope)) * half
     change = change + lever_w * lever * half * half
     shortest = lanes.root(lanes.greater(square - change, 0.0)) - play
     shortest, longest = lanes.greater(shortest, 0.0), lanes.root(square + change) + play
-    height = vectors.dot(h1, way)
+    height = vectors.dot(h1, line)
     change = lanes.absolute(vectors.dot(h1, slope)) * half
     change = change + 0.5 * numbers[S1U] * lever_w * half * half + play
     low, high = _quotient(height - change, height + change, shortest, longest)
-    across, along = triple(known, ACROSS), triple(known, ALONG1)
-    azimuth = _turning(along, across, way, slope, half, rest)
+    across, along = triple(constants, ACROSS), triple(constants, ALONG1)
+    azimuth = _turning(along, across, line, slope, half, rest)
     # In the frame that rotates with the target, axis 6 is fixed; the line from A to W and axis 1 move.
     last, inverse = vectors.cross(x, y), _inverse(size)
     cone = _bulged((lever * half + play) * inverse) + POSE_PLAY
-    slant = _length(vectors.cross(way, last)) * inverse
-    base = _length(vectors.cross(way, h1)) * inverse
-    beside = _azimuth_of_cone(cone, slant)
-    roll = beside + _azimuth_of_cone(cone + numbers[S1U] * half, base)
+    slant = _length(vectors.cross(line, last)) * inverse
+    base = _length(vectors.cross(line, h1)) * inverse
+    cone_azimuth = _azimuth_of_cone(cone, slant)
+    roll = cone_azimuth + _azimuth_of_cone(cone + numbers[S1U] * half, base)
     return Target(
         shortest,
         longest,
         low - INTERVAL_ROUNDING,
         high + INTERVAL_ROUNDING,
         azimuth,
-        (_dihedral(way, square, size, lane_angles.spread_vector(h1), last), roll),
-        (vectors.dot(way, last) * inverse, slant, cone),
-        (lanes.arc_tangent(vectors.dot(y, way), vectors.dot(x, way)), beside),
+        (_dihedral(line, square, size, lane_angles.spread_vector(h1), last), roll),
+        (vectors.dot(line, last) * inverse, slant, cone),
+        (lanes.arc_tangent(vectors.dot(y, line), vectors.dot(x, line)), cone_azimuth),
     )
 
 
@@ -407,44 +407,45 @@ def _bend_elbow(arm, cells, shortest, longest):
     :param shortest, longest: least and largest distance, in units of the arm.
     :returns: the :class:`Elbow`, and a mask of the lanes in which joint 3 cannot make any such distance.
     """
-    known, numbers = arm.vectors, arm.numbers
-    h2, h3, h4 = triple(known, H2), triple(known, H3), triple(known, H4)
+    constants, numbers = arm.vectors, arm.numbers
+    h2, h3, h4 = triple(constants, H2), triple(constants, H3), triple(constants, H4)
     inverse = 1.0 / numbers[TWO_R]
     low = (numbers[MIDDLE3] - longest * longest) * inverse
     high = (numbers[MIDDLE3] - shortest * shortest) * inverse
     (angle, width), is_out = _between_cosines(low, high)
     joint = numbers[PHASE3] + cells.elbow * angle
     sine, cosine = lanes.sine_cosine(joint)
-    arm3 = vectors.turn(h3, cosine, sine, triple(known, ELBOW))
-    way, slope = vectors.subtract(arm3, triple(known, BASE)), vectors.cross(h3, arm3)
+    arm3 = vectors.turn(h3, cosine, sine, triple(constants, ELBOW))
+    line, slope = vectors.subtract(arm3, triple(constants, BASE)), vectors.cross(h3, arm3)
     rest = 0.5 * numbers[LEVER_W] * width * width + INTERVAL_ROUNDING
-    square = vectors.dot(way, way)
+    square = vectors.dot(line, line)
     size = lanes.root(square)
     inverse = _inverse(size)
-    height = vectors.dot(h2, way)
+    height = vectors.dot(h2, line)
     change = lanes.absolute(vectors.dot(h2, slope)) * width + rest
     low, high = _quotient(height - change, height + change, shortest, longest)
-    across, along = triple(known, ACROSS), triple(known, ALONG2)
-    azimuth = _turning(along, vectors.scale(-1.0, across), way, slope, width, rest)
+    across, along = triple(constants, ACROSS), triple(constants, ALONG2)
+    azimuth = _turning(along, vectors.scale(-1.0, across), line, slope, width, rest)
     # In the frame of the body after joint 3, axis 4 is fixed; the line from A to W and axis 2 move.
-    own = vectors.turn(h3, cosine, -sine, way)
+    local_line = vectors.turn(h3, cosine, -sine, line)
     cone = _bulged(numbers[LEVER_A] * width * inverse) + INTERVAL_ROUNDING
-    slant = _length(vectors.cross(own, h4)) * inverse
-    base = _length(vectors.cross(way, h2)) * inverse
-    beside = _azimuth_of_cone(cone, slant)
-    roll = beside + _azimuth_of_cone(cone + numbers[S23] * width, base)
+    slant = _length(vectors.cross(local_line, h4)) * inverse
+    base = _length(vectors.cross(line, h2)) * inverse
+    cone_azimuth = _azimuth_of_cone(cone, slant)
+    roll = cone_azimuth + _azimuth_of_cone(cone + numbers[S23] * width, base)
     axis4 = vectors.turn(h3, cosine, sine, h4)
     first = lanes.arc_tangent(
-        vectors.dot(triple(known, Y4), own), vectors.dot(triple(known, X4), own)
+        vectors.dot(triple(constants, Y4), local_line),
+        vectors.dot(triple(constants, X4), local_line),
     )
     elbow = Elbow(
         (joint, width),
         low - INTERVAL_ROUNDING,
         high + INTERVAL_ROUNDING,
         azimuth,
-        (_dihedral(way, square, size, lane_angles.spread_vector(h2), axis4), roll),
-        (vectors.dot(own, h4) * inverse, slant, cone),
-        (first, beside),
+        (_dihedral(line, square, size, lane_angles.spread_vector(h2), axis4), roll),
+        (vectors.dot(local_line, h4) * inverse, slant, cone),
+        (first, cone_azimuth),
     )
     return elbow, is_out
 
@@ -533,19 +534,19 @@ def _place_wrist(arm, target, elbow, wrist, side):
 
     :param side: 1 for the first wrist, -1 for the second; sign of the angle of joint 5.
     """
-    known, numbers = arm.vectors, arm.numbers
-    h4, h5, h6 = triple(known, H4), triple(known, H5), triple(known, H6)
+    constants, numbers = arm.vectors, arm.numbers
+    h4, h5, h6 = triple(constants, H4), triple(constants, H5), triple(constants, H6)
     bend, width = wrist.bend
     joint5 = numbers[PHASE5] + side * bend
     sine, cosine = lanes.sine_cosine(joint5)
     ahead = vectors.turn(h5, cosine, sine, lane_angles.spread_vector(h6))
     slope = vectors.cross(h5, ahead)
     rest = (0.5 * numbers[S56]) * width * width + INTERVAL_ROUNDING
-    about4 = _turning(triple(known, X4), triple(known, Y4), ahead, slope, width, rest)
+    about4 = _turning(triple(constants, X4), triple(constants, Y4), ahead, slope, width, rest)
     back = vectors.turn(h5, cosine, -sine, lane_angles.spread_vector(h4))
     slope = vectors.cross(back, h5)
     rest = (0.5 * numbers[S45]) * width * width + INTERVAL_ROUNDING
-    about6 = _turning(triple(known, X6), triple(known, Y6), back, slope, width, rest)
+    about6 = _turning(triple(constants, X6), triple(constants, Y6), back, slope, width, rest)
     at4, at6 = wrist.at4, wrist.at6
     joint4 = (at4[0] + elbow.first[0] - about4[0], at4[1] + elbow.first[1] + about4[1])
     joint6 = (about6[0] + at6[0] - target.last[0], about6[1] + at6[1] + target.last[1])
@@ -566,9 +567,9 @@ def _inside(limits, joint, place):
     half = limits[6 + joint]
     if not half < math.pi:
         return lanes.spread(math.inf), lanes.spread(0.0) > 1.0
-    away = place[0] - limits[joint]
-    away = lane_angles.wrapped(away)
-    margin = half - lanes.absolute(away)
+    offset = place[0] - limits[joint]
+    offset = lane_angles.wrapped(offset)
+    margin = half - lanes.absolute(offset)
     return margin, margin + place[1] + PROVED_OUTSIDE < 0.0
 
 

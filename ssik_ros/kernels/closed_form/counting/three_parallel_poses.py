@@ -162,8 +162,8 @@ def _count_planes(arm, left, angles, ok):
     # K = E_1^-1 G E_6^-1 E_5^-1 applied to a direction perpendicular to axis 2 and to the point of axis 4.
     v = vectors.perpendicular(h)
     kv = _combine(x, y, z, vectors.turn(h6, c6, -s6, vectors.turn(h5, c5, -s5, v)))
-    away = vectors.subtract(screw(h6, o6, c6, -s6, screw(h5, o5, c5, -s5, o4)), o6)
-    reach = vectors.subtract(vectors.add(t, _combine(x, y, z, away)), o2)
+    offset = vectors.subtract(screw(h6, o6, c6, -s6, screw(h5, o5, c5, -s5, o4)), o6)
+    reach = vectors.subtract(vectors.add(t, _combine(x, y, z, offset)), o2)
     sw, cw = lane_angles.between(h, v, kv)
     arm34, base = vectors.subtract(o4, o3), vectors.subtract(o2, o3)
     a3, b3, along3 = sp4.coefficients(base, h, arm34)

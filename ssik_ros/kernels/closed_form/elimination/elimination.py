@@ -222,11 +222,11 @@ def _write_mix(out, scratch):
     for i in range(real):
         for j in range(2 * pairs):
             b[i, j] = mix[j, i]
-    found = factorise(b, real, 2 * pairs, tau, order, 0.0)
+    rank = factorise(b, real, 2 * pairs, tau, order, 0.0)
     for row in range(2 * pairs, LEFT):
         vectors.write_unit(mix[row], row)
         if row < real:
-            write_orthogonal(mix[row], b, real, tau, found, row)
+            write_orthogonal(mix[row], b, real, tau, rank, row)
     # Back from the rotated rows.
     turned_back = vector(scratch, MIX_ROW, LEFT)
     for row in range(LEFT):

@@ -155,11 +155,11 @@ def _choose_matrix(elimination, work):
     for attempt in range(ORIGINS):
         q = 1.0 * attempt
         trial = vector(work, W_SPARE, 256)
-        found, largest = el.write_companion(
+        trial_size, largest = el.write_companion(
             trial, sine, cosine, one, elimination.counts, math.cos(q), math.sin(q), scratch
         )
         if largest < best:
-            size, origin, best = found, q, largest
+            size, origin, best = trial_size, q, largest
             copy(vector(work, W_MATRIX, size * size), trial)
         if best < GOOD_ENTRY:
             break
@@ -256,11 +256,11 @@ def _write_safe_roots(out, work):
 
 
 @kernel
-def _add_roots(found, begin, elimination, k, work, ints, is_careful):
+def _add_roots(candidates, begin, elimination, k, work, ints, is_careful):
     """
     Compute the roots of one cut and add their candidates; use the robust roots, too, if the fast ones leave a doubt.
 
-    :param found: (ROWS, 7) out: six angles in the order of the loop [rad], then the miss; ``begin`` rows are filled.
+    :param candidates: (ROWS, 7) out: six angles in the order of the loop [rad], then the miss; ``begin`` rows are filled.
     :param begin: number of filled rows.
     :param elimination, k: the :class:`Elimination`, and the joint of the roots.
     :param work, ints: of :func:`workspace`.
@@ -274,7 +274,7 @@ def _add_roots(found, begin, elimination, k, work, ints, is_careful):
         total = _write_roots(roots, size, origin, largest, work)
         if total >= 0:
             count, complete = add_candidates(
-                found, begin, roots, total, elimination, k, work, ints, is_careful
+                candidates, begin, roots, total, elimination, k, work, ints, is_careful
             )
             # Near symmetric targets real roots may be lost to rounding, all of them at once.
             if complete and (count > begin or largest < TRUSTED):
@@ -283,18 +283,18 @@ def _add_roots(found, begin, elimination, k, work, ints, is_careful):
     if total < 0:
         return begin, False
     count, complete = add_candidates(
-        found, begin, roots, total, elimination, k, work, ints, is_careful
+        candidates, begin, roots, total, elimination, k, work, ints, is_careful
     )
     # If the equations are singular for every angle, their roots are arbitrary, and the absence of roots proves nothing.
     return count, complete and count > begin
 
 
 @kernel
-def solve_cut(found, count, constants, g, work, ints, is_careful):
+def solve_cut(candidates, count, constants, g, work, ints, is_careful):
     """
     Add the candidates of a target that one cut of the loop gives, in the joint order of the chain.
 
-    :param found: (ROWS, 7) out: six angles [rad], then the miss, the largest distance by which the loop does not
+    :param candidates: (ROWS, 7) out: six angles [rad], then the miss, the largest distance by which the loop does not
         close, in link lengths and radians.
     :param count: number of rows that are filled already.
     :param constants: (CUT,) constants of the cut, from :func:`closed_loop.prepare_cut`.
@@ -309,8 +309,8 @@ def solve_cut(found, count, constants, g, work, ints, is_careful):
     loop, inverses = matrix(work, W_LOOP, 6, 12), matrix(work, W_INVERSES, 6, 12)
     block = el.view_elimination(work, W_ELIMINATION)
     if constants[AT_FIXED] != 0.0:
-        own = vector(work, W_ELIMINATION, el.ELIMINATION)
-        copy(own, vector(constants, AT_ELIMINATION, el.ELIMINATION))
+        elimination = vector(work, W_ELIMINATION, el.ELIMINATION)
+        copy(elimination, vector(constants, AT_ELIMINATION, el.ELIMINATION))
     else:
         el.eliminate(block, inverses, k, scratch)
     sine, cosine = matrix(work, W_SINE, 6, 9), matrix(work, W_COSINE, 6, 9)
@@ -320,25 +320,28 @@ def solve_cut(found, count, constants, g, work, ints, is_careful):
     el.mix_rows(matrix(work, W_MIXED_COSINE, 6, 9), block.mix, cosine)
     el.mix_rows(matrix(work, W_MIXED_ONE, 6, 9), block.mix, one)
     begin = count
-    count, certain = _add_roots(found, begin, block, k, work, ints, is_careful)
+    count, certain = _add_roots(candidates, begin, block, k, work, ints, is_careful)
     if constants[AT_REVERSED] != 0.0:
         for row in range(begin, count):
             for j in range(3):
-                found[row, j], found[row, 5 - j] = found[row, 5 - j], found[row, j]
+                candidates[row, j], candidates[row, 5 - j] = (
+                    candidates[row, 5 - j],
+                    candidates[row, j],
+                )
     return count, certain and block.counts[3] == el.RANK
 
 
 @inline_kernel
-def _distance(found, i, j):
+def _distance(candidates, i, j):
     """Return the largest difference of a joint between candidates in rows i and j, modulo 2 pi [rad]."""
     distance = 0.0
     for joint in range(JOINTS):
-        distance = max(distance, abs(wrap_to_pi(found[i, joint] - found[j, joint])))
+        distance = max(distance, abs(wrap_to_pi(candidates[i, joint] - candidates[j, joint])))
     return distance
 
 
 @kernel
-def _write_merits(merits, found, count):
+def _write_merits(merits, candidates, count):
     """
     Write a number for each candidate by which the best sixteen are chosen; larger is better.
 
@@ -346,29 +349,31 @@ def _write_merits(merits, found, count):
     Within both groups, a candidate with a small miss and far from better ones comes first.
 
     :param merits: (ROWS,) out.
-    :param found, count: (ROWS, 7) candidates with their miss, in the first ``count`` rows.
+    :param candidates, count: (ROWS, 7) candidates with their miss, in the first ``count`` rows.
     """
     for i in range(count):
         nearest = math.pi
         for j in range(count):
-            if found[j, 6] < found[i, 6] or (found[j, 6] == found[i, 6] and j < i):
-                nearest = min(nearest, _distance(found, i, j))
-        miss = found[i, 6]
+            if candidates[j, 6] < candidates[i, 6] or (
+                candidates[j, 6] == candidates[i, 6] and j < i
+            ):
+                nearest = min(nearest, _distance(candidates, i, j))
+        miss = candidates[i, 6]
         merits[i] = nearest / (miss + NUDGE) + (1e4 if miss < 2.0 * NUDGE else 0.0)
         merits[i] += 1e8 if miss < DOUBTFUL_MISS and nearest > JOINED else 0.0
 
 
 @kernel
-def _copy_best(out, found, count, merits):
+def _copy_best(out, candidates, count, merits):
     """
     Write the best candidates, at most sixteen, in the order in which they were found; return their number.
 
     :param out: (16, 6) out: angles in (-pi, pi].
-    :param found, count: (ROWS, 7) candidates with their miss, in the first ``count`` rows.
+    :param candidates, count: (ROWS, 7) candidates with their miss, in the first ``count`` rows.
     :param merits: (ROWS,) scratch.
     """
     if count > CANDIDATE_ROWS:
-        _write_merits(merits, found, count)
+        _write_merits(merits, candidates, count)
     written = 0
     for i in range(count):
         better = 0
@@ -378,7 +383,7 @@ def _copy_best(out, found, count, merits):
                     better += 1
         if better < CANDIDATE_ROWS:
             for j in range(JOINTS):
-                out[written, j] = wrap_to_pi(found[i, j])
+                out[written, j] = wrap_to_pi(candidates[i, j])
             written += 1
     return written
 
@@ -394,14 +399,14 @@ def _nudge(out, g, number, unit):
         the second. 4 and 5 go along the first direction by the smaller motion NEARER.
     :param unit: length unit of the chain [m].
     """
-    way = NEARER if number > 3 else NUDGE
-    way = way if number % 2 == 0 else -way
+    size = NEARER if number > 3 else NUDGE
+    size = size if number % 2 == 0 else -size
     axis, shift = (NUDGE_SHIFT, NUDGE_AXIS) if number // 2 == 1 else (NUDGE_AXIS, NUDGE_SHIFT)
     for j in range(3):
-        x, y, z = rotate(axis, way, (g[j], g[3 + j], g[6 + j]))
+        x, y, z = rotate(axis, size, (g[j], g[3 + j], g[6 + j]))
         out[j], out[3 + j], out[6 + j] = x, y, z
     for i in range(3):
-        out[9 + i] = g[9 + i] + way * unit * shift[i]
+        out[9 + i] = g[9 + i] + size * unit * shift[i]
 
 
 @kernel
@@ -415,14 +420,14 @@ def solve(out, constants, g, work, ints, is_careful):
     :param work, ints: of :func:`workspace`; W_DOUBT becomes CERTAIN, or a mark such as DOUBTFUL_TARGET.
     :param is_careful: whether to leave out nearly complex roots that are surely complex, which takes time.
     """
-    found = matrix(work, W_FOUND, ROWS, JOINTS + 1)
+    candidates = matrix(work, W_FOUND, ROWS, JOINTS + 1)
     cut = vector(constants, FIRST_CUT, CUT)
-    count, certain = solve_cut(found, 0, cut, g, work, ints, is_careful)
+    count, certain = solve_cut(candidates, 0, cut, g, work, ints, is_careful)
     doubt = work[W_MULTIPLE]
     if not certain and constants[0] > 1.0:
         # Another cut resolves a doubt: solutions share the angle of one joint, not of two.
         cut = vector(constants, SECOND_CUT, CUT)
-        count, certain = solve_cut(found, count, cut, g, work, ints, is_careful)
+        count, certain = solve_cut(candidates, count, cut, g, work, ints, is_careful)
         doubt = max(doubt, work[W_MULTIPLE])
         # Near symmetric targets every cut is nearly singular, so both may have lost the same solution.
         certain = certain and work[W_LARGEST] < TRUSTED
@@ -432,7 +437,7 @@ def solve(out, constants, g, work, ints, is_careful):
         work[W_DOUBT] = DOUBTFUL_TARGET
         solve_beside(constants, g, work, ints)
         count = int(work[W_COUNT])
-    return _copy_best(out, found, count, vector(work, W_SCRATCH, ROWS))
+    return _copy_best(out, candidates, count, vector(work, W_SCRATCH, ROWS))
 
 
 @kernel
@@ -448,13 +453,15 @@ def is_confirmed(count, constants, g, work, ints):
     """
     if not constants[0] > 1.0:
         return False
-    found = matrix(work, W_FOUND, ROWS, JOINTS + 1)
-    rows, certain = solve_cut(found, 0, vector(constants, SECOND_CUT, CUT), g, work, ints, True)
+    candidates = matrix(work, W_FOUND, ROWS, JOINTS + 1)
+    rows, certain = solve_cut(
+        candidates, 0, vector(constants, SECOND_CUT, CUT), g, work, ints, True
+    )
     if not certain or work[W_MULTIPLE] > MULTIPLE or not work[W_LARGEST] < TRUSTED:
         return False
     closing = 0
     for row in range(rows):
-        closing += 1 if found[row, 6] < DOUBTFUL_MISS else 0
+        closing += 1 if candidates[row, 6] < DOUBTFUL_MISS else 0
     return closing <= count
 
 
@@ -468,7 +475,7 @@ def solve_beside(constants, g, work, ints):
 
     :param constants, g, work, ints: as for :func:`solve`; ``g`` is the target in doubt.
     """
-    found, count = matrix(work, W_FOUND, ROWS, JOINTS + 1), int(work[W_COUNT])
+    candidates, count = matrix(work, W_FOUND, ROWS, JOINTS + 1), int(work[W_COUNT])
     nudged = vector(work, W_NUDGED, 12)
     for number in range(NUDGED_TARGETS):
         if count + 2 * el.MOST_EIGENVALUES > ROWS:
@@ -477,9 +484,9 @@ def solve_beside(constants, g, work, ints):
         _nudge(nudged, g, number, constants[FIRST_CUT + AT_SCALE])
         place = SECOND_CUT if number // 2 == 1 and constants[0] > 1.0 else FIRST_CUT
         cut = vector(constants, place, CUT)
-        count, _ = solve_cut(found, count, cut, nudged, work, ints, False)
+        count, _ = solve_cut(candidates, count, cut, nudged, work, ints, False)
         for row in range(first, count):
-            found[row, 6] += NUDGE
+            candidates[row, 6] += NUDGE
     work[W_COUNT] = count
 
 
@@ -516,7 +523,7 @@ def _trial(axes: Any, points: Any, number: int) -> tuple[Any, Any]:
 
 
 def _rate_cut(
-    constants: Any, trials: Any, found: Any, work: Any, ints: Any
+    constants: Any, trials: Any, candidates: Any, work: Any, ints: Any
 ) -> tuple[float, float]:
     """
     Rate a cut by how exactly it finds known postures again; return (rating, digits).
@@ -526,13 +533,13 @@ def _rate_cut(
 
     :param constants: (CUT,) constants of the cut, from :func:`closed_loop.prepare_cut`.
     :param trials: pairs of a posture and its target.
-    :param found: (ROWS, 7) scratch.
+    :param candidates: (ROWS, 7) scratch.
     :param work, ints: of :func:`workspace`.
     """
     digits, doubts = 15.0, 0
     for angles, g in trials:
-        count, certain = solve_cut(found, 0, constants, g, work, ints, False)
-        turns = (found[:count, :JOINTS] - angles) / (2.0 * math.pi)
+        count, certain = solve_cut(candidates, 0, constants, g, work, ints, False)
+        turns = (candidates[:count, :JOINTS] - angles) / (2.0 * math.pi)
         distances = np.abs(turns - np.rint(turns)).max(axis=1, initial=0.0) * 2.0 * math.pi
         nearest = float(distances.min(initial=math.inf))
         if not nearest < KNOWN_POSTURE_DISTANCE:
@@ -566,12 +573,12 @@ def choose_start(axes: Any, points: Any) -> tuple[int, float]:
     axes = np.array(axes, dtype=float).ravel()
     points = np.array(points, dtype=float).ravel()
     trials = [_trial(axes.reshape(6, 3), points.reshape(6, 3), i) for i in range(TRIALS)]
-    constants, found = np.zeros(CUT), np.zeros((ROWS, JOINTS + 1))
+    constants, candidates = np.zeros(CUT), np.zeros((ROWS, JOINTS + 1))
     work, ints = workspace()
     ratings, digits = np.zeros(CUTS), np.zeros(CUTS)
     for cut in range(CUTS):
         prepare_cut(constants, axes, points, cut, work)
-        ratings[cut], digits[cut] = _rate_cut(constants, trials, found, work, ints)
+        ratings[cut], digits[cut] = _rate_cut(constants, trials, candidates, work, ints)
         if ratings[cut] > 0.0 and constants[AT_FIXED] != 0.0:
             ratings[cut] += DIGITS_FOR_SPEED
     best = int(ratings.argmax())

@@ -84,11 +84,11 @@ def search(
         return 0
     n, held = ints[common.N], ints[common.HELD]
     axes, points, _ = common.chain_of(run)
-    g, raw, own = vector(work, 0, 12), common.candidates_of(run), common.class_scratch(run)
-    own_axes = vector(own, candidates.AT_AXES, 18)
-    own_points = vector(own, candidates.AT_POINTS, 18)
-    moved, back = vector(own, candidates.AT_MOVED, 12), vector(own, candidates.AT_BACK, 12)
-    own_g = vector(own, candidates.AT_TARGET, 12)
+    g, raw, scratch = vector(work, 0, 12), common.candidates_of(run), common.class_scratch(run)
+    own_axes = vector(scratch, candidates.AT_AXES, 18)
+    own_points = vector(scratch, candidates.AT_POINTS, 18)
+    moved, back = vector(scratch, candidates.AT_MOVED, 12), vector(scratch, candidates.AT_BACK, 12)
+    own_g = vector(scratch, candidates.AT_TARGET, 12)
     count = 0
     for sample in range(samples.shape[0]):
         value, first = samples[sample], counters[common.KEPT]
@@ -200,8 +200,8 @@ def _settle(run, count, value, constants, six, g, loop_work, loop_ints):
     if doubt != DOUBTFUL_TARGET:
         general_6r.solve_beside(constants, g, loop_work, loop_ints)
     rows = matrix(loop_work, at(AT_ROWS, n), ROWS, n)
-    found = matrix(loop_work, W_FOUND, ROWS, 7)
-    count = _take_real_joints(rows, found, int(loop_work[W_COUNT]), n, held, value)
+    loop_candidates = matrix(loop_work, W_FOUND, ROWS, 7)
+    count = _take_real_joints(rows, loop_candidates, int(loop_work[W_COUNT]), n, held, value)
     exact = certify.rounding(aim.target)
     choice = singular_postures.Choice(exact, options[common.ERROR_OPTION], lower, upper, wish)
     count = singular_postures.settle(raw, rows, count, aim, choice, scratch)

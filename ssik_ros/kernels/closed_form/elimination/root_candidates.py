@@ -61,11 +61,11 @@ DIFFERENT_ROOTS = 1e-3
 
 
 @kernel
-def _complete(found, elimination, k, qk, qa, qb, work):
+def _complete(candidate, elimination, k, qk, qa, qb, work):
     """
     Complete the six angles of the loop from three of them, and measure by how much the loop does not close.
 
-    :param found: (7,) out: angles in the order of the loop [rad], then the miss in link lengths and radians.
+    :param candidate: (7,) out: angles in the order of the loop [rad], then the miss in link lengths and radians.
     :param elimination: the :class:`Elimination` of joint k.
     :param k: joint where the loop is cut.
     :param qk, qa, qb: angles of the joints k, k+1 and k+2 [rad].
@@ -91,36 +91,40 @@ def _complete(found, elimination, k, qk, qa, qb, work):
         cosine += left[3 * r] * right[3 * r] + left[3 * r + 1] * right[3 * r + 1]
         sine += left[3 * r + 1] * right[3 * r] - left[3 * r] * right[3 * r + 1]
         miss = max(miss, abs(left[3 * r + 2] - right[3 * r + 2]), abs(left[9 + r] - right[9 + r]))
-    found[k] = qk
-    found[(k + 1) % 6] = qa
-    found[(k + 2) % 6] = qb
-    found[(k + 3) % 6] = math.atan2(sine, cosine)
-    found[(k + 4) % 6] = q2
-    found[(k + 5) % 6] = q1
-    found[6] = miss
+    candidate[k] = qk
+    candidate[(k + 1) % 6] = qa
+    candidate[(k + 2) % 6] = qb
+    candidate[(k + 3) % 6] = math.atan2(sine, cosine)
+    candidate[(k + 4) % 6] = q2
+    candidate[(k + 5) % 6] = q1
+    candidate[6] = miss
 
 
 @kernel
-def _is_new(found, first, count):
+def _is_new(candidates, first, count):
     """
     Return whether the candidate in row ``count`` is worth keeping.
 
     It must miss the target by less than HOPELESS_MISS, and differ from the candidates in rows ``first`` to ``count`` -
     1.
     """
-    if not found[count, 6] < HOPELESS_MISS:
+    if not candidates[count, 6] < HOPELESS_MISS:
         return False
     for row in range(first, count):
         same = True
         for j in range(JOINTS):
-            same = same and abs(wrap_to_pi(found[row, j] - found[count, j])) < CANDIDATE_SEPARATION
+            same = (
+                same
+                and abs(wrap_to_pi(candidates[row, j] - candidates[count, j]))
+                < CANDIDATE_SEPARATION
+            )
         if same:
             return False
     return True
 
 
 @kernel
-def _count_apart(found, first, count):
+def _count_apart(candidates, first, count):
     """
     Return the number of different solutions among rows ``first`` to ``count`` - 1.
 
@@ -129,20 +133,20 @@ def _count_apart(found, first, count):
     """
     solutions = 0
     for row in range(first, count):
-        is_apart = found[row, 6] < DOUBTFUL_MISS
+        is_apart = candidates[row, 6] < DOUBTFUL_MISS
         for other in range(first, row):
             largest = 0.0
             for j in range(JOINTS):
-                largest = max(largest, abs(wrap_to_pi(found[row, j] - found[other, j])))
+                largest = max(largest, abs(wrap_to_pi(candidates[row, j] - candidates[other, j])))
             is_apart = is_apart and (
-                largest > DIFFERENT_ROOTS or not found[other, 6] < DOUBTFUL_MISS
+                largest > DIFFERENT_ROOTS or not candidates[other, 6] < DOUBTFUL_MISS
             )
         solutions += 1 if is_apart else 0
     return solutions
 
 
 @kernel
-def _drop_others(found, first, count):
+def _drop_others(candidates, first, count):
     """
     Remove the rows from ``first`` on that miss the target by DOUBTFUL_MISS or more; return the new number of rows.
 
@@ -150,20 +154,20 @@ def _drop_others(found, first, count):
     """
     kept = first
     for row in range(first, count):
-        if found[row, 6] < DOUBTFUL_MISS:
-            copy(found[kept], found[row])
+        if candidates[row, 6] < DOUBTFUL_MISS:
+            copy(candidates[kept], candidates[row])
             kept += 1
     return kept
 
 
 @kernel
-def _add_shared(found, count, roots, begin, end, elimination, k, work, ints):
+def _add_shared(candidates, count, roots, begin, end, elimination, k, work, ints):
     """
     Add the candidates of several roots that lie close together; return the new number of filled rows.
 
     The roots are treated as one multiple root at their mean, whose null space several solutions span.
 
-    :param found: (ROWS, 7) out; ``count`` rows are filled.
+    :param candidates: (ROWS, 7) out; ``count`` rows are filled.
     :param count: number of filled rows.
     :param roots: (32,); the roots ``begin`` .. ``end`` - 1 are used.
     :param elimination, k: the :class:`Elimination`, and the joint of the roots.
@@ -183,19 +187,19 @@ def _add_shared(found, count, roots, begin, end, elimination, k, work, ints):
     first = count
     for i in range(modes):
         qa, qb = nv.read_angles(vectors[i])
-        _complete(found[count], elimination, k, middle, qa, qb, work)
-        count += 1 if _is_new(found, first, count) else 0
+        _complete(candidates[count], elimination, k, middle, qa, qb, work)
+        count += 1 if _is_new(candidates, first, count) else 0
     return count
 
 
 @kernel
-def _add_single(found, count, first, q, elimination, k, work, ints):
+def _add_single(candidates, count, first, q, elimination, k, work, ints):
     """
-    Add the candidate of one root to the rows of ``found``; return the new number of filled rows.
+    Add the candidate of one root to the rows of ``candidates``; return the new number of filled rows.
 
     It is left out if it misses the target by HOPELESS_MISS or more, or equals a row from ``first`` on.
 
-    :param found, count: (ROWS, 7) candidates, of which ``count`` rows are filled.
+    :param candidates, count: (ROWS, 7) candidates, of which ``count`` rows are filled.
     :param q: the root, an angle of joint k [rad].
     :param elimination, k, work, ints: as for :func:`_add_shared`.
     """
@@ -206,8 +210,8 @@ def _add_single(found, count, first, q, elimination, k, work, ints):
     nv.factorise_equations(lu, pivots, sine, cosine, one, q)
     nv.null_vector(x, lu, pivots)
     qa, qb = nv.read_angles(x)
-    _complete(found[count], elimination, k, q, qa, qb, work)
-    return count + 1 if _is_new(found, first, count) else count
+    _complete(candidates[count], elimination, k, q, qa, qb, work)
+    return count + 1 if _is_new(candidates, first, count) else count
 
 
 @kernel
@@ -260,11 +264,11 @@ def _join_ends(roots, total):
 
 
 @kernel
-def add_candidates(found, count, roots, total, elimination, k, work, ints, is_careful):
+def add_candidates(candidates, count, roots, total, elimination, k, work, ints, is_careful):
     """
     Add the candidates of all roots of a cut.
 
-    :param found: (ROWS, 7) out: angles in the order of the loop, then the miss; ``count`` rows are filled.
+    :param candidates: (ROWS, 7) out: angles in the order of the loop, then the miss; ``count`` rows are filled.
     :param roots: (32,) ascending angles of joint k, of which ``total`` count, then from 16 on their imaginary parts
         [rad].
     :param elimination, k: the :class:`Elimination`, and the joint of the roots.
@@ -285,13 +289,13 @@ def add_candidates(found, count, roots, total, elimination, k, work, ints, is_ca
             part = max(part, roots[el.MOST_EIGENVALUES + end])
             end += 1
         for i in range(begin, end):
-            count = _add_single(found, count, first, roots[i], elimination, k, work, ints)
+            count = _add_single(candidates, count, first, roots[i], elimination, k, work, ints)
         if end > begin + 1:
-            count = _add_shared(found, count, roots, begin, end, elimination, k, work, ints)
+            count = _add_shared(candidates, count, roots, begin, end, elimination, k, work, ints)
         missing, nearest = real, HOPELESS_MISS
         for row in range(first, count):
-            missing -= 1 if found[row, 6] < DOUBTFUL_MISS else 0
-            nearest = min(nearest, found[row, 6])
+            missing -= 1 if candidates[row, 6] < DOUBTFUL_MISS else 0
+            nearest = min(nearest, candidates[row, 6])
         complete = complete and missing <= 0
         if real == 0 and nearest > MISSES * part:
             if is_careful and _are_complex(middle / (end - begin), part, work, ints):
@@ -299,8 +303,8 @@ def add_candidates(found, count, roots, total, elimination, k, work, ints, is_ca
             else:
                 work[W_MULTIPLE] = max(work[W_MULTIPLE], NEARLY_COMPLEX)
         elif end > begin + 1 or real == 0:
-            has_all = _count_apart(found, first, count) >= end - begin
-            count = _drop_others(found, first, count) if has_all else count
+            has_all = _count_apart(candidates, first, count) >= end - begin
+            count = _drop_others(candidates, first, count) if has_all else count
             work[W_MULTIPLE] = max(work[W_MULTIPLE], MULTIPLE if has_all else INCOMPLETE)
         begin = end
     return count, complete

@@ -121,10 +121,10 @@ class Circles(NamedTuple):
     """(ROOTS, segments.COLUMNS) knots halfway between each root and the next."""
     inside: np.ndarray
     """(ROOTS,) images within the limits after each root, as bits: two for the shoulder, then two for the wrist."""
-    own: np.ndarray
+    image_roots: np.ndarray
     """(ROOTS,) indices of the roots of one image."""
-    own_inside: np.ndarray
-    """(ROOTS,) 1 if this image is within the limits between a root in ``own`` and the next, else 0."""
+    image_inside: np.ndarray
+    """(ROOTS,) 1 if this image is within the limits between a root in ``image_roots`` and the next, else 0."""
     numbers: np.ndarray
     """(8 PAIR,) numbers of eight knots."""
     scratch: np.ndarray
@@ -133,8 +133,8 @@ class Circles(NamedTuple):
 @inline_kernel
 def scratch_size():
     """Return the size of the scratch of :func:`find`, in numbers."""
-    own = ELBOW + RING_COLUMNS * RING + ROOTS * (2 * segments.COLUMNS + ROOT + 3) + LANES * PAIR
-    return cp.scratch_size() + own + certify.scratch_size(N) + TURNS + 3
+    tables = ELBOW + RING_COLUMNS * RING + ROOTS * (2 * segments.COLUMNS + ROOT + 3) + LANES * PAIR
+    return cp.scratch_size() + tables + certify.scratch_size(N) + TURNS + 3
 
 
 @kernel
@@ -163,8 +163,8 @@ def find(knots, heads, target, spheres, matrix_t, ints, reals, free, work):
     reach = vectors.subtract(moved, shoulder)
     h, o = vectors.read(c.axes, 9), vectors.read(c.points, 9)
     upper, lower = vectors.subtract(o, shoulder), vectors.subtract(wrist, o)
-    away = vectors.subtract(shoulder, o)
-    outcome, first, second = sp3.solve(h, lower, away, vectors.dot(reach, reach))
+    to_shoulder = vectors.subtract(shoulder, o)
+    outcome, first, second = sp3.solve(h, lower, to_shoulder, vectors.dot(reach, reach))
     near = LEAST_ELBOW_SINE * (vectors.norm(upper) + vectors.norm(lower))
     is_bent = abs(math.sin(0.5 * (first - second))) > LEAST_ELBOW_SINE
     if outcome != EXACT or not (is_bent and vectors.norm(reach) > near):
@@ -206,13 +206,15 @@ def _open(ints, reals, target, free, work):
     at += 2 * ROOTS * segments.COLUMNS
     roots = matrix(work, at, ROOTS, ROOT)
     at += ROOTS * ROOT
-    inside, own = vector(work, at, ROOTS), vector(work, at + ROOTS, ROOTS)
+    inside, image_roots = vector(work, at, ROOTS), vector(work, at + ROOTS, ROOTS)
     at += 2 * ROOTS
-    own_inside = vector(work, at, ROOTS)
+    image_inside = vector(work, at, ROOTS)
     at += ROOTS
     numbers = vector(work, at, LANES * PAIR)
     scratch = vector(work, at + LANES * PAIR, TURNS + certify.scratch_size(N) + 3)
-    return Circles(c, elbow, ring, roots, ends, gaps, inside, own, own_inside, numbers, scratch)
+    return Circles(
+        c, elbow, ring, roots, ends, gaps, inside, image_roots, image_inside, numbers, scratch
+    )
 
 
 @kernel
@@ -337,14 +339,14 @@ def _fit(table, a, b):
     """
     square, cosine = 0.0, 0.0
     for k in range(N):
-        way = segments.wrapped(table[b, k] - table[a, k], -math.inf)
-        square += way * way
+        change = segments.wrapped(table[b, k] - table[a, k], -math.inf)
+        square += change * change
         cosine += table[a, TANGENT + k] * table[b, TANGENT + k]
     half = 0.5 * math.sqrt(square) * (1.0 + max(0.0, 1.0 - cosine) / 12.0)
     miss = 0.0
     for k in range(N):
-        way = segments.wrapped(table[b, k] - table[a, k], -math.inf)
-        miss += (way - half * (table[a, TANGENT + k] + table[b, TANGENT + k])) ** 2
+        change = segments.wrapped(table[b, k] - table[a, k], -math.inf)
+        miss += (change - half * (table[a, TANGENT + k] + table[b, TANGENT + k])) ** 2
     return cosine >= LEAST_COSINE and miss <= LARGEST_CHORD_MISS * LARGEST_CHORD_MISS
 
 
@@ -440,22 +442,24 @@ def _write_roots(run):
                 sine, cosine = math.sin(limit), math.cos(limit)
                 if k == 1:
                     wave = vectors.subtract(vectors.read(elbow, at), (cosine, 0.0, 0.0))
-                    beside = (sine, 0.0, 0.0)
+                    sign_wave = (sine, 0.0, 0.0)
                 else:
                     x = vectors.read(elbow, at + (3 if k == 0 else 9))
                     y = vectors.read(elbow, at + (6 if k == 0 else 12))
                     wave = vectors.subtract(vectors.scale(sine, x), vectors.scale(cosine, y))
-                    beside = vectors.add(vectors.scale(cosine, x), vectors.scale(sine, y))
+                    sign_wave = vectors.add(vectors.scale(cosine, x), vectors.scale(sine, y))
                 outcome, one, other = sp4.solve_linear(wave[1], wave[2], -wave[0], 1.0)
                 if outcome == EXACT:
-                    _add_root(run.roots, count, one, beside, joint, upper)
-                    _add_root(run.roots, count + 1, other, beside, joint, upper)
+                    _add_root(run.roots, count, one, sign_wave, joint, upper)
+                    _add_root(run.roots, count + 1, other, sign_wave, joint, upper)
                     count += 2
     for i in range(count):
         psi = run.roots[i, PLACE]
-        behind = run.roots[i + 1, PLACE] if i + 1 < count else run.roots[0, PLACE] + 2.0 * math.pi
-        run.ends[i, ARC], run.gaps[i, ARC] = psi, 0.5 * (psi + behind)
-        run.roots[i, WIDTH] = behind - psi
+        next_psi = (
+            run.roots[i + 1, PLACE] if i + 1 < count else run.roots[0, PLACE] + 2.0 * math.pi
+        )
+        run.ends[i, ARC], run.gaps[i, ARC] = psi, 0.5 * (psi + next_psi)
+        run.roots[i, WIDTH] = next_psi - psi
     if count == 0:
         run.gaps[0, ARC], run.roots[0, WIDTH] = 0.0, 2.0 * math.pi
     _write_knots(run, run.ends, 0, count)
@@ -466,17 +470,17 @@ def _write_roots(run):
 
 
 @kernel
-def _add_root(roots, count, psi, beside, joint, upper):
+def _add_root(roots, count, psi, sign_wave, joint, upper):
     """
     Insert a root, an angle psi at which a joint reaches a limit, into the ``count`` sorted roots.
 
     :param roots: (ROOTS, ROOT) rows PLACE, JOINT, UPPER, FLIP; the width of the gap after the root is not written.
     :param psi: angle at which the joint reaches its limit [rad].
-    :param beside: wave (m, a, b). If its value at psi is negative, the root belongs to images with the other posture
+    :param sign_wave: wave (m, a, b). If its value at psi is negative, the root belongs to images with the other posture
         of the joint's side of the arm (FLIP is 1).
     :param joint, upper: index of the joint; 1 for its upper limit, 0 for its lower limit.
     """
-    value, _ = _wave(beside, 0, 0, math.cos(psi), math.sin(psi))
+    value, _ = _wave(sign_wave, 0, 0, math.cos(psi), math.sin(psi))
     if psi < 0.0:
         psi += 2.0 * math.pi
     row = count
@@ -554,38 +558,42 @@ def _write_image(run, knots, heads, count, row, image, size):
     :param size: number of roots.
     :returns: number of written curves, or NO_ROOM if their knots do not fit; and the next free row of knots.
     """
-    own, count_own, outside = run.own, 0, -1
+    image_roots, n_roots, outside = run.image_roots, 0, -1
     for root in range(size):
         joint = int(run.roots[root, JOINT])
         if int(run.roots[root, FLIP]) == _flip_of(image, joint):
-            own[count_own] = root
-            count_own += 1
-    stretches = max(count_own, 1)
+            image_roots[n_roots] = root
+            n_roots += 1
+    stretches = max(n_roots, 1)
     for i in range(stretches):
-        begin = int(own[i]) if count_own > 0 else 0
-        end = int(own[i + 1]) if i + 1 < count_own else (int(own[0]) if count_own > 0 else 0)
-        run.own_inside[i] = _is_inside(run, image, begin, end, size)
-        if run.own_inside[i] == 0.0:
+        begin = int(image_roots[i]) if n_roots > 0 else 0
+        end = (
+            int(image_roots[i + 1])
+            if i + 1 < n_roots
+            else (int(image_roots[0]) if n_roots > 0 else 0)
+        )
+        run.image_inside[i] = _is_inside(run, image, begin, end, size)
+        if run.image_inside[i] == 0.0:
             outside = i
     if outside < 0:
         rows = _write_whole(run, knots, row, image)
         heads[count, trace.FIRST_ROW], heads[count, trace.ROWS] = row, rows
         return (1, row + rows) if rows > 0 else (rows, row)
-    found, begin = 0, -1
+    n_curves, begin = 0, -1
     for k in range(1, stretches + 1):
         i = (outside + k) % stretches
-        is_inside = run.own_inside[i] > 0.0
+        is_inside = run.image_inside[i] > 0.0
         if is_inside and begin < 0:
             begin = i
         if is_inside or begin < 0:
             continue
-        rows = _write_stretch(run, knots, row, image, int(own[begin]), int(own[i]))
+        rows = _write_stretch(run, knots, row, image, int(image_roots[begin]), int(image_roots[i]))
         if rows < 0:
             return rows, row
-        at = count + found
+        at = count + n_curves
         heads[at, trace.FIRST_ROW], heads[at, trace.ROWS] = row, rows
-        found, row, begin = found + 1, row + rows, -1
-    return found, row
+        n_curves, row, begin = n_curves + 1, row + rows, -1
+    return n_curves, row
 
 
 @kernel

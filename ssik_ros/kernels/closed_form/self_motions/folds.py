@@ -86,9 +86,9 @@ def part_curves(out, heads, fold_at, knots, rows, ints, reals, target, free, wor
     :param work: (scratch_size(),) scratch.
     """
     c = cp.open_curve(ints, reals, target, free, work)
-    own = cp.scratch_size()
-    q, state = vector(work, own, N), matrix(work, own + N, LANES, STATE)
-    numbers = vector(work, own + N + LANES * STATE, lp.numbers_size())
+    at = cp.scratch_size()
+    q, state = vector(work, at, N), matrix(work, at + N, LANES, STATE)
+    numbers = vector(work, at + N + LANES * STATE, lp.numbers_size())
     _write_folds(c, q, out, fold_at, knots, rows, state, numbers)
     count, first, written = 0, 0, 0
     for curve in range(rows.shape[0]):
@@ -113,19 +113,19 @@ def _write_folds(c, q, out, fold_at, knots, rows, state, numbers):
     :param rows: (c,) number of knots of each curve.
     :param state, numbers: scratch of eight segments.
     """
-    found, waiting, first = out.shape[0], 0, 0
+    fold_row, waiting, first = out.shape[0], 0, 0
     for curve in range(rows.shape[0]):
         for row in range(first, first + rows[curve]):
             fold_at[row] = -1
             if row + 1 == first + rows[curve]:
                 continue
-            before, behind = knots[row, TANGENT + c.held], knots[row + 1, TANGENT + c.held]
-            if before * behind < 0.0 and max(abs(before), abs(behind)) > STILL_COMPONENT:
-                found -= 1
-                fold_at[row] = found
+            before, after = knots[row, TANGENT + c.held], knots[row + 1, TANGENT + c.held]
+            if before * after < 0.0 and max(abs(before), abs(after)) > STILL_COMPONENT:
+                fold_row -= 1
+                fold_at[row] = fold_row
                 lane = state[waiting]
                 lane[ROW], lane[LOW], lane[HIGH], lane[SIDE] = row, 0.0, 1.0, 0.0
-                lane[F_LOW], lane[F_HIGH] = before, behind
+                lane[F_LOW], lane[F_HIGH] = before, after
                 waiting += 1
             if waiting == LANES:
                 _find_folds(c, q, out, fold_at, knots, state, numbers, waiting)
@@ -351,7 +351,7 @@ def _link(out, heads, count, curve, end, lower):
     :param curve, end: index of the curve; 0 for its first knot, 1 for its last knot.
     :param lower: (7,) lower limits; joints with -inf are compared modulo 2 pi.
     """
-    place, start, found = _row_of(heads, curve, end), 2 + end * OTHERS, 0
+    place, start, n_others = _row_of(heads, curve, end), 2 + end * OTHERS, 0
     for i in range(OTHERS):
         heads[curve, start + i] = -1
     if out[place, KIND] != trace.FOLD and out[place, KIND] != trace.CROSSING:
@@ -362,9 +362,9 @@ def _link(out, heads, count, curve, end, lower):
             if out[row, KIND] != trace.FOLD and out[row, KIND] != trace.CROSSING:
                 continue
             for k in range(N):
-                away = segments.wrapped(out[row, k] - out[place, k], lower[k])
-                is_same = is_same and abs(away) < SAME_POSTURE
-            is_new = found == 0 or heads[curve, start + found - 1] != other
-            if is_same and is_new and found < OTHERS:
-                heads[curve, start + found] = other
-                found += 1
+                change = segments.wrapped(out[row, k] - out[place, k], lower[k])
+                is_same = is_same and abs(change) < SAME_POSTURE
+            is_new = n_others == 0 or heads[curve, start + n_others - 1] != other
+            if is_same and is_new and n_others < OTHERS:
+                heads[curve, start + n_others] = other
+                n_others += 1

@@ -118,8 +118,8 @@ def _write_marks(c, marks, knots, row):
                 low, high = piece / PIECES, (piece + 1) / PIECES
                 if low < turn < high:
                     high = turn
-                behind = side * (segments.joint_at(knots, row, row + 1, width, high, k) - limit)
-                if before * behind < 0.0:
+                after = side * (segments.joint_at(knots, row, row + 1, width, high, k) - limit)
+                if before * after < 0.0:
                     root = _pass_at(knots, row, width, k, limit, low, high)
                     count = _add(marks, count, root)
                 before = side * (

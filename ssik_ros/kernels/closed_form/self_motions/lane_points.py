@@ -187,9 +187,9 @@ def _write_equations(c, numbers):
     area = vector(numbers, LANES * Q, LANES * N)
     x, y, z, t = newton_lanes.write_screws(area, c.axes, c.points, c.home, N, c.slides, numbers)
     newton_lanes.write_columns(N, c.slides, t, numbers)
-    way, turn = newton_lanes.error_at(x, y, z, t, c.target)
+    shift, turn = newton_lanes.error_at(x, y, z, t, c.target)
     for k in range(3):
-        lanes.store(numbers, LANES * (ERROR + k), way[k])
+        lanes.store(numbers, LANES * (ERROR + k), shift[k])
         lanes.store(numbers, LANES * (ERROR + 3 + k), turn[k])
 
 

@@ -92,12 +92,12 @@ class Lanes(NamedTuple):
     """Given postures joint by joint, padded to eights. The held joint is NaN for postures that need no more tests."""
     limits: np.ndarray
     """(16,) seven lower limits and -inf, then seven upper limits and +inf."""
-    own_numbers: np.ndarray
-    """``own.knots`` as a flat array."""
-    own: trace.Tracing
-    """Trace on the lanes' own table: MOST_LANE_KNOTS knots for each of eight curves and two directions."""
+    knot_numbers: np.ndarray
+    """``partial.knots`` as a flat array."""
+    partial: trace.Tracing
+    """Trace on the table of unfinished curves: MOST_LANE_KNOTS knots for each of eight curves and two directions."""
     whole: trace.Tracing
-    """Trace on the table of all knots."""
+    """Trace on the table of finished curves."""
 
 
 @inline_kernel
@@ -148,7 +148,7 @@ def follow(knots, heads, ints, reals, target, seeds, is_done, free, work):
                 begun += not is_spent
         if idle - begun == LANES:
             return count
-        lp.solve_there(run.own.curve, run.numbers)
+        lp.solve_there(run.partial.curve, run.numbers)
         for lane in range(LANES):
             if run.state[lane, PHASE] == IDLE:
                 continue
@@ -173,8 +173,8 @@ def _open(knots, ints, reals, target, seeds, is_done, free, work):
     at += LANES * (STATE + CURVES)
     numbers = vector(work, at, lp.numbers_size())
     at += lp.numbers_size()
-    own = matrix(work, at, 2 * LANES * MOST_LANE_KNOTS, segments.COLUMNS)
-    own_numbers = vector(work, at, 2 * LANES * MOST_LANE_KNOTS * segments.COLUMNS)
+    lane_knots = matrix(work, at, 2 * LANES * MOST_LANE_KNOTS, segments.COLUMNS)
+    knot_numbers = vector(work, at, 2 * LANES * MOST_LANE_KNOTS * segments.COLUMNS)
     at += 2 * LANES * MOST_LANE_KNOTS * segments.COLUMNS
     limits = vector(work, at, 2 * LANES)
     at += 2 * LANES
@@ -199,8 +199,8 @@ def _open(knots, ints, reals, target, seeds, is_done, free, work):
         numbers,
         joints,
         limits,
-        own_numbers,
-        trace.Tracing(own, seeds, is_done, c, q),
+        knot_numbers,
+        trace.Tracing(lane_knots, seeds, is_done, c, q),
         trace.Tracing(knots, seeds, is_done, c, q),
     )
 
@@ -214,7 +214,7 @@ def _begin(run, lane):
 
     :returns: False if all given postures are on a curve already.
     """
-    c, is_done, count = run.own.curve, run.own.is_done, run.own.seeds.shape[0]
+    c, is_done, count = run.partial.curve, run.partial.is_done, run.partial.seeds.shape[0]
     curve = 0
     while run.curves[curve, SEED] != NONE:
         curve += 1
@@ -228,9 +228,9 @@ def _begin(run, lane):
         run.curves[curve, SEED], run.curves[curve, WAYS + 1] = seed, UNDER_WAY
         run.state[lane, CURVE], run.state[lane, PHASE] = curve, START
         for k in range(N):
-            lp.set_number(run.numbers, lp.Q + k, lane, run.own.seeds[seed, k])
+            lp.set_number(run.numbers, lp.Q + k, lane, run.partial.seeds[seed, k])
             lp.set_number(run.numbers, lp.ROW + k, lane, 1.0 if k == c.held else 0.0)
-        lp.set_number(run.numbers, lp.AIM, lane, run.own.seeds[seed, c.held])
+        lp.set_number(run.numbers, lp.AIM, lane, run.partial.seeds[seed, c.held])
         return True
     return False
 
@@ -256,15 +256,15 @@ def _follow_second(run, lane, number):
 
     Up to three knots of the first direction are copied, reversed, so that the first prediction is good.
     """
-    knots, curve, state = run.own.knots, run.curves[number], run.state[lane]
+    knots, curve, state = run.partial.knots, run.curves[number], run.state[lane]
     base = 2 * number * MOST_LANE_KNOTS
-    known = min(int(curve[LAST]) - base, 2)
-    for i in range(known + 1):
+    last_copied = min(int(curve[LAST]) - base, 2)
+    for i in range(last_copied + 1):
         for column in range(segments.COLUMNS):
-            value = knots[base + known - i, column]
+            value = knots[base + last_copied - i, column]
             is_reversed = TANGENT <= column <= ARC
             knots[base + MOST_LANE_KNOTS + i, column] = -value if is_reversed else value
-    curve[WAYS + 1], curve[TURN] = UNDER_WAY, base + MOST_LANE_KNOTS + known
+    curve[WAYS + 1], curve[TURN] = UNDER_WAY, base + MOST_LANE_KNOTS + last_copied
     state[CURVE], state[WAY], state[BEFORE] = number, 1.0, curve[SIGN]
     state[ROW], state[WIDTH] = curve[TURN], trace.FIRST_ARC_STEP
     _predict(run, lane)
@@ -345,7 +345,7 @@ def _write_first(run, lane):
     The lane goes against the solved tangent; the second direction is open for another lane.
     """
     state, number = run.state[lane], int(run.state[lane, CURVE])
-    knots, curve, row = run.own.knots, run.curves[number], 2 * number * MOST_LANE_KNOTS
+    knots, curve, row = run.partial.knots, run.curves[number], 2 * number * MOST_LANE_KNOTS
     for k in range(N):
         knots[row, k] = lp.number_of(run.numbers, lp.Q + k, lane)
         knots[row, TANGENT + k] = -lp.number_of(run.numbers, lp.TANGENT + k, lane)
@@ -375,11 +375,13 @@ def _table_of(state):
 def _predict(run, lane):
     """Put into a lane the posture that is predicted one step after its last knot; the next Newton steps start there."""
     state = run.state[lane]
-    q, base = run.own.q, _table_of(state)
-    aim = trace.write_prediction(q, run.own, int(state[ROW]), base, state[WIDTH])
+    q, base = run.partial.q, _table_of(state)
+    aim = trace.write_prediction(q, run.partial, int(state[ROW]), base, state[WIDTH])
     for k in range(N):
         lp.set_number(run.numbers, lp.Q + k, lane, q[k])
-        lp.set_number(run.numbers, lp.ROW + k, lane, run.own.knots[int(state[ROW]), TANGENT + k])
+        lp.set_number(
+            run.numbers, lp.ROW + k, lane, run.partial.knots[int(state[ROW]), TANGENT + k]
+        )
     lp.set_number(run.numbers, lp.AIM, lane, aim)
     state[PHASE], state[COUNT], state[LANDINGS] = STEP, 0.0, 0.0
 
@@ -412,12 +414,14 @@ def _meet_limit(run, lane, first):
     :param first: row of the output where a finished curve is written.
     :returns: number of knots of a finished curve, 0 or -1, as :func:`_advance`.
     """
-    state, knots, numbers = run.state[lane], run.own.knots, run.numbers
+    state, knots, numbers = run.state[lane], run.partial.knots, run.numbers
     row = int(state[ROW])
     side = 1.0
     if state[PHASE] == LAND:
         joint = int(state[JOINT])
-        limit = run.own.curve.upper[joint] if state[SIDE] > 0.0 else run.own.curve.lower[joint]
+        limit = (
+            run.partial.curve.upper[joint] if state[SIDE] > 0.0 else run.partial.curve.lower[joint]
+        )
         lp.set_number(numbers, lp.Q + joint, lane, limit)
         along = 0.0
         for k in range(N):
@@ -430,7 +434,7 @@ def _meet_limit(run, lane, first):
     width = segments.length_of(knots, row, row + 1)
     joint, side, share, is_peak = -1, 1.0, 2.0, False
     if _comes_near_limit(run, row, width, state[MISS]):
-        joint, side, share, is_peak = trace.first_beyond(run.own, row, width, state[MISS])
+        joint, side, share, is_peak = trace.first_beyond(run.partial, row, width, state[MISS])
     if joint >= 0 and is_peak:
         return _shorten(run, lane, first, share)
     if joint >= 0 and state[LANDINGS] < N:
@@ -451,11 +455,11 @@ def _comes_near_limit(run, row, width, miss):
     :param miss: error of the prediction of its last knot; it widens the margin.
     """
     first, last = segments.COLUMNS * row, segments.COLUMNS * (row + 1)
-    a, b = lanes.load(run.own_numbers, first), lanes.load(run.own_numbers, last)
+    a, b = lanes.load(run.knot_numbers, first), lanes.load(run.knot_numbers, last)
     low, high = lanes.lesser(a, b), lanes.greater(a, b)
     # Inner control points of the cubics.
-    a = a + (width / 3.0) * lanes.load(run.own_numbers, first + TANGENT)
-    b = b - (width / 3.0) * lanes.load(run.own_numbers, last + TANGENT)
+    a = a + (width / 3.0) * lanes.load(run.knot_numbers, first + TANGENT)
+    b = b - (width / 3.0) * lanes.load(run.knot_numbers, last + TANGENT)
     low, high = lanes.lesser(low, lanes.lesser(a, b)), lanes.greater(high, lanes.greater(a, b))
     near = max(segments.LEAST_RISE, segments.MISS_SHARE * miss)
     beyond = lanes.bits_of(high > lanes.load(run.limits, LANES) - near)
@@ -471,9 +475,9 @@ def _aim_at_limit(run, lane, width, share, joint, side):
     :param share: share of the segment, 0 to 1, at which the limit is passed.
     :param joint, side: index of the joint; 1 for its upper limit, -1 for its lower limit.
     """
-    state, c, q = run.state[lane], run.own.curve, run.own.q
+    state, c, q = run.state[lane], run.partial.curve, run.partial.q
     limit = c.upper[joint] if side > 0.0 else c.lower[joint]
-    segments.write_point(q, run.own.knots, int(state[ROW]), int(state[ROW]) + 1, width, share)
+    segments.write_point(q, run.partial.knots, int(state[ROW]), int(state[ROW]) + 1, width, share)
     q[joint] = limit
     for k in range(N):
         lp.set_number(run.numbers, lp.Q + k, lane, q[k])
@@ -496,27 +500,27 @@ def _keep_knot(run, lane, first, width, kind):
     :param kind: kind of the knot, REGULAR or a joint limit.
     :returns: number of knots of a finished curve, 0 or -1, as :func:`_advance`.
     """
-    state, knots, base = run.state[lane], run.own.knots, _table_of(run.state[lane])
-    number, way, row = int(state[CURVE]), int(state[WAY]), int(state[ROW])
+    state, knots, base = run.state[lane], run.partial.knots, _table_of(run.state[lane])
+    number, direction, row = int(state[CURVE]), int(state[WAY]), int(state[ROW])
     curve, new = run.curves[number], row + 1
-    begin = base if way == 0 else int(curve[TURN])
+    begin = base if direction == 0 else int(curve[TURN])
     knots[new, ARC], knots[new, KIND] = knots[row, ARC] + width, trace.REGULAR
     state[BEFORE] = lp.number_of(run.numbers, lp.SIGN, lane)
     _cross_off(run, lane, row)
-    may_close = kind == trace.REGULAR and row > begin and curve[WAYS + 1 - way] != DONE
-    if may_close and trace.is_closed(run.own, row, new, begin):
+    may_close = kind == trace.REGULAR and row > begin and curve[WAYS + 1 - direction] != DONE
+    if may_close and trace.is_closed(run.partial, row, new, begin):
         kind = trace.CLOSED
-    state[ROW], curve[LAST + way] = new, new
+    state[ROW], curve[LAST + direction] = new, new
     if kind == trace.REGULAR:
         if new + 4 >= base + MOST_LANE_KNOTS:
             return _leave(run, lane, first)
         state[WIDTH] = trace.next_step(state[WIDTH], state[MISS])
         _predict(run, lane)
         return 0
-    knots[new, KIND], curve[WAYS + way], state[PHASE] = kind, DONE, IDLE
+    knots[new, KIND], curve[WAYS + direction], state[PHASE] = kind, DONE, IDLE
     if kind == trace.CLOSED:
         return _finish(run, number, first, begin, new, 0, -1)
-    if curve[WAYS + 1 - way] == OPEN:
+    if curve[WAYS + 1 - direction] == OPEN:
         _follow_second(run, lane, number)
     if curve[WAYS] != DONE or curve[WAYS + 1] != DONE:
         return 0
@@ -533,8 +537,8 @@ def _cross_off(run, lane, row):
     If another curve that is being followed has marked one of them, both are the same curve, so the other one is
     dropped.
     """
-    own, c = run.own, run.own.curve
-    knots, mark = own.knots, FOLLOWED + int(run.state[lane, CURVE])
+    partial, c = run.partial, run.partial.curve
+    knots, mark = partial.knots, FOLLOWED + int(run.state[lane, CURVE])
     width = knots[row + 1, ARC] - knots[row, ARC]
     size, aside = run.joints.shape[0] // N, trace.aside_of(width)
     for start in range(0, size, LANES):
@@ -545,11 +549,11 @@ def _cross_off(run, lane, row):
             bits &= _beside(run, row, k, start, aside)
         for i in range(LANES if bits != 0 else 0):
             seed = start + i
-            if (bits >> i) & 1 == 0 or own.is_done[seed] == mark:
+            if (bits >> i) & 1 == 0 or partial.is_done[seed] == mark:
                 continue
-            if trace.lies_on(own, row, row + 1, own.seeds[seed], width):
-                other = own.is_done[seed] - FOLLOWED
-                own.is_done[seed], run.joints[c.held * size + seed] = mark, math.nan
+            if trace.lies_on(partial, row, row + 1, partial.seeds[seed], width):
+                other = partial.is_done[seed] - FOLLOWED
+                partial.is_done[seed], run.joints[c.held * size + seed] = mark, math.nan
                 if other >= 0:
                     _drop(run, other, mark)
 
@@ -561,13 +565,15 @@ def _beside(run, row, k, start, aside):
 
     The joint must lie between its values at knots ``row`` and ``row + 1``, give or take ``aside`` [rad or m].
     """
-    knots, c = run.own.knots, run.own.curve
-    before, behind = knots[row, k], knots[row + 1, k]
-    away = lanes.load(run.joints, k * (run.joints.shape[0] // N) + start) - 0.5 * (before + behind)
+    knots, c = run.partial.knots, run.partial.curve
+    before, after = knots[row, k], knots[row + 1, k]
+    offset = lanes.load(run.joints, k * (run.joints.shape[0] // N) + start) - 0.5 * (
+        before + after
+    )
     if not c.lower[k] > -math.inf:
-        away = lane_angles.wrapped(away)
-    reach = segments.BESIDE_CHORD * abs(behind - before) + aside
-    return lanes.bits_of(lanes.absolute(away) <= reach)
+        offset = lane_angles.wrapped(offset)
+    reach = segments.BESIDE_CHORD * abs(after - before) + aside
+    return lanes.bits_of(lanes.absolute(offset) <= reach)
 
 
 @kernel
@@ -578,8 +584,8 @@ def _replace_marks(run, mark, new):
     :param mark: the mark to replace.
     :param new: the new mark. With 0, segments are tested against the postures again; with any other mark they are not.
     """
-    is_done = run.own.is_done
-    for seed in range(run.own.seeds.shape[0]):
+    is_done = run.partial.is_done
+    for seed in range(run.partial.seeds.shape[0]):
         if is_done[seed] == mark:
             is_done[seed] = new
             _look_at(run, seed, new == 0)
@@ -588,8 +594,8 @@ def _replace_marks(run, mark, new):
 @inline_kernel
 def _look_at(run, seed, is_open):
     """Set whether further segments are tested against given posture ``seed`` (``is_open``)."""
-    held = run.own.curve.held
-    value = run.own.seeds[seed, held] if is_open else math.nan
+    held = run.partial.curve.held
+    value = run.partial.seeds[seed, held] if is_open else math.nan
     run.joints[held * (run.joints.shape[0] // N) + seed] = value
 
 
@@ -620,16 +626,16 @@ def _finish(run, curve, first, begin, last, more, end):
     :param more, end: rows of its second part; its arc lengths count from the end of the first part. ``more`` is 0 if
         there is one part only.
     """
-    own, out, rows = run.own.knots, run.whole.knots, last - begin + 1
+    knots, out, rows = run.partial.knots, run.whole.knots, last - begin + 1
     count = rows + end - more + 1 if more > 0 else rows
     if first + count > out.shape[0]:
         return -1
     for i in range(count):
         row = begin + i if i < rows else more + i - rows
         for column in range(segments.COLUMNS):
-            out[first + i, column] = own[row, column]
+            out[first + i, column] = knots[row, column]
         if i >= rows:
-            out[first + i, ARC] += own[last, ARC]
+            out[first + i, ARC] += knots[last, ARC]
     _drop(run, curve, 1)
     return count
 
@@ -644,11 +650,11 @@ def _leave(run, lane, first):
     :param first: first row of the output to write.
     :returns: number of knots, -1 if they do not fit.
     """
-    is_done, number = run.own.is_done, int(run.state[lane, CURVE])
+    is_done, number = run.partial.is_done, int(run.state[lane, CURVE])
     begun = int(run.curves[number, SEED])
     _drop(run, number, 0)
     rows = trace.trace_one(run.whole, begun, first)
-    for seed in range(run.own.seeds.shape[0]):
+    for seed in range(run.partial.seeds.shape[0]):
         if is_done[seed] == 1:
             _look_at(run, seed, False)
     for other in range(LANES):

@@ -236,13 +236,15 @@ def _write_equations(run):
             entry = lanes.load(numbers, lp.entry_at(row, k))
             lanes.store(numbers, lp.entry_at(row, k), scale * entry)
     # The same point, placed from the target pose of the tip.
-    way = vectors.subtract(point, t)
-    own = vectors.dot(x, way), vectors.dot(y, way), vectors.dot(z, way)
+    offset = vectors.subtract(point, t)
+    local_offset = vectors.dot(x, offset), vectors.dot(y, offset), vectors.dot(z, offset)
     left, turn = newton_lanes.error_at(x, y, z, t, c.target)
     same = lanes.spread(0.0)
     for row in range(3):
-        there = vectors.dot((c.target[3 * row], c.target[3 * row + 1], c.target[3 * row + 2]), own)
-        shift = left[row] - way[row] + there
+        there = vectors.dot(
+            (c.target[3 * row], c.target[3 * row + 1], c.target[3 * row + 2]), local_offset
+        )
+        shift = left[row] - offset[row] + there
         lanes.store(numbers, LANES * (lp.ERROR + row), scale * shift)
         lanes.store(numbers, LANES * (lp.ERROR + 3 + row), turn[row])
         same = same + x[row] * c.target[3 * row] + y[row] * c.target[3 * row + 1]
@@ -326,9 +328,9 @@ def _is_joined(run, lane, reach, low):
     state, numbers = run.state[lane], run.numbers
     half, straight, ahead = 0.5 * state[INVERSE_KAPPA], 0.0, 0.0
     for k in range(N):
-        away = lp.number_of(numbers, lp.Q + k, lane) - state[POINT + k]
-        straight += away * away
-        ahead += (away - half * state[DIRECTION + k]) ** 2
+        change = lp.number_of(numbers, lp.Q + k, lane) - state[POINT + k]
+        straight += change * change
+        ahead += (change - half * state[DIRECTION + k]) ** 2
     straight = math.sqrt(straight)
     if straight + low <= state[REACH] or straight + state[LOW] <= reach:
         return True
@@ -346,10 +348,10 @@ def _mark(run, state):
     c, size, seeds = run.curve, INSIDE_SHARE * state[REACH], run.seeds
     middle, is_free = state[POINT + c.held], not c.lower[c.held] > -math.inf
     for start in range(0, run.held.shape[0], LANES):
-        away = lanes.load(run.held, start) - middle
+        offset = lanes.load(run.held, start) - middle
         if is_free:
-            away = lane_angles.wrapped(away)
-        bits = lanes.bits_of(lanes.absolute(away) <= size)
+            offset = lane_angles.wrapped(offset)
+        bits = lanes.bits_of(lanes.absolute(offset) <= size)
         for i in range(LANES if bits != 0 else 0):
             seed = start + i
             if (bits >> i) & 1 == 0:

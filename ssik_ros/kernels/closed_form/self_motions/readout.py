@@ -247,8 +247,8 @@ def _rate(knots, row, width, share, aim, count):
     """
     total = 0.0
     for k in range(count):
-        away = segments.joint_at(knots, row, row + 1, width, share, k) - aim[k]
-        total += away * segments.slope_at(knots, row, row + 1, width, share, k)
+        offset = segments.joint_at(knots, row, row + 1, width, share, k) - aim[k]
+        total += offset * segments.slope_at(knots, row, row + 1, width, share, k)
     return total
 
 

@@ -183,19 +183,19 @@ def share_of(knots, a, b, q, lower, reach_aside):
     :param lower: (7,) lower limits; -inf for joints that are compared modulo 2 pi.
     :param reach_aside: largest distance of the posture from the chord.
     """
-    along = square = own = 0.0
+    along = square = square_distance = 0.0
     for k in range(N):
         step = knots[b, k] - knots[a, k]
         aside = wrapped(q[k] - knots[a, k] - 0.5 * step, lower[k])
         if abs(aside) > BESIDE_CHORD * abs(step) + reach_aside:
             return -1.0
-        away = aside + 0.5 * step
-        along += step * away
+        offset = aside + 0.5 * step
+        along += step * offset
         square += step * step
-        own += away * away
+        square_distance += offset * offset
     if not square > 0.0:
-        return 0.0 if own <= reach_aside * reach_aside else -1.0
+        return 0.0 if square_distance <= reach_aside * reach_aside else -1.0
     u = along / square
     if u < -0.1 or u > 1.1:
         return -1.0
-    return u if own - u * along <= reach_aside * reach_aside else -1.0
+    return u if square_distance - u * along <= reach_aside * reach_aside else -1.0

@@ -347,7 +347,7 @@ def first_beyond(run, row, width, miss):
         only turns back near the limit.
     """
     knots, c, new = run.knots, run.curve, row + 1
-    found, found_side, least, is_peak = -1, 1.0, 2.0, False
+    first_joint, first_side, least, is_peak = -1, 1.0, 2.0, False
     near = max(segments.LEAST_RISE, segments.MISS_SHARE * miss)
     for k in range(N):
         if not c.lower[k] > -math.inf:
@@ -367,8 +367,8 @@ def first_beyond(run, row, width, miss):
                 if not is_near:
                     continue
             if share < least:
-                found, found_side, least, is_peak = k, side, share, peaks
-    return found, found_side, least, is_peak
+                first_joint, first_side, least, is_peak = k, side, share, peaks
+    return first_joint, first_side, least, is_peak
 
 
 @kernel
@@ -424,8 +424,8 @@ def _cross_off(run, row, last):
         for seed in range(run.seeds.shape[0]):
             if run.is_done[seed] == 1:
                 continue
-            away = segments.wrapped(run.seeds[seed, held] - middle, low[held])
-            if abs(away) <= half and lies_on(run, a, a + 1, run.seeds[seed], width):
+            offset = segments.wrapped(run.seeds[seed, held] - middle, low[held])
+            if abs(offset) <= half and lies_on(run, a, a + 1, run.seeds[seed], width):
                 run.is_done[seed] = 1
 
 
@@ -438,8 +438,8 @@ def held_range(run, a, b, width):
     :param a, b: rows of the knots.
     :param width: length of the segment.
     """
-    before, behind = run.knots[a, run.curve.held], run.knots[b, run.curve.held]
-    return 0.5 * (before + behind), 0.5 * abs(behind - before) + aside_of(width)
+    before, after = run.knots[a, run.curve.held], run.knots[b, run.curve.held]
+    return 0.5 * (before + after), 0.5 * abs(after - before) + aside_of(width)
 
 
 @inline_kernel
@@ -472,8 +472,8 @@ def lies_on(run, a, b, q, width):
     segments.write_slope(c.row, knots, a, b, width, min(max(share, 0.0), 1.0))
     aim = 0.0
     for k in range(N):
-        away = segments.wrapped(q[k] - run.q[k], c.lower[k])
-        aim += c.row[k] * (run.q[k] + away)
+        change = segments.wrapped(q[k] - run.q[k], c.lower[k])
+        aim += c.row[k] * (run.q[k] + change)
     if cp.correct_exactly(c, run.q, aim) == 0.0:
         return False
     total = 0.0
@@ -515,8 +515,8 @@ def is_closed(run, row, last, first):
         if along <= 0.0 or not lies_on(run, a, a + 1, knots[first], width):
             continue
         for k in range(N):
-            away = segments.wrapped(knots[first, k] - knots[a + 1, k], low[k])
-            knots[last, k] = knots[a + 1, k] + away
+            change = segments.wrapped(knots[first, k] - knots[a + 1, k], low[k])
+            knots[last, k] = knots[a + 1, k] + change
             knots[last, TANGENT + k] = knots[first, TANGENT + k]
         knots[last, ARC] = knots[last - 1, ARC] + segments.length_of(knots, last - 1, last)
         return True

@@ -87,8 +87,8 @@ def scratch_size(n):
     :param n: number of joints.
     """
     rows = ROWS + n
-    own = rows * (n + 1) + 4 * n + bounded_squares.scratch_size(rows, n)
-    return certify.scratch_size(n) + own
+    size = rows * (n + 1) + 4 * n + bounded_squares.scratch_size(rows, n)
+    return certify.scratch_size(n) + size
 
 
 @inline_kernel

@@ -92,11 +92,11 @@ def find_nearest(
 @kernel
 def _others_have_limits(moving, swept, lower, upper):
     """Return whether all joints except ``moving`` and ``swept`` have two finite limits."""
-    found = True
+    are_limited = True
     for v in range(lower.shape[0]):
         is_limited = math.isfinite(lower[v]) and math.isfinite(upper[v])
-        found = found and (is_limited or v == moving or v == swept)
-    return found
+        are_limited = are_limited and (is_limited or v == moving or v == swept)
+    return are_limited
 
 
 @kernel
@@ -201,8 +201,8 @@ def _lowest(q, moving, lower, upper, aim, scratch):
     q[moving] = 0.5 * math.pi
     aside = _squared_error(q, aim, scratch)
     q[moving] = math.pi
-    behind = _squared_error(q, aim, scratch)
-    middle = 0.5 * (ahead + behind)
+    opposite = _squared_error(q, aim, scratch)
+    middle = 0.5 * (ahead + opposite)
     best = math.atan2(middle - aside, middle - ahead)
     if math.isfinite(low + high):
         # The winding nearest to the middle of the range is inside if any is.

@@ -82,8 +82,8 @@ def scratch_size(n):
     :param n: number of joints.
     """
     m = n + EXTRA
-    own = ROWS * (n + 1) + 6 * n + 6 + 36 + 6 + m * (m + 1) + 3 * m
-    return certify.scratch_size(n) + own + bounded_squares.scratch_size(m, m)
+    size = ROWS * (n + 1) + 6 * n + 6 + 36 + 6 + m * (m + 1) + 3 * m
+    return certify.scratch_size(n) + size + bounded_squares.scratch_size(m, m)
 
 
 @inline_kernel

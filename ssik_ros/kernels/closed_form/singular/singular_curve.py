@@ -126,8 +126,8 @@ def _dot(step, a, b, aim):
     total = 0.0
     for j in range(aim.moving):
         i = aim.free[j]
-        way = b[i] - a[i]
-        total += step[j] * (way if is_slide(aim.slides, i) else so3.wrap_to_pi(way))
+        change = b[i] - a[i]
+        total += step[j] * (change if is_slide(aim.slides, i) else so3.wrap_to_pi(change))
     return total
 
 
@@ -231,15 +231,15 @@ def _mean_zero(g, a):
         for m in range(PLACES):
             total += abs(a[m]) * _power(radius, m)
         for m in range(1, PLACES):
-            own = abs(a[m]) * _power(radius, m)
-            if own > 2.0 * (total - own):
+            term = abs(a[m]) * _power(radius, m)
+            if term > 2.0 * (total - term):
                 return m, -a[m - 1] / (m * a[m])
     # Clustered roots are detected from their mean, which is the first guess.
     best, power = 2, -1.0
     for m in range(2, PLACES):
-        own = abs(a[m]) * _power(FARTHEST_MEAN, m)
-        if own > power:
-            best, power = m, own
+        term = abs(a[m]) * _power(FARTHEST_MEAN, m)
+        if term > power:
+            best, power = m, term
     return best, min(max(-a[best - 1] / (best * a[best]), -FARTHEST_MEAN), FARTHEST_MEAN)
 
 
@@ -322,13 +322,13 @@ def _rate(q, aim, lower, upper, wish, play):
     outside, total = 0.0, 0.0
     for i in range(aim.n):
         if is_slide(aim.slides, i):
-            value, way = min(max(q[i], lower[i]), upper[i]), q[i] - wish[i]
+            value, change = min(max(q[i], lower[i]), upper[i]), q[i] - wish[i]
             outside += 0.0 if value == q[i] else 1.0
         else:
             value = ranking.place_in_limits(so3.wrap_to_pi(q[i]), lower[i], upper[i], wish[i])
-            way = so3.wrap_to_pi(q[i] - wish[i])
+            change = so3.wrap_to_pi(q[i] - wish[i])
             outside += 0.0 if abs(so3.wrap_to_pi(value - q[i])) <= play else 1.0
-        total += way * way
+        total += change * change
     return outside, total
 
 
@@ -503,10 +503,10 @@ def _gap(a, b, aim):
     """Return the Euclidean distance of two postures a and b (n,) in joint space, angles modulo 2 pi."""
     total = 0.0
     for i in range(aim.n):
-        way = a[i] - b[i]
+        change = a[i] - b[i]
         if not is_slide(aim.slides, i):
-            way = so3.wrap_to_pi(way)
-        total += way * way
+            change = so3.wrap_to_pi(change)
+        total += change * change
     return math.sqrt(total)
 
 
@@ -523,11 +523,11 @@ def is_on_trace(trace, strides, q, aim):
     for i in range(strides):
         square = along = length = 0.0
         for k in range(aim.n):
-            way, chord = q[k] - trace[i, k], trace[i + 1, k] - trace[i, k]
+            offset, chord = q[k] - trace[i, k], trace[i + 1, k] - trace[i, k]
             if not is_slide(aim.slides, k):
-                way = so3.wrap_to_pi(way)
-            square += way * way
-            along += way * chord
+                offset = so3.wrap_to_pi(offset)
+            square += offset * offset
+            along += offset * chord
             length += chord * chord
         share = min(max(along / length, 0.0), 1.0)
         if square - share * (2.0 * along - share * length) < CURVE_DISTANCE * CURVE_DISTANCE:

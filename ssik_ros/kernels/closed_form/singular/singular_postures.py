@@ -91,7 +91,7 @@ class Place(NamedTuple):
     All are views of one flat array.
     """
 
-    found: np.ndarray
+    solutions: np.ndarray
     """(16, n) solutions."""
     is_point: np.ndarray
     """(16,) 1 for singular solutions, which may lie on a curve, else 0."""
@@ -193,8 +193,10 @@ def _is_known(rows, kept, q, aim, same):
     for row in range(kept):
         largest = 0.0
         for k in range(aim.n):
-            way = q[k] - rows[row, k]
-            largest = max(largest, abs(way if is_slide(aim.slides, k) else so3.wrap_to_pi(way)))
+            change = q[k] - rows[row, k]
+            largest = max(
+                largest, abs(change if is_slide(aim.slides, k) else so3.wrap_to_pi(change))
+            )
         if largest < same:
             return True
     return False
@@ -225,14 +227,14 @@ def _is_on_curve(place, curves, q, aim):
 @kernel
 def _add(place, kept, q, aim, same):
     """
-    Append q to the ``kept`` solutions in ``place.found``, unless it is known already; return the new number.
+    Append q to the ``kept`` solutions in ``place.solutions``, unless it is known already; return the new number.
 
     It is known if a solution differs by less than ``same`` in every joint. Without a free row nothing is added. With a
     ``same`` other than REGULAR_SEPARATION, the solution is marked as singular in ``place.is_point``.
     """
-    if kept >= MOST_SINGULAR_SOLUTIONS or _is_known(place.found, kept, q, aim, same):
+    if kept >= MOST_SINGULAR_SOLUTIONS or _is_known(place.solutions, kept, q, aim, same):
         return kept
-    copy(place.found[kept], q)
+    copy(place.solutions[kept], q)
     place.is_point[kept] = 0.0 if same == REGULAR_SEPARATION else 1.0
     return kept + 1
 
@@ -289,10 +291,10 @@ def _add_crossing(place, kept, curves, nulls, q, aim, choice):
     :returns: new numbers of solutions and of curves.
     """
     is_crossing = False
-    for way in range(2 * nulls):
+    for direction in range(2 * nulls):
         # Compute the null vectors of q again: a probe has overwritten them.
         _count_null_vectors(place, q, aim)
-        _write_null_vector(place, way // 2, 1.0 - 2.0 * (way % 2), aim)
+        _write_null_vector(place, direction // 2, 1.0 - 2.0 * (direction % 2), aim)
         copy(place.probe, q)
         for j in range(aim.moving):
             place.probe[aim.free[j]] += PROBE * place.along[j]
@@ -407,7 +409,7 @@ def settle(out, rows, count, aim, choice, scratch):
                 kept, curves = _take(place, kept, curves, aim, choice)
     left = 0
     for row in range(kept):
-        copy(q, place.found[row])
+        copy(q, place.solutions[row])
         if place.is_point[row] == 0.0 or not _is_on_curve(place, curves, q, aim):
             copy(out[left], q)
             left += 1
