@@ -148,13 +148,16 @@ def _collect(ints: NDArray[np.int64]) -> tuple[PortableSources, str]:
     :param ints: integers of the arm's plan, which choose the closed form.
     """
     kind, case = int(ints[search.KIND]), int(ints[search.CASE])
-    known: dict[Origin, Mapping[str, Known]] = {
+    constants: dict[Origin, Mapping[str, Known]] = {
         (f'{CLOSED_FORM}.{name}', 'search'): {'ints': tuple(ints.tolist())} for name in SEARCHES
     }
-    known[f'{CLOSED_FORM}.classes.candidates', 'write_candidates'] = {'kind': kind, 'case': case}
-    known.update({(f'{CLOSED_FORM}.{name}', 'solve'): {'case': case} for name in CLASSES})
-    known[f'{CLOSED_FORM}.classes.prismatic_shoulder', 'solve'] = {'slides': case}
-    sources = PortableSources(known, REPLACED, (RUNTIME, ELIMINATION))
+    constants[f'{CLOSED_FORM}.classes.candidates', 'write_candidates'] = {
+        'kind': kind,
+        'case': case,
+    }
+    constants.update({(f'{CLOSED_FORM}.{name}', 'solve'): {'case': case} for name in CLASSES})
+    constants[f'{CLOSED_FORM}.classes.prismatic_shoulder', 'solve'] = {'slides': case}
+    sources = PortableSources(constants, REPLACED, (RUNTIME, ELIMINATION))
     for name in ('solve_pose', 'forward'):
         sources.add(RUNTIME, name)
     if ints[search.CUT] >= 0:

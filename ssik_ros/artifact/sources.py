@@ -59,7 +59,7 @@ class _Scope:
 
     module: _Module
     locals: frozenset[str] = frozenset()
-    known: Mapping[str, Known] = field(default_factory=dict)
+    constants: Mapping[str, Known] = field(default_factory=dict)
 
 
 Edit = tuple[int, int, int, int, str]
@@ -71,18 +71,18 @@ class PortableSources:
 
     def __init__(
         self,
-        known: Mapping[Origin, Mapping[str, Known]] | None = None,
+        constants: Mapping[Origin, Mapping[str, Known]] | None = None,
         replaced: Mapping[Origin, Origin] | None = None,
         plain: Iterable[str] = (),
     ) -> None:
         """
         Start an empty collection.
 
-        :param known: known values of parameters, by function; branches that they exclude are left out of the text.
+        :param constants: known values of parameters, by function; branches that they exclude are left out of the text.
         :param replaced: for some definitions, the definition to use instead.
         :param plain: modules whose names stay unchanged in the text.
         """
-        self._known = dict(known or {})
+        self._constants = dict(constants or {})
         self._replaced = dict(replaced or {})
         self._plain = frozenset(plain)
         self._modules: dict[str, _Module] = {}
@@ -199,11 +199,11 @@ class PortableSources:
             for name in ast.walk(node)
             if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
         }
-        known = self._known.get((module.name, node.name), {})
-        wrong = [name for name in known if name not in arguments or name in stored]
+        constants = self._constants.get((module.name, node.name), {})
+        wrong = [name for name in constants if name not in arguments or name in stored]
         if wrong:
             raise SourceNotPortable(f'{wrong} are no constant parameters of {node.name}.')
-        return _Scope(module, frozenset(arguments | stored), known)
+        return _Scope(module, frozenset(arguments | stored), constants)
 
     def _render(self, scope: _Scope, nodes: list[ast.AST], line: int, column: int) -> str:
         """
@@ -352,7 +352,7 @@ class PortableSources:
         if isinstance(node, ast.Constant):
             return node.value
         if isinstance(node, ast.Name) and node.id in scope.locals:
-            return scope.known.get(node.id, _UNKNOWN)
+            return scope.constants.get(node.id, _UNKNOWN)
         if isinstance(node, ast.Name | ast.Attribute):
             return _constant(scope.module, node)
         if isinstance(node, ast.Subscript):

@@ -154,13 +154,13 @@ class _Tally:
         """
         target = self.judge(trial.posture)
         seed = None
-        found = self._solve(target, seed, trial)
-        if not found and self.subject.arm.plan.held >= 0:
+        solutions = self._solve(target, seed, trial)
+        if not solutions and self.subject.arm.plan.held >= 0:
             seed = trial.posture
-            found = self._solve(target, seed, trial)
-            self.only_with_seed += bool(found)
-        self.solved += bool(found)
-        vectors = np.array([solution.q for solution in found]).reshape(-1, len(trial.posture))
+            solutions = self._solve(target, seed, trial)
+            self.only_with_seed += bool(solutions)
+        self.solved += bool(solutions)
+        vectors = np.array([solution.q for solution in solutions]).reshape(-1, len(trial.posture))
         theirs = _solve_by_library(self.subject, target, trial, seed)
         self.different += not _are_same(vectors, theirs)
         if trial.respect_limits:
@@ -171,11 +171,11 @@ class _Tally:
     def _solve(self, target: FloatArray, seed: FloatArray | None, trial: Trial) -> list[Any]:
         """Return the module's solutions for a target (4, 4); append the duration of the call to ``times`` [ms]."""
         start = time.perf_counter()
-        found: list[Any] = self.module.solve(
+        solutions: list[Any] = self.module.solve(
             target, q_seed=seed, respect_limits=trial.respect_limits
         )
         self.times.append(1e3 * (time.perf_counter() - start))
-        return found
+        return solutions
 
     def report(self, poses: int) -> TrialReport:
         """

@@ -126,16 +126,16 @@ class ClosedChainSolver(SearchSolver):
             self._sort(run.out[: int(arrays.counters[state.COUNT])], arrays.reference)
         return code
 
-    def _sort(self, found: FloatArray, reference: FloatArray) -> None:
+    def _sort(self, solutions: FloatArray, reference: FloatArray) -> None:
         """
         Sort rows of solutions in place by the distance of the group's joints to the seed ``reference``.
 
         Joints without limits are compared modulo 2 pi.
         """
-        difference = found[:, : self.problem.group_size] - reference[: self.problem.group_size]
+        difference = solutions[:, : self.problem.group_size] - reference[: self.problem.group_size]
         endless = np.isinf(self.group.lower)
         difference[:, endless] = wrap_angles(difference[:, endless])
-        found[:] = found[np.argsort(np.linalg.norm(difference, axis=1), kind='stable')]
+        solutions[:] = solutions[np.argsort(np.linalg.norm(difference, axis=1), kind='stable')]
 
 
 class _LoopFailures(SearchFailures):
@@ -195,18 +195,18 @@ class _ClosedChainSearch:
                 ended = state.DEADLINE if late else state.CANCELLED
                 return state.FOUND if counters[state.COUNT] else ended
             start = self._start(generator if search else None)
-            found, errors, loops = self._descend(start, self._limits)
+            q, errors, loops = self._descend(start, self._limits)
             miss = float(np.hypot(errors[:, 0], errors[:, 1]).max() + loops)
             if is_far or miss < best:
                 best = miss
-                arrays.best[:], arrays.errors[:] = found, errors.ravel()
+                arrays.best[:], arrays.errors[:] = q, errors.ravel()
             if is_far:
                 return state.OUT_OF_REACH
             counters[state.SEARCHES] += 1
             reached, closed = self._check(errors, loops)
             if reached and not closed and code == state.EXHAUSTED:
                 code = OPEN_LOOP
-            if reached and closed and self._accept(found, errors):
+            if reached and closed and self._accept(q, errors):
                 return state.FOUND
         if counters[state.COUNT]:
             return state.FOUND
@@ -235,14 +235,14 @@ class _ClosedChainSearch:
         start[self._problem.idx_q] = self._arrays.best
         is_free = lower < upper
         wide = np.where(is_free, np.array([[-math.inf], [math.inf]]), self._limits)
-        found, errors, loops = self._descend(start, wide)
+        q, errors, loops = self._descend(start, wide)
         if not all(self._check(errors, loops)):
             return state.EXHAUSTED
-        values = found[self._problem.variable_q]
+        values = q[self._problem.variable_q]
         if (((values < lower) | (values > upper)) & self._solver.limited).any():
             self._counters[state.LIMITS_SEEN] += 1
             return state.EXHAUSTED
-        self._accept(found, errors)
+        self._accept(q, errors)
         found_one = bool(self._counters[state.COUNT])
         return state.FOUND if found_one else state.EXHAUSTED
 
@@ -251,26 +251,26 @@ class _ClosedChainSearch:
         given = self._request.state
         return np.array(self._solver.initial_state if given is None else given, dtype=float)
 
-    def _accept(self, found: FloatArray, errors: FloatArray) -> bool:
+    def _accept(self, q: FloatArray, errors: FloatArray) -> bool:
         """
         Store a solution if it is new and the request accepts it; return True when the request has enough solutions.
 
-        :param found: values of the solver's variables.
+        :param q: values of the solver's variables.
         :param errors: (t, 2) errors of the tips [m], [rad].
         """
         size, out, request = self._problem.group_size, self._out, self._request
         count = int(self._counters[state.COUNT])
         if (
-            (np.abs(out[:count, :size] - found[:size]) < DEFAULT_TOLERANCES.same_solution)
+            (np.abs(out[:count, :size] - q[:size]) < DEFAULT_TOLERANCES.same_solution)
             .all(axis=1)
             .any()
         ):
             return False
-        if request.validate is not None and not request.validate(found[:size].copy()):
+        if request.validate is not None and not request.validate(q[:size].copy()):
             self._counters[state.REFUSALS] += 1
             return False
-        n = len(found)
-        out[count, :n], out[count, n : n + errors.size] = found, errors.ravel()
+        n = len(q)
+        out[count, :n], out[count, n : n + errors.size] = q, errors.ravel()
         out[count, -2] = float(np.linalg.norm(errors))
         self._counters[state.COUNT] = count + 1
         return count + 1 >= request.max_solutions

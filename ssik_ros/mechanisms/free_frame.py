@@ -79,10 +79,10 @@ class FreeFrame(Frame):
         :param dof: in the order X, Y, Z, EX, EY, EZ, each at most once.
         :raises InvalidOption: if they are unknown, repeated or in another order.
         """
-        known = all(
+        is_valid = all(
             isinstance(d, int | np.integer) and not isinstance(d, bool) and 0 <= d < 6 for d in dof
         )
-        if not known or any(a >= b for a, b in pairwise(dof)):
+        if not is_valid or any(a >= b for a, b in pairwise(dof)):
             text = f'Degrees of freedom must be among {DOF_NAMES}, ascending, each once: dof is {shown(dof)}.'
             raise InvalidOption(text, value=dof)
         self._dof = tuple(DOF(d) for d in dof)

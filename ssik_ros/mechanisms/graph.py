@@ -69,13 +69,13 @@ def find_roots(frames: Iterable[Frame]) -> list[Frame]:
 
 def list_frames(roots: Sequence[Frame]) -> list[Frame]:
     """Return some roots and all their descendants, depth first."""
-    found: list[Frame] = []
+    frames: list[Frame] = []
     pending = list(roots)[::-1]
     while pending:
         frame = pending.pop()
-        found.append(frame)
+        frames.append(frame)
         pending += frame.children[::-1]
-    return found
+    return frames
 
 
 def describe(frames: Sequence[Frame]) -> Shape:

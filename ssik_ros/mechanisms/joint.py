@@ -149,8 +149,8 @@ class Goal(Joint):
 
     def set_free_dof(self, *dof: DOF) -> None:
         """Set the degrees of freedom in which the link is free; in all others it must agree with the goal."""
-        known = {read_dof(d) for d in dof}
-        self.set_dof(*(d for d in DOF if d not in known))
+        free = {read_dof(d) for d in dof}
+        self.set_dof(*(d for d in DOF if d not in free))
 
     def set_dof_value(self, dof: DOF, value: float) -> bool:
         """

@@ -154,8 +154,8 @@ class JointVariables:
         for start, joint in self.balls:
             angles = [(joint, dof) for dof in ANGLES]
             of_place.update({start + i: angles for i in range(4)})
-        found = [freedom for place in places for freedom in of_place[place]]
-        return list(dict.fromkeys(found))
+        pairs = [freedom for place in places for freedom in of_place[place]]
+        return list(dict.fromkeys(pairs))
 
 
 def name_positions(names: Iterable[str], positions: Iterable[float]) -> dict[str, float]:

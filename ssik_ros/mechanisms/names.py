@@ -65,20 +65,18 @@ class CamelCaseNames:
 
     def __getattr__(self, name: str) -> Any:
         """Return the attribute that a camelCase name means; raise AttributeError if it does not exist."""
-        own = snake_case(name)
-        if own != name and not name.startswith('_') and hasattr(type(self), own):
-            return getattr(self, own)
-        raise AttributeError(self._describe_missing(name, own))
+        snake_name = snake_case(name)
+        if snake_name != name and not name.startswith('_') and hasattr(type(self), snake_name):
+            return getattr(self, snake_name)
+        raise AttributeError(self._describe_missing(name, snake_name))
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute, given by its snake_case or camelCase name; raise AttributeError for an unknown name."""
-        own = name if name.startswith('_') else snake_case(name)
-        if not own.startswith('_') and not hasattr(type(self), own):
-            raise AttributeError(self._describe_missing(name, own))
-        object.__setattr__(self, own, value)
+        snake_name = name if name.startswith('_') else snake_case(name)
+        if not snake_name.startswith('_') and not hasattr(type(self), snake_name):
+            raise AttributeError(self._describe_missing(name, snake_name))
+        object.__setattr__(self, snake_name, value)
 
-    def _describe_missing(self, name: str, own: str) -> str:
-        known = [n for n in dir(type(self)) if not n.startswith('_')]
-        return (
-            f'{type(self).__name__} has no attribute {quote(name)}. {describe_choices(own, known)}'
-        )
+    def _describe_missing(self, name: str, snake_name: str) -> str:
+        attributes = [n for n in dir(type(self)) if not n.startswith('_')]
+        return f'{type(self).__name__} has no attribute {quote(name)}. {describe_choices(snake_name, attributes)}'

@@ -22,9 +22,9 @@ def mechanism_files(name: str) -> tuple[Path, Path]:
     :param name: one of :func:`mechanism_names`.
     :raises DescriptionNotFound: for an unknown name; names the nearest one.
     """
-    known = mechanism_names()
-    if not isinstance(name, str) or name not in known:
-        raise DescriptionNotFound.unknown(f'There is no mechanism {quote(name)}', name, known)
+    names = mechanism_names()
+    if not isinstance(name, str) or name not in names:
+        raise DescriptionNotFound.unknown(f'There is no mechanism {quote(name)}', name, names)
     folder = config_directory() / 'mechanisms' / name
     return folder / f'{name}.urdf', folder / LOOPS_FILE
 

@@ -130,8 +130,8 @@ class UrdfRobot:
         """
         given = name_positions(names, positions)
         if read_flag('ignore_unknown', ignore_unknown):
-            known = self._variables.index
-            given = {name: value for name, value in given.items() if name in known}
+            index = self._variables.index
+            given = {name: value for name, value in given.items() if name in index}
         moved = self._variables.write(self._variables.overlay(given)[0])
         for joint in self.closures.values():
             fit_closure(joint)
@@ -265,17 +265,19 @@ def from_urdf(
             refuse('loops', loops, 'LoopClosures or the path of a file')
         loops = read_loop_closures(loops)
     warnings = list(model.warnings)
-    found = list(loops.closures)
+    all_closures = list(loops.closures)
     is_closed = read_flag('use_constraints', use_constraints)
     for constraint in model.constraints if is_closed else ():
-        found.append(closure_of_constraint(constraint))
+        all_closures.append(closure_of_constraint(constraint))
         warnings += unused_parts(constraint)
-    found += [_closure_of(item, k) for k, item in enumerate(check_listed('closures', closures))]
+    all_closures += [
+        _closure_of(item, k) for k, item in enumerate(check_listed('closures', closures))
+    ]
     if not isinstance(keep, Collection):
         refuse('keep', keep, 'the names of links')
     for link in keep:
         model.tree.link(link)
-    kept = [*keep, *(end for closure in found for end in (closure.parent, closure.child))]
+    kept = [*keep, *(end for closure in all_closures for end in (closure.parent, closure.child))]
     frames = UrdfFrames(model)
     if read_flag('free_root', free_root):
         frames.root.set_dof(*DOF)
@@ -283,7 +285,7 @@ def from_urdf(
     frames.add_tree(
         dangling_links(model.urdf, kept) if read_flag('trim_unused', trim_unused) else ()
     )
-    for closure in found:
+    for closure in all_closures:
         frames.close(closure)
     robot = UrdfRobot(frames, loops.active_joints, warnings)
     start = dict(zip(model.variable_names, model.default_positions(), strict=True))

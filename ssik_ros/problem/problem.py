@@ -553,10 +553,12 @@ def build_problem(
         q, v = variables.first[driver]
         nodes.add_joint(index, q, v, float(tree.multipliers[index]), float(tree.offsets[index]))
     variables.keep_periodic(nodes.driven)
-    # Proofs use the limits of the first ``own`` velocity variables. A passive slide has the value of the state.
-    own = sum(place < group_size for place in variables.variable_q) if keeps_limits else 0
-    problem = _pack(tree, variables, nodes, group_size, tuple(constraints), tuple(joint_rows), own)
-    return _add_hulls(problem, nodes, tree, own) if with_hulls else problem
+    # Proofs use the limits of the first ``n_limited`` velocity variables. A passive slide has the value of the state.
+    n_limited = sum(place < group_size for place in variables.variable_q) if keeps_limits else 0
+    problem = _pack(
+        tree, variables, nodes, group_size, tuple(constraints), tuple(joint_rows), n_limited
+    )
+    return _add_hulls(problem, nodes, tree, n_limited) if with_hulls else problem
 
 
 def _root_offset(tree: KinematicTree, base: str, root_joint: int) -> FloatArray:
@@ -586,16 +588,16 @@ def _pack(
     group_size: int,
     constraints: tuple[PoseConstraint, ...],
     joint_rows: tuple[JointRow, ...],
-    own: int,
+    n_limited: int,
 ) -> Problem:
     """
     Return the packed problem from its finished node and variable tables, without hulls.
 
     :param group_size: number of position variables of the group, which come first.
-    :param own: number of velocity variables, from the first on, whose limits the reach may use.
+    :param n_limited: number of velocity variables, from the first on, whose limits the reach may use.
     """
     lower, upper = variables.limits()
-    travel = _travel(nodes, lower, upper, own)
+    travel = _travel(nodes, lower, upper, n_limited)
     path_table: list[list[int]] = []
     constraint_i, constraint_f, levels = [], [], []
     for constraint in constraints:
@@ -650,17 +652,17 @@ def _frozen(array: NDArray[Number]) -> NDArray[Number]:
     return array
 
 
-def _travel(nodes: _Nodes, lower: FloatArray, upper: FloatArray, own: int) -> list[float]:
+def _travel(nodes: _Nodes, lower: FloatArray, upper: FloatArray, n_limited: int) -> list[float]:
     """
     Return for each node the largest distance that it can slide along its axis [m]; 0 for rotations.
 
-    :param own: number of velocity variables, from the first on, whose limits count; others can slide without end.
+    :param n_limited: number of velocity variables, from the first on, whose limits count; others can slide without end.
     """
     travel = []
     for (v, kind, multiplier), reals in zip(nodes.driven, nodes.reals, strict=True):
         span = 0.0
         if kind == layout.PRISMATIC:
-            farthest = max(abs(lower[v]), abs(upper[v])) if v < own else math.inf
+            farthest = max(abs(lower[v]), abs(upper[v])) if v < n_limited else math.inf
             moved = abs(multiplier) * farthest if multiplier != 0.0 else 0.0
             span = moved + abs(reals[layout.NODE_OFFSET])
         travel.append(float(span))
@@ -723,20 +725,20 @@ class _FrameChain(NamedTuple):
     is_full_pose: bool
 
 
-def _add_hulls(problem: Problem, nodes: _Nodes, tree: KinematicTree, own: int) -> Problem:
+def _add_hulls(problem: Problem, nodes: _Nodes, tree: KinematicTree, n_limited: int) -> Problem:
     """
     Return a copy of a problem with reach hulls of its constraints, and with ``reaches`` for slides without limits.
 
     The hulls are appended to the numbers of the problem.
 
-    :param own: number of velocity variables, from the first on, whose limits the hulls may use.
+    :param n_limited: number of velocity variables, from the first on, whose limits the hulls may use.
     """
     reals = [problem.reals.copy()]
     place = len(problem.reals)
     table = layout.TABLES.show(problem.ints, reals[0]).constraint_f
     reaches: list[tuple[int, UnlimitedReach | BallReach | None]] = []
     for index, constraint in enumerate(problem.constraints):
-        chain = _chain_of(problem, nodes, tree, constraint, own)
+        chain = _chain_of(problem, nodes, tree, constraint, n_limited)
         hulls = None if chain is None else make_hulls(*chain[:6], is_full_pose=chain.is_full_pose)
         if hulls is not None:
             table[index, layout.CONSTRAINT_HULLS] = place
@@ -781,7 +783,11 @@ def _moves_by_slides(nodes: _Nodes, tree: KinematicTree, constraint: PoseConstra
 
 
 def _chain_of(
-    problem: Problem, nodes: _Nodes, tree: KinematicTree, constraint: PoseConstraint, own: int
+    problem: Problem,
+    nodes: _Nodes,
+    tree: KinematicTree,
+    constraint: PoseConstraint,
+    n_limited: int,
 ) -> _FrameChain | None:
     """
     Return the chain of joints that moves a constraint's tip in the root frame, for a hull of its reach.
@@ -789,7 +795,7 @@ def _chain_of(
     Return None if a hull cannot be made: the constraint has no target, selects other rows than a pose or a position,
     has a box, or its frame a moves; or the chain has other joints than revolute and prismatic ones.
 
-    :param own: number of velocity variables, from the first on, whose limits count; slides of others have no limits.
+    :param n_limited: number of velocity variables, from the first on, whose limits count; slides of others have no limits.
     """
     rows = constraint.rows
     is_full_pose = bool((rows.weights == 1.0).all()) and rows.rotation == RotationKind.FULL
@@ -811,25 +817,27 @@ def _chain_of(
         axes.append(pose[:3, 2])
         points.append(pose[:3, 3])
         slides.append(kind == layout.PRISMATIC)
-        travel.append(_slide_range(nodes, node, problem, own))
+        travel.append(_slide_range(nodes, node, problem, n_limited))
     tip = pose @ placement @ (IDENTITY if constraint.tool is None else constraint.tool)
     lower, upper = np.array(travel).T
     chain = np.array(slides), np.array(axes), np.array(points), lower, upper
     return _FrameChain(*chain, tip, is_full_pose)
 
 
-def _slide_range(nodes: _Nodes, node: int, problem: Problem, own: int) -> tuple[float, float]:
+def _slide_range(
+    nodes: _Nodes, node: int, problem: Problem, n_limited: int
+) -> tuple[float, float]:
     """
     Return (least, largest) value of a sliding node [m].
 
-    The range is infinite if the node's velocity variable is ``own`` or a later one, whose limits do not count.
+    The range is infinite if the node's velocity variable is ``n_limited`` or a later one, whose limits do not count.
     """
     v = nodes.ints[node][layout.NODE_V]
     multiplier = float(nodes.reals[node][layout.NODE_MULTIPLIER])
     offset = float(nodes.reals[node][layout.NODE_OFFSET])
     if multiplier == 0.0:
         return offset, offset
-    if v >= own:
+    if v >= n_limited:
         return -math.inf, math.inf
     ends = offset + multiplier * problem.lower[v], offset + multiplier * problem.upper[v]
     return float(min(ends)), float(max(ends))

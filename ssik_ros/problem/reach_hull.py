@@ -68,8 +68,8 @@ def make_hulls(
         places = before + places + _telling_points(axes[-1], *before[0], hull_of)
     blocks: list[FloatArray] = []
     for place, hull in places:
-        own = home[:3, :3].T @ (place - tip)
-        blocks += [own, np.array([np.linalg.norm(own)]), hull]
+        offset = home[:3, :3].T @ (place - tip)
+        blocks += [offset, np.array([np.linalg.norm(offset)]), hull]
     return np.concatenate(blocks)
 
 
@@ -295,8 +295,8 @@ def _point_of_last_axis(
             along = (points[before] - start) @ normal / (axis @ normal)
             nearest: FloatArray = start + along * axis
             return nearest
-    beside: FloatArray = start + ((tip - start) @ axis) * axis
-    return beside
+    foot: FloatArray = start + ((tip - start) @ axis) * axis
+    return foot
 
 
 @functools.lru_cache(maxsize=KEPT)

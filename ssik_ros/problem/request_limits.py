@@ -40,20 +40,24 @@ def narrow_limits(
     :raises JointNotFound: for an unknown locked joint.
     """
     scalar = problem.variable_kind <= layout.LINEAR
-    own = scalar & (problem.variable_q < problem.group_size)
-    place = problem.variable_q[own]
+    is_limited = scalar & (problem.variable_q < problem.group_size)
+    place = problem.variable_q[is_limited]
     for what in ('lower', 'upper', 'consistency_limits'):
         _refuse_ball_limits(getattr(request, what), what, problem)
     names = group.variable_names
     if request.lower is not None:
-        lower[own] = np.maximum(lower[own], one_each(request.lower, 'lower', names)[place])
+        lower[is_limited] = np.maximum(
+            lower[is_limited], one_each(request.lower, 'lower', names)[place]
+        )
     if request.upper is not None:
-        upper[own] = np.minimum(upper[own], one_each(request.upper, 'upper', names)[place])
+        upper[is_limited] = np.minimum(
+            upper[is_limited], one_each(request.upper, 'upper', names)[place]
+        )
     _require_room(problem.joint_of_variable, lower, upper)
     if request.consistency_limits is not None:
         width = one_each(request.consistency_limits, 'consistency_limits', names)[place]
-        lower[own] = np.maximum(lower[own], seed[place] - width)
-        upper[own] = np.minimum(upper[own], seed[place] + width)
+        lower[is_limited] = np.maximum(lower[is_limited], seed[place] - width)
+        upper[is_limited] = np.minimum(upper[is_limited], seed[place] + width)
         if not (lower <= upper).all():
             return False
     passive = problem.variable_q >= problem.group_size
@@ -151,8 +155,8 @@ def _lock(
     if value is not None and len(variables) > 1:
         raise InvalidOption(f'Joint {quote(name)} has several variables; lock it with None.')
     for v in variables:
-        own = seed[problem.variable_q[v]] if value is None else float(value)
-        held = min(max(own, lower[v]), upper[v]) if value is None else own
+        position = seed[problem.variable_q[v]] if value is None else float(value)
+        held = min(max(position, lower[v]), upper[v]) if value is None else position
         if not lower[v] <= held <= upper[v]:
             raise InvalidLimits(
                 f'Joint {quote(name)} cannot be locked at {held}: its limits are '

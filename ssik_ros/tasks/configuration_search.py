@@ -100,10 +100,10 @@ class SearchOptions:
 
 def read_options(kind: type[Options], options: Mapping[str, Any]) -> Options:
     """Return an instance of the class ``kind`` with fields given by name; raise InvalidOption for an unknown name."""
-    known = [item.name for item in fields(kind)]  # type: ignore[arg-type]
+    names = [item.name for item in fields(kind)]  # type: ignore[arg-type]
     for name in options:
-        if name not in known:
-            raise InvalidOption.unknown(f'{quote(name)} is no option', name, known)
+        if name not in names:
+            raise InvalidOption.unknown(f'{quote(name)} is no option', name, names)
     return kind(**options)
 
 
@@ -131,14 +131,14 @@ def _read_configs(configs: ArrayLike, size: int) -> FloatArray:
 
     :raises InvalidOption: if the count of numbers is not a multiple of ``size``, or if a number is not finite.
     """
-    known = read_numbers('configs', configs)
-    if known.size % size or not np.isfinite(known).all():
+    rows = read_numbers('configs', configs)
+    if rows.size % size or not np.isfinite(rows).all():
         refuse('configs', configs, f'rows of {counted(size, "finite number")}')
-    return known.reshape(-1, size)
+    return rows.reshape(-1, size)
 
 
 class _ConfigurationSearch:
-    """A search for configurations: settings, copies of poses and joint values, and in ``found`` the configurations so far."""
+    """A search for configurations: settings, copies of poses and joint values, and in ``configs`` the configurations so far."""
 
     def __init__(
         self, world: TaskWorld, plan: Plan, joints: Sequence[IkJoint], settings: SearchOptions
@@ -146,7 +146,7 @@ class _ConfigurationSearch:
         """
         Copy poses and joint values of the world, and put the target at the pose of the settings if they have one.
 
-        The results in ``found`` begin with the configurations that the settings have.
+        The results in ``configs`` begin with the configurations that the settings have.
 
         :param joints: the joints of a configuration.
         :raises InvalidOption: without any joint, or for wrong configurations in the settings.
@@ -167,14 +167,14 @@ class _ConfigurationSearch:
             self.metric = read_numbers('c_metric', settings.c_metric)
             if self.metric.shape != (len(joints),):
                 raise DimensionMismatch(f'c_metric needs {counted(len(joints), "number")}.')
-        known = _read_configs(settings.configs, self.size)
+        rows = _read_configs(settings.configs, self.size)
         self.options = self.make_options()
-        self.found: list[FloatArray] = []
-        for row in known:
+        self.configs: list[FloatArray] = []
+        for row in rows:
             self._merge(row.copy())
 
     def run(self) -> None:
-        """Search until ``found`` has enough configurations, or the time or the starts are used up."""
+        """Search until ``configs`` has enough configurations, or the time or the starts are used up."""
         settings = self.settings
         # Loading the machine code from disk must not use up the search's time.
         evaluate(self.plan, self.world, self.current.copy(), self.poses)
@@ -187,7 +187,7 @@ class _ConfigurationSearch:
         end = ENDLESS if settings.max_samples is None else settings.max_samples
         for values in self._candidates(end, deadline):
             accepted = self._accept(values)
-            full = settings.max_configs is not None and len(self.found) >= settings.max_configs
+            full = settings.max_configs is not None and len(self.configs) >= settings.max_configs
             if full or (accepted and not settings.find_multiple):
                 return
             # Validation and merging take time too.
@@ -299,33 +299,33 @@ class _ConfigurationSearch:
 
     def _accept(self, values: FloatArray) -> bool:
         """
-        Validate a solution (nq,) and its windings, and merge the valid ones into ``found``.
+        Validate a solution (nq,) and its windings, and merge the valid ones into ``configs``.
 
         Return whether one is valid.
         """
         limit = MOST_CONFIGS if self.settings.max_configs is None else self.settings.max_configs
-        own = joint_values(self.joints, values)
-        rows = [own]
+        config = joint_values(self.joints, values)
+        rows = [config]
         if self.settings.find_alt:
             others = alternate_configs(self.world, self.joints, values, max_configs=limit)
-            rows += [row for row in others if not np.array_equal(row, own)]
+            rows += [row for row in others if not np.array_equal(row, config)]
         accepted = False
         for row in rows:
             if self.settings.validate is None or self.settings.validate(row.copy()):
                 accepted = True
-                if len(self.found) < limit:
+                if len(self.configs) < limit:
                     self._merge(row)
         return accepted
 
     def _merge(self, row: FloatArray) -> None:
-        """Add a configuration (n,) to ``found``, unless one there differs by at most the merge tolerance in every joint."""
-        for other in self.found:
+        """Add a configuration (n,) to ``configs``, unless one there differs by at most the merge tolerance in every joint."""
+        for other in self.configs:
             if (
                 np.abs(self.difference(other, row)).max(initial=0.0)
                 <= self.settings.merge_tolerance
             ):
                 return
-        self.found.append(row)
+        self.configs.append(row)
 
     def difference(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """Return the motion (joints,) of each joint from ``a`` to ``b``, see :func:`joint_differences` [rad or m]."""
@@ -333,18 +333,18 @@ class _ConfigurationSearch:
 
     def sorted(self) -> FloatArray:
         """
-        Return the configurations ``found`` as rows (k, n), the nearest to the current one first.
+        Return the configurations ``configs`` as rows (k, n), the nearest to the current one first.
 
-        The distance is the norm of the joint motions, weighted by ``c_metric``. No rows if ``found`` is empty.
+        The distance is the norm of the joint motions, weighted by ``c_metric``. No rows if ``configs`` is empty.
         """
-        if not self.found:
+        if not self.configs:
             return np.empty((0, self.size))
         here = joint_values(self.joints, self.current)
-        ways = [
-            float(np.linalg.norm(self.metric * self.difference(here, row))) for row in self.found
+        distances = [
+            float(np.linalg.norm(self.metric * self.difference(here, row))) for row in self.configs
         ]
-        order = sorted(range(len(ways)), key=lambda k: (ways[k], tuple(self.found[k])))
-        return np.array([self.found[k] for k in order])
+        order = sorted(range(len(distances)), key=lambda k: (distances[k], tuple(self.configs[k])))
+        return np.array([self.configs[k] for k in order])
 
 
 def write_start(plan: Plan, work: FloatArray, current: FloatArray, options: FloatArray) -> None:
@@ -391,18 +391,18 @@ def joint_differences(joints: Sequence[IkJoint], a: FloatArray, b: FloatArray) -
 
     :param a, b: (n,) values of the joints, four for each spherical joint.
     """
-    ways = np.empty(len(joints))
+    motions = np.empty(len(joints))
     at = 0
     for k, joint in enumerate(joints):
         if joint.kind == JointType.SPHERICAL:
             cosine = min(1.0, abs(float(a[at : at + 4] @ b[at : at + 4])))
-            ways[k] = 2.0 * math.acos(cosine)
+            motions[k] = 2.0 * math.acos(cosine)
         elif joint.cyclic:
-            ways[k] = angle_difference(float(a[at]), float(b[at]))
+            motions[k] = angle_difference(float(a[at]), float(b[at]))
         else:
-            ways[k] = b[at] - a[at]
+            motions[k] = b[at] - a[at]
         at += joint.size
-    return ways
+    return motions
 
 
 def place_target(world: TaskWorld, plan: Plan, poses: FloatArray, pose: ArrayLike) -> None:

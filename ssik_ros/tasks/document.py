@@ -130,10 +130,10 @@ def _import_path(function: Callable[..., float] | None) -> str | None:
     if not module or module == '__main__':
         return None
     try:
-        found = import_function(f'{module}:{name}')
+        imported = import_function(f'{module}:{name}')
     except (ImportError, AttributeError, ValueError):
         return None
-    return f'{module}:{name}' if found is function else None
+    return f'{module}:{name}' if imported is function else None
 
 
 def import_function(path: str) -> Callable[..., Any]:
@@ -145,10 +145,10 @@ def import_function(path: str) -> Callable[..., Any]:
     :raises AttributeError, ValueError: if the module does not have the name.
     """
     module, _, name = path.partition(':')
-    found: Any = importlib.import_module(module)
+    member: Any = importlib.import_module(module)
     for part in name.split('.'):
-        found = getattr(found, part)
-    return found  # type: ignore[no-any-return]
+        member = getattr(member, part)
+    return member  # type: ignore[no-any-return]
 
 
 def _object_entry(item: IkObject) -> dict[str, Any]:
@@ -271,18 +271,18 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(f'{name} is not a finite number')
 
 
-def _keys(entry: object, known: tuple[str, ...], what: str) -> None:
+def _keys(entry: object, keys: tuple[str, ...], what: str) -> None:
     """
-    Check that an entry is a mapping with exactly the keys ``known``; raise DocumentError otherwise.
+    Check that an entry is a mapping with exactly the ``keys``; raise DocumentError otherwise.
 
     ``what`` names the entry in the message.
     """
     if not isinstance(entry, dict):
         raise DocumentError(f'The {what} is not a mapping: {entry!r}.')
     for key in entry:
-        if key not in known:
-            raise DocumentError.unknown(f'The {what} has {quote(key)}', key, known)
-    for key in known:
+        if key not in keys:
+            raise DocumentError.unknown(f'The {what} has {quote(key)}', key, keys)
+    for key in keys:
         if key not in entry:
             raise DocumentError(f'The {what} lacks {quote(key)}.')
 
@@ -343,13 +343,13 @@ def _fill(environment: TaskWorld, document: Mapping[str, Any], functions: Functi
         if isinstance(item, IkJoint):
             _depend(environment, item, entry['dependency'], functions)
         elif entry['target'] is not None:
-            _known(environment, entry['target'], f'target of {quote(item.name)}')
+            _require_object(environment, entry['target'], f'target of {quote(item.name)}')
             environment.dummy(item).target = entry['target']
     for entry in document['task_sets']:
         _make_task_set(environment, entry)
 
 
-def _known(environment: TaskWorld, name: object, what: str) -> None:
+def _require_object(environment: TaskWorld, name: object, what: str) -> None:
     """Raise DocumentError if an environment has no object of the given name; ``what`` is its role in the message."""
     if not isinstance(name, str) or name not in environment:
         raise DocumentError.unknown(
@@ -431,7 +431,7 @@ def _hang(environment: TaskWorld, item: IkObject, entry: Mapping[str, Any]) -> N
     """
     if entry['parent'] is None:
         return
-    _known(environment, entry['parent'], f'parent of {quote(item.name)}')
+    _require_object(environment, entry['parent'], f'parent of {quote(item.name)}')
     parent = environment[entry['parent']]
     if item in parent.ancestors():
         raise DocumentError(f'The parents of {quote(item.name)} form a cycle.')
@@ -450,7 +450,7 @@ def _depend(environment: TaskWorld, joint: IkJoint, entry: Any, given: Functions
         return
     what = f'dependency of {quote(joint.name)}'
     _keys(entry, DEPENDENCY, what)
-    _known(environment, entry['master'], f'master in the {what}')
+    _require_object(environment, entry['master'], f'master in the {what}')
     master = environment[entry['master']]
     if not isinstance(master, IkJoint) or JointType.SPHERICAL in (master.kind, joint.kind):
         raise DocumentError(f'The {what} is on something that no joint can depend on.')
@@ -494,20 +494,20 @@ def _make_task_set(environment: TaskWorld, entry: Any) -> None:
         flags=_typed(entry['flags'], int, f'flags of {what}'),
     )
     for index, item in enumerate(entry['tasks']):
-        own = f'task {index} of {what}'
-        _keys(item, TASK, own)
+        label = f'task {index} of {what}'
+        _keys(item, TASK, label)
         for key in TASK_OBJECTS:
             if key == 'tip' or item[key] is not None:
-                _known(environment, item[key], f'{key} of {own}')
+                _require_object(environment, item[key], f'{key} of {label}')
         values: dict[str, Any] = {
-            key: _numbers(item[key], kind, f'{key} of {own}')
+            key: _numbers(item[key], kind, f'{key} of {label}')
             if isinstance(kind, int)
-            else _typed(item[key], kind, f'{key} of {own}')
+            else _typed(item[key], kind, f'{key} of {label}')
             for key, kind in TASK_VALUES.items()
         }
         handle = values.pop('handle')
         task = task_set.add_task(**{key: item[key] for key in TASK_OBJECTS}, **values)
         if handle < 0 or any(o is not task and o.handle == handle for o in task_set.tasks):
-            raise DocumentError(f'The handle of {own} is taken or negative: {handle}.')
+            raise DocumentError(f'The handle of {label} is taken or negative: {handle}.')
         task.handle = handle
     task_set.tasks.sort(key=lambda task: task.handle)

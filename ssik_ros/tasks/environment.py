@@ -299,19 +299,19 @@ class Environment(World[TaskSet]):
         """
         joint = self.joint(last_joint)
         above = self.find(base)
-        own = self.copy()
-        tip = own.add_dummy()
+        twin = self.copy()
+        tip = twin.add_dummy()
         tip.set_pose(tip_pose)
         tip.set_parent(joint.handle)
-        task = own.add_task_set().add_task(
+        task = twin.add_task_set().add_task(
             tip, base=None if above is None else above.handle, constraints=constraints
         )
         for pose, what in ((target_pose, 'target'), (constraint_base_pose, 'constraint_base')):
             if pose is not None:
-                dummy = own.add_dummy()
+                dummy = twin.add_dummy()
                 dummy.set_pose(pose)
                 setattr(task, what, dummy)
-        return jacobian_of(own, task.task_set, exact=read_flag('exact', exact))
+        return jacobian_of(twin, task.task_set, exact=read_flag('exact', exact))
 
     def alternate_configs(
         self,

@@ -118,9 +118,9 @@ def _handle_by_steps(
     reason, iterations = 0, 0
     within, linear, angular = evaluate(plan, world, values)
     while not within and iterations < max_iterations:
-        flag, own = 0, True
+        flag, is_unchanged = 0, True
         if callback is not None:
-            flag, own = combine(plan, callback, iterations)
+            flag, is_unchanged = combine(plan, callback, iterations)
         if callback is None:
             flag = take_step(plan, world, values)
         elif not flag:
@@ -129,7 +129,7 @@ def _handle_by_steps(
         if flag & ENDS:
             break
         world.follow()
-        if own and plan.protects:
+        if is_unchanged and plan.protects:
             protect(plan, world, values)
         iterations += 1
         within, linear, angular = evaluate(plan, world, values)

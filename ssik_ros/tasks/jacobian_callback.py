@@ -63,7 +63,7 @@ class _Stage:
     inverse: FloatArray | None
     method: Method
     damping: float
-    own: bool
+    is_unchanged: bool
     """Whether the callback left everything as it was."""
 
 
@@ -96,7 +96,7 @@ def combine(
     moves = np.array(levels) / scales
     plan.views.move[:] = moves.sum(axis=0)
     plan.views.levels[:] = moves
-    return 0, all(stage.own for stage in stages)
+    return 0, all(stage.is_unchanged for stage in stages)
 
 
 def _call(
@@ -206,8 +206,8 @@ def _nested(stages: list[_Stage], scales: FloatArray) -> FloatArray:
         if inverse is None:
             scaled = stage.jacobian * scales
             inverse = scales[:, None] * invert_rows(scaled, stage.e, stage.method, stage.damping)
-        own = inverse @ stage.e if stage.dq is None else stage.dq
-        total = own + total - inverse @ (stage.jacobian @ total)
+        motion = inverse @ stage.e if stage.dq is None else stage.dq
+        total = motion + total - inverse @ (stage.jacobian @ total)
     return total
 
 

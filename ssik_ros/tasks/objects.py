@@ -64,10 +64,10 @@ class ObjectTable(ABC):
         :raises FrameNotFound: (a KeyError) for an unknown one, with the most similar name; also for None and -1, the
             world.
         """
-        found = self.find(name)
-        if found is None:
+        match = self.find(name)
+        if match is None:
             raise FrameNotFound('The world is no object.', name=name)
-        return found
+        return match
 
     @property
     def objects(self) -> dict[str, IkObject]:
@@ -123,10 +123,10 @@ class ObjectTable(ABC):
         :raises FrameNotFound: (a KeyError) if the environment does not have the object.
         :raises InvalidOption: if the object is a joint or the world.
         """
-        found = self.find(reference)
-        if not isinstance(found, Dummy):
-            raise InvalidOption(f'{quote(getattr(found, "name", "world"))} is not a dummy.')
-        return found
+        match = self.find(reference)
+        if not isinstance(match, Dummy):
+            raise InvalidOption(f'{quote(getattr(match, "name", "world"))} is not a dummy.')
+        return match
 
     def changed(self) -> None:
         """Increase ``version`` after a change of structure or of a setting, so that the next solve packs the environment again."""
@@ -208,15 +208,15 @@ def write_settings(item: object, settings: Mapping[str, Any]) -> None:
 
     :raises InvalidOption: for a name that is not a settable attribute; the attributes before it are set.
     """
-    known = [
+    setting_names = [
         name
         for cls in type(item).__mro__
         for name, value in vars(cls).items()
         if isinstance(value, Setting) or getattr(value, 'fset', None)
     ]
     for name, value in settings.items():
-        if name not in known:
-            raise InvalidOption.unknown(f'{quote(name)} is no setting', name, known)
+        if name not in setting_names:
+            raise InvalidOption.unknown(f'{quote(name)} is no setting', name, setting_names)
         setattr(item, name, value)
 
 
@@ -294,10 +294,10 @@ class IkObject:
         other = self._reference(relative_to)
         if other is self._parent:
             return np.array(self.world.poses[self.slot])
-        own = self.world.world_pose(self, moved=False)
+        pose = self.world.world_pose(self, moved=False)
         if other is None:
-            return own
-        return compose(invert(self.world.world_pose(other, moved=True)), own)
+            return pose
+        return compose(invert(self.world.world_pose(other, moved=True)), pose)
 
     def place(self, pose: FloatArray, relative_to: IkObject | None) -> None:
         """

@@ -148,8 +148,8 @@ class Overlay:
                 if joint.kind == JointType.SPHERICAL:
                     balls.append(pose[9:])
                     continue
-                way = self.scale * half * pose[[2, 5, 8]]
-                axes += [pose[9:] - way, pose[9:] + way]
+                half_axis = self.scale * half * pose[[2, 5, 8]]
+                axes += [pose[9:] - half_axis, pose[9:] + half_axis]
             shapes.append(
                 (5 + 2 * index, 'line_list', color, AXIS_WIDTH, np.array(axes).reshape(-1, 3), '')
             )

@@ -200,7 +200,7 @@ class _Walk:
         self.joints = joints
         self.options = options
         self.target = _target_of(tip)
-        self.own = [task.tip is tip for task in self.plan.tasks]
+        self.is_of_tip = [task.tip is tip for task in self.plan.tasks]
         self.tolerance = math.inf if options.tolerance is None else options.tolerance
         self.largest = math.inf if options.max_joint_step is None else options.max_joint_step
         self.poses = world.poses.copy()
@@ -275,12 +275,12 @@ class _Walk:
 
         :param before: (nq,) joint values to compare with.
         """
-        ways = joint_differences(
+        motions = joint_differences(
             self.joints, joint_values(self.joints, before), joint_values(self.joints, self.values)
         )
-        worst = int(np.argmax(np.abs(ways))) if len(ways) else 0
-        if len(ways) and abs(ways[worst]) > self.largest:
-            return f'joint {quote(self.joints[worst].name)} jumps by {abs(ways[worst]):.3g}'
+        worst = int(np.argmax(np.abs(motions))) if len(motions) else 0
+        if len(motions) and abs(motions[worst]) > self.largest:
+            return f'joint {quote(self.joints[worst].name)} jumps by {abs(motions[worst]):.3g}'
         return ''
 
     def _solve(self, pose: FloatArray) -> str:
@@ -293,7 +293,7 @@ class _Walk:
         if failure or self.tolerance == math.inf:
             return failure
         evaluate(self.plan, self.world, self.values, self.poses)
-        errors = self.plan.outcome[: 2 * len(self.own)].reshape(-1, 2)[self.own]
+        errors = self.plan.outcome[: 2 * len(self.is_of_tip)].reshape(-1, 2)[self.is_of_tip]
         if errors.max() <= self.tolerance:
             return ''
         return f'only reached to {errors.max():.1g}, as far as the limits let it'

@@ -111,10 +111,10 @@ class _TaskChain:
         if self.base is not None and self.base not in self.tip:
             return []
         first = 0 if self.base is None else self.tip.index(self.base) + 1
-        own = self.tip[first:]
+        line = self.tip[first:]
         if self.task.closure:
-            own = own + [item for item in self.target if item not in self.tip]
-        return [item for item in own if isinstance(item, IkJoint)]
+            line = line + [item for item in self.target if item not in self.tip]
+        return [item for item in line if isinstance(item, IkJoint)]
 
 
 def _line(item: IkObject | None) -> list[IkObject]:
@@ -167,7 +167,7 @@ class _Packer:
         for joint in joints:
             driver = _column_of(joint)
             if driver is not None and driver not in self.columns:
-                self.columns[driver] = sum(known.columns for known in self.columns)
+                self.columns[driver] = sum(earlier.columns for earlier in self.columns)
 
     def add_node(self, line: list[IkObject]) -> tuple[int, list[int]]:
         """
@@ -263,8 +263,8 @@ class _Packer:
         moves: dict[int, int] = {}
         for line, bit in zip(lines, bits, strict=True):
             for item in line:
-                own = chain.task.target_motion or item in chain.joints
-                if isinstance(item, IkJoint) and item in self.nodes and own:
+                is_included = chain.task.target_motion or item in chain.joints
+                if isinstance(item, IkJoint) and item in self.nodes and is_included:
                     node = self.nodes[item]
                     moves[node] = moves.get(node, 0) | bit
         for node, moved in sorted(moves.items()):
@@ -287,12 +287,12 @@ class _Packer:
         gain = task_set.weights_mode == 'gain' and not self.search
         for chain in chains:
             names += self.add_task(chain, gain)
-        own: dict[IkJoint, None] = {}
+        joints: dict[IkJoint, None] = {}
         for chain in chains:
-            own |= dict.fromkeys(j for j in map(_column_of, chain.joints) if j is not None)
+            joints |= dict.fromkeys(j for j in map(_column_of, chain.joints) if j is not None)
         margins = []
         if task_set.avoid_limits and not self.search:
-            margins = [self.columns[j] for j in own if not j.cyclic]
+            margins = [self.columns[j] for j in joints if not j.cyclic]
         method = Method.DAMPED_LEAST_SQUARES if self.search else task_set.method
         damping = {Method.PSEUDO_INVERSE: PSEUDO_INVERSE_DAMPING}.get(method, task_set.damping)
         if self.search:
@@ -388,13 +388,13 @@ def make_plan(
     packer = _Packer(world, purpose)
     chains = []
     for task_set in task_sets:
-        own = [_TaskChain(task) for task in task_set.tasks if task.enabled]
-        taking_part = [chain for chain in own if any(map(_column_of, chain.joints))]
+        set_chains = [_TaskChain(task) for task in task_set.tasks if task.enabled]
+        taking_part = [chain for chain in set_chains if any(map(_column_of, chain.joints))]
         chains.append(taking_part)
         for chain in taking_part:
             packer.add_columns(chain.joints)
-    for task_set, own in zip(task_sets, chains, strict=True):
-        packer.add_task_set(task_set, own)
+    for task_set, set_chains in zip(task_sets, chains, strict=True):
+        packer.add_task_set(task_set, set_chains)
     return _pack(world, tuple(task_sets), packer, chains, nested)
 
 
@@ -447,7 +447,7 @@ def _pack(
         reals=reals,
         work=work,
         joints=tuple(packer.columns),
-        tasks=tuple(chain.task for own in chains for chain in own),
+        tasks=tuple(chain.task for set_chains in chains for chain in set_chains),
         valid=bool(task_sets) and all(chains),
         numbers=numbers,
         rows=tuple(packer.row_names),

@@ -193,10 +193,10 @@ class RobotScene:
 
         :raises FrameNotFound: for an unknown name.
         """
-        own = self._world_pose(frame)
+        pose = self._world_pose(frame)
         if relative_to is not None:
-            own = compose(invert(self._world_pose(relative_to)), own)
-        return to_matrix(own)
+            pose = compose(invert(self._world_pose(relative_to)), pose)
+        return to_matrix(pose)
 
     def _world_pose(self, name: str | None) -> FloatArray:
         """Return the pose (12,) of a frame in the world at the present joint values; the identity for None."""

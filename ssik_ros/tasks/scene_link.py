@@ -128,11 +128,11 @@ class Copier:
             item.name for item in self.line(tip)
         ]:
             raise InvalidOption(f'{quote(base)} does not carry {quote(tip)} in the scene.')
-        own, goal = self.copy(tip), self.copy(target)
+        tip_handle, goal = self.copy(tip), self.copy(target)
         dependent = self.add_dependencies()
         handle = None if base is None else self.maps.to_ik[base]
-        self.environment.dummy(own).target = goal
-        task = task_set.add_task(own, base=handle, constraints=constraints)
+        self.environment.dummy(tip_handle).target = goal
+        task = task_set.add_task(tip_handle, base=handle, constraints=constraints)
         lines = [*self.line(tip), *self.line(target)]
         joints = [item.name for item in lines if item.joint is not None]
         names = tuple(dict.fromkeys([*joints, *dependent]))
@@ -182,8 +182,8 @@ def _linked(
         handles = {task_set.handle for task_set in task_sets}
         tasks = [task for task in maps.tasks if task.task_set in handles]
         names = list(dict.fromkeys(name for task in tasks for name in task.joints))
-    known = {item.handle for item in environment.slots}
-    return maps, tasks, [name for name in names if maps.to_ik.get(name) in known]
+    item_handles = {item.handle for item in environment.slots}
+    return maps, tasks, [name for name in names if maps.to_ik.get(name) in item_handles]
 
 
 def sync_from(

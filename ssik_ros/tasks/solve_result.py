@@ -115,14 +115,14 @@ class SolveResult:
 
         The overshoot is how far the step would have passed the limit: positive at the upper, negative at the lower one.
         """
-        found: dict[IkJoint, float] = {}
+        overshoots: dict[IkJoint, float] = {}
         hits = self._snapshot[2 * len(self._plan.tasks) :]
         column = 0
         for joint in self._plan.joints if len(hits) else ():
             if joint.columns == 1 and hits[column] != 0.0:
-                found[joint] = float(hits[column])
+                overshoots[joint] = float(hits[column])
             column += joint.columns
-        return found
+        return overshoots
 
     def describe(self) -> str:
         """Return one sentence about success, steps, errors and reasons."""

@@ -262,10 +262,10 @@ class TaskSetData:
         """
         is_key = isinstance(reference, str | int) and not isinstance(reference, bool)
         for task in self.tasks:
-            known: list[Any] = [task, task.tip]
+            objects: list[Any] = [task, task.tip]
             if is_key and reference in (task.handle, task.tip.name):
                 return task
-            if any(reference is item for item in known):
+            if any(reference is item for item in objects):
                 return task
         if isinstance(reference, int) and reference >= TIP_FLAG:
             for task in self.tasks:

@@ -85,10 +85,10 @@ class World(ObjectTable, Generic[Member]):
         :raises FrameNotFound: (a KeyError) if the world does not have the object.
         :raises InvalidOption: if the object is a dummy or the world itself.
         """
-        found = self.find(reference)
-        if not isinstance(found, IkJoint):
-            raise InvalidOption(f'{quote(getattr(found, "name", "world"))} is not a joint.')
-        return found
+        match = self.find(reference)
+        if not isinstance(match, IkJoint):
+            raise InvalidOption(f'{quote(getattr(match, "name", "world"))} is not a joint.')
+        return match
 
     @property
     def joints(self) -> tuple[IkJoint, ...]:
@@ -337,13 +337,13 @@ class World(ObjectTable, Generic[Member]):
         """
         vector = self.values if values is None else values
         results: list[tuple[int, float]] = []
-        known: dict[int, float] = {}
+        new_values: dict[int, float] = {}
         for joint in self.dependent_joints():
             rule = joint.dependency
             assert rule is not None
             master = rule.master.place_in_values
-            value = rule.value(joint, known.get(master, float(vector[master])))
-            known[joint.place_in_values] = value
+            value = rule.value(joint, new_values.get(master, float(vector[master])))
+            new_values[joint.place_in_values] = value
             results.append((joint.place_in_values, value))
         # All at once: a function that raises leaves everything as it was.
         for place, value in results:
@@ -443,13 +443,13 @@ def _copy_task_set(
     twin.world = other
     twin.tasks = []
     for task in task_set.tasks:
-        own = copy.copy(task)
-        own.task_set = twin
-        own.tip = other.dummy(twins[task.tip])
-        own.base = None if task.base is None else twins[task.base]
+        task_twin = copy.copy(task)
+        task_twin.task_set = twin
+        task_twin.tip = other.dummy(twins[task.tip])
+        task_twin.base = None if task.base is None else twins[task.base]
         below = task.constraint_base
-        own.constraint_base = None if below is None else twins[below]
-        twin.tasks.append(own)
+        task_twin.constraint_base = None if below is None else twins[below]
+        twin.tasks.append(task_twin)
     return twin
 
 

@@ -127,7 +127,7 @@ def choose(kind, x, numbers):
 def test_branches_that_known_values_rule_out_are_left_out(toy, kind, numbers, x, value, absent):
     (name,) = toy(one=BRANCHES)
     constants = {(name, 'choose'): {'kind': kind, 'numbers': numbers}}
-    text, function = collect(name, 'choose', known=constants)
+    text, function = collect(name, 'choose', constants=constants)
     assert function(kind, x, numbers) == value and f'{absent}(' not in text
 
 
@@ -147,7 +147,7 @@ def test_a_known_value_has_to_be_a_parameter_that_stays_as_it_is(toy):
     (name,) = toy(one='def solve(x):\n    x = 2\n    return x\n')
     for parameter in ('x', 'y'):
         with pytest.raises(SourceNotPortable, match='no constant parameters'):
-            collect(name, 'solve', known={(name, 'solve'): {parameter: 1}})
+            collect(name, 'solve', constants={(name, 'solve'): {parameter: 1}})
 
 
 def test_plain_twins_are_taken_and_definitions_can_be_replaced(toy):

@@ -122,12 +122,12 @@ def test_the_nearest_solution_is_exact_and_not_farther_than_the_posture(solved):
     rng = np.random.default_rng(3)
     for q in random_postures(arm, rng, 30):
         pose, seed = arm.fk(q), q + rng.uniform(-0.1, 0.1, len(q))
-        found = chain.nearest(pose, seed)
-        assert found.size == len(q)
-        np.testing.assert_allclose(arm.fk(found), pose, atol=2e-6)
-        assert (arm.group.lower <= found).all() and (found <= arm.group.upper).all()
+        solution = chain.nearest(pose, seed)
+        assert solution.size == len(q)
+        np.testing.assert_allclose(arm.fk(solution), pose, atol=2e-6)
+        assert (arm.group.lower <= solution).all() and (solution <= arm.group.upper).all()
         if len(q) <= 6:
-            assert np.linalg.norm(found - seed) <= np.linalg.norm(q - seed) + 1e-6
+            assert np.linalg.norm(solution - seed) <= np.linalg.norm(q - seed) + 1e-6
     far = np.eye(4)
     far[0, 3] = 50.0
     assert (
@@ -141,14 +141,14 @@ def test_all_solutions_are_exact_and_different(solved):
     arm, chain, _ = solved
     for q in random_postures(arm, np.random.default_rng(4), 10):
         pose = arm.fk(q)
-        found = chain.all(pose)
-        assert found
-        for row in found:
+        solutions = chain.all(pose)
+        assert solutions
+        for row in solutions:
             np.testing.assert_allclose(arm.fk(row), pose, atol=2e-6)
             assert (arm.group.lower <= row).all() and (row <= arm.group.upper).all()
         if len(q) == 6:
             expected = arm.solve(pose, max_solutions=64)
-            assert len(found) == len(expected)
+            assert len(solutions) == len(expected)
 
 
 def test_a_range_chooses_a_solution_or_none(solved):

@@ -202,9 +202,9 @@ class Robot:
         for a, b in zip(self.states, self.states[1:], strict=False):
             stamps = [m.header.stamp.sec + 1e-9 * m.header.stamp.nanosec for m in (a, b)]
             before, after = (dict(zip(m.name, m.position, strict=True)) for m in (a, b))
-            way = max(abs(after[name] - before[name]) for name in before)
+            motion = max(abs(after[name] - before[name]) for name in before)
             # A cycle late, stamps are closer than commands.
-            assert way <= VELOCITY * (stamps[1] - stamps[0] + 5.0 / RATE)
+            assert motion <= VELOCITY * (stamps[1] - stamps[0] + 5.0 / RATE)
 
     def end(self):
         """End the processes; return the exit code of the controller manager."""

@@ -72,8 +72,8 @@ def test_the_named_solver_solves(programs, judge, asked):
 
 def find(lines, start):
     """Return the rest of the only line that begins with a start."""
-    (found,) = [line[len(start) :] for line in lines if line.startswith(start)]
-    return found
+    (rest,) = [line[len(start) :] for line in lines if line.startswith(start)]
+    return rest
 
 
 @pytest.fixture(scope='module')

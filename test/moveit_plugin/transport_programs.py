@@ -103,8 +103,8 @@ class Programs:
         """Return the environment of a host that finds the command, with a cache of this build."""
         path = f'{self.folder}{os.pathsep}{os.environ.get("PATH", "")}'
         cache = self.folder / 'cache'
-        own = {'PATH': path, 'XDG_CACHE_HOME': str(cache), 'AMENT_PREFIX_PATH': ''}
-        return {**os.environ, **own, **more}
+        variables = {'PATH': path, 'XDG_CACHE_HOME': str(cache), 'AMENT_PREFIX_PATH': ''}
+        return {**os.environ, **variables, **more}
 
     def run(self, scenario, questions, count=1, status=0, environment=None, **more):
         """Run a scenario; return its lines."""

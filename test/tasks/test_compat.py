@@ -51,10 +51,10 @@ def plain(value):
 def test_documented_name_has_its_arguments_and_defaults(name):
     inner = TABLE[name].partition('(')[2].removesuffix(')').replace(', ', '\n')
     wanted = [line.partition('=') for line in inner.split('\n')]
-    own = inspect.signature(getattr(ik, name)).parameters
-    assert list(own) == [argument for argument, _, _ in wanted]
+    parameters = inspect.signature(getattr(ik, name)).parameters
+    assert list(parameters) == [argument for argument, _, _ in wanted]
     for argument, equal, default in wanted:
-        given = own[argument].default
+        given = parameters[argument].default
         assert (given is inspect.Parameter.empty) == (equal == '')
         if equal:
             assert plain(given) in (default, {'{}': 'None'}.get(default, default))
@@ -138,8 +138,10 @@ def test_parents_poses_matrices_and_transformations(env):
     assert (len(position), len(quaternion), len(euler)) == (3, 4, 3)
     np.testing.assert_allclose(euler, [0, 0, np.pi / 2], atol=1e-12)
     sim.setObjectTransformation(env, child, [0, 0, 1], [0.1, 0.2, 0.3], base)
-    found = sim.getObjectTransformation(env, child, base)
-    np.testing.assert_allclose([*found[0], *found[2]], [0, 0, 1, 0.1, 0.2, 0.3], atol=1e-12)
+    transformation = sim.getObjectTransformation(env, child, base)
+    np.testing.assert_allclose(
+        [*transformation[0], *transformation[2]], [0, 0, 1, 0.1, 0.2, 0.3], atol=1e-12
+    )
     matrix = sim.getObjectMatrix(env, child, ik.handle_parent)
     assert len(matrix) == 12 and matrix[11] == pytest.approx(1.0)
     sim.setObjectMatrix(env, child, [1, 0, 0, 5, 0, 1, 0, 6, 0, 0, 1, 7])
@@ -203,8 +205,8 @@ def test_own_motion_of_joints(env):
     sim.setSphericalJointRotation(env, ball, [0.0, 0.4, 0.0])
     np.testing.assert_allclose(sim.getJointTransformation(env, ball)[2], [0, 0.4, 0], atol=1e-12)
     sim.setSphericalJointMatrix(env, ball, [0, -1, 0, 9, 1, 0, 0, 9, 0, 0, 1, 9])
-    found = sim.getJointMatrix(env, ball)
-    np.testing.assert_allclose(found, [0, -1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0], atol=1e-12)
+    matrix = sim.getJointMatrix(env, ball)
+    np.testing.assert_allclose(matrix, [0, -1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0], atol=1e-12)
     with pytest.raises(SsikError):
         sim.setSphericalJointMatrix(env, screw, np.eye(3, 4).ravel())
     with pytest.raises(SsikError):
@@ -332,8 +334,10 @@ def chain_twice(rng, kinds):
         sim.setObjectParent(env, joint, parent, False)
         sim.setObjectPose(env, joint, pose, ik.handle_parent)
         sim.setJointPosition(env, joint, value)
-        own = pin.JointModelPZ() if kind == 'slide' else pin.JointModelRZ()
-        above = model.addJoint(above, own, pin.XYZQUATToSE3(np.array(pose)), f'joint{index}')
+        joint_model = pin.JointModelPZ() if kind == 'slide' else pin.JointModelRZ()
+        above = model.addJoint(
+            above, joint_model, pin.XYZQUATToSE3(np.array(pose)), f'joint{index}'
+        )
         parent = joint
         handles.append(joint)
         values.append(value)
@@ -361,8 +365,8 @@ def test_chain_jacobians_are_geometric_however_far_the_target_is(seed):
     picked = [bool(bits & bit) for bit in (1, 2, 4, 8, 8, 16)]
     np.testing.assert_allclose(np.reshape(rows, (-1, 6)), expected[picked], atol=1e-9)
     goal = pin.XYZQUATToSE3(np.array(target))
-    way = (axes.T @ (goal.translation - placed.translation))[picked[:3]]
-    np.testing.assert_allclose(error[: len(way)], way, atol=1e-9)
+    offset = (axes.T @ (goal.translation - placed.translation))[picked[:3]]
+    np.testing.assert_allclose(error[: len(offset)], offset, atol=1e-9)
     sim.eraseEnvironment(env)
 
 
@@ -370,14 +374,14 @@ def test_configurations_are_found_validated_and_sorted(arm):
     env, task_set, _, joints, *_ = arm
     shift(env, joints, 0.2)
     before = sim.save(env)
-    found = sim.findConfigs(env, task_set, joints, {'maxDist': 10.0, 'maxTime': 5.0})
-    assert len(found) == 1 and len(found[0]) == 6
+    configs = sim.findConfigs(env, task_set, joints, {'maxDist': 10.0, 'maxTime': 5.0})
+    assert len(configs) == 1 and len(configs[0]) == 6
     seen = []
     params = {'maxTime': 0.2, 'cb': lambda config, data: seen.append((config, data)), 'auxData': 5}
     assert sim.findConfigs(env, task_set, joints, params) == []
     assert seen and seen[0][1] == 5 and isinstance(seen[0][0], list)
-    known = sim.findConfigs(env, task_set, joints, {'maxTime': 0.0}, [[0.0] * 6])
-    assert known == [[0.0] * 6]
+    merged = sim.findConfigs(env, task_set, joints, {'maxTime': 0.0}, [[0.0] * 6])
+    assert merged == [[0.0] * 6]
     assert sim.save(env) == before
     with pytest.raises(SsikError, match='maxDist'):
         sim.findConfigs(env, task_set, joints, {'maxDst': 1.0})
@@ -387,8 +391,8 @@ def test_alternates_are_the_product_of_whole_turns(arm):
     env, _, _, joints, *_ = arm
     turn = 2 * np.pi
     sim.setJointInterval(env, joints[0], False, [-turn, 2 * turn])
-    found = sim.getAlternateConfigs(env, joints[:2])
-    np.testing.assert_allclose(found, [Q[0] - turn, Q[1], Q[0], Q[1]])
+    configs = sim.getAlternateConfigs(env, joints[:2])
+    np.testing.assert_allclose(configs, [Q[0] - turn, Q[1], Q[0], Q[1]])
     assert sim.getAlternateConfigs(env, joints[:1], [0.0], [1.0]) == [Q[0]]
     assert sim.getAlternateConfigs(env, joints[:1], [1.0], [1.0]) == []
 
@@ -481,8 +485,8 @@ def test_old_names_warn_and_work(arm, scene):
     env, task_set, _, joints, tip, target = arm
     shift(env, joints)
     with pytest.warns(DeprecationWarning, match='findConfigs'):
-        found = sim.findConfig(env, task_set, joints, 1.0)
-    assert len(found) == 6
+        config = sim.findConfig(env, task_set, joints, 1.0)
+    assert len(config) == 6
     with pytest.warns(DeprecationWarning):
         assert sim.findConfig(env, task_set, joints, 0.0, 0.01) == []
     with pytest.warns(DeprecationWarning):
@@ -490,7 +494,7 @@ def test_old_names_warn_and_work(arm, scene):
         limited = sim.getConfigForTipPose(
             env, task_set, joints, 1.0, lowLimits=low, ranges=ranges, jointOptions=[0] * 6
         )
-    np.testing.assert_allclose(limited, found)
+    np.testing.assert_allclose(limited, config)
     with pytest.warns(DeprecationWarning):
         assert sim.getLinkedDummy(env, target) == tip
     with pytest.warns(DeprecationWarning):
@@ -498,11 +502,11 @@ def test_old_names_warn_and_work(arm, scene):
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')
         assert sim.getLinkedDummy(env, tip) == -1
-        own = linked(env)
+        linked_set = linked(env)
         scene.apply({'panda_joint2': 0.05})
-        sim.applySceneToIkEnvironment(env, own)
+        sim.applySceneToIkEnvironment(env, linked_set)
         assert environment_of(env)['panda_joint2'].position == 0.05
-        assert sim.applyIkEnvironmentToScene(env, own) == ik.result_success
+        assert sim.applyIkEnvironmentToScene(env, linked_set) == ik.result_success
     assert np.abs(scene.pose('panda_link8') - scene.pose('goal')).max() < 2e-3
 
 

@@ -126,8 +126,8 @@ def change(path, value):
     """Return a function that puts a value somewhere into a document."""
 
     def apply(document):
-        *way, last = path
-        for step in way:
+        *steps, last = path
+        for step in steps:
             document = document[step]
         if value is ...:
             del document[last]

@@ -45,8 +45,8 @@ def test_setting_a_pose_and_reading_it_agree_in_every_form(world):
         matrix[:3, :3], matrix[:3, 3] = Rotation.from_quat(pose[3:]).as_matrix(), pose[:3]
         for form in (pose, matrix, matrix[:3], matrix[:3].ravel()):
             item.set_pose(form, -1 if relative is None else relative)
-            found = item.matrix(-1 if relative is None else relative)
-            np.testing.assert_allclose(found, matrix, atol=1e-12)
+            result = item.matrix(-1 if relative is None else relative)
+            np.testing.assert_allclose(result, matrix, atol=1e-12)
     item.euler = [0.3, -0.4, 0.5]
     np.testing.assert_allclose(item.euler, [0.3, -0.4, 0.5], atol=1e-12)
     expected = Rotation.from_euler('XYZ', [0.3, -0.4, 0.5]).as_matrix()

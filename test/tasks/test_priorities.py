@@ -123,15 +123,15 @@ def test_a_joint_at_its_limit_leaves_the_rest_to_the_others():
         env.solve(task_sets[:1])
         worst = int(np.argmax(np.abs(env.q - start)))
         env.q = start
-        way = 0.3 * (np.linalg.pinv(jacobian) @ error)[worst]
+        motion = 0.3 * (np.linalg.pinv(jacobian) @ error)[worst]
         joint = env.joints[worst]
-        joint.limits = tuple(sorted((start[worst] + way, start[worst] - 20.0 * way)))
+        joint.limits = tuple(sorted((start[worst] + motion, start[worst] - 20.0 * motion)))
         result = env.solve(task_sets[:1])
         assert list(result.limit_hits) == [joint]
         others = np.delete(np.arange(7), worst)
-        expected = np.linalg.pinv(jacobian[:, others]) @ (error - jacobian[:, worst] * way)
+        expected = np.linalg.pinv(jacobian[:, others]) @ (error - jacobian[:, worst] * motion)
         step = env.q - start
-        assert step[worst] == pytest.approx(way, abs=1e-12)
+        assert step[worst] == pytest.approx(motion, abs=1e-12)
         np.testing.assert_allclose(step[others], expected, atol=1e-6)
         checked += 1
     assert checked == 12
@@ -167,7 +167,7 @@ def test_conflicting_tasks_reach_the_lexicographic_optimum(seed):
     for task_set in task_sets:
         task_set.tasks[0].constraints = Constraint.POSITION
     env.solve(task_sets, max_iterations=2000)
-    found, levels = env.q, sizes(env, task_sets, env.q)
+    q, levels = env.q, sizes(env, task_sets, env.q)
     assert levels[0] < 1e-9 and levels[1] > 1e-3 and levels[2] > 1e-5
     fixed = {}
     for level in range(3):
@@ -177,7 +177,7 @@ def test_conflicting_tasks_reach_the_lexicographic_optimum(seed):
         ]
         answer = minimize(
             lambda x, k=level: sizes(env, task_sets, x)[k],
-            found + 1e-3,
+            q + 1e-3,
             method='SLSQP',
             constraints=bounds[:1] if level < 2 else [bounds[0], along(env, task_sets, fixed)],
             options={'maxiter': 300, 'ftol': 1e-14},
@@ -188,9 +188,9 @@ def test_conflicting_tasks_reach_the_lexicographic_optimum(seed):
 
 def along(env, task_sets, fixed):
     """Return the constraint that the pointer keeps its direction: its distance to the hand cannot change anyway."""
-    way = fixed[1] / np.linalg.norm(fixed[1])
-    first = np.cross(way, np.eye(3)[np.argmin(np.abs(way))])
-    axes = np.array([first, np.cross(way, first)])
+    direction = fixed[1] / np.linalg.norm(fixed[1])
+    first = np.cross(direction, np.eye(3)[np.argmin(np.abs(direction))])
+    axes = np.array([first, np.cross(direction, first)])
     return {
         'type': 'eq',
         'fun': lambda x: axes @ (task_sets_error(env, task_sets, 1, x) - fixed[1]),
@@ -282,8 +282,8 @@ def test_a_step_costs_a_task_set_above_no_more_than_half_of_what_it_gains_alone(
 def test_a_task_set_that_cannot_be_met_keeps_its_best_too():
     for seed in range(10):
         env = arm_below(seed)
-        way = env['tip'].position / np.linalg.norm(env['tip'].position)
-        env['goal'].position = 4.0 * way
+        direction = env['tip'].position / np.linalg.norm(env['tip'].position)
+        env['goal'].position = 4.0 * direction
         env.task_set('arm').method, env.task_set('arm').damping = 'dls', 2.0
         env.solve(['arm'], max_iterations=3000)
         best = missed(env)

@@ -180,8 +180,8 @@ def test_weights_are_left_out_of_the_rows_that_users_see():
     _, task_set, task = make_world(4, Constraint.POSE)
     plain = task_set.jacobian()
     task.weights = 0.5, 2.0, 3.0
-    for own, other in zip(plain, task_set.jacobian(), strict=True):
-        np.testing.assert_array_equal(own, other)
+    for rows, other in zip(plain, task_set.jacobian(), strict=True):
+        np.testing.assert_array_equal(rows, other)
 
 
 def test_opposite_z_axes_turn_about_one_fixed_axis():

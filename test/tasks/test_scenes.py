@@ -55,8 +55,8 @@ def full_state(robot, scene):
     parts = {'drive': ('x', 'y', 'theta'), 'loose': ('x', 'y', 'z', 'rotation')}
     for index, name in enumerate(robot.tree.joint_names):
         at = int(robot.tree.idx_q[index])
-        own = [values[f'{name}/{part}'] for part in parts.get(name, ())] or [values[name]]
-        flat = np.concatenate([np.atleast_1d(value) for value in own])
+        numbers = [values[f'{name}/{part}'] for part in parts.get(name, ())] or [values[name]]
+        flat = np.concatenate([np.atleast_1d(value) for value in numbers])
         q[at : at + len(flat)] = flat
     return q
 

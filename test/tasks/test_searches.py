@@ -39,15 +39,15 @@ def reached(env, row, joints=None):
 
 def test_configurations_are_verified_sorted_and_different(arm):
     before = state(arm)
-    found = arm.task_set('arm').find_configs(find_multiple=True, max_samples=200, find_alt=False)
-    assert len(found) >= 4
-    for row in found:
+    configs = arm.task_set('arm').find_configs(find_multiple=True, max_samples=200, find_alt=False)
+    assert len(configs) >= 4
+    for row in configs:
         position, turn = reached(arm, row)
         assert position < 1e-9 and turn < 1e-9
         assert (np.abs(row) <= 2.8).all()
-    ways = np.linalg.norm(found - arm.q, axis=1)
-    assert (np.diff(ways) >= 0.0).all()
-    for a, b in itertools.combinations(found, 2):
+    distances = np.linalg.norm(configs - arm.q, axis=1)
+    assert (np.diff(distances) >= 0.0).all()
+    for a, b in itertools.combinations(configs, 2):
         assert np.abs(a - b).max() > 1e-4
     assert state(arm) == before
 
@@ -87,8 +87,8 @@ def test_joints_that_a_function_moves_are_searched_by_one_thread(arm):
 
 def test_the_current_configuration_is_the_first_start(arm):
     put_goal(arm, arm.q)
-    found = arm.task_set('arm').find_configs(max_samples=1)
-    np.testing.assert_allclose(found, [arm.q], atol=1e-9)
+    configs = arm.task_set('arm').find_configs(max_samples=1)
+    np.testing.assert_allclose(configs, [arm.q], atol=1e-9)
 
 
 def test_validation_metrics_known_configurations_and_bounds(arm):
@@ -98,8 +98,10 @@ def test_validation_metrics_known_configurations_and_bounds(arm):
         find_multiple=True, max_samples=200, validate=lambda row: row[0] > 0
     )
     assert len(kept) == (every[:, 0] > 0).sum()
-    known = arm.task_set('arm').find_configs(max_samples=0, configs=[every[1], every[0], every[1]])
-    np.testing.assert_array_equal(known, every[:2])
+    merged = arm.task_set('arm').find_configs(
+        max_samples=0, configs=[every[1], every[0], every[1]]
+    )
+    np.testing.assert_array_equal(merged, every[:2])
     weights = [0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
     last = arm.task_set('arm').find_configs(find_multiple=True, max_samples=200, c_metric=weights)
     assert (np.diff(np.abs(last[:, 5] - arm.q[5])) >= 0.0).all()
@@ -133,9 +135,9 @@ def test_only_the_selected_rows_count_for_the_distance(arm):
 
 
 def test_only_some_joints_may_be_asked_for(arm):
-    found = arm.task_set('arm').find_configs(['j4', 'j1'], max_samples=100)
+    configs = arm.task_set('arm').find_configs(['j4', 'j1'], max_samples=100)
     whole = arm.task_set('arm').find_configs(max_samples=100)
-    np.testing.assert_array_equal(found[0], whole[0][[4, 1]])
+    np.testing.assert_array_equal(configs[0], whole[0][[4, 1]])
 
 
 @pytest.mark.parametrize('error', [RuntimeError, KeyboardInterrupt])
@@ -164,11 +166,11 @@ def turns_of(*intervals):
 
 def test_alternates_are_all_whole_turns_in_order():
     env = turns_of((-TURN, 2 * TURN), (-1.0, 1.0), (-4.0, 7.0))
-    found = env.alternate_configs(env.joints)
+    configs = env.alternate_configs(env.joints)
     first, last = [0.5 - TURN, 0.5, 0.5 + TURN], [0.5, 0.5 + TURN]
     expected = [(a, 0.5, b) for a in first for b in last]
-    np.testing.assert_allclose(found, expected, atol=1e-12)
-    assert any(np.array_equal(row, env.q) for row in found)
+    np.testing.assert_allclose(configs, expected, atol=1e-12)
+    assert any(np.array_equal(row, env.q) for row in configs)
     assert len(env.alternate_configs(env.joints, max_configs=4)) == 4
 
 
@@ -187,8 +189,8 @@ def test_alternates_are_all_whole_turns_in_order():
 )
 def test_intervals_restrict_alternates(low, width, expected):
     env = turns_of((-6.0, 7.0))
-    found = env.alternate_configs(['j0'], [low], [width])
-    np.testing.assert_allclose(found.ravel(), expected, atol=1e-12)
+    configs = env.alternate_configs(['j0'], [low], [width])
+    np.testing.assert_allclose(configs.ravel(), expected, atol=1e-12)
 
 
 def test_joints_whose_turns_move_something_have_no_alternates():
@@ -206,8 +208,8 @@ def test_searches_add_alternates_that_are_valid():
     env = serial_arm(6, seed=3, limits=(-7.0, 6.5))
     env.q = np.linspace(0.3, 0.9, 6)
     put_goal(env, env.q)
-    found = env.task_set('arm').find_configs(max_samples=1)
-    assert len(found) == 64
+    configs = env.task_set('arm').find_configs(max_samples=1)
+    assert len(configs) == 64
     assert (
         len(env.task_set('arm').find_configs(max_samples=1, validate=lambda row: row[0] > 0)) == 32
     )

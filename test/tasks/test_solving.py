@@ -33,8 +33,8 @@ def test_every_method_reaches_a_near_target(arm, method):
     task_set.method, task_set.damping, task_set.max_iterations = method, 0.02, 4000
     result = task_set.solve()
     assert result.success and result.reason == Reason.NONE
-    found, goal = arm['tip'].matrix(), arm['goal'].matrix()
-    assert np.linalg.norm(found[:3, 3] - goal[:3, 3]) == pytest.approx(result.linear, abs=1e-12)
+    tip, goal = arm['tip'].matrix(), arm['goal'].matrix()
+    assert np.linalg.norm(tip[:3, 3] - goal[:3, 3]) == pytest.approx(result.linear, abs=1e-12)
     assert result.linear <= 5e-4
 
 
@@ -274,10 +274,10 @@ def test_python_combines_priorities_as_the_kernel_does(arm):
     for priority in ('strict', 'nested'):
         arm.q = before
         arm.solve(max_iterations=1, priority=priority)
-        own = arm.q
+        kernel_q = arm.q
         arm.q = before
         arm.solve(max_iterations=1, priority=priority, callback=lambda data: None)
-        np.testing.assert_allclose(arm.q, own, atol=1e-9)
+        np.testing.assert_allclose(arm.q, kernel_q, atol=1e-9)
     with pytest.raises(SsikError, match='jacobianPinv'):
         arm.solve(max_iterations=1, callback=lambda data: {'dq': np.zeros(7)})
 

@@ -250,10 +250,10 @@ def _arm_of_auto(robot: RobotModel, group: JointGroup, solver: AutoSolver, sampl
     if not solver.has_closed_form:
         return arm
     form, reason = _find_form(robot, group, samples)
-    is_plain, known = solver.plain is not None, solver.knowledge
+    is_plain, knowledge = solver.plain is not None, solver.knowledge
     order = Order(
-        is_first=is_plain and known == Knowledge.ALL_AT_ONCE,
-        is_last=is_plain and known == Knowledge.ALL,
+        is_first=is_plain and knowledge == Knowledge.ALL_AT_ONCE,
+        is_last=is_plain and knowledge == Knowledge.ALL,
         is_plain=is_plain,
         follows_seed=solver.options.solve_mode != 'optimize_distance',
     )
@@ -311,11 +311,11 @@ def place_tips(robot: RobotModel, group: JointGroup, named: Sequence[str]) -> Jo
     :param named: links, in the order of the tips of the group; if there are none, the group is returned unchanged.
     :raises ModelError: for a link that is not fixed to its tip, and for another number of links.
     """
-    names, known = tuple(name.removeprefix('/') for name in named), group.tips
+    names, tips = tuple(name.removeprefix('/') for name in named), group.tips
     if not names:
         return group
-    is_rigid = len(names) == len(known) and all(
-        robot.rigid_offset(tip, name) is not None for tip, name in zip(known, names, strict=True)
+    is_rigid = len(names) == len(tips) and all(
+        robot.rigid_offset(tip, name) is not None for tip, name in zip(tips, names, strict=True)
     )
     if is_rigid:
         return dataclasses.replace(group, tips=names)
@@ -323,12 +323,12 @@ def place_tips(robot: RobotModel, group: JointGroup, named: Sequence[str]) -> Jo
         _LOGGER.info(
             "Group '%s' branches. Its solver takes poses of %s, not of '%s'.",
             group.name,
-            ', '.join(known),
+            ', '.join(tips),
             names[0],
         )
         return group
     raise ModelError(
-        f"Poses of {list_names(names)} are not poses of group '{group.name}', whose tips are {list_names(known)}: each link "
+        f"Poses of {list_names(names)} are not poses of group '{group.name}', whose tips are {list_names(tips)}: each link "
         'has to be rigid with its tip.'
     )
 
@@ -358,12 +358,12 @@ def pack(arm: Arm, digest: int) -> IntArray:
     :raises TopologyMismatch: if the arm breaks a rule of images, such as a largest number of joints; it names the rule.
     """
     form, problem = arm.form, arm.kinematics.problem
-    own = np.zeros(plain_request.NUMBERS)
-    own[plain_request.SOLUTION_ERROR] = arm.tolerance
-    own[plain_request.SEED_ERROR] = (
+    thresholds = np.zeros(plain_request.NUMBERS)
+    thresholds[plain_request.SOLUTION_ERROR] = arm.tolerance
+    thresholds[plain_request.SEED_ERROR] = (
         plain_requests.LARGEST_SEED_ERROR if arm.order.follows_seed else 0.0
     )
-    own[plain_request.LONGEST_WAY] = plain_requests.LONGEST_WAY
+    thresholds[plain_request.LONGEST_WAY] = plain_requests.LONGEST_WAY
     empty: Any = np.zeros(0)
     names = [
         arm.robot.name,
@@ -377,7 +377,7 @@ def pack(arm: Arm, digest: int) -> IntArray:
         'INTS': empty if form is None else form.arm.plan.ints,
         'REALS': empty if form is None else form.reals,
         'OPTIONS': np.zeros(search.OPTIONS) if form is None else form.options,
-        'OWN': own,
+        'OWN': thresholds,
         'SEARCH': _pack_search(arm),
         'TRACK': arm.track_options,
         'FK_INTS': problem.ints,
@@ -404,7 +404,7 @@ def constants(arm: Arm) -> list[Frozen]:
     problem, options = arm.problem, arm.options[: state.OPTIONS]
     chain = arm.kinematics.problem
     clock = np.zeros(image_rules.CLOCK_WORDS, dtype=np.int64)
-    found = [
+    frozen = [
         Frozen(SEARCHES, 'ints', np.concatenate([problem.ints, clock])),
         Frozen(SEARCHES, 'reals', problem.reals),
         Frozen(SEARCHES, 'options', options, frozenset(range(state.OPTIONS)) - CHANGING),
@@ -412,9 +412,9 @@ def constants(arm: Arm) -> list[Frozen]:
         Frozen(KINEMATICS, 'reals', chain.reals),
     ]
     if arm.form is not None:
-        found.append(Frozen(CLOSED_FORMS, 'ints', arm.form.arm.plan.ints))
-        found.append(Frozen(CLOSED_FORMS, 'reals', arm.form.reals, _constants_of(arm.form)))
-    return found
+        frozen.append(Frozen(CLOSED_FORMS, 'ints', arm.form.arm.plan.ints))
+        frozen.append(Frozen(CLOSED_FORMS, 'reals', arm.form.reals, _constants_of(arm.form)))
+    return frozen
 
 
 def _constants_of(form: Form) -> frozenset[int]:

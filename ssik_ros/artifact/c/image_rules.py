@@ -229,14 +229,14 @@ def _places(fields: Any, counts: dict[str, Any], ints: Sum, shorter: str) -> Pla
     """
     header = {getattr(layout, name): Sum.of(value) for name, value in counts.items()}
     scope = {**vars(layout), 'ints': header, 'min': lambda one, other: Sum.of(shorter)}
-    ends, found = {True: ints, False: Sum({})}, {}
+    ends, places = {True: ints, False: Sum({})}, {}
     for name in fields._fields:
         hint = fields.__annotations__[name]
         sides = [Sum.of(eval(str(side), scope)) for side in hint.__metadata__]
         is_integer = bool(hint.__origin__ == Ints)
-        found[name] = ends[is_integer]
+        places[name] = ends[is_integer]
         ends[is_integer] += math.prod(sides, start=Sum.of(1))
-    return Places(found, ends[True], ends[False])
+    return Places(places, ends[True], ends[False])
 
 
 class _Problem(NamedTuple):

@@ -56,16 +56,16 @@ def record(arm: Arm, count: int = POSES) -> list[RecordedPose]:
             f"Group '{arm.group.name}' has {counted(len(arm.group.tips), 'tip')}. A C library of its own has one arm with "
             'one tip; libssik serves the group from its blocks (--blocks).'
         )
-    rng, found = np.random.default_rng(1), []
+    rng, poses = np.random.default_rng(1), []
     for _ in range(4 * count):
         pose, seed = arm.kinematics.pose(random_joints(arm, rng)), random_joints(arm, rng)
         one = solve_one(arm, pose, seed)
         if one is not None:
-            found.append(one)
-        if len(found) == count:
-            return found
+            poses.append(one)
+        if len(poses) == count:
+            return poses
     raise InvalidLimits(
-        f'Of {4 * count} poses within the limits only {len(found)} are solved by the closed form and by the search; '
+        f'Of {4 * count} poses within the limits only {len(poses)} are solved by the closed form and by the search; '
         'a self-test needs more.'
     )
 

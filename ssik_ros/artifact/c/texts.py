@@ -28,11 +28,11 @@ def render(template: str, values: dict[str, str], flags: Iterable[str]) -> str:
     """
     text = (TEMPLATES / template).read_text(encoding='utf-8')
     kept: list[str] = []
-    is_kept, known = True, set(flags)
+    is_kept, chosen_flags = True, set(flags)
     for line in text.splitlines(keepends=True):
         mark = re.fullmatch(r'@(?:if (\w+)|end)@\n', line)
         if mark:
-            is_kept = mark[1] is None or mark[1] in known
+            is_kept = mark[1] is None or mark[1] in chosen_flags
         elif is_kept:
             kept.append(line)
     return re.sub(r'@([A-Z_]+)@', lambda match: values[match[1]], ''.join(kept))

@@ -32,8 +32,8 @@ def of_this_machine() -> str:
 
     It is x86-64-v2 if this machine runs none of them.
     """
-    own = targets.of_this_machine()
-    named = (name for name, target in ARCHITECTURES.items() if target in own[:1])
+    supported = targets.of_this_machine()
+    named = (name for name, target in ARCHITECTURES.items() if target in supported[:1])
     return next(named, 'x86-64-v2')
 
 
@@ -117,7 +117,7 @@ def make_libraries(
     tools.run(*cc, *FLAGS, *loops, '-c', f'{name}.c', '-o', 'own.o', folder=folder)
     undefined = tools.run(f'{tools.prefix}nm', '-u', 'own.o', folder=folder).split()
     (folder / 'kernels.o').write_bytes(kernels({word for word in undefined if word in SYMBOLS}))
-    renamed = [f'--redefine-sym={name}={own}' for name, own in OWN_MEMORY.items()]
+    renamed = [f'--redefine-sym={name}={symbol}' for name, symbol in OWN_MEMORY.items()]
     for part in ('own.o', 'kernels.o'):
         tools.run(copy, *renamed, part, folder=folder)
     tools.run(*cc, '-r', '-nostdlib', 'kernels.o', 'own.o', '-o', f'{name}.o', folder=folder)

@@ -171,8 +171,8 @@ def write_rows(row, a, b, moves_a, moves_b, turn, out):
     if row[layout.CONSTRAINT_MASK] >= 8:
         first_turn, second_turn = rotation_motion(u, a, b, moves_a, moves_b)
     if row[layout.CONSTRAINT_WORLD] == 0:
-        way = subtract(read(a, 9), read(b, 9))
-        second = seen_by(a, moves_a, way, first, second)
+        offset = subtract(read(a, 9), read(b, 9))
+        second = seen_by(a, moves_a, offset, first, second)
         second_turn = seen_by(a, moves_a, u, first_turn, second_turn)
     write(out, 0, second)
     write(out, 3, second_turn)

@@ -454,9 +454,9 @@ def add_priority(w):
 @inline_kernel
 def terms_of_step(block, t):
     """
-    Return (own, later), two bit masks of the joint rows TARGETS, RESTS and CENTRES that the mechanism has.
+    Return (targets, later), two bit masks of the joint rows TARGETS, RESTS and CENTRES that the mechanism has.
 
-    Rows in ``own`` must be met; rows in ``later`` form the secondary objective.
+    Rows in ``targets`` must be met; rows in ``later`` form the secondary objective.
     """
     set_ones = normal.CENTRES
     for joint in range(t.joint.shape[0]):
@@ -473,19 +473,19 @@ def terms_of_step(block, t):
 
 
 @inline_kernel
-def measure(address, block, w, own):
+def measure(address, block, w, targets):
     """
     Measure the state ``trial``: write its poses, residual and errors into the workspace.
 
     :param address: address of the block of the chain.
-    :param own: bit mask of the joint rows that must be met (TARGETS); 0 for none of them.
+    :param targets: bit mask of the joint rows that must be met (TARGETS); 0 for none of them.
     :returns: (cost 1/2 |e|^2, sum of the errors that are not within their tolerance, whether every error is).
     """
     cost, error, inside = mechanism.locate(address)
     translation, rotation = 0.0, 0.0
-    if own != 0:
+    if targets != 0:
         more, translation, rotation, _ = normal.joint_terms(
-            address, w.trial, own, False, 1.0, math.inf, w.normal, w.gradient
+            address, w.trial, targets, False, 1.0, math.inf, w.normal, w.gradient
         )
         cost += more
     w.numbers[layout.TARGET_TRANSLATION], w.numbers[layout.TARGET_ROTATION] = translation, rotation
@@ -515,13 +515,13 @@ def secondary(address, w, later):
 
 
 @inline_kernel
-def linearise(address, t, w, own, later, clamp, pulling):
+def linearise(address, t, w, targets, later, clamp, pulling):
     """
     Write the normal equations at ``current``, which must be the last measured state: H = J^T J and g = J^T e.
 
     If descents are slow, second derivatives are added to H.
 
-    :param own, later: bit masks of the joint rows to meet, and of the rows of the secondary objective.
+    :param targets, later: bit masks of the joint rows to meet, and of the rows of the secondary objective.
     :param clamp: factor on the options' largest errors in a step; infinity for no clamp.
     :param pulling: True adds the secondary objective, with less weight than all other rows.
     """
@@ -529,7 +529,7 @@ def linearise(address, t, w, own, later, clamp, pulling):
     normal.gather(address, clamp)
     if w.numbers[layout.SLOW] >= SLOW_STEPS and not pulling:
         second_order.add_second_order(address)
-    terms, gain = own, 1.0
+    terms, gain = targets, 1.0
     for part in range(2):
         if terms != 0:
             normal.joint_terms(address, w.current, terms, True, gain, clamp, w.normal, w.gradient)
@@ -564,12 +564,12 @@ def add_pull(address, block, w, later, damping):
 
 
 @inline_kernel
-def step_on(address, block, t, w, own, later, pulling):
+def step_on(address, block, t, w, targets, later, pulling):
     """
     Compute a step from ``current`` and write the state after it into ``trial``; the caller measures it next.
 
     :param address: address of the block of the chain.
-    :param own, later: bit masks of the joint rows to meet, and of the rows of the secondary objective.
+    :param targets, later: bit masks of the joint rows to meet, and of the rows of the secondary objective.
     :param pulling: True makes the step reduce the secondary objective, too.
     :returns: False, without a new trial state, if no variable would move by more than the stall threshold or too many
         corrections followed a pull; else True.
@@ -579,7 +579,7 @@ def step_on(address, block, t, w, own, later, pulling):
     at_hand = block.counters[layout.ANEW] != 0
     if at_hand:
         clamp = numbers[layout.CLAMP] if damped else math.inf
-        linearise(address, t, w, own, later, clamp, pulling)
+        linearise(address, t, w, targets, later, clamp, pulling)
         bounds_of_step(t, w)
         block.counters[layout.ANEW] = 0
     damping = max(2.0 * numbers[layout.MU] * numbers[layout.COST], numbers[layout.LEAST])
@@ -674,11 +674,11 @@ def solve(address, seed, stop):
     if block.counters[layout.BAD] >= 0:
         return layout.BAD_FRAME
     random = block.counters[layout.RANDOM : layout.RANDOM + 1].view(np.uint64)
-    own, later = terms_of_step(block, t)
+    targets, later = terms_of_step(block, t)
     start(block, w)
     vectors.copy(w.trial, w.current)
     while True:
-        cost, error, inside = measure(address, block, w, own)
+        cost, error, inside = measure(address, block, w, targets)
         if block.counters[layout.TASK] == LAST_WORD:
             break
         over = is_over(block)
@@ -687,7 +687,7 @@ def solve(address, seed, stop):
         if code == layout.RUNNING:
             if block.counters[layout.ANEW] == REMEASURE:
                 continue
-            if step_on(address, block, t, w, own, later, pulling):
+            if step_on(address, block, t, w, targets, later, pulling):
                 continue
             code = layout.STALLED
         task = block.counters[layout.TASK]

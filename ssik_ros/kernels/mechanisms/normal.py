@@ -189,7 +189,7 @@ def rotation_errors(table, variable, joint, wanted, state, scratch):
     :param scratch: gets the vector at AT_TURN and the derivative at AT_COLUMNS.
     """
     e, columns = vector(scratch, AT_TURN, 3), matrix(scratch, AT_COLUMNS, 3, 3)
-    own, goal = vector(scratch, AT_OWN, 12), vector(scratch, AT_GOAL, 12)
+    rotation, goal = vector(scratch, AT_OWN, 12), vector(scratch, AT_GOAL, 12)
     inverse = vector(scratch, AT_INVERSE, 9)
     at = wanted + layout.FIRST_TURN
     frame = joint[layout.JOINT_FRAME]
@@ -199,15 +199,15 @@ def rotation_errors(table, variable, joint, wanted, state, scratch):
     ey, ez = 0.0, 0.0
     if ball:
         so3.from_quaternion(
-            own, state[first], state[first + 1], state[first + 2], state[first + 3]
+            rotation, state[first], state[first + 1], state[first + 2], state[first + 3]
         )
     else:
         ey = state[variable[joint[layout.JOINT_VARIABLES + 4], row_layout.VARIABLE_Q]]
         ez = state[variable[joint[layout.JOINT_VARIABLES + 5], row_layout.VARIABLE_Q]]
-        turns_to_rotation(own, state[first], ey, ez)
-    x, y, z = se3.relative_rotation_vector(own, goal)
+        turns_to_rotation(rotation, state[first], ey, ez)
+    x, y, z = se3.relative_rotation_vector(rotation, goal)
     if ball:
-        vectors.write(e, 0, vectors.transposed_times(own, (x, y, z)))
+        vectors.write(e, 0, vectors.transposed_times(rotation, (x, y, z)))
         so3.inverse_left_jacobian(inverse, e[0], e[1], e[2])
         for k in range(9):
             columns[k // 3, k % 3] = inverse[k]
@@ -218,7 +218,9 @@ def rotation_errors(table, variable, joint, wanted, state, scratch):
     for i in range(3):
         # Axes of EX, EY, EZ: the first column of R, Rz e_y and e_z.
         columns[i, 0] = (
-            inverse[3 * i] * own[0] + inverse[3 * i + 1] * own[3] + inverse[3 * i + 2] * own[6]
+            inverse[3 * i] * rotation[0]
+            + inverse[3 * i + 1] * rotation[3]
+            + inverse[3 * i + 2] * rotation[6]
         )
         columns[i, 1] = inverse[3 * i + 1] * cosine - inverse[3 * i] * sine
         columns[i, 2] = inverse[3 * i + 2]

@@ -82,15 +82,15 @@ def write_distance(row, a, b, scratch):
     :param a, b: (12,) poses of the closing frame A and the closed link B.
     """
     mask = row[layout.CONSTRAINT_MASK]
-    way, total = subtract(read(a, 9), read(b, 9)), (0.0, 0.0, 0.0)
+    offset, total = subtract(read(a, 9), read(b, 9)), (0.0, 0.0, 0.0)
     for k in range(3):
         if (mask >> k) & 1 != 0:
             axis = column(a, k)
-            total = add(total, scale(dot(axis, way), axis))
+            total = add(total, scale(dot(axis, offset), axis))
     write(scratch, 0, total)
     if row[layout.CONSTRAINT_WORLD] != 0:
         for k in range(3):
-            scratch[k] = way[k] if (mask >> k) & 1 != 0 else 0.0
+            scratch[k] = offset[k] if (mask >> k) & 1 != 0 else 0.0
 
 
 @inline_kernel

@@ -220,8 +220,8 @@ def check_memory(context: Any, builder: Any, address: Any, size: Any) -> None:
         return
     word = address.type
     kind = ir.FunctionType(ir.IntType(32), [word, word])
-    known = cgutils.get_or_insert_function(builder.module, kind, 'ssik_ros_is_inside')
-    inside = builder.call(known, [address, size])
+    is_inside = cgutils.get_or_insert_function(builder.module, kind, 'ssik_ros_is_inside')
+    inside = builder.call(is_inside, [address, size])
     fail_unless(context, builder, builder.icmp_unsigned('!=', inside, inside.type(0)))
 
 

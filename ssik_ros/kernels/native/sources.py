@@ -39,40 +39,40 @@ def _kernel_files(folder: str) -> Iterator[str]:
                 yield from _kernel_files(name)
 
 
-def direct_imports(path: Path, known: dict[str, Path]) -> list[str]:
+def direct_imports(path: Path, paths: dict[str, Path]) -> list[str]:
     """
     Return the names of the kernel modules that a file imports itself.
 
     :param path: the file.
-    :param known: result of :func:`modules`; other imports are left out.
+    :param paths: result of :func:`modules`; other imports are left out.
     """
     # The word after "import" may be a module of the package before it, or a name in the module.
     names: dict[str, None] = {}
     for package, listed, module in re.findall(
         _IMPORT, path.read_text(encoding='utf-8'), re.MULTILINE
     ):
-        behind = [f'{package}.{name}' for name in re.findall(r'\w+', listed)]
-        names |= dict.fromkeys([module] if module else [package, *behind])
-    return [name for name in (name.lstrip('.') for name in names) if name in known]
+        members = [f'{package}.{name}' for name in re.findall(r'\w+', listed)]
+        names |= dict.fromkeys([module] if module else [package, *members])
+    return [name for name in (name.lstrip('.') for name in names) if name in paths]
 
 
 def imports() -> dict[str, list[str]]:
     """Return for each kernel module the kernel modules that it imports, directly or through others, imported ones first."""
-    known = modules()
-    direct = {name: direct_imports(path, known) for name, path in known.items()}
-    found: dict[str, list[str]] = {}
+    paths = modules()
+    direct = {name: direct_imports(path, paths) for name, path in paths.items()}
+    all_imports: dict[str, list[str]] = {}
 
     def visit(name: str) -> list[str]:
-        if name not in found:
-            behind: dict[str, None] = {}
+        if name not in all_imports:
+            names: dict[str, None] = {}
             for imported in direct[name]:
-                behind |= dict.fromkeys([*visit(imported), imported])
-            found[name] = list(behind)
-        return found[name]
+                names |= dict.fromkeys([*visit(imported), imported])
+            all_imports[name] = list(names)
+        return all_imports[name]
 
-    for name in known:
+    for name in paths:
         visit(name)
-    return found
+    return all_imports
 
 
 def digest_of_code(text: str) -> str:
@@ -91,13 +91,13 @@ def digest_of_code(text: str) -> str:
     read = tokenize.generate_tokens(io.StringIO(text).readline)
     tokens = [token for token in read if token.type not in ignored]
     before, is_text = tokenize.NEWLINE, False
-    for token, behind in itertools.pairwise([*tokens, tokens[-1]]):
+    for token, next_token in itertools.pairwise([*tokens, tokens[-1]]):
         # A docstring, or a text that documents a constant, and the end of its line.
         was_text = is_text
         is_text = (
             token.type == tokenize.STRING
             and before in before_a_statement
-            and behind.type == tokenize.NEWLINE
+            and next_token.type == tokenize.NEWLINE
         )
         if not is_text and not was_text:
             # The text of an indentation is its depth, which the token's type tells as well.
@@ -163,10 +163,10 @@ def _is_same(name: str, hashes: list[Any] | None) -> bool:
     :param name: path below the folder of the kernels.
     :param hashes: the entry, as in :func:`manifest`.
     """
-    found = _time_and_size(f'{KERNELS}/{name}')
-    if hashes is None or not found:
+    time_and_size = _time_and_size(f'{KERNELS}/{name}')
+    if hashes is None or not time_and_size:
         return False
-    if found == hashes[2:]:
+    if time_and_size == hashes[2:]:
         return True
     path = KERNELS / name
     if digest_of_bytes(path) == hashes[0]:

@@ -55,8 +55,8 @@ def _apart(q, halves, a, others, other_halves, b, turning, largest, weights, obj
     """
     total = 0.0
     for j in range(q.shape[1]):
-        away = abs(step_of(q[a, j], others[b, j], turning[j] != 0))
-        apart = max(0.0, away - halves[a, j] - other_halves[b, j])
+        distance = abs(step_of(q[a, j], others[b, j], turning[j] != 0))
+        apart = max(0.0, distance - halves[a, j] - other_halves[b, j])
         if apart > largest[j]:
             return math.inf
         if objective == SUM_OF_STEPS:
@@ -227,15 +227,15 @@ def connect_boxes(
                 continue
             if bounds[block] >= costs[row]:
                 continue
-            behind = min(end, begin + (block + 1) * BLOCK)
-            for at in range(begin + block * BLOCK, behind):
+            block_end = min(end, begin + (block + 1) * BLOCK)
+            for at in range(begin + block * BLOCK, block_end):
                 if math.isinf(costs[at]):
                     continue
                 step = _apart(q, halves, at, q, halves, row, turning, largest, weights, objective)
                 if objective == SUM_OF_STEPS:
                     step -= stake + _stake(cells, prices, at)
                     if costs[at] + step < costs[row]:
-                        own = _follow(
+                        step_bound = _follow(
                             q,
                             halves,
                             slopes,
@@ -249,7 +249,7 @@ def connect_boxes(
                             weights,
                             work,
                         )
-                        step = max(step, own)
+                        step = max(step, step_bound)
                 total = max(costs[at], step)
                 if objective != LARGEST_STEP:
                     total = costs[at] + step

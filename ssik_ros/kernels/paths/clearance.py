@@ -232,10 +232,10 @@ def _travel(bodies, pair, q, a, b):
     :param pair: row of ``bodies.pairs``.
     """
     first, second = bodies.pairs[pair, 0], bodies.pairs[pair, 1]
-    way = 0.0
+    motion = 0.0
     for j in range(bodies.carriers[first] + 1, bodies.carriers[second] + 1):
-        way += abs(q[b, j] - q[a, j]) * bodies.levers[j, second]
-    return way
+        motion += abs(q[b, j] - q[a, j]) * bodies.levers[j, second]
+    return motion
 
 
 @kernel
@@ -287,11 +287,11 @@ def follow(
             _place(bodies, spare)
             part = 1.0
             for pair in range(pairs.shape[0]):
-                way = _travel(bodies, pair, q, row, row + 1)
-                left = way * (1.0 - reached[row])
+                motion = _travel(bodies, pair, q, row, row + 1)
+                left = motion * (1.0 - reached[row])
                 apart, _ = _distance(bodies, pair, clearance + left, clearance)
-                if way > 0.0 and apart - clearance < part * way:
-                    part, culprits[row] = (apart - clearance) / way, pair
+                if motion > 0.0 and apart - clearance < part * motion:
+                    part, culprits[row] = (apart - clearance) / motion, pair
             reached[row] = min(1.0, reached[row] + max(part, 0.0))
             if reached[row] == 1.0 or part < SHORTEST_MOTION:
                 break

@@ -223,7 +223,7 @@ def bounds(kinds, sizes, points, poses, a, b, ends, axis, wanted, hit, room):
     :param room: (BOUNDS_SCRATCH,) scratch.
     """
     radii = sizes[a, 3] + sizes[b, 3]
-    own, other = points[ends[a] : ends[a + 1]], points[ends[b] : ends[b + 1]]
+    vertices, other = points[ends[a] : ends[a + 1]], points[ends[b] : ends[b + 1]]
     x = (axis[0], axis[1], axis[2])
     if norm(x) == 0.0:
         x = (
@@ -234,7 +234,7 @@ def bounds(kinds, sizes, points, poses, a, b, ends, axis, wanted, hit, room):
     low, high, count = -math.inf, math.inf, 0
     for _ in range(MOST_STEPS):
         s = subtract(
-            support(kinds[a], sizes[a], own, poses[a], scale(-1.0, x)),
+            support(kinds[a], sizes[a], vertices, poses[a], scale(-1.0, x)),
             support(kinds[b], sizes[b], other, poses[b], x),
         )
         bound = dot(x, s) / norm(x)

@@ -38,10 +38,10 @@ def step_of(a, b, is_turning):
 
     For a joint that may turn without end, whole turns are removed, so that the step is in [-pi, pi).
     """
-    away = b - a
+    step = b - a
     if is_turning:
-        away -= TWO_PI * math.floor(away / TWO_PI + 0.5)
-    return away
+        step -= TWO_PI * math.floor(step / TWO_PI + 0.5)
+    return step
 
 
 @inline_kernel
@@ -62,16 +62,16 @@ def first_not_below(q, key, begin, end, value):
 
 
 @inline_kernel
-def _part(objective, away):
+def _part(objective, motion):
     """
-    Return the least cost that a step can have if one joint moves by ``away`` in it.
+    Return the least cost that a step can have if one joint moves by ``motion`` in it.
 
     :param objective: as for :func:`join`.
-    :param away: absolute motion of the joint times its weight.
+    :param motion: absolute motion of the joint times its weight.
     """
     if objective == SUM_OF_POWERS:
-        return away**16
-    return away * away if objective == SUM_OF_SQUARES else away
+        return motion**16
+    return motion * motion if objective == SUM_OF_SQUARES else motion
 
 
 @kernel
@@ -91,16 +91,16 @@ def join(q, a, b, turning, largest, weights, objective, most):
     """
     total = 0.0
     for j in range(q.shape[1]):
-        away = abs(step_of(q[a, j], q[b, j], turning[j] != 0))
-        if away > largest[j]:
+        motion = abs(step_of(q[a, j], q[b, j], turning[j] != 0))
+        if motion > largest[j]:
             return math.inf
-        away *= weights[j]
+        motion *= weights[j]
         if objective == SUM_OF_STEPS:
-            total += away
+            total += motion
         elif objective == SUM_OF_SQUARES:
-            total += away * away
+            total += motion * motion
         else:
-            total = max(total, _part(objective, away))
+            total = max(total, _part(objective, motion))
         if total > most:
             return math.inf
     return total
@@ -108,7 +108,19 @@ def join(q, a, b, turning, largest, weights, objective, most):
 
 @kernel
 def connect(
-    costs, lengths, parents, q, starts, own, turning, largest, weights, objective, key, first, last
+    costs,
+    lengths,
+    parents,
+    q,
+    starts,
+    row_costs,
+    turning,
+    largest,
+    weights,
+    objective,
+    key,
+    first,
+    last,
 ):
     """
     Write for each posture of some layers the longest and then cheapest path that ends there: cost, length and parent.
@@ -120,7 +132,7 @@ def connect(
         these three arrays, layers before ``first`` are read.
     :param q: (k, n) postures [rad or m], layer by layer, each layer sorted by the joint ``key``.
     :param starts: (m + 1,) first row of each layer, then k.
-    :param own: (k,) cost of using the row itself; infinite for a row that must not be used.
+    :param row_costs: (k,) cost of using the row itself; infinite for a row that must not be used.
     :param turning, objective: as for :func:`join`.
     :param largest, weights: (m, n) largest steps and weights for the step to each layer; the first rows are ignored.
     :param key: index of the joint by which rows are sorted.
@@ -132,7 +144,7 @@ def connect(
         longest, least = _best_before(costs, lengths, begin, end)
         for row in range(starts[layer], starts[layer + 1]):
             costs[row], lengths[row], parents[row] = 0.0, 1, NOWHERE
-            if math.isinf(own[row]):
+            if math.isinf(row_costs[row]):
                 lengths[row] = 0
             elif longest > 0:
                 _reach(
@@ -152,9 +164,9 @@ def connect(
                     least,
                 )
             if objective == LARGEST_STEP:
-                costs[row] = max(costs[row], own[row])
+                costs[row] = max(costs[row], row_costs[row])
             else:
-                costs[row] += own[row]
+                costs[row] += row_costs[row]
 
 
 @inline_kernel
@@ -206,21 +218,21 @@ def _reach(
     for side in range(-sides, sides + 1):
         value = q[row, key] + side * TWO_PI
         middle = first_not_below(q, key, begin, end, value)
-        for way in range(2):
-            at = middle if way == 0 else middle - 1
+        for direction in range(2):
+            at = middle if direction == 0 else middle - 1
             while begin <= at < end:
-                away = abs(q[at, key] - value)
-                if away > largest[key]:
+                motion = abs(q[at, key] - value)
+                if motion > largest[key]:
                     break
                 if lengths[row] > longest:
-                    away *= weights[key]
-                    bound = least + _part(objective, away)
+                    motion *= weights[key]
+                    bound = least + _part(objective, motion)
                     if objective == LARGEST_STEP:
-                        bound = max(least, away)
+                        bound = max(least, motion)
                     if bound >= costs[row]:
                         break
                 _try(costs, lengths, parents, q, at, row, turning, largest, weights, objective)
-                at += 1 if way == 0 else -1
+                at += 1 if direction == 0 else -1
 
 
 @kernel

@@ -207,9 +207,9 @@ def reduce_to_hessenberg(a, n, low, high, scratch):
         v[0], h[k + 1, k] = 1.0, r
         below = k + 1
         for i in range(low, below):
-            beside = vector(a, i * n + below, count)
-            total = tau * vectors.inner(beside, v, count)
-            vectors.add_scaled(beside, -total, v, count)
+            tail = vector(a, i * n + below, count)
+            total = tau * vectors.inner(tail, v, count)
+            vectors.add_scaled(tail, -total, v, count)
         block = vector(a, below * n + below, (count - 1) * n + count)
         _reflect_both_sides(block, n, count, tau, v, vector(scratch, n, 2 * n))
 
@@ -306,8 +306,8 @@ def _start(h, first, last, x1, y1, x2, y2):
         u, v, w = u * scale, v * scale, w * scale
         if m == first:
             break
-        beside = abs(h[m - 1, m - 1]) + abs(h[m, m]) + abs(h[m + 1, m + 1])
-        if abs(h[m, m - 1]) * (abs(v) + abs(w)) <= EPSILON * abs(u) * beside:
+        diagonal = abs(h[m - 1, m - 1]) + abs(h[m, m]) + abs(h[m + 1, m + 1])
+        if abs(h[m, m - 1]) * (abs(v) + abs(w)) <= EPSILON * abs(u) * diagonal:
             break
         m -= 1
     return m, u, v, w
@@ -374,13 +374,13 @@ def _step(a, n, first, last, x1, y1, x2, y2):
         lower = min(3, last - k)
         reflect_columns(a, (k + 1) * n + k, n, lower, tau, v, w)
         below = h[k + 3, k] if lower == 3 else 0.0
-        beside = h[k + 2, k]
-        next_tau, factor, r = reflection(h[k + 1, k], beside * beside + below * below)
+        second = h[k + 2, k]
+        next_tau, factor, r = reflection(h[k + 1, k], second * second + below * below)
         h[k + 1, k], h[k + 2, k] = r, 0.0
         if lower == 3:
             h[k + 3, k] = 0.0
         reflect_columns(a, first * n + k, n, k - first + 1, tau, v, w)
-        tau, v, w = next_tau, factor * beside, factor * below
+        tau, v, w = next_tau, factor * second, factor * below
     k, tau_v = last - 1, tau * v
     for j in range(k, last + 1):
         total = h[k, j] + v * h[last, j]

@@ -107,7 +107,7 @@ def interpolate(table, rho, z):
 
 
 @kernel
-def compute(hull, kinds, axes, points, lower, upper, point, behind, slides):
+def compute(hull, kinds, axes, points, lower, upper, point, next_table, slides):
     """
     Write the hull that contains all positions of a point of the last link of a chain.
 
@@ -119,7 +119,7 @@ def compute(hull, kinds, axes, points, lower, upper, point, behind, slides):
     :param axes, points: (3 n,) unit axes, and a point on each, in the base frame with all joints at zero [m].
     :param lower, upper: (n,) limits of prismatic joints [m]; limits of revolute joints are not read.
     :param point: (3,) the point whose positions form the hull, in the base frame with all joints at zero [m].
-    :param behind: (DIRECTIONS,) scratch.
+    :param next_table: (DIRECTIONS,) scratch.
     :param slides: (5 n,) scratch.
     """
     table = vector(hull, TABLE, DIRECTIONS)
@@ -135,12 +135,12 @@ def compute(hull, kinds, axes, points, lower, upper, point, behind, slides):
             slides[SLIDE_REALS * waiting + 4] = upper[joint]
             waiting += 1
         else:
-            vectors.copy(behind, table)
+            vectors.copy(next_table, table)
             start = read(point, 0) if next_joint < 0 else read(points, 3 * next_joint)
             offset = vectors.subtract(start, read(points, 3 * joint))
             axis = read(axes, 3 * joint)
             inner = read(axes, 3 * next_joint) if next_joint >= 0 else axis
-            _revolve(table, axis, offset, inner, behind, slides, waiting)
+            _revolve(table, axis, offset, inner, next_table, slides, waiting)
             waiting, next_joint = 0, joint
     if next_joint < 0 or waiting > MOST_SLIDES:
         return
@@ -173,7 +173,7 @@ def _finish(hull, table):
 
 
 @kernel
-def _revolve(table, axis, offset, inner, behind, slides, waiting):
+def _revolve(table, axis, offset, inner, next_table, slides, waiting):
     """
     Write the support values of the body that arises when another body turns about an axis; step 2 of the method.
 
@@ -183,7 +183,7 @@ def _revolve(table, axis, offset, inner, behind, slides, waiting):
     :param axis: unit vector of the axis.
     :param offset: vector from the point of this axis to the reference point of the next axis [m].
     :param inner: unit vector of the next axis.
-    :param behind: (DIRECTIONS,) support values of the other body, relative to the next axis [m].
+    :param next_table: (DIRECTIONS,) support values of the other body, relative to the next axis [m].
     :param slides: rows of the prismatic joints between both axes: direction, lowest and highest value.
     :param waiting: number of these prismatic joints.
     """
@@ -194,7 +194,7 @@ def _revolve(table, axis, offset, inner, behind, slides, waiting):
     raised, tilt = 1.0 - math.cos(0.5 * step), 0.0
     if waiting == 0 and sine <= LEAST_NORMAL_SINE:
         # Parallel axes: the largest value is in the direction of the offset.
-        count, raised, tilt = 1, 0.0, 3.0 * sine * vectors.largest_of(behind, DIRECTIONS)
+        count, raised, tilt = 1, 0.0, 3.0 * sine * vectors.largest_of(next_table, DIRECTIONS)
     elif waiting == 0:
         # The body after this axis is symmetric about the common perpendicular, so half a turn has the largest value.
         side = 1.0 if vectors.dot(across, offset) >= 0.0 else -1.0
@@ -205,7 +205,7 @@ def _revolve(table, axis, offset, inner, behind, slides, waiting):
     for j in range(count):
         cosine, sine = math.cos(begin + j * step), math.sin(begin + j * step)
         u = vectors.add(vectors.scale(cosine, first), vectors.scale(sine, second))
-        _raise_to(table, axis, u, offset, inner, behind, slides, waiting)
+        _raise_to(table, axis, u, offset, inner, next_table, slides, waiting)
     radius = max(table[DIRECTIONS // 2], 0.0) / math.cos(0.5 * step)
     for i in range(DIRECTIONS):
         rho, _ = direction(i)
@@ -213,7 +213,7 @@ def _revolve(table, axis, offset, inner, behind, slides, waiting):
 
 
 @kernel
-def _raise_to(table, axis, u, offset, inner, behind, slides, waiting):
+def _raise_to(table, axis, u, offset, inner, next_table, slides, waiting):
     """
     Raise support values in place, so that they cover the moving body at one angle of the joint.
 
@@ -229,11 +229,11 @@ def _raise_to(table, axis, u, offset, inner, behind, slides, waiting):
         rho, z = direction(i)
         along = rho * u_inner + z * axis_inner
         rest = math.sqrt(max(rho * rho + z * z - along * along, 0.0))
-        value = rho * u_offset + z * axis_offset + interpolate(behind, rest, along)
+        value = rho * u_offset + z * axis_offset + interpolate(next_table, rest, along)
         for k in range(waiting):
             at = SLIDE_REALS * k
-            way = read(slides, at)
-            along = rho * vectors.dot(u, way) + z * vectors.dot(axis, way)
+            slide_axis = read(slides, at)
+            along = rho * vectors.dot(u, slide_axis) + z * vectors.dot(axis, slide_axis)
             value += max(slides[at + 3] * along, slides[at + 4] * along)
         table[i] = max(table[i], value)
 
@@ -264,15 +264,15 @@ def meridian(hull, x, y, z):
     :param x, y, z: the position in the base frame [m].
     """
     axis = read(hull, AXIS)
-    away = vectors.subtract((x, y, z), read(hull, ORIGIN))
-    far = vectors.norm(away)
+    offset = vectors.subtract((x, y, z), read(hull, ORIGIN))
+    far = vectors.norm(offset)
     for k in range(int(hull[SLIDES])):
         at = SLIDE + SLIDE_REALS * k
-        way = read(hull, at)
-        along = min(max(vectors.dot(way, away), hull[at + 3]), hull[at + 4])
-        away = vectors.subtract(away, vectors.scale(along, way))
-    height = vectors.dot(axis, away)
-    across = vectors.subtract(away, vectors.scale(height, axis))
+        slide_axis = read(hull, at)
+        along = min(max(vectors.dot(slide_axis, offset), hull[at + 3]), hull[at + 4])
+        offset = vectors.subtract(offset, vectors.scale(along, slide_axis))
+    height = vectors.dot(axis, offset)
+    across = vectors.subtract(offset, vectors.scale(height, axis))
     rho = vectors.norm(across)
     # On the axis, the remainder is rounding and has no direction: use any direction perpendicular to the axis.
     is_clear = rho > LEAST_PLANE_SLOPE * far
@@ -300,8 +300,8 @@ def gap(hull, i, rho, height, unit, x, y, z):
     value = vectors.dot(u, vectors.subtract((x, y, z), read(hull, ORIGIN))) - hull[TABLE + i]
     for k in range(slides):
         at = SLIDE + SLIDE_REALS * k
-        way = vectors.dot(u, read(hull, at))
-        value -= max(hull[at + 3] * way, hull[at + 4] * way)
+        component = vectors.dot(u, read(hull, at))
+        value -= max(hull[at + 3] * component, hull[at + 4] * component)
     return value
 
 
@@ -314,9 +314,9 @@ def is_in_ball(hull, x, y, z):
 
     :param hull, x, y, z: as for :func:`is_beyond`.
     """
-    away = vectors.subtract((x, y, z), read(hull, ORIGIN))
-    away = vectors.subtract(away, vectors.scale(hull[CENTRE], read(hull, AXIS)))
-    return hull[SLIDES] == 0.0 and vectors.dot(away, away) <= hull[INNER]
+    offset = vectors.subtract((x, y, z), read(hull, ORIGIN))
+    offset = vectors.subtract(offset, vectors.scale(hull[CENTRE], read(hull, AXIS)))
+    return hull[SLIDES] == 0.0 and vectors.dot(offset, offset) <= hull[INNER]
 
 
 @inline_kernel

@@ -266,10 +266,10 @@ def stop_at_limits(variable_i, w, scales):
             end = unwind(end, w.lower[v], w.upper[v])
             if w.lower[v] <= end <= w.upper[v]:
                 continue
-        way = (w.lower[v] if end < w.lower[v] else w.upper[v]) - start
-        w.gradient[v] = way
+        motion = (w.lower[v] if end < w.lower[v] else w.upper[v]) - start
+        w.gradient[v] = motion
         for a in range(m):
-            w.residual[a] -= w.jacobian[a, v] * way / scale
+            w.residual[a] -= w.jacobian[a, v] * motion / scale
         drop_column(w.jacobian, v, w.free)
         fixed = True
     return fixed

@@ -258,8 +258,8 @@ def damping_of(options, mu, square):
     :param mu: factor on the damping of the adaptive law.
     :param square: squared norm of the weighted residual at the state.
     """
-    law, gain, own = options[state.LAW], options[state.GAIN], options[state.OWN_DAMPING]
-    return laws.damping_of(law, gain, own, mu, square)
+    law, gain, damping = options[state.LAW], options[state.GAIN], options[state.OWN_DAMPING]
+    return laws.damping_of(law, gain, damping, mu, square)
 
 
 @inline_kernel

@@ -72,13 +72,13 @@ SINGULAR_RATIO = 1e-11
 
 
 @inline_kernel
-def damping_of(law, gain, own, mu, square):
+def damping_of(law, gain, damping, mu, square):
     """
     Return the damping that a law adds to the diagonal of the normal equations.
 
     :param law: NEWTON, GAUSS, CHAN, WAMPLER, SUGIHARA, ADAPTIVE or POSE_IK.
     :param gain: k of the law; not used by NEWTON, GAUSS and ADAPTIVE.
-    :param own: squared damping d^2 of NEWTON and GAUSS.
+    :param damping: squared damping d^2 of NEWTON and GAUSS.
     :param mu: factor of ADAPTIVE on the squared error.
     :param square: squared norm |e|^2 of the weighted residual.
     """
@@ -94,7 +94,7 @@ def damping_of(law, gain, own, mu, square):
         error = math.sqrt(square)
         bounded = min(error, LARGEST_ERROR)
         return gain * (min(1.0, error / FADE) + ERROR_DAMPING * bounded * bounded)
-    return own + SINGULAR_DAMPING
+    return damping + SINGULAR_DAMPING
 
 
 @inline_kernel

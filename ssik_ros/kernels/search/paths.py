@@ -123,7 +123,20 @@ def write_row(ints, code, counters, work, out, q, numbers, codes):
 
 @kernel
 def solve_path(
-    ints, reals, base, own, targets, bounds, hard, cancel, counters, work, out, q, numbers, codes
+    ints,
+    reals,
+    base,
+    box_options,
+    targets,
+    bounds,
+    hard,
+    cancel,
+    counters,
+    work,
+    out,
+    q,
+    numbers,
+    codes,
 ):
     """
     Search the poses of a path in order, each from the configuration of the pose before.
@@ -131,7 +144,7 @@ def solve_path(
     Each search is first confined to a box of ``bounds`` around this configuration.
 
     :param base: options of a search with a seed.
-    :param own: a copy of these options, overwritten.
+    :param box_options: a copy of these options, overwritten.
     :param targets: as for :func:`solve_each`.
     :param work: workspace; ``reference`` has the configuration before the first pose.
     :param bounds: (nv,) largest step of each joint from pose to pose [rad or m].
@@ -148,10 +161,10 @@ def solve_path(
         code = state.EXHAUSTED
         iterations, searches = 0, 0
         if i > 0:
-            tracking.confine(ints, reals, base, w.reference, bounds, own)
-            own[state.MAX_SEARCHES] = min(BOX_SEARCHES, base[state.MAX_SEARCHES])
+            tracking.confine(ints, reals, base, w.reference, bounds, box_options)
+            box_options[state.MAX_SEARCHES] = min(BOX_SEARCHES, base[state.MAX_SEARCHES])
             code = restart_search.search(
-                ints, reals, own, state.FRESH, 0, cancel, counters, work, out
+                ints, reals, box_options, state.FRESH, 0, cancel, counters, work, out
             )
             iterations = counters[state.ITERATIONS]
             searches = counters[state.SEARCHES]
@@ -163,7 +176,7 @@ def solve_path(
             counters[state.SEARCHES] += searches
         stopped = code == state.EXHAUSTED or code == state.OUT_OF_REACH
         if i > 0 and hard and stopped:
-            come_nearer(ints, reals, own, cancel, counters, work)
+            come_nearer(ints, reals, box_options, cancel, counters, work)
         write_row(ints, code, counters, work, out, q[i], numbers[i], codes[i])
         refused = code == state.BAD_TARGET or code == state.BAD_STATE
         if code == state.FOUND or (hard and not refused):

@@ -131,8 +131,8 @@ def solve_one(address, closed, timeout_ns, flag, q0, target, q):
         code = _follow(ints, reals, options, numbers, cancel, counters, work)
         if code != state.RUNNING:
             w = layout.view_workspace(ints, work)
-            found = _call_closed_form(closed, w.matrices, w.reference, q)
-            written, branches, position, rotation = found
+            outcome = _call_closed_form(closed, w.matrices, w.reference, q)
+            written, branches, position, rotation = outcome
             # Not hypot, which C libraries round differently.
             norm = math.sqrt(position * position + rotation * rotation)
             if written > 0 and norm <= numbers[SOLUTION_ERROR]:

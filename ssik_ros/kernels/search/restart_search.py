@@ -164,8 +164,8 @@ def start_clock(options, timeout_ns, counters):
     if timeout_ns > 0:
         counters[state.STOP] = counters[state.STOP_WITH_SOLUTION] = now + timeout_ns
     if options[state.OPTIMISE] != 0.0:
-        own = now + np.int64(options[state.OPTIMISE_NS])
-        counters[state.STOP_WITH_SOLUTION] = min(counters[state.STOP], own)
+        deadline = now + np.int64(options[state.OPTIMISE_NS])
+        counters[state.STOP_WITH_SOLUTION] = min(counters[state.STOP], deadline)
 
 
 @kernel

@@ -107,14 +107,14 @@ def view_cycle(numbers, nv):
 
 
 @inline_kernel
-def confine(ints, reals, base, centre, bounds, own):
+def confine(ints, reals, base, centre, bounds, box_options):
     """
-    Narrow the joint limits and sampling ranges in the options ``own`` to a box around a configuration.
+    Narrow the joint limits and sampling ranges in ``box_options`` to a box around a configuration.
 
     :param base: options of the search, with the limits of the joints.
     :param centre: (nq,) the configuration [rad or m].
     :param bounds: (nv,) half the width of the box [rad or m]; may be infinite.
-    :param own: a copy of ``base``, whose limits and ranges are overwritten.
+    :param box_options: a copy of ``base``, whose limits and ranges are overwritten.
     """
     variable_i = layout.view_tables(ints, reals).variable_i
     for v in range(bounds.shape[0]):
@@ -122,13 +122,13 @@ def confine(ints, reals, base, centre, bounds, own):
         if variable_i[v, layout.VARIABLE_KIND] <= layout.LINEAR:
             at = variable_i[v, layout.VARIABLE_Q]
             low, high = centre[at] - bounds[v], centre[at] + bounds[v]
-        _narrow(base, own, v, bounds.shape[0], low, high)
+        _narrow(base, box_options, v, bounds.shape[0], low, high)
 
 
 @inline_kernel
-def _narrow(base, own, v, nv, low, high):
+def _narrow(base, box_options, v, nv, low, high):
     """
-    Narrow limits and sampling range of variable ``v`` in the options ``own`` to [low, high].
+    Narrow limits and sampling range of variable ``v`` in ``box_options`` to [low, high].
 
     The result is also within the limits in the options ``base``. An empty range becomes a single value.
 
@@ -137,38 +137,38 @@ def _narrow(base, own, v, nv, low, high):
     for row in range(0, state.ALPHA, 2):
         lower = state.OPTIONS + row * nv + v
         upper = lower + nv
-        own[lower] = max(base[lower], low)
-        own[upper] = min(base[upper], high)
+        box_options[lower] = max(base[lower], low)
+        box_options[upper] = min(base[upper], high)
         # A centre outside the limits, by rounding or by a seed, must not leave an empty range.
-        own[lower] = min(own[lower], base[upper])
-        own[upper] = max(own[upper], own[lower])
+        box_options[lower] = min(box_options[lower], base[upper])
+        box_options[upper] = max(box_options[upper], box_options[lower])
 
 
 @inline_kernel
-def stoppable(way, change):
+def stoppable(distance, change):
     """
     Return the largest motion of a joint in this cycle after which it can still stop within a way [rad or m].
 
-    :param way: distance from the joint's value at the beginning of the cycle to the stop, not negative [rad or m].
+    :param distance: distance from the joint's value at the beginning of the cycle to the stop, not negative [rad or m].
     :param change: largest difference between the motions of two cycles, positive [rad or m].
     """
-    if not way > change:
-        return max(way, 0.0)
-    # With motions x, x - change, x - 2 change, ... the way is at most (x + change / 2)^2 / (2 change).
-    return max(change, math.sqrt(2.0 * change * way) - 0.5 * change)
+    if not distance > change:
+        return max(distance, 0.0)
+    # With motions x, x - change, x - 2 change, ... the distance is at most (x + change / 2)^2 / (2 change).
+    return max(change, math.sqrt(2.0 * change * distance) - 0.5 * change)
 
 
 @inline_kernel
-def confine_cycle(ints, reals, base, q, cycle, own):
+def confine_cycle(ints, reals, base, q, cycle, cycle_options):
     """
-    Narrow the joint limits and sampling ranges in the options ``own`` to the values that one cycle can reach.
+    Narrow the joint limits and sampling ranges in ``cycle_options`` to the values that one cycle can reach.
 
     A joint must also be able to stop before its limit; if it is too fast for that, it brakes as hard as it may.
 
     :param base: options of the search, with the limits of the joints.
     :param q: (nq,) configuration at the beginning of the cycle [rad or m].
     :param cycle: a :class:`Cycle`.
-    :param own: a copy of ``base``, whose limits and ranges are overwritten.
+    :param cycle_options: a copy of ``base``, whose limits and ranges are overwritten.
     :returns: whether the change of motion is bounded for any joint.
     """
     variable_i = layout.view_tables(ints, reals).variable_i
@@ -188,7 +188,7 @@ def confine_cycle(ints, reals, base, q, cycle, own):
                 high = min(high, value + stoppable(upper[v] - value, change))
                 # A joint that is too fast for its bounds brakes as hard as it may.
                 low, high = min(max(low, least), most), max(min(high, most), least)
-        _narrow(base, own, v, nv, low, high)
+        _narrow(base, cycle_options, v, nv, low, high)
     return is_smooth
 
 
@@ -208,24 +208,26 @@ def share_to_aim_at(ints, reals, options, cycle, work, damping):
     steps.bounded_step(ints, reals, work, damping, False, scales, math.inf)
     share = 1.0
     for v in range(w.step.shape[0]):
-        change, way = cycle.largest_change[v], abs(w.step[v])
+        change, distance = cycle.largest_change[v], abs(w.step[v])
         is_joint = t.variable_i[v, layout.VARIABLE_KIND] <= layout.LINEAR
-        if not is_joint or not way > change or not change > 0.0:
+        if not is_joint or not distance > change or not change > 0.0:
             continue
         fastest = cycle.largest_motion[v]
-        # Over more than this way the joint moves as fast as it may.
-        way = min(way, max(change, 0.5 * fastest * (fastest / change + 1.0)))
-        share = min(share, stoppable(way, change) / way)
+        # Over more than this distance the joint moves as fast as it may.
+        distance = min(distance, max(change, 0.5 * fastest * (fastest / change + 1.0)))
+        share = min(share, stoppable(distance, change) / distance)
     return share
 
 
 @kernel
-def follow(ints, reals, base, own, cycle, previous, cancel, counters, work, q, report, scratch):
+def follow(
+    ints, reals, base, cycle_options, cycle, previous, cancel, counters, work, q, report, scratch
+):
     """
     Move a configuration by one cycle of a control loop towards the targets in ``matrices`` of the workspace.
 
     :param base: options of a search with a seed and one start.
-    :param own: a copy of these options, overwritten.
+    :param cycle_options: a copy of these options, overwritten.
     :param cycle: (CYCLE_ROWS * nv,) bounds of the cycle and motion of the last one, see :class:`Cycle`; updated.
     :param previous: the targets of the cycle before in the layout of ``matrices``, used as scratch but the same at the
         end; empty if the targets rest. If changes of motion are bounded, joints follow the motion of the targets, and
@@ -242,17 +244,17 @@ def follow(ints, reals, base, own, cycle, previous, cancel, counters, work, q, r
     w = layout.view_workspace(ints, work)
     bounds = view_cycle(cycle, w.step.shape[0])
     vectors.copy(w.reference, q)
-    is_smooth = confine_cycle(ints, reals, base, q, bounds, own)
+    is_smooth = confine_cycle(ints, reals, base, q, bounds, cycle_options)
     vectors.fill(report, 0.0)
     brakes, share = is_smooth and scratch.shape[0] > 0, 1.0
     if brakes and previous.shape[0] > 0:
         # A target that moves is braked for relative to its motion.
         _exchange(w.matrices, previous)
-        share = _share(ints, reals, own, bounds, counters, work, scratch)
+        share = _share(ints, reals, cycle_options, bounds, counters, work, scratch)
         _exchange(w.matrices, previous)
     elif brakes:
-        share = _share(ints, reals, own, bounds, counters, work, scratch)
-    code = restart_search.begin(ints, reals, own, False, 0, counters, work)
+        share = _share(ints, reals, cycle_options, bounds, counters, work, scratch)
+    code = restart_search.begin(ints, reals, cycle_options, False, 0, counters, work)
     if code == state.BAD_STATE:
         return code
     if code == state.BAD_TARGET:
@@ -264,22 +266,22 @@ def follow(ints, reals, base, own, cycle, previous, cancel, counters, work, q, r
     if code == state.RUNNING or report[BEFORE] <= NEARLY_REACHED:
         if share < 1.0:
             counters[state.ITERATIONS] += 1
-            _step_by_share(ints, reals, own, share, work, scratch)
+            _step_by_share(ints, reals, cycle_options, share, work, scratch)
         else:
-            _, reaches = approach(ints, reals, own, 0.0, cancel, counters, work, scratch)
+            _, reaches = approach(ints, reals, cycle_options, 0.0, cancel, counters, work, scratch)
             if not reaches and not is_smooth:
-                _approach_calmly(ints, reals, own, cancel, counters, work, q, scratch)
-        if brakes and own[state.POSTURE_GAIN] != 0.0:
-            _pull_to_posture(ints, reals, base, own, bounds, work, scratch)
+                _approach_calmly(ints, reals, cycle_options, cancel, counters, work, q, scratch)
+        if brakes and cycle_options[state.POSTURE_GAIN] != 0.0:
+            _pull_to_posture(ints, reals, base, cycle_options, bounds, work, scratch)
             if share == 1.0:
                 # The pull has moved the tip by its square.
-                approach(ints, reals, own, 0.0, cancel, counters, work, scratch)
+                approach(ints, reals, cycle_options, 0.0, cancel, counters, work, scratch)
         elif (
             not is_smooth
-            and own[state.IMPROVES] != 0.0
+            and cycle_options[state.IMPROVES] != 0.0
             and descent.is_exact(w.errors, descent.POLISHED_ERROR)
         ):
-            null_space.improve(ints, reals, own, cancel, counters, work)
+            null_space.improve(ints, reals, cycle_options, cancel, counters, work)
     elif not is_smooth:
         report[AFTER] = report[BEFORE]
         return code
@@ -370,10 +372,10 @@ def _pull_to_posture(ints, reals, base, options, cycle, work, scratch):
     steps.difference_to(t.variable_i, lower, upper, posture, w.reference, w.gradient)
     share = 1.0
     for v in range(nv):
-        way = abs(w.gradient[v])
-        if way > 0.0 and t.variable_i[v, layout.VARIABLE_KIND] <= layout.LINEAR:
-            longest = min(stoppable(way, cycle.largest_change[v]), cycle.largest_motion[v])
-            share = min(share, longest / way)
+        distance = abs(w.gradient[v])
+        if distance > 0.0 and t.variable_i[v, layout.VARIABLE_KIND] <= layout.LINEAR:
+            longest = min(stoppable(distance, cycle.largest_change[v]), cycle.largest_motion[v])
+            share = min(share, longest / distance)
     for v in range(nv):
         for a in range(m):
             table[a, v] = KEEPS_TIP * w.jacobian[a, v]

@@ -228,13 +228,13 @@ def start_level(ints, reals, work, q, level):
     room = 1.0
     for v in range(ints[packing.VARIABLES]):
         w.travel[v] = w.kept_travel[v]
-        way = share * t.variable_f[v, packing.VARIABLE_SCALE] * w.levels[level, v]
-        w.step[v] = way
+        motion = share * t.variable_f[v, packing.VARIABLE_SCALE] * w.levels[level, v]
+        w.step[v] = motion
         longest = longest_way(ints, t.variable_i, t.variable_f, v)
-        if way > 0.0:
-            room = min(room, (longest - w.travel[v]) / way)
-        elif way < 0.0:
-            room = min(room, (longest + w.travel[v]) / -way)
+        if motion > 0.0:
+            room = min(room, (longest - w.travel[v]) / motion)
+        elif motion < 0.0:
+            room = min(room, (longest + w.travel[v]) / -motion)
     room = max(0.0, room)
     w.scalars[SHARE] = room * share
     task_steps.displace(ints, reals, work, q, room)
@@ -257,8 +257,8 @@ def keep(ints, reals, work, q, level):
         row = task_rows.write_errors(t, w, e, w.reference, row)
     first = t.set_i[level, packing.SET_MARGIN]
     for k in range(first, first + t.set_i[level, packing.SET_MARGINS]):
-        way = task_rows.way_out_of_margin(t.variable_i, t.variable_f, q, t.margin[k])
-        w.reference[row] = abs(way)
+        motion = task_rows.way_out_of_margin(t.variable_i, t.variable_f, q, t.margin[k])
+        w.reference[row] = abs(motion)
         row += 1
 
 
@@ -305,12 +305,12 @@ def subtract_reference(ints, reals, work, q, g):
     for a in range(first, row):
         w.residual[a] -= w.reference[a]
     for k in range(margin, margin + margins):
-        way = task_rows.way_out_of_margin(t.variable_i, t.variable_f, q, t.margin[k])
-        if way != 0.0:
+        motion = task_rows.way_out_of_margin(t.variable_i, t.variable_f, q, t.margin[k])
+        if motion != 0.0:
             w.residual[row] -= w.reference[place + k - margin]
             row += 1
-    own = w.residual[first:row]
-    return vectors.inner(own, own, row - first)
+    difference = w.residual[first:row]
+    return vectors.inner(difference, difference, row - first)
 
 
 @kernel
@@ -339,8 +339,8 @@ def margins_left(ints, reals, q, g):
     square = 0.0
     first = t.set_i[g, packing.SET_MARGIN]
     for k in range(first, first + t.set_i[g, packing.SET_MARGINS]):
-        way = task_rows.way_out_of_margin(t.variable_i, t.variable_f, q, t.margin[k])
-        square += way * way
+        motion = task_rows.way_out_of_margin(t.variable_i, t.variable_f, q, t.margin[k])
+        square += motion * motion
     return square
 
 

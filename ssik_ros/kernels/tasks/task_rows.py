@@ -170,12 +170,12 @@ def margin_row(variable_i, variable_f, q, v, jacobian, residual, row):
 
     :returns: the next free row; ``row`` if nothing was written.
     """
-    way = way_out_of_margin(variable_i, variable_f, q, v)
-    if way == 0.0:
+    motion = way_out_of_margin(variable_i, variable_f, q, v)
+    if motion == 0.0:
         return row
     vectors.fill(jacobian[row], 0.0)
-    jacobian[row, v] = -1.0 if way < 0.0 else 1.0
-    residual[row] = abs(way)
+    jacobian[row, v] = -1.0 if motion < 0.0 else 1.0
+    residual[row] = abs(motion)
     return row + 1
 
 

@@ -247,7 +247,7 @@ def gradient_step(rows, right, error, step):
 
 
 @inline_kernel
-def overshoot(variable_i, variable_f, held, q, v, way):
+def overshoot(variable_i, variable_f, held, q, v, motion):
     """
     Return how far joint ``v`` would end beyond a limit [rad or m]: positive above, negative below, 0 inside.
 
@@ -255,11 +255,11 @@ def overshoot(variable_i, variable_f, held, q, v, way):
 
     :param held: (nv,) 1 for joints that are held at a limit, else 0.
     :param q: (nq,) joint values before the motion.
-    :param way: motion of the joint, divided by its scale.
+    :param motion: motion of the joint, divided by its scale.
     """
     if variable_i[v, packing.VARIABLE_LIMITED] == 0 or held[v] == 1.0:
         return 0.0
-    end = q[variable_i[v, packing.VARIABLE_Q]] + variable_f[v, packing.VARIABLE_SCALE] * way
+    end = q[variable_i[v, packing.VARIABLE_Q]] + variable_f[v, packing.VARIABLE_SCALE] * motion
     if end > variable_f[v, packing.VARIABLE_UPPER] + LIMIT_SLACK:
         return end - variable_f[v, packing.VARIABLE_UPPER]
     if end < variable_f[v, packing.VARIABLE_LOWER] - LIMIT_SLACK:
@@ -290,10 +290,10 @@ def stop_at_limits(ints, reals, work, q, rank):
         if left <= orthogonal_rows.COVERED:
             continue
         limit = packing.VARIABLE_UPPER if beyond > 0.0 else packing.VARIABLE_LOWER
-        way = t.variable_f[v, limit] - q[t.variable_i[v, packing.VARIABLE_Q]]
-        way = way / t.variable_f[v, packing.VARIABLE_SCALE] - w.move[v]
+        motion = t.variable_f[v, limit] - q[t.variable_i[v, packing.VARIABLE_Q]]
+        motion = motion / t.variable_f[v, packing.VARIABLE_SCALE] - w.move[v]
         for k in range(nv):
-            w.move[k] += way * axis[k] / (left * left)
+            w.move[k] += motion * axis[k] / (left * left)
             axis[k] /= left
         w.held[v] = 1.0
         rank += 1
@@ -317,8 +317,8 @@ def shorten_level(ints, reals, work, q):
     for v in range(nv):
         beyond = overshoot(t.variable_i, t.variable_f, w.held, q, v, w.move[v] + w.step[v])
         if beyond != 0.0:
-            way = t.variable_f[v, packing.VARIABLE_SCALE] * w.step[v]
-            share = min(share, max(0.0, 1.0 - beyond / way))
+            motion = t.variable_f[v, packing.VARIABLE_SCALE] * w.step[v]
+            share = min(share, max(0.0, 1.0 - beyond / motion))
     vectors.add_scaled(w.move, share, w.step, nv)
 
 
@@ -372,10 +372,10 @@ def drop_joint(ints, reals, work, q, v, beyond):
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     limit = packing.VARIABLE_UPPER if beyond > 0.0 else packing.VARIABLE_LOWER
-    way = t.variable_f[v, limit] - q[t.variable_i[v, packing.VARIABLE_Q]]
+    motion = t.variable_f[v, limit] - q[t.variable_i[v, packing.VARIABLE_Q]]
     w.hits[v] = beyond
     w.held[v] = 1.0
-    w.wish[v] = way / t.variable_f[v, packing.VARIABLE_SCALE]
+    w.wish[v] = motion / t.variable_f[v, packing.VARIABLE_SCALE]
     for a in range(w.jacobian.shape[0]):
         w.residual[a] -= w.jacobian[a, v] * w.wish[v]
         w.jacobian[a, v] = 0.0
@@ -419,17 +419,17 @@ def displace(ints, reals, work, q, share):
     for v in range(ints[packing.VARIABLES]):
         kind = t.variable_i[v, packing.VARIABLE_KIND]
         at = t.variable_i[v, packing.VARIABLE_Q]
-        way = share * w.step[v]
-        w.travel[v] += way
+        motion = share * w.step[v]
+        w.travel[v] += motion
         if kind == layout.PERIODIC:
-            q[at] = so3.wrap_to_pi(q[at] + way)
+            q[at] = so3.wrap_to_pi(q[at] + motion)
         elif kind == layout.LINEAR:
             lower, upper = (
                 t.variable_f[v, packing.VARIABLE_LOWER],
                 t.variable_f[v, packing.VARIABLE_UPPER],
             )
-            q[at] = min(max(q[at] + way, lower), upper)
+            q[at] = min(max(q[at] + motion, lower), upper)
         elif kind == layout.BALL_FIRST:
             so3.rotate_quaternion(
-                q[at : at + 4], way, share * w.step[v + 1], share * w.step[v + 2]
+                q[at : at + 4], motion, share * w.step[v + 1], share * w.step[v + 2]
             )

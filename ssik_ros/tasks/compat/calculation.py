@@ -33,17 +33,19 @@ SEARCH_PARAMS = {
 }
 
 
-def _known(given: Mapping[str, Any] | None, names: Sequence[str], what: str) -> Mapping[str, Any]:
+def _read_mapping(
+    given: Mapping[str, Any] | None, names: Sequence[str], what: str
+) -> Mapping[str, Any]:
     """
     Return ``given`` as a mapping, empty for None; raise InvalidOption for a key that is not in ``names``.
 
     ``what`` is the word for a key in the message, such as "parameter of a search".
     """
-    known = {} if given is None else check_mapping(f'The {what}s', given, 'a mapping')
-    for name in known:
+    mapping = {} if given is None else check_mapping(f'The {what}s', given, 'a mapping')
+    for name in mapping:
         if name not in names:
             raise InvalidOption.unknown(f'{quote(name)} is no {what}', str(name), names)
-    return known
+    return mapping
 
 
 def handleGroup(
@@ -67,7 +69,7 @@ def handleGroups(
     :returns: a ``result_...`` number, the ``calc_...`` bits of reasons, and [distance, angle]: the largest that are
         left at any tip [m, rad].
     """
-    chosen = _known(options, HANDLE_OPTIONS, 'option of a handling')
+    chosen = _read_mapping(options, HANDLE_OPTIONS, 'option of a handling')
     result = environment_of(environmentHandle).solve(
         [
             task_set_of(environmentHandle, handle)
@@ -100,8 +102,11 @@ def findConfigs(
         :class:`ssik_ros.tasks.configuration_search.SearchOptions`.
     :param configs: configurations that the caller has already; they are merged into the result.
     """
-    chosen = {**SEARCH_PARAMS, **_known(params, tuple(SEARCH_PARAMS), 'parameter of a search')}
-    found = task_set_of(environmentHandle, ikGroupHandle).find_configs(
+    chosen = {
+        **SEARCH_PARAMS,
+        **_read_mapping(params, tuple(SEARCH_PARAMS), 'parameter of a search'),
+    }
+    rows = task_set_of(environmentHandle, ikGroupHandle).find_configs(
         jointHandles,
         max_dist=chosen['maxDist'],
         max_time=chosen['maxTime'],
@@ -112,7 +117,7 @@ def findConfigs(
         validate=validation(chosen['cb'], chosen['auxData']),
         configs=configs,
     )
-    return [[float(number) for number in row] for row in found]
+    return [[float(number) for number in row] for row in rows]
 
 
 def getAlternateConfigs(
@@ -129,8 +134,8 @@ def getAlternateConfigs(
     :param lowLimits, ranges: lower end and width of the interval of each joint, see
         :meth:`Environment.alternate_configs`.
     """
-    found = environment_of(environmentHandle).alternate_configs(jointHandles, lowLimits, ranges)
-    return [float(number) for number in found.ravel()]
+    rows = environment_of(environmentHandle).alternate_configs(jointHandles, lowLimits, ranges)
+    return [float(number) for number in rows.ravel()]
 
 
 def generatePath(

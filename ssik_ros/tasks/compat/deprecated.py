@@ -103,12 +103,12 @@ def getConfigForTipPose(
     chosen: list[list[float]] = []
 
     def accept(config: Any) -> bool:
-        own = environment.copy()
+        trial = environment.copy()
         for handle, value in zip(jointHandles, config, strict=True):
-            twin = own.joint(handle)
+            twin = trial.joint(handle)
             if twin.dependency is None:
                 twin.position = value
-        for row in own.alternate_configs([joint.handle for joint in joints], lowLimits, ranges):
+        for row in trial.alternate_configs([joint.handle for joint in joints], lowLimits, ranges):
             if given is None or given(row):
                 chosen.append([float(number) for number in row])
                 return True
@@ -132,8 +132,8 @@ def _first(environment: int, task_set: int, joints: Sequence[int], **options: An
 
     ``options`` are fields of :class:`ssik_ros.tasks.configuration_search.SearchOptions`.
     """
-    found = task_set_of(environment, task_set).find_configs(joints, find_alt=False, **options)
-    return [float(number) for number in found[0]] if len(found) else []
+    rows = task_set_of(environment, task_set).find_configs(joints, find_alt=False, **options)
+    return [float(number) for number in rows[0]] if len(rows) else []
 
 
 def getLinkedDummy(environmentHandle: int, dummyHandle: int) -> int:

@@ -211,7 +211,7 @@ def validation(
     :param function: the callback of the script: a function, or the text 'module:function'.
     :param data: passed to each call of the callback.
     """
-    found = read_function(function)
-    if found is None:
+    callback = read_function(function)
+    if callback is None:
         return None
-    return lambda config: found([float(number) for number in config], data)
+    return lambda config: callback([float(number) for number in config], data)

@@ -222,9 +222,9 @@ def _read_frame(name: str, content: Any, place: str) -> FileFrame:
     """Return a frame from its mapping in the file; raise ConfigError for wrong content."""
     what = f'frame {quote(name)}'
     reader = _Reader(content, place, what, FRAME_KEYS)
-    ways = [key for key in ('xyz', 'rpy', 'at', 'follow') if key in reader.entry]
-    if len(ways) > 1 and ways != ['xyz', 'rpy']:
-        refuse(place, f'{what} has {" and ".join(map(repr, ways))}, which exclude each other')
+    keys = [key for key in ('xyz', 'rpy', 'at', 'follow') if key in reader.entry]
+    if len(keys) > 1 and keys != ['xyz', 'rpy']:
+        refuse(place, f'{what} has {" and ".join(map(repr, keys))}, which exclude each other')
     names = reader.settings(dict.fromkeys(('parent', 'at', 'follow'), _Reader.text))
     if 'at' in names or 'follow' in names:
         return FileFrame(name, place, **names)
@@ -250,10 +250,10 @@ def _read_task_set(name: str, content: Any, place: str) -> FileEntry:
     tasks, where = reader.entry.get('tasks'), reader.where('tasks')
     if not isinstance(tasks, list) or not tasks:
         refuse(where, f"{what} has no list of 'tasks'")
-    own = (
+    file_tasks = (
         _read_task(f'task {number} of {what}', item, where) for number, item in enumerate(tasks, 1)
     )
-    return FileEntry(name, place, settings, tuple(own))
+    return FileEntry(name, place, settings, tuple(file_tasks))
 
 
 def _read_task(name: str, content: Any, place: str) -> FileEntry:
