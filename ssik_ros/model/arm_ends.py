@@ -144,10 +144,10 @@ class _ChainSearch:
 
     def moving_below(self, link: str) -> list[UrdfJoint]:
         """Return the nearest moving joints below a link on each branch; fixed joints in between are skipped."""
-        found: list[UrdfJoint] = []
+        joints: list[UrdfJoint] = []
         for joint in self.below[link]:
-            found += self.moving_below(joint.child) if joint.type == 'fixed' else [joint]
-        return found
+            joints += self.moving_below(joint.child) if joint.type == 'fixed' else [joint]
+        return joints
 
     def depth(self, link: str) -> int:
         """Return the number of joints that are not fixed in the longest chain below a link."""

@@ -299,10 +299,10 @@ class _Entry:
 
     def only(self, *required: str, optional: tuple[str, ...] = ()) -> '_Entry':
         """Return this entry if it has all required keys and no unknown key; raise InvalidParameter otherwise."""
-        known = (*required, *optional)
+        allowed = (*required, *optional)
         for key in self.content:
-            if key not in known:
-                self.fail(key, f'is unknown. {describe_choices(key, known)[:-1]}')
+            if key not in allowed:
+                self.fail(key, f'is unknown. {describe_choices(key, allowed)[:-1]}')
         missing = [key for key in required if key not in self.content]
         if missing:
             raise InvalidParameter(

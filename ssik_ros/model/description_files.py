@@ -154,8 +154,8 @@ def _data_package(folder: Path, name: str) -> Path | None:
 def _manifest_name(manifest: Path) -> str:
     """Return the name of the package in a package.xml, empty without one."""
     with manifest.open(encoding='utf-8', errors='replace') as file:
-        found = PACKAGE_NAME.search(file.read(LARGEST_MANIFEST))
-    return found[1] if found else ''
+        match = PACKAGE_NAME.search(file.read(LARGEST_MANIFEST))
+    return match[1] if match else ''
 
 
 def config_directory() -> Path:
@@ -270,8 +270,8 @@ def _find_shipped(name: str, given: _Given) -> MoveItConfig:
     meant = str((aliases.get('robots') or {}).get(given.robot, given.robot or ''))
     for candidate in candidates:
         if candidate in shipped and meant in ('', candidate):
-            own = _Given(None, given.urdf, given.srdf)
-            return _read_package(robots / (candidate + SUFFIX), candidate, own)
+            choice = _Given(None, given.urdf, given.srdf)
+            return _read_package(robots / (candidate + SUFFIX), candidate, choice)
     looked = [str(share) for share in share_directories()] or ['(AMENT_PREFIX_PATH is empty)']
     raise DescriptionNotFound.unknown(
         f'There is no MoveIt configuration {quote(name)}'
@@ -301,8 +301,8 @@ def _read_package(folder: Path, name: str, given: _Given) -> MoveItConfig:
         for key in ('urdf', 'srdf')
     )
     written = srdf_entry.get('relative_path')
-    own = [Path(str(written)).name.split('.')[0]] if written else []
-    robots = [given.robot] if given.robot else [name.removesuffix(SUFFIX), *own]
+    written_names = [Path(str(written)).name.split('.')[0]] if written else []
+    robots = [given.robot] if given.robot else [name.removesuffix(SUFFIX), *written_names]
     srdf = given.srdf or _find_srdf(folder, robots, written, given.robot is not None)
     if not given.robot and srdf is not None:
         robots.append(srdf.name.split('.')[0])
@@ -337,8 +337,8 @@ def _find_srdf(
     """
     entry = _first([folder / f'{written}', folder / f'{written}.xacro'] if written else [])
     by_name = _first_named(folder, 'srdf', robots)
-    found = (by_name or entry) if is_chosen else (entry or by_name)
-    return found or (None if is_chosen else _only(_descriptions(folder, 'srdf')))
+    chosen = (by_name or entry) if is_chosen else (entry or by_name)
+    return chosen or (None if is_chosen else _only(_descriptions(folder, 'srdf')))
 
 
 def _find_urdf(
@@ -355,9 +355,9 @@ def _find_urdf(
     :param entry: the setup assistant's entry. Raise DescriptionNotFound if the file that it names is missing.
     :param is_chosen: whether the caller chose the robot.
     """
-    own = _first(folder / 'config' / f'{robot}.urdf.xacro' for robot in robots)
-    by_name = own or _first_named(folder, 'urdf', robots)
-    if own is not None or (is_chosen and by_name is not None):
+    candidate = _first(folder / 'config' / f'{robot}.urdf.xacro' for robot in robots)
+    by_name = candidate or _first_named(folder, 'urdf', robots)
+    if candidate is not None or (is_chosen and by_name is not None):
         return by_name
     package, relative = entry.get('package'), entry.get('relative_path')
     if package and relative:
@@ -376,8 +376,8 @@ def _find_urdf(
             + ' Install it, or name a URDF by robot_description_file (ssik: --urdf).',
             package=package,
         )
-    own = None if is_chosen else _only(_descriptions(folder, 'urdf'))
-    return by_name or own or _find_in_dependencies(folder, robots)
+    candidate = None if is_chosen else _only(_descriptions(folder, 'urdf'))
+    return by_name or candidate or _find_in_dependencies(folder, robots)
 
 
 def _without_file(package: Path, relative: str) -> str:
@@ -420,8 +420,8 @@ def _dependencies(folder: Path) -> set[str]:
 
 def _urdfs_of(packages: Iterable[Path], robots: Sequence[str]) -> list[Path]:
     """Return the URDFs that are named after one of ``robots``, at most one from each package."""
-    found = (_first_named(package, 'urdf', robots) for package in packages)
-    return [path for path in found if path is not None]
+    paths = (_first_named(package, 'urdf', robots) for package in packages)
+    return [path for path in paths if path is not None]
 
 
 def _first_named(folder: Path, kind: str, robots: Iterable[str]) -> Path | None:
@@ -480,11 +480,11 @@ def _refuse_choice(
     :param urdf, srdf: the files that were found; None for a missing one.
     """
     parts, choices = [], False
-    for kind, found, option in (
+    for kind, description, option in (
         ('URDF', urdf, 'robot_description_file (ssik: --urdf)'),
         ('SRDF', srdf, 'semantic_file (ssik: --srdf)'),
     ):
-        if found is None:
+        if description is None:
             named = folder / 'config' / f'{robots[0]}.{kind.lower()}'
             paths = _descriptions(folder, kind.lower())
             files = list_names(str(path.relative_to(folder)) for path in paths) or 'none'
@@ -566,7 +566,7 @@ def read_mapping(path: Path) -> Mapping[str, Any]:
     return content
 
 
-def resolve_package_uri(uri: str, beside: Path | None = None) -> Path | None:
+def resolve_package_uri(uri: str, urdf_folder: Path | None = None) -> Path | None:
     """
     Return the path of the file that a ``package://`` or ``file://`` location names; None if it does not exist.
 
@@ -574,7 +574,8 @@ def resolve_package_uri(uri: str, beside: Path | None = None) -> Path | None:
     around the folder of the URDF, and in :func:`data_folders`.
 
     :param uri: the location as a URDF writes it.
-    :param beside: folder of the URDF, if it is a file. A package that is not installed is searched around this folder.
+    :param urdf_folder: folder of the URDF, if it is a file. A package that is not installed is searched around this
+        folder.
     """
     if uri.startswith('file://'):
         return existing_file(Path(uri.removeprefix('file://')))
@@ -584,26 +585,26 @@ def resolve_package_uri(uri: str, beside: Path | None = None) -> Path | None:
     if relative.startswith('/') or '..' in Path(relative).parts:
         return None
     folder = find_package(package)
-    if folder is None and beside is not None:
-        folder = _package_around(package, beside.resolve())
+    if folder is None and urdf_folder is not None:
+        folder = _package_around(package, urdf_folder.resolve())
     if folder is None and package not in ('', '.', '..'):
         packages = (_data_package(data, package) for data in data_folders())
         folder = next(filter(None, packages), None)
     return existing_file(folder / relative) if folder is not None else None
 
 
-def _package_around(name: str, beside: Path) -> Path | None:
+def _package_around(name: str, start: Path) -> Path | None:
     """
     Return the folder of package ``name`` near a folder; None if it is not there.
 
     Searched are the folder, its parents, and their direct children: in a clone that was never built, packages are next
     to each other.
 
-    :param beside: the folder to start from.
+    :param start: the folder to start from.
     """
     if name in ('', '.', '..'):
         return None
-    for parent in (beside, *beside.parents):
+    for parent in (start, *start.parents):
         for folder in (parent / name, parent if parent.name == name else None):
             if folder is not None and existing_file(folder / 'package.xml') is not None:
                 return folder

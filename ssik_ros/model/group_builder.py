@@ -260,10 +260,10 @@ class GroupBuilder:
             return group
         tips, mounts = group.tips, frozenset(group.link_names)
         for effector in effectors:
-            own = links[effector.group]
-            if effector.parent_link not in mounts or own.isdisjoint(tips):
+            effector_links = links[effector.group]
+            if effector.parent_link not in mounts or effector_links.isdisjoint(tips):
                 continue
-            mounted = [effector.parent_link if tip in own else tip for tip in tips]
+            mounted = [effector.parent_link if tip in effector_links else tip for tip in tips]
             tips = tuple(dict.fromkeys(mounted))
         return group if tips == group.tips else replace(group, tips=tips)
 

@@ -151,19 +151,19 @@ def find_entries(
     :param source: the file, for warnings and errors.
     :raises ConfigError: when the file is not a mapping.
     """
-    found: LocatedMapping = LocatedMapping()
+    entries_by_joint: LocatedMapping = LocatedMapping()
     warnings: list[str] = []
     for section in find_sections(document or None, 'robot_description_planning', source):
         entries = section.get('joint_limits', section if _looks_like_entries(section) else None)
         place = location(section, 'joint_limits', source)
         if isinstance(entries, Mapping):
-            _join_dotted(entries, '', place, found)
+            _join_dotted(entries, '', place, entries_by_joint)
         elif entries is not None:
             warnings.append(f'{place}: joint_limits is not a mapping by joint; it is not used.')
         elif 'joint_limits' not in section:
             keys = ', '.join(quote(key) for key in list(section)[:10])
             warnings.append(f"{source}: there is no key 'joint_limits', only {keys}.")
-    return found, warnings
+    return entries_by_joint, warnings
 
 
 def _join_dotted(
@@ -289,16 +289,18 @@ def _tighten_leader(name: str, follower: Mimic, limits: dict[str, JointLimits]) 
     :param follower: its rule.
     :param limits: limits by variable name.
     """
-    own, leader = limits[name], limits[follower.joint]
-    shown = f'[{own.lower:.6g}, {own.upper:.6g}]'
+    mimic, leader = limits[name], limits[follower.joint]
+    shown = f'[{mimic.lower:.6g}, {mimic.upper:.6g}]'
     if follower.multiplier == 0.0:
-        if own.lower <= follower.offset <= own.upper:
+        if mimic.lower <= follower.offset <= mimic.upper:
             return []
         return [
             f'Joint {quote(name)} is held at {follower.offset:.6g} by its <mimic>, outside its limits '
             f'{shown}, which are not used.'
         ]
-    ends = sorted((end - follower.offset) / follower.multiplier for end in (own.lower, own.upper))
+    ends = sorted(
+        (end - follower.offset) / follower.multiplier for end in (mimic.lower, mimic.upper)
+    )
     lower, upper = max(leader.lower, ends[0]), min(leader.upper, ends[1])
     if lower > upper or (lower == upper and leader.lower < leader.upper):
         return [
@@ -306,8 +308,8 @@ def _tighten_leader(name: str, follower: Mimic, limits: dict[str, JointLimits]) 
             f'{quote(follower.joint)} [{leader.lower:.6g}, {leader.upper:.6g}]; they are not used, as in MoveIt.'
         ]
     leader.lower, leader.upper = lower, upper
-    leader.velocity = min(leader.velocity, own.velocity / abs(follower.multiplier))
-    leader.acceleration = min(leader.acceleration, own.acceleration / abs(follower.multiplier))
+    leader.velocity = min(leader.velocity, mimic.velocity / abs(follower.multiplier))
+    leader.acceleration = min(leader.acceleration, mimic.acceleration / abs(follower.multiplier))
     return []
 
 

@@ -78,11 +78,11 @@ def _check_header(
     skips_others: bool,
 ) -> list[str]:
     """Return the names of the columns to read, in the order of the file; raise ConfigError for wrong columns."""
-    known = [name for name in header if not needed or name in needed or name in optional]
+    columns = [name for name in header if not needed or name in needed or name in optional]
     missing = [name for name in needed if name not in header]
-    strange = [name for name in header if name not in known]
-    if not missing and not (strange and not skips_others) and len(set(known)) == len(known):
-        return known
+    strange = [name for name in header if name not in columns]
+    if not missing and not (strange and not skips_others) and len(set(columns)) == len(columns):
+        return columns
     wrong = 'the same column twice'
     if missing or strange:
         wrong = f'no column {", ".join(missing)}' if missing else f'a column {quote(strange[0])}'

@@ -183,12 +183,12 @@ class RobotModel:
         :raises ModelError: when the group has no such posture.
         """
         joint_group = self.read_group(group)
-        found = {s.name: s for s in self.srdf.states if s.group == joint_group.name}
-        if not isinstance(state, str) or state not in found:
+        states = {s.name: s for s in self.srdf.states if s.group == joint_group.name}
+        if not isinstance(state, str) or state not in states:
             raise ModelError.unknown(
-                f'Group {quote(joint_group.name)} has no state {quote(state)}', state, found
+                f'Group {quote(joint_group.name)} has no state {quote(state)}', state, states
             )
-        return self._positions_of(found[state])[joint_group.idx_q]
+        return self._positions_of(states[state])[joint_group.idx_q]
 
     def _positions_of(self, state: GroupState) -> FloatArray:
         """

@@ -166,7 +166,7 @@ class _SrdfReader:
         )
 
     def name_of(
-        self, element: XmlElement, attribute: str, known: Collection[str] | None, noun: str
+        self, element: XmlElement, attribute: str, allowed: Collection[str] | None, noun: str
     ) -> str | None:
         """
         Return the name in an attribute; None, with a warning, if it is missing or unknown.
@@ -175,7 +175,7 @@ class _SrdfReader:
 
         :param element: the element.
         :param attribute: the attribute.
-        :param known: the names that the attribute may have; None for any.
+        :param allowed: the names that the attribute may have; None for any.
         :param noun: word for the named thing in the warning ("joint").
         """
         name = element.get(attribute)
@@ -183,9 +183,9 @@ class _SrdfReader:
             self.notes.add(
                 element.line, f'<{element.tag}> without {quote(attribute)} is left out.'
             )
-        elif known is not None and name not in known:
+        elif allowed is not None and name not in allowed:
             # A search among all names for each of many faults would take time that grows with their product.
-            hint = describe_choices(name, known) if len(self.notes.lines) < MOST_HINTS else ''
+            hint = describe_choices(name, allowed) if len(self.notes.lines) < MOST_HINTS else ''
             text = (
                 f'<{element.tag}> names the unknown {noun} {quote(name)} and is left out. {hint}'
             )
@@ -195,17 +195,17 @@ class _SrdfReader:
         return None
 
     def names_of(
-        self, elements: Iterable[XmlElement], attribute: str, known: Collection[str], noun: str
+        self, elements: Iterable[XmlElement], attribute: str, allowed: Collection[str], noun: str
     ) -> tuple[str, ...]:
         """
         Return the names in one attribute of several elements.
 
         Elements whose name is missing or unknown are left out with a warning.
 
-        :param known: the names that the attribute may have.
+        :param allowed: the names that the attribute may have.
         :param noun: word for the named thing in the warning ("joint").
         """
-        names = (self.name_of(element, attribute, known, noun) for element in elements)
+        names = (self.name_of(element, attribute, allowed, noun) for element in elements)
         return tuple(name for name in names if name is not None)
 
     def read_groups(self) -> tuple[SrdfGroup, ...]:
@@ -214,20 +214,20 @@ class _SrdfReader:
 
         Of several groups with the same name, the first is taken, and the others get a warning.
         """
-        found: dict[str, SrdfGroup] = {}
+        groups: dict[str, SrdfGroup] = {}
         for element in self.document.find_all('group'):
             group = self.one_group(element)
             if group is None:
                 continue
-            if group.name in found:
+            if group.name in groups:
                 self.notes.add(
                     group.line,
                     f'Group {quote(group.name)} is declared twice; the one of line '
-                    f'{found[group.name].line} counts.',
+                    f'{groups[group.name].line} counts.',
                 )
             else:
-                found[group.name] = group
-        return self.order_groups(found)
+                groups[group.name] = group
+        return self.order_groups(groups)
 
     def order_groups(self, groups: dict[str, SrdfGroup]) -> tuple[SrdfGroup, ...]:
         """
@@ -244,13 +244,13 @@ class _SrdfReader:
                 break
             for group in ready:
                 inner = tuple(name for name in group.subgroups if name in ordered)
-                own = replace(group, subgroups=inner)
-                if own.is_empty:
+                ordered_group = replace(group, subgroups=inner)
+                if ordered_group.is_empty:
                     text = f'Group {quote(group.name)} is empty and is left out.'
                     self.notes.add(group.line, text)
                     empty.add(group.name)
                 else:
-                    ordered[group.name] = own
+                    ordered[group.name] = ordered_group
             waiting = [g for g in waiting if g.name not in ordered and g.name not in empty]
         for group in waiting:
             missing = next(name for name in group.subgroups if name not in ordered)

@@ -82,7 +82,7 @@ def make_bodies(
     :returns: the arrays, and (s,) the index in ``scene.shapes`` of the shape of each body.
     :raises UnsupportedJoint: if a joint of the robot mimics a joint of the chain.
     """
-    own, n = chain.chain, chain.size
+    serial, n = chain.chain, chain.size
     parts = [_parts(entry, look_up) for entry in scene.shapes]
     owners = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
     shapes = [scene.shapes[int(owner)].shape for owner in owners]
@@ -95,9 +95,9 @@ def make_bodies(
     counts = [len(core.vertices) for core in cores]
     pairs = _moving_pairs(_pairs_of_parts(scene.pairs, owners), carriers)
     arrays = BodyArrays(
-        axes=own.axes.ravel().copy(),
-        points=own.points.ravel().copy(),
-        slides=sum(1 << k for k in range(n) if own.kinds[k] == JointKind.PRISMATIC),
+        axes=serial.axes.ravel().copy(),
+        points=serial.points.ravel().copy(),
+        slides=sum(1 << k for k in range(n) if serial.kinds[k] == JointKind.PRISMATIC),
         kinds=np.array([core.kind for core in cores], dtype=np.int64),
         sizes=np.array([core.sizes for core in cores]),
         vertices=np.vstack([np.zeros((0, 3)), *(core.vertices for core in cores)]),
@@ -130,7 +130,9 @@ def _parts(entry: SceneShape, look_up: Callable[[], None]) -> list[Core]:
     if entry.kind is BodyKind.LINK or getattr(geometry, 'num_tris', 0) <= MOST_TRIANGLES:
         return [make_core(geometry)]
     triangles = [geometry.tri_indices(k) for k in range(geometry.num_tris)]
-    corners = np.array([(own[0], own[1], own[2]) for own in triangles], dtype=np.int64)
+    corners = np.array(
+        [(triangle[0], triangle[1], triangle[2]) for triangle in triangles], dtype=np.int64
+    )
     vertices, nothing = np.asarray(geometry.vertices()), np.zeros(4)
     patches = _patches(vertices[corners].mean(axis=1))
     return [
@@ -164,11 +166,13 @@ def _pairs_of_parts(pairs: IntArray, owners: IntArray) -> IntArray:
     ``pairs`` holds two shape indices per row, and ``owners`` (s,) the shape index of each body, ascending.
     """
     starts = np.searchsorted(owners, np.arange(owners.max(initial=-1) + 2))
-    found = [np.zeros((0, 2), dtype=np.int64)]
+    body_pairs = [np.zeros((0, 2), dtype=np.int64)]
     for a, b in pairs:
         first, second = (np.arange(starts[k], starts[k + 1]) for k in (a, b))
-        found.append(np.column_stack([np.repeat(first, len(second)), np.tile(second, len(first))]))
-    return np.concatenate(found)
+        body_pairs.append(
+            np.column_stack([np.repeat(first, len(second)), np.tile(second, len(first))])
+        )
+    return np.concatenate(body_pairs)
 
 
 def _chain_carriers(chain: ToolChain) -> IntArray:
@@ -234,17 +238,17 @@ def _levers(
     The unit is m/rad for a turning joint and 1 for a prismatic joint. The lever is 0 if the joint does not move the
     body.
     """
-    own, n = chain.chain, chain.size
+    serial, n = chain.chain, chain.size
     centers = np.einsum('sij,sj->si', homes[:, :3, :3], spheres[:, :3]) + homes[:, :3, 3]
-    slides = own.kinds == JointKind.PRISMATIC
-    furthest = np.maximum(np.abs(own.lower), np.abs(own.upper))
+    slides = serial.kinds == JointKind.PRISMATIC
+    furthest = np.maximum(np.abs(serial.lower), np.abs(serial.upper))
     extra = np.where(slides, np.minimum(furthest, FARTHEST_SLIDE), 0.0)
     levers = np.zeros((n, len(carriers)))
     for body, carrier in enumerate(carriers):
         reach = 0.0
         for joint in range(int(carrier), -1, -1):
-            ahead = centers[body] if joint == carrier else own.points[joint + 1]
-            reach += float(np.linalg.norm(ahead - own.points[joint])) + extra[joint]
+            ahead = centers[body] if joint == carrier else serial.points[joint + 1]
+            reach += float(np.linalg.norm(ahead - serial.points[joint])) + extra[joint]
             levers[joint, body] = 1.0 if slides[joint] else reach + spheres[body, 3]
     return levers
 

@@ -105,13 +105,13 @@ class PlanControl:
         :param phase: name of the phase that begins.
         :raises PlanStopped, PlanCancelled: as :meth:`pause`.
         """
-        own = self._progress
-        self._progress = own._replace(part=max(part, own.part), phase=phase, waypoint=0)
+        progress = self._progress
+        self._progress = progress._replace(part=max(part, progress.part), phase=phase, waypoint=0)
         self.pause()
         if self._told is not self._progress:
             self._tell()
 
-    def found(self, cost: float) -> None:
+    def store_cost(self, cost: float) -> None:
         """
         Store the cost of the best path so far; the next progress report tells it to the caller.
 

@@ -275,9 +275,9 @@ class Layers:
             self.refusals[layer] += 1
             others = self.rows_of(layer)
             others = others[~self.is_asked[others] & np.isfinite(self.row_costs[others])]
-            away = np.abs(self.q[others] - self.q[row]).max(axis=1, initial=0.0)
+            distances = np.abs(self.q[others] - self.q[row]).max(axis=1, initial=0.0)
             count = ASKED << min(int(self.refusals[layer]), 20)
-            for other in others[np.argsort(away, kind='stable')[:count]].tolist():
+            for other in others[np.argsort(distances, kind='stable')[:count]].tolist():
                 pause()
                 self._ask(other, accepts)
             pause()

@@ -45,9 +45,9 @@ def measure_path(planner: ToolPathPlanner, path: ToolPath) -> PathMeasures:
     :param planner: the planner that made the path.
     :param path: the result of :meth:`ToolPathPlanner.plan`.
     """
-    own, q = planner.chain.chain, np.ascontiguousarray(path.positions)
+    serial, q = planner.chain.chain, np.ascontiguousarray(path.positions)
     with np.errstate(invalid='ignore'):
-        margins = np.minimum(q - own.lower, own.upper - q) / (own.upper - own.lower)
+        margins = np.minimum(q - serial.lower, serial.upper - q) / (serial.upper - serial.lower)
     clearance = None
     if planner.obstacles is not None and len(q):
         exact = planner.obstacles[1]
@@ -57,10 +57,10 @@ def measure_path(planner: ToolPathPlanner, path: ToolPath) -> PathMeasures:
     return PathMeasures(
         waypoints=path.first_waypoint + np.arange(len(q)),
         positions=q,
-        lower=own.lower,
-        upper=own.upper,
-        units=tuple('m' if kind == JointKind.PRISMATIC else 'rad' for kind in own.kinds),
-        margins=np.where(np.isfinite(own.upper - own.lower), margins, np.inf),
+        lower=serial.lower,
+        upper=serial.upper,
+        units=tuple('m' if kind == JointKind.PRISMATIC else 'rad' for kind in serial.kinds),
+        margins=np.where(np.isfinite(serial.upper - serial.lower), margins, np.inf),
         singular=planner.costs.smallest_values(q),
         clearance=clearance,
     )

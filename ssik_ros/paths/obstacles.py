@@ -58,10 +58,12 @@ class Obstacles:
         self._scene = CollisionScene(chain.robot, coal, scene.shapes, pairs, distance)
         is_mesh = (self._arrays.kinds == convex.HULL)[self._arrays.pairs].any(axis=1)
         self._mesh_pairs, self._solid_pairs = np.flatnonzero(is_mesh), np.flatnonzero(~is_mesh)
-        own, self._scene_pairs = np.unique(shapes[is_mesh], axis=0, return_inverse=True)
+        shape_pairs, self._scene_pairs = np.unique(shapes[is_mesh], axis=0, return_inverse=True)
         self._scene_pairs = self._scene_pairs.ravel()
         """Pair of meshes of the scene that each pair of hulls is a part of."""
-        self._meshes = CollisionScene(chain.robot, coal, scene.shapes, own.tolist(), distance)
+        self._meshes = CollisionScene(
+            chain.robot, coal, scene.shapes, shape_pairs.tolist(), distance
+        )
         names = [entry.shape.link for entry in scene.shapes]
         self._names = [(names[a], names[b]) for a, b in shapes.tolist()]
 
@@ -78,11 +80,11 @@ class Obstacles:
         verdicts = np.zeros(len(q), dtype=np.int64)
         pairs = np.full(len(q), -1, dtype=np.int64)
         distances = np.empty(len(q))
-        own = self._arrays
+        arrays = self._arrays
         for start in range(0, len(rows), POSTURES_PER_CALL):
             part = np.ascontiguousarray(rows[start : start + POSTURES_PER_CALL])
             clearance.check_rows(
-                verdicts, pairs, distances, q, part, self.distance, self.distance, *own
+                verdicts, pairs, distances, q, part, self.distance, self.distance, *arrays
             )
         return verdicts[rows], pairs[rows]
 
@@ -163,10 +165,10 @@ class Obstacles:
         :param q: (k, n) postures.
         :param chosen: indices of the pairs to check.
         """
-        own = self._arrays
-        part = own._replace(
-            pairs=np.ascontiguousarray(own.pairs[chosen]),
-            axis_of=np.ascontiguousarray(own.axis_of[chosen]),
+        arrays = self._arrays
+        part = arrays._replace(
+            pairs=np.ascontiguousarray(arrays.pairs[chosen]),
+            axis_of=np.ascontiguousarray(arrays.axis_of[chosen]),
         )
         reached, pairs = np.empty(len(q) - 1), np.empty(len(q) - 1, dtype=np.int64)
         clearance.follow(reached, pairs, q, self.distance, np.empty(q.shape[1]), *part)
@@ -180,18 +182,19 @@ class Obstacles:
 
         :param start, end: (n,) postures.
         """
-        own, steps, reached = self._arrays, np.abs(end - start), 0.0
-        ways = np.zeros(len(self._meshes.pairs))
-        for pair, (a, b) in zip(self._scene_pairs, own.pairs[self._mesh_pairs], strict=True):
-            joints = slice(own.carriers[a] + 1, own.carriers[b] + 1)
-            ways[pair] = max(ways[pair], float(steps[joints] @ own.levers[joints, b]))
+        arrays, steps, reached = self._arrays, np.abs(end - start), 0.0
+        motions = np.zeros(len(self._meshes.pairs))
+        for pair, (a, b) in zip(self._scene_pairs, arrays.pairs[self._mesh_pairs], strict=True):
+            joints = slice(arrays.carriers[a] + 1, arrays.carriers[b] + 1)
+            motions[pair] = max(motions[pair], float(steps[joints] @ arrays.levers[joints, b]))
         for _ in range(clearance.PARTS):
             state = self._chain.full_state(start + reached * (end - start))
             # A bounding sphere that stays away for the rest of the motion needs no distance.
-            rest = self.distance + ways * (1.0 - reached)
+            rest = self.distance + motions * (1.0 - reached)
             apart = self._meshes.distances(state, rest) - self.distance
             part = min(
-                (d / way for d, way in zip(apart, ways, strict=True) if way > 0.0), default=1.0
+                (d / motion for d, motion in zip(apart, motions, strict=True) if motion > 0.0),
+                default=1.0,
             )
             reached = min(1.0, reached + max(part, 0.0))
             if reached == 1.0 or part < clearance.SHORTEST_MOTION:

@@ -131,11 +131,11 @@ def _offset(
         return offset
     tree = robot.tree
     poses = compute_joint_poses(tree, np.zeros(tree.nq))
-    base, own = (
+    base, frame_pose = (
         compute_link_pose(tree, poses, tree.link(link))
         for link in (str(data.get('workpiece') or group.base_link), frame)
     )
-    placed: FloatArray = np.linalg.inv(base) @ own @ offset
+    placed: FloatArray = np.linalg.inv(base) @ frame_pose @ offset
     return placed
 
 
@@ -173,16 +173,16 @@ def _read_shape(data: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """
     settings: dict[str, Any] = {}
     if data.get('objective') is not None:
-        names = {own.name.lower(): own for own in PathObjective}
+        names = {objective.name.lower(): objective for objective in PathObjective}
         name = str(data['objective']).lower()
         if name not in names:
             raise InvalidOption.unknown(f"'{path}': there is no objective '{name}'", name, names)
         settings['objective'] = names[name]
     if data.get('penalties') is not None:
-        known = PathPenalties.__dataclass_fields__
-        own = checked_mapping(data['penalties'], str(path), 'penalties', known)
+        fields = PathPenalties.__dataclass_fields__
+        weights = checked_mapping(data['penalties'], str(path), 'penalties', fields)
         settings['penalties'] = PathPenalties(
-            **{key: finite_number(value, str(path), key) for key, value in own.items()}
+            **{key: finite_number(value, str(path), key) for key, value in weights.items()}
         )
     if data.get('passes') is not None:
         passes = read_numbers(data['passes'], None, path, 'passes')
@@ -212,9 +212,9 @@ def _read_freedom(data: Mapping[str, Any], count: int, path: Path) -> dict[str, 
         raise ConfigError(f"'{path}': freedom is a mapping or a list of such.", path=str(path))
     tolerances: list[PathTolerance | None] = [None] * count
     for entry in given:
-        own = checked_mapping(entry, str(path), 'freedom', (*FREEDOM_KEYS, *RANGE_KEYS))
+        content = checked_mapping(entry, str(path), 'freedom', (*FREEDOM_KEYS, *RANGE_KEYS))
         begin, end = (
-            int(finite_number(own.get(key, other), str(path), key))
+            int(finite_number(content.get(key, other), str(path), key))
             for key, other in zip(RANGE_KEYS, (0, count - 1), strict=True)
         )
         if not 0 <= begin <= end < count:
@@ -222,25 +222,25 @@ def _read_freedom(data: Mapping[str, Any], count: int, path: Path) -> dict[str, 
                 f"'{path}': freedom from {begin} to {end} is not within waypoints 0 to {count - 1}.",
                 path=str(path),
             )
-        tolerance = _read_tolerance(own, path, (*FREEDOM_KEYS, *RANGE_KEYS))
+        tolerance = _read_tolerance(content, path, (*FREEDOM_KEYS, *RANGE_KEYS))
         tolerances[begin : end + 1] = [tolerance] * (end + 1 - begin)
     return {'tolerance': tolerances}
 
 
 def _read_tolerance(data: Any, path: Path, keys: tuple[str, ...]) -> PathTolerance:
     """Return the tolerance that an entry of the file gives; angles in the entry are in degrees."""
-    own = checked_mapping(data, str(path), 'freedom', keys)
+    content = checked_mapping(data, str(path), 'freedom', keys)
     fields: dict[str, Any] = {}
-    if 'axis' in own:
-        fields['axis'] = read_numbers(own['axis'], 3, path, 'axis').tolist()
-    if 'cone_deg' in own:
-        fields['cone'] = math.radians(finite_number(own['cone_deg'], str(path), 'cone_deg'))
+    if 'axis' in content:
+        fields['axis'] = read_numbers(content['axis'], 3, path, 'axis').tolist()
+    if 'cone_deg' in content:
+        fields['cone'] = math.radians(finite_number(content['cone_deg'], str(path), 'cone_deg'))
     for name in ('spin', 'roll', 'pitch', 'yaw'):
         key = f'{name}_deg'
-        if key in own:
-            fields[name] = tuple(np.radians(read_numbers(own[key], 2, path, key)).tolist())
-    if 'position' in own:
-        corners = own['position'] if isinstance(own['position'], list) else []
+        if key in content:
+            fields[name] = tuple(np.radians(read_numbers(content[key], 2, path, key)).tolist())
+    if 'position' in content:
+        corners = content['position'] if isinstance(content['position'], list) else []
         if len(corners) != 2:
             raise ConfigError(f"'{path}': position takes two corners of a box.", path=str(path))
         fields['position'] = tuple(read_numbers(c, 3, path, 'position').tolist() for c in corners)
@@ -271,13 +271,13 @@ def read_box(box: Any, path: Path, index: int) -> WorldObject:
     :raises SsikError: for values that make no sense.
     """
     name = f'box {index + 1}'
-    own = checked_mapping(box, str(path), name, ('size', 'xyz', 'rpy', 'name'))
-    xyz, rpy = (read_numbers(own.get(key, (0, 0, 0)), 3, path, key) for key in ('xyz', 'rpy'))
-    size = read_numbers(_needed(own, 'size', path), 3, path, 'size')
+    content = checked_mapping(box, str(path), name, ('size', 'xyz', 'rpy', 'name'))
+    xyz, rpy = (read_numbers(content.get(key, (0, 0, 0)), 3, path, key) for key in ('xyz', 'rpy'))
+    size = read_numbers(_needed(content, 'size', path), 3, path, 'size')
     shape = ObjectShape(SolidKind.BOX, size.tolist(), np.eye(4))
     check_shape(shape, name)
     return WorldObject(
-        str(own.get('name', name)), pose_matrix(xyz, matrix_of_rpy(*rpy.tolist())), (shape,)
+        str(content.get('name', name)), pose_matrix(xyz, matrix_of_rpy(*rpy.tolist())), (shape,)
     )
 
 
@@ -314,8 +314,8 @@ def read_waypoints(path: Path) -> FloatArray:
         table = read_table(path, MOST_WAYPOINTS, COLUMNS)
         rows = np.column_stack([table[name] for name in ('x', 'y', 'z', 'qx', 'qy', 'qz', 'qw')])
     if not 2 <= len(rows) <= MOST_WAYPOINTS:
-        found = counted(len(rows), 'waypoint')
-        text = f"'{path}' has {found}; a path has 2 to {MOST_WAYPOINTS}."
+        count = counted(len(rows), 'waypoint')
+        text = f"'{path}' has {count}; a path has 2 to {MOST_WAYPOINTS}."
         raise InvalidTarget(text, path=str(path))
     wrong = np.flatnonzero(~(np.abs(np.linalg.norm(rows[:, 3:], axis=1) - 1.0) < 1e-2))
     if len(wrong):
@@ -333,9 +333,10 @@ def _rows_of_path(path: Path) -> list[list[float]]:
     for index, stamped in enumerate(read_list(data, 'poses', path)):
         place = f'{path}: poses[{index}]'
         pose = checked_mapping(stamped, place, 'a stamped pose', ('header', 'pose')).get('pose')
-        own = checked_mapping(pose, place, 'a pose', ('position', 'orientation'))
+        content = checked_mapping(pose, place, 'a pose', ('position', 'orientation'))
         position, turn = (
-            checked_mapping(own.get(key) or {}, place, key) for key in ('position', 'orientation')
+            checked_mapping(content.get(key) or {}, place, key)
+            for key in ('position', 'orientation')
         )
         values = [(position, key) for key in 'xyz'] + [(turn, key) for key in 'xyzw']
         rows.append([finite_number(part.get(key), place, key) for part, key in values])

@@ -33,8 +33,10 @@ class PostureCosts:
         if penalties.obstacles > 0.0 and obstacles is None:
             raise InvalidOption('A penalty for obstacles needs obstacles; an empty list will do.')
         self._chain, self._penalties, self._obstacles = chain, penalties, obstacles
-        own = penalties
-        self.is_used = own.limits > 0.0 or own.singularities > 0.0 or own.obstacles > 0.0
+        weights = penalties
+        self.is_used = (
+            weights.limits > 0.0 or weights.singularities > 0.0 or weights.obstacles > 0.0
+        )
 
     def values(self, q: FloatArray) -> FloatArray:
         """
@@ -45,14 +47,16 @@ class PostureCosts:
 
         :param q: (k, n) postures; angles of joints with a limit are not wrapped.
         """
-        own, total = self._penalties, np.zeros(len(q))
-        if own.limits > 0.0:
-            total += own.limits * _rise(self.margins(q) / own.limit_zone)
-        if own.singularities > 0.0:
-            total += own.singularities * _rise(self.smallest_values(q) / own.singular_zone)
-        if own.obstacles > 0.0 and self._obstacles is not None:
-            near = self._obstacles.distances(q, own.obstacle_zone) / own.obstacle_zone
-            total += own.obstacles * _rise(near)
+        penalties, total = self._penalties, np.zeros(len(q))
+        if penalties.limits > 0.0:
+            total += penalties.limits * _rise(self.margins(q) / penalties.limit_zone)
+        if penalties.singularities > 0.0:
+            total += penalties.singularities * _rise(
+                self.smallest_values(q) / penalties.singular_zone
+            )
+        if penalties.obstacles > 0.0 and self._obstacles is not None:
+            near = self._obstacles.distances(q, penalties.obstacle_zone) / penalties.obstacle_zone
+            total += penalties.obstacles * _rise(near)
         return total
 
     def margins(self, q: FloatArray) -> FloatArray:
@@ -63,11 +67,11 @@ class PostureCosts:
 
         :param q: (k, n) postures.
         """
-        own = self._chain.chain
-        chosen = (self._chain.turning == 0) & np.isfinite(own.upper - own.lower)
+        serial = self._chain.chain
+        chosen = (self._chain.turning == 0) & np.isfinite(serial.upper - serial.lower)
         if not chosen.any():
             return np.ones(len(q))
-        low, high, values = own.lower[chosen], own.upper[chosen], q[:, chosen]
+        low, high, values = serial.lower[chosen], serial.upper[chosen], q[:, chosen]
         margins = np.minimum(values - low, high - values) / np.maximum(high - low, 1e-12)
         return np.asarray(margins.min(axis=1))
 
@@ -77,8 +81,8 @@ class PostureCosts:
 
         :param q: (k, n) postures.
         """
-        own = self._chain.chain
-        jacobians = own.moved(q).jacobians(length=max(own.length, 1e-12))
+        serial = self._chain.chain
+        jacobians = serial.moved(q).jacobians(length=max(serial.length, 1e-12))
         # With more than six joints there are six singular values, otherwise one per joint. The smallest comes last.
         return np.asarray(np.linalg.svd(jacobians, compute_uv=False)[:, -1])
 

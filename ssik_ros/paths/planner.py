@@ -93,7 +93,7 @@ class ToolPathPlanner:
         :param control: ends the preparation in time; None for a new one with the timeout of the request.
         :raises SsikError: for a chain without closed form, and for settings that make no sense.
         """
-        own = control or PlanControl(request)
+        plan_control = control or PlanControl(request)
         self.request = request
         self._tolerances = _tolerances(request)
         _check_frames(robot, request)
@@ -102,7 +102,7 @@ class ToolPathPlanner:
         self.obstacles: tuple[Obstacles, Obstacles] | None = None
         if request.obstacles is not None:
             near, exact = (
-                Obstacles(self.chain, request.obstacles, each, request.carried, own.pause)
+                Obstacles(self.chain, request.obstacles, each, request.carried, plan_control.pause)
                 for each in (request.clearance + SPARE, request.clearance)
             )
             self.obstacles = near, exact
@@ -141,11 +141,11 @@ class ToolPathPlanner:
         is so narrow or one excludes zero, if an end posture is given, or if no such path is found.
         """
         exact = task.space.freedom.without_narrow(WIDE_RANGE)
-        if exact is None or any(own is not None for own in ends):
+        if exact is None or any(end is not None for end in ends):
             return None
         space = SearchSpace(self.chain, exact, task.control.pause)
-        found = WaypointSearch(task._replace(space=space, travel=None), ends).run()
-        return found.q if found.failure is None else None
+        outcome = WaypointSearch(task._replace(space=space, travel=None), ends).run()
+        return outcome.q if outcome.failure is None else None
 
     def task(self, waypoints: FloatArray, control: PlanControl | None = None) -> PathTask:
         """
@@ -229,16 +229,16 @@ class ToolPathPlanner:
         if outcome.failure is not None:
             return _refused(outcome, outcome.failure, task, common)
         times = self._times(outcome, poses)
-        common['stretches'] = split_path(outcome.q, outcome.ways, times, self._velocity)
+        common['stretches'] = split_path(outcome.q, outcome.travel_paths, times, self._velocity)
         self._verify(task, outcome)
         look_up = task.control.look_up
-        away = deviations(self.chain, outcome.q, poses, limits, space.freedom, look_up)
-        common['deviation'] = float(away.max(initial=0.0))
+        step_deviations = deviations(self.chain, outcome.q, poses, limits, space.freedom, look_up)
+        common['deviation'] = float(step_deviations.max(initial=0.0))
         most = self.request.largest_deviation
         if most is not None and not common['deviation'] <= most:
-            return _refused(outcome, _leaves_tolerance(away, most), task, common)
+            return _refused(outcome, _leaves_tolerance(step_deviations, most), task, common)
         penalty = _penalty(self.costs, outcome.q, limits)
-        cost = path_cost(outcome.q, limits, outcome.ways) + penalty
+        cost = path_cost(outcome.q, limits, outcome.travel_paths) + penalty
         common['lower_bound'] = self._improved_bound(task, outcome, cost, common)
         return ToolPath(
             valid=True,
@@ -264,24 +264,24 @@ class ToolPathPlanner:
         rounds = self.request.bound_rounds
         if not (seconds > 0.0 or rounds) or outcome.stopped:
             return quick
-        end, found = time.monotonic() + (seconds or math.inf), None
+        end, bound = time.monotonic() + (seconds or math.inf), None
         try:
             task.control.report(0.95, 'lower bound')
         except PlanStopped:
             # A path exists already, and must not be lost.
             return quick
         if not len(task.space.freedom.columns):
-            known = KnownPath(outcome.q, cost)
+            known_path = KnownPath(outcome.q, cost)
             is_over = task.control.is_over(end)
-            own = task.limits, task.poses, known, is_over, rounds or MOST_ROUNDS
-            found = relaxed_bound(self.chain, *own)
-        if found is None:
+            problem = task.limits, task.poses, known_path, is_over, rounds or MOST_ROUNDS
+            bound = relaxed_bound(self.chain, *problem)
+        if bound is None:
             common['notes'] += (NO_BOUND,)
             return quick
-        if found.is_late:
-            text = f'The clock ended the lower bound after {counted(found.rounds, "round")}.'
+        if bound.is_late:
+            text = f'The clock ended the lower bound after {counted(bound.rounds, "round")}.'
             common['notes'] += (text,)
-        return max(quick, found.value)
+        return max(quick, bound.value)
 
     def _notes(self, stopped: str) -> tuple[str, ...]:
         """Return notes for the user: warnings of the collision checker, and why the search ended early."""
@@ -310,8 +310,8 @@ class ToolPathPlanner:
         spans = (np.abs(np.diff(q, axis=0)) / velocity).max(axis=1)
         if self.request.tool_speed is not None:
             spans = np.maximum(spans, step_times(poses, self.request.tool_speed))
-        for step, way in outcome.ways.items():
-            spans[step] = travel_times(way, velocity)[-1]
+        for step, corners in outcome.travel_paths.items():
+            spans[step] = travel_times(corners, velocity)[-1]
         return np.concatenate([[0.0], np.cumsum(spans)])
 
     def _verify(self, task: PathTask, outcome: SearchOutcome) -> None:
@@ -325,8 +325,8 @@ class ToolPathPlanner:
         if not wrong and self.obstacles is not None:
             look_up = task.control.look_up
             wrong = check_collisions(q, self.obstacles[1], task.limits, look_up)
-        for step, way in outcome.ways.items():
-            wrong = wrong or check_travel(self.chain, way, q[step : step + 2], task.travel)
+        for step, corners in outcome.travel_paths.items():
+            wrong = wrong or check_travel(self.chain, corners, q[step : step + 2], task.travel)
         if wrong:
             raise SolverError(f'The path failed its verification and is withheld: {wrong}.')
 
@@ -351,19 +351,19 @@ def plan_tool_path(
     :raises SsikError: for a chain without closed form, and for waypoints and settings that make no sense.
     """
     if request is None:
-        known = ToolPathRequest.__dataclass_fields__
+        fields = ToolPathRequest.__dataclass_fields__
         for name in settings:
-            if name not in known:
-                raise InvalidOption.unknown(f"There is no setting '{name}'", name, known)
+            if name not in fields:
+                raise InvalidOption.unknown(f"There is no setting '{name}'", name, fields)
         request = ToolPathRequest(**settings)
     elif settings:
         raise InvalidOption('Give a request or settings, not both.')
-    own = check_kind('robot', robot, RobotModel).read_group(group)
+    joint_group = check_kind('robot', robot, RobotModel).read_group(group)
     control = PlanControl(request)
     try:
-        return ToolPathPlanner(robot, own, request, control).plan(waypoints, control)
+        return ToolPathPlanner(robot, joint_group, request, control).plan(waypoints, control)
     except (PlanCancelled, PlanStopped) as stop:
-        names = tuple(name for name in own.joint_names if name not in request.locked)
+        names = tuple(name for name in joint_group.joint_names if name not in request.locked)
         return ToolPath(
             valid=False,
             joint_names=names,
@@ -377,20 +377,23 @@ def plan_tool_path(
 
 
 def path_cost(
-    q: FloatArray, limits: StepLimits, ways: Mapping[int, FloatArray] | None = None
+    q: FloatArray, limits: StepLimits, travel_paths: Mapping[int, FloatArray] | None = None
 ) -> float:
     """
     Return the value of the objective for a path, without penalties.
 
     :param q: (m, n) postures at the waypoints, without jumps of whole turns.
     :param limits: the objective.
-    :param ways: free travel (k, n) from the waypoint with this index to the next one; None if all motions are straight.
+    :param travel_paths: free travel (k, n) from the waypoint with this index to the next one; None if all motions are
+        straight.
     """
     detours = 0.0
-    for step, way in (ways or {}).items():
+    for step, corners in (travel_paths or {}).items():
         weights, straight = limits.weights[step + 1], q[step : step + 2]
-        own, short = (travel_cost(each, weights, limits.objective) for each in (way, straight))
-        detours += own - short
+        detour, short = (
+            travel_cost(each, weights, limits.objective) for each in (corners, straight)
+        )
+        detours += detour - short
     return detours + _straight_cost(q, limits)
 
 
@@ -438,17 +441,17 @@ def _refused(
     )
 
 
-def _leaves_tolerance(away: FloatArray, most: float) -> PathFailure:
+def _leaves_tolerance(step_deviations: FloatArray, most: float) -> PathFailure:
     """
     Return the failure of a path whose tool may leave the tolerance too far between two waypoints.
 
-    :param away: (m - 1,) largest deviation on each step [m].
+    :param step_deviations: (m - 1,) largest deviation on each step [m].
     :param most: largest allowed deviation [m]; the first step above it is named.
     """
-    first = int(np.flatnonzero(away > most)[0])
+    first = int(np.flatnonzero(step_deviations > most)[0])
     text = (
-        f'Between waypoints {first} and {first + 1} the tool may leave its tolerance by {1e3 * away[first]:.3g} mm, at '
-        f'most {1e3 * most:.3g} mm are allowed: put more waypoints there.'
+        f'Between waypoints {first} and {first + 1} the tool may leave its tolerance by '
+        f'{1e3 * step_deviations[first]:.3g} mm, at most {1e3 * most:.3g} mm are allowed: put more waypoints there.'
     )
     return PathFailure(first + 1, Cause.CONSTRAINTS, text)
 
@@ -521,9 +524,9 @@ def _passes(passes: Sequence[int], count: int) -> list[int]:
 
     Raise InvalidOption unless they ascend and are between 1 and ``count - 1``.
     """
-    own = [int(index) for index in passes]
-    if own != sorted(set(own)) or (own and not 0 < own[0] <= own[-1] < count):
+    indices = [int(index) for index in passes]
+    if indices != sorted(set(indices)) or (indices and not 0 < indices[0] <= indices[-1] < count):
         raise InvalidOption(
             f'passes are indices of waypoints from 1 to {count - 1} in ascending order, not {passes!r}.'
         )
-    return own
+    return indices

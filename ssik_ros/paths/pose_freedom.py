@@ -54,9 +54,11 @@ class PoseFreedom:
             raise InvalidOption(
                 f'There are {len(tolerances)} tolerances for {count} waypoints: give one for all, or one for each.'
             )
-        kinds = {id(own): own for own in tolerances}
-        rows = {key: _ranges(own) for key, own in kinds.items()}
-        index = [id(own) for own in tolerances] * (count if len(tolerances) == 1 else 1)
+        kinds = {id(tolerance): tolerance for tolerance in tolerances}
+        rows = {key: _ranges(tolerance) for key, tolerance in kinds.items()}
+        index = [id(tolerance) for tolerance in tolerances] * (
+            count if len(tolerances) == 1 else 1
+        )
         self.lower = np.array([rows[key][0] for key in index])
         """(m, COLUMNS)."""
         self.upper = np.array([rows[key][1] for key in index])
@@ -88,9 +90,9 @@ class PoseFreedom:
         is_within = (self.lower[:, narrow] <= 0.0) & (self.upper[:, narrow] >= 0.0)
         if not len(narrow) or not is_within.all():
             return None
-        own = copy.copy(self)
-        own.columns = self.columns[widths[self.columns] > wide]
-        return own
+        freedom = copy.copy(self)
+        freedom.columns = self.columns[widths[self.columns] > wide]
+        return freedom
 
     def with_all_numbers(self) -> 'PoseFreedom':
         """
@@ -98,9 +100,9 @@ class PoseFreedom:
 
         :meth: `solved_spin` and :meth:`without_narrow` remove some.
         """
-        own = copy.copy(self)
-        own.columns = self._used
-        return own
+        freedom = copy.copy(self)
+        freedom.columns = self._used
+        return freedom
 
     def cell_sizes(self, halves: FloatArray) -> FloatArray:
         """
@@ -112,9 +114,9 @@ class PoseFreedom:
         """
         numbers = np.zeros((len(halves), COLUMNS))
         numbers[:, self.columns] = halves
-        ways = np.linalg.norm(numbers[:, :TILT], axis=1)
+        distances = np.linalg.norm(numbers[:, :TILT], axis=1)
         tilts = np.linalg.norm(numbers[:, TILT:SPIN], axis=1)
-        return np.stack([ways, tilts + numbers[:, SPIN:].sum(axis=1)], axis=1)
+        return np.stack([distances, tilts + numbers[:, SPIN:].sum(axis=1)], axis=1)
 
     def solved_spin(self) -> tuple[FloatArray, float, float]:
         """
@@ -192,7 +194,9 @@ class PoseFreedom:
         :param values: (k, ..., c) values of ``columns`` [m or rad].
         """
         shape = (len(rows), *(1,) * (values.ndim - 2), len(self.columns))
-        low, high = (own[rows][:, self.columns].reshape(shape) for own in (self.lower, self.upper))
+        low, high = (
+            ends[rows][:, self.columns].reshape(shape) for ends in (self.lower, self.upper)
+        )
         is_free = [self.is_free_spin(int(column)) for column in self.columns]
         values = np.where(is_free, values, np.clip(values, low, high))
         if TILT in self.columns:
@@ -280,24 +284,24 @@ def _ranges(tolerance: PathTolerance | None) -> tuple[FloatArray, FloatArray, Fl
 
     None is an exact pose. Raise InvalidOption for ranges that make no sense.
     """
-    own = tolerance if tolerance is not None else PathTolerance()
+    ranges = tolerance if tolerance is not None else PathTolerance()
     lower, upper = np.zeros(COLUMNS), np.zeros(COLUMNS)
-    box = np.asarray(own.position, dtype=np.float64)
+    box = np.asarray(ranges.position, dtype=np.float64)
     if box.shape != (2, 3):
-        raise InvalidOption(f'position takes two corners of a box, not {own.position!r}.')
+        raise InvalidOption(f'position takes two corners of a box, not {ranges.position!r}.')
     lower[:3], upper[:3] = box
     for column, name in ((SPIN, 'spin'), (ROLL, 'roll'), (PITCH, 'pitch'), (YAW, 'yaw')):
-        values = np.asarray(getattr(own, name), dtype=np.float64)
+        values = np.asarray(getattr(ranges, name), dtype=np.float64)
         if values.shape != (2,):
-            raise InvalidOption(f'{name} takes two angles [rad], not {getattr(own, name)!r}.')
+            raise InvalidOption(f'{name} takes two angles [rad], not {getattr(ranges, name)!r}.')
         lower[column], upper[column] = values
-    upper[TILT : TILT + 2], lower[TILT : TILT + 2] = own.cone, -own.cone
+    upper[TILT : TILT + 2], lower[TILT : TILT + 2] = ranges.cone, -ranges.cone
     if not (np.isfinite(lower).all() and np.isfinite(upper).all() and (lower <= upper).all()):
         raise InvalidOption('Ranges of a tolerance are finite and in ascending order.')
     if np.abs([lower, upper]).max() > LARGEST_BOX:
         raise InvalidOption(f'Ranges of a tolerance stay below {LARGEST_BOX:g} [m, rad].')
-    if not 0.0 <= own.cone < math.pi:
-        raise InvalidOption(f'cone takes an angle from 0 to below pi [rad], not {own.cone!r}.')
+    if not 0.0 <= ranges.cone < math.pi:
+        raise InvalidOption(f'cone takes an angle from 0 to below pi [rad], not {ranges.cone!r}.')
     if np.abs([lower[PITCH], upper[PITCH]]).max() >= 0.5 * math.pi:
         raise InvalidOption('pitch stays below a quarter turn; put the waypoint elsewhere.')
     is_rpy = bool(lower[ROLL:].any() or upper[ROLL:].any())
@@ -305,7 +309,7 @@ def _ranges(tolerance: PathTolerance | None) -> tuple[FloatArray, FloatArray, Fl
         raise InvalidOption('A tolerance has spin and cone, or roll, pitch and yaw; not both.')
     if upper[SPIN] - lower[SPIN] >= FULL_TURN:
         lower[SPIN], upper[SPIN] = -math.pi, math.pi
-    return lower, upper, unit(own.axis)
+    return lower, upper, unit(ranges.axis)
 
 
 def unit(axis: Sequence[float]) -> FloatArray:

@@ -179,9 +179,9 @@ class ToolPathRequest:
         check_kind('objective', self.objective, PathObjective)
         check_mapping('locked', self.locked, 'values by the name of a joint')
         if self.tolerance is not None and not isinstance(self.tolerance, PathTolerance):
-            for own in check_listed('tolerance', self.tolerance):
-                if own is not None:
-                    check_kind('tolerance', own, PathTolerance)
+            for tolerance in check_listed('tolerance', self.tolerance):
+                if tolerance is not None:
+                    check_kind('tolerance', tolerance, PathTolerance)
         if self.obstacles is not None:
             read_objects('obstacles', self.obstacles)
 

@@ -100,8 +100,8 @@ class SearchSpace:
         last = np.array(ranges[chain.outer :]).reshape(-1, 4)
         count = freedom.count
 
-        def spread(own: FloatArray) -> FloatArray:
-            return np.broadcast_to(own, (count, len(own)))
+        def spread(ends: FloatArray) -> FloatArray:
+            return np.broadcast_to(ends, (count, len(ends)))
 
         lower = [spread(first[:, 0]), freedom.lower[:, columns], spread(last[:, 0])]
         upper = [spread(first[:, 1]), freedom.upper[:, columns], spread(last[:, 1])]
@@ -269,19 +269,19 @@ class SearchSpace:
             end = begin + at_once
             if self._pause is not None:
                 self._pause(int(rows[begin]) if len(rows) else 0)
-            found, own = self._some_postures(
+            postures, part_parameters = self._some_postures(
                 rows[begin:end], waypoints[begin:end], samples.part(begin, end)
             )
             if not (self.size or self.chain.has_spin):
-                found = add_neighbours(self.chain, found, waypoints[begin:end])
-                own = np.zeros((len(found.q), 0))
-            found = found._replace(owners=found.owners + begin)
+                postures = add_neighbours(self.chain, postures, waypoints[begin:end])
+                part_parameters = np.zeros((len(postures.q), 0))
+            postures = postures._replace(owners=postures.owners + begin)
             if keep is not None:
-                kept = np.flatnonzero(keep(found.q, found.owners))
-                found = found._replace(q=found.q[kept], owners=found.owners[kept])
-                own = own[kept]
-            parts.append(found)
-            parameters.append(own)
+                kept = np.flatnonzero(keep(postures.q, postures.owners))
+                postures = postures._replace(q=postures.q[kept], owners=postures.owners[kept])
+                part_parameters = part_parameters[kept]
+            parts.append(postures)
+            parameters.append(part_parameters)
         together = PostureRows(*(np.concatenate(column) for column in zip(*parts, strict=True)))
         return together, np.concatenate(parameters)
 
@@ -295,12 +295,14 @@ class SearchSpace:
         of_row = np.repeat(rows, s)
         targets = self.freedom.poses(np.repeat(waypoints, s, axis=0), of_row, flat[:, outer:])
         held = np.ascontiguousarray(samples.held.reshape(layers * s, -1))
-        found = self.chain.find_postures(targets, flat[:, :outer], held)
-        own = flat[found.owners]
+        postures = self.chain.find_postures(targets, flat[:, :outer], held)
+        parameters = flat[postures.owners]
         if self.chain.has_held:
-            own = np.hstack([own, found.q[:, self.chain.held : self.chain.held + 1]])
-        counts = found.counts.reshape(layers, s, -1).sum(axis=1)
-        return PostureRows(found.q, found.owners // s, counts), own
+            parameters = np.hstack(
+                [parameters, postures.q[:, self.chain.held : self.chain.held + 1]]
+            )
+        counts = postures.counts.reshape(layers, s, -1).sum(axis=1)
+        return PostureRows(postures.q, postures.owners // s, counts), parameters
 
     def is_out_of_reach(self, row: int, waypoint: FloatArray) -> bool:
         """
@@ -375,11 +377,11 @@ def _range(chain: ToolChain, joint: int) -> tuple[float, float, bool, bool]:
 
     A joint that may turn without end has the range -pi to pi. Raise InvalidLimits for a prismatic joint without limits.
     """
-    own = chain.chain
-    low, high = float(own.lower[joint]), float(own.upper[joint])
-    if own.kinds[joint] == JointKind.PRISMATIC:
+    serial = chain.chain
+    low, high = float(serial.lower[joint]), float(serial.upper[joint])
+    if serial.kinds[joint] == JointKind.PRISMATIC:
         if not math.isfinite(high - low):
-            name = own.joint_names[joint]
+            name = serial.joint_names[joint]
             raise InvalidLimits(
                 f"Joint '{name}' slides without limits, and its value is free.", joint=name
             )

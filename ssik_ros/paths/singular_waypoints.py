@@ -20,24 +20,24 @@ POSTURE_SEPARATION = 1e-9
 """If all joints of two postures differ by less than this, they are one posture [rad or m]."""
 
 
-def add_neighbours(chain: ToolChain, found: PostureRows, poses: FloatArray) -> PostureRows:
+def add_neighbours(chain: ToolChain, postures: PostureRows, poses: FloatArray) -> PostureRows:
     """
     Return postures of waypoints, with further postures at singular waypoints next to postures of their neighbours.
 
     :param chain: joints without free parameters.
-    :param found: all postures of all waypoints by the closed form.
+    :param postures: all postures of all waypoints by the closed form.
     :param poses: (m, 4, 4) waypoints, in the order of the path.
     """
-    is_singular = found.counts[:, 2] != 0
+    is_singular = postures.counts[:, 2] != 0
     if not is_singular.any():
-        return found
-    rows = np.split(found.q, np.cumsum(np.bincount(found.owners, minlength=len(poses)))[:-1])
+        return postures
+    rows = np.split(postures.q, np.cumsum(np.bincount(postures.owners, minlength=len(poses)))[:-1])
     for waypoint, q in _moved(chain, rows, poses, is_singular):
         if not (np.abs(rows[waypoint] - q) < POSTURE_SEPARATION).all(axis=1).any():
             rows[waypoint] = np.vstack([rows[waypoint], q])
-    counts = found.counts.copy()
-    counts[:, 0] = np.maximum(counts[:, 0], [len(own) for own in rows])
-    owners: IntArray = np.repeat(np.arange(len(rows)), [len(own) for own in rows])
+    counts = postures.counts.copy()
+    counts[:, 0] = np.maximum(counts[:, 0], [len(layer) for layer in rows])
+    owners: IntArray = np.repeat(np.arange(len(rows)), [len(layer) for layer in rows])
     return PostureRows(np.vstack(rows), owners, counts)
 
 

@@ -32,7 +32,7 @@ class ReachProof:
         :param chain: all joints that may move.
         """
         slides = chain.kinds == JointKind.PRISMATIC
-        own = make_hulls(
+        hulls = make_hulls(
             slides,
             chain.axes,
             chain.points,
@@ -41,7 +41,7 @@ class ReachProof:
             chain.home,
             is_full_pose=True,
         )
-        self._hulls = np.zeros(0) if own is None else own
+        self._hulls = np.zeros(0) if hulls is None else hulls
         self._count = len(self._hulls) // reach_hull.BLOCK
         levers = self._hulls.reshape(-1, reach_hull.BLOCK)[:, reach_hull.LEVER]
         self._lever = float(levers.max(initial=0.0))
@@ -63,8 +63,11 @@ class ReachProof:
         """
         if not self._count:
             return False
-        own = freedom.with_all_numbers()
-        low, high = own.lower[row, own.columns], own.upper[row, own.columns]
+        full_freedom = freedom.with_all_numbers()
+        low, high = (
+            full_freedom.lower[row, full_freedom.columns],
+            full_freedom.upper[row, full_freedom.columns],
+        )
         middles, halves = 0.5 * (low + high)[None], 0.5 * (high - low)[None]
         looked_at = 0
         while len(middles):
@@ -72,10 +75,10 @@ class ReachProof:
             if looked_at > MOST_CELLS:
                 return False
             rows = np.full(len(middles), row)
-            poses = own.poses(np.repeat(waypoint[None], len(rows), axis=0), rows, middles)
+            poses = full_freedom.poses(np.repeat(waypoint[None], len(rows), axis=0), rows, middles)
             if not all(self._refuses(pose, *room) for pose in poses):
                 return False
-            sizes = own.cell_sizes(halves)
+            sizes = full_freedom.cell_sizes(halves)
             left = [
                 index
                 for index, pose in enumerate(poses)
@@ -85,7 +88,7 @@ class ReachProof:
                 return True
             if not halves[left].any():
                 return False
-            middles, halves = self._cut(own, row, middles[left], halves[left])
+            middles, halves = self._cut(full_freedom, row, middles[left], halves[left])
         return True
 
     def _refuses(self, pose: FloatArray, distance: float, angle: float) -> bool:

@@ -75,14 +75,14 @@ class ToolChain:
         :raises TopologyMismatch: when the chain has no closed form.
         :raises InvalidOption: for locked joints that the group does not have, or a value outside the limits.
         """
-        own = request or ToolPathRequest()
-        self.robot, self.locked = robot, dict(own.locked)
-        self._state = robot.default_positions() if own.state is None else own.state
+        settings = request or ToolPathRequest()
+        self.robot, self.locked = robot, dict(settings.locked)
+        self._state = robot.default_positions() if settings.state is None else settings.state
         self.world_link = group.base_link
         """Link in whose frame obstacles are."""
-        whole, self.turned = _whole_chain(robot, group, own.workpiece)
-        if own.tool is not None:
-            whole = replace(whole, home=whole.home @ own.tool)
+        whole, self.turned = _whole_chain(robot, group, settings.workpiece)
+        if settings.tool is not None:
+            whole = replace(whole, home=whole.home @ settings.tool)
         _check_locked(whole, self.locked)
         self.turned = tuple(name for name in self.turned if name not in self.locked)
         """Joints between workpiece and base link, the one next to the workpiece first."""
@@ -170,15 +170,15 @@ class ToolChain:
         """
         inner = self._behind_outer(poses, outer)
         if self.arm.plan.ints[search.CUT] >= 0:
-            found = self._one_by_one(inner, values)
+            posture_rows = self._one_by_one(inner, values)
         else:
-            found = self._in_chunks(inner, values)
+            posture_rows = self._in_chunks(inner, values)
         if self.has_spin:
-            found = found._replace(q=np.ascontiguousarray(found.q[:, :-1]))
+            posture_rows = posture_rows._replace(q=np.ascontiguousarray(posture_rows.q[:, :-1]))
         if self.outer:
-            q = np.hstack([outer[found.owners], found.q])
-            return found._replace(q=q)
-        return found
+            q = np.hstack([outer[posture_rows.owners], posture_rows.q])
+            return posture_rows._replace(q=q)
+        return posture_rows
 
     def _behind_outer(self, poses: FloatArray, outer: FloatArray) -> FloatArray:
         """
@@ -237,15 +237,15 @@ class ToolChain:
         chunk = max(1, ROWS_AT_ONCE // width)
         parts = []
         for start in range(0, len(poses), chunk):
-            own = poses[start : start + chunk]
-            q = np.empty((len(own) * capacity, self.arm.plan.size))
+            chunk_poses = poses[start : start + chunk]
+            q = np.empty((len(chunk_poses) * capacity, self.arm.plan.size))
             owners = np.empty(len(q), dtype=np.int64)
-            counts = np.zeros((len(own), 3), dtype=np.int64)
+            counts = np.zeros((len(chunk_poses), 3), dtype=np.int64)
             used = postures.search_rows(
                 q,
                 owners,
                 counts,
-                own,
+                chunk_poses,
                 np.ascontiguousarray(values[start : start + chunk]),
                 prepared.ints,
                 prepared.reals,
@@ -268,8 +268,8 @@ class ToolChain:
         prepared = self._prepared(values.shape[1])
         arrays = BranchArrays(self.arm.plan.size, search.BRANCHES_OF_SIX * values.shape[1])
         parts, n = [], self.arm.plan.size
-        for pose, own in enumerate(values):
-            request = prepared._replace(samples=np.ascontiguousarray(own))
+        for pose, samples in enumerate(values):
+            request = prepared._replace(samples=np.ascontiguousarray(samples))
             count = max(0, arrays.search(request, poses[pose]))
             rows = arrays.rows[:count, :n].copy()
             counted = arrays.counters[[search.BRANCHES, search.DROPPED, search.DOUBT]][None]

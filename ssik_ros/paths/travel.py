@@ -46,7 +46,7 @@ SEED = 20
 HALF_TURN = math.pi
 
 
-class Way(NamedTuple):
+class TravelResult(NamedTuple):
     """Result of a search for free travel between two postures: the corners of the way, or None."""
 
     q: FloatArray | None
@@ -84,15 +84,15 @@ class _Tree:
 
     def nearest(self, q: FloatArray) -> int:
         """Return the index of the posture nearest to ``q`` in the norm of joint differences."""
-        away = self._q[: len(self)] - q
-        return int(np.argmin(np.einsum('ij,ij->i', away, away)))
+        differences = self._q[: len(self)] - q
+        return int(np.argmin(np.einsum('ij,ij->i', differences, differences)))
 
-    def way_to(self, index: int) -> FloatArray:
+    def path_to(self, index: int) -> FloatArray:
         """Return the postures (k, n) from the root to the posture with an index."""
-        found = [index]
-        while self._parents[found[-1]] >= 0:
-            found.append(self._parents[found[-1]])
-        return np.asarray(self._q[found[::-1]])
+        indices = [index]
+        while self._parents[indices[-1]] >= 0:
+            indices.append(self._parents[indices[-1]])
+        return np.asarray(self._q[indices[::-1]])
 
 
 class TravelSearch:
@@ -121,7 +121,7 @@ class TravelSearch:
         self._met: Counter[int] = Counter()
         self._tries = 0
 
-    def find(self, start: FloatArray, end: FloatArray) -> Way:
+    def find(self, start: FloatArray, end: FloatArray) -> TravelResult:
         """
         Search a collision-free way from one posture to another; return it with the number of motions tried.
 
@@ -132,25 +132,25 @@ class TravelSearch:
         self._met.clear()
         self._tries = 0
         if self._free_part(start, end) == 1.0:
-            return Way(np.array([start, end]), self._tries, -1, False)
+            return TravelResult(np.array([start, end]), self._tries, -1, False)
         trees = _Tree(start), _Tree(end)
-        found = self._drawn_back(trees)
-        if found is None:
-            found = self._grow(trees, start, end)
+        path = self._drawn_back(trees)
+        if path is None:
+            path = self._grow(trees, start, end)
         pair = self._met.most_common(1)[0][0] if self._met else -1
-        if found is None:
-            return Way(None, self._tries, pair, len(trees[0]) < len(trees[1]))
-        return Way(self._shortened(found), self._tries, pair, False)
+        if path is None:
+            return TravelResult(None, self._tries, pair, len(trees[0]) < len(trees[1]))
+        return TravelResult(self._shortened(path), self._tries, pair, False)
 
-    def is_free(self, way: FloatArray) -> bool:
+    def is_free(self, corners: FloatArray) -> bool:
         """
         Return whether all straight motions between the corners of a way are free of collisions.
 
         Without collision checks, return True.
 
-        :param way: (k, n) corners.
+        :param corners: (k, n) corners.
         """
-        return self._obstacles is None or bool((self._obstacles.follow(way)[0] == 1.0).all())
+        return self._obstacles is None or bool((self._obstacles.follow(corners)[0] == 1.0).all())
 
     def _free_part(self, start: FloatArray, end: FloatArray) -> float:
         """
@@ -176,37 +176,37 @@ class TravelSearch:
 
         Postures of free retreats are added to the two trees.
         """
-        behind: list[list[int]] = [[0], [0]]
-        for tree, own in zip(trees, behind, strict=True):
-            for way, side in itertools.product(RETREATS, (-1.0, 1.0)):
-                away = self._beside(tree.posture(0), side * way)
-                if away is not None and self._free_part(tree.posture(0), away) == 1.0:
-                    own.append(tree.add(away, 0))
-        for a, b in itertools.product(*behind):
+        retreats: list[list[int]] = [[0], [0]]
+        for tree, indices in zip(trees, retreats, strict=True):
+            for distance, side in itertools.product(RETREATS, (-1.0, 1.0)):
+                retreated = self._shifted(tree.posture(0), side * distance)
+                if retreated is not None and self._free_part(tree.posture(0), retreated) == 1.0:
+                    indices.append(tree.add(retreated, 0))
+        for a, b in itertools.product(*retreats):
             if (a or b) and self._free_part(trees[0].posture(a), trees[1].posture(b)) == 1.0:
-                return np.vstack([trees[0].way_to(a), trees[1].way_to(b)[::-1]])
+                return np.vstack([trees[0].path_to(a), trees[1].path_to(b)[::-1]])
         return None
 
-    def _beside(self, q: FloatArray, way: float) -> FloatArray | None:
+    def _shifted(self, q: FloatArray, shift: float) -> FloatArray | None:
         """
-        Return the posture nearest to ``q`` whose tool is shifted along its axis by ``way`` [m].
+        Return the posture nearest to ``q`` whose tool is shifted along its axis by ``shift`` [m].
 
         Parameters keep their values. Return None without a solution, or if the nearest solution is outside the limits
         or differs by a quarter turn or more.
         """
         chain = self._chain
         shifted = chain.pose(q)
-        shifted[:3, 3] += way * (shifted[:3, :3] @ self._axis)
+        shifted[:3, 3] += shift * (shifted[:3, :3] @ self._axis)
         held = q[chain.held] if chain.has_held else 0.0
-        found = chain.find_postures(shifted[None], q[None, : chain.outer], np.array([[held]])).q
-        if not len(found):
+        postures = chain.find_postures(shifted[None], q[None, : chain.outer], np.array([[held]])).q
+        if not len(postures):
             return None
-        found = found + np.where(chain.has_windings, whole_turns(q - found), 0.0)
-        away = np.abs(found - q).max(axis=1)
-        best = found[int(np.argmin(away))]
-        own = chain.chain
-        is_within = bool(((best >= own.lower) & (best <= own.upper)).all())
-        return best if is_within and away.min() < HALF_TURN / 2.0 else None
+        postures = postures + np.where(chain.has_windings, whole_turns(q - postures), 0.0)
+        changes = np.abs(postures - q).max(axis=1)
+        best = postures[int(np.argmin(changes))]
+        serial = chain.chain
+        is_within = bool(((best >= serial.lower) & (best <= serial.upper)).all())
+        return best if is_within and changes.min() < HALF_TURN / 2.0 else None
 
     def _grow(
         self, trees: tuple[_Tree, _Tree], start: FloatArray, end: FloatArray
@@ -217,15 +217,15 @@ class TravelSearch:
         Return None if they have not met after MOST_TRIES random postures.
         """
         for number, target in enumerate(self._targets(start, end)):
-            own, other = trees if number % 2 == 0 else trees[::-1]
-            new = self._extend(own, target, LONGEST_REACH)
+            tree, other = trees if number % 2 == 0 else trees[::-1]
+            new = self._extend(tree, target, LONGEST_REACH)
             if new < 0:
                 continue
-            meeting = self._extend(other, own.posture(new), math.inf)
-            if meeting >= 0 and (other.posture(meeting) == own.posture(new)).all():
-                ways = own.way_to(new), other.way_to(meeting)[-2::-1]
-                found = np.vstack(ways)
-                return found if number % 2 == 0 else found[::-1]
+            meeting = self._extend(other, tree.posture(new), math.inf)
+            if meeting >= 0 and (other.posture(meeting) == tree.posture(new)).all():
+                halves = tree.path_to(new), other.path_to(meeting)[-2::-1]
+                path = np.vstack(halves)
+                return path if number % 2 == 0 else path[::-1]
         return None
 
     def _targets(self, start: FloatArray, end: FloatArray) -> Iterator[FloatArray]:
@@ -234,9 +234,9 @@ class TravelSearch:
 
         Each joint is at most half a turn outside the range between start and end.
         """
-        rng, own = np.random.default_rng(SEED), self._chain.chain
-        low = np.maximum(own.lower, np.minimum(start, end) - HALF_TURN)
-        high = np.minimum(own.upper, np.maximum(start, end) + HALF_TURN)
+        rng, serial = np.random.default_rng(SEED), self._chain.chain
+        low = np.maximum(serial.lower, np.minimum(start, end) - HALF_TURN)
+        high = np.minimum(serial.upper, np.maximum(start, end) + HALF_TURN)
         for _ in range(MOST_TRIES):
             yield low + (high - low) * rng.random(len(low))
 
@@ -248,52 +248,52 @@ class TravelSearch:
         """
         near = tree.nearest(target)
         start = tree.posture(near)
-        away = target - start
-        length = float(np.linalg.norm(away))
+        motion = target - start
+        length = float(np.linalg.norm(motion))
         if length > longest:
-            target, away, length = (
-                start + (longest / length) * away,
-                (longest / length) * away,
+            target, motion, length = (
+                start + (longest / length) * motion,
+                (longest / length) * motion,
                 longest,
             )
         part = self._free_part(start, target)
         if part == 1.0:
             return tree.add(target, near)
         part *= BACK_OFF
-        return tree.add(start + part * away, near) if part * length > SHORTEST_GROWTH else -1
+        return tree.add(start + part * motion, near) if part * length > SHORTEST_GROWTH else -1
 
-    def _shortened(self, way: FloatArray) -> FloatArray:
-        """Return a shorter way (k, n): parts of the given way are replaced by straight motions that are free."""
+    def _shortened(self, path: FloatArray) -> FloatArray:
+        """Return a shorter path (k, n): parts of the given path are replaced by straight motions that are free."""
         rng = np.random.default_rng(SEED)
-        for _ in range(SHORTCUTS if len(way) > 2 else 0):
-            a, b = np.sort(rng.random(2) * (len(way) - 1))
+        for _ in range(SHORTCUTS if len(path) > 2 else 0):
+            a, b = np.sort(rng.random(2) * (len(path) - 1))
             i, j = int(a), int(b)
             if i == j:
                 continue
-            first = way[i] + (a - i) * (way[i + 1] - way[i])
-            last = way[j] + (b - j) * (way[min(j + 1, len(way) - 1)] - way[j])
+            first = path[i] + (a - i) * (path[i + 1] - path[i])
+            last = path[j] + (b - j) * (path[min(j + 1, len(path) - 1)] - path[j])
             if self._free_part(first, last) == 1.0:
-                way = np.vstack([way[: i + 1], first, last, way[j + 1 :]])
+                path = np.vstack([path[: i + 1], first, last, path[j + 1 :]])
         corner = 1
-        while corner < len(way) - 1:
-            if self._free_part(way[corner - 1], way[corner + 1]) == 1.0:
-                way = np.delete(way, corner, axis=0)
+        while corner < len(path) - 1:
+            if self._free_part(path[corner - 1], path[corner + 1]) == 1.0:
+                path = np.delete(path, corner, axis=0)
             else:
                 corner += 1
-        return way
+        return path
 
 
-def travel_cost(way: FloatArray, weights: FloatArray, objective: int) -> float:
+def travel_cost(corners: FloatArray, weights: FloatArray, objective: int) -> float:
     """
     Return the cost of a way of free travel in the objective of a path; 0 for the objective LARGEST_STEP.
 
     For the sum of squares, the way counts as one step of the same length.
 
-    :param way: (k, n) corners.
+    :param corners: (k, n) corners.
     :param weights: (n,) of the objective.
     :param objective: SUM_OF_STEPS, SUM_OF_SQUARES, LARGEST_STEP or SUM_OF_LARGEST of the kernels.
     """
-    steps = np.abs(np.diff(way, axis=0)) * weights
+    steps = np.abs(np.diff(corners, axis=0)) * weights
     if objective == LARGEST_STEP:
         return 0.0
     if objective == SUM_OF_STEPS:
@@ -303,22 +303,22 @@ def travel_cost(way: FloatArray, weights: FloatArray, objective: int) -> float:
     return float(steps.max(axis=1).sum())
 
 
-def travel_times(way: FloatArray, velocity: FloatArray) -> FloatArray:
+def travel_times(corners: FloatArray, velocity: FloatArray) -> FloatArray:
     """
     Return the time (k,) at which each corner of a way is reached, from 0 at the first [s].
 
     On each motion the slowest joint has its velocity limit.
 
-    :param way: (k, n) corners.
+    :param corners: (k, n) corners.
     :param velocity: (n,) velocity limits [rad/s or m/s].
     """
-    spans = (np.abs(np.diff(way, axis=0)) / velocity).max(axis=1)
+    spans = (np.abs(np.diff(corners, axis=0)) / velocity).max(axis=1)
     return np.concatenate([[0.0], np.cumsum(spans)])
 
 
 def split_path(
     q: FloatArray,
-    ways: Mapping[int, FloatArray],
+    travel_paths: Mapping[int, FloatArray],
     times: FloatArray | None,
     velocity: FloatArray,
 ) -> list[Stretch]:
@@ -326,17 +326,19 @@ def split_path(
     Return a path as a list of passes and the free travel between them, in the order of the path.
 
     :param q: (m, n) one posture per waypoint.
-    :param ways: free travel (k, n) from the waypoint with this index to the next one.
+    :param travel_paths: free travel (k, n) from the waypoint with this index to the next one.
     :param times: (m,) when each waypoint is reached [s]; None if unknown.
     :param velocity: (n,) velocity limits [rad/s or m/s].
     """
-    found, begin = [], 0
-    for end in [*sorted(ways), len(q) - 1]:
+    stretches, begin = [], 0
+    for end in [*sorted(travel_paths), len(q) - 1]:
         rows = slice(begin, end + 1)
-        own = None if times is None else times[rows]
-        found.append(Stretch(False, begin, end, q[rows], own))
-        if end in ways:
-            own = None if times is None else times[end] + travel_times(ways[end], velocity)
-            found.append(Stretch(True, end, end + 1, ways[end], own))
+        stretch_times = None if times is None else times[rows]
+        stretches.append(Stretch(False, begin, end, q[rows], stretch_times))
+        if end in travel_paths:
+            stretch_times = (
+                None if times is None else times[end] + travel_times(travel_paths[end], velocity)
+            )
+            stretches.append(Stretch(True, end, end + 1, travel_paths[end], stretch_times))
         begin = end + 1
-    return found
+    return stretches

@@ -43,8 +43,8 @@ def check_path(
     """
     if not np.isfinite(q).all():
         return 'a joint value is not finite'
-    own = chain.chain
-    if not ((q >= own.lower - LIMIT_ROUNDING) & (q <= own.upper + LIMIT_ROUNDING)).all():
+    serial = chain.chain
+    if not ((q >= serial.lower - LIMIT_ROUNDING) & (q <= serial.upper + LIMIT_ROUNDING)).all():
         return 'a joint is outside its limits'
     if not (np.abs(np.diff(q, axis=0)) <= limits.largest[1:] + LIMIT_ROUNDING).all():
         return 'a step is too large'
@@ -83,22 +83,24 @@ def check_collisions(
 
 
 def check_travel(
-    chain: ToolChain, way: FloatArray, ends: FloatArray, travel: TravelSearch | None
+    chain: ToolChain, corners: FloatArray, ends: FloatArray, travel: TravelSearch | None
 ) -> str:
     """
     Return the first error of free travel as text; empty if it joins its ends, keeps the limits and is free.
 
     :param chain: the joints.
-    :param way: (k, n) corners.
-    :param ends: (2, n) postures that the way has to begin and end with.
+    :param corners: (k, n) corners.
+    :param ends: (2, n) postures that the free travel has to begin and end with.
     :param travel: the search that tells whether motions are free; None for no collision checks.
     """
-    own = chain.chain
-    if not np.isfinite(way).all() or (way[[0, -1]] != ends).any():
+    serial = chain.chain
+    if not np.isfinite(corners).all() or (corners[[0, -1]] != ends).any():
         return 'free travel does not join its passes'
-    if not ((way >= own.lower - LIMIT_ROUNDING) & (way <= own.upper + LIMIT_ROUNDING)).all():
+    if not (
+        (corners >= serial.lower - LIMIT_ROUNDING) & (corners <= serial.upper + LIMIT_ROUNDING)
+    ).all():
         return 'free travel leaves the joint limits'
-    return '' if travel is None or travel.is_free(way) else 'free travel collides'
+    return '' if travel is None or travel.is_free(corners) else 'free travel collides'
 
 
 def deviations(

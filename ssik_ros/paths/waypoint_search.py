@@ -52,7 +52,7 @@ class SearchOutcome(NamedTuple):
     """Why the search failed; None if it found a path."""
     stopped: str = ''
     """Why the search ended early; empty if it did not."""
-    ways: Mapping[int, FloatArray] = MappingProxyType({})
+    travel_paths: Mapping[int, FloatArray] = MappingProxyType({})
     """Free travel (k, n) from the waypoint with this index to the next one."""
 
 
@@ -72,17 +72,17 @@ class PathTask(NamedTuple):
 class WaypointSearch:
     """One search for the best joint path along waypoints, with free travel between its passes."""
 
-    def __init__(self, task: PathTask, ends: Ends, known: FloatArray | None = None) -> None:
+    def __init__(self, task: PathTask, ends: Ends, earlier_path: FloatArray | None = None) -> None:
         """
         Store the input; :meth:`run` does the search.
 
         :param task: waypoints, limits and checks.
         :param ends: postures (n,) that the path must have at the first and the last waypoint; None leaves an end free.
-        :param known: (m, n) a path to improve, so that the result costs at most as much; None without any.
+        :param earlier_path: (m, n) a path to improve, so that the result costs at most as much; None without any.
         """
-        self._task, self._ends, self._known = task, ends, known
+        self._task, self._ends, self._earlier_path = task, ends, earlier_path
         self._best: list[Corridor] = []
-        self._ways: dict[int, FloatArray] = {}
+        self._travel_paths: dict[int, FloatArray] = {}
         self._shut_in: list[tuple[int, FloatArray]] = []
 
     def run(self) -> SearchOutcome:
@@ -106,7 +106,7 @@ class WaypointSearch:
             failure = PathFailure(-1, Cause.LIMITS, text)
         first = int(self._best[0].rows[0]) if self._best and len(self._best[0].q) else 0
         cost = self._best[0].cost if self._best and failure is None else math.inf
-        outcome = SearchOutcome(q, first, cost, failure, stopped, self._ways)
+        outcome = SearchOutcome(q, first, cost, failure, stopped, self._travel_paths)
         return outcome if failure is None else _joined_part(self._task, outcome)
 
     @property
@@ -124,7 +124,7 @@ class WaypointSearch:
         """Return whether the best path so far has a posture at each waypoint, and its passes are all joined."""
         task = self._task
         travels = 0 if task.travel is None else int(task.limits.is_travel.sum())
-        return self._is_full and len(self._ways) == travels
+        return self._is_full and len(self._travel_paths) == travels
 
     def _search_and_travel(self) -> PathFailure | None:
         """
@@ -141,10 +141,10 @@ class WaypointSearch:
                 if failure is None:
                     return None
                 blocked = failure
-                own = self._best[0]
+                best = self._best[0]
                 names = ('q', 'parameters', 'rows')
-                cut = {name: getattr(own, name)[: step + 1] for name in names}
-                pieces = [own._replace(**cut)]
+                cut = {name: getattr(best, name)[: step + 1] for name in names}
+                pieces = [best._replace(**cut)]
             elif blocked is None:
                 return failure
             else:
@@ -169,27 +169,29 @@ class WaypointSearch:
 
     def _travel(self) -> tuple[PathFailure | None, int]:
         """
-        Search free travel between all passes and store it in ``_ways``; return (None, -1), or a failure.
+        Search free travel between all passes and store it in ``_travel_paths``; return (None, -1), or a failure.
 
         A failure comes with the index of the last waypoint before the gap. Nothing is done if passes need not be joined
         or the path leaves its limits.
         """
         task = self._task
         q, outside = self._placed()
-        self._ways = {}
+        self._travel_paths = {}
         if task.travel is None or outside >= 0:
             return None, -1
         for number, step in enumerate(np.flatnonzero(task.limits.is_travel).tolist(), start=1):
             task.control.report(0.9, f'free travel to waypoint {step + 1}')
-            way = task.travel.find(q[step], q[step + 1])
-            if way.q is None:
-                at = step if way.is_start_shut_in else step + 1
+            result = task.travel.find(q[step], q[step + 1])
+            if result.q is None:
+                at = step if result.is_start_shut_in else step + 1
                 self._shut_in.append((at, q[at]))
                 obstacles = task.checks.obstacles
-                bodies = obstacles[1].describe(way.pair) if obstacles and way.pair >= 0 else ''
-                tried = way.tries, len(self._shut_in)
+                bodies = (
+                    obstacles[1].describe(result.pair) if obstacles and result.pair >= 0 else ''
+                )
+                tried = result.tries, len(self._shut_in)
                 return passes_not_joined(number, step, tried, bodies), step
-            self._ways[step] = way.q
+            self._travel_paths[step] = result.q
         return None, -1
 
     def _placed(self) -> tuple[FloatArray, int]:
@@ -228,15 +230,15 @@ class WaypointSearch:
         space, limits, poses, checks, control, _ = self._task
         shut_in = tuple(self._shut_in)
         grids = GridSearch(space, poses, checks, control.pause, self._ends, shut_in)
-        control.found(math.inf)
+        control.store_cost(math.inf)
         stride, failure = space.stride(len(poses)), None
         densities = list(DENSITIES if space.size else DENSITIES[:1])
         while densities:
             control.report(0.1, f'first grid, stride {stride}')
             corridors, failure = first_corridors(grids, limits, stride, densities[0])
             if failure is None:
-                if self._known is not None:
-                    corridors = [self._known_corridor(self._known), *corridors]
+                if self._earlier_path is not None:
+                    corridors = [self._corridor_of(self._earlier_path), *corridors]
                 failure = self._refine_best(grids, corridors)
                 if failure is None:
                     return None
@@ -270,7 +272,7 @@ class WaypointSearch:
             corridors, failure = first_corridors(grids, limits, 1, density)
             if failure is None and self._refine_best(grids, corridors) is None:
                 return None
-            if failure is not None and corridors and len(corridors[0].q) > self._found:
+            if failure is not None and corridors and len(corridors[0].q) > self._best_length:
                 self._best = corridors
         if space.size and not space.is_scattered:
             control.report(0.1, 'first grid with larger steps')
@@ -280,7 +282,7 @@ class WaypointSearch:
         return failure or NO_SEQUENCE
 
     @property
-    def _found(self) -> int:
+    def _best_length(self) -> int:
         """Return the number of waypoints of the best path so far; 0 without a path."""
         return len(self._best[0].q) if self._best else 0
 
@@ -304,14 +306,14 @@ class WaypointSearch:
                 return None
         return NO_SEQUENCE
 
-    def _known_corridor(self, q: FloatArray) -> Corridor:
+    def _corridor_of(self, q: FloatArray) -> Corridor:
         """Return a path (m, n) as a corridor, with the parameters of its postures and infinite cost."""
         space, poses = self._task.space, self._task.poses
-        own = []
+        parameters = []
         for row, posture in enumerate(q):
             self._task.control.pause()
-            own.append(space.parameters_of(posture, row, poses[row]))
-        return Corridor(q, np.array(own), math.inf, space.spacing, np.arange(len(q)))
+            parameters.append(space.parameters_of(posture, row, poses[row]))
+        return Corridor(q, np.array(parameters), math.inf, space.spacing, np.arange(len(q)))
 
     def _refine_all(self, refinement: Refinement, corridors: Sequence[Corridor]) -> list[Corridor]:
         """
@@ -328,7 +330,7 @@ class WaypointSearch:
             refined = on_some.refine(corridor, ROUGH * spacing)
             if refined is not None:
                 rough.append(refined)
-        return sorted(rough, key=lambda own: own.cost) or list(corridors)
+        return sorted(rough, key=lambda candidate: candidate.cost) or list(corridors)
 
 
 def search_closed(task: PathTask, ends: Ends) -> SearchOutcome:
@@ -350,8 +352,8 @@ def search_closed(task: PathTask, ends: Ends) -> SearchOutcome:
     tries = [free.q[0], free.q[-1]]
     if np.abs(unwind(np.array(tries), turning)[1] - tries[0]).max() < SAME_END:
         tries = tries[:1]
-    outcomes = [WaypointSearch(task, (own, own)).run() for own in tries]
-    return min(outcomes, key=lambda own: (own.failure is not None, own.cost))
+    outcomes = [WaypointSearch(task, (posture, posture)).run() for posture in tries]
+    return min(outcomes, key=lambda outcome: (outcome.failure is not None, outcome.cost))
 
 
 def _joined_part(task: PathTask, piece: SearchOutcome) -> SearchOutcome:
@@ -365,10 +367,10 @@ def _joined_part(task: PathTask, piece: SearchOutcome) -> SearchOutcome:
     q, first = piece.q, piece.first
     travels = np.flatnonzero(task.limits.is_travel) - first
     travels = travels[(travels >= 0) & (travels < len(q) - 1)]
-    apart = [own + 1 for own in travels.tolist() if not task.travel.is_free(q[own : own + 2])]
+    apart = [step + 1 for step in travels.tolist() if not task.travel.is_free(q[step : step + 2])]
     bounds = itertools.pairwise([0, *apart, len(q)])
-    begin, end = max(bounds, key=lambda own: own[1] - own[0])
-    return piece._replace(q=q[begin:end], first=first + begin, ways={})
+    begin, end = max(bounds, key=lambda span: span[1] - span[0])
+    return piece._replace(q=q[begin:end], first=first + begin, travel_paths={})
 
 
 def _not_closed(free: SearchOutcome) -> SearchOutcome:

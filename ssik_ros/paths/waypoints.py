@@ -86,8 +86,8 @@ def straight_lines(
     for first, last, count in zip(rows, rows[1:], counts.astype(int).tolist(), strict=False):
         parts = np.arange(1, count + 1) / count
         placed += [
-            pose_formats.to_matrix(pose_formats.interpolate(first, last, own))
-            for own in parts.tolist()
+            pose_formats.to_matrix(pose_formats.interpolate(first, last, part))
+            for part in parts.tolist()
         ]
     return np.array(placed)
 
@@ -124,9 +124,9 @@ def round_corners(poses: FloatArray, most: float) -> FloatArray:
         reach = min(4.0 * most / max(sharpness, 1e-9), 0.5 * min(lengths))
         for row in range(ends[number - 1] + 1, ends[number + 1]):
             side = 0 if row < corner else 1
-            away = float(np.linalg.norm(places[row] - places[corner]))
-            if away < reach:
-                part = 0.5 * (1.0 + (2 * side - 1) * away / reach)
+            distance = float(np.linalg.norm(places[row] - places[corner]))
+            if distance < reach:
+                part = 0.5 * (1.0 + (2 * side - 1) * distance / reach)
                 first, last = (1.0 - part) ** 2, part**2
                 rounded[row, :3, 3] = places[corner] + reach * (first * units[0] + last * units[1])
     return rounded
@@ -138,9 +138,9 @@ def _corners(places: FloatArray) -> 'np.ndarray[tuple[int], np.dtype[np.int64]]'
 
     Waypoints on a smooth curve, where each direction changes a little, are not corners.
     """
-    ways = np.diff(places, axis=0)
-    lengths = np.linalg.norm(ways, axis=1)
-    units = ways / np.maximum(lengths, 1e-12)[:, None]
+    steps = np.diff(places, axis=0)
+    lengths = np.linalg.norm(steps, axis=1)
+    units = steps / np.maximum(lengths, 1e-12)[:, None]
     crosses = np.linalg.norm(np.cross(units[:-1], units[1:]), axis=1)
     angles = np.arctan2(crosses, np.einsum('mi,mi->m', units[:-1], units[1:]))
     angles[(lengths[:-1] < 1e-9) | (lengths[1:] < 1e-9)] = 0.0

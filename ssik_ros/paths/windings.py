@@ -32,8 +32,8 @@ def unwind(q: FloatArray, turning: IntArray, start: FloatArray | None = None) ->
     steps = wrap_steps(np.diff(q, axis=0), turning)
     first = q[:1].copy()
     if start is not None:
-        away = start - first[0]
-        first[0] += np.where(turning != 0, whole_turns(away), 0.0)
+        difference = start - first[0]
+        first[0] += np.where(turning != 0, whole_turns(difference), 0.0)
     return np.concatenate([first, first + np.cumsum(steps, axis=0)])
 
 

@@ -55,15 +55,15 @@ class ArmPair:
         :param q: (n,) posture.
         """
         other = 1 - arm
-        own = self._arms[arm].place_links(self._places[arm], q)
+        placed_links = self._arms[arm].place_links(self._places[arm], q)
         obstacles = [self._standing[other]]
         if self._arms[arm].rest is None or self._arms[other].rest is None:
             obstacles += self._accepted[other]
         for links in obstacles:
-            pair = find_touching_links(own, links, self._coal)
+            pair = find_touching_links(placed_links, links, self._coal)
             if pair is not None:
                 return pair
-        self._accepted[arm].append(own)
+        self._accepted[arm].append(placed_links)
         return None
 
 

@@ -123,12 +123,12 @@ class ReachArm:
             return self._count(self._arm, matrices, decided)
         if self._proof is not None and self._is_decided:
             return self._decide_held(self._proof, matrices, decided)
-        found = self._branches(matrices, decided)
-        counts = found.counts[:, search.COUNT]
+        branches = self._branches(matrices, decided)
+        counts = branches.counts[:, search.COUNT]
         decided.branches[:] = np.minimum(counts, MOST_BRANCHES)
         decided.status[counts > 0] = CellStatus.REACHABLE
         if self.settings.measures:
-            best = best_measures(self.chain, found.q, counts)
+            best = best_measures(self.chain, branches.q, counts)
             decided.manipulability[:], decided.limit_margin[:] = best
         return decided
 
@@ -154,13 +154,13 @@ class ReachArm:
         The held joint is the joint that the closed form keeps fixed. Write status, branch counts and effort into
         ``decided`` and return it.
         """
-        found = proof.decide(poses)
-        _check_rigid(poses, found.status)
-        decided.branches[:] = np.minimum(found.branches, MOST_BRANCHES)
-        decided.status[found.status == held_decision.REACHED] = CellStatus.REACHABLE
-        decided.status[found.status == held_decision.PROVED] = CellStatus.OUT_OF_REACH
-        left = np.flatnonzero(found.status == held_decision.UNDECIDED)
-        for pose, q in self._look_at(poses, decided, left, found.cells[left]).items():
+        decisions = proof.decide(poses)
+        _check_rigid(poses, decisions.status)
+        decided.branches[:] = np.minimum(decisions.branches, MOST_BRANCHES)
+        decided.status[decisions.status == held_decision.REACHED] = CellStatus.REACHABLE
+        decided.status[decisions.status == held_decision.PROVED] = CellStatus.OUT_OF_REACH
+        left = np.flatnonzero(decisions.status == held_decision.UNDECIDED)
+        for pose, q in self._look_at(poses, decided, left, decisions.cells[left]).items():
             decided.status[pose] = CellStatus.REACHABLE
             decided.branches[pose] = min(len(q), MOST_BRANCHES)
         return decided
@@ -173,10 +173,10 @@ class ReachArm:
         """
         if self._arm is None:
             nothing = np.zeros((len(poses), search.COUNTERS), dtype=np.int64)
-            found = ManyBranches(np.empty((0, self.chain.axes.shape[0])), np.empty(0), nothing)
-            return self._with_searched(poses, found, decided, np.arange(len(poses)))
-        found = search_batch(self._arm, poses, None, PLAIN, 1)
-        counts = found.counts
+            branches = ManyBranches(np.empty((0, self.chain.axes.shape[0])), np.empty(0), nothing)
+            return self._with_searched(poses, branches, decided, np.arange(len(poses)))
+        branches = search_batch(self._arm, poses, None, PLAIN, 1)
+        counts = branches.counts
         _check_rigid(poses, counts[:, search.COUNT])
         is_none, is_refused = counts[:, search.COUNT] == 0, counts[:, search.PROVED] > 0
         is_regular = self.is_complete & (counts[:, search.DOUBT] == 0)
@@ -184,20 +184,20 @@ class ReachArm:
         decided.status[is_proved] = CellStatus.OUT_OF_REACH
         # A complete closed form has looked twice at singular poses.
         left = np.flatnonzero(is_none & ~is_proved & (not self.is_complete))
-        return self._with_searched(poses, found, decided, left) if len(left) else found
+        return self._with_searched(poses, branches, decided, left) if len(left) else branches
 
     def _with_searched(
-        self, poses: FloatArray, found: ManyBranches, decided: Decided, left: NDArray[np.int64]
+        self, poses: FloatArray, branches: ManyBranches, decided: Decided, left: NDArray[np.int64]
     ) -> ManyBranches:
         """
         Search poses that have no posture yet, and return the postures of all poses, the new ones included.
 
         Proved statuses and the effort are written into ``decided``.
 
-        :param found: the postures so far.
+        :param branches: the postures so far.
         :param left: indices of the poses to search.
         """
-        counts = found.counts.copy()
+        counts = branches.counts.copy()
         cells = np.zeros(len(left), dtype=np.int64)
         if self._proof is not None:
             proofs = self._proof.decide(poses[left])
@@ -208,9 +208,9 @@ class ReachArm:
         for pose, q in more.items():
             counts[pose, search.COUNT] = len(q)
         if not more:
-            return found._replace(counts=counts)
-        ends = np.cumsum(found.counts[:, search.COUNT])[:-1]
-        parts = np.split(found.q, ends)
+            return branches._replace(counts=counts)
+        ends = np.cumsum(branches.counts[:, search.COUNT])[:-1]
+        parts = np.split(branches.q, ends)
         for pose, q in more.items():
             parts[pose] = q
         return ManyBranches(np.concatenate(parts), np.empty(0), counts)
@@ -253,9 +253,9 @@ class ReachArm:
             return q, one.starts, one.is_too_far
         if not self.settings.searches:
             return np.empty((0, len(self.chain.axes))), self._arm.samples, False
-        found = self._arm.branches_refined(pose, PLAIN)
-        assert found is not None
-        return found.q, found.samples + found.starts, found.is_too_far
+        refined = self._arm.branches_refined(pose, PLAIN)
+        assert refined is not None
+        return refined.q, refined.samples + refined.starts, refined.is_too_far
 
 
 def is_proved(status: NDArray[np.uint8]) -> NDArray[np.bool_]:

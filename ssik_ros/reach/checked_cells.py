@@ -130,8 +130,8 @@ class CheckedArm(ReachArm):
         """
         matrices = as_matrices(poses)
         decided = nothing_known(len(matrices))
-        found = self._branches(matrices, decided)
-        reached = _Postures(found.q, np.maximum(found.counts[:, search.COUNT], 0))
+        branches = self._branches(matrices, decided)
+        reached = _Postures(branches.q, np.maximum(branches.counts[:, search.COUNT], 0))
         free, decided = self._check(matrices, reached, decided)
         decided.status[free.counts > 0] = CellStatus.REACHABLE
         decided.branches[:] = np.minimum(free.counts, MOST_BRANCHES)
@@ -181,9 +181,9 @@ class CheckedArm(ReachArm):
         """
         status = np.full(len(stuck), CellStatus.UNKNOWN, dtype=np.uint8)
         if self.is_complete and len(stuck):
-            own = reached.kept(np.isin(reached.owners, stuck))
-            singular = np.zeros(len(own.counts), dtype=np.bool_)
-            singular[own.owners[are_singular(self.chain, own.q)]] = True
+            postures = reached.kept(np.isin(reached.owners, stuck))
+            singular = np.zeros(len(postures.counts), dtype=np.bool_)
+            singular[postures.owners[are_singular(self.chain, postures.q)]] = True
             status[~singular[stuck]] = CellStatus.COLLIDES
         return status
 

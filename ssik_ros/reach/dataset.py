@@ -173,11 +173,11 @@ class SampleMaker:
         drawn = draw(plan.chain, shares / shares.sum(), plan.size_of(unit), rng, self._reached)
         poses = np.hstack([drawn.poses[:, :3, 3], quaternions_of(drawn.poses[:, :3, :3])])
         matrices = np.ascontiguousarray(drawn.poses)
-        found = search_batch(self._arm, matrices, None, PLAIN, 1)
-        causes = _CODES[self._absence.explain(matrices, found.counts)]
-        counts = np.maximum(found.counts[:, search.COUNT], 0)
-        labels = np.array(label_branches(self._arm.plan, found.q), dtype=np.int8).reshape(-1, 3)
-        return PoseSamples(drawn.strata, poses, causes, counts, found.q, labels)
+        branches = search_batch(self._arm, matrices, None, PLAIN, 1)
+        causes = _CODES[self._absence.explain(matrices, branches.counts)]
+        counts = np.maximum(branches.counts[:, search.COUNT], 0)
+        labels = np.array(label_branches(self._arm.plan, branches.q), dtype=np.int8).reshape(-1, 3)
+        return PoseSamples(drawn.strata, poses, causes, counts, branches.q, labels)
 
     def _reached(self, poses: FloatArray) -> NDArray[np.bool_]:
         """Return a mask (m,) of the poses (m, 4, 4) that have a posture within the limits."""

@@ -80,29 +80,29 @@ class DexterityCloud(NamedTuple):
 
 
 def dexterity_cloud(
-    found: ReachMap, stride: int = 1, measure: str = 'dexterity'
+    reach_map: ReachMap, stride: int = 1, measure: str = 'dexterity'
 ) -> DexterityCloud:
     """
     Return the points of a map: positions with at least one reachable orientation, coloured by a measure.
 
     For the measure ``status`` they are positions with an orientation that is not out of reach.
 
-    :param found: the map.
+    :param reach_map: the map.
     :param stride: take only every n-th position along each axis.
     :param measure: one of :attr:`ReachMap.measures`. Colours go from dark at 0 to bright at the largest value.
     :raises InvalidOption: for a measure that the map does not have, and for a map that is too large to be read.
     """
-    check_measure(measure, found.arrays)
-    _check_size(found)
-    grid, slab = found.grid, stride * max(1, -(-found.grid.chunks[0] // stride))
+    check_measure(measure, reach_map.arrays)
+    _check_size(reach_map)
+    grid, slab = reach_map.grid, stride * max(1, -(-reach_map.grid.chunks[0] // stride))
     parts = []
     for first in range(0, grid.shape[0], slab):
         where = (slice(first, first + slab, stride), *[slice(None, None, stride)] * 2)
-        parts.append(_read_slab(found, where, measure))
+        parts.append(_read_slab(reach_map, where, measure))
     indices, share, unknown, values = (np.concatenate(rows) for rows in zip(*parts, strict=True))
-    own = None if measure == 'dexterity' else values
+    measured = None if measure == 'dexterity' else values
     nothing = np.empty((0, 3), dtype=np.uint8)
-    cloud = DexterityCloud(grid.positions(indices), share, unknown, nothing, measure, own)
+    cloud = DexterityCloud(grid.positions(indices), share, unknown, nothing, measure, measured)
     return cloud._replace(colours=_colours(cloud))
 
 
@@ -111,22 +111,22 @@ def _colours(cloud: DexterityCloud) -> NDArray[np.uint8]:
     if cloud.measure != STATUS:
         return colours_of(cloud.shown / cloud.top)
     table = np.zeros((len(CellStatus), 3), dtype=np.uint8)
-    for known, colour in STATUS_COLOURS.items():
-        table[known] = colour
+    for status, colour in STATUS_COLOURS.items():
+        table[status] = colour
     colours: NDArray[np.uint8] = table[cloud.shown.astype(np.int64)]
     return colours
 
 
-def _check_size(found: ReachMap) -> None:
+def _check_size(reach_map: ReachMap) -> None:
     """Raise InvalidOption if a map has more than MOST_READ cells, which are too many to be read."""
-    if found.grid.count > MOST_READ:
+    if reach_map.grid.count > MOST_READ:
         raise InvalidOption(
-            f"The map '{found.path}' has {found.grid.count:.3g} cells; points are made of up to {MOST_READ:.0e}. "
+            f"The map '{reach_map.path}' has {reach_map.grid.count:.3g} cells; points are made of up to {MOST_READ:.0e}. "
             'Make a map with a wider grid for that.'
         )
 
 
-def _read_slab(found: ReachMap, where: tuple[slice, ...], measure: str) -> tuple[Any, ...]:
+def _read_slab(reach_map: ReachMap, where: tuple[slice, ...], measure: str) -> tuple[Any, ...]:
     """
     Return the points in one part of a map: grid indices (n, 3), reachable share, unknown share and value (n,) of each.
 
@@ -134,13 +134,13 @@ def _read_slab(found: ReachMap, where: tuple[slice, ...], measure: str) -> tuple
 
     :param where: slices along x, y and z; the first gives start and stride.
     """
-    status = found.read(where=where)
+    status = reach_map.read(where=where)
     share, unknown = (at_positions(name, status) for name in SHARES)
     some = share > 0.0
     if measure == STATUS:
         some = (status != CellStatus.NOT_ASKED) & (status != CellStatus.OUT_OF_REACH)
         some = some.any(axis=3)
-    cells = None if measure in (*SHARES, STATUS) else found.read(measure, where)
+    cells = None if measure in (*SHARES, STATUS) else reach_map.read(measure, where)
     values = at_positions(measure, status, cells)
     first, stride = where[0].start, where[0].step
     indices = stride * np.argwhere(some) + (first, 0, 0)
@@ -159,29 +159,29 @@ def colours_of(shares: FloatArray) -> NDArray[np.uint8]:
     return colours
 
 
-def cloud_to_show(found: ReachMap, measure: str = 'dexterity') -> tuple[DexterityCloud, int]:
+def cloud_to_show(reach_map: ReachMap, measure: str = 'dexterity') -> tuple[DexterityCloud, int]:
     """
     Return the points of a map, at most MOST_SHOWN, and the stride along each axis that was needed.
 
-    :param found, measure: as for :func:`dexterity_cloud`.
+    :param reach_map, measure: as for :func:`dexterity_cloud`.
     :raises InvalidOption: as :func:`dexterity_cloud`.
     """
-    stride, cloud = 1, dexterity_cloud(found, 1, measure)
+    stride, cloud = 1, dexterity_cloud(reach_map, 1, measure)
     while len(cloud.positions) > MOST_SHOWN:
         stride += 1
-        cloud = dexterity_cloud(found, stride, measure)
+        cloud = dexterity_cloud(reach_map, stride, measure)
     return cloud, stride
 
 
-def write_ply(found: ReachMap, file: Path, measure: str = 'dexterity') -> None:
+def write_ply(reach_map: ReachMap, file: Path, measure: str = 'dexterity') -> None:
     """
     Write the points of a map as a binary PLY file with x, y, z [m], ``dexterity``, the measure, and colours.
 
-    :param found, measure: as for :func:`dexterity_cloud`.
+    :param reach_map, measure: as for :func:`dexterity_cloud`.
     :param file: the file to write.
     :raises InvalidOption: as :func:`dexterity_cloud`.
     """
-    cloud = dexterity_cloud(found, 1, measure)
+    cloud = dexterity_cloud(reach_map, 1, measure)
     kinds = [(name, '<f4') for name in cloud.table]
     kinds += [(colour, 'u1') for colour in ('red', 'green', 'blue')]
     rows = np.empty(len(cloud.positions), dtype=kinds)
@@ -198,15 +198,15 @@ def write_ply(found: ReachMap, file: Path, measure: str = 'dexterity') -> None:
         file.write_bytes(header.encode() + rows.tobytes())
 
 
-def write_csv(found: ReachMap, file: Path, measure: str = 'dexterity') -> None:
+def write_csv(reach_map: ReachMap, file: Path, measure: str = 'dexterity') -> None:
     """
     Write the points of a map as a CSV file: x, y, z [m], dexterity, the measure, and the share of unknown cells.
 
-    :param found, measure: as for :func:`dexterity_cloud`.
+    :param reach_map, measure: as for :func:`dexterity_cloud`.
     :param file: the file to write.
     :raises InvalidOption: as :func:`dexterity_cloud`.
     """
-    cloud = dexterity_cloud(found, 1, measure)
+    cloud = dexterity_cloud(reach_map, 1, measure)
     columns = {**cloud.table, 'unknown': cloud.unknown}
     rows = np.column_stack(list(columns.values()))
     with explained(file), file.open('w', encoding='utf-8', newline='') as stream:
@@ -215,21 +215,23 @@ def write_csv(found: ReachMap, file: Path, measure: str = 'dexterity') -> None:
         writer.writerows([f'{number:.6g}' for number in row] for row in rows.tolist())
 
 
-def write_page(found: ReachMap, file: Path, measure: str = 'dexterity') -> None:
+def write_page(reach_map: ReachMap, file: Path, measure: str = 'dexterity') -> None:
     """
     Write an HTML page that shows the points of a map in 3D, to be rotated and cut; it needs no other file or network.
 
-    :param found, measure: as for :func:`dexterity_cloud`.
+    :param reach_map, measure: as for :func:`dexterity_cloud`.
     :param file: the file to write.
     :raises InvalidOption: as :func:`dexterity_cloud`.
     """
-    cloud, stride = cloud_to_show(found, measure)
-    chain, counts = found.chain, found.counts
-    title = f'Reach of {found.attributes["robot"]["name"]}, {chain.base_link} to {chain.tip_link}'
+    cloud, stride = cloud_to_show(reach_map, measure)
+    chain, counts = reach_map.chain, reach_map.counts
+    title = (
+        f'Reach of {reach_map.attributes["robot"]["name"]}, {chain.base_link} to {chain.tip_link}'
+    )
     facts = {
-        'step': found.grid.step * stride,
-        'orientations': found.grid.shape[3],
-        'covering': round(float(np.degrees(found.covering_angle)), 1),
+        'step': reach_map.grid.step * stride,
+        'orientations': reach_map.grid.shape[3],
+        'covering': round(float(np.degrees(reach_map.covering_angle)), 1),
         'shown': f'every {stride}. position along each axis' if stride > 1 else 'all positions',
         'counts': {name: count for name, count in counts.items() if count},
         'measure': measure,
@@ -238,7 +240,7 @@ def write_page(found: ReachMap, file: Path, measure: str = 'dexterity') -> None:
     }
     shares, colours = np.minimum(cloud.shown / cloud.top, 1.0), COLOURS.tolist()
     if measure == STATUS:
-        facts['legend'] = [known.name.lower().replace('_', ' ') for known in STATUS_COLOURS]
+        facts['legend'] = [status.name.lower().replace('_', ' ') for status in STATUS_COLOURS]
         shares, colours = (
             (cloud.shown - 1.0) / (len(STATUS_COLOURS) - 1),
             [*STATUS_COLOURS.values()],

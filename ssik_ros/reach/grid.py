@@ -87,8 +87,8 @@ class GridRegion:
         low, high = np.array(self.low), np.array(self.high)
         if self.kind == SPHERE:
             radius = 0.5 * (high - low)[0]
-            away = np.linalg.norm(positions - 0.5 * (low + high), axis=1)
-            inside: NDArray[np.bool_] = away <= radius * (1.0 + 1e-12)
+            distances = np.linalg.norm(positions - 0.5 * (low + high), axis=1)
+            inside: NDArray[np.bool_] = distances <= radius * (1.0 + 1e-12)
             return inside
         return np.ones(len(positions), dtype=np.bool_)
 
@@ -179,8 +179,8 @@ class Grid:
         :param unit: number of the unit.
         """
         sizes, turns = self.chunks[:3], len(self.rotations)
-        own = np.indices(sizes).reshape(3, -1).T
-        indices = own + np.array(self.key(unit)[:3]) * sizes
+        offsets = np.indices(sizes).reshape(3, -1).T
+        indices = offsets + np.array(self.key(unit)[:3]) * sizes
         inside = (indices < self.shape[:3]).all(axis=1)
         inside &= self.region.contains(self.positions(indices))
         rows, at_once = np.flatnonzero(inside), max(1, PIECE // turns)

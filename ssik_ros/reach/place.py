@@ -178,8 +178,8 @@ class _PlaceSearch:
         self.variants: Variants = tasks.variants()
         self.sizes = [arm.space.size for arm in arms]
         self.lengths = np.concatenate([arm.space.lengths() for arm in arms])
-        ways = np.vstack([arm.space.ways for arm in arms])
-        self.moves: NDArray[np.bool_] = np.abs(ways[:, :3]).max(axis=1, initial=0.0) > 0.0
+        directions = np.vstack([arm.space.directions for arm in arms])
+        self.moves: NDArray[np.bool_] = np.abs(directions[:, :3]).max(axis=1, initial=0.0) > 0.0
         self.is_paired = len(arms) == 2 and all(arm.is_checked for arm in arms)
         """Whether collisions between two arms are checked."""
         self.tried = 0
@@ -189,33 +189,33 @@ class _PlaceSearch:
         grids = [_grid(arm.space.lengths()) for arm in self.arms]
         reached = [self._reach(index, grid) for index, grid in enumerate(grids)]
         starts, spacing = self._starts(grids, reached)
-        found = []
+        improved = []
         for index, start in enumerate(starts):
             self.report(0.3 + 0.7 * index / len(starts), 'search around places')
-            found.append(self._improve(start, spacing))
-        found.sort(key=lambda each: (-each[1][0], -each[1][1]))
-        kept = self._different(found, spacing)
+            improved.append(self._improve(start, spacing))
+        improved.sort(key=lambda each: (-each[1][0], -each[1][1]))
+        kept = self._different(improved, spacing)
         placements = tuple(self._placement(shares) for shares in kept[: self.settings.places])
         hopeless, conflicts = _explain(reached)
         return PlaceResult(placements, self.tried, hopeless, conflicts, self._notes())
 
     def _different(
-        self, found: list[tuple[FloatArray, tuple[float, float]]], spacing: FloatArray
+        self, placements: list[tuple[FloatArray, tuple[float, float]]], spacing: FloatArray
     ) -> list[FloatArray]:
         """
         Return placements (d,), best first, without those that are nearly equal to a better one.
 
         A placement with the same base positions but other orientations is also left out if its score is equal.
 
-        :param found: placements with their scores (weight, worst value), best first.
+        :param placements: placements with their scores (weight, worst value), best first.
         :param spacing: (d,) spacing of the grid, in shares.
         """
         kept: list[tuple[FloatArray, tuple[float, float]]] = []
-        for shares, score in found:
-            for other, known in kept:
+        for shares, score in placements:
+            for other, other_score in kept:
                 is_same = not self._is_apart(shares, other, 0.25 * spacing)
                 is_turned = not self._is_moved(shares, other, 0.25 * spacing)
-                if is_same or (is_turned and np.allclose(score, known, rtol=EQUAL)):
+                if is_same or (is_turned and np.allclose(score, other_score, rtol=EQUAL)):
                     break
             else:
                 kept.append((shares, score))
@@ -285,8 +285,8 @@ class _PlaceSearch:
         """
         weights = self.tasks.weights
         if len(grids) == 1:
-            own = reached[0] @ weights
-            return grids[0][_largest(own, JUDGED)]
+            reached_weights = reached[0] @ weights
+            return grids[0][_largest(reached_weights, JUDGED)]
         chosen = [_largest(each @ weights, PAIRED) for each in reached]
         first, second = (each[rows] for each, rows in zip(reached, chosen, strict=True))
         both = (first * weights) @ second.T.astype(float)
@@ -326,9 +326,9 @@ class _PlaceSearch:
         """
         count, tasks = len(shares), len(self.tasks.poses)
         places, best = self._split(shares), np.full((count, tasks), -np.inf)
-        for arm, own in zip(self.arms, places, strict=True):
-            found = arm.postures(own, self.variants, self.settings.objective)
-            np.maximum.at(best.reshape(-1), found.cells, found.values)
+        for arm, coordinates in zip(self.arms, places, strict=True):
+            postures = arm.postures(coordinates, self.variants, self.settings.objective)
+            np.maximum.at(best.reshape(-1), postures.cells, postures.values)
         self.tried += count
         score = self._score(best)
         if len(places) == 2:
@@ -360,11 +360,11 @@ class _PlaceSearch:
         """
         tasks: list[TaskResult] = []
         places = self._split(shares[None])
-        found = [
-            arm.postures(own, self.variants, self.settings.objective)
-            for arm, own in zip(self.arms, places, strict=True)
+        postures = [
+            arm.postures(place, self.variants, self.settings.objective)
+            for arm, place in zip(self.arms, places, strict=True)
         ]
-        pair = ArmPair(self.arms, [own[0] for own in places]) if self.is_paired else None
+        pair = ArmPair(self.arms, [place[0] for place in places]) if self.is_paired else None
         touching = None if pair is None else pair.at_rest()
         if touching is not None:
             reason = f'the arms collide before they work: {touching[0]} with {touching[1]}'
@@ -373,12 +373,12 @@ class _PlaceSearch:
         for task in range(len(self.tasks.poses)):
             options = sorted(
                 (-each.values[row], index, row)
-                for index, each in enumerate(found)
+                for index, each in enumerate(postures)
                 for row in np.flatnonzero(each.cells == task)
             )
             collision, result = '', None
             for negative, index, row in options:
-                q = found[index].q[row]
+                q = postures[index].q[row]
                 collision = self._collision(pair, index, places[index][0], q)
                 if not collision:
                     result = TaskResult(True, index, q.copy(), -float(negative), '')
@@ -401,9 +401,9 @@ class _PlaceSearch:
         :param arm: index of the arm.
         :param place: (6,) coordinates of its base.
         """
-        own = self.arms[arm].colliding_pair(place, q)
-        if own is not None:
-            return f'{own[0]} with {own[1]}'
+        bodies = self.arms[arm].colliding_pair(place, q)
+        if bodies is not None:
+            return f'{bodies[0]} with {bodies[1]}'
         other = None if pair is None else pair.accept(arm, q)
         return '' if other is None else f'{other[0]} with {other[1]} of the other arm'
 
@@ -417,8 +417,8 @@ class _PlaceSearch:
         if collision:
             return f'each posture that was found collides, the last one {collision}'
         words = [
-            arm.why_not(own[0], self.tasks, task)
-            for arm, own in zip(self.arms, places, strict=True)
+            arm.why_not(place[0], self.tasks, task)
+            for arm, place in zip(self.arms, places, strict=True)
         ]
         return '; '.join(dict.fromkeys(words))
 
@@ -439,11 +439,11 @@ class _PlaceSearch:
                 break
             aside = rng.uniform(-1.0, 1.0, (PLACES_PER_ROUND, len(start))) * box
             rows = np.clip(best + aside, 0.0, 1.0)
-            own = self._judge(rows).score
+            scores = self._judge(rows).score
             better, is_better = None, False
-            for row in np.lexsort((-own[:, 1], -own[:, 0]))[:CHECKED]:
+            for row in np.lexsort((-scores[:, 1], -scores[:, 0]))[:CHECKED]:
                 # Without collisions a placement is never worth less: the first that is not better ends it.
-                if tuple(own[row]) <= score:
+                if tuple(scores[row]) <= score:
                     break
                 better = self._checked(rows[row])[0]
                 if better > score:
@@ -456,7 +456,7 @@ class _PlaceSearch:
     def _placement(self, shares: FloatArray) -> Placement:
         """Return a placement (d,) as a result: coordinates, weight, worst value and tasks, after collision checks."""
         (weight, value), tasks = self._checked(shares)
-        places = np.array([own[0] for own in self._split(shares[None])])
+        places = np.array([place[0] for place in self._split(shares[None])])
         is_any = any(task.reached for task in tasks)
         return Placement(places, weight, value if is_any else float('nan'), tuple(tasks))
 

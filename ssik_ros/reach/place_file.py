@@ -158,11 +158,11 @@ def _group(
     """
     if 'group' in data:
         return robot.group(str(data['group']))
-    own = [str(data[key]) if key in data else None for key in ('base', 'tip')]
+    links = [str(data[key]) if key in data else None for key in ('base', 'tip')]
     chains = [group for group in robot.groups.values() if len(group.tips) == 1]
-    if own == [None, None] and base is None and len(chains) == 1:
+    if links == [None, None] and base is None and len(chains) == 1:
         return chains[0]
-    return robot.group_from_links(*find_ends(robot, own[0] or base, own[1] or tip))
+    return robot.group_from_links(*find_ends(robot, links[0] or base, links[1] or tip))
 
 
 def _read_space(content: Any, path: Path) -> BaseSpace:
@@ -191,11 +191,14 @@ def _read_space(content: Any, path: Path) -> BaseSpace:
         raise ConfigError(f"'{path}': a place has a rail, or x, y and z.", path=str(path))
     rail = checked_mapping(data['rail'], str(path), 'a rail', ('from', 'to'))
     first, last = (read_numbers(rail.get(key), 3, path, f'rail {key}') for key in ('from', 'to'))
-    origin, way = space.origin.copy(), np.zeros((1, 6))
-    origin[:3], way[0, :3] = first, last - first
-    if not way.any() or max(np.abs(first).max(), np.abs(last).max()) > LARGEST_PLACE_COORDINATE:
+    origin, direction = space.origin.copy(), np.zeros((1, 6))
+    origin[:3], direction[0, :3] = first, last - first
+    if (
+        not direction.any()
+        or max(np.abs(first).max(), np.abs(last).max()) > LARGEST_PLACE_COORDINATE
+    ):
         raise ConfigError(f"'{path}': a rail has two ends, up to 1 km away.", path=str(path))
-    return BaseSpace(origin, np.vstack([way, space.ways]))
+    return BaseSpace(origin, np.vstack([direction, space.directions]))
 
 
 @reads_file(ConfigError)

@@ -74,8 +74,10 @@ class PlaceTasks:
         """
         given = read_poses(poses)
         count = len(given)
-        own = np.ones(count) if weights is None else np.asarray(weights, dtype=np.float64)
-        return cls(given, own, np.zeros(count), np.zeros(count), np.zeros(count, dtype=bool))
+        task_weights = np.ones(count) if weights is None else np.asarray(weights, dtype=np.float64)
+        return cls(
+            given, task_weights, np.zeros(count), np.zeros(count), np.zeros(count, dtype=bool)
+        )
 
     def __post_init__(self) -> None:
         """Raise DimensionMismatch or InvalidTarget for wrong shapes and numbers."""
@@ -108,8 +110,8 @@ class PlaceTasks:
 
         :param index: index of the task.
         """
-        own = self.distances[index], self.tilts[index], self.spins[index]
-        return _variants_of(self.poses[index], *own)
+        tolerances = self.distances[index], self.tilts[index], self.spins[index]
+        return _variants_of(self.poses[index], *tolerances)
 
 
 def _variants_of(pose: FloatArray, distance: float, tilt: float, spins: bool) -> FloatArray:
@@ -123,10 +125,10 @@ def _variants_of(pose: FloatArray, distance: float, tilt: float, spins: bool) ->
     motions = [np.eye(4)]
     for axis in range(3):
         for side in (1.0, -1.0):
-            way, turn = np.zeros(3), np.zeros(3)
-            way[axis], turn[axis] = side * distance, side * tilt
+            shift, turn = np.zeros(3), np.zeros(3)
+            shift[axis], turn[axis] = side * distance, side * tilt
             if distance > 0.0:
-                motions.append(pose_matrix(way, np.eye(3)))
+                motions.append(pose_matrix(shift, np.eye(3)))
             if tilt > 0.0:
                 motions.append(pose_matrix(np.zeros(3), matrix_of_rpy(*turn)))
     count = SPINS if spins else 1
@@ -149,7 +151,7 @@ class BaseSpace:
 
     origin: FloatArray
     """(6,) coordinates of the first place."""
-    ways: FloatArray
+    directions: FloatArray
     """(d, 6) difference of coordinates from one end of each direction to the other."""
 
     @classmethod
@@ -174,7 +176,7 @@ class BaseSpace:
     @property
     def size(self) -> int:
         """Return the number d of directions in which the base may move or turn."""
-        return len(self.ways)
+        return len(self.directions)
 
     def coordinates(self, shares: FloatArray) -> FloatArray:
         """
@@ -182,12 +184,12 @@ class BaseSpace:
 
         :param shares: (c, d) shares of each direction, from 0 to 1.
         """
-        every: FloatArray = self.origin + shares @ self.ways
+        every: FloatArray = self.origin + shares @ self.directions
         return every
 
     def lengths(self) -> FloatArray:
         """Return the length (d,) of each direction from one end to the other [m or rad]."""
-        lengths: FloatArray = np.linalg.norm(self.ways, axis=1)
+        lengths: FloatArray = np.linalg.norm(self.directions, axis=1)
         return lengths
 
 
@@ -317,13 +319,13 @@ class PlacedArm:
         :param objective: name of one of :data:`OBJECTIVES`.
         """
         targets = self.targets(coordinates, variants.poses)
-        found = search_batch(self._tool.arm, targets, None, PLAIN, 1)
-        counts = np.maximum(found.counts[:, search.COUNT], 0)
+        branches = search_batch(self._tool.arm, targets, None, PLAIN, 1)
+        counts = np.maximum(branches.counts[:, search.COUNT], 0)
         tasks = int(variants.owners[-1]) + 1
         places = np.repeat(np.arange(len(coordinates)), len(variants.owners))
         cells = places * tasks + np.tile(variants.owners, len(coordinates))
-        values = np.minimum(OBJECTIVES[objective](self.chain, found.q), LARGEST_MARGIN)
-        return PlacedPostures(found.q, np.repeat(cells, counts), values)
+        values = np.minimum(OBJECTIVES[objective](self.chain, branches.q), LARGEST_MARGIN)
+        return PlacedPostures(branches.q, np.repeat(cells, counts), values)
 
     def colliding_pair(self, coordinates: FloatArray, q: FloatArray) -> tuple[str, str] | None:
         """

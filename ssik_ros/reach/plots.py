@@ -26,19 +26,19 @@ LABELS = {
 }
 
 
-def write_plots(found: ReachMap, folder: Path, measure: str = 'dexterity') -> None:
+def write_plots(reach_map: ReachMap, folder: Path, measure: str = 'dexterity') -> None:
     """
     Write three figures of a map: ``slices.png``, ``directions.png``, and a histogram named after the measure.
 
-    :param found: the map.
+    :param reach_map: the map.
     :param folder: the folder to write to; created if it is missing.
     :param measure: one of :attr:`ReachMap.measures`; the file of the histogram is for example ``dexterity.png``.
     :raises InvalidOption: for a measure that the map does not have.
     """
     figures = {
-        'slices': draw_slices(found, measure),
-        'directions': draw_directions(found, measure),
-        measure: draw_histogram(found, measure),
+        'slices': draw_slices(reach_map, measure),
+        'directions': draw_directions(reach_map, measure),
+        measure: draw_histogram(reach_map, measure),
     }
     with explained(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -46,21 +46,21 @@ def write_plots(found: ReachMap, folder: Path, measure: str = 'dexterity') -> No
             figure.savefig(folder / f'{name}.png', dpi=DPI)
 
 
-def draw_slices(found: ReachMap, measure: str = 'dexterity') -> Any:
+def draw_slices(reach_map: ReachMap, measure: str = 'dexterity') -> Any:
     """
     Return a matplotlib figure of a measure on the three planes x, y and z through the middle of the map.
 
-    :param found, measure: as for :func:`write_plots`.
+    :param reach_map, measure: as for :func:`write_plots`.
     """
-    figure, planes = _figure(13.0, 4.2), _planes(found, measure)
-    colours, scale = _colour_scale(found, measure, [plane for _, plane in planes.values()])
+    figure, planes = _figure(13.0, 4.2), _planes(reach_map, measure)
+    colours, scale = _colour_scale(reach_map, measure, [plane for _, plane in planes.values()])
     for number, (axis, across, up) in enumerate((('z', 0, 1), ('y', 0, 2), ('x', 1, 2))):
         value, plane = planes[axis]
         part = figure.add_subplot(1, 3, number + 1)
         picture = part.imshow(
             plane.T,
             origin='lower',
-            extent=[*_ends(found, across), *_ends(found, up)],
+            extent=[*_ends(reach_map, across), *_ends(reach_map, up)],
             norm=scale,
             cmap=colours,
         )
@@ -71,26 +71,26 @@ def draw_slices(found: ReachMap, measure: str = 'dexterity') -> Any:
     if measure == STATUS:
         bar.set_ticks([*STATUS_COLOURS], labels=[_name(status) for status in STATUS_COLOURS])
     nothing = '' if measure == STATUS else 'grey: none of them, '
-    figure.suptitle(f'{_title(found)}; {nothing}white: not asked')
+    figure.suptitle(f'{_title(reach_map)}; {nothing}white: not asked')
     return figure
 
 
-def _planes(found: ReachMap, measure: str) -> dict[str, tuple[float, FloatArray]]:
+def _planes(reach_map: ReachMap, measure: str) -> dict[str, tuple[float, FloatArray]]:
     """
     Return, by axis name, the coordinate of the middle plane across that axis [m] and the measure on the plane.
 
     Values are NaN outside the region, and -1 where no orientation is reachable.
     """
-    grid, planes = found.grid, {}
+    grid, planes = reach_map.grid, {}
     for number, axis in enumerate('xyz'):
         value = float(grid.origin[number] + grid.step * (grid.shape[number] // 2))
-        plane, share = found.slice(axis, value, measure), found.slice(axis, value)
+        plane, share = reach_map.slice(axis, value, measure), reach_map.slice(axis, value)
         is_nothing = np.isnan(plane) & ~np.isnan(share)
         planes[axis] = value, np.where(is_nothing, -1.0, plane)
     return planes
 
 
-def _colour_scale(found: ReachMap, measure: str, planes: list[FloatArray]) -> tuple[Any, Any]:
+def _colour_scale(reach_map: ReachMap, measure: str, planes: list[FloatArray]) -> tuple[Any, Any]:
     """
     Return matplotlib's colour map and normalisation for a measure.
 
@@ -105,49 +105,52 @@ def _colour_scale(found: ReachMap, measure: str, planes: list[FloatArray]) -> tu
     # Even one reachable orientation differs from none, so that grey is not a colour of the scale.
     colours = colormaps[COLOURS].with_extremes(under=NOTHING)
     if measure in SHARES:
-        return colours, Normalize(0.5 / found.grid.shape[3], 1.0)
+        return colours, Normalize(0.5 / reach_map.grid.shape[3], 1.0)
     values = np.concatenate([plane.ravel() for plane in planes])
     return colours, Normalize(0.0, values[np.isfinite(values)].max(initial=0.0) or 1.0)
 
 
-def draw_directions(found: ReachMap, measure: str = 'dexterity') -> Any:
+def draw_directions(reach_map: ReachMap, measure: str = 'dexterity') -> Any:
     """
     Return a matplotlib figure of the sphere of directions of the tip's z axis, coloured by a measure.
 
     For a share or the status, a colour is the share of positions at which the direction is reachable (or unknown). For
     another measure it is the mean over the positions at which the direction is reachable.
 
-    :param found, measure: as for :func:`write_plots`.
+    :param reach_map, measure: as for :func:`write_plots`.
     """
-    values, label = _by_orientation(found, measure)
-    ways = rotations_of(found.grid.orientations)[:, :, 2]
+    values, label = _by_orientation(reach_map, measure)
+    directions = rotations_of(reach_map.grid.orientations)[:, :, 2]
     figure = _figure(9.0, 5.0)
     part = figure.add_subplot(projection='mollweide')
-    longitude, latitude, nearest = _nearest_on_sphere(ways)
+    longitude, latitude, nearest = _nearest_on_sphere(directions)
     points = part.pcolormesh(longitude, latitude, values[nearest], cmap=COLOURS, vmin=0.0)
-    at = np.arctan2(ways[:, 1], ways[:, 0]), np.arcsin(np.clip(ways[:, 2], -1.0, 1.0))
-    part.scatter(*at, s=min(12.0, 4000.0 / len(ways)), color='white', edgecolors='none')
+    at = (
+        np.arctan2(directions[:, 1], directions[:, 0]),
+        np.arcsin(np.clip(directions[:, 2], -1.0, 1.0)),
+    )
+    part.scatter(*at, s=min(12.0, 4000.0 / len(directions)), color='white', edgecolors='none')
     part.grid(alpha=0.4)
     part.set_xlabel(
         'direction of the z axis of the tip in the base: longitude across, latitude up; each as the nearest of the map (dots)'
     )
     figure.colorbar(points, ax=part, label=label, shrink=0.8)
-    figure.suptitle(_title(found))
+    figure.suptitle(_title(reach_map))
     return figure
 
 
-def _by_orientation(found: ReachMap, measure: str) -> tuple[FloatArray, str]:
+def _by_orientation(reach_map: ReachMap, measure: str) -> tuple[FloatArray, str]:
     """
     Return a value (k,) for each orientation of a map over all positions, and the label of the values.
 
     It is the share of positions at which the orientation is reachable (or unknown), or the mean of another measure over
     these positions; 0 without any.
     """
-    status = found.read()
+    status = reach_map.read()
     axes = (0, 1, 2)
     reached = (status == CellStatus.REACHABLE).sum(axis=axes)
     if measure not in (*SHARES, STATUS):
-        cells = np.where(status == CellStatus.REACHABLE, found.read(measure), 0.0)
+        cells = np.where(status == CellStatus.REACHABLE, reach_map.read(measure), 0.0)
         mean: FloatArray = cells.sum(axis=axes) / np.maximum(reached, 1)
         return mean, f'{measure.replace("_", " ")}{_unit(measure)}, mean of what is reachable'
     wanted = CellStatus.UNKNOWN if measure == 'unknown' else CellStatus.REACHABLE
@@ -156,13 +159,13 @@ def _by_orientation(found: ReachMap, measure: str) -> tuple[FloatArray, str]:
     return share, f'share of positions that are {_name(wanted)}'
 
 
-def draw_histogram(found: ReachMap, measure: str = 'dexterity') -> Any:
+def draw_histogram(reach_map: ReachMap, measure: str = 'dexterity') -> Any:
     """
     Return a matplotlib figure: a histogram of a measure over all positions of the map with a value above zero.
 
-    :param found, measure: as for :func:`write_plots`.
+    :param reach_map, measure: as for :func:`write_plots`.
     """
-    values = found.measure(measure)
+    values = reach_map.measure(measure)
     values = values[np.isfinite(values) & (values > 0.0)]
     figure = _figure(7.0, 4.4)
     part = figure.add_subplot()
@@ -171,17 +174,17 @@ def draw_histogram(found: ReachMap, measure: str = 'dexterity') -> Any:
         colours = [np.divide(colour, 255.0) for colour in STATUS_COLOURS.values()]
         part.bar([_name(status) for status in STATUS_COLOURS], counts, color=colours)
     else:
-        bins = min(20, found.grid.shape[3]) if measure in SHARES else 20
+        bins = min(20, reach_map.grid.shape[3]) if measure in SHARES else 20
         top = 1.0 if measure in SHARES else values.max(initial=0.0) or 1.0
         edges = np.linspace(0.0, top, bins + 1)
         part.hist(values, bins=edges, color='#21918c', edgecolor='white')
         part.set_xlim(0.0, top)
     part.set_xlabel(_label(measure))
     part.set_ylabel('positions')
-    litres = len(values) * (10.0 * found.grid.step) ** 3
+    litres = len(values) * (10.0 * reach_map.grid.step) ** 3
     what = 'that were asked' if measure == STATUS else 'with any'
     part.set_title(f'{len(values):,} positions {what}: about {litres:,.0f} litres', fontsize=10)
-    figure.suptitle(_title(found))
+    figure.suptitle(_title(reach_map))
     return figure
 
 
@@ -200,11 +203,11 @@ def _name(status: CellStatus) -> str:
     return status.name.lower().replace('_', ' ')
 
 
-def _nearest_on_sphere(ways: FloatArray) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
+def _nearest_on_sphere(directions: FloatArray) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
     """
     Return longitudes (a,) and latitudes (b,) of a raster [rad], and the index (b, a) of the nearest direction.
 
-    ``ways`` (n, 3) are the unit directions.
+    ``directions`` (n, 3) are the unit directions.
     """
     from scipy.spatial import cKDTree
 
@@ -212,7 +215,7 @@ def _nearest_on_sphere(ways: FloatArray) -> tuple[FloatArray, FloatArray, NDArra
     latitude = np.radians(np.linspace(-90.0, 90.0, RASTER + 1))
     across, up = np.meshgrid(longitude, latitude)
     flat = np.cos(up)
-    _, nearest = cKDTree(ways).query(
+    _, nearest = cKDTree(directions).query(
         np.stack([flat * np.cos(across), flat * np.sin(across), np.sin(up)], axis=-1)
     )
     return longitude, latitude, np.asarray(nearest, dtype=np.int64)
@@ -225,16 +228,16 @@ def _figure(width: float, height: float) -> Any:
     return Figure(figsize=(width, height), layout='constrained')
 
 
-def _ends(found: ReachMap, axis: int) -> tuple[float, float]:
+def _ends(reach_map: ReachMap, axis: int) -> tuple[float, float]:
     """Return the coordinates at which the cells of a map begin and end along an axis [m]."""
-    first = float(found.grid.origin[axis] - 0.5 * found.grid.step)
-    return first, first + found.grid.step * found.grid.shape[axis]
+    first = float(reach_map.grid.origin[axis] - 0.5 * reach_map.grid.step)
+    return first, first + reach_map.grid.step * reach_map.grid.shape[axis]
 
 
-def _title(found: ReachMap) -> str:
+def _title(reach_map: ReachMap) -> str:
     """Return the title of a figure: robot, tip and base link, grid step and number of orientations."""
-    chain, grid = found.chain, found.grid
+    chain, grid = reach_map.chain, reach_map.grid
     return (
-        f'{found.attributes["robot"]["name"]}: {chain.tip_link} in {chain.base_link}, {grid.step:g} m, '
+        f'{reach_map.attributes["robot"]["name"]}: {chain.tip_link} in {chain.base_link}, {grid.step:g} m, '
         f'{grid.shape[3]} orientations'
     )

@@ -261,11 +261,15 @@ class ReachMap:
             where = tuple(slice(key * size, (key + 1) * size) for key, size in places)
             a, b = first[where], second[where]
             asked = (a != CellStatus.NOT_ASKED) & (b != CellStatus.NOT_ASKED)
-            known = asked & (a != CellStatus.UNKNOWN) & (b != CellStatus.UNKNOWN)
+            is_decided = asked & (a != CellStatus.UNKNOWN) & (b != CellStatus.UNKNOWN)
             has, had = a == CellStatus.REACHABLE, b == CellStatus.REACHABLE
-            both, one, two = known & has & had, known & has & ~had, known & ~has & had
-            none = known & ~has & ~had
-            sums += [int(part.sum()) for part in (both, one, two, none, asked & ~known)]
+            both, one, two = (
+                is_decided & has & had,
+                is_decided & has & ~had,
+                is_decided & ~has & had,
+            )
+            none = is_decided & ~has & ~had
+            sums += [int(part.sum()) for part in (both, one, two, none, asked & ~is_decided)]
         return MapComparison(*sums.tolist())
 
     def nearest_reachable(self, pose: ArrayLike, radian: float = 0.1) -> NearestCell | None:
@@ -283,8 +287,8 @@ class ReachMap:
             raise DimensionMismatch('A pose must be finite numbers.')
         _check_rigid(target[None])
         turns = self.grid.orientations
-        own = np.repeat(quaternions_of(target[None, :3, :3]), len(turns), axis=0)
-        angles, size = angles_between(own, turns), np.array(self.grid.shape[:3])
+        quaternions = np.repeat(quaternions_of(target[None, :3, :3]), len(turns), axis=0)
+        angles, size = angles_between(quaternions, turns), np.array(self.grid.shape[:3])
         centre = np.rint((target[:3, 3] - self.grid.origin) / self.grid.step)
         centre = np.clip(centre, 0, size - 1).astype(np.int64)
         window, best = FIRST_WINDOW, None
@@ -299,11 +303,11 @@ class ReachMap:
         if best is None:
             return None
         _, index, turn = best
-        found = np.eye(4)
-        found[:3, :3], found[:3, 3] = self.grid.rotations[turn], self.grid.positions(index)
+        cell_pose = np.eye(4)
+        cell_pose[:3, :3], cell_pose[:3, 3] = self.grid.rotations[turn], self.grid.positions(index)
         branches = int(self._reader('branches').gather(np.array([[*index, turn]]))[0])
-        distance = float(np.linalg.norm(found[:3, 3] - target[:3, 3]))
-        return NearestCell(found, distance, float(angles[turn]), branches)
+        distance = float(np.linalg.norm(cell_pose[:3, 3] - target[:3, 3]))
+        return NearestCell(cell_pose, distance, float(angles[turn]), branches)
 
     def _border(self, low: NDArray[np.int64], high: NDArray[np.int64], place: FloatArray) -> float:
         """
@@ -341,9 +345,9 @@ class ReachMap:
         if not len(cells):
             return None
         index = low + cells[:, :3]
-        away = np.linalg.norm(self.grid.positions(index) - place, axis=1) + prices[cells[:, 3]]
-        best = int(np.argmin(away))
-        return float(away[best]), index[best], int(cells[best, 3])
+        totals = np.linalg.norm(self.grid.positions(index) - place, axis=1) + prices[cells[:, 3]]
+        best = int(np.argmin(totals))
+        return float(totals[best]), index[best], int(cells[best, 3])
 
     def _solve(self, targets: FloatArray) -> ReachResult:
         """Return the status of poses by the solver instead of the cells; distances and angles from cells are 0."""
@@ -422,12 +426,12 @@ class ReachMap:
 
     def _nearest_turns(self, turns: FloatArray) -> NDArray[np.int64]:
         """Return the index (m,) of the map's orientation that is nearest to each quaternion (m, 4)."""
-        own = self.grid.orientations
-        if len(own) <= FEW:
-            nearest: NDArray[np.int64] = np.argmax(np.abs(turns @ own.T), axis=1)
+        orientations = self.grid.orientations
+        if len(orientations) <= FEW:
+            nearest: NDArray[np.int64] = np.argmax(np.abs(turns @ orientations.T), axis=1)
             return nearest
-        _, found = self._tree.query(turns)
-        return np.asarray(found, dtype=np.int64) % len(own)
+        _, nodes = self._tree.query(turns)
+        return np.asarray(nodes, dtype=np.int64) % len(orientations)
 
     @functools.cached_property
     def _tree(self) -> Any:
@@ -435,8 +439,8 @@ class ReachMap:
         # Imported late as in `orientations`: maps of few orientations have no tree.
         from scipy.spatial import cKDTree
 
-        own = self.grid.orientations
-        return cKDTree(np.concatenate([own, -own]))
+        orientations = self.grid.orientations
+        return cKDTree(np.concatenate([orientations, -orientations]))
 
     def _reader(self, name: str) -> '_CellReader':
         """Return the object that reads single cells of an array, made once for each array."""
@@ -463,8 +467,8 @@ def measures_of(arrays: Iterable[str]) -> tuple[str, ...]:
 
     :param arrays: names of the arrays of the map.
     """
-    known = {*SHARES, *arrays}
-    return tuple(name for name in MEASURES if name in known)
+    available = {*SHARES, *arrays}
+    return tuple(name for name in MEASURES if name in available)
 
 
 def check_measure(name: str, arrays: Iterable[str]) -> None:
@@ -475,9 +479,11 @@ def check_measure(name: str, arrays: Iterable[str]) -> None:
     :param arrays: names of the arrays of the map.
     :raises InvalidOption: naming the measures that the map has.
     """
-    known = measures_of(arrays)
-    if not isinstance(name, str) or name not in known:
-        raise InvalidOption.unknown(f'The map has no measure {shown(name)}', shown(name), known)
+    available = measures_of(arrays)
+    if not isinstance(name, str) or name not in available:
+        raise InvalidOption.unknown(
+            f'The map has no measure {shown(name)}', shown(name), available
+        )
 
 
 def check_same_cells(first: Cells, second: Cells) -> None:
@@ -487,12 +493,12 @@ def check_same_cells(first: Cells, second: Cells) -> None:
     :param first, second: the cells of both maps.
     :raises InvalidOption: if they differ, naming the difference, and for lists of poses.
     """
-    own, other = first.as_mapping(), second.as_mapping()
-    names = sorted(own.keys() | other.keys())
+    settings, other = first.as_mapping(), second.as_mapping()
+    names = sorted(settings.keys() | other.keys())
     different = [
-        f'{name} {own.get(name)}, not {other.get(name)}'
+        f'{name} {settings.get(name)}, not {other.get(name)}'
         for name in names
-        if name != 'unit_cells' and own.get(name) != other.get(name)
+        if name != 'unit_cells' and settings.get(name) != other.get(name)
     ]
     if not different and isinstance(first, Grid) and isinstance(second, Grid):
         if np.array_equal(first.orientations, second.orientations):
@@ -521,8 +527,10 @@ def at_positions(
         values: FloatArray = np.where(reachable.any(axis=-1), largest, np.nan)
         return values
     if name == STATUS:
-        asked = [known for known in CellStatus if known is not CellStatus.NOT_ASKED]
-        counts = np.stack([(status == known).sum(axis=-1) for known in asked])
+        asked = [
+            cell_status for cell_status in CellStatus if cell_status is not CellStatus.NOT_ASKED
+        ]
+        counts = np.stack([(status == cell_status).sum(axis=-1) for cell_status in asked])
         most = np.array(asked, dtype=np.float64)[counts.argmax(axis=0)]
         return np.where(counts.any(axis=0), most, float(CellStatus.NOT_ASKED))
     wanted = CellStatus.REACHABLE if name == 'dexterity' else CellStatus.UNKNOWN
@@ -552,10 +560,10 @@ class _CellReader:
             taken: NDArray[Any] = np.take(self._whole.reshape(-1), flat)
             return taken
         chunks = np.array(self._array.chunks)
-        keys, own = np.unique(cells // chunks, axis=0, return_inverse=True)
+        keys, key_numbers = np.unique(cells // chunks, axis=0, return_inverse=True)
         values = np.empty(len(cells), dtype=self._array.dtype)
         for number, key in enumerate(keys):
-            rows = np.flatnonzero(own.ravel() == number)
+            rows = np.flatnonzero(key_numbers.ravel() == number)
             block = self._block(tuple(int(k) for k in key))
             values[rows] = block[tuple((cells[rows] - key * chunks).T)]
         return values

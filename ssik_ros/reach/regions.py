@@ -57,8 +57,8 @@ def ball_of(chain: SerialChain) -> GridRegion:
     :raises InvalidOption: if a prismatic joint has no limits.
     """
     slides = chain.kinds == JointKind.PRISMATIC
-    ways = np.maximum(np.abs(chain.lower), np.abs(chain.upper))[slides]
-    radius = chain.length + float(ways.sum())
+    strokes = np.maximum(np.abs(chain.lower), np.abs(chain.upper))[slides]
+    radius = chain.length + float(strokes.sum())
     if not math.isfinite(radius):
         raise InvalidOption('A joint slides without limits: the arm has no end. Name a region.')
     x, y, z = chain.points[0].tolist()

@@ -99,7 +99,7 @@ class MapPlan:
     def as_mapping(self) -> dict[str, Any]:
         """Return the definition of the map as a mapping that JSON can store; long arrays are left out."""
         chain, scene = self.chain, self.scene
-        own = {} if scene is None else {COLLISIONS: _scene_as_mapping(scene)}
+        collisions = {} if scene is None else {COLLISIONS: _scene_as_mapping(scene)}
         return {
             'format': FORMAT,
             'robot': {
@@ -110,7 +110,7 @@ class MapPlan:
             'cells': self.cells.as_mapping(),
             'arrays': list(self.arrays),
             'settings': dict(self.settings),
-            **own,
+            **collisions,
         }
 
 
@@ -367,10 +367,10 @@ class MapStore:
                 raise StoreError(f"There is no map '{self.path}'.", path=self.path)
             content = read_json(self.path / HEAD)
             attributes = content['attributes'][KEY]
-            known = attributes['format']
-            if known != FORMAT:
+            map_format = attributes['format']
+            if map_format != FORMAT:
                 raise StoreError(
-                    f"The map '{self.path}' has format {shorten(repr(known))}; this version reads format {FORMAT}.",
+                    f"The map '{self.path}' has format {shorten(repr(map_format))}; this version reads format {FORMAT}.",
                     path=self.path,
                 )
             _check_attributes(attributes)

@@ -96,10 +96,10 @@ def _in_space(chain: SerialChain, count: int, rng: np.random.Generator) -> Float
     The radius of the ball is the length of all links. Many of the poses are out of reach.
     """
     poses = np.tile(np.eye(4), (count, 1, 1))
-    ways = rng.normal(size=(count, 3))
-    ways /= np.linalg.norm(ways, axis=1, keepdims=True)
+    directions = rng.normal(size=(count, 3))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     poses[:, :3, 3] = (
-        chain.points[0] + chain.length * rng.uniform(size=(count, 1)) ** (1.0 / 3.0) * ways
+        chain.points[0] + chain.length * rng.uniform(size=(count, 1)) ** (1.0 / 3.0) * directions
     )
     quaternions = rng.normal(size=(count, 4))
     quaternions /= np.linalg.norm(quaternions, axis=1, keepdims=True)
@@ -111,9 +111,9 @@ def _at_limits(chain: SerialChain, count: int, rng: np.random.Generator) -> Floa
     """Return the tip poses (count, 4, 4) of random postures in which one joint is just within one of its limits."""
     (low, high), q = _range(chain), _random_q(chain, count, rng)
     joints: IntArray = rng.integers(len(low), size=count)
-    away = STRATUM_SHARE * (high - low)[joints] * rng.uniform(size=count)
+    margins = STRATUM_SHARE * (high - low)[joints] * rng.uniform(size=count)
     is_low = rng.uniform(size=count) < 0.5
-    q[np.arange(count), joints] = np.where(is_low, low[joints] + away, high[joints] - away)
+    q[np.arange(count), joints] = np.where(is_low, low[joints] + margins, high[joints] - margins)
     return chain.moved(q).poses
 
 
@@ -124,8 +124,8 @@ def _singular(chain: SerialChain, count: int, rng: np.random.Generator) -> Float
     For each pose, :data:`NEARLY` random postures are drawn and the one with the least manipulability is taken.
     """
     q = _random_q(chain, NEARLY * count, rng)
-    away = manipulability(chain, q).reshape(count, NEARLY)
-    chosen = q.reshape(count, NEARLY, -1)[np.arange(count), away.argmin(axis=1)]
+    measures = manipulability(chain, q).reshape(count, NEARLY)
+    chosen = q.reshape(count, NEARLY, -1)[np.arange(count), measures.argmin(axis=1)]
     return chain.moved(chosen).poses
 
 
@@ -141,13 +141,13 @@ def _at_border(
     inner = _of_postures(chain, count, rng)
     base = chain.points[0]
     low, high = np.ones(count), np.full(count, OUTWARD_FACTOR)
-    ways = inner[:, :3, 3] - base
+    directions = inner[:, :3, 3] - base
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        inner[:, :3, 3] = base + middle[:, None] * ways
+        inner[:, :3, 3] = base + middle[:, None] * directions
         is_reached = reached(inner)
         low, high = np.where(is_reached, middle, low), np.where(is_reached, high, middle)
     offsets = np.exp(rng.uniform(math.log(OFFSETS[0]), math.log(OFFSETS[1]), count))
     signs = np.where(rng.uniform(size=count) < 0.5, -1.0, 1.0)
-    inner[:, :3, 3] = base + (low * (1.0 + signs * offsets))[:, None] * ways
+    inner[:, :3, 3] = base + (low * (1.0 + signs * offsets))[:, None] * directions
     return inner

@@ -11,7 +11,7 @@ from ssik_ros.paths import travel
 from ssik_ros.paths.control import PlanStopped
 from ssik_ros.paths.planner import plan_tool_path, ToolPathPlanner
 from ssik_ros.paths.requests import PathObjective, ToolPathRequest
-from ssik_ros.paths.travel import Way
+from ssik_ros.paths.travel import TravelResult
 from ssik_ros.paths.waypoint_search import WaypointSearch
 from ssik_ros.results import Cause
 
@@ -153,7 +153,11 @@ def test_other_postures_are_taken_where_one_is_shut_in(ur5e):
 
         def find(self, start, end):
             same = np.abs(end - best[12]).max() < 0.5
-            return Way(None, 1, -1, False) if same else Way(np.array([start, end]), 1, -1, False)
+            return (
+                TravelResult(None, 1, -1, False)
+                if same
+                else TravelResult(np.array([start, end]), 1, -1, False)
+            )
 
     outcome = WaypointSearch(task._replace(travel=ShutIn()), (None, None)).run()
     assert outcome.failure is None and np.abs(outcome.q[12] - best[12]).max() > 0.5

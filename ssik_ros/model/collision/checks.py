@@ -62,13 +62,13 @@ class CollisionChecker:
             text = f'The robot has {len(self.shapes)} collision shapes; up to {MOST_SHAPES} are checked.'
             self.shapes, self.warnings = [], (text,)
         """Sentences about geometry that is left out are in ``warnings``."""
-        self._own = [SceneShape(shape, BodyKind.LINK) for shape in self.shapes]
+        self._link_shapes = [SceneShape(shape, BodyKind.LINK) for shape in self.shapes]
         self._enabled, self._disabled = (
             {frozenset((pair.link1, pair.link2)) for pair in pairs}
             for pairs in (robot.srdf.enabled_collisions, robot.srdf.disabled_collisions)
         )
         self._no_default = frozenset(robot.srdf.no_default_collisions)
-        self._scene = self._make_scene(self._own, list(self._checked_pairs()))
+        self._scene = self._make_scene(self._link_shapes, list(self._checked_pairs()))
         if not robot.srdf.disabled_collisions:
             self._exclude_touching()
 
@@ -120,12 +120,14 @@ class CollisionChecker:
             return self._scene
         held = [entry for c in carried for entry in self._carried_shapes(c)]
         standing = [entry for item in world for entry in self._world_shapes(item)]
-        links, first_standing = len(self._own), len(self._own) + len(held)
-        shapes = [*self._own, *held, *standing]
+        links, first_standing = len(self._link_shapes), len(self._link_shapes) + len(held)
+        shapes = [*self._link_shapes, *held, *standing]
         pairs = [(int(a), int(b)) for a, b in self._scene.pairs]
         for index, entry in enumerate(held, start=links):
             allowed = {entry.holder, *entry.touch_links}
-            pairs += [(k, index) for k in range(links) if self._own[k].shape.link not in allowed]
+            pairs += [
+                (k, index) for k in range(links) if self._link_shapes[k].shape.link not in allowed
+            ]
             pairs += [(k, index) for k in range(links, index) if shapes[k].holder != entry.holder]
         pairs += itertools.product(range(first_standing), range(first_standing, len(shapes)))
         return self._make_scene(shapes, pairs)
@@ -157,7 +159,7 @@ class CollisionChecker:
         for positions in _random_states(self.robot):
             touching &= self._scene.touching_pairs(positions)
         kept = [(int(a), int(b)) for a, b in self._scene.pairs if (int(a), int(b)) not in touching]
-        self._scene = self._make_scene(self._own, kept)
+        self._scene = self._make_scene(self._link_shapes, kept)
 
     def _checked_pairs(self) -> Iterator[tuple[int, int]]:
         """Iterate over the pairs of shapes to check, as two indices into ``shapes``."""

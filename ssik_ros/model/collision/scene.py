@@ -121,11 +121,13 @@ class CollisionScene:
         self.pairs = np.array(pairs, dtype=np.int64).reshape(-1, 2)
         """(p, 2)."""
         self._robot, self._coal = robot, coal
-        own = [entry.shape for entry in shapes]
-        self._radii = np.array([shape.radius for shape in own])
-        self._carriers = np.array([shape.carrier for shape in own], dtype=np.int64)
-        self._placements = np.array([shape.placement for shape in own]).reshape(-1, 4, 4)
-        self._centers = np.array([shape.center for shape in own]).reshape(-1, 3, 1)
+        collision_shapes = [entry.shape for entry in shapes]
+        self._radii = np.array([shape.radius for shape in collision_shapes])
+        self._carriers = np.array([shape.carrier for shape in collision_shapes], dtype=np.int64)
+        self._placements = np.array([shape.placement for shape in collision_shapes]).reshape(
+            -1, 4, 4
+        )
+        self._centers = np.array([shape.center for shape in collision_shapes]).reshape(-1, 3, 1)
         self._request = coal.CollisionRequest()
         self._request.security_margin = padding
         self._detailed = coal.CollisionRequest()
@@ -176,23 +178,23 @@ class CollisionScene:
         :param counts: filter of shapes: a pair is left out if this returns False for both of its shapes.
         """
         poses = self._shape_poses(positions, root_pose)
-        found: dict[tuple[str, str], Contact] = {}
+        contacts: dict[tuple[str, str], Contact] = {}
         for a, b in self._near_pairs(poses):
             first, second = self.shapes[a], self.shapes[b]
             key = first.shape.link, second.shape.link
-            if key in found or not (counts(first) or counts(second)):
+            if key in contacts or not (counts(first) or counts(second)):
                 continue
             result = self._collide(a, b, poses, self._detailed)
             if result.isCollision():
                 contact = result.getContact(0)
-                found[key] = Contact(
+                contacts[key] = Contact(
                     *key,
                     (first.kind, second.kind),
                     root_pose[:3, :3] @ np.array(contact.pos).ravel() + root_pose[:3, 3],
                     root_pose[:3, :3] @ np.array(contact.normal).ravel(),
                     -float(contact.penetration_depth),
                 )
-        return list(found.values())
+        return list(contacts.values())
 
     def distances(self, positions: FloatArray, enough: FloatArray) -> FloatArray:
         """
@@ -228,18 +230,18 @@ class CollisionScene:
         poses = self._shape_poses(positions, root_pose)
         bounds = self._sphere_distances(poses)
         placed = [self._transform(pose) for pose in poses]
-        found, least = None, np.inf
+        nearest, least = None, np.inf
         for pair in np.argsort(bounds, kind='stable'):
             if bounds[pair] >= least:
                 break
             result = self._coal.DistanceResult()
             distance = self._distance(pair, placed, result)
             if distance < least:
-                least, found = distance, (pair, result)
-        if found is None:
+                least, nearest = distance, (pair, result)
+        if nearest is None:
             return None
-        first, second = (self.shapes[int(k)].shape.link for k in self.pairs[found[0]])
-        ends = (found[1].getNearestPoint1(), found[1].getNearestPoint2())
+        first, second = (self.shapes[int(k)].shape.link for k in self.pairs[nearest[0]])
+        ends = (nearest[1].getNearestPoint1(), nearest[1].getNearestPoint2())
         points = np.array([np.asarray(end).ravel() for end in ends])
         if root_pose is not None:
             points = points @ root_pose[:3, :3].T + root_pose[:3, 3]
@@ -251,12 +253,14 @@ class CollisionScene:
 
         :param some, other: (nq,) full states.
         """
-        ways = []
+        relative_poses = []
         for positions in (some, other):
             poses = self._shape_poses(positions, None)
             a, b = self.pairs.T
-            ways.append(np.linalg.solve(poses[a], poses[b]))
-        is_moved = np.abs(ways[0] - ways[1]).max(axis=(1, 2), initial=0.0) > 1e-9
+            relative_poses.append(np.linalg.solve(poses[a], poses[b]))
+        is_moved = (
+            np.abs(relative_poses[0] - relative_poses[1]).max(axis=(1, 2), initial=0.0) > 1e-9
+        )
         return [(int(a), int(b)) for a, b in self.pairs[is_moved]]
 
     def _sphere_distances(self, poses: FloatArray) -> FloatArray:

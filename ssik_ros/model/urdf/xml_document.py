@@ -256,10 +256,10 @@ def by_name(named: Iterable[tuple[XmlElement, str, Named]], noun: str) -> dict[s
     :param noun: word for the elements in messages ("Link").
     :raises ModelError: when a name comes twice.
     """
-    found: dict[str, Named] = {}
+    values: dict[str, Named] = {}
     lines: dict[str, int] = {}
     for element, name, value in named:
-        if name in found:
+        if name in values:
             element.fail(f'{noun} {quote(name)} is declared twice, first in line {lines[name]}')
-        found[name], lines[name] = value, element.line
-    return found
+        values[name], lines[name] = value, element.line
+    return values

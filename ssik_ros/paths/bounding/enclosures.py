@@ -124,28 +124,28 @@ def make_nodes(arm: WristArm, cells: ParameterCells, poses: FloatArray) -> Nodes
     """
     boxes = arm.boxes(cells, poses)
     owner, label = np.nonzero(boxes.is_there)
-    own = cells.chosen(owner)
+    box_cells = cells.chosen(owner)
     q, halves = boxes.q[owner, label], boxes.halves[owner, label]
-    targets = poses[own.layers]
+    targets = poses[box_cells.layers]
     nodes = Nodes(
         owners=owner,
-        cells=own,
+        cells=box_cells,
         labels=label,
         q=q,
         halves=halves,
-        spans=own.halves.copy(),
+        spans=box_cells.halves.copy(),
         slopes=np.zeros((*q.shape, len(arm.parameters))),
         errors=halves.copy(),
         is_loose=np.ones(len(q), dtype=bool),
         prices=np.zeros(q.shape),
     )
     sure = np.flatnonzero(boxes.is_sure[owner, label])
-    found = _enclosed(arm, q[sure], own.halves[sure], targets[sure])
-    _put(nodes, sure, found)
-    nodes.is_loose[sure[found.is_proved]] = False
+    tangents = _enclosed(arm, q[sure], box_cells.halves[sure], targets[sure])
+    _put(nodes, sure, tangents)
+    nodes.is_loose[sure[tangents.is_proved]] = False
     loose = np.flatnonzero(nodes.is_loose)
-    found, is_empty = _narrowed(arm, q[loose], halves[loose], targets[loose])
-    _put(nodes, loose, found)
+    tangents, is_empty = _narrowed(arm, q[loose], halves[loose], targets[loose])
+    _put(nodes, loose, tangents)
     kept = np.ones(len(q), dtype=bool)
     kept[loose[is_empty]] = False
     return _within_limits(arm.chain, nodes.chosen(kept))
@@ -167,13 +167,13 @@ class _Tangents(NamedTuple):
     is_proved: BoolArray
 
 
-def _put(nodes: Nodes, rows: IntArray, found: _Tangents) -> None:
-    """Overwrite the boxes at ``rows`` of ``nodes`` in place with the boxes of ``found`` whose bounds are proved."""
-    good = found.is_proved
+def _put(nodes: Nodes, rows: IntArray, tangents: _Tangents) -> None:
+    """Overwrite the boxes at ``rows`` of ``nodes`` in place with the boxes of ``tangents`` whose bounds are proved."""
+    good = tangents.is_proved
     rows = rows[good]
-    nodes.q[rows], nodes.halves[rows] = found.q[good], found.halves[good]
-    nodes.spans[rows], nodes.slopes[rows] = found.spans[good], found.slopes[good]
-    nodes.errors[rows] = found.errors[good]
+    nodes.q[rows], nodes.halves[rows] = tangents.q[good], tangents.halves[good]
+    nodes.spans[rows], nodes.slopes[rows] = tangents.spans[good], tangents.slopes[good]
+    nodes.errors[rows] = tangents.errors[good]
 
 
 class _Expansion:
@@ -196,8 +196,8 @@ class _Expansion:
         self._reached, self.jacobians = self._moved.poses, self._moved.jacobians()
         turned = _rotation_part(self._reached, poses)
         self.jacobians[:, 3:] = turned @ self.jacobians[:, 3:]
-        away = self._reached[:, :3, 3] - poses[:, :3, 3]
-        self.miss = np.hstack([away, _skew_part(self._reached, poses)])
+        offset = self._reached[:, :3, 3] - poses[:, :3, 3]
+        self.miss = np.hstack([offset, _skew_part(self._reached, poses)])
 
     def solve_for(self, free: IntArray) -> None:
         """
@@ -239,10 +239,12 @@ class _Expansion:
         They hold for postures on the target pose within ``box`` (k, n) of ``q``. Joints that are parameters have 0.
         """
         place, turn = _remainders(self._chain, box, self._start)
-        found = np.zeros_like(box)
-        own = self._lengths[0] * place[:, None] + self._lengths[1] * turn[:, None] + self._still
-        np.put_along_axis(found, self.six, own, axis=1)
-        return found
+        bounds = np.zeros_like(box)
+        six_bounds = (
+            self._lengths[0] * place[:, None] + self._lengths[1] * turn[:, None] + self._still
+        )
+        np.put_along_axis(bounds, self.six, six_bounds, axis=1)
+        return bounds
 
 
 def _enclosed(arm: WristArm, q: FloatArray, cell: FloatArray, poses: FloatArray) -> _Tangents:
@@ -261,9 +263,9 @@ def _enclosed(arm: WristArm, q: FloatArray, cell: FloatArray, poses: FloatArray)
     errors = np.zeros_like(q)
     six = arm.six
     for _ in range(ROUNDS):
-        own = expansion.errors(box)
-        within = (linear[:, six] + own[:, six] < box[:, six]).all(axis=1)
-        errors = np.where(proved[:, None], np.minimum(errors, own), own)
+        new_errors = expansion.errors(box)
+        within = (linear[:, six] + new_errors[:, six] < box[:, six]).all(axis=1)
+        errors = np.where(proved[:, None], np.minimum(errors, new_errors), new_errors)
         proved |= within
         wider = np.minimum(FIRST_BOX_SIZE * (linear + errors) + BOUND_ROUNDING, LARGEST_BOX)
         box = np.where(proved[:, None], linear + errors, wider)
@@ -314,14 +316,14 @@ def _pivots(rows: FloatArray) -> IntArray:
     ``rows`` (k, r, n) are the matrices; columns are chosen one by one, the longest remainder first.
     """
     k, r, _ = rows.shape
-    left, found = rows.copy(), np.zeros((k, r), dtype=np.int64)
+    left, pivots = rows.copy(), np.zeros((k, r), dtype=np.int64)
     for number in range(r):
         lengths = np.linalg.norm(left, axis=1)
-        found[:, number] = np.argmax(lengths, axis=1)
-        column = np.take_along_axis(left, found[:, None, number : number + 1], axis=2)
+        pivots[:, number] = np.argmax(lengths, axis=1)
+        column = np.take_along_axis(left, pivots[:, None, number : number + 1], axis=2)
         column /= np.maximum(np.linalg.norm(column, axis=1, keepdims=True), 1e-300)
         left = left - column * (np.swapaxes(column, 1, 2) @ left)
-    return np.sort(found, axis=1)
+    return np.sort(pivots, axis=1)
 
 
 def _rotation_part(reached: FloatArray, poses: FloatArray) -> FloatArray:
@@ -393,8 +395,8 @@ def _remainders(chain: ToolChain, box: FloatArray, start: _Start) -> tuple[Float
     crossed = np.einsum('kj,kji,ki->k', turns, sines, turns)
     spin, turn = whole, 0.5 * whole**2
     for _ in range(TURN_ROUNDS):
-        own = 0.5 * (crossed + spin**2 * (start.angle + spin))
-        turn = np.minimum(turn, own)
+        bound = 0.5 * (crossed + spin**2 * (start.angle + spin))
+        turn = np.minimum(turn, bound)
         cosine = np.cos(np.minimum(start.angle, 1.5))
         spin = np.minimum(spin, (start.miss + turn) / cosine + crossed)
     place, moved = np.zeros(len(box)), np.zeros(len(box))
@@ -414,10 +416,10 @@ def _within_limits(chain: ToolChain, nodes: Nodes) -> Nodes:
 
     Boxes are not shifted in joints that may turn without end.
     """
-    own = chain.chain
-    bounded = np.flatnonzero((chain.turning == 0) & (own.kinds != JointKind.PRISMATIC))
+    serial = chain.chain
+    bounded = np.flatnonzero((chain.turning == 0) & (serial.kinds != JointKind.PRISMATIC))
     for joint in bounded.tolist():
-        low, high = float(own.lower[joint]), float(own.upper[joint])
+        low, high = float(serial.lower[joint]), float(serial.upper[joint])
         value, half = nodes.q[:, joint], nodes.halves[:, joint]
         first, last = (turns.astype(np.int64) for turns in turns_within(value, low, high, half))
         counts = np.maximum(last - first + 1, 0)
@@ -426,6 +428,6 @@ def _within_limits(chain: ToolChain, nodes: Nodes) -> Nodes:
         shifts = TURN * (first[rows] + turn)
         nodes = nodes.chosen(rows)
         nodes.q[:, joint] += shifts
-    slides = own.kinds == JointKind.PRISMATIC
-    inside = (nodes.q + nodes.halves >= own.lower) & (nodes.q - nodes.halves <= own.upper)
+    slides = serial.kinds == JointKind.PRISMATIC
+    inside = (nodes.q + nodes.halves >= serial.lower) & (nodes.q - nodes.halves <= serial.upper)
     return nodes.chosen((inside | ~slides).all(axis=1))

@@ -101,7 +101,7 @@ class RelaxedPaths:
         arm: WristArm,
         limits: StepLimits,
         poses: FloatArray,
-        known: KnownPath,
+        known_path: KnownPath,
         is_over: Callable[[], bool],
     ) -> None:
         """
@@ -110,12 +110,12 @@ class RelaxedPaths:
         :param arm: the arm with its free parameters.
         :param limits: the objective and the largest steps.
         :param poses: (m, 4, 4) waypoints.
-        :param known: a path through the waypoints, and its cost.
+        :param known_path: a path through the waypoints, and its cost.
         :param is_over: returns True when time is up; the search then ends with the bound so far.
         """
-        self._arm, self._known, self._asks_whether_over = arm, known, is_over
+        self._arm, self._known_path, self._asks_whether_over = arm, known_path, is_over
         self._is_late = False
-        self._rows = _layers(limits, known.q)
+        self._rows = _layers(limits, known_path.q)
         self._limits = _joined(limits, self._rows)
         self._poses = poses[self._rows]
         self._nodes = self._made(self._first_cells(), None)
@@ -132,9 +132,9 @@ class RelaxedPaths:
 
         Angles without limits, or with at least a full turn, range from -pi to pi.
         """
-        own, joints = self._arm.chain.chain, self._arm.parameters
-        low, high = own.lower[joints].copy(), own.upper[joints].copy()
-        wide = (high - low >= TURN) & (own.kinds[joints] != JointKind.PRISMATIC)
+        serial, joints = self._arm.chain.chain, self._arm.parameters
+        low, high = serial.lower[joints].copy(), serial.upper[joints].copy()
+        wide = (high - low >= TURN) & (serial.kinds[joints] != JointKind.PRISMATIC)
         low[wide], high[wide] = -math.pi, math.pi
         counts = FIRST_CELLS.get(len(joints), (4,) * len(joints))
         axes = [
@@ -164,13 +164,13 @@ class RelaxedPaths:
         for begin in range(0, len(cells.layers), CELLS_AT_ONCE):
             if self._is_over():
                 return None
-            own = slice(begin, begin + CELLS_AT_ONCE)
-            found = make_nodes(self._arm, cells.chosen(own), self._poses)
+            batch = slice(begin, begin + CELLS_AT_ONCE)
+            boxes = make_nodes(self._arm, cells.chosen(batch), self._poses)
             if parents is not None:
                 rows, is_alive, prices = parents
-                found = found.chosen(is_alive[rows[own][found.owners], found.labels])
-                found.prices[:] = prices[rows[own][found.owners], found.labels]
-            parts.append(found._replace(owners=found.owners + begin))
+                boxes = boxes.chosen(is_alive[rows[batch][boxes.owners], boxes.labels])
+                boxes.prices[:] = prices[rows[batch][boxes.owners], boxes.labels]
+            parts.append(boxes._replace(owners=boxes.owners + begin))
         nodes = _joined_nodes(parts)
         return self._sorted(nodes)
 
@@ -208,12 +208,12 @@ class RelaxedPaths:
         :param is_early: True halves all boxes whose branch is not proved to exist, False the boxes on the cheapest
             sequences.
         """
-        nodes, cost = self._nodes, self._known.cost
+        nodes, cost = self._nodes, self._known_path.cost
         assert nodes is not None
-        found = self._through(nodes)
-        if found is None:
+        result = self._through(nodes)
+        if result is None:
             return False
-        total, through, nodes.prices[:] = found
+        total, through, nodes.prices[:] = result
         self.best = max(self.best, min(cost, total))
         if self._is_over():
             return False
@@ -245,7 +245,7 @@ class RelaxedPaths:
         if ahead is None:
             return None
         total = float(ahead.costs[starts[-2] :].min(initial=math.inf))
-        self.best = max(self.best, min(self._known.cost, total))
+        self.best = max(self.best, min(self._known_path.cost, total))
         back = self._swept(nodes, starts, -1)
         if back is None:
             return None
@@ -265,7 +265,7 @@ class RelaxedPaths:
         :param sign: 1 for sequences from the first layer, -1 for sequences from the last layer.
         """
         count, limits = len(starts) - 1, self._limits
-        found = Sweep(np.zeros(len(nodes.q)), np.zeros_like(nodes.q))
+        sweep = Sweep(np.zeros(len(nodes.q)), np.zeros_like(nodes.q))
         prices = np.einsum('kn,knr->kr', nodes.prices, nodes.slopes)
         prices[: starts[1]] = prices[starts[-2] :] = 0.0
         boxes = nodes.q, nodes.halves, nodes.slopes, nodes.errors, nodes.spans, prices
@@ -275,9 +275,9 @@ class RelaxedPaths:
             begin, end = starts[layer - sign : layer - sign + 2].tolist()
             blocks = np.arange(begin, end, kernels.BLOCK)
             if not len(blocks):
-                found.costs[:] = math.inf
-                return found
-            least = np.minimum.reduceat((found.costs - stakes)[:end], blocks)
+                sweep.costs[:] = math.inf
+                return sweep
+            least = np.minimum.reduceat((sweep.costs - stakes)[:end], blocks)
             bottom = np.minimum.reduceat(low[:end], blocks)
             top = np.maximum.reduceat(high[:end], blocks)
             around = 0.5 * (bottom + top), 0.5 * (top - bottom) + BOUND_ROUNDING, least
@@ -290,10 +290,10 @@ class RelaxedPaths:
                     return None
                 last = min(int(starts[layer + 1]), first + rows)
                 kernels.connect_boxes(
-                    *(found.costs, found.multipliers, *boxes, *around, begin, end),
+                    *(sweep.costs, sweep.multipliers, *boxes, *around, begin, end),
                     *(first, last, *tail, sign, work),
                 )
-        return found
+        return sweep
 
     def _halved(self, nodes: Nodes, chosen: BoolArray) -> Nodes | None:
         """
@@ -325,11 +325,11 @@ class RelaxedPaths:
             np.vstack([cells.centers - shift, cells.centers + shift]),
             np.vstack([halves, halves]),
         )
-        found = self._made(children, (np.tile(rows, 2), is_alive, prices))
-        if found is None or not len(others.q):
-            return found
+        halved = self._made(children, (np.tile(rows, 2), is_alive, prices))
+        if halved is None or not len(others.q):
+            return halved
         others = others._replace(owners=others.owners + len(children.layers))
-        return self._sorted(_joined_nodes([others, found]))
+        return self._sorted(_joined_nodes([others, halved]))
 
 
 def _layers(limits: StepLimits, q: FloatArray) -> IntArray:
@@ -346,8 +346,8 @@ def _layers(limits: StepLimits, q: FloatArray) -> IntArray:
     whole = float(np.abs(np.diff(places, axis=0)).sum())
     every = np.arange(len(q))
     while len(rows) < MOST_LAYERS:
-        behind = np.minimum(np.searchsorted(rows, every, side='right'), len(rows) - 1)
-        first, last = places[rows[behind - 1]], places[rows[behind]]
+        next_rows = np.minimum(np.searchsorted(rows, every, side='right'), len(rows) - 1)
+        first, last = places[rows[next_rows - 1]], places[rows[next_rows]]
         gains = np.abs(places - first) + np.abs(last - places) - np.abs(last - first)
         length = float(np.abs(np.diff(places[rows], axis=0)).sum())
         best = int(np.argmax(gains.sum(axis=1)))
@@ -373,11 +373,12 @@ def _joined(limits: StepLimits, rows: IntArray) -> StepLimits:
         power = 2.0 if limits.objective == SUM_OF_SQUARES else 1.0
         with np.errstate(divide='ignore'):
             sums = np.add.reduceat(weights**-power, begins)
-        own = sums ** (-1.0 / power)
+        joined_weights = sums ** (-1.0 / power)
     else:
-        own = np.minimum.reduceat(weights, begins)
+        joined_weights = np.minimum.reduceat(weights, begins)
     return limits._replace(
-        largest=np.vstack([limits.largest[:1], largest]), weights=np.vstack([weights[:1], own])
+        largest=np.vstack([limits.largest[:1], largest]),
+        weights=np.vstack([weights[:1], joined_weights]),
     )
 
 
@@ -389,9 +390,9 @@ def _joined_nodes(parts: list[Nodes]) -> Nodes:
 
     cells = [part.cells for part in parts]
     joined = ParameterCells(
-        np.concatenate([own.layers for own in cells]),
-        np.concatenate([own.centers for own in cells]),
-        np.concatenate([own.halves for own in cells]),
+        np.concatenate([cell_set.layers for cell_set in cells]),
+        np.concatenate([cell_set.centers for cell_set in cells]),
+        np.concatenate([cell_set.halves for cell_set in cells]),
     )
     names = ('labels', 'q', 'halves', 'spans', 'slopes', 'errors', 'is_loose', 'prices')
     return Nodes(column('owners'), joined, *(column(name) for name in names))
@@ -405,12 +406,12 @@ def _place(centers: FloatArray) -> IntArray:
     """
     low = centers.min(axis=0, initial=0.0)
     width = np.maximum(centers.max(axis=0, initial=0.0) - low, 1e-12)
-    own = ((centers - low) / width * (2**BITS - 1)).astype(np.int64)
-    found = np.zeros(len(centers), dtype=np.int64)
+    scaled = ((centers - low) / width * (2**BITS - 1)).astype(np.int64)
+    codes = np.zeros(len(centers), dtype=np.int64)
     for bit in range(BITS - 1, -1, -1):
-        for column in own.T:
-            found = 2 * found + ((column >> bit) & 1)
-    return found
+        for column in scaled.T:
+            codes = 2 * codes + ((column >> bit) & 1)
+    return codes
 
 
 def _distinct(nodes: Nodes) -> tuple[ParameterCells, IntArray]:
@@ -423,7 +424,7 @@ def relaxed_bound(
     chain: ToolChain,
     limits: StepLimits,
     poses: FloatArray,
-    known: KnownPath,
+    known_path: KnownPath,
     is_over: Callable[[], bool],
     rounds: int = MOST_ROUNDS,
 ) -> Bound | None:
@@ -434,11 +435,11 @@ def relaxed_bound(
     wrist, and further joints before them.
 
     :param chain, limits, poses: the joints, the objective and the largest steps, (m, 4, 4) waypoints.
-    :param known: a path through the waypoints, and its cost.
+    :param known_path: a path through the waypoints, and its cost.
     :param is_over: returns True when time is up; the bound so far is returned then.
     :param rounds: largest number of rounds in which boxes are halved.
     """
     arm = WristArm.of_chain(chain)
     if arm is None:
         return None
-    return RelaxedPaths(arm, limits, poses, known, is_over).run(rounds)
+    return RelaxedPaths(arm, limits, poses, known_path, is_over).run(rounds)

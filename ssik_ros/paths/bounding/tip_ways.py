@@ -33,29 +33,29 @@ def lower_bound(
     :param limits: the objective and its weights.
     :param freedom: tolerance of the tool's pose at each waypoint.
     """
-    ways, angles = _least_ways(poses, freedom)
+    distances, angles = _least_motions(poses, freedom)
     levers, turns = tip_levers(chain), (chain.chain.kinds != JointKind.PRISMATIC).astype(float)
-    steps = np.maximum(_bound(ways, levers, limits), _bound(angles, turns, limits))
+    steps = np.maximum(_bound(distances, levers, limits), _bound(angles, turns, limits))
     return float(steps.max(initial=0.0) if limits.objective == LARGEST_STEP else steps.sum())
 
 
-def _bound(ways: FloatArray, levers: FloatArray, limits: StepLimits) -> FloatArray:
+def _bound(motions: FloatArray, levers: FloatArray, limits: StepLimits) -> FloatArray:
     """
-    Return the least cost (m - 1,) of each joint step dq that moves the tool far enough: ``levers @ |dq| >= ways``.
+    Return the least cost (m - 1,) of each joint step dq that moves the tool far enough: ``levers @ |dq| >= motions``.
 
-    :param ways: (m - 1,) least distance [m] or angle [rad] of the tool from each waypoint to the next.
+    :param motions: (m - 1,) least distance [m] or angle [rad] of the tool from each waypoint to the next.
     :param levers: (n,) largest motion of the tool per unit of each joint.
     :param limits: the objective and its weights.
     """
-    # In units of the objective, w_j |dq_j| = s_j: sum (levers_j / w_j) s_j >= way.
-    own = levers / np.maximum(limits.weights[1:], 1e-300)
+    # In units of the objective, w_j |dq_j| = s_j: sum (levers_j / w_j) s_j >= motion.
+    gains = levers / np.maximum(limits.weights[1:], 1e-300)
     if limits.objective == SUM_OF_STEPS:
-        best = own.max(axis=1)
+        best = gains.max(axis=1)
     elif limits.objective == SUM_OF_SQUARES:
-        best = np.sqrt((own * own).sum(axis=1))
+        best = np.sqrt((gains * gains).sum(axis=1))
     else:
-        best = own.sum(axis=1)
-    least = np.where(best > 0.0, ways / np.where(best > 0.0, best, 1.0), 0.0)
+        best = gains.sum(axis=1)
+    least = np.where(best > 0.0, motions / np.where(best > 0.0, best, 1.0), 0.0)
     return np.asarray(least**2 if limits.objective == SUM_OF_SQUARES else least)
 
 
@@ -65,17 +65,17 @@ def tip_levers(chain: ToolChain) -> FloatArray:
 
     :param chain: the joints.
     """
-    own = chain.chain
-    slides = own.kinds == JointKind.PRISMATIC
-    places = np.vstack([own.points, own.home[:3, 3]])
+    serial = chain.chain
+    slides = serial.kinds == JointKind.PRISMATIC
+    places = np.vstack([serial.points, serial.home[:3, 3]])
     lengths = np.linalg.norm(np.diff(places, axis=0), axis=1)
-    furthest = np.maximum(np.abs(own.lower), np.abs(own.upper))
+    furthest = np.maximum(np.abs(serial.lower), np.abs(serial.upper))
     lengths[slides] += furthest[slides]
     reach = np.cumsum(lengths[::-1])[::-1]
     return np.asarray(np.where(slides, 1.0, reach))
 
 
-def _least_ways(poses: FloatArray, freedom: PoseFreedom) -> tuple[FloatArray, FloatArray]:
+def _least_motions(poses: FloatArray, freedom: PoseFreedom) -> tuple[FloatArray, FloatArray]:
     """
     Return the least distance (m - 1,) [m] and angle (m - 1,) [rad] that the tool must move between waypoints.
 
@@ -83,7 +83,7 @@ def _least_ways(poses: FloatArray, freedom: PoseFreedom) -> tuple[FloatArray, Fl
     """
     corners = np.maximum(np.abs(freedom.lower[:, :3]), np.abs(freedom.upper[:, :3]))
     room = np.linalg.norm(corners, axis=1)
-    ways = np.linalg.norm(np.diff(poses[:, :3, 3], axis=0), axis=1) - room[:-1] - room[1:]
+    distances = np.linalg.norm(np.diff(poses[:, :3, 3], axis=0), axis=1) - room[:-1] - room[1:]
     used = (freedom.lower != 0.0) | (freedom.upper != 0.0)
     has_spin, has_more = used[:, SPIN], used[:, ROLL:].any(axis=1)
     axes, cones = np.einsum('mij,mj->mi', poses[:, :3, :3], freedom.axes), freedom.upper[:, TILT]
@@ -96,4 +96,4 @@ def _least_ways(poses: FloatArray, freedom: PoseFreedom) -> tuple[FloatArray, Fl
     is_spun = has_spin[:-1] | has_spin[1:]
     angles = np.where(is_spun, np.where(same, angles, 0.0), full)
     angles[has_more[:-1] | has_more[1:]] = 0.0
-    return np.maximum(ways, 0.0), np.maximum(angles, 0.0)
+    return np.maximum(distances, 0.0), np.maximum(angles, 0.0)

@@ -104,12 +104,12 @@ class WristArm:
         :param six: indices of the six joints that are not parameters, ascending.
         :param is_reversed: True if the wrist is at the base end, so that the six joints are read backwards.
         """
-        own = chain.chain
+        serial = chain.chain
         self.chain, self._is_reversed = chain, is_reversed
         self.six = six[::-1] if is_reversed else six
         self.parameters = [joint for joint in range(chain.size) if joint not in six]
         """Joints that are parameters."""
-        self._axes, self._points = own.axes[self.six], own.points[self.six]
+        self._axes, self._points = serial.axes[self.six], serial.points[self.six]
         self._s = _meeting_point(self._axes[:2], self._points[:2])
         self._w = _meeting_point(self._axes[3:], self._points[3:])
 
@@ -171,11 +171,11 @@ class WristArm:
         They are for the centre of each cell. The last two arrays (k,) bound how far, over the cell, the place shifts
         [m] and the rotation turns [rad].
         """
-        chain, own = self.chain, self.chain.chain
+        chain, serial = self.chain, self.chain.chain
         k = len(cells.layers)
-        fixed = poses[cells.layers] @ np.linalg.inv(own.home)
+        fixed = poses[cells.layers] @ np.linalg.inv(serial.home)
         place = np.tile(np.append(self._w, 1.0), (k, 1))
-        whole, away = np.tile(np.eye(4), (k, 1, 1)), np.zeros(k)
+        whole, shift = np.tile(np.eye(4), (k, 1, 1)), np.zeros(k)
         held = chain.held
         before = [joint for joint in self.parameters if joint != held]
         # G = E_h^-1 O^-1 X, or O^-1 X E_h^-1 with the last joint held. The factor that acts on W first comes first.
@@ -190,18 +190,18 @@ class WristArm:
                 column = self.parameters.index(joint)
                 motion = chain.motions(joint, sign * cells.centers[:, column])
                 lever = np.ones(k)
-                if own.kinds[joint] != JointKind.PRISMATIC:
+                if serial.kinds[joint] != JointKind.PRISMATIC:
                     lever = np.linalg.norm(
-                        np.cross(place[:, :3] - own.points[joint], own.axes[joint]), axis=1
+                        np.cross(place[:, :3] - serial.points[joint], serial.axes[joint]), axis=1
                     )
-                away = away + lever * cells.halves[:, column]
+                shift = shift + lever * cells.halves[:, column]
             place = np.einsum('kij,kj->ki', motion, place)
             whole = motion @ whole
-        turns = own.kinds[self.parameters] != JointKind.PRISMATIC
+        turns = serial.kinds[self.parameters] != JointKind.PRISMATIC
         return (
             whole[:, :3, :3],
             place[:, :3],
-            away + BOUND_ROUNDING,
+            shift + BOUND_ROUNDING,
             cells.halves @ turns + BOUND_ROUNDING,
         )
 
@@ -214,16 +214,18 @@ class WristArm:
         :param cells: cells of the free parameters.
         :param poses: (layers, 4, 4) pose of the tip of each layer.
         """
-        rotation, place, away, turn = self._target(cells, poses)
+        rotation, place, shift, turn = self._target(cells, poses)
         k = len(cells.layers)
         h = self._axes
         labels = LABELS[None].repeat(k, axis=0)
         w = (place - self._s)[:, None]
-        away, turn = away[:, None], turn[:, None]
+        shift, turn = shift[:, None], turn[:, None]
         # 1: the elbow.
         a, b, zero = self._elbow()
         far = np.linalg.norm(w, axis=2)
-        x = [(a - each**2) / (2.0 * b) for each in (far, far + away, np.maximum(far - away, 0.0))]
+        x = [
+            (a - each**2) / (2.0 * b) for each in (far, far + shift, np.maximum(far - shift, 0.0))
+        ]
         angle, width, there, sure = _arc_cosine(*x)
         q3, d3 = zero + labels[..., 0] * angle, width.repeat(len(LABELS), axis=1)
         # 2: the two axes in S.
@@ -234,7 +236,7 @@ class WristArm:
         across = np.sqrt(np.maximum((p * p).sum(axis=2) - along**2, 0.0))
         c12, s12 = float(h[0] @ h[1]), float(np.linalg.norm(np.cross(h[0], h[1])))
         level = w @ h[0] - c12 * along
-        slack = away + abs(c12) * p_away
+        slack = shift + abs(c12) * p_away
         near, wide = s12 * np.maximum(across - p_away, 1e-300), s12 * (across + p_away)
         ends = np.stack([(level + s) / d for s in (-slack, slack) for d in (near, wide)])
         middle = level / np.maximum(s12 * across, 1e-300)
@@ -244,9 +246,9 @@ class WristArm:
         q2, d2 = first + labels[..., 1] * angle, width + _swing(p_away, across)
         v = _turned(h[1], q2, p)
         v_away = p_away + across * np.minimum(d2, math.pi)
-        beside = np.sqrt(np.maximum((w * w).sum(axis=2) - (w @ h[0]) ** 2, 0.0))
+        radius = np.sqrt(np.maximum((w * w).sum(axis=2) - (w @ h[0]) ** 2, 0.0))
         q1 = _angle_between(h[0], v, np.broadcast_to(w, v.shape))
-        d1 = _swing(v_away, beside) + _swing(away, beside)
+        d1 = _swing(v_away, radius) + _swing(shift, radius)
         # 3: the wrist.
         m, m_turn = rotation[:, None], d1 + d2 + d3 + turn
         for joint, q in ((0, q1), (1, q2), (2, q3)):
@@ -333,14 +335,14 @@ def _arc_cosine(
     return center, width, there, sure
 
 
-def _swing(away: FloatArray, radius: FloatArray) -> FloatArray:
+def _swing(shift: FloatArray, radius: FloatArray) -> FloatArray:
     """
     Return the largest turn (k,) of a vector about an axis when its end shifts [rad]; pi if it can reach the axis.
 
-    :param away: (k,) largest shift of the vector's end [m].
+    :param shift: (k,) largest shift of the vector's end [m].
     :param radius: (k,) distance of the vector's end from the axis [m].
     """
-    ratio = away / np.maximum(radius, 1e-300)
+    ratio = shift / np.maximum(radius, 1e-300)
     return np.where(ratio < 1.0, np.arcsin(np.minimum(ratio, 1.0)) + BOUND_ROUNDING, math.pi)
 
 

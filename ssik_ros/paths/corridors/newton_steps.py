@@ -75,21 +75,21 @@ def _derivatives(
             parameters[:, p] + PARAMETER_CHANGE > space.upper[rows, p]
         )
         moved[:, p] += np.where(is_last, -PARAMETER_CHANGE, PARAMETER_CHANGE)
-        own = space.line(rows, moved, np.zeros_like(moved)).first()
-        found, values = space.postures(rows, poses, own)
-        away = wrap_steps(found.q - q[found.owners], limits.turning)
-        far = np.abs(away).max(axis=1)
+        samples = space.line(rows, moved, np.zeros_like(moved)).first()
+        postures, values = space.postures(rows, poses, samples)
+        joint_steps = wrap_steps(postures.q - q[postures.owners], limits.turning)
+        far = np.abs(joint_steps).max(axis=1)
         # The nearest posture of each waypoint, those far away before those near it.
         order = np.argsort(-far, kind='stable')
         nearest = np.full(m, -1)
-        nearest[found.owners[order]] = order
-        change = (values - parameters[found.owners])[:, p]
+        nearest[postures.owners[order]] = order
+        change = (values - parameters[postures.owners])[:, p]
         good = nearest >= 0
         chosen = nearest[good]
         kept = far[chosen] < LARGEST_SLOPE * np.abs(change[chosen])
         chosen = chosen[kept]
-        own_rows = found.owners[chosen]
-        derivatives[own_rows, :, p] = away[chosen] / change[chosen, None]
+        own_rows = postures.owners[chosen]
+        derivatives[own_rows, :, p] = joint_steps[chosen] / change[chosen, None]
     return derivatives
 
 
@@ -107,14 +107,14 @@ def _solve(derivatives: FloatArray, steps: FloatArray, weights: FloatArray) -> F
     from scipy.linalg import LinAlgError, solveh_banded
 
     m, _, r = derivatives.shape
-    before, behind = derivatives[:-1], derivatives[1:]
+    before, after = derivatives[:-1], derivatives[1:]
     weighted = weights[:, :, None]
     blocks = np.zeros((m, r, r))
-    blocks[1:] += np.einsum('mnr,mns->mrs', behind * weighted, behind)
+    blocks[1:] += np.einsum('mnr,mns->mrs', after * weighted, after)
     blocks[:-1] += np.einsum('mnr,mns->mrs', before * weighted, before)
-    beside = -np.einsum('mnr,mns->mrs', behind * weighted, before)
+    couplings = -np.einsum('mnr,mns->mrs', after * weighted, before)
     right = np.zeros((m, r))
-    right[1:] -= np.einsum('mnr,mn->mr', behind, weights * steps)
+    right[1:] -= np.einsum('mnr,mn->mr', after, weights * steps)
     right[:-1] += np.einsum('mnr,mn->mr', before, weights * steps)
     scale = np.einsum('mrr->mr', blocks)
     scale += WAYPOINT_DAMPING * (scale.max(axis=0) + 1e-12)
@@ -124,7 +124,7 @@ def _solve(derivatives: FloatArray, steps: FloatArray, weights: FloatArray) -> F
             if a >= b:
                 band[a - b, b::r] = blocks[:, a, b]
             # The block below the diagonal: row a of waypoint i, column b of the waypoint before.
-            band[r + a - b, b : (m - 1) * r : r] = beside[:, a, b]
+            band[r + a - b, b : (m - 1) * r : r] = couplings[:, a, b]
     try:
         return np.asarray(solveh_banded(band, right.ravel(), lower=True)).reshape(m, r)
     except LinAlgError:

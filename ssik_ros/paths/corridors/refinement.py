@@ -72,7 +72,7 @@ class Refinement(NamedTuple):
             next_best = self._around(best, spacing, self.grids.space.offsets, rule) or best
             saved, best = best.cost - next_best.cost, next_best
             if self.is_whole:
-                self.control.found(best.cost)
+                self.control.store_cost(best.cost)
             if not saved > GAIN * best.cost:
                 if (spacing <= finest).all():
                     break

@@ -164,14 +164,14 @@ def make_scene(
             f"'{robot.name}' has no collision geometry, so its collisions cannot be checked. Take a URDF with "
             '<collision> elements, or leave out --obstacles, --collisions and clearance.'
         )
-    own = checker.scene(list(world))
+    scene = checker.scene(list(world))
     carried_by, at_rest = _carriers(robot, chain), _carrier_poses(robot, chain)
-    joints = np.array([entry.shape.carrier for entry in own.shapes], dtype=np.int64)
-    placed = at_rest[joints] @ np.array([entry.shape.placement for entry in own.shapes])
+    joints = np.array([entry.shape.carrier for entry in scene.shapes], dtype=np.int64)
+    placed = at_rest[joints] @ np.array([entry.shape.placement for entry in scene.shapes])
     carriers = carried_by[joints]
-    moves = carriers[own.pairs[:, 0]] != carriers[own.pairs[:, 1]]
-    notes = (*checker.warnings, *_touching(robot, own, own.pairs[~moves]))
-    return ScenePlan(_gather(own.shapes, carriers, placed, own.pairs[moves]), notes)
+    moves = carriers[scene.pairs[:, 0]] != carriers[scene.pairs[:, 1]]
+    notes = (*checker.warnings, *_touching(robot, scene, scene.pairs[~moves]))
+    return ScenePlan(_gather(scene.shapes, carriers, placed, scene.pairs[moves]), notes)
 
 
 def _gather(
@@ -185,13 +185,15 @@ def _gather(
     :param pairs: (p, 2) indices of shapes.
     """
     used, numbers = np.unique(pairs, return_inverse=True)
-    own = [shapes[k] for k in used.tolist()]
-    kinds, sizes, meshes = zip(*(_read(entry.shape.geometry) for entry in own), strict=True)
+    used_shapes = [shapes[k] for k in used.tolist()]
+    kinds, sizes, meshes = zip(
+        *(_read(entry.shape.geometry) for entry in used_shapes), strict=True
+    )
     counts = [(len(vertices), len(triangles)) for vertices, triangles in meshes]
     return ChainScene(
-        names=tuple(entry.shape.link for entry in own),
+        names=tuple(entry.shape.link for entry in used_shapes),
         kinds=np.array(kinds, dtype=np.int64),
-        are_links=np.array([entry.kind is BodyKind.LINK for entry in own], dtype=np.int64),
+        are_links=np.array([entry.kind is BodyKind.LINK for entry in used_shapes], dtype=np.int64),
         sizes=np.array(sizes),
         carriers=carriers[used],
         placements=placed[used],
@@ -270,8 +272,8 @@ def _touching(robot: RobotModel, scene: CollisionScene, pairs: IntArray) -> Iter
     """
     still = CollisionScene(robot, import_coal(), scene.shapes, pairs.tolist(), 0.0)
     names = [entry.shape.link for entry in scene.shapes]
-    found = sorted(still.touching_pairs(robot.default_positions())) if len(pairs) else []
-    for first, second in dict.fromkeys((names[a], names[b]) for a, b in found):
+    touching = sorted(still.touching_pairs(robot.default_positions())) if len(pairs) else []
+    for first, second in dict.fromkeys((names[a], names[b]) for a, b in touching):
         yield f"'{first}' touches '{second}' in every posture of the arm; this pair is left out."
 
 
