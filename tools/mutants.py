@@ -688,7 +688,7 @@ MUTANTS = (
         2,
         'takes branches outside the limits of a singular pose for a proof',
         ABSENCE,
-        '    if found.is_doubtful:\n        return Cause.NOT_FOUND\n',
+        '    if branches.is_doubtful:\n        return Cause.NOT_FOUND\n',
         '',
         (f'{SINGULAR_POSES}::test_branches_outside_the_limits_prove_nothing_at_a_singular_pose',),
     ),

@@ -90,7 +90,7 @@ def show_path(session: Session, path: ToolPath, picture: str | Path | None, port
     :param path: the path, with at least one posture.
     :param picture, port: as for :func:`show_session`.
     """
-    rows = np.concatenate([own.positions for own in path.stretches] or [path.positions])
+    rows = np.concatenate([stretch.positions for stretch in path.stretches] or [path.positions])
     playback = Playback(session.robot, JointPath(path.joint_names, rows))
     playback.show(session, 0.0)
     return show_session(session, picture, port, playback)

@@ -47,9 +47,9 @@ class ArmTasks(ArmGeometry):
                 refuse('scene', scene, 'a scene, as arm.scene(boxes=...) returns it')
             settings['obstacles'] = scene.objects
         path = plan_tool_path(self.robot, self.group, read_poses(poses), **settings)
-        found = {own.name: getattr(path, own.name) for own in dataclasses.fields(path)}
+        values = {field.name: getattr(path, field.name) for field in dataclasses.fields(path)}
         session = partial(self._session, None, scene, settings.get('locked'))
-        return ArmPath(**found, open_session=session)
+        return ArmPath(**values, open_session=session)
 
     @names_keywords
     def show(

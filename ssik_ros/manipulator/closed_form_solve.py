@@ -140,18 +140,18 @@ class ClosedFormSolve(PreparedSolve):
             return super().solve_batch(targets, seeds, threads)
         seeds = settings.seed[None] if seeds is None else seeds
         request = _branch_request(self._form, settings)._replace(seed=seeds[0])
-        found = search_batch(arm, targets, seeds, request, threads)
-        counts = found.counts[:, search.COUNT]
+        branches = search_batch(arm, targets, seeds, request, threads)
+        counts = branches.counts[:, search.COUNT]
         again = (counts < 0) | ((counts == 0) & arm.requests.is_refinable(request))
         if not again.any():
-            return BatchSolutions.from_counts(found.q, found.residuals, counts)
-        return self._with_repeated(targets, seeds, found, again)
+            return BatchSolutions.from_counts(branches.q, branches.residuals, counts)
+        return self._with_repeated(targets, seeds, branches, again)
 
     def _with_repeated(
         self,
         targets: FloatArray,
         seeds: FloatArray,
-        found: ManyBranches,
+        branches: ManyBranches,
         again: NDArray[np.bool_],
     ) -> BatchSolutions:
         """
@@ -160,12 +160,12 @@ class ClosedFormSolve(PreparedSolve):
         These are poses that are not exactly rigid, and poses that samples of the held joint did not reach. Poses that
         are not rigid at all stay refused.
 
-        :param found: result of the batch.
+        :param branches: result of the batch.
         :param again: (m,) mask of the poses to solve again.
         """
-        counts = found.counts[:, search.COUNT].copy()
+        counts = branches.counts[:, search.COUNT].copy()
         ends = np.cumsum(np.maximum(counts, 0))[:-1]
-        parts, residuals = np.split(found.q, ends), np.split(found.residuals, ends)
+        parts, residuals = np.split(branches.q, ends), np.split(branches.residuals, ends)
         for pose in np.flatnonzero(again):
             seed = seeds[pose if len(seeds) > 1 else 0]
             try:
@@ -206,10 +206,10 @@ class _Request:
 
         :raises InvalidTarget: if the target is not a rigid transform.
         """
-        settings, found = self._settings, self._branches()
-        if settings.is_plain and (len(found.q) or not settings.allow_refinement):
-            return self._plain(found)
-        solved = self._filtered(found)
+        settings, branches = self._settings, self._branches()
+        if settings.is_plain and (len(branches.q) or not settings.allow_refinement):
+            return self._plain(branches)
+        solved = self._filtered(branches)
         if solved.cause in NOT_MET and self._branch_request.held_values is not None:
             solved = solved._replace(cause=self._cause_of_narrowness())
         return solved
@@ -220,12 +220,12 @@ class _Request:
 
         Raise InvalidTarget if the pose is too far from a rigid transform.
         """
-        found = self._arm.branches_refined(self._target, self._branch_request)
-        if found is None:
-            found = self._arm.branches_refined(self._exact(), self._branch_request)
-        if found is None:
+        branches = self._arm.branches_refined(self._target, self._branch_request)
+        if branches is None:
+            branches = self._arm.branches_refined(self._exact(), self._branch_request)
+        if branches is None:
             raise TopologyMismatch('The closed form refuses a target that is a rigid transform.')
-        return found
+        return branches
 
     def _exact(self) -> FloatArray:
         """Return the rigid transform (4, 4) nearest to the target; raise InvalidTarget if it is too far away."""
@@ -246,25 +246,25 @@ class _Request:
         is_near = settings.seed_tolerance is not None and not settings.hold
         return Cause.CONSISTENCY if is_near else Cause.CONSTRAINTS
 
-    def _plain(self, found: Branches) -> Candidates:
+    def _plain(self, branches: Branches) -> Candidates:
         """Return all branches as candidates, with the counts of branches outside the limits and above ``max_solutions``."""
-        kept = max(0, found.branches - found.dropped)
-        cut = kept - len(found.q)
+        kept = max(0, branches.branches - branches.dropped)
+        cut = kept - len(branches.q)
         return self._explained(
-            found,
+            branches,
             Candidates(
-                q=found.q,
-                residuals=found.errors[:, 2],
-                raw=found.branches,
-                dropped_by_limits=found.dropped,
+                q=branches.q,
+                residuals=branches.errors[:, 2],
+                raw=branches.branches,
+                dropped_by_limits=branches.dropped,
                 dropped_by_max_solutions=0 if self._settings.max_solutions is None else cut,
                 branches=kept,
                 representatives=kept,
-                curves=found.curves,
+                curves=branches.curves,
             ),
         )
 
-    def _filtered(self, found: Branches) -> Candidates:
+    def _filtered(self, branches: Branches) -> Candidates:
         """
         Return the branches that pass all filters as candidates, with the number that each filter dropped.
 
@@ -272,10 +272,10 @@ class _Request:
         :mod:`ssik_ros.solvers.closed_form.rescue`.
         """
         settings = self._settings
-        rows = np.hstack([found.q, found.errors])
-        raw, dropped, refined = found.branches, found.dropped, 0
+        rows = np.hstack([branches.q, branches.errors])
+        raw, dropped, refined = branches.branches, branches.dropped, 0
         refinement: RefinementMode = 'none'
-        if settings.allow_refinement and not len(rows) and not found.is_too_far:
+        if settings.allow_refinement and not len(rows) and not branches.is_too_far:
             accepted = self._arm.requests.accepted(settings.policy.fk_atol)
             iterations = settings.refinement_max_iters
             saved = rescue(self._arm, self._target, self._branch_request, accepted, iterations)
@@ -285,11 +285,11 @@ class _Request:
         rows = self._at_angle(self._at_hold(rows))
         by_hold, before = before - len(rows), len(rows)
         rows = self._near_seed(rows)
-        branches = len(rows)
+        branch_count = len(rows)
         rows, total = self._with_windings(rows)
         rows = rows[: settings.max_solutions]
         return self._explained(
-            found,
+            branches,
             Candidates(
                 q=np.ascontiguousarray(rows[:, : self._n]),
                 residuals=rows[:, -1],
@@ -297,16 +297,16 @@ class _Request:
                 raw=raw,
                 dropped_by_limits=dropped,
                 dropped_by_hold=by_hold,
-                dropped_by_seed_tolerance=before - branches,
+                dropped_by_seed_tolerance=before - branch_count,
                 dropped_by_max_solutions=total - len(rows),
-                branches=branches,
+                branches=branch_count,
                 representatives=total,
                 refined=refined,
-                curves=self._curves_at(found, rows),
+                curves=self._curves_at(branches, rows),
             ),
         )
 
-    def _explained(self, found: Branches, solved: Candidates) -> Candidates:
+    def _explained(self, branches: Branches, solved: Candidates) -> Candidates:
         """
         Return candidates with the cause of the failure.
 
@@ -316,7 +316,7 @@ class _Request:
         """
         if len(solved.q) or solved.dropped_by_max_solutions:
             return solved
-        cause = cause_of_absence(self._arm.plan, found._replace(certified=0), Cause.LIMITS)
+        cause = cause_of_absence(self._arm.plan, branches._replace(certified=0), Cause.LIMITS)
         if solved.raw and solved.dropped_by_seed_tolerance:
             cause = Cause.CONSISTENCY
         elif solved.raw and solved.dropped_by_hold:
@@ -325,23 +325,23 @@ class _Request:
             cause = Cause.LIMITS
         return solved._replace(cause=cause)
 
-    def _curves_at(self, found: Branches, rows: FloatArray) -> FloatArray | None:
+    def _curves_at(self, branches: Branches, rows: FloatArray) -> FloatArray | None:
         """
         Return for each row the curve of solutions through its posture (k, n + 2); None if all branches are isolated.
 
         A curve is its unit tangent (n,), then its lengths against the tangent and along it [rad]. A row on no curve has
         zeros.
 
-        :param found: branches of the pose; a row belongs to a branch that is equal modulo 2 pi.
+        :param branches: branches of the pose; a row belongs to a branch that is equal modulo 2 pi.
         :param rows: (k, ...) rows that begin with joint values (n,).
         """
-        if found.curves is None:
+        if branches.curves is None:
             return None
         curves = np.zeros((len(rows), self._n + 2))
         for place, row in enumerate(rows):
-            away = np.abs(self._chain.wrap_turns(found.q - row[: self._n])).max(axis=1)
-            if len(away) and away.min() <= AT_VALUE:
-                curves[place] = found.curves[int(away.argmin())]
+            distances = np.abs(self._chain.wrap_turns(branches.q - row[: self._n])).max(axis=1)
+            if len(distances) and distances.min() <= AT_VALUE:
+                curves[place] = branches.curves[int(distances.argmin())]
         return curves
 
     def _at_arm_angle(self, angle: float) -> BranchRequest:
@@ -373,8 +373,8 @@ class _Request:
         measure, wanted = self._form.arm_angle, self._settings.arm_angle
         if measure is None or wanted is None or not len(rows):
             return rows
-        away = np.array([measure.measure(q) - wanted for q in rows[:, : self._n]])
-        return rows[np.abs(wrap_angles(away)) <= AT_ANGLE]
+        differences = np.array([measure.measure(q) - wanted for q in rows[:, : self._n]])
+        return rows[np.abs(wrap_angles(differences)) <= AT_ANGLE]
 
     def _at_hold(self, rows: FloatArray) -> FloatArray:
         """
@@ -389,8 +389,8 @@ class _Request:
         for joint, value in self._settings.hold:
             wanted = rows[:, : self._n].copy()
             wanted[:, joint] -= value
-            away = self._chain.wrap_turns(wanted)[:, joint]
-            rows = rows[np.abs(away) <= AT_VALUE].copy()
+            differences = self._chain.wrap_turns(wanted)[:, joint]
+            rows = rows[np.abs(differences) <= AT_VALUE].copy()
             rows[:, joint] = value
             inside = self._chain.lower[joint] <= value <= self._chain.upper[joint]
             if self._settings.respect_limits is True and not inside:
@@ -409,10 +409,10 @@ class _Request:
         settings = self._settings
         if settings.seed_tolerance is None or settings.seed is None or not len(rows):
             return rows
-        away = rows[:, : self._n] - settings.seed
+        differences = rows[:, : self._n] - settings.seed
         is_endless = self._endless() | (settings.respect_limits is False)
-        away = np.where(is_endless, self._chain.wrap_turns(away), away)
-        return rows[(np.abs(away) <= settings.seed_tolerance).all(axis=1)]
+        differences = np.where(is_endless, self._chain.wrap_turns(differences), differences)
+        return rows[(np.abs(differences) <= settings.seed_tolerance).all(axis=1)]
 
     def _endless(self) -> NDArray[np.bool_]:
         """Return a mask (n,) of the joints without limits."""
@@ -518,8 +518,8 @@ def _holding(form: ArmClosedForm, settings: SolveSettings) -> _Holding:
         return _Holding()
     if settings.hold:
         # The joint that is sampled anyway, such as a rail, rather than another one.
-        own = [pair for pair in settings.hold if pair[0] == plan.held]
-        joint, value = (own or settings.hold)[0]
+        sampled = [pair for pair in settings.hold if pair[0] == plan.held]
+        joint, value = (sampled or settings.hold)[0]
         return _Holding(joint, np.array([value]))
     if settings.seed is None or settings.seed_tolerance is None:
         return _Holding()

@@ -194,10 +194,10 @@ class KinBody:
         for number, frame in enumerate(frames):
             _check_rigid(frame, number)
         n = len(frames) - 1
-        own = read_numbers('axis', axis)
+        numbers = read_numbers('axis', axis)
         directions = (
             _numbers(axis, 'axis', (n, 3))
-            if own.ndim == 2
+            if numbers.ndim == 2
             else np.tile(_numbers(axis, 'axis', (3,)), (n, 1))
         )
         pose = np.eye(4)

@@ -207,11 +207,11 @@ class Manipulator(ArmSources):
             return no_solutions(
                 lambda: prepared.explain(prepared.solve(target, seed), self.policy)
             )
-        found = prepared.solve(T_target, q_seed)
-        solutions = as_solutions(found) or no_solutions(
-            lambda: prepared.explain(found, self.policy)
+        candidates = prepared.solve(T_target, q_seed)
+        solutions = as_solutions(candidates) or no_solutions(
+            lambda: prepared.explain(candidates, self.policy)
         )
-        return (solutions, prepared.explain(found, self.policy)) if explain else solutions
+        return (solutions, prepared.explain(candidates, self.policy)) if explain else solutions
 
     solve.__signature__ = SHORT_SIGNATURE  # type: ignore[attr-defined]
     ik = solve
@@ -278,8 +278,8 @@ class Manipulator(ArmSources):
         :raises ValueError, TypeError: as :meth:`ik_LM`.
         """
         seed = take_seed(q_seed, options)
-        found: IkSolution = self.ik_LM(pose(xyz), seed, mask=POSITION_ROWS, **options)
-        return found
+        solution: IkSolution = self.ik_LM(pose(xyz), seed, mask=POSITION_ROWS, **options)
+        return solution
 
     @names_keywords
     def self_motions(

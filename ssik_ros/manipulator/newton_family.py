@@ -110,13 +110,13 @@ class NewtonFamily:
         :raises InvalidOption: if both mask and rows are given, and for invalid settings.
         """
         checked = make_settings(settings)
-        own = _rows(mask, rows)
-        key = (checked, own.weights.tobytes(), rows if rows is None else id(rows))
-        found = self._solvers.get(key)
-        if found is None:
-            found = SearchSolver(self._robot, self._group, checked, rows=own)
-            self.keep(key, found)
-        return found
+        error_rows = _rows(mask, rows)
+        key = (checked, error_rows.weights.tobytes(), rows if rows is None else id(rows))
+        solver = self._solvers.get(key)
+        if solver is None:
+            solver = SearchSolver(self._robot, self._group, checked, rows=error_rows)
+            self.keep(key, solver)
+        return solver
 
     def get(self, key: Any) -> SearchSolver | None:
         """
@@ -272,7 +272,7 @@ class NewtonFamily:
         if independent:
             if max_joint_step is not None:
                 raise InvalidOption('max_joint_step belongs to paths: leave out independent=True.')
-            found = solve_each(solver, targets, seeds, count_threads(threads))
+            stack = solve_each(solver, targets, seeds, count_threads(threads))
         else:
             if seeds is not None and len(seeds) > 1:
                 raise InvalidOption('One q0 for each pose needs independent=True.')
@@ -280,12 +280,12 @@ class NewtonFamily:
             bounds = np.broadcast_to(read_numbers('max_joint_step', wish), (self._size,))
             seed = None if seeds is None else seeds[0]
             hard = max_joint_step is not None
-            found = solve_path(solver, targets, seed, np.array(bounds), hard)
-        return self._stacked(found, jump_threshold)
+            stack = solve_path(solver, targets, seed, np.array(bounds), hard)
+        return self._stacked(stack, jump_threshold)
 
-    def _stacked(self, found: StackResult, jump_threshold: float) -> IkSolutions:
+    def _stacked(self, stack: StackResult, jump_threshold: float) -> IkSolutions:
         """Convert the arrays of a stack of poses to :class:`IkSolutions`."""
-        q, numbers, codes, causes = found
+        q, numbers, codes, causes = stack
         success = codes[:, paths.CODE] == state.FOUND
         columns = (codes[:, paths.ITERATIONS], codes[:, paths.SEARCHES], numbers[:, 0])
         result = IkSolutions((q, success, *columns))
@@ -310,7 +310,7 @@ class NewtonFamily:
         :raises InvalidOption: for an option of stacks with one pose, or the reverse.
         """
         targets = _read_poses(Tep, read_flag('normalize', request.get('normalize', False)))
-        own = {
+        stack_options = {
             name: request[name]
             for name in ('independent', 'threads', 'max_joint_step', 'jump_threshold')
             if name in request
@@ -319,9 +319,9 @@ class NewtonFamily:
             for name in ('timeout', 'validate'):
                 if request.get(name) is not None:
                     raise InvalidOption(f'{name} belongs to single poses, not to stacks.')
-            return self.many(solver, targets, q0, **own)
-        if own:
-            raise InvalidOption(f'{", ".join(own)}: only for stacks of poses.')
+            return self.many(solver, targets, q0, **stack_options)
+        if stack_options:
+            raise InvalidOption(f'{", ".join(stack_options)}: only for stacks of poses.')
         timeout, validate = request.get('timeout'), request.get('validate')
         if validate is not None:
             check_callable('validate', validate)
@@ -340,20 +340,20 @@ class NewtonFamily:
         """
         names = ('dt', 'velocity_limits', 'acceleration_limits', 'max_iterations')
         more = ('max_joint_step', 'mask', 'rows', 'method')
-        known = {*names, *more, *SearchSettings.__dataclass_fields__}
-        for name in sorted(options.keys() - known):
+        allowed = {*names, *more, *SearchSettings.__dataclass_fields__}
+        for name in sorted(options.keys() - allowed):
             raise InvalidOption.unknown(
-                f'A tracker has no option {quote(name)}', name, known - {'law'}
+                f'A tracker has no option {quote(name)}', name, allowed - {'law'}
             )
-        own = {name: options[name] for name in names if name in options}
+        tracker_options = {name: options[name] for name in names if name in options}
         settings = {name: value for name, value in options.items() if name not in names}
         if 'max_joint_step' in settings:
-            own['max_step'] = settings.pop('max_joint_step')
+            tracker_options['max_step'] = settings.pop('max_joint_step')
         mask, rows = settings.pop('mask', None), settings.pop('rows', None)
         settings.setdefault('law', settings.pop('method', 'adaptive'))
         settings.setdefault('pos_tol', 1e-6)
         settings.setdefault('rot_tol', 1e-6)
-        return Tracker(self.solver(mask, rows, settings), q0, **own)
+        return Tracker(self.solver(mask, rows, settings), q0, **tracker_options)
 
 
 def ik_NR(
@@ -505,14 +505,14 @@ def _solve(
         ) from None
     # True and 1.0 equal 1 as keys, but are not valid counts.
     if mask is None and not options and type(key[1]) is type(key[2]) is int:
-        known, solver = family.last
+        last_key, solver = family.last
         try:
-            found = solver if known == key else family.get(key)
+            cached = solver if last_key == key else family.get(key)
         except (OverflowError, TypeError, ValueError):
             # `make_settings` refuses a value that is not a scalar, and names it.
-            known = found = None
-        if found is not solver or known is None:
-            solver = found or family.solver(None, None, _named(key))
+            last_key = cached = None
+        if cached is not solver or last_key is None:
+            solver = cached or family.solver(None, None, _named(key))
             family.keep(key, solver)
             family.last = key, solver
         if type(Tep) is NDARRAY and Tep.dtype is FLOAT64 and Tep.ndim == 2:

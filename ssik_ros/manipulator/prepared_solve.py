@@ -83,8 +83,8 @@ class PreparedSolve(ABC):
         if not settings.is_chosen:
             return self._solve(target, settings)
         # The scene refuses some solutions, and the cost orders the others: both need all of them.
-        found = self._solve(target, settings._replace(max_solutions=None))
-        return choose(found, settings, self.settings.max_solutions)
+        candidates = self._solve(target, settings._replace(max_solutions=None))
+        return choose(candidates, settings, self.settings.max_solutions)
 
     @abstractmethod
     def _solve(self, target: FloatArray, settings: SolveSettings) -> Candidates:
@@ -110,49 +110,49 @@ class PreparedSolve(ABC):
         for pose, target in enumerate(targets):
             seed = None if seeds is None else seeds[pose if len(seeds) > 1 else 0]
             try:
-                found = self.solve(target, seed)
+                candidates = self.solve(target, seed)
             except InvalidTarget:
                 counts.append(-1)
                 continue
-            rows.append(found.q)
-            residuals.append(found.residuals)
-            counts.append(len(found.q))
+            rows.append(candidates.q)
+            residuals.append(candidates.residuals)
+            counts.append(len(candidates.q))
         return BatchSolutions.from_counts(
             np.concatenate(rows), np.concatenate(residuals), np.array(counts, dtype=np.int64)
         )
 
-    def explain(self, found: Candidates, made_with: TolerancePolicy) -> Diagnostic:
+    def explain(self, candidates: Candidates, made_with: TolerancePolicy) -> Diagnostic:
         """
         Return the report of a solve: counts of candidates, warnings, and the cause of a failure.
 
-        :param found: the result of :meth:`solve`.
+        :param candidates: the result of :meth:`solve`.
         :param made_with: tolerances that were given when the arm was made; changes that have no effect are warned
             about.
         """
-        count, facts, policy = len(found.q), self.facts, self.settings.policy
+        count, facts, policy = len(candidates.q), self.facts, self.settings.policy
         return Diagnostic(
             solver_name=facts.solver_name,
             solver_tier=facts.tier,
             dispatch_reason=facts.reason,
-            raw_candidates=found.raw,
-            dropped_by_limits=found.dropped_by_limits,
-            dropped_by_max_solutions=found.dropped_by_max_solutions,
+            raw_candidates=candidates.raw,
+            dropped_by_limits=candidates.dropped_by_limits,
+            dropped_by_max_solutions=candidates.dropped_by_max_solutions,
             final_count=count,
-            max_fk_residual=float(found.residuals.max()) if count else float('nan'),
-            refinement_engaged=found.refined,
+            max_fk_residual=float(candidates.residuals.max()) if count else float('nan'),
+            refinement_engaged=candidates.refined,
             fk_atol=policy.fk_atol,
             warnings=(
-                *found.warnings,
+                *candidates.warnings,
                 *_few_joints(self.dof, count),
                 *policy.unused_changes(made_with),
             ),
-            geometric_branches=found.branches,
-            winding_representatives=found.representatives,
-            dropped_by_seed_tolerance=found.dropped_by_seed_tolerance,
-            dropped_by_hold=found.dropped_by_hold,
-            cause=found.cause,
-            clock_ended=found.clock_ended,
-            detail=found.detail,
+            geometric_branches=candidates.branches,
+            winding_representatives=candidates.representatives,
+            dropped_by_seed_tolerance=candidates.dropped_by_seed_tolerance,
+            dropped_by_hold=candidates.dropped_by_hold,
+            cause=candidates.cause,
+            clock_ended=candidates.clock_ended,
+            detail=candidates.detail,
         )
 
 
@@ -277,8 +277,8 @@ def _ordered(q: FloatArray, group: JointGroup, settings: SolveSettings) -> Float
     """
     if settings.seed_metric == 'wrap_l2' or len(q) < 2:
         return q
-    away = np.abs(q - settings.seed)
+    differences = np.abs(q - settings.seed)
     endless = np.isinf(group.lower) & np.isinf(group.upper)
-    largest = np.where(endless, np.abs(wrap_angles(away)), away).max(axis=1)
+    largest = np.where(endless, np.abs(wrap_angles(differences)), differences).max(axis=1)
     ordered: FloatArray = q[np.argsort(largest, kind='stable')]
     return ordered

@@ -71,15 +71,15 @@ class SelfMotionArm:
             if continuum is not None:
                 return continuum
         tracer = self._tracer(axis)
-        found = tracer.motions(target, resolution)
-        if found is None:
+        motions = tracer.motions(target, resolution)
+        if motions is None:
             target = repair_target(target, self._policy.rigid)
-            found = tracer.motions(target, resolution)
-        if found is None:
+            motions = tracer.motions(target, resolution)
+        if motions is None:
             raise InvalidTarget(
                 f'T_target is no rigid transform: {target.tolist()}', target=target
             )
-        return found
+        return motions
 
     def _find_continuum(self, target: FloatArray) -> SelfMotions | None:
         """
@@ -95,10 +95,10 @@ class SelfMotionArm:
                 )
             except TopologyMismatch:
                 return None
-        found = self._closed_form.branches(target, BranchRequest(mode=KEEP_ALL))
-        if found is None:
+        branches = self._closed_form.branches(target, BranchRequest(mode=KEEP_ALL))
+        if branches is None:
             return None
-        rows = spread_postures(chain, target, found.q)
+        rows = spread_postures(chain, target, branches.q)
         return follow_continuum(chain, rows, self._clearance) if len(rows) else None
 
     def _tracer(self, axis: tuple[float, float, float] | None) -> SelfMotionTracer:

@@ -118,17 +118,19 @@ def no_solutions(explain: Callable[[], Diagnostic]) -> Solutions:
     return empty
 
 
-def as_solutions(found: Candidates) -> Solutions:
+def as_solutions(candidates: Candidates) -> Solutions:
     """
     Return candidates as a list of solutions, without a report.
 
-    :param found: the candidates.
+    :param candidates: the candidates.
     """
-    count, n = len(found.q), found.q.shape[1]
-    curves = np.zeros((count, n + 2)) if found.curves is None else found.curves
+    count, n = len(candidates.q), candidates.q.shape[1]
+    curves = np.zeros((count, n + 2)) if candidates.curves is None else candidates.curves
     return Solutions(
-        Solution(q, residual, found.refinement, _continuum(curve, n))
-        for q, residual, curve in zip(found.q, found.residuals.tolist(), curves, strict=True)
+        Solution(q, residual, candidates.refinement, _continuum(curve, n))
+        for q, residual, curve in zip(
+            candidates.q, candidates.residuals.tolist(), curves, strict=True
+        )
     )
 
 

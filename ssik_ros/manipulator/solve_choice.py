@@ -98,9 +98,9 @@ class SolveChoice:
 
         The first access chooses the closed form and stores the reason of a failure in ``_no_closed_form``.
         """
-        found, reason = find_closed_form(self._find_closed_form)
+        form, reason = find_closed_form(self._find_closed_form)
         self._no_closed_form = reason and f'no closed form: {reason}'
-        return found
+        return form
 
     def _find_closed_form(self) -> ArmClosedForm:
         chain = SerialChain.from_group(self._robot, self._group)
@@ -168,8 +168,8 @@ class SolveChoice:
                 )
             return ClosedFormSolve(self.require_closed_form(), settings)
         form = self.closed_form
-        known = Knowledge.NOTHING if form is None else knowledge_of_arm(form.arm)
-        if method is None and form is not None and uses_closed_form(known, checked):
+        knowledge = Knowledge.NOTHING if form is None else knowledge_of_arm(form.arm)
+        if method is None and form is not None and uses_closed_form(knowledge, checked):
             return ClosedFormSolve(form, _within(settings, checked.get(TARGET_TOLERANCE)))
         solver = self.solver(method or DEFAULT_SOLVER, **parameters)
         facts = self.facts

@@ -70,12 +70,12 @@ class GroupSetup:
         targets = targets.reshape(1, 4, 4) if targets.shape == (4, 4) else targets
         if targets.shape != (len(self.tip_frames), 4, 4):
             return f'There are {len(self.tip_frames)} tips, and poses of shape {targets.shape}.'
-        own = np.asarray(seed, dtype=np.float64)
-        if own.shape != (len(self.group.idx_q),) or not np.isfinite(own).all():
+        start = np.asarray(seed, dtype=np.float64)
+        if start.shape != (len(self.group.idx_q),) or not np.isfinite(start).all():
             return f'The seed has to hold {len(self.group.idx_q)} finite values.'
         try:
             return self.solver.solve(
-                SolveRequest(targets=targets, seed=own, tool_offsets=self.tools, **more)
+                SolveRequest(targets=targets, seed=start, tool_offsets=self.tools, **more)
             )
         except SsikError as error:
             return str(error)
@@ -174,10 +174,10 @@ def place_tips(
             f'Group {quote(group.name)} has the tips {list(solver.tip_frames)}, not {names}.'
         )
     tools = np.empty((len(names), 4, 4))
-    for index, (own, wanted) in enumerate(zip(solver.tip_frames, names, strict=True)):
-        offset = robot.rigid_offset(own, wanted)
+    for index, (tip, wanted) in enumerate(zip(solver.tip_frames, names, strict=True)):
+        offset = robot.rigid_offset(tip, wanted)
         if offset is None:
-            raise ModelError(f'Link {quote(wanted)} is not rigid with the tip {quote(own)}.')
+            raise ModelError(f'Link {quote(wanted)} is not rigid with the tip {quote(tip)}.')
         tools[index] = offset
     same = names == list(solver.tip_frames)
     return GroupSetup(robot, group, solver, tuple(names), None if same else tools)

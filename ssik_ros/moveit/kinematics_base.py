@@ -278,15 +278,19 @@ class KinematicsBase:
         several = {'max_solutions': MOST_SOLUTIONS}
         if isinstance(solver, BranchSolver):
             return self._find(pose, seed, options, cost=_sum_of_steps, **several)
-        own = self._find(pose, seed, options, max_searches=1)
+        from_seed = self._find(pose, seed, options, max_searches=1)
         if knowledge == Knowledge.NOTHING:
-            return own
-        known = self._find(pose, seed, options, _sum_of_steps, max_searches=STARTS, **several)
-        if not known.solved or known.is_approximate:
-            return own
+            return from_seed
+        nearest = self._find(pose, seed, options, _sum_of_steps, max_searches=STARTS, **several)
+        if not nearest.solved or nearest.is_approximate:
+            return from_seed
         # If joints are sampled, the posture that the seed leads to may be nearer than all samples.
-        is_nearer = own.solved and not own.is_approximate and _is_nearer(own, known, seed)
-        return own if is_nearer else known
+        is_nearer = (
+            from_seed.solved
+            and not from_seed.is_approximate
+            and _is_nearer(from_seed, nearest, seed)
+        )
+        return from_seed if is_nearer else nearest
 
     def search_position_ik(
         self,
@@ -352,8 +356,8 @@ class KinematicsBase:
         if self._steps is None:
             ends = setup.solver.base_frame, setup.solver.tip_frames[0]
             self._steps = NearestSteps(setup.robot, setup.group, *ends, self._position_only)
-        own = pose if setup.tools is None else pose @ invert_pose(setup.tools[0])
-        step = self._steps.take(own, q, budget)
+        tip_pose = pose if setup.tools is None else pose @ invert_pose(setup.tools[0])
+        step = self._steps.take(tip_pose, q, budget)
         if step is None:
             return None
         return IkReply(
@@ -393,7 +397,7 @@ class KinematicsBase:
             ):
                 return no_replies(KinematicError.DISCRETIZATION_NOT_INITIALIZED)
             held = setup.held_values(np.asarray(seed), options.discretization_method)
-        found, hits = [], 0
+        solutions, hits = [], 0
         for values in held:
             locked = {**setup.locked(options), **values}
             result = setup.solve(
@@ -405,12 +409,12 @@ class KinematicsBase:
             )
             hits += isinstance(result, IkResult) and result.solved
             if isinstance(result, IkResult):
-                found += list(result.solutions)
-            found += setup.led_to(poses, seed, locked)
-        if not found:
+                solutions += list(result.solutions)
+            solutions += setup.led_to(poses, seed, locked)
+        if not solutions:
             return no_replies(KinematicError.NO_SOLUTION)
-        found.sort(key=lambda q: _sum_of_steps(np.empty(0), q, np.asarray(seed)))
-        return IkReplies(found, KinematicError.OK, hits / len(held))
+        solutions.sort(key=lambda q: _sum_of_steps(np.empty(0), q, np.asarray(seed)))
+        return IkReplies(solutions, KinematicError.OK, hits / len(held))
 
     def _find(
         self,
@@ -440,8 +444,8 @@ class KinematicsBase:
             solution = result.solutions[0]
             if cost is not None:
                 first = np.asarray(poses, dtype=np.float64).reshape(-1, 4, 4)[0]
-                own = np.asarray(seed, dtype=np.float64)
-                solution = min(result.solutions, key=lambda q: cost(first, q, own))
+                start = np.asarray(seed, dtype=np.float64)
+                solution = min(result.solutions, key=lambda q: cost(first, q, start))
             return IkReply(True, solution.copy(), SUCCESS, Cause.NONE, result.summary())
         if options.return_approximate_solution and has_usable_nearest(result):
             text = f'Approximate, off by {result.residual:.3g} (norm over m and rad). {result.summary()}'
@@ -467,6 +471,8 @@ def _is_nearer(reply: IkReply, other: IkReply, seed: Vector) -> bool:
 
     The distance is the sum of the joint differences.
     """
-    own = np.asarray(seed, dtype=np.float64)
+    start = np.asarray(seed, dtype=np.float64)
     first = np.empty(0)
-    return _sum_of_steps(first, reply.solution, own) < _sum_of_steps(first, other.solution, own)
+    return _sum_of_steps(first, reply.solution, start) < _sum_of_steps(
+        first, other.solution, start
+    )

@@ -134,15 +134,15 @@ def parse_kinematics(
     :param substitute: True replaces a solver of another package by the default solver.
     :raises ConfigError: as :func:`read_kinematics_yaml`.
     """
-    known = None if groups is None else tuple(groups)
+    group_names = None if groups is None else tuple(groups)
     result: dict[str, GroupKinematics] = {}
     for name, (entries, place) in find_groups(content, source).items():
-        if known is not None and name not in known:
+        if group_names is not None and name not in group_names:
             _LOGGER.warning(
                 "%s: group '%s' is not in the robot's semantic description: skipped. %s",
                 place,
                 name,
-                describe_choices(name, known),
+                describe_choices(name, group_names),
             )
             continue
         result[name] = make_group_kinematics(name, entries, place, substitute=substitute)
@@ -168,18 +168,20 @@ def make_group_kinematics(
     if not substitute and _is_foreign(requested):
         return GroupKinematics(group, requested, solver='', is_foreign=True)
     spec = _resolve_solver(requested, group, where)
-    own = {key: leaf for key, leaf in leaves.items() if _is_own(spec, key)}
-    others = {key: leaf for key, leaf in leaves.items() if key not in own and key not in common}
+    solver_leaves = {key: leaf for key, leaf in leaves.items() if _is_own(spec, key)}
+    others = {
+        key: leaf for key, leaf in leaves.items() if key not in solver_leaves and key not in common
+    }
     return GroupKinematics(
         group=group,
         requested_solver=requested,
         solver=spec.name,
         is_foreign=_is_foreign(requested),
-        parameters=MappingProxyType(_own_values(spec, own)),
+        parameters=MappingProxyType(_own_values(spec, solver_leaves)),
         timeout=common['kinematics_solver_timeout'],
         search_resolution=common['kinematics_solver_search_resolution'],
         position_only=common['position_only_ik'],
-        sources=MappingProxyType(_sources(spec, leaves, own)),
+        sources=MappingProxyType(_sources(spec, leaves, solver_leaves)),
         unused=_report_unused(group, spec, others, where),
     )
 
@@ -199,14 +201,14 @@ def _is_own(spec: SolverSpec, key: str) -> bool:
     return key in solver_schema(spec).names or key in spec.parameter_aliases
 
 
-def _own_values(spec: SolverSpec, own: Mapping[str, tuple[Any, str]]) -> dict[str, Any]:
+def _own_values(spec: SolverSpec, leaves: Mapping[str, tuple[Any, str]]) -> dict[str, Any]:
     """
     Check the solver's own parameters, and return them by their main names.
 
-    :param own: value and place (file and line) of each key that is a parameter or an alias.
+    :param leaves: value and place (file and line) of each key that is a parameter or an alias.
     """
     schema, values = solver_schema(spec), LocatedMapping()
-    for key, (value, place) in own.items():
+    for key, (value, place) in leaves.items():
         values[key] = value
         values.places[key] = place
     return schema.check(values, spec.parameter_aliases)
@@ -246,7 +248,7 @@ def _resolve_solver(requested: str, group: str, where: str) -> SolverSpec:
 def _sources(
     spec: SolverSpec,
     leaves: Mapping[str, tuple[Any, str]],
-    own: Mapping[str, tuple[Any, str]],
+    solver_leaves: Mapping[str, tuple[Any, str]],
 ) -> dict[str, str]:
     """
     Return the source of each value: ``file:line (key)`` if the file gives it, otherwise ``default``.
@@ -254,13 +256,13 @@ def _sources(
     The keys are parameter names, and fields of :class:`GroupKinematics` for the keys that all solvers share.
 
     :param leaves: value and place of every key of the group.
-    :param own: the same for the keys of the solver.
+    :param solver_leaves: the same for the keys of the solver.
     """
     sources = dict.fromkeys((*KINEMATICS_FIELDS.values(), *solver_schema(spec).names), 'default')
     for key, (_, place) in leaves.items():
         if key in KINEMATICS_FIELDS:
             sources[KINEMATICS_FIELDS[key]] = f'{place} ({key})'
-        elif key in own:
+        elif key in solver_leaves:
             sources[spec.parameter_aliases.get(key, key)] = f'{place} ({key})'
     return sources
 

@@ -138,13 +138,13 @@ def entry_points(group: str) -> 'Iterable[EntryPoint]':
 
 def _third_party() -> 'dict[str, list[EntryPoint]]':
     """Return the entry points of third-party solvers by name; one with a built-in name is left out with a warning."""
-    found: dict[str, list[EntryPoint]] = {}
+    entries: dict[str, list[EntryPoint]] = {}
     for entry in entry_points(group=ENTRY_POINT_GROUP):
         if entry.name in _built_in():
             _warn_taken(entry.name, _provider(entry))
-        elif entry not in found.setdefault(entry.name, []):
-            found[entry.name].append(entry)
-    return found
+        elif entry not in entries.setdefault(entry.name, []):
+            entries[entry.name].append(entry)
+    return entries
 
 
 @functools.cache

@@ -106,9 +106,11 @@ def test_a_motion_up_to_the_edge_of_reach_and_along_it_neither_jumps_nor_ends_ea
         assert 'nearest step' in reply.text
 
 
-@pytest.mark.parametrize('way', [(-0.2, 0.1, 0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0, 0.0, 0.6)])
-def test_a_pose_that_the_joints_cannot_reach_in_a_cycle_is_searched(plugin, robot, way):
-    far = moved(pose_at(plugin, READY), np.array(way))
+@pytest.mark.parametrize(
+    'motion', [(-0.2, 0.1, 0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0, 0.0, 0.6)]
+)
+def test_a_pose_that_the_joints_cannot_reach_in_a_cycle_is_searched(plugin, robot, motion):
+    far = moved(pose_at(plugin, READY), np.array(motion))
     reply = plugin.search_position_ik(far, READY, BUDGET, options=APPROXIMATE)
     assert reply.solved and not reply.is_approximate
     assert np.abs(reply.solution - READY).max() > (velocities(robot) * PERIOD).max()

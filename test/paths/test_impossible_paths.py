@@ -178,10 +178,10 @@ def test_a_tool_above_the_shoulder_has_no_posture(arms):
 def test_reasons_of_limits(arms, joint, end):
     """The tool goes where one joint leads it, beyond its limit; with joint 3 locked there are finitely many postures."""
     chain = ToolChain(arms[0]['panda'], arms[1]['panda'])
-    own, last = chain.chain, MIDDLE.copy()
+    serial, last = chain.chain, MIDDLE.copy()
     last[joint] = end
     q = MIDDLE + np.linspace(0.0, 1.0, COUNT)[:, None] * (last - MIDDLE)
-    outside = ((q < own.lower) | (q > own.upper)).any(axis=1)
+    outside = ((q < serial.lower) | (q > serial.upper)).any(axis=1)
     settings = {'locked': {'panda_joint3': MIDDLE[2]}, 'start': np.delete(MIDDLE, 2)}
     path = plan(arms, 'panda', chain.poses(q), **settings)
     assert (path.valid, path.cause) == (False, Cause.LIMITS)
@@ -203,8 +203,8 @@ def test_reasons_of_turns_from_a_given_winding(arms, sign):
 def postures(chain, poses):
     """Return all postures of an arm of six joints at each waypoint."""
     m = len(poses)
-    found = chain.find_postures(poses, np.zeros((m, chain.outer)), np.zeros((m, 1)))
-    return [found.q[found.owners == k] for k in range(m)]
+    solutions = chain.find_postures(poses, np.zeros((m, chain.outer)), np.zeros((m, 1)))
+    return [solutions.q[solutions.owners == k] for k in range(m)]
 
 
 def first_not_joined(layers, largest):
@@ -233,8 +233,8 @@ def test_reasons_of_steps(arms, name):
     poses, settings = STEPS[name]
     largest = np.full(len(poses) - 1, settings.get('largest_turn', 0.35))
     if 'tool_speed' in settings:
-        ways = np.linalg.norm(np.diff(poses[:, :3, 3], axis=0), axis=1)
-        largest = np.minimum(largest, np.pi * ways / settings['tool_speed'])
+        lengths = np.linalg.norm(np.diff(poses[:, :3, 3], axis=0), axis=1)
+        largest = np.minimum(largest, np.pi * lengths / settings['tool_speed'])
     chain = ToolChain(arms[0]['ur5e'], arms[1]['ur5e'])
     at = first_not_joined(postures(chain, poses), largest[:, None, None])
     path = plan(arms, 'ur5e', poses, **settings)
@@ -285,9 +285,9 @@ def test_reasons_of_collisions(arms, name):
     request = ToolPathRequest(obstacles=obstacles, clearance=clearance)
     exact = ToolPathPlanner(arms[0]['ur5e'], arms[1]['ur5e'], request).obstacles[1]
     chain = ToolChain(arms[0]['ur5e'], arms[1]['ur5e'])
-    found = postures(chain, poses)
-    assert all(map(len, found))
-    free = [any(not exact.is_colliding(q) for q in own) for own in found]
+    layers = postures(chain, poses)
+    assert all(map(len, layers))
+    free = [any(not exact.is_colliding(q) for q in layer) for layer in layers]
     path = plan(arms, 'ur5e', poses, obstacles=obstacles, clearance=clearance)
     assert (path.valid, path.cause) == (False, Cause.COLLISION)
     assert path.failed_waypoint == int(np.argmin(free))

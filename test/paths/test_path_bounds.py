@@ -68,8 +68,8 @@ def chains(tmp_path_factory):
 def random_cells(arm, count, half):
     """Return poses that are reached, and random cells of the parameters."""
     rng = np.random.default_rng(5)
-    own = arm.chain.chain
-    low, high = np.maximum(own.lower, -3.0), np.minimum(own.upper, 3.0)
+    serial = arm.chain.chain
+    low, high = np.maximum(serial.lower, -3.0), np.minimum(serial.upper, 3.0)
     poses = arm.chain.poses(rng.uniform(low, high, (count, arm.chain.size)))
     free = arm.parameters
     centers = rng.uniform(low[free] + half, high[free] - half, (count, len(free)))
@@ -82,21 +82,23 @@ def test_second_order_parts_are_bounded_and_not_by_far(chains, name):
     chain, _ = chains[name]
     rng = np.random.default_rng(8)
     poses, _ = random_cells(WristArm.of_chain(chain), 300, 0.01)
-    own = chain.chain
-    low, high = np.maximum(own.lower, -2.5), np.minimum(own.upper, 2.5)
+    serial = chain.chain
+    low, high = np.maximum(serial.lower, -2.5), np.minimum(serial.upper, 2.5)
     first = rng.uniform(low, high, (len(poses), chain.size))
     poses = chain.poses(first)
     outer = first[:, : chain.outer] + rng.uniform(-0.05, 0.05, (len(poses), chain.outer))
     held = first[:, [chain.held]] + rng.uniform(-0.3, 0.3, (len(poses), 1))
-    found = chain.find_postures(poses, outer, held)
-    away = found.q - first[found.owners]
-    away -= np.where(chain.turning != 0, 2 * np.pi * np.round(away / (2 * np.pi)), 0.0)
-    rows = np.abs(away).max(axis=1) < 1.0
-    away, owners = away[rows], found.owners[rows]
+    solutions = chain.find_postures(poses, outer, held)
+    differences = solutions.q - first[solutions.owners]
+    differences -= np.where(
+        chain.turning != 0, 2 * np.pi * np.round(differences / (2 * np.pi)), 0.0
+    )
+    rows = np.abs(differences).max(axis=1) < 1.0
+    differences, owners = differences[rows], solutions.owners[rows]
     expansion = enclosures._Expansion(chain, first[owners], poses[owners])
     expansion.solve_for(np.tile(WristArm.of_chain(chain).parameters, (len(owners), 1)))
-    left = np.einsum('kij,kj->ki', expansion.jacobians, away) + expansion.miss
-    bounds = enclosures._remainders(chain, np.abs(away), expansion._start)
+    left = np.einsum('kij,kj->ki', expansion.jacobians, differences) + expansion.miss
+    bounds = enclosures._remainders(chain, np.abs(differences), expansion._start)
     for parts, bound in zip((left[:, :3], left[:, 3:]), bounds, strict=True):
         sizes = np.linalg.norm(parts, axis=1)
         assert (sizes <= bound + 1e-9).all()
@@ -104,13 +106,13 @@ def test_second_order_parts_are_bounded_and_not_by_far(chains, name):
     assert len(owners) > 50
 
 
-def follows_tangents(node, away):
-    """Return whether a posture away (n,) from the centre of one node is where its tangents and errors say."""
+def follows_tangents(node, offset):
+    """Return whether a posture ``offset`` (n,) from the centre of one node is where its tangents and errors say."""
     errors, slopes = node.errors[0] + 1e-9, node.slopes[0]
     # Parameters are joints without errors: these rows decide.
-    p = np.linalg.lstsq(slopes / errors[:, None], away / errors, rcond=None)[0]
+    p = np.linalg.lstsq(slopes / errors[:, None], offset / errors, rcond=None)[0]
     is_within = bool((np.abs(p) <= node.spans[0] + 1e-8).all())
-    return is_within and bool((np.abs(away - slopes @ p) <= errors + 1e-8).all())
+    return is_within and bool((np.abs(offset - slopes @ p) <= errors + 1e-8).all())
 
 
 def test_boxes_near_folds_follow_tangents_too(chains):
@@ -120,29 +122,29 @@ def test_boxes_near_folds_follow_tangents_too(chains):
     poses, _ = random_cells(arm, 8, 5e-5)
     values = np.linspace(-2.8, 2.8, 1500)[None]
     folds = []
-    for pose, found in zip(
+    for pose, solutions in zip(
         poses,
         (chain.find_postures(p[None], np.zeros((1, 0)), values) for p in poses[:8]),
         strict=False,
     ):
-        held = found.q[:, chain.held]
+        held = solutions.q[:, chain.held]
         counts = np.array([(held == value).sum() for value in values[0]])
         folds += [(pose, values[0, k]) for k in np.flatnonzero(np.diff(counts))[:2]]
     step = values[0, 1] - values[0, 0]
     narrowed = checked = 0
     for pose, value in folds[:8]:
         centers = value + (np.arange(16)[:, None] + 0.5) / 16 * step
-        own = ParameterCells(np.zeros(16, dtype=int), centers, np.full((16, 1), step / 32))
-        nodes = make_nodes(arm, own, pose[None])
+        cells = ParameterCells(np.zeros(16, dtype=int), centers, np.full((16, 1), step / 32))
+        nodes = make_nodes(arm, cells, pose[None])
         kept = nodes.is_loose & (nodes.errors < 0.5 * nodes.halves).any(axis=1)
         narrowed += int(kept.sum())
         inside = np.linspace(value, value + step, 80)[None]
         for q in chain.find_postures(pose[None], np.zeros((1, 0)), inside).q:
             near = np.abs(nodes.cells.centers[:, 0] - q[chain.held]) <= step / 32 + 1e-9
-            away = q - nodes.q
-            is_in = near & (np.abs(away) <= nodes.halves + 1e-9).all(axis=1)
+            offsets = q - nodes.q
+            is_in = near & (np.abs(offsets) <= nodes.halves + 1e-9).all(axis=1)
             assert any(
-                follows_tangents(nodes.chosen(np.array([k])), away[k])
+                follows_tangents(nodes.chosen(np.array([k])), offsets[k])
                 for k in np.flatnonzero(is_in)
             )
             checked += 1
@@ -160,22 +162,22 @@ def test_boxes_hold_every_posture_of_the_closed_form(chains, name, half):
     with np.errstate(over='raise', invalid='raise'):
         nodes = make_nodes(arm, cells, poses)
     assert (nodes.errors >= 0.0).all() and np.isfinite(nodes.halves).all()
-    rng, found, tight = np.random.default_rng(6), 0, 0
+    rng, count, tight = np.random.default_rng(6), 0, 0
     moves = rng.uniform(-half, half, cells.centers.shape)
     values = cells.centers + moves
-    own = chain.find_postures(poses, values[:, : chain.outer], values[:, chain.outer :])
-    for q, cell in zip(own.q, own.owners, strict=True):
+    solutions = chain.find_postures(poses, values[:, : chain.outer], values[:, chain.outer :])
+    for q, cell in zip(solutions.q, solutions.owners, strict=True):
         rows = np.flatnonzero(nodes.owners == cell)
-        away = q - nodes.q[rows]
-        away -= np.where(chain.turning != 0, 2 * np.pi * np.round(away / (2 * np.pi)), 0.0)
-        is_in = (np.abs(away) <= nodes.halves[rows] + 1e-9).all(axis=1)
-        is_near = [follows_tangents(nodes.chosen(rows[[k]]), away[k]) for k in range(len(rows))]
+        offsets = q - nodes.q[rows]
+        offsets -= np.where(chain.turning != 0, 2 * np.pi * np.round(offsets / (2 * np.pi)), 0.0)
+        is_in = (np.abs(offsets) <= nodes.halves[rows] + 1e-9).all(axis=1)
+        is_near = [follows_tangents(nodes.chosen(rows[[k]]), offsets[k]) for k in range(len(rows))]
         assert (is_in & is_near).any()
-        found += 1
+        count += 1
         tight += bool((is_in & is_near & ~nodes.is_loose[rows]).any())
-    assert found > 100
+    assert count > 100
     if half < 0.01:
-        assert tight > 0.5 * found
+        assert tight > 0.5 * count
 
 
 def test_boxes_of_neither_class_are_refused():
@@ -195,13 +197,13 @@ def cheapest_sequences(each, nodes, steps, sign=1, at_once=4, too_low_by=0.0):
         blocks = [
             slice(a, min(a + block, begin + each)) for a in range(begin, begin + each, block)
         ]
-        low = np.array([(q - halves)[own].min(axis=0) for own in blocks])
-        high = np.array([(q + halves)[own].max(axis=0) for own in blocks])
+        low = np.array([(q - halves)[part].min(axis=0) for part in blocks])
+        high = np.array([(q + halves)[part].max(axis=0) for part in blocks])
         least = costs - (np.abs(prices) * spans).sum(axis=1) - too_low_by
         around = (
             0.5 * (low + high),
             0.5 * (high - low),
-            np.array([least[own].min() for own in blocks]),
+            np.array([least[part].min() for part in blocks]),
         )
         work = np.empty(3 * q.shape[1] + 2 * spans.shape[1] + len(blocks))
         row = max(layer, layer - sign)
@@ -224,7 +226,7 @@ def test_no_path_through_boxes_costs_less_than_the_cheapest_sequence(objective, 
     turning, least = np.array([0, 1, 1]), []
     for _ in range(4):
         q = rng.uniform(-np.pi, np.pi, (m, each, n)) * [0.5, 1.0, 1.0]
-        q = np.concatenate([own[np.argsort(own[:, 0])] for own in q])
+        q = np.concatenate([layer[np.argsort(layer[:, 0])] for layer in q])
         slopes = rng.uniform(-1.0, 1.0, (m * each, n, free))
         spans, errors = rng.uniform(0.0, 0.3, (m * each, free)), rng.uniform(0.0, 0.02, q.shape)
         halves = (np.abs(slopes) * spans[:, None]).sum(axis=2) + errors
@@ -306,11 +308,11 @@ def test_a_straight_step_costs_no_more_than_the_steps_that_it_stands_for(objecti
         straight = np.abs(np.diff(q[rows], axis=0))
         assert (straight <= joined.largest[1:]).all()
         steps = np.abs(np.diff(q, axis=0)) * weights[1:], straight * joined.weights[1:]
-        whole, own = (
+        whole, joined_cost = (
             (sizes.sum(), (sizes**2).sum(), sizes.max(), sizes.max(axis=1).sum())[objective]
             for sizes in steps
         )
-        assert own <= whole + 1e-12
+        assert joined_cost <= whole + 1e-12
 
 
 def test_boxes_without_size_are_postures():
@@ -333,12 +335,12 @@ def known_path(model, objective):
     return planner, planner.task(PANDA_LINE), path
 
 
-def bounds_of(planner, poses, known, rounds):
-    """Return the bound after each number of rounds; the known path is said to cost more than it does, so that no bound stops there."""
+def bounds_of(planner, poses, path, rounds):
+    """Return the bound after each number of rounds; the path is said to cost more than it does, so that no bound stops there."""
     task = planner.task(poses)
-    own = KnownPath(known.positions, 1.3 * known.cost)
+    incumbent = KnownPath(path.positions, 1.3 * path.cost)
     return [
-        relaxed_bound(planner.chain, task.limits, task.poses, own, lambda: False, each).value
+        relaxed_bound(planner.chain, task.limits, task.poses, incumbent, lambda: False, each).value
         for each in rounds
     ]
 
@@ -368,8 +370,8 @@ def test_every_round_keeps_the_bound_below_the_cost(objective):
 @pytest.mark.slow
 def test_a_round_looks_at_the_clock_often_and_does_not_depend_on_it(monkeypatch):
     planner, task, path = known_path(robot('panda'), PathObjective.JOINT_LENGTH)
-    own = KnownPath(path.positions, path.cost)
-    problem = planner.chain, task.limits, task.poses, own
+    incumbent = KnownPath(path.positions, path.cost)
+    problem = planner.chain, task.limits, task.poses, incumbent
 
     def run():
         looks = []

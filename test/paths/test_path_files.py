@@ -39,9 +39,9 @@ def test_every_setting_of_a_file_arrives(write):
             penalties={'limits': 2.0, 'limit_zone': 0.2},
         )
     ).settings
-    own = settings['tolerance']
-    assert own.axis == [1, 0, 0] and own.spin == (-math.pi, math.pi)
-    assert own.cone == pytest.approx(math.radians(10))
+    tolerance = settings['tolerance']
+    assert tolerance.axis == [1, 0, 0] and tolerance.spin == (-math.pi, math.pi)
+    assert tolerance.cone == pytest.approx(math.radians(10))
     assert settings['objective'] is PathObjective.TIME and settings['is_closed']
     assert settings['passes'] == [2, 4] and settings['penalties'].limits == 2.0
     assert (settings['tool_speed'], settings['corner']) == (0.1, 0.002)
@@ -53,8 +53,8 @@ def test_freedoms_are_given_for_some_waypoints(write):
         {'from': 1, 'to': 2, 'yaw_deg': [-5, 5]},
         {'from': 4, 'position': [[0, 0, 0], [0, 0, 0.01]]},
     ]
-    own = read_problem(write(freedom=entries)).settings['tolerance']
-    assert [isinstance(each, PathTolerance) for each in own] == [
+    tolerances = read_problem(write(freedom=entries)).settings['tolerance']
+    assert [isinstance(each, PathTolerance) for each in tolerances] == [
         False,
         True,
         True,
@@ -62,7 +62,7 @@ def test_freedoms_are_given_for_some_waypoints(write):
         True,
         True,
     ]
-    assert own[5].position[1] == [0, 0, 0.01]
+    assert tolerances[5].position[1] == [0, 0, 0.01]
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_touching_and_concentric_bodies_are_never_called_apart():
         assert low <= 1e-12
 
 
-def connect(q, starts, own, turning, largest, objective, key):
+def connect(q, starts, row_costs, turning, largest, objective, key):
     """Return costs, lengths and parents of the dynamic programming."""
     k, n = q.shape
     costs, lengths = np.zeros(k), np.zeros(k, dtype=np.int64)
@@ -88,7 +88,7 @@ def connect(q, starts, own, turning, largest, objective, key):
     shape = (len(starts) - 1, n)
     steps = np.broadcast_to(largest, shape).copy(), np.ones(shape)
     layers.connect(
-        *(costs, lengths, parents, q, starts, own, turning, *steps, objective, key),
+        *(costs, lengths, parents, q, starts, row_costs, turning, *steps, objective, key),
         *(0, len(starts) - 1),
     )
     return costs, lengths, parents
@@ -102,8 +102,8 @@ def test_the_cheapest_sequence_is_that_of_all_sequences(objective):
         parts = [rng.uniform(-math.pi, math.pi, (4, 2)) * [1.0, 0.4] for _ in range(4)]
         parts = [part[np.argsort(part[:, 0])] for part in parts]
         q, starts = np.vstack(parts), np.arange(0, 17, 4)
-        own = rng.uniform(0.0, 0.3, 16) * (objective != 2)
-        costs, lengths, _ = connect(q, starts, own, turning, largest, objective, 0)
+        row_costs = rng.uniform(0.0, 0.3, 16) * (objective != 2)
+        costs, lengths, _ = connect(q, starts, row_costs, turning, largest, objective, 0)
         best = math.inf
         for rows in itertools.product(*(range(s, s + 4) for s in starts[:-1])):
             steps = np.diff(q[list(rows)], axis=0)
@@ -112,17 +112,19 @@ def test_the_cheapest_sequence_is_that_of_all_sequences(objective):
                 each = np.abs(steps)
                 most = each.max(axis=1)
                 values = (each.sum(), (each**2).sum(), each.max(), most.sum(), (most**16).sum())
-                best = min(best, values[objective] + own[list(rows)].sum())
+                best = min(best, values[objective] + row_costs[list(rows)].sum())
         full = lengths[12:] == 4
-        found = costs[12:][full].min() if full.any() else math.inf
-        assert found == pytest.approx(best, rel=1e-12, abs=1e-12)
+        least = costs[12:][full].min() if full.any() else math.inf
+        assert least == pytest.approx(best, rel=1e-12, abs=1e-12)
 
 
 def test_forbidden_rows_are_not_taken_and_the_longest_piece_is_known():
     q = np.zeros((6, 1))
-    own = np.array([0.0, 0.0, math.inf, 0.0, 0.0, 0.0])
+    row_costs = np.array([0.0, 0.0, math.inf, 0.0, 0.0, 0.0])
     one = np.ones(1)
-    costs, lengths, parents = connect(q, np.arange(7), own, np.zeros(1, dtype=np.int64), one, 0, 0)
+    costs, lengths, parents = connect(
+        q, np.arange(7), row_costs, np.zeros(1, dtype=np.int64), one, 0, 0
+    )
     assert lengths.tolist() == [1, 2, 0, 1, 2, 3]
     assert parents.tolist() == [-1, 0, -1, -1, 3, 4]
     assert math.isinf(costs[2])

@@ -45,15 +45,15 @@ def group_of(model):
 
 def reached_poses(model, group, path, locked=()):
     """Return the poses of the tip in the base frame by pinocchio."""
-    own, poses = ReferenceKinematics(model), []
+    kinematics, poses = ReferenceKinematics(model), []
     for q in path.positions:
         state = model.default_positions()
         for name, value in dict(locked).items():
             state[model.tree.idx_q[model.require_joint(name)]] = value
         for name, value in zip(path.joint_names, q, strict=True):
             state[model.tree.idx_q[model.require_joint(name)]] = value
-        base = own.link_pose(state, group.base_link)
-        poses.append(np.linalg.inv(base) @ own.link_pose(state, group.tips[0]))
+        base = kinematics.link_pose(state, group.base_link)
+        poses.append(np.linalg.inv(base) @ kinematics.link_pose(state, group.tips[0]))
     return np.array(poses)
 
 
@@ -65,8 +65,8 @@ def assert_within(tolerance, waypoint, reached):
     turned = Rotation.from_matrix(between[:3, :3])
     angles = np.array([tolerance.yaw, tolerance.pitch, tolerance.roll])
     if angles.any():
-        own = turned.as_euler('ZYX')
-        assert (own >= angles[:, 0] - 1e-6).all() and (own <= angles[:, 1] + 1e-6).all()
+        euler = turned.as_euler('ZYX')
+        assert (euler >= angles[:, 0] - 1e-6).all() and (euler <= angles[:, 1] + 1e-6).all()
         return
     axis = np.asarray(tolerance.axis, dtype=float) / np.linalg.norm(tolerance.axis)
     there = turned.apply(axis)
@@ -83,12 +83,12 @@ def assert_within(tolerance, waypoint, reached):
     [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in TOLERANCES],
 )
 def test_postures_are_within_their_tolerance_and_cost_no_more(ur5e, name):
-    group, own = group_of(ur5e), TOLERANCES[name]
+    group, tolerance = group_of(ur5e), TOLERANCES[name]
     exact = plan_tool_path(ur5e, group, LINE)
-    path = plan_tool_path(ur5e, group, LINE, tolerance=own)
+    path = plan_tool_path(ur5e, group, LINE, tolerance=tolerance)
     assert path.valid, path.reason
     for waypoint, reached in zip(LINE, reached_poses(ur5e, group, path), strict=True):
-        assert_within(own, waypoint, reached)
+        assert_within(tolerance, waypoint, reached)
     assert path.lower_bound <= path.cost < exact.cost
     assert np.abs(np.diff(path.positions, axis=0)).max() <= 0.35
 
@@ -96,11 +96,13 @@ def test_postures_are_within_their_tolerance_and_cost_no_more(ur5e, name):
 @pytest.mark.slow
 def test_each_waypoint_has_a_tolerance_of_its_own(ur5e):
     group, kinds = group_of(ur5e), [None, TOLERANCES['cone'], TOLERANCES['box'], None]
-    own = [kinds[k % 4] for k in range(len(LINE))]
-    own[5] = PathTolerance(roll=(-0.2, 0.2))
-    path = plan_tool_path(ur5e, group, LINE, tolerance=own)
+    tolerances = [kinds[k % 4] for k in range(len(LINE))]
+    tolerances[5] = PathTolerance(roll=(-0.2, 0.2))
+    path = plan_tool_path(ur5e, group, LINE, tolerance=tolerances)
     assert path.valid, path.reason
-    for each, waypoint, reached in zip(own, LINE, reached_poses(ur5e, group, path), strict=True):
+    for each, waypoint, reached in zip(
+        tolerances, LINE, reached_poses(ur5e, group, path), strict=True
+    ):
         assert_within(each or PathTolerance(), waypoint, reached)
 
 
@@ -120,11 +122,11 @@ def test_numbers_of_a_pose_give_the_pose_again(name):
 
 def test_poses_outside_a_tolerance_are_told():
     rows, waypoints = np.zeros(1, dtype=int), np.eye(4)[None]
-    away = np.eye(4)
-    away[:3, 3] = 0.03, 0.0, 0.0
-    away[:3, :3] = Rotation.from_rotvec([0.3, 0.0, 0.0]).as_matrix()
+    outside = np.eye(4)
+    outside[:3, 3] = 0.03, 0.0, 0.0
+    outside[:3, :3] = Rotation.from_rotvec([0.3, 0.0, 0.0]).as_matrix()
     miss = PoseFreedom([PathTolerance(cone=0.2, position=((-1, 0, 0), (0.01, 0, 0)))], 1).miss(
-        rows, waypoints, away[None]
+        rows, waypoints, outside[None]
     )
     assert miss.position[0] == pytest.approx(0.02) and miss.angle[0] == pytest.approx(0.1)
 
@@ -153,9 +155,9 @@ def test_an_arm_of_five_joints_finds_the_spin_itself(ur5e):
     path = plan_tool_path(ur5e, group, LINE, spin_axis=(0, 0, 1), locked=locked)
     assert path.valid, path.reason
     assert path.positions.shape == (len(LINE), 5)
-    own = PathTolerance(spin=ANY_ANGLE)
+    tolerance = PathTolerance(spin=ANY_ANGLE)
     for waypoint, reached in zip(LINE, reached_poses(ur5e, group, path, locked), strict=True):
-        assert_within(own, waypoint, reached)
+        assert_within(tolerance, waypoint, reached)
     with pytest.raises(SsikError, match='five joints'):
         plan_tool_path(ur5e, group, LINE, locked=locked)
 
@@ -220,8 +222,8 @@ def test_penalties_lead_away_from_limits_and_obstacles():
     chain = planner.chain.chain
 
     def margin(q):
-        away = np.minimum(q - chain.lower, chain.upper - q) / (chain.upper - chain.lower)
-        return away.min()
+        margins = np.minimum(q - chain.lower, chain.upper - q) / (chain.upper - chain.lower)
+        return margins.min()
 
     plain = plan_tool_path(model, group, poses)
     careful = plan_tool_path(
@@ -234,8 +236,8 @@ def test_penalties_lead_away_from_limits_and_obstacles():
     far = plan_tool_path(
         model, group, poses, obstacles=[post], penalties=PathPenalties(obstacles=20.0)
     )
-    own = ToolPathPlanner(model, group, ToolPathRequest(obstacles=[post])).obstacles[1]
-    assert own.distances(far.positions, 0.1).min() > own.distances(near.positions, 0.1).min()
+    exact = ToolPathPlanner(model, group, ToolPathRequest(obstacles=[post])).obstacles[1]
+    assert exact.distances(far.positions, 0.1).min() > exact.distances(near.positions, 0.1).min()
     with pytest.raises(SsikError):
         plan_tool_path(model, group, poses, penalties=PathPenalties(obstacles=1.0))
 
@@ -275,10 +277,10 @@ def test_corners_are_cut_by_no_more_than_they_may(ur5e):
     poses, group = np.concatenate([first, second[1:]]), group_of(ur5e)
     path = plan_tool_path(ur5e, group, poses, corner=0.01, largest_turn=0.5)
     reached = reached_poses(ur5e, group, path)
-    away = np.linalg.norm(reached[:, :3, 3] - poses[:, :3, 3], axis=1)
-    assert path.valid and 0.005 < away.max() <= 0.0100001 and (away > 1e-6).sum() < 12
-    ways = np.diff(reached[:, :3, 3], axis=0)
-    units = ways / np.linalg.norm(ways, axis=1)[:, None]
+    deviations = np.linalg.norm(reached[:, :3, 3] - poses[:, :3, 3], axis=1)
+    assert path.valid and 0.005 < deviations.max() <= 0.0100001 and (deviations > 1e-6).sum() < 12
+    steps = np.diff(reached[:, :3, 3], axis=0)
+    units = steps / np.linalg.norm(steps, axis=1)[:, None]
     assert np.arccos(np.clip((units[:-1] * units[1:]).sum(axis=1), -1, 1)).max() < 1.2
 
 

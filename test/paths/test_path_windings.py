@@ -37,9 +37,9 @@ def turned(turns):
 def assert_continuous(path, model):
     """Check limits and steps."""
     planner = ToolPathPlanner(model, group_of(model), ToolPathRequest())
-    own = planner.chain.chain
+    serial = planner.chain.chain
     assert path.valid, path.reason
-    assert ((path.positions >= own.lower) & (path.positions <= own.upper)).all()
+    assert ((path.positions >= serial.lower) & (path.positions <= serial.upper)).all()
     for each in path.stretches:
         if not each.is_travel:
             assert np.abs(np.diff(each.positions, axis=0)).max() <= 0.35

@@ -61,9 +61,9 @@ def test_progress_names_the_waypoint_and_the_cost(panda, monkeypatch):
     told: list[PathProgress] = []
     path = plan(panda, line((0.45, -0.1, 0.4), (0.45, 0.1, 0.4), 300), report_progress=told.append)
     assert path.valid
-    assert all(0 <= own.waypoint < 300 and own.phase for own in told)
-    assert any(own.waypoint > 0 for own in told)
-    assert all(own.best_cost >= path.cost - 1e-9 for own in told)
+    assert all(0 <= report.waypoint < 300 and report.phase for report in told)
+    assert any(report.waypoint > 0 for report in told)
+    assert all(report.best_cost >= path.cost - 1e-9 for report in told)
 
 
 def test_a_library_is_imported_while_the_flag_is_looked_at(tmp_path, monkeypatch):
@@ -111,12 +111,12 @@ def test_a_tool_follows_the_path_instead_of_the_tip(panda):
     tool = pose_matrix(np.array([0.05, 0.0, 0.12]), np.eye(3))
     path = plan(panda, tool=tool)
     assert path.valid
-    own, planner = (
+    kinematics, planner = (
         ReferenceKinematics(panda),
         ToolPathPlanner(panda, panda.group('panda_arm'), ToolPathRequest(tool=tool)),
     )
     for q, waypoint in zip(path.positions, LINE, strict=True):
-        tip = own.link_pose(planner.chain.full_state(q), panda.group('panda_arm').tip)
+        tip = kinematics.link_pose(planner.chain.full_state(q), panda.group('panda_arm').tip)
         assert np.abs(tip @ tool - waypoint).max() < 1e-6
 
 
@@ -172,20 +172,20 @@ def test_measures_are_those_of_other_kinematics(panda):
         measures.clearance <= LARGEST_CLEARANCE
     ).all()
     assert measures.clearance.min() < 0.5
-    own = ReferenceKinematics(panda)
+    kinematics = ReferenceKinematics(panda)
     places = np.vstack([planner.chain.chain.points, planner.chain.chain.home[:3, 3]])
     reach = np.linalg.norm(np.diff(places, axis=0), axis=1).sum()
     step = 1e-6
     for q, least in zip(path.positions, measures.singular, strict=True):
-        here = own.link_pose(planner.chain.full_state(q), group.tip)
+        here = kinematics.link_pose(planner.chain.full_state(q), group.tip)
         columns = []
         for joint in range(7):
             moved = q.copy()
             moved[joint] += step
-            there = own.link_pose(planner.chain.full_state(moved), group.tip)
+            there = kinematics.link_pose(planner.chain.full_state(moved), group.tip)
             turn = (there[:3, :3] @ here[:3, :3].T - np.eye(3)) / step
-            way = (there[:3, 3] - here[:3, 3]) / step / reach
-            columns.append([*way, turn[2, 1], turn[0, 2], turn[1, 0]])
+            shift = (there[:3, 3] - here[:3, 3]) / step / reach
+            columns.append([*shift, turn[2, 1], turn[0, 2], turn[1, 0]])
         values = np.linalg.svd(np.array(columns).T, compute_uv=False)
         assert values[-1] == pytest.approx(least, abs=1e-5)
     margins = np.minimum(path.positions - group.lower, group.upper - path.positions)

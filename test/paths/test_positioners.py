@@ -31,7 +31,7 @@ def cell(tmp_path_factory):
     """Return a UR5e on a rail, next to a plate that tilts and turns."""
     text = find_moveit_config('ur5e').urdf_path.read_text(encoding='utf-8')
     joints = ['rail', 'tilting', 'turning']
-    joints += [f'{own}_joint' for own in ('shoulder_pan', 'shoulder_lift', 'elbow')]
+    joints += [f'{joint}_joint' for joint in ('shoulder_pan', 'shoulder_lift', 'elbow')]
     joints += [f'wrist_{k}_joint' for k in (1, 2, 3)]
     srdf = '<robot name="ur5e"><group name="all">{}</group></robot>'.format(
         ''.join(f'<joint name="{name}"/>' for name in joints)
@@ -62,12 +62,14 @@ def tips_of(cell):
 
 def assert_follows(cell, path, poses, tolerance):
     """Check each posture by pinocchio's kinematics of the whole cell."""
-    own, (tool, plate) = ReferenceKinematics(cell), tips_of(cell)
+    kinematics, (tool, plate) = ReferenceKinematics(cell), tips_of(cell)
     for q, waypoint in zip(path.positions, poses, strict=True):
         state = cell.default_positions()
         for name, value in zip(path.joint_names, q, strict=True):
             state[cell.tree.idx_q[cell.require_joint(name)]] = value
-        reached = np.linalg.inv(own.link_pose(state, plate)) @ own.link_pose(state, tool)
+        reached = np.linalg.inv(kinematics.link_pose(state, plate)) @ kinematics.link_pose(
+            state, tool
+        )
         assert np.linalg.norm(reached[:3, 3] - waypoint[:3, 3]) < 1e-6
         if tolerance is None:
             assert np.abs(reached - waypoint).max() < 1e-6
@@ -84,16 +86,20 @@ def assert_follows(cell, path, poses, tolerance):
     ],
 )
 def test_waypoints_are_met_in_the_frame_of_the_workpiece(cell, locked, count, turns):
-    poses, own = rim(count, turns), PathTolerance(spin=ANY_ANGLE)
-    path = plan_tool_path(cell, 'all', poses, workpiece='plate', tolerance=own, locked=locked)
+    poses, tolerance = rim(count, turns), PathTolerance(spin=ANY_ANGLE)
+    path = plan_tool_path(
+        cell, 'all', poses, workpiece='plate', tolerance=tolerance, locked=locked
+    )
     assert path.valid, path.reason
     assert len(path.joint_names) == 9 - len(locked)
     assert path.lower_bound <= path.cost
     still = {**locked, 'turning': 0.0}
-    fixed = plan_tool_path(cell, 'all', poses, workpiece='plate', tolerance=own, locked=still)
+    fixed = plan_tool_path(
+        cell, 'all', poses, workpiece='plate', tolerance=tolerance, locked=still
+    )
     assert not fixed.valid or path.cost < fixed.cost
     if not locked or count < 40:
-        assert_follows(cell, path, poses, own)
+        assert_follows(cell, path, poses, tolerance)
 
 
 def test_collisions_are_those_of_the_whole_cell(cell):

@@ -27,7 +27,8 @@ def arms():
         for name, model in models.items()
     }
     return {
-        name: (models[name], own, ToolChain(models[name], own)) for name, own in groups.items()
+        name: (models[name], group, ToolChain(models[name], group))
+        for name, group in groups.items()
     }
 
 
@@ -53,9 +54,11 @@ def planted(chain, elbow, kind, rng):
         turn = rotate_about(across, inside * cone)
         return pose @ pose_matrix(NO_MOVE, turn), PathTolerance(cone=cone)
     width = rng.choice([1e-3, 1e-2, 5e-2])
-    away = pose[:3, :3].T @ pose[:3, 3]
-    away = inside * width * away / np.abs(away).max()
-    return pose @ pose_matrix(away, NO_TURN), PathTolerance(position=((-width,) * 3, (width,) * 3))
+    offset = pose[:3, :3].T @ pose[:3, 3]
+    offset = inside * width * offset / np.abs(offset).max()
+    return pose @ pose_matrix(offset, NO_TURN), PathTolerance(
+        position=((-width,) * 3, (width,) * 3)
+    )
 
 
 @pytest.mark.parametrize('kind', ['box', 'cone', 'spin'])

@@ -36,14 +36,14 @@ def arm_of(model):
 
 def assert_valid(model, path, waypoints, request, axis=None):
     """Check a path by pinocchio's forward kinematics, the limits and the steps."""
-    group, own = arm_of(model), ReferenceKinematics(model)
+    group, kinematics = arm_of(model), ReferenceKinematics(model)
     planner = ToolPathPlanner(model, group, request)
     assert path.valid and not path.reason
     assert len(path.positions) == len(waypoints)
     for q, waypoint in zip(path.positions, waypoints, strict=True):
         state = planner.chain.full_state(q)
-        base = own.link_pose(state, group.base_link)
-        reached = np.linalg.inv(base) @ own.link_pose(state, group.tip)
+        base = kinematics.link_pose(state, group.base_link)
+        reached = np.linalg.inv(base) @ kinematics.link_pose(state, group.tip)
         assert np.linalg.norm(reached[:3, 3] - waypoint[:3, 3]) < 1e-6
         if axis is None:
             assert np.abs(reached[:3, :3] - waypoint[:3, :3]).max() < 1e-6
@@ -67,8 +67,8 @@ def dense_cost(model, waypoints, request, values=500):
     samples = (
         Samples(none, grid[..., 0][:, None]) if planner.chain.has_held else Samples(grid, grid)
     )
-    found, parameters = task.space.postures(rows, waypoints, samples)
-    layers = make_layers(found.q, found.owners, parameters, len(waypoints), task.limits)
+    solutions, parameters = task.space.postures(rows, waypoints, samples)
+    layers = make_layers(solutions.q, solutions.owners, parameters, len(waypoints), task.limits)
     if planner.obstacles:
         for layer in range(layers.count):
             layers.check(layers.rows_of(layer), planner.obstacles[1])
@@ -119,7 +119,7 @@ def test_a_path_keeps_clear_of_an_obstacle_between_waypoints_too(panda):
 def test_corridors_are_compared_on_all_waypoints_where_fewer_are_too_far_apart(panda, monkeypatch):
     """A tool that turns by more than a radian between the waypoints that corridors are compared on."""
     monkeypatch.setattr(waypoint_search, 'ROUGH_LAYERS', 2)
-    c, s = (own(np.linspace(-2.0, 2.0, 40)) for own in (np.cos, np.sin))
+    c, s = (wave(np.linspace(-2.0, 2.0, 40)) for wave in (np.cos, np.sin))
     poses = PANDA_LINE.copy()
     poses[:, :2, 0], poses[:, :2, 1] = np.stack([c, s], axis=1), np.stack([s, -c], axis=1)
     request = ToolPathRequest()
@@ -156,11 +156,11 @@ def test_locked_joints_stay(panda):
     request = ToolPathRequest(locked={'panda_joint3': value})
     path = plan_tool_path(panda, 'panda_arm', PANDA_LINE, request)
     assert path.valid and 'panda_joint3' not in path.joint_names
-    own = ReferenceKinematics(panda)
+    kinematics = ReferenceKinematics(panda)
     planner = ToolPathPlanner(panda, panda.group('panda_arm'), request)
     state = planner.chain.full_state(path.positions[-1])
     assert state[panda.tree.idx_q[panda.require_joint('panda_joint3')]] == value
-    reached = own.link_pose(state, panda.group('panda_arm').tip)
+    reached = kinematics.link_pose(state, panda.group('panda_arm').tip)
     assert np.abs(reached - PANDA_LINE[-1]).max() < 1e-6
 
 
@@ -251,7 +251,10 @@ def test_a_cancelled_plan_says_so(panda):
 def test_progress_rises_to_the_end(panda):
     parts = []
     plan_tool_path(
-        panda, 'panda_arm', PANDA_LINE, report_progress=lambda own: parts.append(own.part)
+        panda,
+        'panda_arm',
+        PANDA_LINE,
+        report_progress=lambda progress: parts.append(progress.part),
     )
     assert parts == sorted(parts) and parts[-1] <= 1.0 and len(parts) > 2
 
@@ -265,8 +268,8 @@ def self_motion(chain, q, step, count):
         before, low, high = along, 0.0, 2.0 * step / np.abs(along).max()
         for _ in range(12):
             middle = 0.5 * (low + high)
-            own = moved_back(chain, rows[-1] + middle * along, pose)
-            is_long = np.abs(own - rows[-1]).max() > step
+            posture = moved_back(chain, rows[-1] + middle * along, pose)
+            is_long = np.abs(posture - rows[-1]).max() > step
             low, high = (low, middle) if is_long else (middle, high)
         rows.append(moved_back(chain, rows[-1] + low * along, pose))
     return np.array(rows)

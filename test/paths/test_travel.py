@@ -23,7 +23,7 @@ POSES = np.concatenate([FIRST, SECOND])
 def walls(gap, height):
     """Return a wall at x = 0.9 + gap and a wall at x = -0.9 - gap."""
     places = {'front wall': 0.9 + gap, 'back wall': -0.9 - gap}
-    return [box((1.8, 0.02, height), (x, 0.0, 0.5 * height), own) for own, x in places.items()]
+    return [box((1.8, 0.02, height), (x, 0.0, 0.5 * height), name) for name, x in places.items()]
 
 
 LOW_WALLS = walls(0.3, 0.5)
@@ -40,10 +40,10 @@ def group_of(model):
     return next(group for group in model.groups.values() if len(group.joint_names) in (6, 7))
 
 
-def collides_somewhere(planner, way, parts=200):
-    """Return whether a way collides by the collision library, looked at densely."""
+def collides_somewhere(planner, path, parts=200):
+    """Return whether a joint path collides by the collision library, looked at densely."""
     exact = planner.obstacles[1]
-    for a, b in itertools.pairwise(way):
+    for a, b in itertools.pairwise(path):
         if any(exact.is_colliding(a + t * (b - a)) for t in np.linspace(0.0, 1.0, parts)):
             return True
     return False
@@ -60,8 +60,8 @@ def test_walls_between_two_passes_are_led_around(ur5e):
     assert (between.first, between.last, second.first, second.last) == (11, 12, 12, 23)
     assert collides_somewhere(planner, path.positions[[11, 12]]), 'the walls are in no way'
     assert not collides_somewhere(planner, between.positions)
-    own = planner.chain.chain
-    assert ((between.positions >= own.lower) & (between.positions <= own.upper)).all()
+    serial = planner.chain.chain
+    assert ((between.positions >= serial.lower) & (between.positions <= serial.upper)).all()
     assert np.array_equal(between.positions[[0, -1]], path.positions[[11, 12]])
     parts = [np.abs(np.diff(each.positions, axis=0)).sum() for each in path.stretches]
     assert path.cost == pytest.approx(sum(parts)) and path.cost > straight.cost
@@ -97,8 +97,8 @@ def test_a_caller_refuses_corners(ur5e):
     settings = {'passes': [12], 'obstacles': LOW_WALLS}
     free = plan_tool_path(ur5e, group, POSES, **settings)
     both = np.hstack([free.positions, -free.positions])
-    way = np.hstack([free.stretches[1].positions, -free.stretches[1].positions])
-    excess = way.max(axis=0) - both.max(axis=0)
+    detour = np.hstack([free.stretches[1].positions, -free.stretches[1].positions])
+    excess = detour.max(axis=0) - both.max(axis=0)
     side = int(np.argmax(excess))
     most = both.max(axis=0)[side] + 0.5 * excess[side]
 
@@ -189,5 +189,5 @@ def test_the_largest_speed_is_that_of_passes(ur5e):
     ],
 )
 def test_travel_costs_what_the_weights_of_the_objective_say(objective, cost):
-    way = np.array([[0.0, 0.0], [1.0, -2.0], [1.0, 0.0]])
-    assert travel.travel_cost(way, np.array([2.0, 0.5]), objective) == pytest.approx(cost)
+    path = np.array([[0.0, 0.0], [1.0, -2.0], [1.0, 0.0]])
+    assert travel.travel_cost(path, np.array([2.0, 0.5]), objective) == pytest.approx(cost)

@@ -262,12 +262,12 @@ class MapCase:
         """Yield the name and the call of each reader."""
         from ssik_ros.reach.exports import write_csv
 
-        found = []
+        maps = []
 
         def opened():
-            if not found:
-                found.append(self._open(folder))
-            return found[0]
+            if not maps:
+                maps.append(self._open(folder))
+            return maps[0]
 
         def query():
             for result in (opened().query(self._poses), opened().query(self._poses, exact=True)):

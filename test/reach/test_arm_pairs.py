@@ -98,9 +98,9 @@ def test_links_of_two_arms_touch_where_those_of_one_robot_do() -> None:
         for _ in range(25):
             q = rng.uniform(-np.pi, np.pi, (2, 6))
             pair = ArmPair(arms, list(places))
-            found = [pair.accept(arm, q[arm]) for arm in (0, 1)]
-            assert (found != [None, None]) == both.collide(q[0], q[1])
-            seen.add(found == [None, None])
+            hits = [pair.accept(arm, q[arm]) for arm in (0, 1)]
+            assert (hits != [None, None]) == both.collide(q[0], q[1])
+            seen.add(hits == [None, None])
     assert seen == {True, False}
 
 

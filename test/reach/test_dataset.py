@@ -63,10 +63,10 @@ def test_samples_are_what_the_solver_says(name):
     is_plain = np.isin(samples.strata, [STRATA.index('postures'), STRATA.index('space')])
     assert is_plain.sum() > 40
     for row in np.flatnonzero(is_plain):
-        own = samples.q[starts[row] : starts[row + 1]]
-        assert len(own) == len(whole[row])
-        assert np.allclose(np.sort(own, axis=0), np.sort(whole[row], axis=0), atol=1e-6)
-        assert (samples.causes[row] == 0) == (len(own) > 0)
+        branches = samples.q[starts[row] : starts[row + 1]]
+        assert len(branches) == len(whole[row])
+        assert np.allclose(np.sort(branches, axis=0), np.sort(whole[row], axis=0), atol=1e-6)
+        assert (samples.causes[row] == 0) == (len(branches) > 0)
     poses = poses_of(samples.poses)[np.repeat(np.arange(len(samples.counts)), samples.counts)]
     assert np.allclose(chain_of(name).moved(samples.q).poses, poses, atol=1e-8)
 

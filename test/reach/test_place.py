@@ -55,12 +55,12 @@ def worst_margins(name: str, places: FloatArray, poses: FloatArray) -> FloatArra
     targets = np.linalg.inv(bases)[:, None] @ poses[None]
     worst = np.full(len(places), np.inf)
     for column in range(len(poses)):
-        found = arm.solve_batch(np.ascontiguousarray(targets[:, column]))
-        counts = np.diff(found.offsets)
+        solutions = arm.solve_batch(np.ascontiguousarray(targets[:, column]))
+        counts = np.diff(solutions.offsets)
         best = np.full(len(places), -1.0)
         group = arm.group
         lower, upper = np.array(group.lower), np.array(group.upper)
-        margins = np.minimum(found.q - lower, upper - found.q).min(axis=1)
+        margins = np.minimum(solutions.q - lower, upper - solutions.q).min(axis=1)
         np.maximum.at(best, np.repeat(np.arange(len(places)), counts), margins)
         worst = np.minimum(worst, best)
     return np.minimum(worst, np.pi)
@@ -78,10 +78,10 @@ def finest(name: str, axes: dict[int, FloatArray], poses: FloatArray) -> tuple[F
 def assert_found(result: PlaceResult, best: FloatArray, value: float) -> None:
     """Check that the best placement agrees with a fine grid's best, or is better and close to it."""
     first = result.placements[0]
-    away = np.abs(first.coordinates[0] - best)
+    differences = np.abs(first.coordinates[0] - best)
     assert result.reaches_all
     assert first.value >= value - 1e-9
-    assert away[:3].max() <= 0.01 and np.degrees(away[3:]).max() <= 1.0
+    assert differences[:3].max() <= 0.01 and np.degrees(differences[3:]).max() <= 1.0
 
 
 def test_a_base_on_a_rail_stands_at_the_optimum() -> None:
@@ -243,8 +243,8 @@ def test_two_arms_share_tasks_that_one_cannot_reach() -> None:
     assert {done.arm for done in together.placements[0].tasks} == {0, 1}
     apart = find_places([one, two], tasks, PlaceSettings(apart=2.0))
     for placement in apart.placements:
-        way = placement.coordinates[0, :3] - placement.coordinates[1, :3]
-        assert placement.weight < 0.0 or np.linalg.norm(way) >= 2.0
+        offset = placement.coordinates[0, :3] - placement.coordinates[1, :3]
+        assert placement.weight < 0.0 or np.linalg.norm(offset) >= 2.0
 
 
 def test_tolerances_reach_what_exact_poses_do_not() -> None:

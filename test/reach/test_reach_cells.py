@@ -59,10 +59,10 @@ def compare_with_the_judge(name, count):
     decided = ReachArm(chain, ReachSettings()).decide(poses)
     assert {CellStatus.REACHABLE, CellStatus.OUT_OF_REACH} <= set(decided.status.tolist())
     for pose, status in zip(poses, decided.status, strict=True):
-        found = judge(chain, pose, starts_of(chain, 60, 5))
+        postures = judge(chain, pose, starts_of(chain, 60, 5))
         if status == CellStatus.OUT_OF_REACH:
-            assert not len(found)
-        elif not len(found) and status == CellStatus.REACHABLE:
+            assert not len(postures)
+        elif not len(postures) and status == CellStatus.REACHABLE:
             # A judge that starts sixty times may miss; one that starts more often must not.
             assert len(judge(chain, pose, starts_of(chain, 4000, 6)))
 

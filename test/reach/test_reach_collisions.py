@@ -73,11 +73,14 @@ def whole_robot(name):
 def judged(name, q):
     """Return which postures collide with nothing by the library on the whole robot, and the distances of its pairs."""
     robot, chain = robot_of(name)
-    own, state = whole_robot(name), robot.default_positions()
+    reference, state = whole_robot(name), robot.default_positions()
     free, apart = np.empty(len(q), dtype=bool), np.empty(len(q))
     for row, posture in enumerate(q):
         state[chain.idx_q] = posture
-        free[row], apart[row] = own.colliding_pair(state) is None, own.least_distance(state)
+        free[row], apart[row] = (
+            reference.colliding_pair(state) is None,
+            reference.least_distance(state),
+        )
     return free, apart
 
 
@@ -88,10 +91,10 @@ def test_shapes_from_a_map_collide_as_those_of_the_robot(name):
     low, high = np.maximum(chain.lower, -np.pi), np.minimum(chain.upper, np.pi)
     q = np.random.default_rng(1).uniform(low, high, (300, len(low)))
     free, apart = checks.clearances(q)
-    known, distance = judged(name, q)
+    expected, distance = judged(name, q)
     assert 0.02 < free.mean() < 0.9
-    assert np.array_equal(free, known)
-    assert np.array_equal(checks.free(q), known)
+    assert np.array_equal(free, expected)
+    assert np.array_equal(checks.free(q), expected)
     exact = np.minimum(distance[free], LARGEST_POSTURE_CLEARANCE)
     # The robots' shapes are solids, so that no hull stands for anything.
     assert (apart[free] <= exact + 1e-6).all()
@@ -108,10 +111,10 @@ def test_cells_of_six_joints_are_what_all_branches_say():
     poses = random_poses(70, seed=5, reach=0.8)
     decided = make_arm(chain, settings, make_scene(robot, chain, WORLD).scene).decide(poses)
     arm = Manipulator.from_prebuilt('ur5e')
-    found = arm.solve_batch(np.ascontiguousarray(poses))
+    solutions = arm.solve_batch(np.ascontiguousarray(poses))
     seen = set()
     for row, status in enumerate(decided.status.tolist()):
-        q = found[row]
+        q = solutions[row]
         free, apart = judged('ur5e', q) if len(q) else (np.zeros(0, dtype=bool), np.zeros(0))
         expected = CellStatus.OUT_OF_REACH
         if len(q):
@@ -186,15 +189,17 @@ def test_curves_find_a_posture_that_samples_miss(monkeypatch):
 def test_an_arm_without_a_closed_form_tries_other_postures():
     robot, chain = robot_of('ur5e')
     arm = CheckedArm(chain, ReachSettings(), make_scene(robot, chain, WORLD).scene)
-    known = arm.decide(random_poses(40, seed=9, reach=0.7)).status
+    expected = arm.decide(random_poses(40, seed=9, reach=0.7)).status
     # Pretend that no class fits: the same arm, only by search.
     arm._arm, arm.is_complete = None, False
     arm._search = PostureSearch(chain)
     searched = arm.decide(random_poses(40, seed=9, reach=0.7))
-    assert not ((searched.status == CellStatus.REACHABLE) & (known != CellStatus.REACHABLE)).any()
-    missed = (known == CellStatus.REACHABLE) & (searched.status != CellStatus.REACHABLE)
+    assert not (
+        (searched.status == CellStatus.REACHABLE) & (expected != CellStatus.REACHABLE)
+    ).any()
+    missed = (expected == CellStatus.REACHABLE) & (searched.status != CellStatus.REACHABLE)
     assert missed.mean() < 0.1
-    stuck = (known == CellStatus.COLLIDES) & (searched.status == CellStatus.UNKNOWN)
+    stuck = (expected == CellStatus.COLLIDES) & (searched.status == CellStatus.UNKNOWN)
     assert stuck.any() and (searched.effort[stuck] >= 16).all()
 
 
@@ -204,8 +209,8 @@ def test_self_motions_are_those_that_users_get():
     decided = make_arm(chain, ReachSettings(self_motions=True)).decide(poses)
     reachable = np.flatnonzero(decided.status == CellStatus.REACHABLE)
     assert len(reachable) > 5
-    own = SerialChain.from_group(arm.robot, arm.group)
-    if np.allclose(own.home, chain.home):
+    user_chain = SerialChain.from_group(arm.robot, arm.group)
+    if np.allclose(user_chain.home, chain.home):
         for row in reachable:
             assert decided.self_motions[row] == len(arm.self_motions(poses[row]))
     assert (decided.self_motions[decided.status == CellStatus.OUT_OF_REACH] == 0).all()
@@ -213,8 +218,8 @@ def test_self_motions_are_those_that_users_get():
 
 def plan_with(world=WORLD, robot='ur5e', **changes):
     """Return the plan of a small map among obstacles."""
-    own, chain = robot_of(robot)
-    scene = make_scene(own, chain, world).scene
+    model, chain = robot_of(robot)
+    scene = make_scene(model, chain, world).scene
     return make_plan(chain, robot, small_grid(0.5, 4, 64), scene=scene, **changes)
 
 
@@ -231,15 +236,15 @@ def test_a_map_among_obstacles_has_the_same_bytes_and_brings_its_shapes(tmp_path
                 make_map(plan, tmp_path / name, ALONE, stop)
         make_map(plan, tmp_path / name, ALONE)
     assert bytes_below(tmp_path / 'whole') == bytes_below(tmp_path / 'stopped')
-    found = ReachMap.open(tmp_path / 'whole')
-    cells = np.argwhere(found.read() != CellStatus.NOT_ASKED)
+    reach_map = ReachMap.open(tmp_path / 'whole')
+    cells = np.argwhere(reach_map.read() != CellStatus.NOT_ASKED)
     poses = np.tile(np.eye(4), (len(cells), 1, 1))
-    poses[:, :3, :3] = found.grid.rotations[cells[:, 3]]
-    poses[:, :3, 3] = found.grid.positions(cells[:, :3])
-    exact, status = found.query(poses, exact=True), found.read()[tuple(cells.T)]
+    poses[:, :3, :3] = reach_map.grid.rotations[cells[:, 3]]
+    poses[:, :3, 3] = reach_map.grid.positions(cells[:, :3])
+    exact, status = reach_map.query(poses, exact=True), reach_map.read()[tuple(cells.T)]
     assert (exact.status == status).all()
     assert {CellStatus.COLLIDES, CellStatus.REACHABLE} <= set(status.tolist())
-    assert np.isfinite(found.read('clearance')[found.read() == CellStatus.REACHABLE]).all()
+    assert np.isfinite(reach_map.read('clearance')[reach_map.read() == CellStatus.REACHABLE]).all()
 
 
 def test_other_obstacles_and_changed_shapes_are_refused(tmp_path):

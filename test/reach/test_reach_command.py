@@ -99,13 +99,13 @@ def test_poses_of_a_file_are_decided(tmp_path, capsys):
 def test_files_of_a_map_hold_what_the_map_says(tmp_path):
     files = [f'--{kind}={tmp_path / kind}' for kind in ('csv', 'ply', 'html', 'plots')]
     assert main(reach(*SMALL, '-o', tmp_path / 'map.zarr', *files)) == 0
-    found = ReachMap.open(tmp_path / 'map.zarr')
-    some = found.dexterity() > 0.0
+    reach_map = ReachMap.open(tmp_path / 'map.zarr')
+    some = reach_map.dexterity() > 0.0
     rows = list(csv.DictReader((tmp_path / 'csv').open()))
     assert len(rows) == some.sum()
-    own = np.array([[float(row[key]) for key in ('x', 'y', 'z', 'dexterity')] for row in rows])
-    assert np.allclose(own[:, :3], found.positions()[some], atol=1e-5)
-    assert np.allclose(own[:, 3], found.dexterity()[some])
+    points = np.array([[float(row[key]) for key in ('x', 'y', 'z', 'dexterity')] for row in rows])
+    assert np.allclose(points[:, :3], reach_map.positions()[some], atol=1e-5)
+    assert np.allclose(points[:, 3], reach_map.dexterity()[some])
     head, _, body = (tmp_path / 'ply').read_bytes().partition(b'end_header\n')
     assert f'element vertex {some.sum()}'.encode() in head
     assert len(body) == some.sum() * 19
@@ -120,18 +120,18 @@ def test_files_show_the_measure_that_is_asked_for(measure, tmp_path):
     files = [f'--{kind}={tmp_path / kind}' for kind in ('csv', 'ply', 'html')]
     words = ['--with', 'manipulability', '-o', tmp_path / 'map.zarr', '--measure', measure]
     assert main(reach(*SMALL, *words, *files)) == 0
-    found = ReachMap.open(tmp_path / 'map.zarr')
+    reach_map = ReachMap.open(tmp_path / 'map.zarr')
     wanted = {}
-    for place in np.ndindex(found.grid.shape[:3]):
-        status = found.read(where=place)
-        reached = found.read(measure, place)[status == CellStatus.REACHABLE]
+    for place in np.ndindex(reach_map.grid.shape[:3]):
+        status = reach_map.read(where=place)
+        reached = reach_map.read(measure, place)[status == CellStatus.REACHABLE]
         if measure == 'status' and set(status) - {CellStatus.NOT_ASKED, CellStatus.OUT_OF_REACH}:
             wanted[place] = np.bincount(status).argmax()
         elif len(reached):
             wanted[place] = reached.max()
     rows = list(csv.DictReader((tmp_path / 'csv').open()))
     places = np.array([[float(row[axis]) for axis in 'xyz'] for row in rows])
-    assert np.allclose(places, found.positions()[tuple(np.array([*wanted]).T)], atol=1e-5)
+    assert np.allclose(places, reach_map.positions()[tuple(np.array([*wanted]).T)], atol=1e-5)
     values = [float(row[measure]) for row in rows]
     assert np.allclose(values, [*wanted.values()], rtol=1e-4)
     kinds = [(name, '<f4') for name in ('x', 'y', 'z', 'dexterity', measure)]

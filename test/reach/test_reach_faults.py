@@ -54,9 +54,9 @@ def chunks(folder):
 def children(pid):
     """Return the processes that a process has started, and theirs."""
     # Each thread has a list of its own.
-    for own in Path(f'/proc/{pid}/task').glob('*/children'):
+    for listing in Path(f'/proc/{pid}/task').glob('*/children'):
         with contextlib.suppress(OSError):
-            for word in own.read_text().split():
+            for word in listing.read_text().split():
                 yield int(word)
                 yield from children(int(word))
 
@@ -180,13 +180,21 @@ def start_dask(part, options, folder):
 @pytest.mark.slow
 def test_a_scheduler_that_is_killed_ends_the_run_with_one_line(tmp_path, whole):
     folder, place = tmp_path / 'map.zarr', tmp_path / 'scheduler.json'
-    own = ['--host', '127.0.0.1', '--port', '0', '--no-dashboard', '--scheduler-file', str(place)]
-    scheduler = start_dask('scheduler', own, tmp_path)
+    options = [
+        '--host',
+        '127.0.0.1',
+        '--port',
+        '0',
+        '--no-dashboard',
+        '--scheduler-file',
+        str(place),
+    ]
+    scheduler = start_dask('scheduler', options, tmp_path)
     # The file is complete when it has its last brace.
     wait_for(lambda: place.exists() and place.read_text().rstrip().endswith('}'))
     address = json.loads(place.read_text())['address']
-    own = ['--nthreads', '1', '--no-dashboard', '--no-nanny', '--death-timeout', '20']
-    worker = start_dask('worker', [address, *own], tmp_path)
+    options = ['--nthreads', '1', '--no-dashboard', '--no-nanny', '--death-timeout', '20']
+    worker = start_dask('worker', [address, *options], tmp_path)
     try:
         run = subprocess.Popen(
             command(folder, '--scheduler', address), stderr=subprocess.PIPE, text=True

@@ -17,110 +17,111 @@ from ssik_ros.reach.reach_map import at_positions
 
 
 @pytest.fixture(scope='module')
-def found(tmp_path_factory):
+def reach_map(tmp_path_factory):
     """Return a map of an arm."""
     folder = tmp_path_factory.mktemp('maps') / 'map.zarr'
     make_map(plan_of(chain_of('ur5e'), small_grid(0.2, 16)), folder, Workers(0))
     return ReachMap.open(folder)
 
 
-def cells_of(found):
+def cells_of(reach_map):
     """Return the numbers (n, 4) and poses (n, 4, 4) of all cells in the region."""
-    cells = np.argwhere(found.read() != CellStatus.NOT_ASKED)
+    cells = np.argwhere(reach_map.read() != CellStatus.NOT_ASKED)
     poses = np.tile(np.eye(4), (len(cells), 1, 1))
-    poses[:, :3, :3] = found.grid.rotations[cells[:, 3]]
-    poses[:, :3, 3] = found.grid.positions(cells[:, :3])
+    poses[:, :3, :3] = reach_map.grid.rotations[cells[:, 3]]
+    poses[:, :3, 3] = reach_map.grid.positions(cells[:, :3])
     return cells, poses
 
 
-def test_the_pose_of_a_cell_has_a_proved_answer_that_the_solver_confirms(found):
-    cells, poses = cells_of(found)
-    status = found.read()[tuple(cells.T)]
-    asked, exact = found.query(poses), found.query(poses, exact=True)
+def test_the_pose_of_a_cell_has_a_proved_answer_that_the_solver_confirms(reach_map):
+    cells, poses = cells_of(reach_map)
+    status = reach_map.read()[tuple(cells.T)]
+    asked, exact = reach_map.query(poses), reach_map.query(poses, exact=True)
     assert (asked.status == status).all()
     assert asked.proved.all()
     assert (asked.status == exact.status).all()
     assert (asked.branches == exact.branches).all()
 
 
-def test_a_pose_beside_cells_has_the_answer_of_the_nearest_and_no_proof(found):
+def test_a_pose_beside_cells_has_the_answer_of_the_nearest_and_no_proof(reach_map):
     poses = random_poses(400, seed=2, reach=0.8)
-    asked, status = found.query(poses), found.read()
+    asked, status = reach_map.query(poses), reach_map.read()
     turns = quaternions_of(poses[:, :3, :3])
     for row, pose in enumerate(poses):
-        away = [
-            angles_between(turns[row : row + 1], own[None])[0] for own in found.grid.orientations
+        angles = [
+            angles_between(turns[row : row + 1], orientation[None])[0]
+            for orientation in reach_map.grid.orientations
         ]
-        turn = int(np.argmin(away))
-        places = np.linalg.norm(found.positions() - pose[:3, 3], axis=-1)
+        turn = int(np.argmin(angles))
+        places = np.linalg.norm(reach_map.positions() - pose[:3, 3], axis=-1)
         index = np.unravel_index(np.argmin(places), places.shape)
         assert asked.status[row] == status[(*index, turn)]
         assert asked.distance[row] == pytest.approx(places[index])
-        assert asked.angle[row] == pytest.approx(away[turn])
+        assert asked.angle[row] == pytest.approx(angles[turn])
     assert not asked.proved.any()
-    assert (asked.angle <= found.covering_angle).all()
+    assert (asked.angle <= reach_map.covering_angle).all()
 
 
-def test_borders_are_where_the_solver_differs_most(found):
+def test_borders_are_where_the_solver_differs_most(reach_map):
     poses = random_poses(3000, seed=4, reach=0.9)
-    asked, exact = found.query(poses), found.query(poses, exact=True)
+    asked, exact = reach_map.query(poses), reach_map.query(poses, exact=True)
     inside = asked.status != CellStatus.NOT_ASKED
     wrong = inside & (asked.reachable != exact.reachable)
     assert 0.0 < asked.is_border[inside].mean() < 1.0
     assert wrong[asked.is_border].mean() > 4.0 * wrong[inside & ~asked.is_border].mean()
 
 
-def test_what_lies_outside_was_not_asked(found):
+def test_what_lies_outside_was_not_asked(reach_map):
     poses = random_poses(20)
     poses[:, 0, 3] += 1e9
-    asked = found.query(poses)
+    asked = reach_map.query(poses)
     assert (asked.status == CellStatus.NOT_ASKED).all()
     assert not asked.reachable.any()
     assert not asked.proved.any()
-    assert not len(found.query(np.empty((0, 4, 4))).status)
+    assert not len(reach_map.query(np.empty((0, 4, 4))).status)
 
 
 @pytest.mark.parametrize('poses', [np.zeros(4), np.zeros((3, 3)), np.full((4, 4), np.nan)])
-def test_what_is_no_pose_is_refused(found, poses):
+def test_what_is_no_pose_is_refused(reach_map, poses):
     with pytest.raises(DimensionMismatch):
-        found.query(poses)
+        reach_map.query(poses)
 
 
 @pytest.mark.parametrize('turn', [2.0 * np.eye(3), np.diag([1.0, 1.0, -1.0])])
 @pytest.mark.parametrize('exact', [False, True])
-def test_a_pose_that_is_no_rigid_transform_is_refused(found, turn, exact):
+def test_a_pose_that_is_no_rigid_transform_is_refused(reach_map, turn, exact):
     poses = random_poses(3)
     poses[1, :3, :3] = turn
     with pytest.raises(InvalidTarget, match='Pose 1 '):
-        found.query(poses, exact)
+        reach_map.query(poses, exact)
     with pytest.raises(InvalidTarget):
-        found.nearest_reachable(poses[1])
+        reach_map.nearest_reachable(poses[1])
 
 
-def test_blocks_and_the_whole_array_give_the_same_answers(found, monkeypatch):
+def test_blocks_and_the_whole_array_give_the_same_answers(reach_map, monkeypatch):
     poses = random_poses(2000, seed=6, reach=1.1)
     monkeypatch.setattr('ssik_ros.reach.reach_map.IN_MEMORY', 1000)
     monkeypatch.setattr('ssik_ros.reach.reach_map.FEW', 3)
-    parts = ReachMap.open(found.path).query(poses)
+    parts = ReachMap.open(reach_map.path).query(poses)
     monkeypatch.undo()
-    for one, other in zip(parts, found.query(poses), strict=True):
+    for one, other in zip(parts, reach_map.query(poses), strict=True):
         assert np.array_equal(one, other)
 
 
-def test_the_nearest_reachable_cell_is_that_of_a_full_search(found):
-    cells, own = cells_of(found)
-    status = found.read()[tuple(cells.T)]
-    own = own[status == CellStatus.REACHABLE]
-    turns = quaternions_of(own[:, :3, :3])
+def test_the_nearest_reachable_cell_is_that_of_a_full_search(reach_map):
+    cells, cell_poses = cells_of(reach_map)
+    status = reach_map.read()[tuple(cells.T)]
+    cell_poses = cell_poses[status == CellStatus.REACHABLE]
+    turns = quaternions_of(cell_poses[:, :3, :3])
     for pose in random_poses(25, seed=8, reach=2.0):
-        same = np.repeat(quaternions_of(pose[None, :3, :3]), len(own), axis=0)
-        price = np.linalg.norm(own[:, :3, 3] - pose[:3, 3], axis=1) + 0.1 * angles_between(
+        same = np.repeat(quaternions_of(pose[None, :3, :3]), len(cell_poses), axis=0)
+        price = np.linalg.norm(cell_poses[:, :3, 3] - pose[:3, 3], axis=1) + 0.1 * angles_between(
             same, turns
         )
-        nearest = found.nearest_reachable(pose)
+        nearest = reach_map.nearest_reachable(pose)
         assert nearest.distance + 0.1 * nearest.angle == pytest.approx(price.min())
-        assert found.query(nearest.pose).reachable.all()
-        assert nearest.branches == found.query(nearest.pose).branches[0]
+        assert reach_map.query(nearest.pose).reachable.all()
+        assert nearest.branches == reach_map.query(nearest.pose).branches[0]
 
 
 def test_nothing_reachable_has_no_nearest_cell(tmp_path):
@@ -140,31 +141,31 @@ def test_nothing_reachable_has_no_nearest_cell(tmp_path):
     assert not len(dexterity_cloud(empty).positions)
 
 
-def test_slices_are_planes_of_the_dexterity(found):
-    share = found.dexterity()
+def test_slices_are_planes_of_the_dexterity(reach_map):
+    share = reach_map.dexterity()
     for number, axis in enumerate('xyz'):
-        index = found.grid.shape[number] // 3
-        value = float(found.grid.origin[number] + found.grid.step * index)
-        plane = found.slice(axis, value + 0.4 * found.grid.step)
+        index = reach_map.grid.shape[number] // 3
+        value = float(reach_map.grid.origin[number] + reach_map.grid.step * index)
+        plane = reach_map.slice(axis, value + 0.4 * reach_map.grid.step)
         inside = ~np.isnan(plane)
         assert np.array_equal(plane[inside], np.take(share, index, axis=number)[inside])
     with pytest.raises(InvalidOption, match='outside'):
-        found.slice('x', 7.0)
+        reach_map.slice('x', 7.0)
     with pytest.raises(InvalidOption, match="'x', 'y' or 'z'"):
-        found.slice('w', 0.0)
+        reach_map.slice('w', 0.0)
 
 
-def test_slices_of_a_measure_are_planes_of_its_values(found):
-    value = float(found.grid.origin[2])
-    plane, share = found.slice('z', value, 'branches'), found.slice('z', value)
-    values = found.measure('branches')[:, :, 0]
+def test_slices_of_a_measure_are_planes_of_its_values(reach_map):
+    value = float(reach_map.grid.origin[2])
+    plane, share = reach_map.slice('z', value, 'branches'), reach_map.slice('z', value)
+    values = reach_map.measure('branches')[:, :, 0]
     assert np.array_equal(plane, values, equal_nan=True)
     assert np.array_equal(np.isnan(plane), ~(share > 0.0))
-    status = found.slice('z', value, 'status')
+    status = reach_map.slice('z', value, 'status')
     assert set(status[share > 0.5]) == {CellStatus.REACHABLE}
     assert np.array_equal(np.isnan(status), np.isnan(share))
     with pytest.raises(InvalidOption, match="no measure 'clearance'"):
-        found.slice('z', value, 'clearance')
+        reach_map.slice('z', value, 'clearance')
 
 
 def test_a_position_has_its_most_frequent_status_and_its_largest_value():
@@ -177,26 +178,26 @@ def test_a_position_has_its_most_frequent_status_and_its_largest_value():
     assert np.array_equal(largest, [2.0, np.nan, np.inf], equal_nan=True)
 
 
-def test_tighter_limits_reach_nothing_more(found, tmp_path):
+def test_tighter_limits_reach_nothing_more(reach_map, tmp_path):
     chain = chain_of('ur5e')
     tight = replace(chain, lower=np.full(6, -2.0), upper=np.full(6, 1.5))
     make_map(plan_of(tight, small_grid(0.2, 16)), tmp_path / 'm', Workers(0))
     other = ReachMap.open(tmp_path / 'm')
-    compared = found.compare(other)
+    compared = reach_map.compare(other)
     assert compared.second_only == compared.undecided == 0
     assert compared.first_only > 0
     assert compared.both == other.counts['REACHABLE']
-    assert compared.both + compared.first_only == found.counts['REACHABLE']
+    assert compared.both + compared.first_only == reach_map.counts['REACHABLE']
     make_map(plan_of(chain, small_grid(0.4, 16)), tmp_path / 'n', Workers(0))
     with pytest.raises(InvalidOption, match='same grid'):
-        found.compare(ReachMap.open(tmp_path / 'n'))
+        reach_map.compare(ReachMap.open(tmp_path / 'n'))
 
 
-def test_the_arm_of_a_map_is_the_arm_it_was_made_of(found):
+def test_the_arm_of_a_map_is_the_arm_it_was_made_of(reach_map):
     chain = chain_of('panda')
-    assert found.chain.joint_names == chain_of('ur5e').joint_names
-    assert np.array_equal(found.chain.axes, chain_of('ur5e').axes)
-    assert found.chain.joint_names != chain.joint_names
+    assert reach_map.chain.joint_names == chain_of('ur5e').joint_names
+    assert np.array_equal(reach_map.chain.axes, chain_of('ur5e').axes)
+    assert reach_map.chain.joint_names != chain.joint_names
 
 
 def test_single_poses_are_no_grid(tmp_path):
@@ -206,8 +207,8 @@ def test_single_poses_are_no_grid(tmp_path):
         ReachMap.open(tmp_path / 'm')
 
 
-def test_a_cloud_has_a_colour_for_each_share(found):
-    cloud = dexterity_cloud(found)
-    assert len(cloud.positions) == (found.dexterity() > 0.0).sum()
+def test_a_cloud_has_a_colour_for_each_share(reach_map):
+    cloud = dexterity_cloud(reach_map)
+    assert len(cloud.positions) == (reach_map.dexterity() > 0.0).sum()
     assert colours_of(np.array([0.0, 1.0])).tolist() == [[68, 1, 84], [253, 231, 37]]
-    assert len(dexterity_cloud(found, 2).positions) < len(cloud.positions)
+    assert len(dexterity_cloud(reach_map, 2).positions) < len(cloud.positions)

@@ -32,9 +32,9 @@ def farthest(quaternions, seed=0, draws=60_000):
 def test_no_rotation_is_farther_than_the_covering_angle_and_one_is_as_far(count):
     quaternions = spread_orientations(count)
     assert np.allclose(np.linalg.norm(quaternions, axis=1), 1.0)
-    stated, found = covering_angle(quaternions), farthest(quaternions)
-    assert found <= stated + 1e-9
-    assert found >= 0.97 * stated
+    stated, largest = covering_angle(quaternions), farthest(quaternions)
+    assert largest <= stated + 1e-9
+    assert largest >= 0.97 * stated
 
 
 def test_the_covering_angle_shrinks_with_the_cube_root_of_the_number():

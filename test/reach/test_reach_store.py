@@ -56,14 +56,14 @@ def test_a_chunk_has_the_bytes_that_zarr_writes(tmp_path):
 
 
 def test_zarr_reads_what_was_decided(whole):
-    found = ReachMap.open(whole)
+    reach_map = ReachMap.open(whole)
     status = zarr.open_group(str(whole), mode='r')['status'][...]
-    assert status.shape == found.grid.shape
+    assert status.shape == reach_map.grid.shape
     counts = np.bincount(status.ravel(), minlength=len(CellStatus))
-    assert found.is_finished
-    assert found.counts['REACHABLE'] == counts[CellStatus.REACHABLE] > 0
-    assert found.counts['OUT_OF_REACH'] == counts[CellStatus.OUT_OF_REACH] > 0
-    assert found.counts['UNKNOWN'] == 0
+    assert reach_map.is_finished
+    assert reach_map.counts['REACHABLE'] == counts[CellStatus.REACHABLE] > 0
+    assert reach_map.counts['OUT_OF_REACH'] == counts[CellStatus.OUT_OF_REACH] > 0
+    assert reach_map.counts['UNKNOWN'] == 0
 
 
 def test_nothing_of_the_run_is_left(whole):

@@ -51,9 +51,9 @@ class Arm:
         """Return the pose (1, 4, 4) at a posture."""
         return tip_poses(self.robot, self.group, q)
 
-    def near(self, q, way):
+    def near(self, q, distance):
         """Return a posture next to another one, within limits."""
-        moved = q + self.rng.uniform(-way, way, len(q))
+        moved = q + self.rng.uniform(-distance, distance, len(q))
         return np.clip(moved, self.group.lower, self.group.upper)
 
     def self_motion(self, q):
@@ -111,14 +111,14 @@ def is_sound(arm, result, target):
 
 @pytest.mark.sampled
 @pytest.mark.parametrize('name', (*FAST, *ELIMINATED, *SEVEN, 'iiwa14', 'rizon4'))
-@pytest.mark.parametrize('way', [0.05, 4.0])
-def test_every_reachable_pose_is_reached_at_a_millionth(arms, name, way):
+@pytest.mark.parametrize('distance', [0.05, 4.0])
+def test_every_reachable_pose_is_reached_at_a_millionth(arms, name, distance):
     arm = arms(name)
     solver = arm.solver(target_tolerance=1e-6)
     for _ in range(60):
         q = arm.sample()
         target = arm.target(q)
-        result = solver.solve(SolveRequest(target, seed=arm.near(q, way)))
+        result = solver.solve(SolveRequest(target, seed=arm.near(q, distance)))
         assert result.solved
         assert np.linalg.norm(tip_errors(arm.robot, arm.group, result.q, target)) < 1e-6
         assert within(arm.group, result.q)
@@ -163,9 +163,9 @@ def test_the_nearest_is_the_nearest_of_all_branches(arms, name):
     arm = arms(name)
     auto = arm.solver(solve_mode='optimize_distance')
     closed_form = arm.solver('ssik_ros/Analytic')
-    for way in (0.05, 4.0):
+    for distance in (0.05, 4.0):
         q = arm.sample()
-        request = SolveRequest(arm.target(q), seed=arm.near(q, way))
+        request = SolveRequest(arm.target(q), seed=arm.near(q, distance))
         nearest = closed_form.solve_all(request).q[0]
         assert auto.solve(request).q == pytest.approx(nearest, abs=1e-9)
 
@@ -266,9 +266,9 @@ def test_several_solutions_are_the_branches(arms):
     for name in ('ur5e', 'jaco2'):
         arm = arms(name)
         request = SolveRequest(arm.target(arm.sample()), seed=arm.sample(), max_solutions=20)
-        found = arm.solver().solve(request)
+        result = arm.solver().solve(request)
         every = arm.solver('ssik_ros/Analytic').solve_all(request)
-        assert found.solutions == pytest.approx(every.q[:20], abs=1e-9)
+        assert result.solutions == pytest.approx(every.q[:20], abs=1e-9)
 
 
 def test_a_validation_goes_on_to_the_next_branch(arms):
@@ -316,12 +316,12 @@ def test_no_nearer_posture_lies_on_the_self_motion_of_the_nearest(arms, name):
     for _ in range(10):
         q = arm.sample()
         seed = arm.near(q, 0.3)
-        found = auto.solve(SolveRequest(arm.target(q), seed=seed)).q
+        nearest = auto.solve(SolveRequest(arm.target(q), seed=seed)).q
         first = arm.solver().solve(SolveRequest(arm.target(q), seed=seed)).q
-        assert np.linalg.norm(found - seed) <= np.linalg.norm(first - seed) + 1e-6
-        if np.min([found - arm.group.lower, arm.group.upper - found]) > 1e-3:
-            along = arm.self_motion(found)
-            assert abs(along @ (found - seed)) <= 1e-3 * np.linalg.norm(found - seed)
+        assert np.linalg.norm(nearest - seed) <= np.linalg.norm(first - seed) + 1e-6
+        if np.min([nearest - arm.group.lower, arm.group.upper - nearest]) > 1e-3:
+            along = arm.self_motion(nearest)
+            assert abs(along @ (nearest - seed)) <= 1e-3 * np.linalg.norm(nearest - seed)
             judged += 1
     assert judged >= 5
 
@@ -342,10 +342,10 @@ def test_the_nearest_posture_is_found_where_the_self_motion_bends_sharply(arms):
     q = np.array([-2.22, -1.2512, -0.1015, -0.3512, 1.9417, 0.0379, 0.8203])
     seed = np.array([-2.4381, -1.1918, 0.1458, -0.6215, 1.6582, -0.0175, 0.8538])
     auto = arm.solver(solve_mode='optimize_distance', optimization_timeout=60.0)
-    found = auto.solve(SolveRequest(arm.target(q), seed=seed)).q
-    assert closes(arm.robot, arm.group, found, arm.target(q))
+    nearest = auto.solve(SolveRequest(arm.target(q), seed=seed)).q
+    assert closes(arm.robot, arm.group, nearest, arm.target(q))
     # By small steps along the self-motion with Newton corrections.
-    assert np.linalg.norm(found - seed) <= 0.5066
+    assert np.linalg.norm(nearest - seed) <= 0.5066
 
 
 def test_more_refusals_than_are_stored_refuse_nothing_else(arms):

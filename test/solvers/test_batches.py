@@ -34,14 +34,14 @@ def test_answers_are_those_of_single_questions(solver, targets, monkeypatch, thr
     monkeypatch.setattr(batches, 'MOST_THREADS', threads)
     monkeypatch.setattr(batches, 'processors', lambda: threads)
     request = SolveRequest(targets=targets[0], seed=np.linspace(-0.2, 0.2, 7))
-    found = solver.solve_many(request, targets)
-    assert not found.solved[::50].any() and np.isnan(found.positions[::50]).all()
-    assert found.solved.sum() > 0.9 * COUNT
-    for row in np.flatnonzero(found.solved):
+    batch = solver.solve_many(request, targets)
+    assert not batch.solved[::50].any() and np.isnan(batch.positions[::50]).all()
+    assert batch.solved.sum() > 0.9 * COUNT
+    for row in np.flatnonzero(batch.solved):
         request.targets = targets[row]
         single = solver.solve(request)
-        assert single.q.tobytes() == found.positions[row].tobytes()
-        assert single.errors[0].tobytes() == found.errors[row].tobytes()
+        assert single.q.tobytes() == batch.positions[row].tobytes()
+        assert single.errors[0].tobytes() == batch.errors[row].tobytes()
 
 
 def test_nothing_is_begun_after_the_time(solver, targets):

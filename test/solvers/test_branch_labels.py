@@ -135,11 +135,11 @@ def test_product_of_the_signs_is_that_of_the_determinant(arm):
     products = set()
     for q in branches_of(arm, 25):
         for row, label in zip(q, label_branches(arm.plan, q), strict=True):
-            found = determinant(arm, row)
-            if abs(found) > 1e-7:
+            det = determinant(arm, row)
+            if abs(det) > 1e-7:
                 signs = [sign for sign in label if sign]
                 assert len(signs) == (2 if arm.plan.name == 'spherical' else 3)
-                products.add(np.prod(signs) * np.sign(found))
+                products.add(np.prod(signs) * np.sign(det))
     assert len(products) == 1
 
 

@@ -55,12 +55,12 @@ def load(text, base, tip):
     """Return a robot, its group, and poses by kinematics that share no code with the solvers."""
     robot = load_robot(text)
     group = robot.group_from_links(base, tip)
-    known = ReferenceKinematics(robot)
+    kinematics = ReferenceKinematics(robot)
 
     def pose(q):
         state = robot.default_positions()
         state[group.idx_q] = q
-        return np.linalg.inv(known.link_pose(state, base)) @ known.link_pose(state, tip)
+        return np.linalg.inv(kinematics.link_pose(state, base)) @ kinematics.link_pose(state, tip)
 
     return robot, group, pose
 
@@ -99,12 +99,12 @@ def test_beside_a_rail_a_pose_is_unreachable_and_along_it_the_limits_are_the_cau
     asked = create_solver(f'ssik_ros/{solver}', robot, group)
     q = np.array([0.2, 0.3, -1.2, 1.4, -0.8, 1.1, 0.5])
     along = pose(q + np.eye(7)[0]) - pose(q)
-    beside = pose(q)
-    beside[:3, 3] += 4.0 * np.cross(along[:3, 3], [0.0, 0.0, 1.0])
-    assert asked.solve(SolveRequest(beside)).cause is Cause.UNREACHABLE
+    shifted = pose(q)
+    shifted[:3, 3] += 4.0 * np.cross(along[:3, 3], [0.0, 0.0, 1.0])
+    assert asked.solve(SolveRequest(shifted)).cause is Cause.UNREACHABLE
     # A position far along the rail does not change this.
-    beside[:3, 3] += 300.0 * along[:3, 3]
-    assert asked.solve(SolveRequest(beside)).cause is Cause.UNREACHABLE
+    shifted[:3, 3] += 300.0 * along[:3, 3]
+    assert asked.solve(SolveRequest(shifted)).cause is Cause.UNREACHABLE
     assert asked.solve(SolveRequest(pose(q + 300.0 * np.eye(7)[0]))).cause is Cause.LIMITS
 
 
@@ -144,16 +144,16 @@ def test_a_tip_that_no_slide_moves_is_unreachable_beside_one_on_a_slide():
         <group name="both"><group name="left"/><group name="right"/></group></robot>""",
     )
     group = robot.group('both')
-    known = ReferenceKinematics(robot)
+    kinematics = ReferenceKinematics(robot)
     state = robot.default_positions()
-    poses = np.array([known.link_pose(state, link) for link in group.tips])
+    poses = np.array([kinematics.link_pose(state, link) for link in group.tips])
     asked = create_solver('ssik_ros/PoseIK', robot, group)
     assert asked.solve(SolveRequest(poses)).solved
-    up, away = poses.copy(), poses.copy()
+    up, sideways = poses.copy(), poses.copy()
     up[group.tips.index('one'), 2, 3] += 2.0
-    away[group.tips.index('two'), 0, 3] += 2.0
+    sideways[group.tips.index('two'), 0, 3] += 2.0
     assert asked.solve(SolveRequest(up)).cause is Cause.LIMITS
-    assert asked.solve(SolveRequest(away)).cause is Cause.UNREACHABLE
+    assert asked.solve(SolveRequest(sideways)).cause is Cause.UNREACHABLE
 
 
 @pytest.mark.parametrize('solver', SOLVERS)

@@ -38,9 +38,9 @@ def differences(pose_of, q, step=1e-6):
     """Return the Jacobian (6, n) of a pose in base axes by central differences."""
     columns = []
     for h in step * np.eye(len(q)):
-        ahead, behind = pose_of(q + h), pose_of(q - h)
-        turn = pin.log3(ahead[:3, :3] @ behind[:3, :3].T)
-        columns.append(np.append(ahead[:3, 3] - behind[:3, 3], turn) / (2.0 * step))
+        ahead, back = pose_of(q + h), pose_of(q - h)
+        turn = pin.log3(ahead[:3, :3] @ back[:3, :3].T)
+        columns.append(np.append(ahead[:3, 3] - back[:3, 3], turn) / (2.0 * step))
     return np.array(columns).T
 
 

@@ -167,8 +167,8 @@ def test_a_key_close_to_one_of_ours_is_an_error_that_names_it(key, meant):
 @pytest.mark.sampled
 @pytest.mark.parametrize('key', sorted(KEYS_OF_OTHER_SOLVERS))
 def test_no_key_of_another_solver_is_an_error_by_its_name(key):
-    own = {'solve_mode': 'first_found', 'gd_max_iters': '3'}
-    assert arm(f'{key}: {own.get(key, "0.5")}').group == 'arm'
+    values = {'solve_mode': 'first_found', 'gd_max_iters': '3'}
+    assert arm(f'{key}: {values.get(key, "0.5")}').group == 'arm'
 
 
 def test_keys_of_other_solvers_are_named_once_in_one_line(caplog):

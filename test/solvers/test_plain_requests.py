@@ -30,14 +30,14 @@ def arms():
     return made
 
 
-def questions(robot, group, count, way=None):
+def questions(robot, group, count, distance=None):
     """Return targets (k, 4, 4) and seeds (k, n), at random or next to a solution."""
     rng = np.random.default_rng(11)
     states = [robot.sample(group, rng) for _ in range(count)]
     targets = np.array([tip_poses(robot, group, q)[0] for q in states])
-    if way is None:
+    if distance is None:
         return targets, np.array([robot.sample(group, rng) for _ in range(count)])
-    moved = np.array(states) + rng.uniform(-way, way, (count, len(states[0])))
+    moved = np.array(states) + rng.uniform(-distance, distance, (count, len(states[0])))
     return targets, np.clip(moved, group.lower, group.upper)
 
 
@@ -48,10 +48,10 @@ def bytes_of(result):
 
 
 @pytest.mark.parametrize('name', NAMES)
-@pytest.mark.parametrize('way', [None, 0.05])
-def test_what_is_said_of_an_answer_is_true_of_it(arms, name, way):
+@pytest.mark.parametrize('distance', [None, 0.05])
+def test_what_is_said_of_an_answer_is_true_of_it(arms, name, distance):
     robot, group, solver = arms[name]
-    for target, seed in zip(*questions(robot, group, 30, way), strict=True):
+    for target, seed in zip(*questions(robot, group, 30, distance), strict=True):
         result = solver.solve(SolveRequest(target, seed))
         assert result.status == IkStatus.SOLVED
         assert within(group, result.q)
@@ -190,18 +190,18 @@ def test_a_descent_that_leads_away_from_a_near_seed_is_no_answer(arms):
         q[4] = rng.uniform(-0.02, 0.02)
         seed = np.clip(q + rng.uniform(-0.05, 0.05, 6), group.lower, group.upper)
         request = SolveRequest(tip_poses(robot, group, q), seed)
-        way = np.abs(solver.solve(request).q - seed).max()
+        joint_change = np.abs(solver.solve(request).q - seed).max()
         nearest = np.abs(closed_form.solve(request).q - seed).max()
-        assert way <= max(0.5, nearest + 1e-6)
+        assert joint_change <= max(0.5, nearest + 1e-6)
 
 
 def moved_a_little(pose, rng):
     """Return a pose (4, 4) moved by up to 9e-4 [m and rad]."""
-    way = rng.normal(size=6)
-    way *= 9e-4 * rng.uniform() / np.linalg.norm(way)
+    twist = rng.normal(size=6)
+    twist *= 9e-4 * rng.uniform() / np.linalg.norm(twist)
     moved = pose.copy()
-    moved[:3, :3] = Rotation.from_rotvec(way[3:]).as_matrix() @ pose[:3, :3]
-    moved[:3, 3] += way[:3]
+    moved[:3, :3] = Rotation.from_rotvec(twist[3:]).as_matrix() @ pose[:3, :3]
+    moved[:3, 3] += twist[:3]
     return moved
 
 
@@ -240,19 +240,19 @@ def test_what_no_start_finds_the_closed_form_answers(has_seed, monkeypatch):
     causes, answered = set(), 0
     for target, seed in zip(*questions(robot, group, 60), strict=True):
         request = SolveRequest(target, seed if has_seed else None)
-        result, known = one_start.solve(request), closed_form.solve(request)
+        result, expected = one_start.solve(request), closed_form.solve(request)
         searched = search.solve(dataclasses.replace(request, max_searches=1))
         assert result.solved
         if not searched.solved:
             answered += 1
-            assert result.q.tobytes() == known.q.tobytes()
-            assert result.errors.tobytes() == known.errors[:1].tobytes()
+            assert result.q.tobytes() == expected.q.tobytes()
+            assert result.errors.tobytes() == expected.errors[:1].tobytes()
             assert result.searches == 1
         request.targets = target @ np.diag([1.0, -1.0, -1.0, 1.0])
-        result, known = one_start.solve(request), closed_form.solve(request)
-        if not known.solved:
+        result, expected = one_start.solve(request), closed_form.solve(request)
+        if not expected.solved:
             causes.add(result.cause)
-            assert (result.cause, result.searches) == (known.cause, known.searches)
+            assert (result.cause, result.searches) == (expected.cause, expected.searches)
             assert np.isfinite(result.residual)
     assert answered > 5
     assert {Cause.UNREACHABLE} <= causes

@@ -48,21 +48,23 @@ def bytes_of(result):
 
 def test_a_tolerance_of_a_request_gives_the_bytes_that_the_same_tolerance_of_the_solver_gives(arm):
     for tolerance in (1e-3, 1e-6):
-        own = create_solver('ssik_ros/Auto', arm.robot, arm.group, {'target_tolerance': tolerance})
+        configured = create_solver(
+            'ssik_ros/Auto', arm.robot, arm.group, {'target_tolerance': tolerance}
+        )
         other = create_solver('ssik_ros/Auto', arm.robot, arm.group)
         for target, seed in requests(arm):
             for given in (tolerance, np.float64(tolerance), np.array([tolerance])):
                 result = other.solve(SolveRequest(target, seed, tolerance=given))
-                assert bytes_of(result) == bytes_of(own.solve(SolveRequest(target, seed)))
+                assert bytes_of(result) == bytes_of(configured.solve(SolveRequest(target, seed)))
 
 
 def test_a_failure_within_a_tolerance_is_explained_as_that_of_a_solver_with_it(arm):
-    own = create_solver('ssik_ros/Auto', arm.robot, arm.group, {'target_tolerance': 1e-4})
+    configured = create_solver('ssik_ros/Auto', arm.robot, arm.group, {'target_tolerance': 1e-4})
     other = create_solver('ssik_ros/Auto', arm.robot, arm.group)
     far = np.eye(4)
     for distance in (0.9, 1.5, 10.0):
         far[0, 3] = distance
-        expected = own.solve(SolveRequest(far, np.zeros(arm.dof)))
+        expected = configured.solve(SolveRequest(far, np.zeros(arm.dof)))
         result = other.solve(SolveRequest(far, np.zeros(arm.dof), tolerance=1e-4))
         assert bytes_of(result) == bytes_of(expected)
 
@@ -111,16 +113,16 @@ def test_a_tolerance_never_changes_which_solver_a_manipulator_calls(arm, name, t
     for target, seed in requests(arm, 4):
         for q_seed in (None, seed):
             expected, first = arm.solve(target, q_seed=q_seed, explain=True)
-            found, second = arm.solve(target, q_seed=q_seed, explain=True, **{name: tolerance})
+            solutions, second = arm.solve(target, q_seed=q_seed, explain=True, **{name: tolerance})
             assert (second.solver_name, second.dispatch_reason) == (
                 first.solver_name,
                 first.dispatch_reason,
             )
-            assert [s.q.tobytes() for s in found] == [s.q.tobytes() for s in expected]
+            assert [s.q.tobytes() for s in solutions] == [s.q.tobytes() for s in expected]
 
 
 def test_solutions_of_a_closed_form_are_within_a_tighter_tolerance(arm):
     for target, _ in requests(arm, 4):
         for tolerance in (1e-13, 1e-15):
-            found = arm.solve(target, target_tolerance=tolerance)
-            assert all(solution.fk_residual <= tolerance for solution in found)
+            solutions = arm.solve(target, target_tolerance=tolerance)
+            assert all(solution.fk_residual <= tolerance for solution in solutions)

@@ -35,14 +35,14 @@ def test_a_flag_that_is_set_leaves_no_iteration(solver):
 
 def test_another_thread_ends_a_running_search(solver):
     flag = np.zeros(1, dtype=np.int64)
-    found = []
-    thread = threading.Thread(target=lambda: found.append(solver.solve(hopeless(flag))))
+    results = []
+    thread = threading.Thread(target=lambda: results.append(solver.solve(hopeless(flag))))
     thread.start()
     time.sleep(0.05)
     flag[0] = 1
     thread.join(timeout=30.0)
     assert not thread.is_alive()
-    assert (found[0].cause, found[0].clock_ended) == (Cause.DEADLINE, True)
+    assert (results[0].cause, results[0].clock_ended) == (Cause.DEADLINE, True)
 
 
 def test_a_flag_that_is_not_set_changes_nothing(solver):

@@ -59,20 +59,20 @@ class Arm:
         """Return the equivalent within the limits that is nearest to a seed, or None."""
         windings = x + 2.0 * np.pi * np.arange(-3, 4)[:, None]
         legal = (windings >= self.group.lower - 1e-9) & (windings <= self.group.upper + 1e-9)
-        away = np.where(legal, np.abs(windings - seed), np.inf)
-        if not np.isfinite(away.min(axis=0)).all():
+        distances = np.where(legal, np.abs(windings - seed), np.inf)
+        if not np.isfinite(distances.min(axis=0)).all():
             return None
-        return windings[away.argmin(axis=0), np.arange(len(x))]
+        return windings[distances.argmin(axis=0), np.arange(len(x))]
 
     def branches(self, goal, seed, starts, rng):
         """Return all solutions within the limits that descents from many starts lead to."""
-        found = []
+        branches = []
         for _ in range(starts):
             x = self.descend(rng.uniform(-np.pi, np.pi, len(seed)), goal)
             x = None if x is None else self.nearest_winding(x, seed)
-            if x is not None and all(np.abs(x - y).max() > 1e-3 for y in found):
-                found.append(x)
-        return found
+            if x is not None and all(np.abs(x - y).max() > 1e-3 for y in branches):
+                branches.append(x)
+        return branches
 
 
 def questions(robot, count, seed):
@@ -92,9 +92,9 @@ def solver_for(robot, options=BY_STARTS):
 def distance(robot, q, seed):
     """Return the joint distance, modulo full turns where a joint has no limits."""
     endless = np.isinf(robot.group(MAIN_GROUP[robot.name]).lower)
-    away = np.abs(q - seed)
-    turns = np.abs(np.arctan2(np.sin(away), np.cos(away)))
-    return np.linalg.norm(np.where(endless, turns, away))
+    differences = np.abs(q - seed)
+    turns = np.abs(np.arctan2(np.sin(differences), np.cos(differences)))
+    return np.linalg.norm(np.where(endless, turns, differences))
 
 
 @pytest.mark.sampled
@@ -121,9 +121,9 @@ def test_the_answer_is_the_nearest_of_all_branches(robots, name):
     robot = robots[name]
     arm, solver, rng = Arm(robot), solver_for(robot), np.random.default_rng(12)
     for request in questions(robot, 20, seed=13):
-        found = arm.branches(pin.SE3(request.targets[0]), request.seed, 48, rng)
-        assert len(found) >= 2
-        nearest = min(np.linalg.norm(q - request.seed) for q in found)
+        branches = arm.branches(pin.SE3(request.targets[0]), request.seed, 48, rng)
+        assert len(branches) >= 2
+        nearest = min(np.linalg.norm(q - request.seed) for q in branches)
         gap = np.linalg.norm(solver.solve(request).q - request.seed)
         assert gap <= 1.001 * nearest + 5e-3
 

@@ -297,11 +297,11 @@ def test_among_all_windings_the_one_nearest_to_the_seed_is_returned(ur5e):
     rng = np.random.default_rng(8)
     for request, _ in questions(robot, group, 20):
         request.seed = rng.uniform(-6.2, 6.2, 6)
-        found = solver.solve(request).q
-        windings = found + 2.0 * np.pi * np.arange(-2, 3)[:, None]
+        solution = solver.solve(request).q
+        windings = solution + 2.0 * np.pi * np.arange(-2, 3)[:, None]
         legal = (windings >= group.lower) & (windings <= group.upper)
-        away = np.where(legal, np.abs(windings - request.seed), np.inf).min(axis=0)
-        assert np.abs(found - request.seed) == pytest.approx(away, abs=1e-9)
+        distances = np.where(legal, np.abs(windings - request.seed), np.inf).min(axis=0)
+        assert np.abs(solution - request.seed) == pytest.approx(distances, abs=1e-9)
 
 
 @pytest.mark.parametrize('shift', [47.0, -47.0, 1e4])
@@ -729,14 +729,14 @@ def test_a_slow_validation_is_ended_by_the_clock(ur5e):
 # Parts of a pose.
 
 
-@pytest.mark.parametrize('way', ['registry', 'keyword', 'rows'])
-def test_position_only_leaves_the_orientation_free(robot, way):
+@pytest.mark.parametrize('source', ['registry', 'keyword', 'rows'])
+def test_position_only_leaves_the_orientation_free(robot, source):
     group = main_group(robot)
     made = {
         'registry': lambda: create_solver('ssik_ros/PoseIK', robot, group, position_only=True),
         'keyword': lambda: PoseIkSolver(robot, group, position_only=True),
         'rows': lambda: PoseIkSolver(robot, group, rows=position_rows()),
-    }[way]()
+    }[source]()
     for request, _ in questions(robot, group, 20):
         request.targets = request.targets @ turned((1, 2, 3), 2.0)
         result = made.solve(request)
@@ -916,15 +916,15 @@ def test_an_endless_rail_needs_limits_only_for_a_second_start():
     assert 'j2' not in str(caught.value)
 
 
-@pytest.mark.parametrize('way', ['limits', 'locked', 'consistency'])
-def test_a_request_can_bound_an_endless_rail(way):
+@pytest.mark.parametrize('kind', ['limits', 'locked', 'consistency'])
+def test_a_request_can_bound_an_endless_rail(kind):
     robot, group = load_arm(ENDLESS_RAIL)
     target = tip_poses(robot, group, np.array([50.0, 0.5, 1.0])) @ moved(z=1.0)
     bound = {
         'limits': {'lower': np.array([-100.0, -1, -3]), 'upper': np.array([100.0, 1, 3])},
         'locked': {'locked': {'j1': 50.0}},
         'consistency': {'consistency_limits': np.full(3, 60.0)},
-    }[way]
+    }[kind]
     request = SolveRequest(target, seed=np.zeros(3), max_searches=20, **bound)
     assert PoseIkSolver(robot, group).solve(request).status == IkStatus.UNSOLVED
 

@@ -45,8 +45,8 @@ class Arm:
         """Return how far the wrist is from its hull at least."""
         return reach_hull.excess(self.hull, *self.wrist_of(pose))
 
-    def beyond(self, way, q=None):
-        """Return a pose, moved out from that at a posture, whose wrist is so far beyond its hull [m]."""
+    def beyond(self, distance, q=None):
+        """Return a pose, moved out from that at a posture, whose wrist is ``distance`` beyond its hull [m]."""
         pose = self.chain.pose(self.robot.sample(self.group, self.rng) if q is None else q)
         out = self.wrist_of(pose) - self.hull[:3]
         out /= np.linalg.norm(out)
@@ -55,7 +55,7 @@ class Arm:
             middle = 0.5 * (low + high)
             moved = pose.copy()
             moved[:3, 3] += middle * out
-            low, high = (low, middle) if self.excess(moved) > way else (middle, high)
+            low, high = (low, middle) if self.excess(moved) > distance else (middle, high)
         pose[:3, 3] += high * out
         return pose
 
@@ -96,10 +96,10 @@ def test_stretched_arms_are_never_refused(arms, name):
     solvers = [arm.solver(solver) for solver in ('Auto', 'Analytic', 'LevenbergMarquardt')]
     for _ in range(10):
         q = arm.robot.sample(arm.group, arm.rng)
-        away = arm.rng.normal(size=3)
+        direction = arm.rng.normal(size=3)
         # The farthest posture of a few hundred in one direction.
         others = [q, *(arm.robot.sample(arm.group, arm.rng) for _ in range(300))]
-        q = max(others, key=lambda q: arm.wrist_of(arm.chain.pose(q)) @ away)
+        q = max(others, key=lambda q: arm.wrist_of(arm.chain.pose(q)) @ direction)
         for solver in solvers:
             result = solver.solve(SolveRequest(arm.chain.pose(q), seed=q))
             assert result.solved or result.cause is not Cause.UNREACHABLE
@@ -175,14 +175,14 @@ def test_a_failed_search_of_the_toolbox_keeps_its_five_values(arms):
 def test_a_control_loop_goes_towards_poses_that_are_out_of_reach(arms):
     arm = arms['ur5e']
     q = np.array([0.1, -1.2, 1.0, -0.8, 0.5, 0.2])
-    away = arm.beyond(0.02, q)
-    refused = arm.solver('LevenbergMarquardt').solve(SolveRequest(away))
+    far = arm.beyond(0.02, q)
+    refused = arm.solver('LevenbergMarquardt').solve(SolveRequest(far))
     assert refused.cause is Cause.UNREACHABLE and refused.searches == 0
     tracker = arm.arm.tracker(q, max_joint_step=0.02)
-    begun = np.linalg.norm(arm.chain.pose(q)[:3, 3] - away[:3, 3])
+    begun = np.linalg.norm(arm.chain.pose(q)[:3, 3] - far[:3, 3])
     for _ in range(40):
-        tracker.track(away)
-    assert np.linalg.norm(arm.chain.pose(tracker.q)[:3, 3] - away[:3, 3]) < 0.8 * begun
+        tracker.track(far)
+    assert np.linalg.norm(arm.chain.pose(tracker.q)[:3, 3] - far[:3, 3]) < 0.8 * begun
 
 
 def test_batches_refuse_as_single_questions_do(arms):
@@ -191,7 +191,7 @@ def test_batches_refuse_as_single_questions_do(arms):
         q = arm.robot.sample(arm.group, arm.rng)
         poses = np.array([arm.beyond(0.01), arm.chain.pose(q), arm.beyond(0.02)])
         many = arm.arm.solve_batch(poses, q_seed=q)
-        assert [len(found) for found in many][0::2] == [0, 0] and len(many[1]) > 0
+        assert [len(solutions) for solutions in many][0::2] == [0, 0] and len(many[1]) > 0
 
 
 def test_mimic_slides_and_locked_joints_keep_every_reachable_pose():

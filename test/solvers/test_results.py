@@ -58,10 +58,10 @@ def test_results_unpack_as_tuples(make):
 
 @FORMS
 @pytest.mark.parametrize(
-    'way', [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+    'duplicate', [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
 )
-def test_copies_are_equal(make, way):
-    assert way(make()) == make()
+def test_copies_are_equal(make, duplicate):
+    assert duplicate(make()) == make()
 
 
 @FORMS

@@ -49,8 +49,8 @@ class LimitEdges:
         q = self.posture(request, tolerance)
         if q is None:
             return tried
-        found = self._search.solve(dataclasses.replace(request, seed=q, max_searches=1))
-        return found if found.solved else tried
+        result = self._search.solve(dataclasses.replace(request, seed=q, max_searches=1))
+        return result if result.solved else tried
 
     def posture(self, request: SolveRequest, tolerance: float) -> FloatArray | None:
         """

@@ -88,7 +88,7 @@ class PlainRequests:
             tolerance of ``solver``.
         """
         self._solver, self._go_on = solver, go_on
-        self._known = closed_form
+        self._complete_form = closed_form
         self.tolerance = solver.settings.tolerance if tolerance is None else tolerance
         """Largest norm over position [m] and rotation [rad] error of a solution."""
         self.problem = solver.problem
@@ -102,7 +102,7 @@ class PlainRequests:
         freeze(*self._nothing)
         self._start = solver.start[: self._size].copy()
         self._no_flag = address_of(solver.no_cancel)
-        self._known_flag = solver.no_cancel, self._no_flag
+        self._last_flag = solver.no_cancel, self._no_flag
         is_first = closed_form is not None and closed_form.is_first
         self._closed_form = closed_form if is_first else None
         self._last = None if is_first else closed_form
@@ -153,15 +153,15 @@ class PlainRequests:
             began = monotonic()
             usual = LEAST_SECONDS <= seconds < LARGEST_TIMEOUT
             timeout = round(seconds * 1e9) if usual else nanoseconds(seconds)
-        known, flag = self._known_flag
+        last_cancel, flag = self._last_flag
         # A server has one flag for all of its requests.
-        if cancel is not known:
+        if cancel is not last_cancel:
             flag = self._no_flag if cancel is None else self._address_of(cancel)
         try:
-            own = self._pool.pop()
+            memory = self._pool.pop()
         except IndexError:
-            own = self.make_arrays()
-        address, closed, arrays = own
+            memory = self.make_arrays()
+        address, closed, arrays = memory
         q = EMPTY(self._size)
         report = (
             self._search(address, timeout, flag, seed, target, q)
@@ -169,14 +169,14 @@ class PlainRequests:
             else self._solve_one(address, closed.address, timeout, flag, seed, target, q)
         )
         if report[0] == FOUND:
-            self._pool.append(own)
+            self._pool.append(memory)
             # A positional argument (write) takes half the time.
             q.setflags(False)  # type: ignore[call-arg]
-            found = NEW_OBJECT(OneSolution)
-            found._q, found._report = q, report
-            return found
+            solution = NEW_OBJECT(OneSolution)
+            solution._q, solution._report = q, report
+            return solution
         result = self._result_without(request, arrays, q, report)
-        self._pool.append(own)
+        self._pool.append(memory)
         return self._go_on(request, result, began)
 
     def _solve_within(self, request: SolveRequest, tolerance: FloatArray) -> IkResult:
@@ -191,15 +191,19 @@ class PlainRequests:
         if value not in self._others:
             if len(self._others) >= MOST_TOLERANCES:
                 self._others.clear()
-            known = None if self._known is None else self._known._replace(tolerance=value)
-            self._others[value] = PlainRequests(self._solver, self._go_on, known, value)
+            closed_form = (
+                None
+                if self._complete_form is None
+                else self._complete_form._replace(tolerance=value)
+            )
+            self._others[value] = PlainRequests(self._solver, self._go_on, closed_form, value)
         other = self._others[value]
         return other.solve(dataclasses.replace(request, tolerance=other.tolerance))
 
     def _address_of(self, cancel: NDArray[np.int64]) -> int:
         """Check a cancel flag, and return the memory address of its number for the kernel; remember the last flag."""
         address = address_of(checked_flag(cancel))
-        self._known_flag = cancel, address
+        self._last_flag = cancel, address
         return address
 
     def _result_without(
@@ -217,8 +221,8 @@ class PlainRequests:
         """
         if report[0] == EXHAUSTED and self._last is not None:
             return self._solve_last(self._last, request, arrays, q, report)
-        if report[0] == EXHAUSTED and self._known is not None and report[6] == NOT_CALLED:
-            return self._solve_singular(self._known, request, arrays, q, report)
+        if report[0] == EXHAUSTED and self._complete_form is not None and report[6] == NOT_CALLED:
+            return self._solve_singular(self._complete_form, request, arrays, q, report)
         return None if report[0] in MALFORMED else self._unsolved(arrays, q, report)
 
     def _solve_last(
@@ -246,7 +250,7 @@ class PlainRequests:
 
     def _solve_singular(
         self,
-        known: ClosedForm,
+        closed_form: ClosedForm,
         request: SolveRequest,
         arrays: SingleArrays,
         q: FloatArray,
@@ -260,15 +264,17 @@ class PlainRequests:
         """
         pose = np.array(request.targets, order='C').reshape(4, 4)
         seed = np.array(self._start if request.seed is None else request.seed)
-        found = known.arm.branches_refined(pose, BranchRequest(seed=seed, max_solutions=1))
-        if found is None or not len(found.q):
+        branches = closed_form.arm.branches_refined(
+            pose, BranchRequest(seed=seed, max_solutions=1)
+        )
+        if branches is None or not len(branches.q):
             return self._unsolved(arrays, q, (*report[:6], NOT_CALLED))
-        row = np.concatenate([found.q[0], found.errors[0]])
-        return self._solved_by(known, arrays, q, report, row, found.branches)
+        row = np.concatenate([branches.q[0], branches.errors[0]])
+        return self._solved_by(closed_form, arrays, q, report, row, branches.branches)
 
     def _solved_by(
         self,
-        known: ClosedForm,
+        closed_form: ClosedForm,
         arrays: SingleArrays,
         q: FloatArray,
         report: Report,
@@ -285,12 +291,12 @@ class PlainRequests:
         n = self._size
         position, rotation = float(row[n]), float(row[n + 1])
         residual = math.hypot(position, rotation)
-        if not residual <= known.tolerance:
+        if not residual <= closed_form.tolerance:
             # The closed form has a wider tolerance than the request: nothing is proved.
             return self._unsolved(arrays, q, (*report[:6], NOT_CALLED))
-        found = row[:n]
-        found.setflags(write=False)
-        return OneSolution(found, (FOUND, report[1], 1, residual, position, rotation, branches))
+        values = row[:n]
+        values.setflags(write=False)
+        return OneSolution(values, (FOUND, report[1], 1, residual, position, rotation, branches))
 
     def _unsolved(self, arrays: SingleArrays, q: FloatArray, report: Report) -> IkResult:
         """
@@ -324,22 +330,22 @@ class PlainRequests:
 
     def make_arrays(self) -> tuple[int, BranchBlock | None, SingleArrays]:
         """Return new memory for one kernel call: address of the search arrays, closed-form block or None, search arrays."""
-        solver, known = self._solver, self._closed_form
+        solver, closed_form = self._solver, self._closed_form
         arrays = SingleArrays(solver.problem, self._options, solver.start)
-        return arrays.address, None if known is None else _make_block(known), arrays
+        return arrays.address, None if closed_form is None else _make_block(closed_form), arrays
 
 
-def _make_block(known: ClosedForm) -> BranchBlock:
+def _make_block(closed_form: ClosedForm) -> BranchBlock:
     """
     Return a new block of memory for one closed-form request, as :func:`plain_request.solve_one` reads it.
 
     Its own numbers are the tolerance of a solution, and the largest error and joint motion of a start at the seed.
     """
-    prepared = known.arm.requests.prepare(
-        BranchRequest(seed=np.zeros(known.arm.plan.size), max_solutions=1)
+    prepared = closed_form.arm.requests.prepare(
+        BranchRequest(seed=np.zeros(closed_form.arm.plan.size), max_solutions=1)
     )
     numbers = np.zeros(plain_request.NUMBERS)
-    numbers[plain_request.SOLUTION_ERROR] = known.tolerance
-    numbers[plain_request.SEED_ERROR] = LARGEST_SEED_ERROR if known.follows_seed else 0.0
+    numbers[plain_request.SOLUTION_ERROR] = closed_form.tolerance
+    numbers[plain_request.SEED_ERROR] = LARGEST_SEED_ERROR if closed_form.follows_seed else 0.0
     numbers[plain_request.LONGEST_WAY] = LONGEST_WAY
     return BranchBlock(prepared, numbers)

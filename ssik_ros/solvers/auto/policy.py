@@ -143,5 +143,5 @@ def knowledge_of(solver: IkSolver) -> Knowledge:
     """
     if isinstance(solver, BranchSolver):
         return Knowledge.ALL if solver.is_complete else Knowledge.SAMPLES
-    known: Knowledge = getattr(solver, 'knowledge', Knowledge.NOTHING)
-    return known
+    knowledge: Knowledge = getattr(solver, 'knowledge', Knowledge.NOTHING)
+    return knowledge

@@ -107,12 +107,12 @@ class AnalyticArm:
                 is_doubtful = self.plan.held < 0 and arrays.counters[search.DOUBT] != 0
                 unknown = count < 0 or is_doubtful
                 return None if unknown else arrays.rows[:count, :columns].copy()
-            found = self._read(arrays, count, prepared)
+            branches = self._read(arrays, count, prepared)
         finally:
             self._pool.append(arrays)
-        own = request if request.seed is None else request._replace(seed=seed)
-        found = self._difficult.beyond_arcs(pose, own, found)
-        return np.hstack([found.q, found.errors])[:, :columns].copy()
+        seeded = request if request.seed is None else request._replace(seed=seed)
+        branches = self._difficult.beyond_arcs(pose, seeded, branches)
+        return np.hstack([branches.q, branches.errors])[:, :columns].copy()
 
     def best(
         self, pose: FloatArray, prepared: Prepared, seed: FloatArray
@@ -173,15 +173,17 @@ class AnalyticArm:
         :param pose, request: as for :meth:`branches`.
         """
         if not self.requests.is_refinable(request):
-            found = self.branches(pose, request)
-            if found is None or not found.is_doubtful:
-                return found
-            return self._difficult.settle(pose, request, found)
+            branches = self.branches(pose, request)
+            if branches is None or not branches.is_doubtful:
+                return branches
+            return self._difficult.settle(pose, request, branches)
         if self.requests.has_arcs(request):
-            found = self._search(pose, self.requests.prepare_arcs(request), None, self._read)
-            return None if found is None else self._difficult.beyond_arcs(pose, request, found)
-        found = self.branches(pose, request)
-        return None if found is None else self._difficult.refine(pose, request, found)
+            branches = self._search(pose, self.requests.prepare_arcs(request), None, self._read)
+            return (
+                None if branches is None else self._difficult.beyond_arcs(pose, request, branches)
+            )
+        branches = self.branches(pose, request)
+        return None if branches is None else self._difficult.refine(pose, request, branches)
 
     def near(
         self, pose: FloatArray, q: FloatArray, request: BranchRequest = PLAIN

@@ -139,11 +139,11 @@ class ArmAngle:
         if length < UNDEFINED:
             return math.nan
         line = wrist / length
-        away = elbow - line * (line @ elbow)
+        offset = elbow - line * (line @ elbow)
         plane = self.chain.axes[0] - line * (line @ self.chain.axes[0])
-        if np.linalg.norm(away) < UNDEFINED * length or np.linalg.norm(plane) < UNDEFINED:
+        if np.linalg.norm(offset) < UNDEFINED * length or np.linalg.norm(plane) < UNDEFINED:
             return math.nan
-        return math.atan2(float(line @ np.cross(plane, away)), float(plane @ away))
+        return math.atan2(float(line @ np.cross(plane, offset)), float(plane @ offset))
 
 
 def _rotation_between(a: FloatArray, b: FloatArray) -> FloatArray:

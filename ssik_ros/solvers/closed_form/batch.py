@@ -70,26 +70,26 @@ class _Chunks:
         :param poses: (m, 4, 4) poses of the tip in the base.
         :param seeds: (m, n) one seed for each pose, or (1, n) one for all.
         """
-        found = self._search(poses, seeds)
-        doubtful = np.flatnonzero(found.counts[:, search.DOUBT])
+        branches = self._search(poses, seeds)
+        doubtful = np.flatnonzero(branches.counts[:, search.DOUBT])
         return (
-            found
+            branches
             if self.held >= 0 or not len(doubtful)
-            else self._settled(poses, seeds, found, doubtful)
+            else self._settled(poses, seeds, branches, doubtful)
         )
 
     def _settled(
-        self, poses: FloatArray, seeds: FloatArray, found: ManyBranches, doubtful: IntArray
+        self, poses: FloatArray, seeds: FloatArray, branches: ManyBranches, doubtful: IntArray
     ) -> ManyBranches:
         """
         Solve the singular poses of a chunk one by one, and return the branches of the whole chunk.
 
-        :param found: branches of the chunk; its counters are changed in place.
+        :param branches: branches of the chunk; its counters are changed in place.
         :param doubtful: indices of the singular poses in the chunk.
         """
-        counts = found.counts
+        counts = branches.counts
         ends = np.cumsum(np.maximum(counts[:, search.COUNT], 0))[:-1]
-        q, residuals = np.split(found.q, ends), np.split(found.residuals, ends)
+        q, residuals = np.split(branches.q, ends), np.split(branches.residuals, ends)
         has_seed = bool(self.prepared.options[search.HAS_SEED])
         for pose in doubtful:
             seed = seeds[pose if len(seeds) > 1 else 0] if has_seed else None
@@ -111,7 +111,7 @@ class _Chunks:
         counts = np.zeros((len(poses), search.COUNTERS), dtype=np.int64)
         if self.is_slow:
             return self._one_by_one(poses, seeds, counts)
-        own, rows = self.arrays, len(poses) * self.arrays.capacity
+        arrays, rows = self.arrays, len(poses) * self.arrays.capacity
         if self.room is None or len(self.room[1]) < rows:
             # The operating system provides memory only for the pages that are written.
             self.room = np.empty((rows, self.n)), np.empty(rows)
@@ -128,9 +128,9 @@ class _Chunks:
             reals,
             samples,
             options,
-            own.rows,
-            own.counters,
-            own.work,
+            arrays.rows,
+            arrays.counters,
+            arrays.work,
         )
         return ManyBranches(q[:used], residuals[:used], counts)
 
@@ -162,8 +162,8 @@ class _Chunks:
         has_seed = bool(self.prepared.options[search.HAS_SEED])
         if self.rail is not None:
             arm, request = self.rail
-            own = request._replace(seed=seed if has_seed else None)
-            return self.prepared._replace(samples=arm.requests.prepare(own, pose).samples)
+            seeded = request._replace(seed=seed if has_seed else None)
+            return self.prepared._replace(samples=arm.requests.prepare(seeded, pose).samples)
         if has_seed and self.held >= 0 and not self.prepared.is_on_arcs:
             low, high = self.held_range
             value = held_search.into_range(seed[self.held], low, high, False)
@@ -192,19 +192,19 @@ class OrderedBranches:
         self._used = self._next = 0
         self._early: dict[int, ManyBranches] = {}
 
-    def take(self, index: int, found: ManyBranches) -> None:
+    def take(self, index: int, branches: ManyBranches) -> None:
         """
         Store the branches of a chunk; chunks may come in any order.
 
         :param index: index of the chunk; each index comes once.
-        :param found: branches of the chunk, which are copied.
+        :param branches: branches of the chunk, which are copied.
         """
         with self._lock:
             if index != self._next:
-                q, residuals, counts = found
+                q, residuals, counts = branches
                 self._early[index] = ManyBranches(q.copy(), residuals.copy(), counts)
                 return
-            self._append(found)
+            self._append(branches)
             while self._next in self._early:
                 self._append(self._early.pop(self._next))
 
@@ -212,13 +212,16 @@ class OrderedBranches:
         """Return the branches of all chunks, as views of the arrays."""
         return ManyBranches(self._q[: self._used], self._residuals[: self._used], self._counts)
 
-    def _append(self, found: ManyBranches) -> None:
+    def _append(self, branches: ManyBranches) -> None:
         """Copy the rows and counters of the chunk that follows the last appended chunk."""
-        start, end = self._next * self._size, self._used + len(found.q)
-        self._counts[start : start + len(found.counts)] = found.counts
+        start, end = self._next * self._size, self._used + len(branches.q)
+        self._counts[start : start + len(branches.counts)] = branches.counts
         if end > len(self._q):
-            self._grow(end, start + len(found.counts))
-        self._q[self._used : end], self._residuals[self._used : end] = found.q, found.residuals
+            self._grow(end, start + len(branches.counts))
+        self._q[self._used : end], self._residuals[self._used : end] = (
+            branches.q,
+            branches.residuals,
+        )
         self._used, self._next = end, self._next + 1
 
     def _grow(self, rows: int, poses: int) -> None:
@@ -251,11 +254,11 @@ def search_batch(
     :param threads: number of threads that share the work.
     """
     first = None if seeds is None else seeds[0]
-    own = request._replace(seed=first)
-    prepared = arm.requests.prepare(own)
+    seeded = request._replace(seed=first)
+    prepared = arm.requests.prepare(seeded)
     size = max(1, min(CHUNK, math.ceil(CHUNK_ROWS / prepared.capacity)))
-    if arm.requests.has_arcs(own):
-        prepared = arm.requests.prepare_arcs(own)
+    if arm.requests.has_arcs(seeded):
+        prepared = arm.requests.prepare_arcs(seeded)
     starts = range(0, len(poses), size)
     every = np.zeros((1, arm.plan.size)) if seeds is None else seeds
 

@@ -73,8 +73,8 @@ class BranchArrays:
         rows, counters, work = self.rows, self.counters, self.work
         count: int
         if is_on_arcs:
-            own = self.arc_arrays(int(samples[held_search.WANTED]))
-            scratch = own.places, own.stack, own.scratch
+            arc_arrays = self.arc_arrays(int(samples[held_search.WANTED]))
+            scratch = arc_arrays.places, arc_arrays.stack, arc_arrays.scratch
             count = held_search.search(
                 rows, counters, ints, reals, samples, pose, seed, options, work, *scratch
             )
@@ -99,17 +99,17 @@ class BranchArrays:
 
         :param wanted: least number of values of the held joint to try.
         """
-        own = self._arcs
-        if own is not None and own.last_wanted == wanted:
-            return own
+        arrays = self._arcs
+        if arrays is not None and arrays.last_wanted == wanted:
+            return arrays
         last = held_search.last_scanned(wanted)
-        if own is None or own.wanted < wanted or own.last < last:
+        if arrays is None or arrays.wanted < wanted or arrays.last < last:
             # Fewer values may need more scanned places, so both sizes grow independently.
-            known = (0, 0) if own is None else (own.wanted, own.last)
-            own = ArcArrays(self._n, max(wanted, known[0]), max(last, known[1]), self.capacity)
-            self._arcs = own
-        own.last_wanted = wanted
-        return own
+            sizes = (0, 0) if arrays is None else (arrays.wanted, arrays.last)
+            arrays = ArcArrays(self._n, max(wanted, sizes[0]), max(last, sizes[1]), self.capacity)
+            self._arcs = arrays
+        arrays.last_wanted = wanted
+        return arrays
 
 
 class ArcArrays:

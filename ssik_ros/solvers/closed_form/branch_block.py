@@ -24,12 +24,12 @@ class BranchBlock:
 
     __slots__ = ('address', 'block', 'q', 'rows')
 
-    def __init__(self, prepared: Prepared, own: FloatArray | None = None) -> None:
+    def __init__(self, prepared: Prepared, numbers: FloatArray | None = None) -> None:
         """
         Allocate the block and copy the request into it.
 
         :param prepared: request for a chain without a held joint.
-        :param own: extra numbers for the caller's own use, copied to the part OWN of the block; None for no extra
+        :param numbers: extra numbers for the caller's use, copied to the part OWN of the block; None for no extra
             numbers.
         """
         n, capacity = len(prepared.seed), search.BRANCHES_OF_SIX
@@ -44,7 +44,7 @@ class BranchBlock:
             branch_block.ROWS: np.zeros(capacity * (n + 3)),
             branch_block.FOUND: np.zeros(capacity * n),
             branch_block.WORK: np.zeros(search.work_size(n, capacity)),
-            branch_block.OWN: np.zeros(0) if own is None else own,
+            branch_block.OWN: np.zeros(0) if numbers is None else numbers,
         }
         sizes = [len(parts[part]) for part in range(branch_block.PARTS)]
         begins = branch_block.HEAD + np.concatenate([[0], np.cumsum(sizes)])
@@ -52,13 +52,13 @@ class BranchBlock:
         arrays = [head, *(parts[part] for part in range(branch_block.PARTS))]
         self.block = np.concatenate([array.view(np.float64) for array in arrays])
         self.address = address_of(self.block)
-        rows, found = (
+        rows, solutions = (
             self.block[begins[part] :][: sizes[part]].reshape(capacity, -1)
             for part in (branch_block.ROWS, branch_block.FOUND)
         )
         self.rows = tuple(rows[:count] for count in range(capacity + 1))
         """Views of the first k rows of joint values and errors (k, n + 3); index k."""
-        self.q = tuple(found[:count] for count in range(capacity + 1))
+        self.q = tuple(solutions[:count] for count in range(capacity + 1))
         """Views of the first k rows of joint values (k, n); index k."""
 
 
@@ -106,12 +106,12 @@ class PlainBranches:
         elif not (type(seed) is NDARRAY and seed.dtype is FLOAT64 and seed.shape == self._shape):
             return None
         try:
-            own = self._idle.pop()
+            block = self._idle.pop()
         except IndexError:
-            own = BranchBlock(self._request)
-        count = self._solve(own.address, pose, seed)
-        found = None
+            block = BranchBlock(self._request)
+        count = self._solve(block.address, pose, seed)
+        branches = None
         if count >= 0:
-            found = (own.rows if with_errors else own.q)[count].copy()
-        self._idle.append(own)
-        return found
+            branches = (block.rows if with_errors else block.q)[count].copy()
+        self._idle.append(block)
+        return branches

@@ -82,7 +82,7 @@ class Branches(NamedTuple):
     :class:`ssik_ros.solvers.closed_form.singular_poses.Settled`; None if all branches are isolated."""
 
 
-def cause_of_absence(plan: AnalyticPlan, found: Branches, beyond: Cause) -> Cause:
+def cause_of_absence(plan: AnalyticPlan, branches: Branches, beyond: Cause) -> Cause:
     """
     Return the cause why a pose has no branch within the limits: UNREACHABLE, NOT_FOUND or ``beyond``.
 
@@ -90,14 +90,14 @@ def cause_of_absence(plan: AnalyticPlan, found: Branches, beyond: Cause) -> Caus
     branch at a pose that is not (nearly) singular. At a singular pose without the first proof, the cause is NOT_FOUND.
 
     :param plan: plan of the arm.
-    :param found: branches of the pose.
+    :param branches: branches of the pose.
     :param beyond: cause to return if branches exist outside the limits of the request.
     """
-    if found.is_too_far:
+    if branches.is_too_far:
         return Cause.UNREACHABLE
-    if found.is_doubtful:
+    if branches.is_doubtful:
         return Cause.NOT_FOUND
-    if found.certified:
+    if branches.certified:
         return beyond
     return Cause.UNREACHABLE if plan.is_complete else Cause.NOT_FOUND
 
@@ -107,18 +107,18 @@ def tip_pose(pose: FloatArray, request: BranchRequest) -> FloatArray:
     return pose if request.tool is None else pose @ invert_pose(request.tool)
 
 
-def is_met(found: Branches, request: BranchRequest) -> bool:
+def is_met(branches: Branches, request: BranchRequest) -> bool:
     """
     Return whether the pose has a branch within the limits.
 
     With ``max_solutions`` 0 no rows are kept; then the counts of branches decide.
     """
     is_any_wanted = request.max_solutions > 0
-    return len(found.q) > 0 if is_any_wanted else found.branches > found.dropped
+    return len(branches.q) > 0 if is_any_wanted else branches.branches > branches.dropped
 
 
 def with_row(
-    found: Branches, row: FloatArray, request: BranchRequest, plan: AnalyticPlan
+    branches: Branches, row: FloatArray, request: BranchRequest, plan: AnalyticPlan
 ) -> Branches:
     """
     Return branches with one more branch inserted; unchanged if an equal branch (modulo whole turns) is already there.
@@ -126,17 +126,17 @@ def with_row(
     With a seed the branches are sorted by distance from it; without a seed the new one comes last. Branches above
     ``max_solutions`` are cut off. The counts ``raw``, ``certified`` and ``branches`` rise by one.
 
-    :param found: branches, best first.
+    :param branches: branches, best first.
     :param row: (n + 3,) joint values and errors.
     :param request: options of the request; its seed, limits and metric define the order.
     :param plan: plan of the chain.
     """
     n, chain = plan.size, plan.chain
     same = BRANCH_SEPARATION if request.same is None else request.same
-    away = chain.wrap_turns(found.q - row[:n])
-    if (np.abs(away) < same).all(axis=1).any():
-        return found
-    rows = np.vstack([np.hstack([found.q, found.errors]), row])
+    differences = chain.wrap_turns(branches.q - row[:n])
+    if (np.abs(differences) < same).all(axis=1).any():
+        return branches
+    rows = np.vstack([np.hstack([branches.q, branches.errors]), row])
     if request.seed is not None:
         lower = chain.lower if request.lower is None else request.lower
         upper = chain.upper if request.upper is None else request.upper
@@ -147,10 +147,10 @@ def with_row(
         ]
         rows = rows[np.argsort(keys, kind='stable')]
     rows = rows[: request.max_solutions]
-    return found._replace(
+    return branches._replace(
         q=np.ascontiguousarray(rows[:, :n]),
         errors=np.ascontiguousarray(rows[:, n:]),
-        raw=found.raw + 1,
-        certified=found.certified + 1,
-        branches=found.branches + 1,
+        raw=branches.raw + 1,
+        certified=branches.certified + 1,
+        branches=branches.branches + 1,
     )

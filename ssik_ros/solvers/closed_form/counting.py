@@ -53,13 +53,13 @@ def count_branches(
     :param request: limits and tool; its seed is ignored.
     :param threads: number of threads that share the work.
     """
-    own = request._replace(seed=None)
+    unseeded = request._replace(seed=None)
     if not is_countable(arm):
-        found = search_batch(arm, poses, None, own, threads)
-        is_doubtful = found.counts[:, search.DOUBT] > 0
-        return BranchCounts(found.counts[:, search.COUNT].copy(), len(poses), is_doubtful)
+        branches = search_batch(arm, poses, None, unseeded, threads)
+        is_doubtful = branches.counts[:, search.DOUBT] > 0
+        return BranchCounts(branches.counts[:, search.COUNT].copy(), len(poses), is_doubtful)
     counts = np.zeros(len(poses), dtype=np.int64)
-    prepared = arm.requests.prepare(own)
+    prepared = arm.requests.prepare(unseeded)
 
     def work(start: int) -> int:
         arrays, scratch = BranchArrays(6, prepared.capacity), np.empty(count_poses.SCRATCH)
@@ -89,6 +89,6 @@ def count_branches(
             searched = sum(pool.map(work, starts))
     is_doubtful = counts == count_poses.DOUBTFUL
     for pose in np.flatnonzero(is_doubtful):
-        found_one = arm.branches_refined(poses[pose], own)
-        counts[pose] = -1 if found_one is None else len(found_one.q)
+        refined = arm.branches_refined(poses[pose], unseeded)
+        counts[pose] = -1 if refined is None else len(refined.q)
     return BranchCounts(counts, searched, is_doubtful)

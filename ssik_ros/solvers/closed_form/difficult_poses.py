@@ -58,34 +58,34 @@ class DifficultPoses:
         self._search: PostureSearch | None = None
         self._singular: SingularPoses | None = None
 
-    def beyond_arcs(self, pose: FloatArray, request: BranchRequest, found: Branches) -> Branches:
+    def beyond_arcs(self, pose: FloatArray, request: BranchRequest, result: Branches) -> Branches:
         """
-        Return ``found`` if it has a branch within the limits or a proof, otherwise the result of slower searches.
+        Return ``result`` if it has a branch within the limits or a proof, otherwise the result of slower searches.
 
         The slower steps are a proof that the pose is out of reach, then :meth:`refine`.
 
-        :param found: result of a search on arcs: intervals of the held joint in which a branch is within the limits.
+        :param result: result of a search on arcs: intervals of the held joint in which a branch is within the limits.
         """
-        if found.is_too_far or is_met(found, request):
-            return found
+        if result.is_too_far or is_met(result, request):
+            return result
         limits = self._requests.limits(request)
-        if found.branches == 0 and self._posture_search().proves_none(
+        if result.branches == 0 and self._posture_search().proves_none(
             tip_pose(pose, request), limits
         ):
-            return found._replace(is_too_far=True)
-        return self.refine(pose, request, found._replace(branches=0, dropped=0))
+            return result._replace(is_too_far=True)
+        return self.refine(pose, request, result._replace(branches=0, dropped=0))
 
-    def settle(self, pose: FloatArray, request: BranchRequest, found: Branches) -> Branches:
+    def settle(self, pose: FloatArray, request: BranchRequest, result: Branches) -> Branches:
         """
         Return the branches of a singular pose: isolated branches, and one point of each curve of postures.
 
-        :param found: result of the plain search; replaced are its branches, counts and curves.
+        :param result: result of the plain search; replaced are its branches, counts and curves.
         """
         free = request._replace(mode=KEEP_ALL, max_solutions=search.BRANCHES_OF_SIX)
         everywhere = self._branches(pose, free)
         settled = self._singular_poses().settle(
             tip_pose(pose, request),
-            found.q if everywhere is None else everywhere.q,
+            result.q if everywhere is None else everywhere.q,
             request.seed,
             self._requests.limits(request),
             request.metric,
@@ -93,10 +93,10 @@ class DifficultPoses:
         )
         count, most = len(settled.rows), request.max_solutions
         rows, n = settled.rows[:most], self._requests.plan.size
-        return found._replace(
+        return result._replace(
             q=np.ascontiguousarray(rows[:, :n]),
             errors=np.ascontiguousarray(rows[:, n:]),
-            certified=max(found.certified, count + settled.outside),
+            certified=max(result.certified, count + settled.outside),
             branches=count + settled.outside,
             dropped=settled.outside,
             starts=settled.starts,
@@ -125,64 +125,64 @@ class DifficultPoses:
             self._singular = SingularPoses(self._requests.plan, self._posture_search())
         return self._singular
 
-    def refine(self, pose: FloatArray, request: BranchRequest, found: Branches) -> Branches:
+    def refine(self, pose: FloatArray, request: BranchRequest, result: Branches) -> Branches:
         """
-        Return ``found`` if it has a branch within the limits or a proof, otherwise the branches of slower searches.
+        Return ``result`` if it has a branch within the limits or a proof, otherwise the branches of slower searches.
 
         More values of the held joint are tried first (50, 256, 1024; only 50 if no value reached the pose). A posture
         search, which moves all joints, comes last.
         """
         for samples in FINER_SAMPLES:
             # A pose that no sample reaches at all is most likely out of reach: one more try is enough.
-            if found.is_too_far or is_met(found, request):
+            if result.is_too_far or is_met(result, request):
                 break
-            if not found.branches and samples > SECOND_TRY_SAMPLES:
+            if not result.branches and samples > SECOND_TRY_SAMPLES:
                 break
             samples = max(samples, request.samples or 0)
-            found = self._branches(pose, request._replace(samples=samples)) or found
-        if found.is_too_far or is_met(found, request):
-            return found
+            result = self._branches(pose, request._replace(samples=samples)) or result
+        if result.is_too_far or is_met(result, request):
+            return result
         # Postures that meet the tolerance only when moved onto a limit count as outside.
-        return self._branches_by_search(pose, request, found._replace(dropped=found.branches))
+        return self._branches_by_search(pose, request, result._replace(dropped=result.branches))
 
     def _branches_by_search(
-        self, pose: FloatArray, request: BranchRequest, found: Branches
+        self, pose: FloatArray, request: BranchRequest, result: Branches
     ) -> Branches:
         """
         Find one posture by a search that moves all joints, and return all branches at its value of the held joint.
 
-        The posture itself is one of the branches. If the search fails, return ``found`` with the number of starts
+        The posture itself is one of the branches. If the search fails, return ``result`` with the number of starts
         added, and with ``is_too_far`` if the pose is proved to be out of reach.
 
-        :param found: result of sampling the held joint, without a branch within the limits.
+        :param result: result of sampling the held joint, without a branch within the limits.
         """
         plan, limits = self._requests.plan_for(request.held), self._requests.limits(request)
         tolerance, aim = self._requests.accepted(request.tolerance), tip_pose(pose, request)
         search_for = self._posture_search()
         posture = search_for.find(aim, request.seed, limits, tolerance)
-        starts = found.starts + posture.starts
+        starts = result.starts + posture.starts
         if posture.q is None and request.seed is not None and not posture.is_too_far:
             # The first starts depend on the seed, so that a second search without it tries other starts.
             posture = search_for.find(aim, None, limits, tolerance)
             starts += posture.starts
         if posture.q is None and not posture.is_too_far:
-            is_searched = posture.is_outside and not found.branches
+            is_searched = posture.is_outside and not result.branches
             outside = self._outside_limits(pose, request, is_searched)
-            if len(outside) and not found.branches:
-                found = found._replace(raw=found.raw + 1, certified=1, branches=1, dropped=1)
+            if len(outside) and not result.branches:
+                result = result._replace(raw=result.raw + 1, certified=1, branches=1, dropped=1)
             posture, more = self._beside_limits(
-                request, aim, posture, outside, found.branches > 0, tolerance
+                request, aim, posture, outside, result.branches > 0, tolerance
             )
             starts += more
         if posture.q is None:
-            return found._replace(starts=starts, is_too_far=posture.is_too_far)
+            return result._replace(starts=starts, is_too_far=posture.is_too_far)
         row = place(plan, posture.q, aim, request.seed, limits[:2], request.mode)
         values = posture.q[plan.held : plan.held + 1].copy()
         there = self._branches(pose, request._replace(held_values=values))
         if row is None or there is None or row[-1] > tolerance:
-            return found._replace(starts=starts)
+            return result._replace(starts=starts)
         return with_row(there, row, request, plan)._replace(
-            samples=found.samples + 1, starts=starts
+            samples=result.samples + 1, starts=starts
         )
 
     def _outside_limits(
@@ -237,13 +237,13 @@ class DifficultPoses:
         if not (is_reached or close):
             return posture, 0
         refinement, bounds = singular.refinement, limits.bounds
-        seeds, way = singular.nearest_inside(outside, limits, LAST_BRANCHES)
+        seeds, least_motion = singular.nearest_inside(outside, limits, LAST_BRANCHES)
         search_for = self._posture_search()
         ends, starts = search_for.find_several(aim, seeds, limits, tolerance, (LAST_STARTS,))
         close += ends
         beginnings = [*close, *refinement.on_edges(aim, bounds)]
         q = refinement.first_refined(aim, beginnings, bounds, tolerance)
-        is_near = bool(close) or way < NEARLY_INSIDE
+        is_near = bool(close) or least_motion < NEARLY_INSIDE
         if q is None and is_near:
             faces = refinement.on_faces(aim, bounds)
             q = refinement.first_refined(aim, faces, bounds, tolerance)

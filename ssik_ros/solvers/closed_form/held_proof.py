@@ -56,16 +56,16 @@ class HeldDecision:
     Several threads may call one instance at once.
     """
 
-    def __init__(self, arm: AnalyticArm, known: hr.HeldArm, most: int = MOST_CELLS) -> None:
+    def __init__(self, arm: AnalyticArm, constants: hr.HeldArm, most: int = MOST_CELLS) -> None:
         """
         Prepare the kernel's arrays.
 
         :param arm: closed form of seven joints.
-        :param known: constants of the chain from :func:`held_arm`.
+        :param constants: constants of the chain from :func:`held_arm`.
         :param most: most cells to examine for one pose; a cell is an interval of the held joint's range.
         """
-        self._known, self._prepared = known, arm.requests.prepare(PLAIN)
-        is_reversed = bool(known.numbers[hr.SIGN] > 0.0)
+        self._constants, self._prepared = constants, arm.requests.prepare(PLAIN)
+        is_reversed = bool(constants.numbers[hr.SIGN] > 0.0)
         held = 6 if is_reversed else 0
         lower, upper = float(arm.chain.lower[held]), float(arm.chain.upper[held])
         low, high = held_search.turning_range(lower, upper, True)
@@ -74,7 +74,7 @@ class HeldDecision:
         is_class = ints[search.KIND] == candidates.SPHERICAL_WRIST
         is_class = is_class and ints[search.CASE] == spherical_wrist.MEETING_12
         is_held = arm.plan.held == held and bool(ints[search.REVERSED]) == is_reversed
-        self.finds_postures = bool(is_class and is_held and known.numbers[hr.DRIFT] == 0.0)
+        self.finds_postures = bool(is_class and is_held and constants.numbers[hr.DRIFT] == 0.0)
         """True if postures are searched, too. A chain that only nearly fits the class gets proofs and nothing else."""
         looks = float(self.finds_postures)
         self._spread = np.array([low, high, beyond, float(is_reversed), most, looks])
@@ -86,10 +86,12 @@ class HeldDecision:
 
         :param arm: closed form of any arm.
         """
-        known = held_arm(arm.chain)
-        if known is None:
+        constants = held_arm(arm.chain)
+        if constants is None:
             return None
-        return cls(arm, known, MOST_CELLS if known.numbers[hr.SPLIT] == 0.0 else MOST_SPLIT)
+        return cls(
+            arm, constants, MOST_CELLS if constants.numbers[hr.SPLIT] == 0.0 else MOST_SPLIT
+        )
 
     def decide(self, poses: FloatArray) -> Decisions:
         """
@@ -104,21 +106,21 @@ class HeldDecision:
         counters = np.zeros(search.COUNTERS + 1, dtype=np.int64)
         work = np.empty(search.work_size(7, 1))
         scratch = np.empty(held_decision.scratch_size(most))
-        found = Decisions(*(np.zeros(count, dtype=np.int64) for _ in range(3)))
+        decisions = Decisions(*(np.zeros(count, dtype=np.int64) for _ in range(3)))
         held_decision.decide_many(
-            *found,
+            *decisions,
             poses,
             prepared.ints,
             prepared.reals,
             prepared.options,
             prepared.seed,
-            *self._known,
+            *self._constants,
             self._spread,
             counters,
             work,
             scratch,
         )
-        return found
+        return decisions
 
 
 class AbsenceCauses:
@@ -137,8 +139,8 @@ class AbsenceCauses:
         plan, chain = arm.plan, arm.chain
         self.is_complete = plan.is_complete
         """True if a search finds all branches: then an empty result proves that the pose has no posture."""
-        self._own = None if self.is_complete else HeldDecision.of(arm)
-        if self._own is not None:
+        self._limited = None if self.is_complete else HeldDecision.of(arm)
+        if self._limited is not None:
             wide = np.full(len(chain.axes), np.inf)
             self._free = HeldDecision.of(
                 AnalyticArm(dataclasses.replace(chain, lower=-wide, upper=wide))
@@ -161,9 +163,9 @@ class AbsenceCauses:
             causes[:] = np.where(is_dropped, Cause.LIMITS, absent)
         causes[counts[:, search.PROVED] > 0] = Cause.UNREACHABLE
         causes[counts[:, search.COUNT] > 0] = Cause.NONE
-        if self._own is not None and self._free is not None:
+        if self._limited is not None and self._free is not None:
             left = np.flatnonzero(causes == Cause.NOT_FOUND)
-            left = left[self._own.decide(poses[left]).status == held_decision.PROVED]
+            left = left[self._limited.decide(poses[left]).status == held_decision.PROVED]
             # A branch outside the limits is known from the search, or is searched here without limits.
             free = self._free.decide(poses[left]).status
             is_met = is_dropped[left] | (free == held_decision.REACHED)
@@ -185,8 +187,8 @@ def held_arm(chain: SerialChain) -> hr.HeldArm | None:
         return None
     geometry = AxisGeometry.of_chain(chain)
     both = [_held_at(chain, geometry, is_reversed) for is_reversed in (True, False)]
-    known = [each for each in both if each is not None]
-    return min(known, key=lambda each: float(each.numbers[hr.DRIFT]), default=None)
+    arms = [each for each in both if each is not None]
+    return min(arms, key=lambda each: float(each.numbers[hr.DRIFT]), default=None)
 
 
 def _held_at(chain: SerialChain, geometry: AxisGeometry, is_reversed: bool) -> hr.HeldArm | None:
@@ -207,9 +209,9 @@ def _held_at(chain: SerialChain, geometry: AxisGeometry, is_reversed: bool) -> h
         return None
     moved = o.copy()
     moved[:2], moved[3:] = a, w
-    beside = moved - o
-    beside -= (beside * h).sum(axis=1, keepdims=True) * h
-    drift = 2.0 * float(np.linalg.norm(beside, axis=1).sum())
+    shifts = moved - o
+    shifts -= (shifts * h).sum(axis=1, keepdims=True) * h
+    drift = 2.0 * float(np.linalg.norm(shifts, axis=1).sum())
     numbers = _numbers(h, a - o[2], w - o[2])
     if (
         min(numbers[hr.S12], numbers[hr.TWO_R], numbers[hr.R5]) < LEAST_PROOF_SINE
@@ -221,13 +223,13 @@ def _held_at(chain: SerialChain, geometry: AxisGeometry, is_reversed: bool) -> h
     numbers[hr.SIZE], numbers[hr.DRIFT] = size, 0.0 if drift < EXACT_DRIFT else drift
     if drift > SHRINKING:
         # The proof can split the drift only if joint 6 causes all of it.
-        if np.abs(beside[:5]).max() > EXACT_DRIFT:
+        if np.abs(shifts[:5]).max() > EXACT_DRIFT:
             return None
-        numbers[hr.SPLIT] = float(np.linalg.norm(beside[5]))
+        numbers[hr.SPLIT] = float(np.linalg.norm(shifts[5]))
     table = _vectors(h, a, w, a - o[2], w - o[2])
     table[hr.U], table[hr.AROUND] = axis, chain.points[held] / size
     limits = _ranges(chain.lower[order], chain.upper[order])
-    return hr.HeldArm(table.ravel(), numbers, limits, beside.ravel())
+    return hr.HeldArm(table.ravel(), numbers, limits, shifts.ravel())
 
 
 def _nearest_point(h: FloatArray, o: FloatArray, first: int) -> FloatArray | None:

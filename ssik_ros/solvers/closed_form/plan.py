@@ -267,14 +267,16 @@ def _with_added_joints(geometry: AxisGeometry) -> AxisGeometry:
 
 def _persistent_matches(geometry: AxisGeometry, held: int) -> list[Match]:
     """Return the rules that the six free axes fit at each of four test values of the held joint, best first."""
-    found = matches(geometry.without(held))
+    persistent = matches(geometry.without(held))
     for value in HELD_PROBES[1:]:
-        if not found:
+        if not persistent:
             break
         there = _moved_behind(geometry, held, value).without(held)
         back = there.reversed()
-        found = [m for m in found if m.rule.applies(back if m.is_reversed else there) is not None]
-    return [match for match in found if _sides(match, held) is not None]
+        persistent = [
+            m for m in persistent if m.rule.applies(back if m.is_reversed else there) is not None
+        ]
+    return [match for match in persistent if _sides(match, held) is not None]
 
 
 def _moved_behind(geometry: AxisGeometry, held: int, value: float) -> AxisGeometry:
@@ -299,10 +301,10 @@ def _sides(match: Match, held: int) -> tuple[bool, bool] | None:
     """
     sides = []
     for joints in match.special.joints:
-        behind = {0 <= held < joint for joint in _original(match, held, joints)}
-        if len(behind) > 1:
+        moves = {0 <= held < joint for joint in _original(match, held, joints)}
+        if len(moves) > 1:
             return None
-        sides.append(bool(behind and behind.pop()))
+        sides.append(bool(moves and moves.pop()))
     return sides[0], sides[1]
 
 
@@ -351,17 +353,20 @@ def _pack(
 
 
 def _pack_reals(
-    chain: SerialChain, special: FloatArray, own: SerialChain | AxisGeometry, constants: FloatArray
+    chain: SerialChain,
+    special: FloatArray,
+    solved: SerialChain | AxisGeometry,
+    constants: FloatArray,
 ) -> FloatArray:
     """
     Return the real numbers of a plan: chain, limits, special points, reach hull, then constants of an elimination.
 
     :param special: (6,) the two points where axes of the class meet; NaN for a missing point.
-    :param own: chain or axes that the closed form solves for its candidates; may differ slightly from ``chain``.
+    :param solved: chain or axes that the closed form solves for its candidates; may differ slightly from ``chain``.
     :param constants: constants of the elimination; may be empty.
     """
     home = chain.packed.home
-    reach = chain.lower, chain.upper, special, own.axes, own.points, hull_of_wrist(chain)
+    reach = chain.lower, chain.upper, special, solved.axes, solved.points, hull_of_wrist(chain)
     return np.concatenate([search.pack_plan(chain.axes, chain.points, home, *reach), constants])
 
 
@@ -450,8 +455,8 @@ def _finds_postures(plan: AnalyticPlan) -> bool:
         target = plan.chain.pose(posture)
         samples = posture[plan.held : plan.held + 1] if plan.held >= 0 else np.zeros(1)
         prepared = Prepared(plan.ints, plan.reals, samples.copy(), posture, options)
-        found = arrays.rows[: arrays.search(prepared, target), : plan.size]
-        differences = np.abs(np.exp(1j * found) - np.exp(1j * posture))
-        differences[:, slides] = np.abs(found - posture)[:, slides] / size
+        branches = arrays.rows[: arrays.search(prepared, target), : plan.size]
+        differences = np.abs(np.exp(1j * branches) - np.exp(1j * posture))
+        differences[:, slides] = np.abs(branches - posture)[:, slides] / size
         missed += not (differences.max(axis=1) < TEST_POSTURE_DISTANCE).any()
     return missed <= may_miss

@@ -146,11 +146,11 @@ class PostureSearch:
         arrays, units = self._take_arrays(), self._units
         try:
             run = self._run(arrays, pose, limits, tolerance)
-            found = run.find(None if seed is None else seed / units)
+            outcome = run.find(None if seed is None else seed / units)
         finally:
             self._pool.append(arrays)
-        q = None if found.q is None else found.q * units
-        return found._replace(q=q, close=tuple(each * units for each in found.close))
+        q = None if outcome.q is None else outcome.q * units
+        return outcome._replace(q=q, close=tuple(each * units for each in outcome.close))
 
     def find_several(
         self,
@@ -174,10 +174,10 @@ class PostureSearch:
         arrays, units = self._take_arrays(), self._units
         try:
             run = self._run(arrays, pose, limits, tolerance)
-            found = [q for seed in seeds for q in run.postures(seed / units, 1)]
+            postures = [q for seed in seeds for q in run.postures(seed / units, 1)]
             for number, more in enumerate(starts):
-                found += [] if found and number else run.postures(None, more)
-            return [q * units for q in found], run.starts
+                postures += [] if postures and number else run.postures(None, more)
+            return [q * units for q in postures], run.starts
         finally:
             self._pool.append(arrays)
 
@@ -330,15 +330,15 @@ class _Run:
         options = owner.options_of(options, self._limits)
         options[state.MAX_SEARCHES] = most
         near.reference[:] = owner._middle if seed is None else seed
-        out, found = np.empty((2, self._n + 4)), []
+        out, postures = np.empty((2, self._n + 4)), []
         code = self._kernel(options, state.FRESH, near, out)
         while code == state.CANDIDATE:
             place = self._approach(out[-1, : self._n])
             if place.error <= EDGE_ERROR:
-                found.append(place.q)
+                postures.append(place.q)
             code = self._kernel(options, state.REFUSED, near, out)
         self.starts += int(near.counters[state.SEARCHES])
-        return found
+        return postures
 
     def proves_none(self) -> bool:
         """Return whether the pose is proved to be out of reach; no descent is begun."""

@@ -143,8 +143,15 @@ class RequestArrays:
 
     def _options_for(self, plan: AnalyticPlan, request: BranchRequest) -> FloatArray:
         """Return the options of a request as the kernel reads them; recent results are cached."""
-        has_seed, own = request.seed is not None, (request.tolerance, request.same)
-        key = (plan.held, request.mode, request.metric, request.max_solutions, has_seed, *own)
+        has_seed, thresholds = request.seed is not None, (request.tolerance, request.same)
+        key = (
+            plan.held,
+            request.mode,
+            request.metric,
+            request.max_solutions,
+            has_seed,
+            *thresholds,
+        )
         options = self._options.get(key)
         if options is None:
             options = plan.options
@@ -206,8 +213,10 @@ class RequestArrays:
         step = (high - low) / count
         values = [low + (i + 0.5) * step for i in range(count)]
         if request.seed is not None:
-            own = float(request.seed[plan.held])
-            values.insert(0, held_search.into_range(own, low, high, self.is_slide(plan.held)))
+            seed_value = float(request.seed[plan.held])
+            values.insert(
+                0, held_search.into_range(seed_value, low, high, self.is_slide(plan.held))
+            )
         return np.array(values)
 
     def is_slide(self, joint: int) -> bool:

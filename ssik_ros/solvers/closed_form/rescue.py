@@ -55,7 +55,7 @@ def rescue(
     :param tolerance: largest Frobenius norm of FK - T of an accepted solution.
     :param iterations: most steps for each candidate.
     """
-    found: list[FloatArray] = []
+    solutions: list[FloatArray] = []
     tried = outside = 0
     refinement, n = BoundedRefinement(arm.chain), arm.plan.size
     kept = arm.requests.limits(request)
@@ -69,16 +69,16 @@ def rescue(
             if request.held is not None:
                 bounds[:, request.held] = q[request.held]
             refined = refinement.refine(target, q, bounds, tolerance, iterations)
-            if refined is None or any(_is_same(arm.chain, refined, other) for other in found):
+            if refined is None or any(_is_same(arm.chain, refined, other) for other in solutions):
                 continue
             placed = place(arm.plan, refined, target, request.seed, limits, request.mode)
             if placed is None:
                 outside += 1
             elif placed[-1] <= tolerance:
-                found.append(placed)
-        if found:
+                solutions.append(placed)
+        if solutions:
             break
-    return Rescued(np.array(found).reshape(len(found), n + 3), tried, outside)
+    return Rescued(np.array(solutions).reshape(len(solutions), n + 3), tried, outside)
 
 
 def _perturbed(target: FloatArray, number: int) -> FloatArray:

@@ -153,8 +153,8 @@ def _sliding_shoulder(slides: int, axes: AxisGeometry) -> Special | None:
         point = axes.meet(*wrist)
         return None if point is None else _special(point, wrist)
     # One axis: any point on it. No axis: any point that the third joint carries.
-    away = axes.size * (ASIDE[0] * axes.axes[3] if wrist else ASIDE)
-    return _special(axes.points[min(3, n - 1)] + away, wrist or (2,))
+    offset = axes.size * (ASIDE[0] * axes.axes[3] if wrist else ASIDE)
+    return _special(axes.points[min(3, n - 1)] + offset, wrist or (2,))
 
 
 def _orientation_first(axes: AxisGeometry) -> Special | None:
@@ -274,12 +274,12 @@ def matches(axes: AxisGeometry) -> list[Match]:
     :param axes: six axes, or at most six with prismatic joints.
     """
     back = axes.reversed()
-    found = []
+    fitting = []
     for rule in RULES:
         if rule.has_slides != bool(axes.slides):
             continue
         for geometry, is_reversed in ((axes, False), (back, True)):
             special = rule.applies(geometry)
             if special is not None:
-                found.append(Match(rule, is_reversed, special))
-    return found
+                fitting.append(Match(rule, is_reversed, special))
+    return fitting

@@ -165,12 +165,12 @@ class SingularPoses:
         :param most: largest number of postures to return.
         """
         moved = [self._moved_inside(q, limits) for q in rows]
-        ways = [
+        motions = [
             float(np.abs(self._plan.chain.wrap_turns(new - old)).max())
             for new, old in zip(moved, rows, strict=True)
         ]
-        order = np.argsort(ways, kind='stable')[:most]
-        return [moved[number] for number in order], min(ways, default=math.inf)
+        order = np.argsort(motions, kind='stable')[:most]
+        return [moved[number] for number in order], min(motions, default=math.inf)
 
     def _moved_inside(self, q: FloatArray, limits: KeptLimits) -> FloatArray:
         """Return a posture (n,) with each joint at the winding nearest to its limits, clipped to the limits."""

@@ -119,18 +119,18 @@ class AnalyticSolver:
         :raises RequestError: if an array has a wrong shape or an option a wrong value.
         """
         seed = self._seed(request)
-        found = self._find(request, seed)
-        if isinstance(found, IkResult):
-            return found
-        q, errors = found.q, found.errors[:, :2]
+        outcome = self._find(request, seed)
+        if isinstance(outcome, IkResult):
+            return outcome
+        q, errors = outcome.q, outcome.errors[:, :2]
         if request.validate is not None:
             keep = _first_valid(request, q)
             q, errors = q[keep], errors[keep]
         if not len(q):
-            return self._explain(request, found, seed)
+            return self._explain(request, outcome, seed)
         freeze(q, errors)
         residual = math.hypot(*errors[0].tolist())
-        searches = found.samples + found.starts
+        searches = outcome.samples + outcome.starts
         return IkResult(SOLVED, NO_CAUSE, q, errors, None, residual, 0, searches, False)
 
     def solve_all(self, request: SolveRequest) -> BranchSet:
@@ -144,26 +144,26 @@ class AnalyticSolver:
         request = dataclasses.replace(request, max_solutions=LARGEST_CAPACITY)
         seed = self._seed(request)
         tolerance = None if request.tolerance is None else float(np.min(request.tolerance))
-        found = self._find(request, seed, tolerance)
-        if isinstance(found, IkResult):
+        outcome = self._find(request, seed, tolerance)
+        if isinstance(outcome, IkResult):
             return BranchSet(
-                found.solutions, found.errors, (), found.cause, 0, 0, 0, 0, 0, 0, False
+                outcome.solutions, outcome.errors, (), outcome.cause, 0, 0, 0, 0, 0, 0, False
             )
-        labels = name_branches(self.arm.plan, found.q)
-        keep = list(range(len(found.q)))
+        labels = name_branches(self.arm.plan, outcome.q)
+        keep = list(range(len(outcome.q)))
         if request.validate is not None:
-            keep = _first_valid(request, found.q)
+            keep = _first_valid(request, outcome.q)
         return BranchSet(
-            found.q[keep],
-            found.errors[keep, :2],
+            outcome.q[keep],
+            outcome.errors[keep, :2],
             tuple(labels[row] for row in keep),
-            NO_CAUSE if keep else self._explain(request, found, seed).cause,
-            found.raw,
-            found.certified,
-            found.branches,
-            found.dropped,
-            found.samples,
-            found.starts,
+            NO_CAUSE if keep else self._explain(request, outcome, seed).cause,
+            outcome.raw,
+            outcome.certified,
+            outcome.branches,
+            outcome.dropped,
+            outcome.samples,
+            outcome.starts,
             False,
         )
 
@@ -189,28 +189,32 @@ class AnalyticSolver:
             return self._empty(IkStatus.UNSOLVED, cause, 0, seed)
         if tolerance is not None:
             wanted = wanted._replace(tolerance=tolerance)
-        found = self.arm.branches_refined(target, wanted)
-        return self._empty(IkStatus.REFUSED, Cause.BAD_TARGET, 0, None) if found is None else found
+        branches = self.arm.branches_refined(target, wanted)
+        return (
+            self._empty(IkStatus.REFUSED, Cause.BAD_TARGET, 0, None)
+            if branches is None
+            else branches
+        )
 
-    def _explain(self, request: SolveRequest, found: Branches, seed: FloatArray) -> IkResult:
+    def _explain(self, request: SolveRequest, branches: Branches, seed: FloatArray) -> IkResult:
         """
         Return a result without solutions, with the cause why no branch is within the limits or passes the validation.
 
         If joints are locked, the pose may be searched again without locks, to tell whether the locks are the cause.
 
-        :param found: branches of the pose before the validation.
+        :param branches: branches of the pose before the validation.
         """
-        if found.certified == 0 and request.locked and self.arm.plan.held >= 0:
+        if branches.certified == 0 and request.locked and self.arm.plan.held >= 0:
             # The locked value may be the cause: search again over all values of the held joint.
             others = self._find(dataclasses.replace(request, locked=None), seed)
-            found = others._replace(q=found.q) if isinstance(others, Branches) else found
-        if len(found.q):
+            branches = others._replace(q=branches.q) if isinstance(others, Branches) else branches
+        if len(branches.q):
             cause = Cause.VALIDATION
         else:
             narrow = request.consistency_limits is not None
             beyond = Cause.CONSISTENCY if narrow else Cause.LIMITS
-            cause = cause_of_absence(self.arm.plan, found, beyond)
-        searches = 0 if cause == Cause.UNREACHABLE else found.samples + found.starts
+            cause = cause_of_absence(self.arm.plan, branches, beyond)
+        searches = 0 if cause == Cause.UNREACHABLE else branches.samples + branches.starts
         return self._empty(IkStatus.UNSOLVED, cause, searches, seed)
 
     def _empty(

@@ -60,11 +60,11 @@ def solve_with_restarts(
         draw_start(program, trial, flags, random)
         seed = options.seed + restarts
         new_status = program.solve(trial, flags, options.packed, seed, left, cancel)
-        found = program.snapshot()
-        iterations += program.number(found, layout.STEPS)
-        new_cost = program.number(found, layout.COST)
+        new_snapshot = program.snapshot()
+        iterations += program.number(new_snapshot, layout.STEPS)
+        new_cost = program.number(new_snapshot, layout.COST)
         if new_status == layout.CONVERGED or new_cost < cost:
-            status, cost, snapshot = new_status, new_cost, found
+            status, cost, snapshot = new_status, new_cost, new_snapshot
             if status == layout.CONVERGED or options.update_joints == 'always':
                 kept = trial.copy()
     table[:] = kept

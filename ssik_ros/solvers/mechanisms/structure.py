@@ -78,12 +78,12 @@ class Shape:
 
     def joints_above(self, frame: int) -> list[int]:
         """Return the indices of all joints and goals on the path from a frame up to its root, the frame included."""
-        found = []
+        joints = []
         while frame >= 0:
             if self.kinds[frame] != LINK:
-                found.append(frame)
+                joints.append(frame)
             frame = self.parents[frame]
-        return found
+        return joints
 
 
 class ChainRows(NamedTuple):

@@ -257,7 +257,7 @@ class MechanismTables:
 
     def _node_row(self, node: _Motion, store, states) -> list[int]:  # type: ignore[no-untyped-def]
         variable = int(self.place[self._node_variables(node)[0]])
-        own = node.key == (node.frame, 5 if node.kind == layout.BALL else node.kind)
+        is_owner = node.key == (node.frame, 5 if node.kind == layout.BALL else node.kind)
         return [
             node.kind,
             node.parent,
@@ -265,7 +265,7 @@ class MechanismTables:
             variable,
             states[node.key],
             *store(node.segment),
-            int(own),
+            int(is_owner),
         ]
 
     def _variable_rows(self, states: dict[tuple[int, int], int]) -> list[list[int]]:

@@ -164,10 +164,10 @@ def _parse_type(text: str, where: str) -> tuple[ParameterType, tuple[Validator, 
         return ParameterType('none', 'none'), ()
     match = _TYPE.match(text)
     if match is None or (match['n'] and match[0].rpartition('_fixed')[0] not in _SIZED):
-        known = ('bool', 'int', 'double', 'string', 'none')
-        arrays = (f'{scalar}_array' for scalar in known[:-1])
+        scalars = ('bool', 'int', 'double', 'string', 'none')
+        arrays = (f'{scalar}_array' for scalar in scalars[:-1])
         raise ConfigError.unknown(
-            f'{where} has an unknown type {quote(text)}', text, (*known, *arrays)
+            f'{where} has an unknown type {quote(text)}', text, (*scalars, *arrays)
         )
     limit: tuple[Validator, ...] = ()
     if match['n']:

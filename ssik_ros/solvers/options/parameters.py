@@ -221,14 +221,14 @@ class ParameterSchema:
         return _build(options_type, self.complete(self.check(values, aliases, where), where), '')
 
     def _unknown(
-        self, key: str, value: Any, place: str, known: tuple[str, ...]
+        self, key: str, value: Any, place: str, names: tuple[str, ...]
     ) -> InvalidParameter:
         return InvalidParameter(
             _at(place)
-            + f'{quote(self.name)} has no parameter {quote(key)}. {describe_choices(key, known)}',
+            + f'{quote(self.name)} has no parameter {quote(key)}. {describe_choices(key, names)}',
             key=key,
             value=value,
-            allowed=known,
+            allowed=names,
         )
 
 

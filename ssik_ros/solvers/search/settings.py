@@ -304,10 +304,10 @@ def make_settings(values: Mapping[str, Any]) -> SearchSettings:
 
     :raises InvalidOption: for an unknown keyword, with the nearest one.
     """
-    known = set(SearchSettings.__dataclass_fields__)
+    names = set(SearchSettings.__dataclass_fields__)
     for name in values:
-        if name not in known:
-            raise InvalidOption.unknown(f'There is no option {quote(name)}', name, known - {'law'})
+        if name not in names:
+            raise InvalidOption.unknown(f'There is no option {quote(name)}', name, names - {'law'})
     arrays = {
         name: tuple(read_numbers(name, values[name]).ravel().tolist())
         for name in JOINT_ARRAYS

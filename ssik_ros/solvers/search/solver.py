@@ -243,13 +243,13 @@ class SearchSolver:
             squared distance from the seed.
         """
         counters = arrays.counters.tolist()
-        found = counters[state.COUNT]
+        count = counters[state.COUNT]
         out.setflags(write=False)
         return IkResult(
             SOLVED,
             NO_CAUSE,
-            out[:found, : self.problem.group_size],
-            out[:found, self._error_columns],
+            out[:count, : self.problem.group_size],
+            out[:count, self._error_columns],
             None,
             out.item(0, -2),
             counters[state.ITERATIONS],

@@ -68,8 +68,8 @@ def _places(chain: SerialChain, joint: int) -> set[float]:
     places = set()
     for other in {max(joint - 1, 0), min(joint + 1, len(chain.axes) - 1)} - {joint}:
         both = np.stack([chain.axes[joint], -chain.axes[other]], axis=1)
-        away = chain.points[other] - chain.points[joint]
-        places.add(float(np.linalg.lstsq(both, away, rcond=None)[0][0]))
+        offset = chain.points[other] - chain.points[joint]
+        places.add(float(np.linalg.lstsq(both, offset, rcond=None)[0][0]))
     return places
 
 
@@ -86,9 +86,9 @@ def bound_at(chain: SerialChain, joint: int, along: float, length: float) -> Poi
     """
     n, slides = len(chain.axes), chain.kinds == JointKind.PRISMATIC
     reach = np.zeros(n)
-    for way in (range(joint - 1, -1, -1), range(joint + 1, n)):
+    for joints in (range(joint - 1, -1, -1), range(joint + 1, n)):
         point, total = chain.points[joint] + along * chain.axes[joint], 0.0
-        for k in way:
+        for k in joints:
             if slides[k]:
                 total += max(abs(chain.lower[k]), abs(chain.upper[k]))
                 reach[k] = 1.0
@@ -102,8 +102,8 @@ def bound_at(chain: SerialChain, joint: int, along: float, length: float) -> Poi
         for a, b in itertools.combinations_with_replacement(half.tolist(), 2):
             matrix[a, b] = matrix[b, a] = reach[b] / length if turns[a] else 0.0
     matrix = np.sqrt(matrix**2 + 0.25 * np.outer(turns, turns))
-    beside = np.append(reach[joint + 1 :] / length, np.sqrt(n / 4.0))
-    bend = max(np.linalg.norm(matrix, 2), np.linalg.norm(beside))
+    tip_side = np.append(reach[joint + 1 :] / length, np.sqrt(n / 4.0))
+    bend = max(np.linalg.norm(matrix, 2), np.linalg.norm(tip_side))
     return PointBound(joint, along, length, float(bend))
 
 

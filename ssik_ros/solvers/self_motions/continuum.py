@@ -67,19 +67,19 @@ def follow_continuum(
     rows = rows[find_singular(chain, rows)] if LEAST_JOINTS <= n < SEVEN else rows[:0]
     if not len(rows):
         return None
-    target, left, found = chain.pose(rows[0]), rows, []
+    target, left, parts = chain.pose(rows[0]), rows, []
     while len(left):
         inside_limits, whole = _follow_best(chain, left[0], target)
-        found += inside_limits
+        parts += inside_limits
         left = left[1:]
         for part in whole:
             left = left[~_lie_on(left, part)]
     last = _complete_at_tip(chain, rows)
-    if not found or last is None:
+    if not parts or last is None:
         return None
-    counts = np.array([len(part) for part in found], dtype=np.int64)
-    own = _share(last, n, target, clearance)
-    return SelfMotions(own, np.vstack(found), counts, 0.0, lambda: OPEN)
+    counts = np.array([len(part) for part in parts], dtype=np.int64)
+    shared = _share(last, n, target, clearance)
+    return SelfMotions(shared, np.vstack(parts), counts, 0.0, lambda: OPEN)
 
 
 def spread_postures(chain: SerialChain, target: FloatArray, rows: FloatArray) -> FloatArray:
@@ -105,12 +105,14 @@ def spread_postures(chain: SerialChain, target: FloatArray, rows: FloatArray) ->
     for place, whole in wholes:
         if whole is None:
             continue
-        own, added = _share(whole, SEVEN, target), list(range(place, place + SEVEN - n))
+        shared, added = _share(whole, SEVEN, target), list(range(place, place + SEVEN - n))
         slides = whole.kinds == JointKind.PRISMATIC
         low, high = np.where(slides, whole.lower, -np.pi), np.where(slides, whole.upper, np.pi)
         q = low + (high - low) * np.random.default_rng(place).random((STARTS, SEVEN))
         work = np.empty(descents.scratch_size())
-        count = descents.descend(q, own.plan.ints, _free_reals(own), own.target, JOINTS, work)
+        count = descents.descend(
+            q, shared.plan.ints, _free_reals(shared), shared.target, JOINTS, work
+        )
         met = q[:count][(np.abs(q[:count][:, added]) < STANDS).all(axis=1)]
         met = np.delete(met, added, axis=1)
         rows = np.vstack([rows, met[find_singular(chain, met)]])
@@ -129,10 +131,10 @@ def _follow_best(
     best: tuple[int, tuple[list[FloatArray], list[FloatArray]]] | None = None
     for place in range(len(chain.axes), -1, -1):
         whole = _complete(chain, posture, place)
-        found = _follow(whole, place, target, posture[None]) if whole else ([], [])
-        cost = sum(int((part[:, segments.KIND] >= trace.CROSSING).sum()) for part in found[1])
-        if found[1] and (best is None or cost < best[0]):
-            best = cost, found
+        curves = _follow(whole, place, target, posture[None]) if whole else ([], [])
+        cost = sum(int((part[:, segments.KIND] >= trace.CROSSING).sum()) for part in curves[1])
+        if curves[1] and (best is None or cost < best[0]):
+            best = cost, curves
         if best is not None and best[0] == 0:
             break
     return best[1] if best else ([], [])
@@ -153,8 +155,10 @@ def _lie_on(rows: FloatArray, part: FloatArray) -> NDArray[np.bool_]:
         rise = v * width * a[m : m + k] - u * width * b[m : m + k]
         ends = v * v * (1.0 + 2.0 * u) * a[:k] + u * u * (1.0 + 2.0 * v) * b[:k]
         points.append(ends + u * v * rise)
-    away = rows[:, None] - np.vstack([part[:1, : rows.shape[1]], *points])
-    return np.asarray(np.linalg.norm(wrap_angles(away), axis=2).min(axis=1) < COMPARED_SPACING)
+    differences = rows[:, None] - np.vstack([part[:1, : rows.shape[1]], *points])
+    return np.asarray(
+        np.linalg.norm(wrap_angles(differences), axis=2).min(axis=1) < COMPARED_SPACING
+    )
 
 
 def _complete_at_tip(chain: SerialChain, rows: FloatArray) -> SerialChain | None:
@@ -299,26 +303,26 @@ def _follow(
     :param target: (4, 4) pose of the tip in the base.
     :param rows: (k, n) postures without the added joints.
     """
-    own, added = _share(whole, SEVEN, target), range(place, place + SEVEN - rows.shape[1])
+    shared, added = _share(whole, SEVEN, target), range(place, place + SEVEN - rows.shape[1])
     seeds = np.insert(rows, [place] * len(added), 0.0, axis=1)
     is_inside = (
-        (seeds >= own.lower - LIMIT_ROUNDING) & (seeds <= own.upper + LIMIT_ROUNDING)
+        (seeds >= shared.lower - LIMIT_ROUNDING) & (seeds <= shared.upper + LIMIT_ROUNDING)
     ).all(axis=1)
-    found = [seeds[is_inside].clip(own.lower, own.upper)]
-    free = _still_parts(*follow_curves(own._replace(reals=_free_reals(own)), seeds), added)
+    starts = [seeds[is_inside].clip(shared.lower, shared.upper)]
+    free = _still_parts(*follow_curves(shared._replace(reals=_free_reals(shared)), seeds), added)
     for part in free:
         out, work = np.empty((inside.MARKS * len(part), SEVEN)), np.empty(inside.scratch_size())
-        where = own.plan.ints, own.reals, own.target, JOINTS, work
-        found.append(out[: inside.write_inside(out, part, *where)])
-    met = np.vstack(found)
-    parts = _still_parts(*follow_curves(own, met), added) if len(met) else []
+        where = shared.plan.ints, shared.reals, shared.target, JOINTS, work
+        starts.append(out[: inside.write_inside(out, part, *where)])
+    met = np.vstack(starts)
+    parts = _still_parts(*follow_curves(shared, met), added) if len(met) else []
     return [_put_last(part, added) for part in parts], [_put_last(part, added) for part in free]
 
 
-def _free_reals(own: TracedPose) -> FloatArray:
+def _free_reals(shared: TracedPose) -> FloatArray:
     """Return a copy of the plan's real numbers with infinite limits for all revolute joints."""
-    free = own.reals.copy()
-    turns = np.flatnonzero(own.plan.chain.kinds != JointKind.PRISMATIC)
+    free = shared.reals.copy()
+    turns = np.flatnonzero(shared.plan.chain.kinds != JointKind.PRISMATIC)
     free[curve_points.LOWER + turns], free[curve_points.UPPER + turns] = -np.inf, np.inf
     return free
 

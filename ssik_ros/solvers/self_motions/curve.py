@@ -210,9 +210,9 @@ class SelfMotion:
             q, self.knots, wish, pose.dof, pose.plan.ints, pose.reals, pose.target, JOINTS, _work()
         )
         s = min(max(float(s), 0.0), self.length)
-        found = self._wind(self._solve(np.array([s])), wish)[0, : pose.dof]
-        away = self._differences(found - given)
-        return CurvePoint(found, self.index, s, float(np.linalg.norm(away)))
+        posture = self._wind(self._solve(np.array([s])), wish)[0, : pose.dof]
+        differences = self._differences(posture - given)
+        return CurvePoint(posture, self.index, s, float(np.linalg.norm(differences)))
 
     def best(
         self,
@@ -260,10 +260,10 @@ class SelfMotion:
             )
         return q
 
-    def _differences(self, away: FloatArray) -> FloatArray:
+    def _differences(self, differences: FloatArray) -> FloatArray:
         """Return joint differences (dof,), wrapped to [-pi, pi] for revolute joints with a range of at least 2 pi."""
         free = _are_free(self._pose)[: self._pose.dof]
-        return np.where(free, wrap_angles(away), away)
+        return np.where(free, wrap_angles(differences), differences)
 
     def _wind(self, q: FloatArray, wish: FloatArray | None = None) -> FloatArray:
         """

@@ -31,8 +31,8 @@ def find_maximum(
     best = (places[order[0]], values[order[0]])
     for i in order:
         low, high = places[max(i - 1, 0)], places[min(i + 1, len(places) - 1)]
-        found = _golden(function, low, high)
-        best = found if found[1] > best[1] else best
+        peak = _golden(function, low, high)
+        best = peak if peak[1] > best[1] else best
     return best
 
 

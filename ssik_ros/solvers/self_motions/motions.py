@@ -116,15 +116,15 @@ class SelfMotions:
         :param seed: (dof,) joint values [rad or m].
         :raises SolverError: if the nearest posture fails its verification on every curve.
         """
-        found, refusal = [], None
+        points, refusal = [], None
         for curve in self.curves:
             try:
-                found.append(curve.nearest(seed))
+                points.append(curve.nearest(seed))
             except SolverError as error:
                 refusal = error
-        if refusal is not None and not found:
+        if refusal is not None and not points:
             raise refusal
-        return min(found, key=lambda point: point.value, default=None)
+        return min(points, key=lambda point: point.value, default=None)
 
     def best(
         self,
@@ -140,5 +140,5 @@ class SelfMotions:
         if objective == 'clearance' and self._pose.clearance is not None:
             # Read the geometry once for all curves.
             objective = self._pose.clearance(obstacles)
-        found = [curve.best(objective, posture) for curve in self.curves]
-        return max(found, key=lambda point: point.value, default=None)
+        points = [curve.best(objective, posture) for curve in self.curves]
+        return max(points, key=lambda point: point.value, default=None)

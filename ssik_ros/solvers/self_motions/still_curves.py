@@ -67,9 +67,11 @@ class StillCurves:
         self._size = float(np.linalg.norm(np.diff(chain.points, axis=0), axis=1).sum())
         self._joints = _choose_joints(arm)
         covered = {arm.plan.held, *self._joints}
-        found = [each for each in find_alignments(chain) if not covered & {each.first, each.last}]
-        self._lines = [each for each in found if each.is_line]
-        self._planes = [each for each in found if _is_plane(chain, each, covered)]
+        alignments = [
+            each for each in find_alignments(chain) if not covered & {each.first, each.last}
+        ]
+        self._lines = [each for each in alignments if each.is_line]
+        self._planes = [each for each in alignments if _is_plane(chain, each, covered)]
         self._requests = [self._request(joint, VALUES) for joint in self._joints]
         if self._lines:
             count = VALUES if self._joints else MORE_VALUES
@@ -89,8 +91,8 @@ class StillCurves:
         :param pose: data shared by the curves of the pose.
         :param target: (4, 4) pose of the tip in the base.
         """
-        found = [self._arm.branches(target, request) for request in self._requests]
-        met = np.vstack([np.empty((0, 7)), *(each.q for each in found if each)])
+        branches = [self._arm.branches(target, request) for request in self._requests]
+        met = np.vstack([np.empty((0, 7)), *(each.q for each in branches if each)])
         seeds = [self._around(target, each) for each in self._planes]
         seeds += [self._along(pose, met, each) for each in self._lines]
         moved = _descend(pose, np.vstack([np.empty((0, 7)), *seeds]), pose.reals)
@@ -113,18 +115,20 @@ class StillCurves:
         free[curve_points.LOWER : curve_points.LOWER + 7] = -np.inf
         free[curve_points.UPPER : curve_points.UPPER + 7] = np.inf
         met = _descend(pose, seeds, free)
-        away = np.abs(wrap_angles(met[:, each.between] - each.angle))
+        distances = np.abs(wrap_angles(met[:, each.between] - each.angle))
         met = met[
-            np.argsort(away, kind='stable')[: np.count_nonzero(away < ALIGNED_DISTANCE)][:NEAREST]
+            np.argsort(distances, kind='stable')[: np.count_nonzero(distances < ALIGNED_DISTANCE)][
+                :NEAREST
+            ]
         ]
-        found = []
+        starts = []
         for q in met:
             turned = np.repeat(q[None], FINE, axis=0)
             turned[:, each.first] += 2.0 * np.pi * np.arange(FINE) / FINE
             turned[:, each.last] -= each.side * 2.0 * np.pi * np.arange(FINE) / FINE
             turned = self._inside(turned, [each.first, each.last])
-            found.append(turned[:: max(1, len(turned) // SLIDES)])
-        return np.vstack([np.empty((0, 7)), *found])
+            starts.append(turned[:: max(1, len(turned) // SLIDES)])
+        return np.vstack([np.empty((0, 7)), *starts])
 
     def _request(self, joint: int, count: int) -> BranchRequest:
         """
@@ -200,7 +204,7 @@ def find_alignments(chain: SerialChain) -> list[Alignment]:
 
     :param chain: seven joints.
     """
-    found = []
+    alignments = []
     size = float(np.linalg.norm(np.diff(chain.points, axis=0), axis=1).sum())
     for first, side in itertools.product(range(5), (1.0, -1.0)):
         between, last = first + 1, first + 2
@@ -215,10 +219,10 @@ def find_alignments(chain: SerialChain) -> list[Alignment]:
             continue
         point = _moved(chain, between, angle, chain.points[last])
         miss = np.linalg.norm(_cross(point - chain.points[first], a))
-        found.append(
+        alignments.append(
             Alignment(first, between, last, angle, side, bool(miss < ALIGNMENT_TOLERANCE * size))
         )
-    return found
+    return alignments
 
 
 def _is_plane(chain: SerialChain, each: Alignment, covered: set[int]) -> bool:
@@ -246,11 +250,11 @@ def slide(rows: FloatArray, each: Alignment) -> FloatArray:
     :param rows: (k, 7) postures.
     :param each: the two joints.
     """
-    away = np.abs(wrap_angles(rows[:, each.between] - each.angle))
+    distances = np.abs(wrap_angles(rows[:, each.between] - each.angle))
     rows = rows[
-        np.argsort(away, kind='stable')[: np.count_nonzero(away < ALIGNED_START_DISTANCE)][
-            :NEAREST
-        ]
+        np.argsort(distances, kind='stable')[
+            : np.count_nonzero(distances < ALIGNED_START_DISTANCE)
+        ][:NEAREST]
     ]
     angles = 2.0 * np.pi * np.arange(SLIDES) / SLIDES
     seeds = np.repeat(rows, SLIDES, axis=0)
@@ -287,7 +291,7 @@ def align(
     if left < -PARALLEL_AXES_DISTANCE:
         return []
     rise = (_moved(chain, each.between, each.angle, chain.points[5]) - chain.points[1]) @ near
-    found = []
+    postures = []
     for sign in (1.0, -1.0):
         direction = along + sign * np.sqrt(max(left, 0.0)) * normal
         q = np.zeros(7)
@@ -295,8 +299,8 @@ def align(
         q[6] = -_angle(tip, far, direction)
         first = _moved(chain, 0, q[0], chain.points[1])
         last = placed @ np.append(_moved(chain, 6, -q[6], chain.points[5]), 1.0)
-        found.append((q, abs(float((last[:3] - first) @ direction) - rise)))
-    return found
+        postures.append((q, abs(float((last[:3] - first) @ direction) - rise)))
+    return postures
 
 
 def _angle(axis: FloatArray, a: FloatArray, b: FloatArray) -> float:
@@ -317,9 +321,9 @@ def _moved(chain: SerialChain, joint: int, angle: float, point: FloatArray) -> F
 
     :param point: (3,) position before the turn, in the base frame.
     """
-    axis, away = chain.axes[joint], point - chain.points[joint]
-    along = axis * (axis @ away)
-    turned = np.cos(angle) * (away - along) + np.sin(angle) * _cross(axis, away)
+    axis, offset = chain.axes[joint], point - chain.points[joint]
+    along = axis * (axis @ offset)
+    turned = np.cos(angle) * (offset - along) + np.sin(angle) * _cross(axis, offset)
     return np.asarray(chain.points[joint] + along + turned)
 
 

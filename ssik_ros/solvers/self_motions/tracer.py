@@ -123,38 +123,38 @@ class SelfMotionTracer:
         if curves is not None:
             look = functools.partial(self._find_candidates, curves[0].target, shares)
         else:
-            found = self._find_at_values(pose, shares)
-            if found is None:
+            traced = self._find_at_values(pose, shares)
+            if traced is None:
                 return None
-            curves = found[:3]
-            look = functools.partial(self._with_still_curves, curves[0], found[3])
+            curves = traced[:3]
+            look = functools.partial(self._with_still_curves, curves[0], traced[3])
         prove = functools.partial(self._find_gap, *curves, look)
         return SelfMotions(*curves, (high - low) / shares, prove)
 
     def _find_gap(
-        self, own: TracedPose, knots: FloatArray, rows: IntArray, look: CandidateFinder
+        self, shared: TracedPose, knots: FloatArray, rows: IntArray, look: CandidateFinder
     ) -> str:
         """
         Return a text that says why a curve may be missing; an empty text if all curves are proved to be found.
 
-        :param own: data shared by the curves.
+        :param shared: data shared by the curves.
         :param knots: knots of all curves in turn.
         :param rows: number of knots of each curve.
         :param look: returns postures that must lie on the curves.
         """
-        if own.plan.drift != 0.0:
+        if shared.plan.drift != 0.0:
             return NOT_EXACT
         if self._bound is None:
             self._bound = choose_bound(self._arm.plan.chain)
-        return find_gap(own, knots, rows, look(), self._bound)
+        return find_gap(shared, knots, rows, look(), self._bound)
 
-    def _with_still_curves(self, own: TracedPose, candidates: FloatArray) -> FloatArray:
+    def _with_still_curves(self, shared: TracedPose, candidates: FloatArray) -> FloatArray:
         """Return the candidates (m, 7) together with postures on curves along which the held joint hardly moves."""
         if self._still is None:
             self._still = StillCurves(self._arm)
         target = np.empty((4, 4))
-        se3.to_matrix(target, own.target)
-        return np.vstack([candidates, self._still.postures(own, target)])
+        se3.to_matrix(target, shared.target)
+        return np.vstack([candidates, self._still.postures(shared, target)])
 
     def _find_candidates(self, target: FloatArray, shares: int) -> FloatArray:
         """
@@ -164,8 +164,8 @@ class SelfMotionTracer:
         """
         pose = np.empty((4, 4))
         se3.to_matrix(pose, target)
-        found = self._arm.branches_refined(pose, BranchRequest(samples=shares))
-        return found.q if found else np.empty((0, JOINTS.size))
+        branches = self._arm.branches_refined(pose, BranchRequest(samples=shares))
+        return branches.q if branches else np.empty((0, JOINTS.size))
 
     def _find_on_circles(self, pose: FloatArray) -> Curves | None:
         """
@@ -179,9 +179,9 @@ class SelfMotionTracer:
         arrays = self._circles.pop() if self._circles else CircleArrays()
         while (count := arrays.find(plan, pose, spheres)) == trace.NO_ROOM:
             arrays.enlarge()
-        found = self._own(arrays.target.copy()), *arrays.curves(count)
+        curves = self._share(arrays.target.copy()), *arrays.curves(count)
         self._circles.append(arrays)
-        return found if count >= 0 else None
+        return curves if count >= 0 else None
 
     def _find_at_values(self, pose: FloatArray, shares: int) -> Traced | None:
         """
@@ -190,12 +190,12 @@ class SelfMotionTracer:
         If a curve crosses another or passes near a singular posture, curves along which the held joint does not move
         are searched, too.
         """
-        found = self._find(pose, shares) if self._second is None else None
-        if found is None:
-            found = self._find_slowly(pose, BranchRequest(samples=shares))
-        if found is not None and descents.are_wanted(found[1]):
-            found = self._look_beside(*found)
-        return found
+        traced = self._find(pose, shares) if self._second is None else None
+        if traced is None:
+            traced = self._find_slowly(pose, BranchRequest(samples=shares))
+        if traced is not None and descents.are_wanted(traced[1]):
+            traced = self._look_beside(*traced)
+        return traced
 
     def _range(self, pose: FloatArray) -> tuple[float, float]:
         """Return (low, high), the range of values that a held prismatic joint can have at a pose [m]."""
@@ -222,12 +222,12 @@ class SelfMotionTracer:
             arrays = PoseArrays(prepared)
         while (count := arrays.find(prepared, pose)) == trace.NO_ROOM:
             arrays.enlarge()
-        own = self._own(arrays.target.copy())
+        shared = self._share(arrays.target.copy())
         knots, rows = arrays.curves(count)
         candidates = arrays.seeds[: int(arrays.spread[held_search.TRIED])].copy()
         self._pool.append(arrays)
         is_settled = count > 0 or count == pose_motions.TOO_FAR
-        return (own, knots, rows, candidates) if is_settled else None
+        return (shared, knots, rows, candidates) if is_settled else None
 
     def _find_slowly(self, pose: FloatArray, request: BranchRequest) -> Traced | None:
         """
@@ -239,15 +239,15 @@ class SelfMotionTracer:
         se3.from_matrix(target, pose, 0)
         se3.orthonormalise(target)
         se3.to_matrix(exact, target)
-        own = self._own(target)
+        shared = self._share(target)
         search = self._seeds if self._arm.requests.has_arcs(request) else self._wide_seeds
-        seeds = search(own, exact, request)
+        seeds = search(shared, exact, request)
         if seeds is None:
             return None
         seeds = np.ascontiguousarray(seeds)
-        return (own, *self._trace(own, seeds), seeds)
+        return (shared, *self._trace(shared, seeds), seeds)
 
-    def _own(self, target: FloatArray) -> TracedPose:
+    def _share(self, target: FloatArray) -> TracedPose:
         """
         Return the data that all curves of a pose share.
 
@@ -258,7 +258,7 @@ class SelfMotionTracer:
         return TracedPose(plan, self._dof, *numbers, self._clearance)
 
     def _seeds(
-        self, own: TracedPose, pose: FloatArray, request: BranchRequest
+        self, shared: TracedPose, pose: FloatArray, request: BranchRequest
     ) -> FloatArray | None:
         """
         Return the branches (m, 7) of a pose within the limits of the request, as starts of curves.
@@ -269,11 +269,11 @@ class SelfMotionTracer:
         if self._second is not None:
             shares = max((request.samples or SHARES) // 2, LEAST_SECOND)
             requests.append(request._replace(held=self._second, samples=shares))
-        found = [self._arm.branches_refined(pose, each) for each in requests]
-        return np.vstack([each.q for each in found if each]) if found[0] else None
+        branches = [self._arm.branches_refined(pose, each) for each in requests]
+        return np.vstack([each.q for each in branches if each]) if branches[0] else None
 
     def _wide_seeds(
-        self, own: TracedPose, pose: FloatArray, request: BranchRequest
+        self, shared: TracedPose, pose: FloatArray, request: BranchRequest
     ) -> FloatArray | None:
         """
         Return starts of curves (m, 7), found with limits widened by up to 0.5 rad; None for an invalid pose.
@@ -281,30 +281,32 @@ class SelfMotionTracer:
         Curves are traced within the wide limits. Points on each of their stretches within the real limits are returned,
         even on stretches too short for the samples of the held joint.
         """
-        wide = WIDENED_LIMITS * (own.upper - own.lower).clip(0.0, 1.0)
-        request = request._replace(lower=own.lower - wide, upper=own.upper + wide)
-        seeds = self._seeds(own, pose, request)
+        wide = WIDENED_LIMITS * (shared.upper - shared.lower).clip(0.0, 1.0)
+        request = request._replace(lower=shared.lower - wide, upper=shared.upper + wide)
+        seeds = self._seeds(shared, pose, request)
         if seeds is None:
             return None
-        widened = own._replace(reals=self._arm.requests.prepare(request, pose).reals)
-        seeds = np.vstack([seeds, self._spread_seeds(widened, own.lower - wide, own.upper + wide)])
+        widened = shared._replace(reals=self._arm.requests.prepare(request, pose).reals)
+        seeds = np.vstack(
+            [seeds, self._spread_seeds(widened, shared.lower - wide, shared.upper + wide)]
+        )
         knots, rows = self._trace(widened, seeds)
         # Keep the seeds within the limits, because the proof needs them, and points on every stretch within the limits.
         is_inside = (
-            (seeds >= own.lower - LIMIT_ROUNDING) & (seeds <= own.upper + LIMIT_ROUNDING)
+            (seeds >= shared.lower - LIMIT_ROUNDING) & (seeds <= shared.upper + LIMIT_ROUNDING)
         ).all(axis=1)
-        found, work = (
-            [seeds[is_inside].clip(own.lower, own.upper)],
+        starts, work = (
+            [seeds[is_inside].clip(shared.lower, shared.upper)],
             np.empty(inside.scratch_size()),
         )
         for part in np.split(knots, np.cumsum(rows)[:-1]) if len(rows) else ():
             out = np.empty((inside.MARKS * len(part), 7))
-            where = own.plan.ints, own.reals, own.target, JOINTS, work
-            found.append(out[: inside.write_inside(out, part, *where)])
-        return np.vstack(found)
+            where = shared.plan.ints, shared.reals, shared.target, JOINTS, work
+            starts.append(out[: inside.write_inside(out, part, *where)])
+        return np.vstack(starts)
 
     def _look_beside(
-        self, own: TracedPose, knots: FloatArray, rows: IntArray, candidates: FloatArray
+        self, shared: TracedPose, knots: FloatArray, rows: IntArray, candidates: FloatArray
     ) -> Traced:
         """
         Return the curves, with curves added along which the held joint does not move.
@@ -315,13 +317,13 @@ class SelfMotionTracer:
         :param knots, rows: knots of the curves found so far, and the number of knots of each.
         :param candidates: (m, 7) postures whose curves were followed.
         """
-        more = self._spread_seeds(own, own.lower, own.upper)
-        again = self._trace(own, np.vstack([candidates, more]))
-        kept = [*self._parts(own, knots, rows, False), *self._parts(own, *again, True)]
-        return own, np.vstack(kept), np.array([len(part) for part in kept]), candidates
+        more = self._spread_seeds(shared, shared.lower, shared.upper)
+        again = self._trace(shared, np.vstack([candidates, more]))
+        kept = [*self._parts(shared, knots, rows, False), *self._parts(shared, *again, True)]
+        return shared, np.vstack(kept), np.array([len(part) for part in kept]), candidates
 
     def _parts(
-        self, own: TracedPose, knots: FloatArray, rows: IntArray, is_still: bool
+        self, shared: TracedPose, knots: FloatArray, rows: IntArray, is_still: bool
     ) -> list[FloatArray]:
         """
         Return the knots of each curve on which the held joint moves, or with ``is_still`` of all other curves.
@@ -329,7 +331,7 @@ class SelfMotionTracer:
         A joint counts as still if it does not move at most of the knots: near a crossing the tangent turns towards the
         other curve.
         """
-        column = segments.TANGENT + own.plan.held
+        column = segments.TANGENT + shared.plan.held
         parts = np.split(knots, np.cumsum(rows)[:-1]) if len(rows) else []
         return [
             part
@@ -337,20 +339,28 @@ class SelfMotionTracer:
             if bool(np.median(np.abs(part[:, column])) <= folds.STILL_COMPONENT) == is_still
         ]
 
-    def _spread_seeds(self, own: TracedPose, lower: FloatArray, upper: FloatArray) -> FloatArray:
+    def _spread_seeds(
+        self, shared: TracedPose, lower: FloatArray, upper: FloatArray
+    ) -> FloatArray:
         """
         Return postures (m, 7) of the pose that Newton iterations reach from 128 random starts.
 
         Some may lie on short closed curves, which sampling the held joint misses.
 
-        :param own: data shared by the curves; its ``reals`` hold the limits of the postures.
+        :param shared: data shared by the curves; its ``reals`` hold the limits of the postures.
         :param lower, upper: (7,) range of the starts; angles are clipped to [-pi, pi].
         """
         both = np.array([lower, upper])
         slides = [self._arm.requests.is_slide(k) for k in range(both.shape[1])]
         low, high = np.where(slides, both, both.clip(-np.pi, np.pi))
         q: FloatArray = low + (high - low) * np.random.default_rng(0).random((STARTS, len(low)))
-        where = own.plan.ints, own.reals, own.target, JOINTS, np.empty(descents.scratch_size())
+        where = (
+            shared.plan.ints,
+            shared.reals,
+            shared.target,
+            JOINTS,
+            np.empty(descents.scratch_size()),
+        )
         count: int = descents.descend(q, *where)
         return q[:count]
 
@@ -371,9 +381,9 @@ class SelfMotionTracer:
                 continue
         return None
 
-    def _trace(self, own: TracedPose, seeds: FloatArray) -> tuple[FloatArray, IntArray]:
+    def _trace(self, shared: TracedPose, seeds: FloatArray) -> tuple[FloatArray, IntArray]:
         """Return the knots of the curves through postures ``seeds`` (m, 7), and the number of knots of each curve (c,)."""
-        return follow_curves(own, seeds, self._tables)
+        return follow_curves(shared, seeds, self._tables)
 
 
 Tables = list[tuple[FloatArray, FloatArray]]
@@ -381,12 +391,12 @@ Tables = list[tuple[FloatArray, FloatArray]]
 
 
 def follow_curves(
-    own: TracedPose, seeds: FloatArray, tables: Tables | None = None
+    shared: TracedPose, seeds: FloatArray, tables: Tables | None = None
 ) -> tuple[FloatArray, IntArray]:
     """
     Follow the curves through postures in both directions; return all knots (k, COLUMNS) and the knots per curve (c,).
 
-    :param own: data shared by the curves.
+    :param shared: data shared by the curves.
     :param seeds: (m, 7) postures that reach the pose, contiguous; those on a curve that was followed are skipped.
     :param tables: pool of arrays; the call takes one entry and puts it back. None allocates new arrays.
     """
@@ -396,16 +406,16 @@ def follow_curves(
     heads = np.empty((len(seeds), 2), dtype=np.int64)
     while True:
         is_done = np.zeros(len(seeds), dtype=np.int64)
-        where = own.target, seeds, is_done, JOINTS, work
-        count = lane_trace.follow(knots, heads, own.plan.ints, own.reals, *where)
+        where = shared.target, seeds, is_done, JOINTS, work
+        count = lane_trace.follow(knots, heads, shared.plan.ints, shared.reals, *where)
         if count >= 0:
             break
         knots = _knots(2 * len(knots))
     rows = heads[:count, trace.ROWS].copy()
-    found = knots[: int(rows.sum())].copy()
+    used_knots = knots[: int(rows.sum())].copy()
     if tables is not None:
         tables.append((knots, work))
-    return found, rows
+    return used_knots, rows
 
 
 class CurveArrays:
@@ -468,12 +478,12 @@ class PoseArrays(CurveArrays):
         """
         branches, spread = self._branches, self.spread
         spread[:] = prepared.samples
-        own = branches.arc_arrays(int(spread[held_search.WANTED]))
+        arcs = branches.arc_arrays(int(spread[held_search.WANTED]))
         count: int = pose_motions.find(
             *(self.knots, self.heads, self.target, self.seeds, self._is_done, JOINTS),
             *(self._work, branches.counters, prepared.ints, prepared.reals, spread),
             *(pose, prepared.seed, prepared.options, branches.work),
-            *(own.places, own.stack, own.scratch),
+            *(arcs.places, arcs.stack, arcs.scratch),
         )
         return count
 

@@ -128,22 +128,25 @@ class StepSolver:
         :raises ValueError: for wrong shapes, a start outside the limits, and bounds that are not positive.
         """
         try:
-            tracker, known = self._idle.pop()
+            tracker, last_bounds = self._idle.pop()
         except IndexError:
-            tracker, known = Tracker(self.solver, start.q, max_iterations=self._most), NO_BOUNDS
+            tracker, last_bounds = (
+                Tracker(self.solver, start.q, max_iterations=self._most),
+                NO_BOUNDS,
+            )
         try:
-            if known is not bounds or posture is not None:
-                known = NO_BOUNDS
+            if last_bounds is not bounds or posture is not None:
+                last_bounds = NO_BOUNDS
                 tracker.bound(*bounds)
                 tracker.set_posture(posture)
-                known = bounds if posture is None else NO_BOUNDS
+                last_bounds = bounds if posture is None else NO_BOUNDS
             tracker.reset(*start)
             status = tracker.track(target, previous)
             errors = tracker.position_error, tracker.rotation_error
             motion = _read_motion(tracker) if wants_motion else None
             return Step(tracker.q.copy(), status, tracker.cause, *errors, motion)
         finally:
-            self._idle.append((tracker, known))
+            self._idle.append((tracker, last_bounds))
 
 
 def _read_motion(tracker: Tracker) -> JointMotion:

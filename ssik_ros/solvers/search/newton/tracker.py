@@ -87,7 +87,7 @@ class Tracker:
         n, nv = solver.problem.group_size, solver.problem.nv
         base = solver.packed.copy()
         base[state.MAX_ITERATIONS] = read_count('max_iterations', max_iterations)
-        self._base, self._own = base, base.copy()
+        self._base, self._cycle_options = base, base.copy()
         self._numbers = np.zeros(tracking.CYCLE_ROWS * nv)
         self._cycle = tracking.Cycle(*self._numbers.reshape(tracking.CYCLE_ROWS, nv))
         self.bound(dt, velocity_limits, acceleration_limits, max_step)
@@ -164,7 +164,7 @@ class Tracker:
         """
         solver = self._solver
         n, nq = solver.problem.group_size, solver.problem.nq
-        for options in (self._base, self._own):
+        for options in (self._base, self._cycle_options):
             for place in (state.POSTURE_GAIN, state.IMPROVES):
                 options[place] = solver.packed[place] if posture is None else 1.0
             options[-nq:] = solver.packed[-nq:]
@@ -198,8 +198,8 @@ class Tracker:
         if velocity is not None:
             if not self._dt > 0.0:
                 raise InvalidOption('A velocity needs the dt of the tracker.', name='dt')
-            own = self._read_joints('velocity', velocity)
-            self._cycle.last_motion[self._variables] = self._dt * own[self._joints]
+            velocities = self._read_joints('velocity', velocity)
+            self._cycle.last_motion[self._variables] = self._dt * velocities[self._joints]
 
     def _place_others(self, size: int, full_state: ArrayLike | None) -> None:
         """
@@ -318,7 +318,7 @@ class Tracker:
             solver.problem.ints,
             solver.problem.reals,
             self._base,
-            self._own,
+            self._cycle_options,
             self._numbers,
             before,
             solver.no_cancel,

@@ -67,22 +67,22 @@ class PoseIkSolver(SearchSolver):
         :param position_only: leave the orientation free; the same as ``rows=position_rows()``.
         """
         chosen = rows or (position_rows() if position_only else None)
-        self.options = own = options or PoseIkOptions()
-        optimise = own.solve_mode == 'optimize_distance'
+        self.options = parameters = options or PoseIkOptions()
+        optimise = parameters.solve_mode == 'optimize_distance'
         settings = SearchSettings(
-            ilimit=own.gd_max_iters,
+            ilimit=parameters.gd_max_iters,
             slimit=OPTIMIZE_SEARCHES if optimise else FIRST_FOUND_SEARCHES,
-            tolerance=own.target_tolerance,
-            k=own.gd_jacobian_damping,
+            tolerance=parameters.target_tolerance,
+            k=parameters.gd_jacobian_damping,
         )
         super().__init__(robot, group, settings, 'ssik_ros/PoseIK', frames, chosen)
         numbers = {
             **POLICY,
-            state.MULTIPLIER: own.gd_step_multiplier,
-            state.THRESHOLD: own.gd_adaptive_threshold,
+            state.MULTIPLIER: parameters.gd_step_multiplier,
+            state.THRESHOLD: parameters.gd_adaptive_threshold,
             state.OPTIMISE: optimise,
-            state.OPTIMISE_NS: min(own.optimization_timeout, LARGEST_TIMEOUT) * 1e9,
-            state.PULL_GAIN: own.optimization_distance_gain,
+            state.OPTIMISE_NS: min(parameters.optimization_timeout, LARGEST_TIMEOUT) * 1e9,
+            state.PULL_GAIN: parameters.optimization_distance_gain,
         }
         for place, value in numbers.items():
             self.packed[place] = value
@@ -112,14 +112,14 @@ class PoseIkSolver(SearchSolver):
         :param code: code of the first slice.
         :param slices: limits the starts of each slice, and waits for a free search slot.
         """
-        own, cancel = run._replace(options=run.options.copy()), self.flag_of(run.request)
+        slice_run, cancel = run._replace(options=run.options.copy()), self.flag_of(run.request)
         try:
             while _is_cut(run, code):
                 if not slices.pass_on(int(run.arrays.counters[state.SEARCHES]), cancel):
                     break
-                own.options[state.MAX_SEARCHES] = slices.limit
-                own.options[state.GOES_ON] = slices.limit < run.options[state.MAX_SEARCHES]
-                code = super().run(own, 0, state.CONTINUED)
+                slice_run.options[state.MAX_SEARCHES] = slices.limit
+                slice_run.options[state.GOES_ON] = slices.limit < run.options[state.MAX_SEARCHES]
+                code = super().run(slice_run, 0, state.CONTINUED)
         finally:
             slices.close()
         return code
