@@ -1,4 +1,4 @@
-"""The checks of style find places that are numbers, and thresholds that share a name."""
+"""The checks of style find places that are numbers, thresholds that share a name, and names that say nothing."""
 
 import importlib.util
 from pathlib import Path
@@ -50,10 +50,35 @@ def test_a_fault_names_file_and_lines(tmp_path):
     ],
 )
 def test_a_threshold_shares_its_name_with_no_other_threshold(first, second, is_fault):
-    faults = check_style.shared_names({'first.py': first, 'second.py': second})
-    assert bool(faults) == is_fault
-    assert all('first.py' in line and 'second.py' in line for line in faults)
+    sentences = check_style.shared_names({'first.py': first, 'second.py': second})
+    assert bool(sentences) == is_fault
+    assert all('first.py' in line and 'second.py' in line for line in sentences)
+
+
+@pytest.mark.parametrize(
+    ('source', 'names'),
+    [
+        ('found = 1', [('found', 1)]),
+        ('\nfor _, own in rows: pass', [('own', 2)]),
+        ('def ways(away): pass', [('ways', 1), ('away', 1)]),
+        ('self._known = 1', [('_known', 1)]),
+        ('class Row:\n    own: int', [('own', 2)]),
+        ('print(found, rows.own, key=own)', []),
+        ('owner = founder = 1', []),
+    ],
+)
+def test_names_without_a_noun_are_found(source, names):
+    assert check_style.empty_names(source) == names
+
+
+def test_a_name_is_judged_in_all_folders(tmp_path):
+    (tmp_path / 'test').mkdir()
+    (tmp_path / 'test' / 'test_rows.py').write_text('own = 1\nrows = 2\n')
+    assert check_style.faults_of_names(tmp_path) == [
+        'test/test_rows.py: own in line 1 needs the noun of its value'
+    ]
 
 
 def test_the_package_keeps_the_rules():
     assert check_style.faults(check_style.PACKAGE) == []
+    assert check_style.faults_of_names(check_style.ROOT) == []

@@ -1,5 +1,5 @@
 """
-Check two rules of style that ruff does not know: ``python tools/check_style.py``, part of ``make lint``.
+Check three rules of style that ruff does not know: ``python tools/check_style.py``, part of ``make lint``.
 
 Memory has names: where kernels take a part of a flat array by ``vector`` or ``matrix``, no number except zero says
 where the part begins.
@@ -7,6 +7,8 @@ where the part begins.
 A threshold has a name of its own: a decimal number that is a public constant of a module has the same value in every
 module that gives a constant this name. A name in :data:`VAGUE` has one value whatever its values are. Other names, such
 as SCRATCH, ROWS or NAME, are roles that each module fills by itself.
+
+A name is a noun for the value it holds: arguments, variables, fields and functions are not called as in :data:`EMPTY`.
 """
 
 import ast
@@ -14,7 +16,10 @@ from collections.abc import Iterator
 from pathlib import Path
 import sys
 
-PACKAGE = Path(__file__).resolve().parents[1] / 'ssik_ros'
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / 'ssik_ros'
+SOURCES = 'ssik_ros', 'test', 'tools', 'bench', 'examples', 'fuzz', 'launch'
+"""Folders whose names are judged."""
 VIEWS = 'vector', 'matrix'
 VAGUE = frozenset(
     [
@@ -38,6 +43,11 @@ VAGUE = frozenset(
     ]
 )
 """Names without a noun: they do not say which quantity a number bounds."""
+
+EMPTY = frozenset(['own', 'found', 'known', 'away', 'way', 'ways', 'beside', 'behind'])
+"""Words without a noun for the value."""
+KEYS = frozenset([('ssik_ros/benchmark/summary.py', 'found')])
+"""Modules with names that files for users have as keys."""
 
 Constant = tuple[str, float | str]
 """Name of a constant, and its value: a number, or the source of any other value."""
@@ -111,13 +121,47 @@ def shared_names(sources: dict[str, str]) -> list[str]:
     for file, source in sources.items():
         for name, value in list_constants(source):
             values.setdefault(name, {})[file] = value
-    problems = []
+    sentences = []
     for name, by_file in sorted(values.items()):
         judged = {f: v for f, v in by_file.items() if name in VAGUE or isinstance(v, float)}
         if len(set(judged.values())) > 1:
             where = ', '.join(f'{file} ({value})' for file, value in judged.items())
-            problems.append(f'{name} means different things in {where}; say what each one bounds')
-    return problems
+            sentences.append(f'{name} means different things in {where}; say what each one bounds')
+    return sentences
+
+
+def empty_names(source: str) -> list[tuple[str, int]]:
+    """
+    Return the names of :data:`EMPTY` that a module gives, each with the number of its line.
+
+    :param source: of a module.
+    """
+    names = []
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                names.append((name, node.lineno))
+            case ast.arg(arg=name) | ast.FunctionDef(name=name):
+                names.append((name, node.lineno))
+    return [(name, line) for name, line in names if name.lstrip('_') in EMPTY]
+
+
+def faults_of_names(root: Path) -> list[str]:
+    """
+    Return a sentence for each file that gives empty names.
+
+    :param root: folder of the repository.
+    """
+    sentences = []
+    for folder in SOURCES:
+        for path in sorted((root / folder).rglob('*.py')):
+            file = path.relative_to(root).as_posix()
+            sentences += [
+                f'{file}: {name} in line {line} needs the noun of its value'
+                for name, line in empty_names(path.read_text(encoding='utf-8'))
+                if (file, name) not in KEYS
+            ]
+    return sentences
 
 
 def faults(root: Path) -> list[str]:
@@ -126,23 +170,23 @@ def faults(root: Path) -> list[str]:
 
     :param root: folder of the package.
     """
-    problems = []
+    sentences = []
     sources = {
         path.relative_to(root).as_posix(): path.read_text(encoding='utf-8')
         for path in sorted(root.rglob('*.py'))
     }
     for name, source in sources.items():
         if lines := literal_places(source):
-            problems.append(f'{name}: lines {lines} begin at a number; give the place a name')
-    return problems + shared_names(sources)
+            sentences.append(f'{name}: lines {lines} begin at a number; give the place a name')
+    return sentences + shared_names(sources)
 
 
 def main() -> int:
     """Print the faults; return 1 if there are any."""
-    problems = faults(PACKAGE)
-    for line in problems:
-        print(line, file=sys.stderr)
-    return int(bool(problems))
+    sentences = faults(PACKAGE) + faults_of_names(ROOT)
+    for sentence in sentences:
+        print(sentence, file=sys.stderr)
+    return int(bool(sentences))
 
 
 if __name__ == '__main__':

@@ -22,7 +22,7 @@ PLAIN = {'numba.core.types', 'numba.core.config', 'numba.core.cgutils'}
 """Modules of which single names are listed."""
 
 
-def found(name):
+def named_object(name):
     """Return the object of a dotted name, which begins with a module."""
     parts = name.split('.')
     for count in range(len(parts), 0, -1):
@@ -38,7 +38,7 @@ def found(name):
 
 @pytest.mark.parametrize('name', NAMES)
 def test_a_name_of_numba_is_there(name):
-    assert found(name) is not None
+    assert named_object(name) is not None
 
 
 def imports(path):

@@ -48,7 +48,7 @@ def posture(robot):
     }[robot.name]
 
 
-def away(robot, seed, error):
+def turned_target(robot, seed, error):
     """Return a target whose error at a posture is a turn about z of a given size."""
     target = tip_poses(robot, robot.group(MAIN_GROUP[robot.name]), seed)
     target[0, :3, :3] = turned((0, 0, 1), error)[:3, :3] @ target[0, :3, :3]
@@ -149,7 +149,7 @@ def test_gd_max_iters_of_one_takes_one_step_from_each_start(robots):
 def test_far_from_the_target_gd_step_multiplier_scales_the_newton_step(robots, name, multiplier):
     robot = robots[name]
     seed = posture(robot)
-    target = away(robot, seed, 0.1)
+    target = turned_target(robot, seed, 0.1)
     parameters = {'gd_adaptive_threshold': 0.05, 'gd_jacobian_damping': 0.0}
     step = first_step(robot, target, seed, gd_step_multiplier=multiplier, **parameters)
     assert step == pytest.approx(multiplier * newton_step(robot, target, seed), abs=1e-9)
@@ -159,7 +159,7 @@ def test_far_from_the_target_gd_step_multiplier_scales_the_newton_step(robots, n
 def test_below_gd_adaptive_threshold_the_step_grows_towards_the_full_one(robots, threshold, share):
     robot = robots['ur5e']
     seed = posture(robot)
-    target = away(robot, seed, 0.1)
+    target = turned_target(robot, seed, 0.1)
     parameters = {'gd_step_multiplier': 0.2, 'gd_jacobian_damping': 0.0}
     step = first_step(robot, target, seed, gd_adaptive_threshold=threshold, **parameters)
     expected = (0.2 + 0.8 * share) * newton_step(robot, target, seed)
@@ -169,7 +169,7 @@ def test_below_gd_adaptive_threshold_the_step_grows_towards_the_full_one(robots,
 def test_larger_gd_jacobian_damping_makes_shorter_steps(robots):
     robot = robots['ur5e']
     seed = posture(robot)
-    target = away(robot, seed, 0.1)
+    target = turned_target(robot, seed, 0.1)
     lengths = [
         np.linalg.norm(first_step(robot, target, seed, gd_jacobian_damping=damping))
         for damping in (0.0, 1e-5, 1e-3, 1e-2, 1e-1, 1.0)
@@ -181,7 +181,7 @@ def test_larger_gd_jacobian_damping_makes_shorter_steps(robots):
 def test_gd_jacobian_damping_scales_what_is_added_to_the_diagonal(robots, error):
     robot = robots['ur5e']
     seed = posture(robot)
-    target = away(robot, seed, error)
+    target = turned_target(robot, seed, error)
     factors = []
     for damping in (1e-3, 1e-2):
         parameters = {'gd_step_multiplier': 1.0, 'gd_jacobian_damping': damping}

@@ -144,8 +144,8 @@ class WristArm:
         Axes 1 and 2 must meet, axes 4 to 6 must meet, and consecutive axes among these must not be parallel. Joint 3
         must change the distance between the two meeting points.
         """
-        meets = _away(self._s, self._axes[:2], self._points[:2]) < MEETING
-        meets &= _away(self._w, self._axes[3:], self._points[3:]) < MEETING
+        meets = _farthest_distance(self._s, self._axes[:2], self._points[:2]) < MEETING
+        meets &= _farthest_distance(self._w, self._axes[3:], self._points[3:]) < MEETING
         h = self._axes
         crosses = [np.linalg.norm(np.cross(h[a], h[b])) for a, b in ((0, 1), (3, 4), (4, 5))]
         return meets and bool(min(crosses) > 1e-3) and self._elbow()[1] > 1e-6
@@ -311,7 +311,7 @@ def _meeting_point(axes: FloatArray, points: FloatArray) -> FloatArray:
     return np.asarray(np.linalg.lstsq(planes.sum(axis=0), right, rcond=None)[0])
 
 
-def _away(point: FloatArray, axes: FloatArray, points: FloatArray) -> float:
+def _farthest_distance(point: FloatArray, axes: FloatArray, points: FloatArray) -> float:
     """
     Return the distance of a point (3,) from the farthest of some lines [m].
 

@@ -248,10 +248,10 @@ class InlineExecutor(SingleThreadedExecutor):
             self._has_looked = True
         raise ShutdownException()
 
-    def _sort(self, found: list[Ready]) -> None:
+    def _sort(self, entities: list[Ready]) -> None:
         """Queue the requests of ready services; keep all other ready entities, which run before the next request."""
         early = []
-        for ready in found:
+        for ready in entities:
             if is_taken_early(ready):
                 early.append(ready.entity)
             else:

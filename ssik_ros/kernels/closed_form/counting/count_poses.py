@@ -130,7 +130,7 @@ def _count_eight(arm, kind, is_reversed, reals, area, affine):
     """
     target = pose_lanes.load_poses(area)
     doubt = gates.not_in(pose_lanes.are_rigid(target)) | (~affine & EVERY)
-    g = pose_lanes.behind(target, vector(reals, at(plan_places.INVERSE, N), 12))
+    g = pose_lanes.times_transform(target, vector(reals, at(plan_places.INVERSE, N), 12))
     if is_reversed:
         g = pose_lanes.inverted(g)
     if kind == candidates.SPHERICAL_WRIST:

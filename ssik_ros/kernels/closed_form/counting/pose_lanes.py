@@ -113,7 +113,7 @@ def are_rigid(g):
 
 
 @inline_kernel
-def behind(g, m):
+def times_transform(g, m):
     """
     Return eight poses, each multiplied from the right by one transform: G M.
 

@@ -542,11 +542,11 @@ def _cross_off(run, lane, row):
     width = knots[row + 1, ARC] - knots[row, ARC]
     size, aside = run.joints.shape[0] // N, trace.aside_of(width)
     for start in range(0, size, LANES):
-        bits = _beside(run, row, c.held, start, aside)
+        bits = _fit_segment(run, row, c.held, start, aside)
         for k in range(N):
             if bits == 0:
                 break
-            bits &= _beside(run, row, k, start, aside)
+            bits &= _fit_segment(run, row, k, start, aside)
         for i in range(LANES if bits != 0 else 0):
             seed = start + i
             if (bits >> i) & 1 == 0 or partial.is_done[seed] == mark:
@@ -559,7 +559,7 @@ def _cross_off(run, lane, row):
 
 
 @inline_kernel
-def _beside(run, row, k, start, aside):
+def _fit_segment(run, row, k, start, aside):
     """
     Return a bit mask of eight given postures, from number ``start`` on, whose joint ``k`` fits a segment.
 
