@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ssik_ros.view.limit_room import smallest_room
+from ssik_ros.server.requests.ik_requests import Branch
+from ssik_ros.view.limit_room import in_unit, short, smallest_room
 from ssik_ros.view.session import HELD, Session
 
 
@@ -45,12 +46,53 @@ def list_branches(session: Session, order: str = 'distance') -> list[BranchRow]:
     here = session.joints
     room = smallest_room(here, session.lower, session.upper)
     first = BranchRow(0, '', '', (), 0.0, room, session.manipulability(here))
-    rows = []
-    for rank, branch in enumerate(session.branches, 1):
-        signs, _, held = branch.label.partition(HELD)
-        windings = tuple(branch.windings) if any(branch.windings) else ()
-        measure = session.manipulability(branch.positions)
-        rows.append(
-            BranchRow(rank, signs, held, windings, branch.distance, branch.limit_margin, measure)
-        )
+    rows = [
+        make_row(rank, branch, session.manipulability(branch.positions))
+        for rank, branch in enumerate(session.branches, 1)
+    ]
     return [first, *sorted(rows, key=KEYS[order])]
+
+
+def make_row(rank: int, branch: Branch, manipulability: float) -> BranchRow:
+    """
+    Return the row of a branch.
+
+    :param rank: number of its ghost, from 1 on.
+    :param branch: the branch.
+    :param manipulability: of its posture.
+    """
+    signs, _, held = branch.label.partition(HELD)
+    windings = tuple(branch.windings) if any(branch.windings) else ()
+    return BranchRow(
+        rank, signs, held, windings, branch.distance, branch.limit_margin, manipulability
+    )
+
+
+def column_titles(unit: str) -> tuple[str, ...]:
+    """
+    Return the titles of the columns: rank, name, distance, room to limits, manipulability.
+
+    :param unit: of distances: ``rad``, ``deg``, ``m`` or ``rad or m``.
+    """
+    return ('', 'branch', f'distance [{unit}]', f'to limit [{unit}]', 'manipulability')
+
+
+def name_of(row: BranchRow) -> str:
+    """
+    Return the name of a branch in the table: its label, its windings, and the value of the joint that the solver fixed.
+
+    :param row: its row.
+    """
+    windings = f'winding {" ".join(map(str, row.windings))}' if row.windings else ''
+    return ', '.join(filter(None, (row.signs, windings, row.held)))
+
+
+def write_numbers(row: BranchRow, unit: str) -> list[str]:
+    """
+    Return distance, room to limits and manipulability as texts.
+
+    :param row: the row.
+    :param unit: of distances, as in :func:`column_titles`.
+    """
+    numbers = (in_unit(row.distance, unit), in_unit(row.room, unit), row.manipulability)
+    return [short(number) for number in numbers]

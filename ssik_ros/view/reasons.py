@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from ssik_ros.results import Cause, CAUSE_TEXT
+from ssik_ros.server.groups.explanations import Explanation
 from ssik_ros.view.limit_room import in_unit, short
 from ssik_ros.view.posture_session import SolveOutcome
 from ssik_ros.view.remedies import find_remedies, Remedy
@@ -11,6 +12,13 @@ from ssik_ros.view.session import Session
 SAME_PLACE = 1e-3
 """A nearest posture whose tip is within this distance of the target is wrong in its orientation [m]."""
 BETWEEN = 'In the nearest posture the tip is '
+AT_TARGET = 'At the target.'
+NOT_AT_TARGET = 'Not at the target.'
+REACHED = 'The pose is reached.'
+REACHED_HAS_BRANCHES = 'A pose that is reached has branches.'
+HELP_TITLE = 'What would help'
+TAKE_BACK = 'Take it all back'
+DETAILS_TITLE = 'Details'
 
 
 class FailureReason(NamedTuple):
@@ -48,13 +56,20 @@ def find_reason(session: Session, unit: str = 'rad') -> FailureReason:
         details.append(f'Collisions are not checked: {session.unchecked}')
     # Each sentence once, in the order of their first places.
     return FailureReason(
-        _nearest(session, unit), find_remedies(session), list(dict.fromkeys(details))
+        describe_nearest(session.explanation, unit),
+        find_remedies(session),
+        list(dict.fromkeys(details)),
     )
 
 
-def _nearest(session: Session, unit: str) -> str:
-    explanation = session.explanation
-    if session.outcome.solved or explanation is None or explanation.nearest is None:
+def describe_nearest(explanation: Explanation | None, unit: str = 'rad') -> str:
+    """
+    Return how far the nearest posture is from the target; empty if the pose is reached or no posture is known.
+
+    :param explanation: why the pose is not reached.
+    :param unit: of the angle: ``rad`` or ``deg``.
+    """
+    if explanation is None or explanation.solved or explanation.nearest is None:
         return ''
     if explanation.distance >= SAME_PLACE:
         return f'{BETWEEN}{short(explanation.distance)} m from the target.'

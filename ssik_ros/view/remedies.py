@@ -8,6 +8,8 @@ from ssik_ros.results import Cause
 from ssik_ros.view.relaxations import Relaxations
 from ssik_ros.view.session import Session
 
+FREE_ORIENTATION = 'Leave the orientation free'
+
 
 class Remedy(NamedTuple):
     """A suggestion to ignore one more constraint: text for a button, and the relaxations to apply."""
@@ -40,5 +42,5 @@ def find_remedies(session: Session) -> list[Remedy]:
             label = f'Let {quote(first)} and {quote(second)} touch'
             remedies.append(Remedy(label, now.with_pair(first, second)))
     if not now.orientation and explanation.cause != Cause.COLLISION:
-        remedies.append(Remedy('Leave the orientation free', replace(now, orientation=True)))
+        remedies.append(Remedy(FREE_ORIENTATION, replace(now, orientation=True)))
     return remedies

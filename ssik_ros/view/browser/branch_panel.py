@@ -5,12 +5,20 @@ from functools import partial
 import html
 from typing import Any
 
-from ssik_ros.view.branch_table import BranchRow, KEYS, list_branches
+from ssik_ros.view.branch_table import (
+    BranchRow,
+    column_titles,
+    KEYS,
+    list_branches,
+    name_of,
+    write_numbers,
+)
 from ssik_ros.view.browser.controls import on_change
 from ssik_ros.view.browser.link_meshes import page_colour
 from ssik_ros.view.browser.panels import Host, plain
-from ssik_ros.view.limit_room import in_unit, shared_unit, short
+from ssik_ros.view.limit_room import shared_unit
 from ssik_ros.view.pictures.robot_pictures import GHOSTS
+from ssik_ros.view.reasons import REACHED_HAS_BRANCHES
 from ssik_ros.view.relaxations import turning_variables
 from ssik_ros.view.session import Session
 
@@ -66,7 +74,7 @@ class BranchPanel:
 
     def show_details(self, session: Session) -> None:
         count = len(session.branches)
-        self._text.content = plain(session.branches_text or 'A pose that is reached has branches.')
+        self._text.content = plain(session.branches_text or REACHED_HAS_BRANCHES)
         self._buttons.visible = count > 0
         if count:
             self._buttons.options = self._all[:count]
@@ -94,10 +102,10 @@ def draw_table(rows: Sequence[BranchRow], unit: str, control: str = '') -> str:
     :param unit: unit of distances: ``rad``, ``deg``, ``m`` or ``rad or m``.
     :param control: identity of the hidden control to which the script of the page writes the row under the mouse.
     """
-    titles = ('', 'branch', f'distance [{unit}]', f'to limit [{unit}]', 'manipul&shy;ability')
     head = ''.join(
-        f'<th style="text-align:left;padding-left:0.5em">{title}</th>' for title in titles
-    )
+        f'<th style="text-align:left;padding-left:0.5em">{title}</th>'
+        for title in column_titles(unit)
+    ).replace('manipulability', 'manipul&shy;ability')
     style = 'width:100%;font-size:12px;padding:0 0.6em;border-collapse:collapse'
     body = ''.join(_draw_row(row, unit) for row in rows)
     return f'<table data-hover="{control}" style="{style}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
@@ -105,9 +113,9 @@ def draw_table(rows: Sequence[BranchRow], unit: str, control: str = '') -> str:
 
 def _draw_row(row: BranchRow, unit: str) -> str:
     """Return the HTML of one row of the table; the number of a branch has the colour of its ghost."""
-    scaled = partial(in_unit, unit=unit)
-    numbers = (scaled(row.distance), scaled(row.room), row.manipulability)
-    cells = ''.join(f'<td style="padding-left:0.5em">{short(number)}</td>' for number in numbers)
+    cells = ''.join(
+        f'<td style="padding-left:0.5em">{number}</td>' for number in write_numbers(row, unit)
+    )
     if not row.rank:
         return f'<tr><td>now</td><td style="padding-left:0.5em">shown posture</td>{cells}</tr>'
     colour = ','.join(map(str, page_colour(GHOSTS[(row.rank - 1) % len(GHOSTS)])))
@@ -116,10 +124,4 @@ def _draw_row(row: BranchRow, unit: str) -> str:
     begin = (
         f'<tr data-take="{TAKE}{row.rank}" style="cursor:pointer" title="click: take this branch">'
     )
-    return f'{begin}<td style="{swatch}">{row.rank}</td><td style="padding-left:0.5em">{html.escape(_name(row))}</td>{cells}</tr>'
-
-
-def _name(row: BranchRow) -> str:
-    """Return the name of a branch in the table: its label, its windings, and the value of the joint that the solver fixed."""
-    windings = f'winding {" ".join(map(str, row.windings))}' if row.windings else ''
-    return ', '.join(filter(None, (row.signs, windings, row.held)))
+    return f'{begin}<td style="{swatch}">{row.rank}</td><td style="padding-left:0.5em">{html.escape(name_of(row))}</td>{cells}</tr>'

@@ -14,7 +14,7 @@ from ssik_ros.view.playback import Playback
 from ssik_ros.view.pose_text import FORMS, read_numbers, read_pose, write_numbers, WRITERS
 from ssik_ros.view.posture_session import PostureSession
 from ssik_ros.view.reach_cloud import ReachCloud
-from ssik_ros.view.reasons import describe_cause
+from ssik_ros.view.reasons import AT_TARGET, describe_cause, NOT_AT_TARGET
 from ssik_ros.view.session import Session
 
 
@@ -111,7 +111,7 @@ class StatusPanel:
     def show(self, session: PostureSession) -> None:
         outcome = session.outcome
         note = f'\n\n**Not done.** {plain(self._page.note)}' if self._page.note else ''
-        how = 'At the target.' if outcome.solved else 'Not at the target.'
+        how = AT_TARGET if outcome.solved else NOT_AT_TARGET
         text = outcome.text
         if isinstance(session, Session):
             # The other tabs have the details: of the solve, and of a failure.

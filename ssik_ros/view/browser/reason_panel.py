@@ -5,7 +5,7 @@ from typing import Any
 
 from ssik_ros.view.browser.controls import on_press
 from ssik_ros.view.browser.panels import Host, plain
-from ssik_ros.view.reasons import find_reason
+from ssik_ros.view.reasons import DETAILS_TITLE, find_reason, HELP_TITLE, REACHED, TAKE_BACK
 from ssik_ros.view.relaxations import Relaxations
 from ssik_ros.view.remedies import Remedy
 from ssik_ros.view.session import Session
@@ -27,13 +27,13 @@ class ReasonPanel:
         """
         self._gui, self._page = gui, page
         self._text = gui.add_markdown('')
-        self._folder = gui.add_folder('What would help', visible=False)
+        self._folder = gui.add_folder(HELP_TITLE, visible=False)
         self._offered: list[Remedy] = []
         self._buttons: list[Any] = []
         self._relaxed = gui.add_markdown('')
-        self._restore = gui.add_button('Take it all back', visible=False)
+        self._restore = gui.add_button(TAKE_BACK, visible=False)
         on_press(self._restore, lambda: page.post(lambda: self._relax(Relaxations())))
-        self._details = gui.add_folder('Details', visible=False, expand_by_default=False)
+        self._details = gui.add_folder(DETAILS_TITLE, visible=False, expand_by_default=False)
         with self._details:
             self._report = gui.add_markdown('')
 
@@ -46,7 +46,7 @@ class ReasonPanel:
     def show_details(self, session: Session) -> None:
         reason = find_reason(session, self._page.angle_unit)
         is_solved = session.outcome.solved
-        self._text.content = 'The pose is reached.' if is_solved else plain(reason.nearest)
+        self._text.content = REACHED if is_solved else plain(reason.nearest)
         if reason.remedies != self._offered:
             self._offer(reason.remedies)
         self._folder.visible = bool(reason.remedies)
