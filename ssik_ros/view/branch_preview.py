@@ -1,0 +1,88 @@
+"""The robot of a node, loaded a second time by a panel: manipulability, units and pictures of branches."""
+
+import numpy as np
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.markers import Color, Marker
+from ssik_ros.model.joint_group import JointGroup
+from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.problem.chain_kinematics import ChainKinematics, manipulability_of
+from ssik_ros.server.requests.ik_requests import FullState
+from ssik_ros.view.limit_room import shared_unit
+from ssik_ros.view.node_services import GroupOption
+from ssik_ros.view.pictures.bars import bar_lines
+from ssik_ros.view.relaxations import turning_variables
+from ssik_ros.view.session_markers import NOTHING, WIDTH
+
+NAMESPACE = 'chosen'
+"""Of the markers of the chosen branch."""
+
+
+class BranchPreview:
+    """One group of a robot that a panel has loaded."""
+
+    def __init__(self, robot: RobotModel, group: JointGroup) -> None:
+        """
+        Keep the robot and the group.
+
+        :param robot: the robot.
+        :param group: the group, with one tip.
+        """
+        self._robot, self._group = robot, group
+        self._chain = ChainKinematics(robot, group, group.base_link, group.tip)
+        self.frame = robot.tree.root_link
+        """The frame of the markers."""
+        turning = turning_variables(robot)
+        self.unit = shared_unit([place in turning for place in group.idx_q.tolist()], 'rad')
+        """Of distances between postures: ``rad``, ``m`` or ``rad or m``."""
+        self.others = tuple(
+            name
+            for name, leader in zip(robot.tree.joint_names, robot.tree.leaders.tolist())
+            if leader < 0 and name not in group.joint_names
+        )
+        """Joints outside of the group that move by themselves."""
+
+    def manipulability(self, q: FloatArray) -> float:
+        """
+        Return the product of the singular values of the Jacobian of the tip; 0 at a singularity.
+
+        :param q: (n) posture [rad or m].
+        """
+        return float(manipulability_of(self._chain.jacobian(q)))
+
+    def draw(self, q: FloatArray | None, colour: Color) -> list[Marker]:
+        """
+        Return the posture as lines and spheres in the frame of the root link; other joints have default positions.
+
+        :param q: (n) posture [rad or m]; None to remove the markers of an earlier call.
+        :param colour: of the lines.
+        """
+        lines, width = NOTHING, 0.0
+        if q is not None:
+            positions = self._robot.default_positions()
+            positions[self._group.idx_q] = q
+            state = FullState(self._robot.with_mimic(positions), np.eye(4))
+            lines = bar_lines(self._robot, state)
+            width = WIDTH * float(np.linalg.norm(np.ptp(lines, axis=0)))
+        return [
+            Marker(NAMESPACE, 0, 'line_list', colour, width, lines),
+            Marker(NAMESPACE, 1, 'sphere', colour, 2.0 * width, np.unique(lines, axis=0)),
+        ]
+
+
+def make_preview(robot: RobotModel, group: GroupOption) -> BranchPreview | None:
+    """
+    Return the preview of a group; None for a group with several tips, and if the robot lacks its links or joints.
+
+    :param robot: the robot.
+    :param group: as a node describes it.
+    """
+    links = robot.tree.link_index
+    if len(group.tips) != 1 or group.base not in links or group.tips[0] not in links:
+        return None
+    named = robot.groups.get(group.name)
+    if named is None or named.joint_names != group.joint_names:
+        named = robot.group_from_links(group.base, group.tips[0], group.name)
+    if named.variable_names != group.joint_names:
+        return None
+    return BranchPreview(robot, named)

@@ -1,0 +1,143 @@
+"""The services of a running node as a panel calls them: requests and responses as plain data, without ROS."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.markers import Marker
+from ssik_ros.server.requests.ik_requests import Branch, FramedPose
+from ssik_ros.view.posture_session import SolveOutcome
+
+
+class GroupOption(NamedTuple):
+    """One planning group of the robot of a node."""
+
+    name: str
+    base: str
+    tips: tuple[str, ...]
+    joint_names: tuple[str, ...]
+    position_only: bool = False
+    """Whether the node ignores the orientation of targets."""
+    problem: str = ''
+    """Why the group has no solver; empty if it has one."""
+
+
+class RobotSummary(NamedTuple):
+    """The robot of a node, and its planning groups."""
+
+    robot: str
+    groups: tuple[GroupOption, ...]
+
+
+class PoseQuery(NamedTuple):
+    """One target pose of a link."""
+
+    group: str
+    link: str
+    target: FramedPose
+    avoids_collisions: bool = False
+    wants_windings: bool = False
+
+
+class FoundBranches(NamedTuple):
+    """All branches of a pose, or why there are none."""
+
+    outcome: SolveOutcome
+    joint_names: tuple[str, ...]
+    """The order of the positions of each branch."""
+    branches: tuple[Branch, ...]
+
+
+class Posture(NamedTuple):
+    """Positions (n) of some joints [rad or m]."""
+
+    joint_names: tuple[str, ...]
+    positions: FloatArray
+
+
+class ServiceFailure(NamedTuple):
+    """Why a service sent no response that can be used."""
+
+    text: str
+
+
+Done = Callable[[Any], None]
+"""Takes a response, or a :class:`ServiceFailure`; called once, in the thread of the panel."""
+
+
+class NodeServices(Protocol):
+    """Calls the services of one node; no method waits for a response."""
+
+    how_to_start: str
+    """How a user starts a node; one line."""
+
+    def find_nodes(self) -> tuple[str, ...]:
+        """Return the full names of the nodes that can be asked."""
+
+    def use(self, node: str) -> None:
+        """
+        Ask another node from now on; responses of the earlier node are dropped.
+
+        :param node: its full name.
+        """
+
+    def describe(self, done: Done) -> None:
+        """
+        Ask for the :class:`RobotSummary`.
+
+        :param done: takes the response.
+        """
+
+    def solve_all(self, query: PoseQuery, done: Done) -> None:
+        """
+        Ask for the :class:`FoundBranches` of a pose.
+
+        :param query: the target.
+        :param done: takes the response.
+        """
+
+    def explain(self, query: PoseQuery, done: Done) -> None:
+        """
+        Ask for the :class:`~ssik_ros.server.groups.explanations.Explanation` of a failure.
+
+        :param query: the target.
+        :param done: takes the response.
+        """
+
+    def find_marker(self, link: str, done: Done) -> None:
+        """
+        Ask for the :class:`FramedPose` of the interactive marker of a link.
+
+        :param link: the link.
+        :param done: takes the response.
+        """
+
+    def find_link(self, link: str, posture: Posture, done: Done) -> None:
+        """
+        Ask for the :class:`FramedPose` of a link in a posture, in the model frame.
+
+        :param link: the link.
+        :param posture: joints that are not in it are where they are now.
+        :param done: takes the response.
+        """
+
+    def reach_position(
+        self, query: PoseQuery, joint_names: Sequence[str], locked: Sequence[str], done: Done
+    ) -> None:
+        """
+        Ask for a :class:`Posture` in which the link is at the position of the target, with any orientation.
+
+        :param query: the target.
+        :param joint_names: the joints of the posture.
+        :param locked: joints that stay where they are.
+        :param done: takes the response.
+        """
+
+    def show(self, posture: Posture | None, markers: Sequence[Marker], frame: str) -> None:
+        """
+        Show a posture in RViz.
+
+        :param posture: for robot_state_publisher; None leaves the robot as it is.
+        :param markers: the same posture as lines.
+        :param frame: of the markers.
+        """
