@@ -28,6 +28,8 @@ OUTSIDE = {
     'pinocchio': 'model',
     'coal': 'model',
     'rclpy': 'ros',
+    'python_qt_binding': 'ros.panel',
+    'rqt_gui_py': 'ros.panel',
 }
 
 # Module and imported module: the reason why the import is inside a function.

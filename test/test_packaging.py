@@ -226,6 +226,19 @@ def test_the_ament_index_lists_the_package(setup_arguments):
     assert 'share/ssik_ros/package.xml' in installed_files(setup_arguments)
 
 
+def test_rqt_finds_an_installed_plugin_and_its_class(setup_arguments, manifest):
+    export = manifest.find('export/rqt_gui').get('plugin')
+    name = export.removeprefix('${prefix}/')
+    assert f'share/ssik_ros/{name}' in installed_files(setup_arguments)
+    (plugin,) = ElementTree.parse(ROOT / name).getroot().findall('class')
+    module, _, title = plugin.get('type').rpartition('.')
+    classes = re.findall(
+        r'^class (\w+)\(Plugin\)', (ROOT / f'{module.replace(".", "/")}.py').read_text(), re.M
+    )
+    assert classes == [title] and plugin.get('base_class_type') == 'rqt_gui_py::Plugin'
+    assert plugin.findtext('qtgui/label') and plugin.findtext('qtgui/statustip')
+
+
 def test_every_subpackage_is_installed(setup_arguments):
     folders = {path.parent for path in (ROOT / 'ssik_ros').rglob('*.py')}
     names = {'.'.join(path.relative_to(ROOT).parts) for path in folders}

@@ -159,6 +159,7 @@ TABLE = (
     Row((9, 3), 'ros.services', ALL, 'a module for each service'),
     Row((9, 3), 'ros.streams', ALL, 'nodes that work in cycles'),
     Row((9, 3), 'ros.view', ALL, 'the page of a running robot'),
+    Row((9, 4), 'ros.panel', ALL, 'the panel of rqt'),
     Row((9, 4), 'ros', ALL, 'the node, and the executables'),
     Row((10, 0), 'cli', ALL, 'the command line'),
     Row((10, 1), 'cli.verb', ALL, 'a module for each verb'),

@@ -11,6 +11,9 @@ from ssik_ros.errors import InvalidOption, list_names, quote, SolverError
 
 POLL = 0.05
 """Time between two looks at the services that there are [s]."""
+HOW_TO_START = (
+    'Start one with `ros2 launch ssik_ros ik_server.launch.py`, in the same ROS_DOMAIN_ID.'
+)
 NUMBERS = {'float': float, 'double': float, 'boolean': bool, 'string': str}
 
 
@@ -67,8 +70,7 @@ def _find(node: Any, name: str, timeout: float) -> tuple[str, str]:
             others = [n for n in services if 'parameter' not in n and 'type_description' not in n]
             text = list_names(sorted(others)) or 'none'
             raise SolverError(
-                f'No service {quote(tail)} appeared within {timeout:g} s. Services that run: {text}. Start one with '
-                '`ros2 launch ssik_ros ik_server.launch.py`, in the same ROS_DOMAIN_ID.'
+                f'No service {quote(tail)} appeared within {timeout:g} s. Services that run: {text}. {HOW_TO_START}'
             )
         time.sleep(POLL)
 

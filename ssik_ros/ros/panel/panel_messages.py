@@ -1,0 +1,260 @@
+"""Requests of a panel as messages, and checked responses: a panel trusts no node."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from geometry_msgs.msg import PoseStamped
+from moveit_msgs.msg import MoveItErrorCodes, RobotState
+from moveit_msgs.srv import GetPositionFK
+import numpy as np
+from sensor_msgs.msg import JointState
+from ssik_msgs.msg import GroupKinematics, IkBranch, LinkGoal
+from ssik_msgs.srv import Describe, ExplainIk, SolveAll, SolveGoals
+from visualization_msgs.srv import GetInteractiveMarkers
+
+from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import quote, SolverError
+from ssik_ros.results import Cause
+from ssik_ros.ros.conversions.messages import read_framed_pose
+from ssik_ros.ros.conversions.pose_conversions import read_pose, write_pose
+from ssik_ros.ros.services.service_responses import cause_of
+from ssik_ros.server.groups.explanations import Explanation
+from ssik_ros.server.requests.ik_requests import Branch, FramedPose
+from ssik_ros.server.requests.poses import LARGEST_REQUEST_VALUE
+from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.view.node_services import (
+    FoundBranches,
+    GroupOption,
+    PoseQuery,
+    Posture,
+    RobotSummary,
+    ServiceFailure,
+)
+from ssik_ros.view.posture_session import SolveOutcome
+
+MOST_BRANCHES = 128
+"""Branches of a request; a table with more rows helps nobody."""
+MOST_GROUPS = 200
+MOST_TEXT = 2000
+"""Characters of a text that are shown."""
+RESTARTS = 20
+"""Searches for a posture with any orientation."""
+SUCCESS, NO_SOLUTION = MoveItErrorCodes.SUCCESS, MoveItErrorCodes.NO_IK_SOLUTION
+
+
+def _fill_query(message: Any, query: PoseQuery) -> Any:
+    """Write group, link, target and collisions into a request, and return the request."""
+    message.group, message.link = query.group, query.link
+    message.avoid_collisions = query.avoids_collisions
+    _fill_pose(message.pose_stamped, query.target)
+    return message
+
+
+def _fill_pose(message: PoseStamped, target: FramedPose) -> None:
+    message.header.frame_id = target.frame
+    write_pose(message.pose, target.pose)
+
+
+def write_solve_all(query: PoseQuery) -> SolveAll.Request:
+    """
+    Return the request for all branches of a pose.
+
+    :param query: the target.
+    """
+    options = {'max_solutions': MOST_BRANCHES, 'enumerate_windings': query.wants_windings}
+    return _fill_query(SolveAll.Request(**options), query)
+
+
+def write_explain(query: PoseQuery) -> ExplainIk.Request:
+    """
+    Return the request for the cause of a failure.
+
+    :param query: the target.
+    """
+    return _fill_query(ExplainIk.Request(), query)
+
+
+def write_position_goal(query: PoseQuery, locked: Sequence[str]) -> SolveGoals.Request:
+    """
+    Return the request for a posture at the position of a target, with any orientation.
+
+    :param query: the target.
+    :param locked: joints that stay where they are.
+    """
+    goal = LinkGoal(link=query.link, free_dof=['EX', 'EY', 'EZ'])
+    _fill_pose(goal.pose_stamped, query.target)
+    return SolveGoals.Request(goals=[goal], locked_joints=list(locked), max_restarts=RESTARTS)
+
+
+def write_forward(link: str, posture: Posture) -> GetPositionFK.Request:
+    """
+    Return the request for the pose of a link in a posture, in the model frame.
+
+    :param link: the link.
+    :param posture: other joints are where they are now.
+    """
+    state = RobotState(joint_state=write_joints(posture), is_diff=True)
+    return GetPositionFK.Request(fk_link_names=[link], robot_state=state)
+
+
+def write_joints(posture: Posture) -> JointState:
+    """
+    Return a posture as joint states.
+
+    :param posture: the posture.
+    """
+    return JointState(name=list(posture.joint_names), position=posture.positions.tolist())
+
+
+def read_summary(message: Describe.Response) -> RobotSummary | ServiceFailure:
+    """
+    Return the robot of a node with its groups, or why the node has no robot.
+
+    :param message: the response.
+    """
+    if not message.success:
+        return ServiceFailure(_text(message.message))
+    return RobotSummary(message.robot, tuple(map(_read_group, message.groups[:MOST_GROUPS])))
+
+
+def _read_group(message: GroupKinematics) -> GroupOption:
+    problem = '' if message.solver else _text(message.reason) or 'The group has no solver.'
+    return GroupOption(
+        message.name,
+        message.base_frame,
+        tuple(message.tip_frames[:MOST_GROUPS]),
+        tuple(message.joint_names),
+        message.position_only,
+        problem,
+    )
+
+
+def read_branches(message: SolveAll.Response) -> FoundBranches:
+    """
+    Return all branches of a pose, or why there are none.
+
+    :param message: the response.
+    :raises SolverError: for numbers that are not finite, and branches with too few or too many of them.
+    """
+    names = tuple(message.joint_names)
+    kept = message.branches[:MOST_BRANCHES]
+    branches = tuple(_read_branch(branch, len(names)) for branch in kept)
+    is_solved = message.error_code.val == SUCCESS and bool(branches)
+    text = _message_of(message.error_code)
+    cause = Cause.NONE
+    if not is_solved and 'No solution: ' in text:
+        cause = cause_of(message.error_code.val, text)
+    outcome = SolveOutcome(is_solved, cause, text, message.diagnostic.solver_time)
+    return FoundBranches(outcome, names, branches if is_solved else ())
+
+
+def _read_branch(message: IkBranch, count: int) -> Branch:
+    positions = _numbers(message.positions, count)
+    return Branch(
+        positions,
+        message.position_error,
+        message.orientation_error,
+        message.distance,
+        message.limit_margin,
+        _text(message.label),
+        message.branch,
+        tuple(message.windings),
+    )
+
+
+def read_explanation(message: ExplainIk.Response) -> Explanation:
+    """
+    Return why a pose is not reached.
+
+    :param message: the response.
+    :raises SolverError: for numbers that are not finite, and a nearest posture of another number of joints.
+    """
+    names = tuple(message.joint_names)
+    text = _message_of(message.error_code)
+    known = Cause.__members__.get(message.cause)
+    cause = cause_of(message.error_code.val, text) if known is None else known
+    nearest = _numbers(message.nearest, len(names)) if len(message.nearest) else None
+    return Explanation(
+        Refusal.NONE,
+        cause,
+        text,
+        solved=message.error_code.val == SUCCESS,
+        joint_names=names,
+        nearest=nearest,
+        distance=message.distance,
+        angle=message.angle,
+        colliding=tuple(message.colliding),
+        advice=tuple(map(_text, message.advice[:MOST_GROUPS])),
+    )
+
+
+def read_reached(
+    message: SolveGoals.Response, joint_names: Sequence[str]
+) -> Posture | ServiceFailure:
+    """
+    Return the posture of some joints in which a goal is reached, or why it is not.
+
+    :param message: the response.
+    :param joint_names: the joints.
+    :raises SolverError: when a joint has no finite position.
+    """
+    if message.error_code.val != SUCCESS:
+        return ServiceFailure('Not at the target: no posture was found with any orientation.')
+    state = message.state.joint_state
+    positions = dict(zip(state.name, state.position))
+    values = [positions.get(name, np.nan) for name in joint_names]
+    return Posture(tuple(joint_names), _numbers(values, len(values)))
+
+
+def read_forward(message: GetPositionFK.Response) -> FramedPose | ServiceFailure:
+    """
+    Return the pose of a link, or why the node does not know the pose.
+
+    :param message: the response.
+    :raises SolverError: for a pose that is not finite.
+    """
+    if message.error_code.val != SUCCESS or not message.pose_stamped:
+        return ServiceFailure(_message_of(message.error_code))
+    return _checked(read_framed_pose(message.pose_stamped[0]))
+
+
+def read_marker(message: GetInteractiveMarkers.Response, link: str) -> FramedPose | ServiceFailure:
+    """
+    Return the pose of the interactive marker of a link.
+
+    :param message: the response.
+    :param link: name of the marker.
+    :raises SolverError: for a pose that is not finite.
+    """
+    for marker in message.markers:
+        if marker.name == link:
+            return _checked(FramedPose(marker.header.frame_id, read_pose(marker.pose)))
+    return ServiceFailure(
+        f'RViz has no marker for {quote(link)}. Start the node with the parameter '
+        'interactive_group, or choose another source of the target.'
+    )
+
+
+def _checked(target: FramedPose) -> FramedPose:
+    _numbers(target.pose.ravel(), target.pose.size)
+    return target
+
+
+def _numbers(values: Iterable[float], count: int) -> FloatArray:
+    """Return ``count`` numbers (count,); raise SolverError for another number of them, and for numbers out of range."""
+    numbers = np.fromiter(values, np.float64)
+    if len(numbers) != count or not (np.abs(numbers) <= LARGEST_REQUEST_VALUE).all():
+        raise SolverError('The response of the node has wrong numbers; it is not used.')
+    return numbers
+
+
+def _message_of(code: MoveItErrorCodes) -> str:
+    """Return the text of an error code; moveit_msgs before 2.5 has only the number."""
+    text = _text(getattr(code, 'message', ''))
+    if text or code.val == SUCCESS:
+        return text
+    return 'No solution.' if code.val == NO_SOLUTION else f'The node refuses: code {code.val}.'
+
+
+def _text(text: str) -> str:
+    return text[:MOST_TEXT]
