@@ -16,10 +16,13 @@ from rclpy.executors import MultiThreadedExecutor
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from visualization_msgs.msg import InteractiveMarkerFeedback
 
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.loader import load_robot
+from ssik_ros.ros.conversions.pose_conversions import write_pose
 from ssik_ros.ros.panel.node_client import NodeClient
+from ssik_ros.view.pose_text import read_pose
 from ssik_ros.view.remedies import FREE_ORIENTATION
 from ssik_ros.view.service_panel import MARKER, NUMBERS, ServicePanel, TAKE_NEAREST, TargetChoice
 
@@ -69,7 +72,7 @@ def panel(node):
     client.spin_until(services.find_nodes, 'the node')
     panel.look()
     client.spin_until(lambda: is_idle() and panel.preview, 'robot and groups')
-    yield SimpleNamespace(press=press, panel=panel)
+    yield SimpleNamespace(press=press, panel=panel, is_idle=is_idle)
     services.close()
 
 
@@ -95,6 +98,27 @@ def test_the_tip_as_it_is_now_is_reached(panel):
 def test_the_marker_in_rviz_is_a_target(panel):
     panel.panel.choose_target(TargetChoice(MARKER))
     assert len(panel.press(panel.panel.solve).branches) > 4
+
+
+def test_the_table_follows_a_drag_in_rviz(panel, node):
+    _, client = node
+    found = panel.panel
+    found.choose_target(TargetChoice(MARKER))
+    before = panel.press(found.solve).found
+    drag = InteractiveMarkerFeedback(
+        client_id='rviz',
+        marker_name='panda_link8',
+        event_type=InteractiveMarkerFeedback.POSE_UPDATE,
+    )
+    drag.header.frame_id = 'panda_link0'
+    write_pose(drag.pose, read_pose(POSE))
+    topic = 'ssik_ros/interactive_target/feedback'
+    client.publisher(InteractiveMarkerFeedback, topic, LATCHED).publish(drag)
+    client.spin_until(lambda: panel.is_idle() and found.found is not before, 'a new table')
+    panel.press(found.solve)
+    followed = found.branches[0].positions
+    found.choose_target(target_of(POSE))
+    assert np.allclose(panel.press(found.solve).branches[0].positions, followed)
 
 
 @pytest.mark.parametrize('text, label', [(FAR, TAKE_NEAREST), (TURNED, FREE_ORIENTATION)])
@@ -216,7 +240,7 @@ def test_why_not_offers_buttons_that_help(application, widget):
     assert widget.table.rowCount() == 0 and not widget.help.isVisible()
     press(application, widget, widget.why_not)
     assert widget.nearest.text() == widget.panel.nearest_text != ''
-    assert widget.report.isVisible() and 'proved' in widget.details.text()
+    assert widget.report.isVisible() and 'proved' in widget.details.toPlainText()
     press(application, widget, buttons(widget.help)[TAKE_NEAREST])
     assert widget.table.rowCount() > 4 and widget.numbers.text() != FAR
     press(application, widget, widget.restore)
@@ -227,7 +251,7 @@ def test_why_not_offers_buttons_that_help(application, widget):
 def test_texts_of_a_node_are_never_markup(application, widget):
     from python_qt_binding.QtCore import Qt
 
-    for label in (widget.status, widget.nearest, widget.relaxed, widget.details):
+    for label in (widget.status, widget.nearest, widget.relaxed):
         assert label.textFormat() == Qt.TextFormat.PlainText
 
 

@@ -18,6 +18,7 @@ from rclpy.node import Node
 from ros_domain import claimed_domain
 
 from ssik_ros.ros.node import IkServer
+from ssik_ros.ros.panel.node_client import NodeClient
 from ssik_ros.ros.services.reach_services import ReachOverRos
 from ssik_ros.ros.streams.joint_state_relay import JointStateRelay
 from ssik_ros.ros.streams.ros_scene import RosScene
@@ -136,6 +137,12 @@ def endpoints():
                 RosScene(node)
                 ends.take(node)
                 sections['RosScene in Python'] = ends.pop()
+                node = make()
+                panel = NodeClient(node, print, take_robot=print, move_marker=print)
+                panel.use('/ssik_ros')
+                ends.take(node)
+                panel.close()
+                sections['Panel of rqt'] = ends.pop()
         finally:
             context.try_shutdown()
     return sections, ends.makers

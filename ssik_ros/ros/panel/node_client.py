@@ -149,9 +149,9 @@ class NodeClient:
             (InteractiveMarkerUpdate, f'{node}/{MARKERS}/update', hear, QoSProfile(depth=10)),
             (String, f'{above}/{URDF_TOPIC}', load, LATCHED),
         )
-        self._subscriptions = [
-            self._node.create_subscription(*row, callback_group=self._callbacks) for row in rows
-        ]
+        for row in rows:
+            heard = self._node.create_subscription(*row, callback_group=self._callbacks)
+            self._subscriptions.append(heard)
 
     def _tell_of_marker(self) -> None:
         self._has_moved = False

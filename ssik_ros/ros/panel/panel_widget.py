@@ -16,6 +16,7 @@ from python_qt_binding.QtWidgets import (
     QHeaderView,
     QLabel,
     QLineEdit,
+    QPlainTextEdit,
     QPushButton,
     QTableWidget,
     QTableWidgetItem,
@@ -47,6 +48,8 @@ TICK = 200
 """Time between two looks at deadlines [ms]."""
 LOOK_EVERY = 5
 """Ticks between two looks for nodes."""
+DETAILS_HEIGHT = 110
+"""Of the details, which scroll [px]."""
 RANK = Qt.ItemDataRole.UserRole
 
 
@@ -168,7 +171,9 @@ class PanelWidget(QWidget):
 
     def _make_reason(self, layout: QVBoxLayout) -> None:
         """Add the nearest posture, the remedies and the details below the table."""
-        self.nearest, self.relaxed, self.details = _make_label(), _make_label(), _make_label()
+        self.nearest, self.relaxed, self.details = _make_label(), _make_label(), QPlainTextEdit()
+        self.details.setReadOnly(True)
+        self.details.setMaximumHeight(DETAILS_HEIGHT)
         self.help = QGroupBox(HELP_TITLE)
         self._help_row = QVBoxLayout(self.help)
         self.restore = QPushButton(TAKE_BACK)
@@ -249,7 +254,7 @@ class PanelWidget(QWidget):
         idle = '' if explained or panel.branches else REACHED_HAS_BRANCHES
         _say(self.nearest, panel.nearest_text or idle)
         _say(self.relaxed, '\n'.join(panel.relaxed))
-        _say(self.details, '\n'.join(panel.details))
+        self.details.setPlainText('\n'.join(panel.details))
         self.report.setVisible(bool(panel.details))
         self.restore.setVisible(bool(panel.relaxed))
         remedies = panel.list_remedies()
