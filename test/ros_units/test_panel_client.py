@@ -30,7 +30,7 @@ from ssik_ros.view.node_services import PoseQuery, Posture, ServiceFailure
 pytestmark = pytest.mark.ros
 
 WAIT = 20.0
-NODE = '/cell/ssik_ros'
+NODE = '/cell/made_0'
 QUERY = PoseQuery('arm', 'tool', FramedPose('', np.eye(4)))
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -39,7 +39,7 @@ class Bench:
     """A panel's client, and a node that responds to it."""
 
     def __init__(self, make):
-        self.server, panel = make(), make()
+        self.server, panel = make(namespace='/cell'), make()
         context = self.server.context
         self.responding = SingleThreadedExecutor(context=context)
         self.responding.add_node(self.server)
@@ -104,6 +104,18 @@ def test_only_nodes_with_our_describe_are_found(bench):
     bench.run(lambda: len(bench.client.find_nodes()) > 0)
     time.sleep(0.2)
     assert bench.client.find_nodes() == (NODE,)
+
+
+def test_a_node_that_has_ended_is_not_found_any_more(bench):
+    bench.offer(Describe, 'describe')
+    bench.use()
+    assert bench.client.find_nodes() == (NODE,)
+    bench.responding.shutdown()
+    bench.server.destroy_node()
+    end = time.monotonic() + WAIT
+    while bench.client.find_nodes():
+        assert time.monotonic() < end, 'the node is still listed'
+        time.sleep(0.05)
 
 
 def test_a_service_that_is_not_there_is_one_line_with_what_to_do(bench):

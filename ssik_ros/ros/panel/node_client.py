@@ -101,7 +101,12 @@ class NodeClient:
         """Return the full names of the nodes that offer ``~/describe``, sorted."""
         services = self._node.get_service_names_and_types()
         names = (name for name, kinds in services if name.endswith(DESCRIBE) and KIND in kinds)
-        return tuple(sorted(name.removesuffix(DESCRIBE) for name in names))
+        # The clients of a panel keep the names of services whose node has ended.
+        running = {
+            f'{above.rstrip("/")}/{name}'
+            for name, above in self._node.get_node_names_and_namespaces()
+        }
+        return tuple(sorted({name.removesuffix(DESCRIBE) for name in names} & running))
 
     def use(self, node: str) -> None:
         """
