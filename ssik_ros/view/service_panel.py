@@ -39,7 +39,7 @@ SOURCES = TIP, FRAME, MARKER, NUMBERS = 'tip as it is now', 'frame', 'marker in 
 """Where a target comes from."""
 TAKE_NEAREST = 'Move the target to the nearest posture'
 IGNORE_COLLISIONS = 'Ignore collisions'
-NO_NODE = 'No node with ~/describe runs.'
+NO_NODE = 'No node of ssik_ros was found.'
 
 
 class TargetChoice(NamedTuple):
@@ -92,7 +92,7 @@ class ServicePanel:
         self._forget()
 
     def _forget(self) -> None:
-        self.found: FoundBranches | None = None
+        self.response: FoundBranches | None = None
         self.explanation: Explanation | None = None
         self.shown = -1
         """Index of the shown branch."""
@@ -294,24 +294,24 @@ class ServicePanel:
 
     # Responses.
 
-    def _take_branches(self, found: FoundBranches) -> None:
+    def _take_branches(self, response: FoundBranches) -> None:
         self._forget()
-        self.found, outcome = found, found.outcome
-        count = len(found.branches)
+        self.response, outcome = response, response.outcome
+        count = len(response.branches)
         text = outcome.text or counted(count, 'branch', 'branches')
         how = f'{AT_TARGET} {text}' if outcome.solved else _failure(outcome)
         self.status = how
         self._show(None, REACHED)
 
-    def _take_explanation(self, known: Explanation) -> None:
+    def _take_explanation(self, explanation: Explanation) -> None:
         self._forget()
-        self.explanation = known
-        if known.solved:
+        self.explanation = explanation
+        if explanation.solved:
             self.status = AT_TARGET
             return
-        self.status = _failure(SolveOutcome(False, known.cause, known.text))
-        if known.nearest is not None:
-            self._show(Posture(known.joint_names, known.nearest), NEAREST)
+        self.status = _failure(SolveOutcome(False, explanation.cause, explanation.text))
+        if explanation.nearest is not None:
+            self._show(Posture(explanation.joint_names, explanation.nearest), NEAREST)
 
     @property
     def unit(self) -> str:
@@ -321,7 +321,7 @@ class ServicePanel:
     @property
     def branches(self) -> tuple[Branch, ...]:
         """Return the branches of the last response."""
-        return () if self.found is None else self.found.branches
+        return () if self.response is None else self.response.branches
 
     def list_rows(self) -> list[BranchRow]:
         """Return a row for each branch, in the chosen order; NaN as manipulability while the robot is not loaded."""
@@ -340,10 +340,12 @@ class ServicePanel:
 
         :param rank: from 1 on; a rank that no branch has is ignored.
         """
-        if self.found is None or not 0 < rank <= len(self.branches):
+        if self.response is None or not 0 < rank <= len(self.branches):
             return
         self.shown = rank - 1
-        self._show(Posture(self.found.joint_names, self.branches[self.shown].positions), REACHED)
+        self._show(
+            Posture(self.response.joint_names, self.branches[self.shown].positions), REACHED
+        )
         self._changed()
 
     def _show(self, posture: Posture | None, colour: Color) -> None:
@@ -365,25 +367,25 @@ class ServicePanel:
     @property
     def details(self) -> list[str]:
         """Return the report of the node, and sentences with all numbers; each sentence once."""
-        known = self.explanation
-        if known is None or known.solved:
+        explanation = self.explanation
+        if explanation is None or explanation.solved:
             return []
-        return list(dict.fromkeys(filter(None, (known.text, *known.advice))))
+        return list(dict.fromkeys(filter(None, (explanation.text, *explanation.advice))))
 
     def list_remedies(self) -> list[ServiceRemedy]:
         """Return changes that the services of the node can try; none is certain to suffice."""
-        known, group = self.explanation, self.group
-        if known is None or known.solved or group is None:
+        explanation, group = self.explanation, self.group
+        if explanation is None or explanation.solved or group is None:
             return []
-        if known.cause == Cause.COLLISION:
+        if explanation.cause == Cause.COLLISION:
             is_on = self.avoids_collisions
             return [ServiceRemedy(IGNORE_COLLISIONS, self._ignore_collisions)] if is_on else []
-        found = []
-        if known.nearest is not None:
-            found.append(ServiceRemedy(TAKE_NEAREST, self._take_nearest))
+        remedies = []
+        if explanation.nearest is not None:
+            remedies.append(ServiceRemedy(TAKE_NEAREST, self._take_nearest))
         if not group.position_only:
-            found.append(ServiceRemedy(FREE_ORIENTATION, self._free_orientation))
-        return found
+            remedies.append(ServiceRemedy(FREE_ORIENTATION, self._free_orientation))
+        return remedies
 
     def take_back(self) -> None:
         """Return to target and collisions as they were before the first remedy, and solve."""
@@ -406,9 +408,9 @@ class ServicePanel:
         self.solve()
 
     def _take_nearest(self) -> None:
-        known = self.explanation
-        if known is not None and known.nearest is not None:
-            posture = Posture(known.joint_names, known.nearest)
+        explanation = self.explanation
+        if explanation is not None and explanation.nearest is not None:
+            posture = Posture(explanation.joint_names, explanation.nearest)
             self._move_to(posture, 'The target is at the nearest posture.')
 
     def _free_orientation(self) -> None:

@@ -82,17 +82,17 @@ def target_of(text):
 
 def test_all_branches_of_a_pose_have_a_row(panel):
     panel.panel.choose_target(target_of(POSE))
-    found = panel.press(panel.panel.solve)
-    rows = found.list_rows()
-    assert found.group.name == 'panda_arm' and found.status.startswith('At the target.')
-    assert len(rows) > 4 and found.unit == 'rad'
+    shown = panel.press(panel.panel.solve)
+    rows = shown.list_rows()
+    assert shown.group.name == 'panda_arm' and shown.status.startswith('At the target.')
+    assert len(rows) > 4 and shown.unit == 'rad'
     assert all(row.manipulability > 0.0 and row.room >= 0.0 for row in rows)
     assert [row.distance for row in rows] == sorted(row.distance for row in rows)
 
 
 def test_the_tip_as_it_is_now_is_reached(panel):
-    found = panel.press(panel.panel.solve)
-    assert found.link == 'panda_link8' and found.branches
+    shown = panel.press(panel.panel.solve)
+    assert shown.link == 'panda_link8' and shown.branches
 
 
 def test_the_marker_in_rviz_is_a_target(panel):
@@ -102,9 +102,9 @@ def test_the_marker_in_rviz_is_a_target(panel):
 
 def test_the_table_follows_a_drag_in_rviz(panel, node):
     _, client = node
-    found = panel.panel
-    found.choose_target(TargetChoice(MARKER))
-    before = panel.press(found.solve).found
+    shown = panel.panel
+    shown.choose_target(TargetChoice(MARKER))
+    before = panel.press(shown.solve).response
     drag = InteractiveMarkerFeedback(
         client_id='rviz',
         marker_name='panda_link8',
@@ -114,32 +114,32 @@ def test_the_table_follows_a_drag_in_rviz(panel, node):
     write_pose(drag.pose, read_pose(POSE))
     topic = 'ssik_ros/interactive_target/feedback'
     client.publisher(InteractiveMarkerFeedback, topic, LATCHED).publish(drag)
-    client.spin_until(lambda: panel.is_idle() and found.found is not before, 'a new table')
-    panel.press(found.solve)
-    followed = found.branches[0].positions
-    found.choose_target(target_of(POSE))
-    assert np.allclose(panel.press(found.solve).branches[0].positions, followed)
+    client.spin_until(lambda: panel.is_idle() and shown.response is not before, 'a new table')
+    panel.press(shown.solve)
+    followed = shown.branches[0].positions
+    shown.choose_target(target_of(POSE))
+    assert np.allclose(panel.press(shown.solve).branches[0].positions, followed)
 
 
 @pytest.mark.parametrize('text, label', [(FAR, TAKE_NEAREST), (TURNED, FREE_ORIENTATION)])
 def test_a_remedy_reaches_a_pose_that_was_not_reached(panel, text, label):
-    found = panel.panel
-    found.choose_target(target_of(text))
-    panel.press(found.solve)
-    assert found.status.startswith('Not at the target.') and not found.branches
-    panel.press(found.explain)
-    assert found.nearest_text and found.details
-    remedy = next(remedy for remedy in found.list_remedies() if remedy.label == label)
+    shown = panel.panel
+    shown.choose_target(target_of(text))
+    panel.press(shown.solve)
+    assert shown.status.startswith('Not at the target.') and not shown.branches
+    panel.press(shown.explain)
+    assert shown.nearest_text and shown.details
+    remedy = next(remedy for remedy in shown.list_remedies() if remedy.label == label)
     panel.press(remedy.act)
-    assert found.status.startswith('At the target.') and found.branches and found.relaxed
-    panel.press(found.take_back)
-    assert found.target == target_of(text) and not found.branches
+    assert shown.status.startswith('At the target.') and shown.branches and shown.relaxed
+    panel.press(shown.take_back)
+    assert shown.target == target_of(text) and not shown.branches
 
 
 def test_a_frame_that_the_node_does_not_know_is_told(panel):
     panel.panel.choose_target(TargetChoice(NUMBERS, 'moon', POSE))
-    found = panel.press(panel.panel.solve)
-    assert 'moon' in found.status and not found.branches and '\n' not in found.status
+    shown = panel.press(panel.panel.solve)
+    assert 'moon' in shown.status and not shown.branches and '\n' not in shown.status
 
 
 @pytest.fixture(scope='module')
@@ -155,15 +155,15 @@ def application():
 def spun(node):
     """Give a node that another thread spins, as rqt's is, in the domain of the server."""
     _, client = node
-    own = Node('rqt', context=client.node.context, enable_rosout=False)
+    rqt_node = Node('rqt', context=client.node.context, enable_rosout=False)
     executor = MultiThreadedExecutor(context=client.node.context)
-    executor.add_node(own)
+    executor.add_node(rqt_node)
     thread = threading.Thread(target=executor.spin, daemon=True)
     thread.start()
-    yield own
+    yield rqt_node
     executor.shutdown(WAIT)
     thread.join(WAIT)
-    own.destroy_node()
+    rqt_node.destroy_node()
 
 
 @pytest.fixture
@@ -206,8 +206,8 @@ def press(application, widget, button):
 def buttons(group):
     """Return the buttons of the remedies by their texts."""
     row = group.layout()
-    found = [row.itemAt(place).widget() for place in range(row.count())]
-    return {button.text(): button for button in found}
+    shown = [row.itemAt(place).widget() for place in range(row.count())]
+    return {button.text(): button for button in shown}
 
 
 def test_a_click_on_a_row_of_the_widget_shows_the_branch(application, widget, node):
@@ -218,8 +218,8 @@ def test_a_click_on_a_row_of_the_widget_shows_the_branch(application, widget, no
     )
     enter(widget, POSE)
     press(application, widget, widget.solve)
-    table, found = widget.table, widget.panel
-    assert table.rowCount() == len(found.branches) > 4
+    table, panel = widget.table, widget.panel
+    assert table.rowCount() == len(panel.branches) > 4
     titles = [table.horizontalHeaderItem(place).text() for place in range(1, 5)]
     assert titles == ['branch', 'distance [rad]', 'to limit [rad]', 'manipulability']
     widget.order.setCurrentText('manipulability')
@@ -228,7 +228,7 @@ def test_a_click_on_a_row_of_the_widget_shows_the_branch(application, widget, no
     assert column == sorted(column, reverse=True)
     table.cellClicked.emit(1, 0)
     rank = int(table.item(1, 0).text())
-    expected = found.branches[rank - 1].positions
+    expected = panel.branches[rank - 1].positions
     client.spin_until(
         lambda: any(np.array_equal(message.position, expected) for message in heard), 'a posture'
     )
@@ -246,6 +246,24 @@ def test_why_not_offers_buttons_that_help(application, widget):
     press(application, widget, widget.restore)
     assert widget.numbers.text() == FAR and widget.table.rowCount() == 0
     assert not widget.restore.isVisible()
+
+
+def test_a_text_that_is_being_typed_stays_until_it_is_entered(application, widget):
+    from python_qt_binding.QtTest import QTest
+
+    enter(widget, FAR)
+    widget.activateWindow()
+    widget.numbers.setFocus()
+    wait_in_qt(application, widget.numbers.hasFocus)
+    widget.numbers.selectAll()
+    QTest.keyClicks(widget.numbers, POSE)
+    widget._refresh()
+    assert widget.numbers.text() == POSE and widget.panel.target.numbers == FAR
+    widget.numbers.editingFinished.emit()
+    assert widget.panel.target.numbers == POSE
+    # The line still has the focus, and shows the target of a remedy.
+    widget.panel.choose_target(target_of(FAR))
+    assert widget.numbers.text() == FAR
 
 
 def test_texts_of_a_node_are_never_markup(application, widget):

@@ -91,11 +91,11 @@ class Bench:
 @pytest.fixture
 def bench():
     with node_maker() as make:
-        found = Bench(make)
-        yield found
-        found.client.close()
-        found.spinning.shutdown()
-        found.responding.shutdown()
+        nodes = Bench(make)
+        yield nodes
+        nodes.client.close()
+        nodes.spinning.shutdown()
+        nodes.responding.shutdown()
 
 
 def test_only_nodes_with_our_describe_are_found(bench):

@@ -33,11 +33,11 @@ BAD = [[np.nan, 0.0], [np.inf, 0.0], [1e200, 0.0], [0.0], [0.0, 0.0, 0.0]]
 NOWHERE = PoseStamped(pose=Pose(orientation=Quaternion(w=0.0)))
 
 
-def failure(text='', code=MoveItErrorCodes.NO_IK_SOLUTION):
-    found = MoveItErrorCodes(val=code)
-    if hasattr(found, 'message'):
-        found.message = text
-    return found
+def failure(text='', number=MoveItErrorCodes.NO_IK_SOLUTION):
+    code = MoveItErrorCodes(val=number)
+    if hasattr(code, 'message'):
+        code.message = text
+    return code
 
 
 def test_requests_hold_the_whole_query():
@@ -69,9 +69,13 @@ def test_a_node_is_read_with_its_groups():
         name='arm', solver='s', base_frame='base', tip_frames=['tool'], joint_names=['a']
     )
     none = GroupKinematics(name='hand', reason='no chain')
-    found = messages.read_summary(Describe.Response(success=True, robot='r', groups=[group, none]))
-    assert found.robot == 'r' and found.groups[0] == GroupOption('arm', 'base', ('tool',), ('a',))
-    assert found.groups[1].problem == 'no chain'
+    summary = messages.read_summary(
+        Describe.Response(success=True, robot='r', groups=[group, none])
+    )
+    assert summary.robot == 'r' and summary.groups[0] == GroupOption(
+        'arm', 'base', ('tool',), ('a',)
+    )
+    assert summary.groups[1].problem == 'no chain'
     refused = messages.read_summary(Describe.Response(message='no robot yet'))
     assert refused == ServiceFailure('no robot yet')
 
@@ -82,9 +86,9 @@ def branches(*positions, code=OK):
 
 
 def test_branches_are_read_in_their_order():
-    found = messages.read_branches(branches([0.1, 0.2], [0.3, 0.4]))
-    assert found.outcome.solved and found.joint_names == ('a', 'b')
-    assert [branch.positions.tolist() for branch in found.branches] == [[0.1, 0.2], [0.3, 0.4]]
+    response = messages.read_branches(branches([0.1, 0.2], [0.3, 0.4]))
+    assert response.outcome.solved and response.joint_names == ('a', 'b')
+    assert [branch.positions.tolist() for branch in response.branches] == [[0.1, 0.2], [0.3, 0.4]]
 
 
 @pytest.mark.parametrize('numbers', BAD)
@@ -94,8 +98,8 @@ def test_branches_with_wrong_numbers_are_refused(numbers):
 
 
 def test_more_branches_than_requested_are_not_read():
-    found = messages.read_branches(branches(*[[0.0, 0.0]] * (messages.MOST_BRANCHES + 5)))
-    assert len(found.branches) == messages.MOST_BRANCHES
+    response = messages.read_branches(branches(*[[0.0, 0.0]] * (messages.MOST_BRANCHES + 5)))
+    assert len(response.branches) == messages.MOST_BRANCHES
 
 
 def test_a_failure_has_a_cause_or_a_text():
@@ -103,7 +107,7 @@ def test_a_failure_has_a_cause_or_a_text():
     outcome = messages.read_branches(branches(code=failure(text))).outcome
     if hasattr(OK, 'message'):
         assert (outcome.solved, outcome.cause, outcome.text) == (False, Cause.LIMITS, text)
-    refused = failure(code=MoveItErrorCodes.INVALID_GROUP_NAME)
+    refused = failure(number=MoveItErrorCodes.INVALID_GROUP_NAME)
     outcome = messages.read_branches(branches([0.1, 0.2], code=refused)).outcome
     assert not outcome.solved and outcome.text == 'The node refuses: code -15.'
     assert messages.read_branches(branches(code=failure())).outcome.text == 'No solution.'
@@ -116,13 +120,13 @@ def explanation(nearest=(), cause='LIMITS', **fields):
 
 
 def test_an_explanation_keeps_cause_nearest_posture_and_advice():
-    found = messages.read_explanation(explanation([0.1, 0.2], distance=0.3, advice=['Turn it.']))
-    assert (found.solved, found.cause, found.distance) == (False, Cause.LIMITS, 0.3)
-    assert found.nearest.tolist() == [0.1, 0.2] and found.advice == ('Turn it.',)
+    reason = messages.read_explanation(explanation([0.1, 0.2], distance=0.3, advice=['Turn it.']))
+    assert (reason.solved, reason.cause, reason.distance) == (False, Cause.LIMITS, 0.3)
+    assert reason.nearest.tolist() == [0.1, 0.2] and reason.advice == ('Turn it.',)
     assert messages.read_explanation(explanation()).nearest is None
 
 
-def test_an_unknown_cause_is_no_error():
+def test_an_unreason_is_no_error():
     assert messages.read_explanation(explanation(cause='MOON')).cause in Cause
 
 
@@ -133,9 +137,9 @@ def test_a_nearest_posture_of_wrong_numbers_is_refused(numbers):
 
 
 def test_long_texts_are_cut():
-    found = messages.read_explanation(explanation(advice=['x' * 10_000] * 1000))
-    assert len(found.advice) == messages.MOST_GROUPS
-    assert len(found.advice[0]) == messages.MOST_TEXT
+    reason = messages.read_explanation(explanation(advice=['x' * 10_000] * 1000))
+    assert len(reason.advice) == messages.MOST_GROUPS
+    assert len(reason.advice[0]) == messages.MOST_TEXT
 
 
 def test_a_reached_posture_has_the_joints_of_the_group():
@@ -162,6 +166,6 @@ def test_the_marker_of_the_link_is_read():
     marker = InteractiveMarker(name='tool', pose=pose)
     marker.header.frame_id = 'world'
     response = GetInteractiveMarkers.Response(markers=[InteractiveMarker(name='x'), marker])
-    found = messages.read_marker(response, 'tool')
-    assert found.frame == 'world' and found.pose[0, 3] == 1.0
+    target = messages.read_marker(response, 'tool')
+    assert target.frame == 'world' and target.pose[0, 3] == 1.0
     assert 'interactive_group' in messages.read_marker(response, 'hand').text

@@ -233,7 +233,9 @@ class NodeClient:
         :param done: takes the response.
         """
         request = GetInteractiveMarkers.Request()
-        self._call(GetInteractiveMarkers, request, lambda found: read_marker(found, link), done)
+        self._call(
+            GetInteractiveMarkers, request, lambda response: read_marker(response, link), done
+        )
 
     def find_link(self, link: str, posture: Posture, done: Done) -> None:
         """
@@ -257,7 +259,7 @@ class NodeClient:
         :param done: takes the response.
         """
         request = write_position_goal(query, locked)
-        self._call(SolveGoals, request, lambda found: read_reached(found, joint_names), done)
+        self._call(SolveGoals, request, lambda response: read_reached(response, joint_names), done)
 
     def show(self, posture: Posture | None, markers: Sequence[Marker], frame: str) -> None:
         """

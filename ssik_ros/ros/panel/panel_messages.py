@@ -171,8 +171,9 @@ def read_explanation(message: ExplainIk.Response) -> Explanation:
     """
     names = tuple(message.joint_names)
     text = _message_of(message.error_code)
-    known = Cause.__members__.get(message.cause)
-    cause = cause_of(message.error_code.val, text) if known is None else known
+    cause = Cause.__members__.get(message.cause)
+    if cause is None:
+        cause = cause_of(message.error_code.val, text)
     nearest = _numbers(message.nearest, len(names)) if len(message.nearest) else None
     return Explanation(
         Refusal.NONE,

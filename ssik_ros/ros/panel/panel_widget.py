@@ -186,11 +186,14 @@ class PanelWidget(QWidget):
     # Actions of the user.
 
     def _take_link(self) -> None:
+        self.link.lineEdit().setModified(False)
         link = self.link.currentText().strip()
         if link != self.panel.link:
             self.panel.choose_link(link)
 
     def _take_target(self) -> None:
+        for line in (self.frame, self.numbers):
+            line.setModified(False)
         source = self.source.currentText()
         self.panel.choose_target(TargetChoice(source, self.frame.text(), self.numbers.text()))
 
@@ -258,7 +261,7 @@ class PanelWidget(QWidget):
         self.report.setVisible(bool(panel.details))
         self.restore.setVisible(bool(panel.relaxed))
         remedies = panel.list_remedies()
-        if [remedy.label for remedy in remedies] != [known.label for known in self._remedies]:
+        if [new.label for new in remedies] != [old.label for old in self._remedies]:
             self._offer_remedies(remedies)
         self.help.setVisible(bool(remedies))
 
