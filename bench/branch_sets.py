@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+import math
 
 import numpy as np
 
 from bench.arms import Arm, FloatArray
-from bench.branches import wrap
 from bench.cases import Cases
 
 HOLDS = 1e-5
@@ -36,6 +36,26 @@ class BranchSets:
     median_residual: float
     worst_residual: float
     """Frobenius norm of FK - T, among those that hold."""
+
+    @property
+    def span(self) -> str:
+        """Return the smallest, median and largest number of branches."""
+        return f'{min(self.counts)}-{np.median(self.counts):.0f}-{max(self.counts)}'
+
+    @property
+    def mean(self) -> float:
+        """Return the mean number of branches."""
+        return float(np.mean(self.counts))
+
+
+def wrap(angles: FloatArray) -> FloatArray:
+    """
+    Return angles in [-pi, pi).
+
+    :param angles: [rad].
+    """
+    wrapped: FloatArray = (angles + math.pi) % (2.0 * math.pi) - math.pi
+    return wrapped
 
 
 def residuals(arm: Arm, q: FloatArray, target: FloatArray) -> FloatArray:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.arms import Arm, chain_from_file
+from bench.arms import Arm, chain_from_file, CHAINS, read_arm
 from bench.peers.ssik_prebuilt import frames, OWN_MODEL, prebuilt
 from ssik_ros.manipulator.kin_body import KinBody
 from ssik_ros.model.catalogue import arm_data, make_urdf
@@ -80,3 +80,13 @@ def make_arm(name: str, folder: Path) -> Arm:
     """
     path, base, tip = write_urdf(name, folder)
     return chain_from_file(path, name, base, tip)
+
+
+def find_arm(name: str, output: Path) -> Arm:
+    """
+    Return an arm by its name: a shipped robot, or an arm of the catalogue.
+
+    :param name: a key of :data:`bench.arms.CHAINS`, or one of :data:`ARMS`.
+    :param output: where the URDF of an arm of the catalogue is written.
+    """
+    return read_arm(name) if name in CHAINS else make_arm(name, output / 'urdf')

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+import itertools
 from typing import Any
 
 from bench.classes import CLASSES
@@ -25,6 +26,7 @@ REFUSAL = 5.0
 BESIDE_PARTS = 1.1
 """How many times the time of the better of its parts ``Auto`` may take."""
 ROUND_TRIP = 1.3
+START_TITLES = {'first solution': 'URDF to first solution'}
 NODE_MIB = 300.0
 BATCH_US = 1.0
 OWN_ALL, OWN_AS_MANY, OWN_FREE = 'solve_q', 'solve_q as many', 'solve_q free'
@@ -36,22 +38,28 @@ EXPECTED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """One goal."""
+    """One goal; '-' where a figure does not apply."""
 
     goal: str
     arm: str
-    ours: str
-    peer: str
-    """The best peer and its figure; '-' where none can do it."""
-    ratio: str
+    ours: str = '-'
+    peer: str = '-'
+    """The best peer and its figure."""
+    ratio: str = '-'
     """How many times the best peer's time is ours."""
-    auto: str
-    """The same of ``Auto``, which users get without choosing; '-' where it does not take part."""
-    wanted: str
+    auto: str = '-'
+    """The same of ``Auto``, which users get without choosing."""
+    wanted: str = '-'
     reached: bool | None
     """None if the class has no goals on this arm."""
+
+
+def arms_of(rows: Sequence[Row], name: str | None = None) -> list[str]:
+    """Return the arms of rows, or of the rows of one class, each once."""
+    fit = (row for row in rows if name is None or row['bench_class'] == name)
+    return list(dict.fromkeys(row['arm'] for row in fit))
 
 
 def best(rows: Sequence[Row], own: bool) -> Row | None:
@@ -65,7 +73,12 @@ def best(rows: Sequence[Row], own: bool) -> Row | None:
     fit = [
         row for row in rows if row['cpu'] and bool(row['own']) == own and row['success'] >= least
     ]
-    return min(fit, key=lambda row: float(row['cpu']['median']), default=None)
+    return _fastest(fit)
+
+
+def _fastest(rows: Sequence[Row]) -> Row | None:
+    """Return the row with the lowest median, None without rows."""
+    return min(rows, key=lambda row: float(row['cpu']['median']), default=None)
 
 
 def ratio(ours: Row, peer: Row, what: str = 'median') -> float:
@@ -89,9 +102,9 @@ def of_class(rows: Sequence[Row], name: str, arm: str) -> list[Row]:
     return [row for row in rows if (row['bench_class'], row['arm']) == (name, arm)]
 
 
-def _figure(row: Row, name: str | None = None) -> str:
+def _figure(row: Row) -> str:
     """Return a row's name and median."""
-    return f'{name or row["peer"]} {row["cpu"]["median"]:.1f} us'
+    return f'{row["peer"]} {row["cpu"]["median"]:.1f} us'
 
 
 def _of_auto(rows: Sequence[Row], peer: Row) -> str:
@@ -107,21 +120,22 @@ def refusals(results: Results) -> Iterator[Verdict]:
     :param results: content of the result files.
     """
     rows = results['peers']['rows']
-    for solver in ('Auto', 'Analytic'):
-        for arm in CLOSED_FORMS:
-            pair = [
-                row
-                for name in ('unreachable', 'first_found_1e-3')
-                for row in of_class(rows, name, arm)
-                if row['peer'] == solver and row['cpu']
-            ]
-            if len(pair) == 2:
-                without, usual = (float(row['cpu']['median']) for row in pair)
-                times, most = without / usual, f'at most {REFUSAL:g} times'
-                ours = f'{solver} {without:.1f} us, reachable {usual:.1f}'
-                reached = times <= REFUSAL
-                shown = f'{times:.1f} times'
-                yield Verdict('a refusal', arm, f'{ours}: {shown}', '-', '-', '-', most, reached)
+    for solver, arm in itertools.product(('Auto', 'Analytic'), CLOSED_FORMS):
+        pair = [
+            float(row['cpu']['median'])
+            for name in ('unreachable', 'first_found_1e-3')
+            for row in of_class(rows, name, arm)
+            if row['peer'] == solver and row['cpu']
+        ]
+        if len(pair) == 2:
+            times = pair[0] / pair[1]
+            yield Verdict(
+                goal='a refusal',
+                arm=arm,
+                ours=f'{solver} {pair[0]:.1f} us, reachable {pair[1]:.1f}: {times:.1f} times',
+                wanted=f'at most {REFUSAL:g} times',
+                reached=times <= REFUSAL,
+            )
 
 
 def one_solution(results: Results) -> Iterator[Verdict]:
@@ -132,30 +146,34 @@ def one_solution(results: Results) -> Iterator[Verdict]:
     """
     rows = results['peers']['rows']
     for name in CLASSES:
-        for arm in dict.fromkeys(row['arm'] for row in rows if row['bench_class'] == name):
-            of_arm = of_class(rows, name, arm)
-            if not any(row.get('has_goals', True) for row in of_arm):
-                yield Verdict(name, arm, '-', '-', '-', '-', '-', None)
-                continue
-            ours, peer = best(of_arm, own=True), best(of_arm, own=False)
-            if ours is None or peer is None:
-                if ours is None and any(row['own'] for row in of_arm):
-                    least = f'{SUCCESS_OF_OURS} %'
-                    yield Verdict(name, arm, 'none', '-', '-', '-', f'success of {least}', False)
-                continue
-            wanted = TIMES_FASTER.get(name, 1.0) if arm in ARMS else 1.0
-            figures = ('median', 'mean', 'p99') if name in ALSO_MEAN_AND_P99 else ('median',)
-            ratios = [ratio(ours, peer, what) for what in figures]
-            yield Verdict(
-                name,
-                arm,
-                _figure(ours),
-                _figure(peer),
-                ' / '.join(f'{value:.1f}' for value in ratios),
-                _of_auto(of_arm, peer),
-                f'{wanted:g} times' if wanted != 1.0 else 'won',
-                min(ratios if wanted != 1.0 else ratios[:1]) >= wanted,
-            )
+        for arm in arms_of(rows, name):
+            yield from _one_solution(name, arm, of_class(rows, name, arm))
+
+
+def _one_solution(name: str, arm: str, rows: Sequence[Row]) -> Iterator[Verdict]:
+    """Yield the goal of one class on one arm, if it can be judged."""
+    if not any(row.get('has_goals', True) for row in rows):
+        yield Verdict(goal=name, arm=arm, reached=None)
+        return
+    ours, peer = best(rows, own=True), best(rows, own=False)
+    if ours is None and any(row['own'] for row in rows):
+        least = f'success of {SUCCESS_OF_OURS} %'
+        yield Verdict(goal=name, arm=arm, ours='none', wanted=least, reached=False)
+    if ours is None or peer is None:
+        return
+    wanted = TIMES_FASTER.get(name, 1.0) if arm in ARMS else 1.0
+    figures = ('median', 'mean', 'p99') if name in ALSO_MEAN_AND_P99 else ('median',)
+    ratios = [ratio(ours, peer, what) for what in figures]
+    yield Verdict(
+        goal=name,
+        arm=arm,
+        ours=_figure(ours),
+        peer=_figure(peer),
+        ratio=' / '.join(f'{value:.1f}' for value in ratios),
+        auto=_of_auto(rows, peer),
+        wanted=f'{wanted:g} times' if wanted != 1.0 else 'won',
+        reached=min(ratios if wanted != 1.0 else ratios[:1]) >= wanted,
+    )
 
 
 def auto_beside_parts(results: Results) -> Iterator[Verdict]:
@@ -169,7 +187,7 @@ def auto_beside_parts(results: Results) -> Iterator[Verdict]:
     rows = results['peers']['rows']
     for name in CLASSES:
         compared: list[tuple[float, Row, Row]] = []
-        for arm in dict.fromkeys(row['arm'] for row in rows if row['bench_class'] == name):
+        for arm in arms_of(rows, name):
             own = [row for row in of_class(rows, name, arm) if row['own'] and row['cpu']]
             autos = [row for row in own if row['peer'].startswith('Auto')]
             part = best([row for row in own if row not in autos], own=True)
@@ -178,14 +196,12 @@ def auto_beside_parts(results: Results) -> Iterator[Verdict]:
         if compared:
             times, auto, part = max(compared, key=lambda found: found[0])
             yield Verdict(
-                f'{name}, Auto beside its parts',
-                f'worst: {auto["arm"]}',
-                f'{_figure(auto)}: {times:.2f} times',
-                _figure(part),
-                '-',
-                '-',
-                f'at most {BESIDE_PARTS:g} times',
-                times <= BESIDE_PARTS and auto['success'] >= SUCCESS_OF_OURS,
+                goal=f'{name}, Auto beside its parts',
+                arm=f'worst: {auto["arm"]}',
+                ours=f'{_figure(auto)}: {times:.2f} times',
+                peer=_figure(part),
+                wanted=f'at most {BESIDE_PARTS:g} times',
+                reached=times <= BESIDE_PARTS and auto['success'] >= SUCCESS_OF_OURS,
             )
 
 
@@ -203,26 +219,27 @@ def all_branches(results: Results) -> Iterator[Verdict]:
         ours = rows.get(OWN_AS_MANY, rows.get(OWN_ALL))
         if ours is None:
             continue
-        peer = min(
-            (row for row in rows.values() if not row['own']),
-            key=lambda row: float(row['cpu']['median']),
-            default=None,
-        )
+        peer = _fastest([row for row in rows.values() if not row['own']])
         yield Verdict(
-            'all branches',
-            arm,
-            _figure(ours),
-            '-' if peer is None else _figure(peer),
-            '-' if peer is None else f'{ratio(ours, peer):.1f}',
-            '-',
-            f'{most:g} us',
-            ours['cpu']['median'] <= most,
+            goal='all branches',
+            arm=arm,
+            ours=_figure(ours),
+            peer='-' if peer is None else _figure(peer),
+            ratio='-' if peer is None else f'{ratio(ours, peer):.1f}',
+            wanted=f'{most:g} us',
+            reached=ours['cpu']['median'] <= most,
         )
         free, same = rows.get(OWN_FREE), rows.get(PEER_FREE)
         if free is not None and same is not None:
-            times = ratio(free, same)
-            shown = _figure(free), _figure(same), f'{times:.1f}'
-            yield Verdict('no limits, no seed', arm, *shown, '-', 'won', times >= 1.0)
+            yield Verdict(
+                goal='no limits, no seed',
+                arm=arm,
+                ours=_figure(free),
+                peer=_figure(same),
+                ratio=f'{ratio(free, same):.1f}',
+                wanted='won',
+                reached=ratio(free, same) >= 1.0,
+            )
 
 
 def batches(results: Results) -> Iterator[Verdict]:
@@ -232,23 +249,23 @@ def batches(results: Results) -> Iterator[Verdict]:
     :param results: content of the result files.
     """
     rows = results['many_poses']['rows']
-    for arm in dict.fromkeys(row['arm'] for row in rows):
+    for arm in arms_of(rows):
         of_arm = [row for row in rows if row['arm'] == arm]
         threads = max(row['threads'] for row in of_arm)
-        mine = [
-            row for row in of_arm if row['call'] == 'solve_batch' and row['threads'] == threads
-        ]
-        others = [row['spent']['wall'] for row in of_arm if row['call'] != 'solve_batch']
-        wall, peer = mine[0]['spent']['wall'], min(others, default=None)
+        mine, others = (
+            [row for row in of_arm if (row['call'] == 'solve_batch') == is_own]
+            for is_own in (True, False)
+        )
+        wall = next(row['spent']['wall'] for row in mine if row['threads'] == threads)
+        peer = min((row['spent']['wall'] for row in others), default=None)
         yield Verdict(
-            f'batch, {threads} threads, a pose',
-            arm,
-            f'solve_batch {wall:.2f} us',
-            '-' if peer is None else f'eaik IK_batched {peer:.2f} us',
-            '-' if peer is None else f'{peer / wall:.1f}',
-            '-',
-            f'{BATCH_US:g} us',
-            wall <= BATCH_US,
+            goal=f'batch, {threads} threads, a pose',
+            arm=arm,
+            ours=f'solve_batch {wall:.2f} us',
+            peer='-' if peer is None else f'eaik IK_batched {peer:.2f} us',
+            ratio='-' if peer is None else f'{peer / wall:.1f}',
+            wanted=f'{BATCH_US:g} us',
+            reached=wall <= BATCH_US,
         )
 
 
@@ -261,59 +278,47 @@ def closed_chains(results: Results) -> Iterator[Verdict]:
     rows = results['closed_chain']['rows']
     for row in (row for row in rows if row['solver'] == OURS):
         spent, wanted = row['cpu']['median'], GOALS_US[row['run']]
-        elsewhere = PEERS_ELSEWHERE_US[row['run']]
-        peers = [
-            other
-            for other in rows
-            if other['solver'] != OURS
-            and other['run'] == row['run']
-            and other['within'] >= SUCCESS_OF_PEERS
-        ]
-        peer = min(peers, key=lambda other: float(other['cpu']['median']), default=None)
-        names, ratios = [f'0.0.6 elsewhere {elsewhere:g} us'], [f'{elsewhere / spent:.1f}']
+        others = [o for o in rows if o['solver'] != OURS and o['run'] == row['run']]
+        peer = _fastest([other for other in others if other['within'] >= SUCCESS_OF_PEERS])
+        known = [('0.0.6 elsewhere', PEERS_ELSEWHERE_US[row['run']])]
         if peer is not None:
-            median = peer['cpu']['median']
-            names.insert(0, f'{peer["solver"]} {median:.0f} us')
-            ratios.insert(0, f'{median / spent:.1f}')
+            known.insert(0, (peer['solver'], peer['cpu']['median']))
         yield Verdict(
-            f'closed chain, {row["run"]}',
-            row['mechanism'],
-            f'{OURS} {spent:.1f} us',
-            ' / '.join(names),
-            ' / '.join(ratios),
-            '-',
-            f'{wanted:g} us',
-            spent <= wanted and row['converged'] == 100.0,
+            goal=f'closed chain, {row["run"]}',
+            arm=row['mechanism'],
+            ours=f'{OURS} {spent:.1f} us',
+            peer=' / '.join(f'{name} {median:.0f} us' for name, median in known),
+            ratio=' / '.join(f'{median / spent:.1f}' for _, median in known),
+            wanted=f'{wanted:g} us',
+            reached=spent <= wanted and row['converged'] == 100.0,
         )
 
 
 def services(results: Results) -> Iterator[Verdict]:
     """
-    Yield the goals of the node: round trips against an empty handler, and memory.
+    Yield the goals of the node: round trips, compared with an empty handler, and memory.
 
     :param results: content of the result files.
     """
-    for row in results['round_trip']['rows']:
-        if row['server'] != 'own':
-            continue
-        times = row['ratio']
-        wanted = f'{ROUND_TRIP:g} times'
+    for row in (row for row in results['round_trip']['rows'] if row['server'] == 'own'):
+        p50, times = row['times']['median'], row['ratio']
         yield Verdict(
-            'service round trip',
-            row['robot'],
-            f'{row["p50"]:.0f} us',
-            f'empty handler {row["p50"] / times:.0f} us',
-            f'{1.0 / times:.2f}',
-            '-',
-            wanted,
-            times <= ROUND_TRIP,
+            goal='service round trip',
+            arm=row['robot'],
+            ours=f'{p50:.0f} us',
+            peer=f'empty handler {p50 / times:.0f} us',
+            ratio=f'{1.0 / times:.2f}',
+            wanted=f'{ROUND_TRIP:g} times',
+            reached=times <= ROUND_TRIP,
         )
         if row.get('peak_mib'):
-            peak, robot = row['peak_mib'], row['robot']
-            most = f'{NODE_MIB:g} MiB'
-            reached = peak <= NODE_MIB
-            shown = f'{peak:.0f} MiB'
-            yield Verdict('memory of the node', robot, shown, '-', '-', '-', most, reached)
+            yield Verdict(
+                goal='memory of the node',
+                arm=row['robot'],
+                ours=f'{row["peak_mib"]:.0f} MiB',
+                wanted=f'{NODE_MIB:g} MiB',
+                reached=row['peak_mib'] <= NODE_MIB,
+            )
 
 
 def start_ups(results: Results) -> Iterator[Verdict]:
@@ -322,16 +327,14 @@ def start_ups(results: Results) -> Iterator[Verdict]:
 
     :param results: content of the result files.
     """
-    titles = {
-        'import': 'import',
-        'warm': 'URDF to first solution',
-        'cold': 'the same, nothing compiled',
-    }
     for name, seconds, most in results['start_up']['goals']:
-        shown = f'{seconds:.2f} s'
-        wanted = f'{most:g} s'
-        reached = seconds <= most
-        yield Verdict(titles[name], 'slowest', shown, '-', '-', '-', wanted, reached)
+        yield Verdict(
+            goal=START_TITLES.get(name, name),
+            arm='slowest',
+            ours=f'{seconds:.2f} s',
+            wanted=f'{most:g} s',
+            reached=seconds <= most,
+        )
 
 
 def start_ratios(results: Results) -> Iterator[Verdict]:
@@ -341,11 +344,13 @@ def start_ratios(results: Results) -> Iterator[Verdict]:
     :param results: content of the result files.
     """
     for row in results['start_up_ratios']['ratios']:
-        unit = ' MiB' if row['compared'] == 1.0 else ' times'
-        name, shown, wanted = row['name'], f'{row["ratio"]:.3g}{unit}', f'{row["most"]:g}{unit}'
-        reached = row['ratio'] <= row['most']
+        unit = ' MiB' if row['compared'] is None else ' times'
         yield Verdict(
-            f'start: {name}', 'panda', shown, '-', '-', '-', f'at most {wanted}', reached
+            goal=f'start: {row["name"]}',
+            arm='panda',
+            ours=f'{row["ratio"]:.3g}{unit}',
+            wanted=f'at most {row["most"]:g}{unit}',
+            reached=row['ratio'] <= row['most'],
         )
 
 

@@ -14,13 +14,12 @@ from time import monotonic, perf_counter
 
 import numpy as np
 
-from bench import report
 from bench.campaign import failures
 from bench.campaign.judges import judge, JUDGES
 from bench.campaign.judging import Tally
 from bench.campaign.postures import CLASSES, Planter
 from bench.campaign.robots import all_shipped, FAMILIES, in_folder, random_robot, Robot
-from bench.program import OUTPUT
+from bench.program import OUTPUT, write_json
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -107,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         logger.setLevel(level)
     content = failures.summary(tally, perf_counter() - started)
     print(failures.as_text(tally, content))
-    report.write_json(options.output / 'campaign.json', content)
+    write_json(options.output / 'campaign.json', content)
     return int(any(key[0] in failures.WRONG for key in tally.faults))
 
 

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from bench import report
 from bench.campaign.judges import judge, JUDGES
 from bench.campaign.judging import Fault, Tally
 from bench.campaign.postures import Group
 from bench.campaign.robots import Robot
+from bench.program import write_json
+from bench.tables import table
 
 WRONG = ('false proof', 'lost', 'missing', 'extra', 'duplicate', 'limits', 'step', 'law', 'error')
 """Claims that a fault breaks; ``unfound`` is an honest response."""
@@ -42,7 +43,7 @@ class Store:
         self._counts[words] += 1
         number = self._counts[words]
         if number <= self._most:
-            report.write_json(self._folder / f'{words}_{number}.json', as_json(fault))
+            write_json(self._folder / f'{words}_{number}.json', as_json(fault))
 
 
 def as_json(fault: Fault) -> dict[str, Any]:
@@ -142,7 +143,7 @@ def as_text(tally: Tally, content: dict[str, Any]) -> str:
     lines = [
         f'Commit {content["commit"]}, {content["date"]}: {tally.planted} postures of {content["robots"]} robots, '
         f'{tally.singular} of them singular, in {content["seconds"]:.0f} s.',
-        report.table(('asked', 'trials', 'seconds', *claims), rows),
+        table(('asked', 'trials', 'seconds', *claims), rows),
         'Largest error in units of the allowed one: '
         + ', '.join(f'{name} {value:.2g}' for name, value in tally.residual.items())
         + f'. Farthest outside of limits: {tally.outside:.2g}.',
@@ -152,5 +153,5 @@ def as_text(tally: Tally, content: dict[str, Any]) -> str:
     )
     if worst:
         most = [[*key, str(count)] for key, count in worst.most_common(SHOWN)]
-        lines.append(report.table(('claim', 'asked', 'robot', 'class', 'count'), most))
+        lines.append(table(('claim', 'asked', 'robot', 'class', 'count'), most))
     return '\n\n'.join(lines)

@@ -7,9 +7,7 @@ import numpy as np
 
 from bench.arms import Arm, FloatArray
 from bench.classes import CLASSES
-from bench.peers import NotComparable, Peer, Prepared
-
-FK_AGREEMENT = 1e-9
+from bench.peers import check_fk, NotComparable, Peer, Prepared
 
 
 def axes_of(arm: Arm) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -45,11 +43,7 @@ def make_robot(arm: Arm) -> tuple[Any, FloatArray]:
         raise NotComparable('refuses: unknown class')
     rotation = np.eye(4)
     rotation[:3, :3] = tip[:3, :3].T
-    q = np.random.default_rng(0).uniform(*arm.sampling_bounds(), (20, 6))
-    theirs = np.array([robot.fwdKin(row) for row in q])
-    difference = float(np.abs(theirs - arm.fk(q) @ rotation).max())
-    if difference > FK_AGREEMENT:
-        raise NotComparable(f'its FK differs by {difference:.1e}')
+    check_fk(arm, lambda q: robot.fwdKin(q) @ rotation.T)
     return robot, rotation
 
 

@@ -60,7 +60,7 @@ def make_request(
     ik_request.robot_state.joint_state.name = [joint.name for joint in arm.joints]
     ik_request.robot_state.joint_state.position = seed.tolist()
     ik_request.pose_stamped.header.frame_id = arm.base
-    _write_pose(ik_request.pose_stamped.pose, target)
+    ik_request.pose_stamped.pose = pose_message(target)
     set_budget(message, timeout)
     return message
 
@@ -77,10 +77,17 @@ def set_budget(request: GetPositionIK.Request, timeout: float) -> None:
     request.ik_request.timeout.nanosec = round(1e9 * (timeout - seconds))
 
 
-def _write_pose(message: Pose, pose: FloatArray) -> None:
+def pose_message(pose: FloatArray) -> Pose:
+    """
+    Return a pose as a message.
+
+    :param pose: (4, 4).
+    """
+    message = Pose()
     p, q = message.position, message.orientation
     p.x, p.y, p.z = pose[:3, 3].tolist()
     q.x, q.y, q.z, q.w = quaternion_of(pose[:3, :3]).tolist()
+    return message
 
 
 def make_batch_request(arm: Arm, targets: FloatArray, seed: FloatArray) -> SolveBatch.Request:

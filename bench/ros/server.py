@@ -1,8 +1,8 @@
 """
-A server to compare with: ``python bench/ros/server.py empty|own --help``.
+A server to compare with: ``python bench/ros/server.py empty|watched FILE``.
 
-``empty`` serves ``compute_ik`` with a prepared response and does nothing else. ``own`` is the product's node, on an
-executor of choice and with clocks around its handler and its solver.
+``empty`` serves ``compute_ik`` with a prepared response and does nothing else. ``watched`` is the product's node with
+clocks around its handler and its solver.
 """
 
 import argparse
@@ -24,7 +24,6 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.serialization import deserialize_message
 
-from bench.ros.executors import EXECUTORS
 from ssik_ros.ros import node
 from ssik_ros.ros.process import node_process
 from ssik_ros.ros.services.service_handlers import Service, ServiceHandlers
@@ -108,17 +107,16 @@ class Clocks:
         np.savez(path, handler=np.array(self._handler), solver=np.array(self._solver))
 
 
-def serve_empty(prepared: bytes, executor_name: str, threads: int) -> int:
+def serve_empty(prepared: bytes, threads: int) -> int:
     """
     Serve a prepared response until a signal comes.
 
     :param prepared: the response as the middleware sends it.
-    :param executor_name: a key of ``EXECUTORS``.
     :param threads: how many threads run handlers.
     """
     rclpy.init()
     server = EmptyServer(deserialize_message(prepared, GetPositionIK.Response))
-    executor = EXECUTORS[executor_name](threads)
+    executor = node_process.make_executor(threads)
     executor.add_node(server)
     with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
         executor.spin()
@@ -126,27 +124,18 @@ def serve_empty(prepared: bytes, executor_name: str, threads: int) -> int:
     return 0
 
 
-def serve_own(times: Path | None, executor_name: str, threads: int, searches: int) -> int:
+def serve_watched(times: Path) -> int:
     """
-    Be the product on another executor; write the times of all requests at the end.
+    Be the product's node with clocks; write the times of all requests at the end.
 
-    :param searches: how many long searches may run at once; 0 for the product's own choice.
-    :param times: where to; None for no clocks.
-    :param executor_name: a key of ``EXECUTORS``.
-    :param threads: how many threads run handlers.
+    :param times: where to.
     """
     clocks = Clocks()
-    if times is not None:
-        clocks.watch()
-    if searches:
-        node.searches_at_once = lambda: searches
-    if executor_name != 'product':
-        node_process.make_executor = lambda _: EXECUTORS[executor_name](threads)
+    clocks.watch()
     try:
         return node.main()
     finally:
-        if times is not None:
-            clocks.write(times)
+        clocks.write(times)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -156,16 +145,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     :param arguments: words of the command line; None means ``sys.argv``.
     """
     parser = argparse.ArgumentParser()
-    parser.add_argument('kind', choices=('empty', 'own'))
-    parser.add_argument('--executor', choices=EXECUTORS, default='product')
-    parser.add_argument('--threads', type=int, default=4)
-    parser.add_argument('--searches', type=int, default=0, help='long ones at once')
-    parser.add_argument('--prepared', type=Path, help='the response of the empty server')
-    parser.add_argument('--times', type=Path, help='where the own server leaves its times')
+    parser.add_argument('kind', choices=('empty', 'watched'))
+    parser.add_argument('file', type=Path, help='the response, or where the times are written')
+    parser.add_argument('--threads', type=int, default=4, help='of the empty server')
     options, _ = parser.parse_known_args(arguments)
     if options.kind == 'empty':
-        return serve_empty(options.prepared.read_bytes(), options.executor, options.threads)
-    return serve_own(options.times, options.executor, options.threads, options.searches)
+        return serve_empty(options.file.read_bytes(), options.threads)
+    return serve_watched(options.file)
 
 
 if __name__ == '__main__':

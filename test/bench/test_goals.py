@@ -169,7 +169,15 @@ def other_results(wall, frame, start, ratio, memory):
     spent = {'wall': wall, 'median': wall, 'cpu': wall}
     batch = [{'arm': 'ur5e', 'call': 'solve_batch', 'threads': 2, 'spent': spent}]
     chain = [loops('ClosedChain', frame), loops('peer', 9.0 * frame)]
-    trip = [{'robot': 'panda', 'server': 'own', 'p50': 130.0, 'ratio': ratio, 'peak_mib': memory}]
+    trip = [
+        {
+            'robot': 'panda',
+            'server': 'own',
+            'times': {'median': 130.0},
+            'ratio': ratio,
+            'peak_mib': memory,
+        }
+    ]
     return {
         'many_poses': {'conditions': CONDITIONS, 'rows': batch},
         'closed_chain': {'conditions': CONDITIONS, 'rows': chain},

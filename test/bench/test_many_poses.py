@@ -7,6 +7,7 @@ import pytest
 
 from bench import many_poses
 from bench.catalogue_arms import make_arm
+from bench.tables import cells
 
 
 def test_poses_are_reachable_and_differ_and_seeds_are_within_limits(tmp_path):
@@ -32,15 +33,15 @@ def test_measured_calls_give_the_results_of_single_calls(tmp_path):
 def test_goals_are_for_the_call_with_most_threads(wall, words):
     spent = many_poses.Spent(wall, 2.0, 2.0)
     row = many_poses.Row('ur5e', 'solve_batch', 2, spent, 7.0, True)
-    texts = many_poses.cells(row, 2)
-    assert [text.split()[-1] for text in texts[-2:]] == words
-    assert many_poses.cells(row, 4)[-2:] == ['-', '-']
+    texts = cells(many_poses.COLUMNS, many_poses.shown(row, 2))
+    assert texts[-2:] == words
+    assert cells(many_poses.COLUMNS, many_poses.shown(row, 4))[-2:] == ['-', '-']
 
 
 def test_a_difference_to_single_calls_is_said_loudly():
     spent = many_poses.Spent(1.0, 1.0, 1.0)
     row = many_poses.Row('ur5e', 'solve_batch', 1, spent, 7.0, False)
-    assert 'NO' in many_poses.cells(row, 2)
+    assert 'NO' in cells(many_poses.COLUMNS, many_poses.shown(row, 2))
 
 
 def test_time_is_counted_per_pose():

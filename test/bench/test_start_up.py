@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from bench import fresh_process, goals, pinning, start_up
+from bench import goals, pinning, start_up, usage
 from bench.arms import read_arm
 from bench.peers import load_peers, Peer
 
@@ -38,12 +38,12 @@ def test_a_fresh_process_tells_its_steps_and_its_memory(tmp_path):
 
 def test_memory_is_that_of_the_process_and_not_of_its_parent():
     bulk = bytearray(200 * 2**20)
-    code = 'from bench.fresh_process import peak_mib; print(peak_mib())'
+    code = 'from bench.usage import memory_mib; print(memory_mib())'
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
     assert float(done.stdout) < 150.0
-    assert fresh_process.peak_mib() > len(bulk) / 2**20
+    assert usage.memory_mib() > len(bulk) / 2**20
     # The system's maximum over this process and its parent is at least as large.
-    assert fresh_process.peak_mib() <= getrusage(RUSAGE_SELF).ru_maxrss / 1024 + 1.0
+    assert usage.memory_mib() <= getrusage(RUSAGE_SELF).ru_maxrss / 1024 + 1.0
 
 
 def test_a_peer_that_does_not_respond_is_a_row_with_the_reason(monkeypatch):
