@@ -16,16 +16,15 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 
-from bench import pinning, program, report
+from bench import goals, pinning, program, report
 from bench.arms import Arm
 from bench.branch_sets import judge
 from bench.cases import Cases, draw_cases
-from bench.catalogue_arms import ARMS, goal_of, make_arm
+from bench.catalogue_arms import ARMS, make_arm
 from bench.measure import measure, Measurement
 from bench.peers import load_peers, NotComparable, Peer, prepare_all, Prepared, ssik_ros_solve_q
 from bench.report import find, Row, speedups
-from bench.start_up import ask, OWN_MODULE
-from bench.tables import extended, reached, table_of
+from bench.tables import extended, table_of
 
 CLASS = 'all_branches'
 OWN = ssik_ros_solve_q.PEER.name
@@ -50,22 +49,6 @@ COLUMNS = {
     'worst residual': '{sets.worst_residual:.0e}',
     'times ours': '{times_ours.median:.2f}',
     'remark': '{note}',
-}
-GOAL_COLUMNS = {
-    'arm': '{arm}',
-    'ours us': '{ours.cpu.median:.1f}',
-    'as many us': '{many.cpu.median:.1f}',
-    'goal here': '{here}',
-    'design': '{design}',
-    'ssik / ours': '{ssik.median:.2f}',
-    'mean': '{ssik.mean:.2f}',
-    'p99': '{ssik.p99:.2f}',
-    'eaik / ours': '{eaik.median:.2f}',
-    'solutions: ours': '{ours.sets.mean:.1f}',
-    'as many': '{many.sets.mean:.1f}',
-    'ssik': '{theirs.sets.mean:.1f}',
-    'set-up s': '{set_up:.2f}',
-    'import s': '{import:.2f}',
 }
 
 
@@ -146,46 +129,6 @@ def measure_apart(
     return measured
 
 
-def set_up_cost(arm: Arm) -> dict[str, Any]:
-    """
-    Return the cost of a fresh process that loads an arm from its URDF, with compiled kernels in the cache.
-
-    :param arm: the arm.
-    """
-    # The first process may have kernels to compile that no call so far has needed.
-    costs = [ask(arm, OWN_MODULE, OWN, seconds=300.0) for _ in range(2)]
-    return costs[-1]
-
-
-def goal_row(arm: str, rows: Sequence[Row], set_up: dict[str, Any]) -> dict[str, Any]:
-    """
-    Return the goals of an arm with its figures, for :data:`GOAL_COLUMNS`.
-
-    The goal of a seven-joint arm requires at least as many solutions as ssik finds, so the row :data:`AS_MANY`
-    counts.
-
-    :param arm: the arm's name.
-    :param rows: all rows.
-    :param set_up: from :func:`set_up_cost`.
-    """
-    ours, many, theirs, eaik = (
-        find(rows, CLASS, arm, name) for name in (OWN, AS_MANY, REFERENCE, 'eaik')
-    )
-    counted = many or ours
-    if counted is None or counted.cpu is None:
-        return {'arm': arm}
-    spent, goal = counted.cpu.median, goal_of(arm)
-    return {
-        **{'arm': arm, 'ours': ours, 'many': many, 'theirs': theirs},
-        'here': f'{goal.here:g} {reached(spent <= goal.here)}',
-        'design': f'{goal.design:g} {reached(spent <= goal.design)}',
-        'ssik': speedups(counted, theirs),
-        'eaik': speedups(ours, eaik),
-        'set_up': set_up['set_up']['wall'] + set_up['first_solution']['wall'],
-        'import': set_up['import']['wall'],
-    }
-
-
 def as_json(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """
     Return all rows with how many times our processor time they are.
@@ -207,7 +150,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     peers = {name: peer for name, peer in load_peers().items() if CLASS in peer.classes}
     run = program.Run('analytic', options, peers.values())
     rows: list[Row] = []
-    set_up: dict[str, dict[str, Any]] = {}
     for name in options.arms:
         try:
             arm = make_arm(name, options.output / 'urdf')
@@ -215,14 +157,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             rows.append(Row(CLASS, name, REFERENCE, str(reason)))
             continue
         rows += compare(arm, peers, options)
-        set_up[name] = set_up_cost(arm)
         print(name, 'is measured', file=sys.stderr, flush=True)
     listed = as_json(rows)
     run.show(f'## all branches, {options.samples} poses of each arm', table_of(COLUMNS, listed))
-    goals = [goal_row(name, rows, cost) for name, cost in set_up.items()]
-    run.show('## goals, in microseconds of processor time', table_of(GOAL_COLUMNS, goals))
-    designs = {name: goal_of(name).design for name in set_up}
-    run.finish(rows=listed, set_up=set_up, goals=designs)
+    goals.finish(run, rows=listed)
 
 
 if __name__ == '__main__':

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from bench import arms, node_peer, pinning, program
+from bench import arms, goals, node_peer, pinning, program
 from bench.cases import Cases, draw_cases
 from bench.clocks import calibrate, measure_overhead
 from bench.tables import table_of
@@ -33,10 +33,7 @@ ARM = 'ur5e'
 SPREAD = 0.05
 """How far each joint of a seed is from a solution at most [rad]."""
 TRACK, JUMP, NEAR = 'track', 'jump', 'near'
-GOALS_US = {TRACK: 90.0, JUMP: 1500.0, NEAR: 6.0}
-PEERS_ELSEWHERE_US = {TRACK: 900.0, JUMP: 18000.0, NEAR: 20.0}
-"""closed-chain-ik-js 0.0.6 with node 20 on another machine, a hexapod built alike; npm has 0.0.3. Near: to 1e-3."""
-OURS = 'ClosedChain'
+OURS = goals.CLOSED_CHAIN
 PEER = 'closed-chain-ik'
 RADIUS, STEP = 0.012, 0.0013
 FARTHEST, WIDEST = 0.015, 0.15
@@ -297,8 +294,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except node_peer.NoPeer as reason:
         note = f'{PEER} was not asked: {reason}.'
     run.show(table_of(COLUMNS, rows), *([note] if note else []))
-    goals = {'goals_us': GOALS_US, 'peers_elsewhere_us': PEERS_ELSEWHERE_US}
-    run.finish(rows=rows, note=note, **goals)
+    goals.finish(run, rows=rows, note=note)
 
 
 if __name__ == '__main__':

@@ -25,10 +25,11 @@ from bench.goals import (
     Row,
     SUCCESS_OF_OURS,
     SUCCESS_OF_PEERS,
+    table_of_goals,
     Verdict,
     verdicts,
 )
-from bench.tables import extended, table, table_of
+from bench.tables import table, table_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / 'docs' / 'benchmarks' / 'results.md'
@@ -40,18 +41,7 @@ minutes. How it is measured, and more programs: [method.md](method.md).
 APPENDIX = """## Appendix
 
 All tables of the run. On the site, a click on a heading opens its table."""
-VERDICTS = {True: 'reached', False: '**missed**', None: 'no such goals'}
 SUMMARY_HEADER = ('class', 'arms', 'best peer / ours', 'goals reached')
-GOAL_COLUMNS = {
-    'class': '{goal}',
-    'arm': '{arm}',
-    'ours': '{ours}',
-    'best peer': '{peer}',
-    'its time / ours': '{ratio}',
-    '/ Auto': '{auto}',
-    'figure': '{wanted}',
-    'verdict': '{verdict}',
-}
 TIMES = {
     'median': '{cpu.median:.1f}',
     'mean': '{cpu.mean:.1f}',
@@ -131,11 +121,6 @@ def circumstances(results: Results) -> str:
     return '\n\n'.join(parts)
 
 
-def _with_verdict(goal: Verdict) -> dict[str, Any]:
-    """Return a goal with the word for it."""
-    return extended(goal, verdict=VERDICTS[goal.reached])
-
-
 def goal_table(found: Sequence[Verdict]) -> str:
     """
     Return the goals as a table, and how many are reached.
@@ -150,8 +135,7 @@ def goal_table(found: Sequence[Verdict]) -> str:
         'median, mean and p99, all of which have to reach the figure. Ours is the fastest of our solvers with at least '
         f'{SUCCESS_OF_OURS} % verified solutions, the best peer the fastest with at least {SUCCESS_OF_PEERS:g} %.'
     )
-    cells = table_of(GOAL_COLUMNS, [_with_verdict(v) for v in found])
-    return f'{cells}\n\n{count}'
+    return f'{table_of_goals(found)}\n\n{count}'
 
 
 def summary_table(found: Sequence[Verdict]) -> str:

@@ -1,13 +1,13 @@
 """
 Measure the node under load: ``python bench/load.py --help``.
 
-One client has many requests in flight; each response is compared with the response of a quiet node. Then the delay of
-single calls is measured while searches run that only the clock ends. ``--late`` measures only by how much such searches
-overrun their budget. Server and client share all cores. Needs ROS (``. ./activate``).
+The delay of single calls is measured while searches run that only the clock ends. ``--late`` measures by how much such
+searches overrun their budget. Server and client share all cores. ``test/ros/test_server_load.py`` compares the responses
+to many requests at once with the responses of a quiet node. Needs ROS (``. ./activate``).
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 import sys
@@ -20,7 +20,7 @@ from moveit_msgs.msg import MoveItErrorCodes
 import numpy as np
 
 from bench import pinning, program
-from bench.arms import read_arm
+from bench.arms import FloatArray, read_arm
 from bench.cases import draw_cases
 from bench.ros.caller import Caller
 from bench.ros.processes import own_server, ServerProcesses
@@ -34,8 +34,6 @@ ROBOT = 'panda'
 NAMESPACE = '/own'
 LIFETIME = 300
 START_LIMIT = 90.0
-LOAD_LIMIT = 120.0
-"""Time after which a request without response counts as lost [s]."""
 PATIENT = 5.0
 """Budget of a request: on a loaded machine its response may come late, but must not miss its timeout [s]."""
 DELAY_TIME = 6.0
@@ -46,14 +44,6 @@ LATE_BUDGETS = 0.05, 0.2, 1.0
 GOAL_MS = 20.0
 """Added delay at p99 that is the goal [ms]."""
 MILLISECONDS = {'p50 ms': '{times.median:.2f}', 'p95': '{times.p95:.2f}', 'p99': '{times.p99:.2f}'}
-LOAD_COLUMNS = {
-    'load': '{load}',
-    'requests': '{requests}',
-    'responses': '{responded}',
-    'as serial': '{equal}',
-    'a second': '{rate:.0f}',
-    **MILLISECONDS,
-}
 DELAY_COLUMNS = {
     'searches': '{searches}',
     'calls': '{calls}',
@@ -70,26 +60,6 @@ LATE_COLUMNS = {
     **MILLISECONDS,
     'max': '{times.largest:.2f}',
 }
-
-
-@dataclass(frozen=True, slots=True)
-class LoadRow:
-    """Responses to many requests."""
-
-    load: str
-    requests: int
-    responded: int
-    equal: int
-    """Responses with the same positions, bit for bit, as the response of a quiet node."""
-    rate: float
-    """Responses per second."""
-    times: Times
-    """Round trips [ms]."""
-
-    @property
-    def is_right(self) -> bool:
-        """Return whether no response was lost or differs."""
-        return self.requests == self.responded == self.equal
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,51 +89,25 @@ class LateRow:
     """[ms]"""
 
 
-def positions_of(response: Any) -> bytes:
-    """Return the positions of a response of ``compute_ik`` as bytes."""
-    return np.array(response.solution.joint_state.position).tobytes()
-
-
-def call_serially(caller: Caller, requests: Sequence[Any]) -> tuple[LoadRow, list[bytes]]:
+def single_calls(
+    caller: Caller, requests: Sequence[Any], between: Callable[[], None]
+) -> FloatArray:
     """
-    Send requests one by one; return the figures, and the positions of all responses.
+    Return the round trips of single calls [ms], for :data:`DELAY_TIME` at most.
 
     :raises SystemExit: when a request is not solved.
     """
-    times, serial, begin = [], [], perf_counter()
-    for request in requests:
-        response, elapsed = caller.timed_call(NAMESPACE, request)
-        if response.error_code.val != MoveItErrorCodes.SUCCESS:
-            sys.exit('load: a pose that can be reached was not solved')
-        times.append(1e-6 * elapsed)
-        serial.append(positions_of(response))
-    count = len(requests)
-    rate = count / (perf_counter() - begin)
-    return LoadRow('one by one', count, count, count, rate, Times.of(np.array(times))), serial
-
-
-def call_at_once(caller: Caller, requests: Sequence[Any], serial: Sequence[bytes]) -> LoadRow:
-    """
-    Send all requests before the first response is read.
-
-    :param serial: positions of a quiet node.
-    """
-    ended: dict[int, float] = {}
-    begin, futures = perf_counter(), []
-    for index, request in enumerate(requests):
-        future = caller.send(NAMESPACE, request)
-        future.add_done_callback(lambda _, i=index: ended.setdefault(i, perf_counter()))
-        futures.append(future)
-    responded = caller.spin(futures, LOAD_LIMIT)
-    seconds = perf_counter() - begin
-    # The executor calls back after a future is done.
-    while len(ended) < responded:
-        caller.spin_once(0.1)
-    done = [index for index, future in enumerate(futures) if future.done()]
-    equal = sum(positions_of(futures[index].result()) == serial[index] for index in done)
-    times = Times.of(np.array([1e3 * (ended[index] - begin) for index in done]))
-    count = len(requests)
-    return LoadRow(f'{count} in flight', count, responded, equal, responded / seconds, times)
+    times, end = [], perf_counter() + DELAY_TIME
+    with no_garbage_collection():
+        for request in requests:
+            between()
+            response, elapsed = caller.timed_call(NAMESPACE, request)
+            if response.error_code.val != MoveItErrorCodes.SUCCESS:
+                sys.exit('load: a pose that can be reached was not solved')
+            times.append(1e-6 * elapsed)
+            if perf_counter() > end:
+                break
+    return np.array(times)
 
 
 def call_beside(
@@ -176,16 +120,10 @@ def call_beside(
     :param count: how many of them are under way.
     :param quiet: p99 without them [ms].
     """
-    searches, times = Searches(caller, NAMESPACE, long, count), []
+    searches = Searches(caller, NAMESPACE, long, count)
     sleep(0.1)
-    end = perf_counter() + DELAY_TIME
-    with no_garbage_collection():
-        for request in requests:
-            searches.keep_up()
-            times.append(1e-6 * caller.timed_call(NAMESPACE, request)[1])
-            if perf_counter() > end:
-                break
-    overruns, found = list(searches.overruns_ms), Times.of(np.array(times))
+    times = single_calls(caller, requests, searches.keep_up)
+    overruns, found = list(searches.overruns_ms), Times.of(times)
     searches.finish()
     late = max(overruns, default=-np.inf)
     return DelayRow(count, len(times), len(overruns), late, found, found.p99 - quiet)
@@ -201,47 +139,40 @@ def measure_late(caller: Caller, long: Sequence[Any], budget: float) -> LateRow:
     return LateRow(budget, len(overruns), lost, Times.of(np.array(overruns)))
 
 
-def show_late(caller: Caller, run: program.Run) -> int:
-    """Measure the overrun for each budget; return 0."""
+def show_late(caller: Caller, run: program.Run) -> None:
+    """Measure the overrun for each budget."""
     long = unreachable_requests(read_arm(ROBOT), caller, NAMESPACE)
     rows = [measure_late(caller, long, budget) for budget in LATE_BUDGETS]
     run.show(table_of(LATE_COLUMNS, rows))
     run.finish(late=rows)
-    return 0
 
 
-def show_loads(caller: Caller, run: program.Run, options: argparse.Namespace) -> int:
-    """Measure all loads; return 1 if a response was lost or differs from the response of a quiet node."""
+def show_delays(caller: Caller, run: program.Run, options: argparse.Namespace) -> None:
+    """Measure the delay of single calls, without searches and with some at once."""
     arm = read_arm(ROBOT)
-    requests = make_requests(arm, draw_cases(arm, options.in_flight))
+    requests = make_requests(arm, draw_cases(arm, options.calls))
     for request in requests:
         set_budget(request, PATIENT)
-    alone, serial = call_serially(caller, requests)
-    loads = [alone, call_at_once(caller, requests, serial)]
-    run.show(table_of(LOAD_COLUMNS, loads))
+    quiet = Times.of(single_calls(caller, requests, lambda: None))
+    rows = [DelayRow(0, options.calls, 0, np.nan, quiet, 0.0)]
     long = unreachable_requests(arm, caller, NAMESPACE)
-    delays = [
-        call_beside(caller, requests, long, count, alone.times.p99) for count in options.searches
-    ]
-    run.show(table_of(DELAY_COLUMNS, delays))
-    for row in loads:
-        run.show(f'{row.load}: nothing lost, all as serial: {reached(row.is_right)}')
-    for row in delays:
+    rows += [call_beside(caller, requests, long, count, quiet.p99) for count in options.searches]
+    run.show(table_of(DELAY_COLUMNS, rows))
+    for row in rows[1:]:
         word = reached(row.added <= GOAL_MS)
         run.show(
             f'{row.searches} searches: {row.added:.1f} ms added at p99, goal {GOAL_MS:g}: {word}'
         )
-    run.finish(loads=loads, delays=delays)
-    return int(not all(row.is_right for row in loads))
+    run.finish(delays=rows)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> None:
     """
     Start the node, measure, and print.
 
     :param arguments: words of the command line; None means ``sys.argv``.
     """
-    parser = program.make_parser(__doc__, in_flight=500, threads=64)
+    parser = program.make_parser(__doc__, calls=2000, threads=64)
     parser.add_argument(
         '--searches', type=int, nargs='*', default=[1, 4, 16, 40], help='at once (%(default)s)'
     )
@@ -255,10 +186,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         servers.start(command, options.output / 'round_trip_logs' / 'load.log')
         caller.wait_for(NAMESPACE, START_LIMIT)
         if options.late:
-            return show_late(caller, run)
-        return show_loads(caller, run, options)
+            show_late(caller, run)
+        else:
+            show_delays(caller, run, options)
 
 
 if __name__ == '__main__':
     pinning.limit_threads()
-    sys.exit(main())
+    main()

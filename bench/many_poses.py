@@ -17,19 +17,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 
-from bench import pinning, program
+from bench import goals, pinning, program
 from bench.arms import Arm
-from bench.catalogue_arms import GOALS, make_arm
+from bench.catalogue_arms import make_arm, MEASURED
 from bench.peers import eaik_closed_form, NotComparable
-from bench.tables import extended, reached, table_of
+from bench.tables import table_of
 from ssik_ros.benchmark.harness import timed_call
 from ssik_ros.manipulator.manipulator import Manipulator
 
 ARMS = ('ur5e', 'irb6700')
 """Closed forms of six joints, one of each class."""
 OWN = 'solve_batch'
-GOAL_HERE, GOAL_DESIGN = 1.5, 1.0
-"""Longest allowed time of a pose on two threads [us]."""
 COLUMNS = {
     'arm': '{arm}',
     'call': '{call}',
@@ -38,9 +36,7 @@ COLUMNS = {
     'median': '{spent.median:.2f}',
     'cpu us': '{spent.cpu:.2f}',
     'solutions': '{solutions:.2f}',
-    'as single': '{as_single}',
-    f'goal here {GOAL_HERE:g}': '{here}',
-    f'design {GOAL_DESIGN:g}': '{design}',
+    'as single': '{same}',
 }
 
 
@@ -67,7 +63,7 @@ class Row:
     solutions: float
     """Mean number."""
     same: bool | None
-    """Whether single calls give the same bytes; None without single calls."""
+    """Whether single calls give the same bytes; None if there were no single calls."""
 
 
 def draw(arm: Arm, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -140,23 +136,6 @@ def measure_eaik(arm: Arm, poses: np.ndarray, options: argparse.Namespace) -> li
     return rows
 
 
-def shown(row: Row, threads: int) -> dict[str, Any]:
-    """
-    Return a row for :data:`COLUMNS`; the goals are for the call with most threads.
-
-    :param row: the row.
-    :param threads: most threads that were used.
-    """
-    goals = {}
-    if row.call == OWN and row.threads == threads:
-        goals = {
-            'here': reached(row.spent.wall <= GOAL_HERE),
-            'design': reached(row.spent.wall <= GOAL_DESIGN),
-        }
-    as_single = {None: '-', True: 'yes', False: 'NO'}[row.same]
-    return extended(row, as_single=as_single, **goals)
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """
     Measure, print and write.
@@ -164,11 +143,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     :param arguments: words of the command line; None means ``sys.argv``.
     """
     numbers = {'poses': 10_000, 'threads': 2, 'passes': 15}
-    options = program.make_parser(__doc__, tuple(GOALS), ARMS, **numbers).parse_args(arguments)
+    options = program.make_parser(__doc__, MEASURED, ARMS, **numbers).parse_args(arguments)
     run = program.Run('many_poses', options, (eaik_closed_form.PEER,), is_pinned=False)
     rows = [row for name in options.arms for row in measure(name, options)]
-    run.show(table_of(COLUMNS, [shown(row, options.threads) for row in rows]))
-    run.finish(poses=options.poses, rows=rows)
+    run.show(table_of(COLUMNS, rows))
+    goals.finish(run, poses=options.poses, rows=rows)
 
 
 if __name__ == '__main__':

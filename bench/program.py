@@ -62,7 +62,8 @@ class Run:
         :param peers: whose versions are quoted.
         :param is_pinned: whether the process stays on one core.
         """
-        self._file, self._parts = options.output / name, list[str]()
+        self.name, self._parts = name, list[str]()
+        self._file: Path = options.output / name
         self.core = pinning.pin(options.cpu) if is_pinned else None
         self.conditions = conditions.describe(self.core, peers)
         self.show(conditions.as_text(self.conditions))
@@ -94,15 +95,19 @@ def write_json(path: Path, content: Any) -> None:
     :param path: the file; its folder is made.
     :param content: values of JSON, and data classes; NaN and infinity become null.
     """
-    write_atomically(path, json.dumps(_plain(content), indent=2) + '\n')
+    write_atomically(path, json.dumps(plain(content), indent=2) + '\n')
 
 
-def _plain(value: Any) -> Any:
-    """Return a value as JSON can hold it."""
+def plain(value: Any) -> Any:
+    """
+    Return a value as JSON can hold it: dictionaries for data classes, null for NaN and infinity.
+
+    :param value: the value.
+    """
     if is_dataclass(value) and not isinstance(value, type):
-        return _plain(asdict(value))
+        return plain(asdict(value))
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

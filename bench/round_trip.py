@@ -1,13 +1,13 @@
 """
 Measure round trips of the node against an empty handler: ``python bench/round_trip.py --help``.
 
-The same requests go in random order to three servers, which wait on a core of their own: the product's node; a
-server on the same executor whose handler returns a prepared response of the same content; and the product's node
-with clocks around its handler and its solver, for where the time goes. Needs ROS (``. ./activate``).
+The same requests go in random order to two servers, which wait on a core of their own: the product's node, and a server
+on the same executor whose handler returns a prepared response of the same content. ``ik_benchmark`` measures the time
+within the solver. Needs ROS (``. ./activate``).
 """
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 import os
 from pathlib import Path
@@ -22,29 +22,27 @@ import numpy as np
 from rclpy.serialization import serialize_message
 from ssik_msgs.srv import SolveBatch
 
-from bench import pinning, program
+from bench import goals, pinning, program
 from bench.arms import FloatArray, read_arm
 from bench.cases import draw_cases
 from bench.ros.caller import Caller
-from bench.ros.processes import empty_server, own_server, ServerProcesses, watched_server
+from bench.ros.processes import empty_server, own_server, ServerProcesses
 from bench.ros.requests import GROUPS, make_batch_request, make_request, make_requests
-from bench.tables import extended, reached, table_of
+from bench.tables import table_of
 from bench.times import Times
 from bench.usage import memory_mib
 from ssik_ros.benchmark.harness import no_garbage_collection
 
-OWN, EMPTY, WATCHED = NAMESPACES = '/own', '/empty', '/watched'
+OWN, EMPTY = NAMESPACES = '/own', '/empty'
 START_LIMIT = 90.0
 """Time that a server has to appear [s]."""
 LIFETIME = 300
 """After which servers end by themselves [s]; one robot takes a tenth of it."""
 WARM_UP = 200
 """Calls of each server that do not count."""
-GOAL = 1.3
 BATCH = 1000
 """Poses of one call of ``~/solve_batch``."""
 BATCHES = 10
-BATCH_GOAL = 50.0
 COLUMNS = {
     'robot': '{robot}',
     'server': '{server}',
@@ -56,20 +54,12 @@ COLUMNS = {
     'p99': '{times.p99:.0f}',
     'p50 ratio': '{ratio:.2f}',
 }
-SPLIT_COLUMNS = {
-    'robot': '{robot}',
-    'solver us': '{solver:.0f}',
-    'handler less solver us': '{glue:.0f}',
-    'rest us': '{rest:.0f}',
-    'empty round trip us': '{empty:.0f}',
-}
 BATCH_COLUMNS = {
     'robot': '{robot}',
     'poses': '{poses}',
     'solved %': '{solved:.2f}',
     'single call us': '{single:.1f}',
     'batch us a pose': '{batch:.1f}',
-    'times cheaper': '{factor:.1f}',
 }
 
 
@@ -91,30 +81,6 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
-    """Where the time of a round trip goes: medians [us]."""
-
-    robot: str
-    solver: float
-    handler: float
-    """Within the handler, the solver included."""
-    round_trip: float
-    """Of the same server."""
-    empty: float
-    """Round trip of the empty server."""
-
-    @property
-    def glue(self) -> float:
-        """Return the time of the handler without the solver."""
-        return self.handler - self.solver
-
-    @property
-    def rest(self) -> float:
-        """Return the time outside of the handler."""
-        return self.round_trip - self.handler
-
-
-@dataclass(frozen=True, slots=True)
 class BatchRow:
     """One call for many poses against a call for each, on the product's node: medians of round trips."""
 
@@ -126,11 +92,6 @@ class BatchRow:
     """[us]"""
     batch: float
     """[us] for each pose."""
-
-    @property
-    def factor(self) -> float:
-        """Return how many times cheaper a pose is."""
-        return self.single / self.batch
 
 
 def core_of_client(server_core: int, allowed: set[int]) -> int:
@@ -147,7 +108,7 @@ def start_servers(
     robot: str, options: argparse.Namespace, processes: ServerProcesses, caller: Caller, home: Path
 ) -> int:
     """
-    Start the three servers of a robot; return the number of the product's process.
+    Start both servers of a robot; return the number of the product's process.
 
     The empty handler always returns one response that the product gave before.
 
@@ -155,7 +116,7 @@ def start_servers(
     :param options: threads and output folder.
     :param processes: where they are started.
     :param caller: calls the product for the prepared response.
-    :param home: folder for the prepared response and the times.
+    :param home: folder for the prepared response.
     """
     logs, threads, prepared = (
         options.output / 'round_trip_logs',
@@ -163,12 +124,9 @@ def start_servers(
         home / 'prepared',
     )
     process = processes.start(own_server(robot, OWN, threads), logs / f'{robot}_own.log')
-    watched = watched_server(robot, WATCHED, threads, home / 'times.npz')
-    processes.start(watched, logs / f'{robot}_watched.log')
     caller.wait_for_all(OWN, START_LIMIT)
     prepared.write_bytes(serialize_message(prepare_response(robot, caller)))
     processes.start(empty_server(EMPTY, threads, prepared), logs / f'{robot}_empty.log')
-    caller.wait_for_all(WATCHED, START_LIMIT)
     caller.wait_for(EMPTY, START_LIMIT)
     return process.pid
 
@@ -234,24 +192,9 @@ def make_row(
     return Row(robot, server.strip('/'), len(times), solved, found, ratio)
 
 
-def make_split(
-    robot: str, stored: Mapping[str, FloatArray], times: Mapping[str, FloatArray]
-) -> Split:
+def measure(robot: str, options: argparse.Namespace, server_core: int) -> list[Row]:
     """
-    Return where the time goes.
-
-    :param robot: its name.
-    :param stored: the times that the watched server left, warm-up first [ns].
-    :param times: round trips by namespace [us].
-    """
-    calls = len(times[WATCHED])
-    inside = [1e-3 * float(np.median(stored[name][-calls:])) for name in ('solver', 'handler')]
-    return Split(robot, *inside, *(float(np.median(times[name])) for name in (WATCHED, EMPTY)))
-
-
-def measure(robot: str, options: argparse.Namespace, server_core: int) -> tuple[list[Row], Split]:
-    """
-    Return the round trips of one robot and where their time goes.
+    Return the round trips of one robot.
 
     :param robot: its name.
     :param options: calls, threads and output folder.
@@ -259,16 +202,16 @@ def measure(robot: str, options: argparse.Namespace, server_core: int) -> tuple[
     """
     arm = read_arm(robot)
     requests = make_requests(arm, draw_cases(arm, options.calls))
-    with tempfile.TemporaryDirectory() as folder, Caller(NAMESPACES) as caller:
-        home = Path(folder)
-        with ServerProcesses(server_core, LIFETIME) as processes:
-            own = start_servers(robot, options, processes, caller, home)
-            times, solved = call_all(caller, requests, options.in_a_row)
-            peak = memory_mib(own)
-        with np.load(home / 'times.npz') as stored:
-            split = make_split(robot, stored, times)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Caller(NAMESPACES) as caller,
+        ServerProcesses(server_core, LIFETIME) as processes,
+    ):
+        own = start_servers(robot, options, processes, caller, Path(folder))
+        times, solved = call_all(caller, requests, options.in_a_row)
+        peak = memory_mib(own)
     rows = [make_row(robot, name, times[name], solved[name], times[EMPTY]) for name in NAMESPACES]
-    return [replace(rows[0], peak_mib=peak), *rows[1:]], split
+    return [replace(rows[0], peak_mib=peak), *rows[1:]]
 
 
 def measure_batch(robot: str, options: argparse.Namespace) -> BatchRow:
@@ -304,23 +247,6 @@ def measure_batch(robot: str, options: argparse.Namespace) -> BatchRow:
     return BatchRow(robot, BATCH, 100.0 * solved / BATCH, single_us, batch_us)
 
 
-def verdicts(rows: Sequence[Row], batches: Sequence[BatchRow]) -> list[str]:
-    """Return a line for each goal: whether it is reached."""
-    return [
-        *(
-            f'{row.robot}: {row.ratio:.2f} times an empty handler, goal {GOAL}: '
-            f'{reached(row.ratio <= GOAL)}'
-            for row in rows
-            if row.server == OWN.strip('/')
-        ),
-        *(
-            f'{row.robot}: a pose of {row.poses} is {row.factor:.0f} times cheaper than a call of its '
-            f'own, goal {BATCH_GOAL:g}: {reached(row.factor >= BATCH_GOAL)}'
-            for row in batches
-        ),
-    ]
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """
     Measure, print and write.
@@ -342,13 +268,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         f'Client on core {run.core}, servers on core {server_core}; {options.threads} threads'
     )
     run.show(f'{setting}, {options.in_a_row} calls in a row.')
-    measured = [measure(robot, options, server_core) for robot in options.robots]
-    rows = [row for of_robot, _ in measured for row in of_robot]
-    splits = [split for _, split in measured]
-    run.show(table_of(COLUMNS, rows), table_of(SPLIT_COLUMNS, splits))
-    run.show(table_of(BATCH_COLUMNS, batches), *verdicts(rows, batches))
-    factors = [extended(row, factor=row.factor) for row in batches]
-    run.finish(setting=setting, rows=rows, splits=splits, batches=factors)
+    rows = [row for robot in options.robots for row in measure(robot, options, server_core)]
+    run.show(table_of(COLUMNS, rows), table_of(BATCH_COLUMNS, batches))
+    goals.finish(run, setting=setting, rows=rows, batches=batches)
 
 
 if __name__ == '__main__':

@@ -11,16 +11,16 @@ import sys
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import pinning, program, report
+from bench import goals, pinning, program, report
 from bench.arms import CHAINS
-from bench.catalogue_arms import find_arm, GOALS
+from bench.catalogue_arms import find_arm, MEASURED
 from bench.classes import BenchClass, CLASSES
 from bench.measure import measure
 from bench.peers import load_peers, NotComparable, Peer, prepare_all
 
 ARMS = (*CHAINS, 'jaco2', 'xarm6')
 """The shipped robots, and arms of the catalogue without structure."""
-CHOICES = tuple(dict.fromkeys((*ARMS, *GOALS)))
+CHOICES = tuple(dict.fromkeys((*ARMS, *MEASURED)))
 SLOW_SHARE = 8
 """Slow peers solve only one pose of this many."""
 LEAST_POSES = 20
@@ -105,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
         run.show(report.class_table(bench_class, new))
         rows += new
-    run.finish(rows=report.as_json(rows, CLASSES))
+    goals.finish(run, rows=report.as_json(rows, CLASSES))
 
 
 if __name__ == '__main__':

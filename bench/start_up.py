@@ -26,7 +26,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import pinning, program
+from bench import goals, pinning, program
 from bench.arms import Arm
 from bench.catalogue_arms import find_arm
 from bench.fresh_process import NO_PEER
@@ -45,8 +45,6 @@ OWN_MODULE = 'ssik_ros.manipulator.manipulator'
 BARE = ('numpy', 'numpy,pinocchio')
 """Imports of the processes for comparison; the second names the third-party imports of this package."""
 FACADE = 'solve_q'
-GOALS = {'import': 0.6, 'first solution': 1.0}
-"""Of our façade [s]."""
 COLUMNS = {
     'arm': '{arm}',
     'solver': '{solver}',
@@ -60,20 +58,12 @@ COLUMNS = {
 }
 RATIO_ARM = 'panda'
 MEMORY = 'memory of the node'
-RATIO_GOALS = {
-    'import': 1.4,
-    'URDF to first solution': 0.2,
-    'node': 1.6,
-    MEMORY: 190.0,
-}
-"""Largest processor time, as a multiple of the process for comparison, and largest memory [MiB]."""
 RATIO_COLUMNS = {
     'what': '{name}',
     'ours': '{ours:.3f}',
     'compared with': '{compared:.3f}',
     'unit': '{unit}',
     'ratio': '{ratio:.2f}',
-    'at most': '{most:g}',
 }
 IMPORTS, OWN_START, EMPTY_NODE, OWN_NODE = 'imports', 'own', 'empty node', 'own node'
 READY = 'Ready'
@@ -126,11 +116,6 @@ class Ratio:
     def ratio(self) -> float:
         """Return how many times as much ours is."""
         return self.ours / (self.compared or 1.0)
-
-    @property
-    def most(self) -> float:
-        """Return the goal."""
-        return RATIO_GOALS[self.name]
 
     @property
     def unit(self) -> str:
@@ -235,20 +220,6 @@ def measure(arm: Arm, peer: Peer, seconds: float) -> Row:
                 return rows[-1]
             place = {} if peer.own else {'XDG_CACHE_HOME': tempfile.mkdtemp(dir=empty)}
     return min(rows, key=lambda row: row.together or 0.0)
-
-
-def goal_lines(rows: Sequence[Row]) -> list[tuple[str, float, float]]:
-    """
-    Return the goals as name, measured seconds and most seconds; those that were not measured are left out.
-
-    :param rows: all rows.
-    """
-    own = [row for row in rows if row.solver == FACADE and row.together is not None]
-    measured = {
-        'import': max((row.imported or 0.0 for row in own), default=None),
-        'first solution': max((row.together or 0.0 for row in own), default=None),
-    }
-    return [(name, value, GOALS[name]) for name, value in measured.items() if value is not None]
 
 
 def start_imports(arm: Arm, seconds: float) -> dict[str, float]:
@@ -358,7 +329,7 @@ def run_ratios(run: program.Run, options: argparse.Namespace) -> None:
     arm = find_arm(RATIO_ARM, options.output)
     ratios = measure_ratios(arm, options.rounds, options.seconds)
     run.show(table_of(RATIO_COLUMNS, ratios))
-    run.finish(ratios=[extended(row, ratio=row.ratio, most=row.most) for row in ratios])
+    goals.finish(run, ratios=[extended(row, ratio=row.ratio) for row in ratios])
 
 
 def run_peers(run: program.Run, peers: Sequence[Peer], options: argparse.Namespace) -> None:
@@ -370,8 +341,7 @@ def run_peers(run: program.Run, peers: Sequence[Peer], options: argparse.Namespa
     ]
     rows += [measure(arm, peer, options.seconds) for arm in arms for peer in peers]
     run.show(table_of(COLUMNS, rows))
-    listed = [extended(row, together=row.together) for row in rows]
-    run.finish(rows=listed, goals=goal_lines(rows))
+    goals.finish(run, rows=[extended(row, together=row.together) for row in rows])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

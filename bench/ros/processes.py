@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-SERVER = REPOSITORY / 'bench' / 'ros' / 'server.py'
+SERVER = REPOSITORY / 'bench' / 'ros' / 'empty_server.py'
 STOP_WAIT = 20.0
 """Longest time for a server to write its measurements and end after a signal [s]."""
 
@@ -77,18 +77,10 @@ def own_server(robot: str, namespace: str, threads: int) -> list[str]:
     :param robot: name of a shipped robot; namespace: of its services.
     :param threads: how many threads run handlers.
     """
-    return [sys.executable, '-m', 'ssik_ros.ros.node', *_arguments(robot, namespace, threads)]
-
-
-def watched_server(robot: str, namespace: str, threads: int, times: Path) -> list[str]:
-    """
-    Return the command of the product's node with clocks.
-
-    :param robot, namespace, threads: as for :func:`own_server`.
-    :param times: file for the times.
-    """
-    program = [sys.executable, str(SERVER), 'watched', str(times)]
-    return [*program, *_arguments(robot, namespace, threads)]
+    parameters = f'moveit_config_package:={robot}', f'executor_threads:={threads}'
+    words = [word for parameter in parameters for word in ('-p', parameter)]
+    program = [sys.executable, '-m', 'ssik_ros.ros.node']
+    return [*program, '--ros-args', '-r', f'__ns:={namespace}', *words]
 
 
 def empty_server(namespace: str, threads: int, prepared: Path) -> list[str]:
@@ -99,12 +91,5 @@ def empty_server(namespace: str, threads: int, prepared: Path) -> list[str]:
     :param threads: how many threads run handlers.
     :param prepared: file with its response.
     """
-    program = [sys.executable, str(SERVER), 'empty', str(prepared), '--threads', str(threads)]
+    program = [sys.executable, str(SERVER), str(prepared), '--threads', str(threads)]
     return [*program, '--ros-args', '-r', f'__ns:={namespace}']
-
-
-def _arguments(robot: str, namespace: str, threads: int) -> list[str]:
-    """Return the arguments of a node of the product."""
-    parameters = f'moveit_config_package:={robot}', f'executor_threads:={threads}'
-    words = [word for parameter in parameters for word in ('-p', parameter)]
-    return ['--ros-args', '-r', f'__ns:={namespace}', *words]

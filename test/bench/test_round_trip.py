@@ -141,13 +141,6 @@ def test_ratio_is_that_of_the_medians():
     assert row.times.median == 400.0
 
 
-def test_split_leaves_out_the_warm_up():
-    stored = {'solver': np.array([9e6, 1e3, 1e3]), 'handler': np.array([9e6, 3e3, 3e3])}
-    times = {round_trip.WATCHED: np.array([10.0, 10.0]), round_trip.EMPTY: np.array([5.0, 5.0])}
-    split = round_trip.make_split('panda', stored, times)
-    assert (split.solver, split.handler, split.round_trip, split.empty) == (1.0, 3.0, 10.0, 5.0)
-
-
 def test_client_has_a_core_of_its_own_where_there_is_one():
     assert round_trip.core_of_client(1, {0, 1}) == 0
     assert round_trip.core_of_client(0, {0}) == 0
