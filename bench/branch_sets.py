@@ -33,7 +33,6 @@ class BranchSets:
     """Branches outside the limits."""
     repeated: int
     """Branches that are in a set twice."""
-    median_residual: float
     worst_residual: float
     """Frobenius norm of FK - T, among those that hold."""
 
@@ -109,6 +108,5 @@ def judge(arm: Arm, solutions: Sequence[FloatArray], cases: Cases) -> BranchSets
         wrong=wrong,
         outside=outside,
         repeated=repeated,
-        median_residual=float(np.median(seen)) if len(seen) else np.nan,
         worst_residual=float(seen.max(initial=0.0)) if len(seen) else np.nan,
     )

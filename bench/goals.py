@@ -42,8 +42,8 @@ ELSEWHERE_US = {'track': 900.0, 'jump': 18000.0, 'near': 20.0}
 ROUND_TRIP = 1.3
 """How many times the round trip of an empty handler the node may take."""
 NODE_MIB = 300.0
-SERVICE_BATCH = 50.0
-"""How many times cheaper a pose of a batch is to be than a call of its own."""
+SERVICE_BATCH = 0.02
+"""Share of a call of its own that a pose of a batch may take."""
 IMPORT_S, FIRST_SOLUTION_S = 0.6, 1.0
 """Of our façade, on the slowest arm."""
 START_RATIOS = {
@@ -137,6 +137,31 @@ def _of_auto(rows: Sequence[Row], peer: Row) -> str:
     return f'{ratio(found[0], peer):.1f}' if found else '-'
 
 
+def at_most(goal: str, arm: str, value: float, most: float, unit: str, **more: Any) -> Verdict:
+    """
+    Return a goal that is an upper bound.
+
+    :param goal, arm: their names.
+    :param value, most: the figure and its bound.
+    :param unit: of both.
+    :param more: other fields of the verdict.
+    """
+    wanted, is_reached = f'at most {most:g} {unit}', bool(value <= most)
+    known = {'ours': f'{value:.3g} {unit}', 'wanted': wanted, 'reached': is_reached}
+    return Verdict(goal=goal, arm=arm, **(known | more))
+
+
+def compared(ours: Row, peer: Row | None) -> dict[str, Any]:
+    """
+    Return the fields of a verdict that compare a row of ours with the best peer.
+
+    :param ours, peer: their rows.
+    """
+    if peer is None:
+        return {'ours': _figure(ours)}
+    return {'ours': _figure(ours), 'peer': _figure(peer), 'ratio': f'{ratio(ours, peer):.1f}'}
+
+
 def refusals(results: Results) -> Iterator[Verdict]:
     """
     Yield the cost of a pose without a solution over the cost of a pose with one, for arms with a closed form.
@@ -153,13 +178,8 @@ def refusals(results: Results) -> Iterator[Verdict]:
         ]
         if len(pair) == 2:
             times = pair[0] / pair[1]
-            yield Verdict(
-                goal='a refusal',
-                arm=arm,
-                ours=f'{solver} {pair[0]:.1f} us, reachable {pair[1]:.1f}: {times:.1f} times',
-                wanted=f'at most {REFUSAL:g} times',
-                reached=times <= REFUSAL,
-            )
+            ours = f'{solver} {pair[0]:.1f} us, reachable {pair[1]:.1f}: {times:.1f} times'
+            yield at_most('a refusal', arm, times, REFUSAL, 'times', ours=ours)
 
 
 def one_solution(results: Results) -> Iterator[Verdict]:
@@ -185,19 +205,14 @@ def _one_solution(name: str, arm: str, rows: Sequence[Row]) -> Iterator[Verdict]
         yield Verdict(goal=name, arm=arm, ours='none', wanted=least, reached=False)
     if ours is None or peer is None:
         return
-    wanted = TIMES_FASTER.get(name, 1.0) if arm in ARMS else 1.0
+    times = TIMES_FASTER.get(name, 1.0) if arm in ARMS else 1.0
     figures = ('median', 'mean', 'p99') if name in ALSO_MEAN_AND_P99 else ('median',)
     ratios = [ratio(ours, peer, what) for what in figures]
-    yield Verdict(
-        goal=name,
-        arm=arm,
-        ours=_figure(ours),
-        peer=_figure(peer),
-        ratio=' / '.join(f'{value:.1f}' for value in ratios),
-        auto=_of_auto(rows, peer),
-        wanted=f'{wanted:g} times' if wanted != 1.0 else 'won',
-        reached=min(ratios if wanted != 1.0 else ratios[:1]) >= wanted,
-    )
+    shown = ' / '.join(f'{value:.1f}' for value in ratios)
+    fields = compared(ours, peer) | {'ratio': shown, 'auto': _of_auto(rows, peer)}
+    is_reached = min(ratios if times != 1.0 else ratios[:1]) >= times
+    wanted = f'{times:g} times' if times != 1.0 else 'won'
+    yield Verdict(goal=name, arm=arm, wanted=wanted, reached=is_reached, **fields)
 
 
 def auto_beside_parts(results: Results) -> Iterator[Verdict]:
@@ -210,23 +225,22 @@ def auto_beside_parts(results: Results) -> Iterator[Verdict]:
     """
     rows = results['peers']['rows']
     for name in CLASSES:
-        compared: list[tuple[float, Row, Row]] = []
+        pairs: list[tuple[float, Row, Row]] = []
         for arm in arms_of(rows, name):
             own = [row for row in of_class(rows, name, arm) if row['own'] and row['cpu']]
             autos = [row for row in own if row['peer'].startswith('Auto')]
             part = best([row for row in own if row not in autos], own=True)
             if autos and part is not None:
-                compared.append((ratio(part, autos[0]), autos[0], part))
-        if compared:
-            times, auto, part = max(compared, key=lambda found: found[0])
-            yield Verdict(
-                goal=f'{name}, Auto beside its parts',
-                arm=f'worst: {auto["arm"]}',
-                ours=f'{_figure(auto)}: {times:.2f} times',
-                peer=_figure(part),
-                wanted=f'at most {BESIDE_PARTS:g} times',
-                reached=times <= BESIDE_PARTS and auto['success'] >= SUCCESS_OF_OURS,
+                pairs.append((ratio(part, autos[0]), autos[0], part))
+        if pairs:
+            times, auto, part = max(pairs, key=lambda found: found[0])
+            ours, is_valid = (
+                f'{_figure(auto)}: {times:.2f} times',
+                auto['success'] >= SUCCESS_OF_OURS,
             )
+            more = {'ours': ours, 'peer': _figure(part)} | ({} if is_valid else {'reached': False})
+            goal, arm = f'{name}, Auto beside its parts', f'worst: {auto["arm"]}'
+            yield at_most(goal, arm, times, BESIDE_PARTS, 'times', **more)
 
 
 def all_branches(results: Results) -> Iterator[Verdict]:
@@ -240,31 +254,17 @@ def all_branches(results: Results) -> Iterator[Verdict]:
     measured = [row for row in results['analytic']['rows'] if row['cpu']]
     for arm in arms_of(measured):
         rows = {row['peer']: row for row in measured if row['arm'] == arm}
-        most = ALL_BRANCHES_US[arm.removesuffix(catalogue_arms.OWN_MODEL)]
         ours = rows.get(OWN_AS_MANY, rows.get(OWN_ALL))
         if ours is None:
             continue
+        spent = ours['cpu']['median']
+        most = ALL_BRANCHES_US[arm.removesuffix(catalogue_arms.OWN_MODEL)]
         peer = _fastest([row for row in rows.values() if not row['own']])
-        yield Verdict(
-            goal='all branches',
-            arm=arm,
-            ours=_figure(ours),
-            peer='-' if peer is None else _figure(peer),
-            ratio='-' if peer is None else f'{ratio(ours, peer):.1f}',
-            wanted=f'{most:g} us',
-            reached=ours['cpu']['median'] <= most,
-        )
+        yield at_most('all branches', arm, spent, most, 'us', **compared(ours, peer))
         free, same = rows.get(OWN_FREE), rows.get(PEER_FREE)
         if free is not None and same is not None:
-            yield Verdict(
-                goal='no limits, no seed',
-                arm=arm,
-                ours=_figure(free),
-                peer=_figure(same),
-                ratio=f'{ratio(free, same):.1f}',
-                wanted='won',
-                reached=ratio(free, same) >= 1.0,
-            )
+            fields = compared(free, same) | {'wanted': 'won', 'reached': ratio(free, same) >= 1.0}
+            yield Verdict(goal='no limits, no seed', arm=arm, **fields)
 
 
 def batches(results: Results) -> Iterator[Verdict]:
@@ -277,21 +277,13 @@ def batches(results: Results) -> Iterator[Verdict]:
     for arm in arms_of(rows):
         of_arm = [row for row in rows if row['arm'] == arm]
         threads = max(row['threads'] for row in of_arm)
-        mine, others = (
-            [row for row in of_arm if (row['call'] == 'solve_batch') == is_own]
-            for is_own in (True, False)
-        )
+        mine = [row for row in of_arm if row['call'] == 'solve_batch']
         wall = next(row['spent']['wall'] for row in mine if row['threads'] == threads)
-        peer = min((row['spent']['wall'] for row in others), default=None)
-        yield Verdict(
-            goal=f'batch, {threads} threads, a pose',
-            arm=arm,
-            ours=f'solve_batch {wall:.2f} us',
-            peer='-' if peer is None else f'eaik IK_batched {peer:.2f} us',
-            ratio='-' if peer is None else f'{peer / wall:.1f}',
-            wanted=f'{BATCH_US:g} us',
-            reached=wall <= BATCH_US,
-        )
+        peer = min((row['spent']['wall'] for row in of_arm if row not in mine), default=None)
+        more = {'ours': f'solve_batch {wall:.2f} us'}
+        if peer is not None:
+            more |= {'peer': f'eaik IK_batched {peer:.2f} us', 'ratio': f'{peer / wall:.1f}'}
+        yield at_most(f'batch, {threads} threads, a pose', arm, wall, BATCH_US, 'us', **more)
 
 
 def closed_chains(results: Results) -> Iterator[Verdict]:
@@ -302,64 +294,39 @@ def closed_chains(results: Results) -> Iterator[Verdict]:
     """
     rows = results['closed_chain']['rows']
     for row in (row for row in rows if row['solver'] == CLOSED_CHAIN):
-        spent, wanted = row['cpu']['median'], CLOSED_CHAIN_US[row['run']]
+        spent, most = row['cpu']['median'], CLOSED_CHAIN_US[row['run']]
         others = [o for o in rows if o['solver'] != CLOSED_CHAIN and o['run'] == row['run']]
         peer = _fastest([other for other in others if other['within'] >= SUCCESS_OF_PEERS])
         known = [('0.0.6 elsewhere', ELSEWHERE_US[row['run']])]
         if peer is not None:
             known.insert(0, (peer['solver'], peer['cpu']['median']))
-        yield Verdict(
-            goal=f'closed chain, {row["run"]}',
-            arm=row['mechanism'],
-            ours=f'{CLOSED_CHAIN} {spent:.1f} us',
-            peer=' / '.join(f'{name} {median:.0f} us' for name, median in known),
-            ratio=' / '.join(f'{median / spent:.1f}' for _, median in known),
-            wanted=f'{wanted:g} us',
-            reached=spent <= wanted and row['converged'] == 100.0,
-        )
+        more: dict[str, Any] = {
+            'ours': f'{CLOSED_CHAIN} {spent:.1f} us',
+            'peer': ' / '.join(f'{name} {median:.0f} us' for name, median in known),
+            'ratio': ' / '.join(f'{median / spent:.1f}' for _, median in known),
+        }
+        more |= {} if row['converged'] == 100.0 else {'reached': False}
+        yield at_most(f'closed chain, {row["run"]}', row['mechanism'], spent, most, 'us', **more)
 
 
 def services(results: Results) -> Iterator[Verdict]:
     """
-    Yield the goals of the node: round trips, compared with an empty handler, and memory.
+    Yield the goals of the node: round trips, compared with an empty handler, memory, and calls for many poses.
 
     :param results: content of the result files.
     """
     for row in (row for row in results['round_trip']['rows'] if row['server'] == 'own'):
-        p50, times = row['times']['median'], row['ratio']
-        yield Verdict(
-            goal='service round trip',
-            arm=row['robot'],
-            ours=f'{p50:.0f} us',
-            peer=f'empty handler {p50 / times:.0f} us',
-            ratio=f'{1.0 / times:.2f}',
-            wanted=f'{ROUND_TRIP:g} times',
-            reached=times <= ROUND_TRIP,
-        )
+        p50, times, robot = row['times']['median'], row['ratio'], row['robot']
+        peer, shown = f'empty handler {p50 / times:.0f} us', f'{1.0 / times:.2f}'
+        more = {'ours': f'{p50:.0f} us', 'peer': peer, 'ratio': shown}
+        yield at_most('service round trip', robot, times, ROUND_TRIP, 'times', **more)
         if row.get('peak_mib'):
-            yield Verdict(
-                goal='memory of the node',
-                arm=row['robot'],
-                ours=f'{row["peak_mib"]:.0f} MiB',
-                wanted=f'{NODE_MIB:g} MiB',
-                reached=row['peak_mib'] <= NODE_MIB,
-            )
-
-
-def service_batches(results: Results) -> Iterator[Verdict]:
-    """
-    Yield the goals of a call for many poses, compared with a call for each.
-
-    :param results: content of the result files.
-    """
+            yield at_most('memory of the node', robot, row['peak_mib'], NODE_MIB, 'MiB')
     for row in results['round_trip'].get('batches', ()):
-        times = row['single'] / row['batch']
-        yield Verdict(
-            goal='a pose of a batch',
-            arm=row['robot'],
-            ours=f'{row["batch"]:.1f} us, alone {row["single"]:.0f}: {times:.0f} times cheaper',
-            wanted=f'{SERVICE_BATCH:g} times',
-            reached=times >= SERVICE_BATCH,
+        ours = f'{row["batch"]:.1f} us, alone {row["single"]:.0f} us'
+        part = row['batch'] / row['single']
+        yield at_most(
+            'a pose of a batch', row['robot'], part, SERVICE_BATCH, 'of a call', ours=ours
         )
 
 
@@ -376,13 +343,7 @@ def start_ups(results: Results) -> Iterator[Verdict]:
     ):
         seconds = max((row[name] for row in own if row[name] is not None), default=None)
         if seconds is not None:
-            yield Verdict(
-                goal=goal,
-                arm='slowest',
-                ours=f'{seconds:.2f} s',
-                wanted=f'{most:g} s',
-                reached=seconds <= most,
-            )
+            yield at_most(goal, 'slowest', seconds, most, 's')
 
 
 def start_ratios(results: Results) -> Iterator[Verdict]:
@@ -392,15 +353,9 @@ def start_ratios(results: Results) -> Iterator[Verdict]:
     :param results: content of the result files.
     """
     for row in results['start_up_ratios']['ratios']:
-        unit = ' MiB' if row['compared'] is None else ' times'
-        most = START_RATIOS[row['name']]
-        yield Verdict(
-            goal=f'start: {row["name"]}',
-            arm='panda',
-            ours=f'{row["ratio"]:.3g}{unit}',
-            wanted=f'at most {most:g}{unit}',
-            reached=row['ratio'] <= most,
-        )
+        unit = 'MiB' if row['compared'] is None else 'times'
+        name, most = row['name'], START_RATIOS[row['name']]
+        yield at_most(f'start: {name}', 'panda', row['ratio'], most, unit)
 
 
 PARTS = (
@@ -411,7 +366,6 @@ PARTS = (
     ('many_poses', batches),
     ('closed_chain', closed_chains),
     ('round_trip', services),
-    ('round_trip', service_batches),
     ('start_up', start_ups),
     ('start_up_ratios', start_ratios),
 )
@@ -455,5 +409,7 @@ def finish(run: program.Run, **content: Any) -> None:
     :param run: the run; its name decides on the goals.
     :param content: as for :meth:`bench.program.Run.finish`.
     """
-    run.show(table_of_goals(verdicts({run.name: program.plain(content)})))
+    found = verdicts({run.name: program.plain(content)})
+    if found:
+        run.show(table_of_goals(found))
     run.finish(**content)

@@ -64,7 +64,6 @@ class Row:
     """Solutions that do not hold; where no pose has one, all solutions."""
     worst_position: float = np.nan
     worst_orientation: float = np.nan
-    worst_norm: float = np.nan
     sets: BranchSets | None = None
     """The verdict on all branches."""
     has_goals: bool = True
@@ -117,7 +116,6 @@ def make_row(
         claimed_wrongly=wrong,
         worst_position=verdict.worst_position,
         worst_orientation=verdict.worst_orientation,
-        worst_norm=verdict.worst_norm,
     )
 
 

@@ -210,15 +210,14 @@ def measure(arm: Arm, peer: Peer, seconds: float) -> Row:
         return Row(arm.name, peer.name, 'not installed')
     module = OWN_MODULE if peer.own else peer.module
     rows = []
-    with tempfile.TemporaryDirectory() as empty:
-        # A peer must not find results for this arm in its cache.
-        place = {} if peer.own else {'XDG_CACHE_HOME': empty}
-        for _ in range(2):
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(2):
+            # A peer must not find results for this arm in its cache.
+            place = {} if peer.own else {'XDG_CACHE_HOME': f'{folder}/{number}'}
             found = ask(arm, module, peer.name, seconds, place)
             rows.append(make_row(arm.name, peer.name, found, peer.own))
             if rows[-1].together is None:
                 return rows[-1]
-            place = {} if peer.own else {'XDG_CACHE_HOME': tempfile.mkdtemp(dir=empty)}
     return min(rows, key=lambda row: row.together or 0.0)
 
 

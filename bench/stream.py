@@ -21,18 +21,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped
-import rclpy
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import qos_profile_sensor_data, QoSProfile
 from sensor_msgs.msg import JointState
 from ssik_msgs.msg import StreamStatus
 
 from bench import program
-from bench.ros.processes import REPOSITORY, ServerProcesses
+from bench.ros.caller import Client
+from bench.ros.processes import claim_domain, REPOSITORY, ServerProcesses
+from bench.ros.requests import pose_message
 from bench.tables import table_of
 from bench.times import Times
 from ssik_ros.model.description_files import find_moveit_config
-from ssik_ros.server.requests.poses import numbers_of_pose
 from ssik_ros.tasks import RobotScene
 
 COLUMNS = {
@@ -72,31 +71,24 @@ class Row:
     """From sending a target to hearing the status of its command [ms]."""
 
 
-class Run:
-    """One run of a node."""
+class StreamClient(Client):
+    """Sends targets on a circle, and listens to the node."""
 
     def __init__(self, rate: float, targets: float, seconds: float) -> None:
         """Join the domain."""
+        super().__init__({})
         self._rate, self._targets, self._seconds = rate, targets, seconds
-        self._node = rclpy.create_node('stream_bench')
-        self._executor = SingleThreadedExecutor()
-        self._executor.add_node(self._node)
         self._statuses: list[tuple[int, StreamStatus]] = []
         self._reports: list[dict[str, str]] = []
-        node = self._node
+        node, fresh = self.node, qos_profile_sensor_data
         node.create_subscription(StreamStatus, 'ik_stream/status', self._take, DEEP)
         node.create_subscription(DiagnosticArray, '/diagnostics', self._take_report, 100)
-        self._publisher = node.create_publisher(
-            PoseStamped, 'ik_stream/target/goal', qos_profile_sensor_data
-        )
+        self._publisher = node.create_publisher(PoseStamped, 'ik_stream/target/goal', fresh)
         self._states = node.create_publisher(JointState, 'joint_states', 10)
         scene = RobotScene(find_moveit_config('panda').urdf_path, START)
-        self._centre = numbers_of_pose(scene.pose('panda_link8'))
-
-    def close(self) -> None:
-        """Leave the domain."""
-        self._executor.shutdown()
-        self._node.destroy_node()
+        self._message = PoseStamped(pose=pose_message(scene.pose('panda_link8')))
+        self._message.header.frame_id = 'panda_link0'
+        self._x, self._y = self._message.pose.position.x, self._message.pose.position.y
 
     def _take(self, message: StreamStatus) -> None:
         self._statuses.append((time.time_ns(), message))
@@ -107,17 +99,11 @@ class Run:
                 self._reports.append({entry.key: entry.value for entry in status.values})
 
     def _send(self, seconds: float) -> None:
-        message = PoseStamped()
-        now = time.time_ns()
-        message.header.frame_id = 'panda_link0'
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(now, 10**9)
-        angle = 2.0 * math.pi * FREQUENCY * seconds
-        place, quaternion = message.pose.position, message.pose.orientation
-        place.x, place.y, place.z, quaternion.x, quaternion.y, quaternion.z, quaternion.w = (
-            self._centre
-        )
-        place.x += RADIUS * (math.cos(angle) - 1.0)
-        place.y += RADIUS * math.sin(angle)
+        message, angle = self._message, 2.0 * math.pi * FREQUENCY * seconds
+        stamp, place = message.header.stamp, message.pose.position
+        stamp.sec, stamp.nanosec = divmod(time.time_ns(), 10**9)
+        place.x = self._x + RADIUS * (math.cos(angle) - 1.0)
+        place.y = self._y + RADIUS * math.sin(angle)
         self._publisher.publish(message)
 
     def _spin_until(self, condition: Any, what: str) -> None:
@@ -125,7 +111,7 @@ class Run:
         while not condition():
             if time.monotonic() > end:
                 raise SystemExit(f'{what} did not happen.')
-            self._executor.spin_once(0.02)
+            self.spin_once(0.02)
 
     def measure(self) -> Row:
         """Return the figures of a stream of targets."""
@@ -144,7 +130,7 @@ class Run:
         self._reports.clear()
         self._statuses.clear()
         while not ended.is_set():
-            self._executor.spin_once(0.02)
+            self.spin_once(0.02)
         sender.join()
         return self._row()
 
@@ -180,11 +166,9 @@ def measure(rate: float, targets: float, seconds: float) -> Row:
     command += [word for parameter in parameters for word in ('-p', parameter)]
     with tempfile.TemporaryDirectory() as folder, ServerProcesses(None, LIFETIME) as processes:
         processes.start(command, Path(folder) / 'node.log')
-        run = Run(rate, targets, seconds)
-        try:
-            return run.measure()
-        finally:
-            run.close()
+        with StreamClient(rate, targets, seconds) as client:
+            row: Row = client.measure()
+            return row
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -197,11 +181,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument('--rates', type=float, nargs='+', default=[100.0, 500.0], help='[Hz]')
     options = parser.parse_args(arguments)
     os.chdir(REPOSITORY)
-    os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    claim_domain()
     run = program.Run('stream', options, is_pinned=False)
-    rclpy.init(args=[])
     rows = [measure(rate, options.targets, options.seconds) for rate in options.rates]
-    rclpy.try_shutdown()
     run.show(table_of(COLUMNS, rows))
     run.finish(rows=rows)
 

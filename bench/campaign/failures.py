@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime, timezone
 import json
 from pathlib import Path
 import subprocess
@@ -15,7 +14,7 @@ from bench.campaign.judging import Fault, Tally
 from bench.campaign.postures import Group
 from bench.campaign.robots import Robot
 from bench.program import write_json
-from bench.tables import table
+from bench.tables import extended, table
 
 WRONG = ('false proof', 'lost', 'missing', 'extra', 'duplicate', 'limits', 'step', 'law', 'error')
 """Claims that a fault breaks; ``unfound`` is an honest response."""
@@ -49,23 +48,9 @@ class Store:
 def as_json(fault: Fault) -> dict[str, Any]:
     """Return a fault as it is written."""
     robot = fault.robot
-    return {
-        'claim': fault.claim,
-        'judge': fault.judge,
-        'robot': robot.name,
-        'kind': fault.kind,
-        'offset': fault.offset,
-        'detail': fault.detail,
-        'q': fault.q.tolist(),
-        'seed': fault.seed,
-        'number': fault.number,
-        'lower': robot.arm.lower.tolist(),
-        'upper': robot.arm.upper.tolist(),
-        'family': robot.family,
-        'base': robot.base,
-        'tip': robot.tip,
-        'urdf': robot.urdf,
-    }
+    of_robot = {name: getattr(robot, name) for name in ('family', 'base', 'tip', 'urdf')}
+    limits = {'lower': robot.arm.lower.tolist(), 'upper': robot.arm.upper.tolist()}
+    return extended(fault, robot=robot.name, q=fault.q.tolist()) | limits | of_robot
 
 
 def group_of(saved: dict[str, Any]) -> Group:
@@ -114,14 +99,13 @@ def summary(tally: Tally, seconds: float) -> dict[str, Any]:
     :param seconds: how long it took.
     """
     return {
-        'date': datetime.now(timezone.utc).strftime('%Y-%m-%d'),
         'commit': commit(),
         'seconds': seconds,
         'robots': len(tally.robots),
         'planted': tally.planted,
         'singular': tally.singular,
-        'worst error in units of the allowed one': dict(tally.residual),
-        'farthest outside': tally.outside,
+        'worst_error': dict(tally.residual),
+        'farthest_outside': tally.outside,
         'trials': {' '.join(key): count for key, count in sorted(tally.trials.items())},
         'faults': [[*key, count] for key, count in sorted(tally.faults.items())],
     }
@@ -141,7 +125,7 @@ def as_text(tally: Tally, content: dict[str, Any]) -> str:
         ]
         rows.append([name, str(trials), f'{tally.seconds[name]:.1f}', *map(str, counts)])
     lines = [
-        f'Commit {content["commit"]}, {content["date"]}: {tally.planted} postures of {content["robots"]} robots, '
+        f'Commit {content["commit"]}: {tally.planted} postures of {content["robots"]} robots, '
         f'{tally.singular} of them singular, in {content["seconds"]:.0f} s.',
         table(('asked', 'trials', 'seconds', *claims), rows),
         'Largest error in units of the allowed one: '

@@ -14,6 +14,7 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 from numpy.random import Generator
+from scipy.spatial.transform import Rotation
 
 from bench.arms import Arm, chain_from_xml, CHAINS, FloatArray, ROBOTS
 from ssik_ros.manipulator.kin_body import KinBody, KinBodyJoint
@@ -180,15 +181,8 @@ def screws_of(robot: Robot) -> Screws:
 
     :param robot: any.
     """
-    arm, pose, axes, points = robot.arm, np.eye(4), [], []
-    for joint in arm.joints:
-        pose = pose @ joint.placement
-        axes.append(pose[:3, :3] @ joint.axis)
-        points.append(pose[:3, 3].copy())
-    home = pose @ arm.tip_placement
-    return Screws(
-        np.array(axes), np.array(points), home, robot.turns, arm.lower.copy(), arm.upper.copy()
-    )
+    arm = robot.arm
+    return Screws(*arm.lines(), robot.turns, arm.lower.copy(), arm.upper.copy())
 
 
 def _kind(is_revolute: bool, endless: bool) -> str:
@@ -212,10 +206,8 @@ def rotation_about(axis: FloatArray, angle: float) -> FloatArray:
     :param axis: (3,) unit vector.
     :param angle: [rad].
     """
-    x, y, z = axis
-    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    result: FloatArray = np.eye(3) + math.sin(angle) * cross
-    return result + (1.0 - math.cos(angle)) * (cross @ cross)
+    result: FloatArray = Rotation.from_rotvec(angle * np.asarray(axis)).as_matrix()
+    return result
 
 
 def direction(rng: Generator) -> FloatArray:

@@ -6,6 +6,7 @@ import math
 from geometry_msgs.msg import Pose
 from moveit_msgs.srv import GetPositionIK
 import numpy as np
+from scipy.spatial.transform import Rotation
 from ssik_msgs.srv import SolveBatch
 
 from bench.arms import Arm, FloatArray
@@ -28,17 +29,7 @@ def quaternion_of(rotation: FloatArray) -> FloatArray:
 
     :param rotation: (3, 3).
     """
-    # The symmetric matrix whose largest eigenvector is the quaternion has no special cases.
-    r = rotation
-    matrix = np.array(
-        [
-            [r[0, 0] - r[1, 1] - r[2, 2], r[0, 1] + r[1, 0], r[0, 2] + r[2, 0], r[2, 1] - r[1, 2]],
-            [r[0, 1] + r[1, 0], r[1, 1] - r[0, 0] - r[2, 2], r[1, 2] + r[2, 1], r[0, 2] - r[2, 0]],
-            [r[0, 2] + r[2, 0], r[1, 2] + r[2, 1], r[2, 2] - r[0, 0] - r[1, 1], r[1, 0] - r[0, 1]],
-            [r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1], r[0, 0] + r[1, 1] + r[2, 2]],
-        ]
-    )
-    result: FloatArray = np.linalg.eigh(matrix)[1][:, -1]
+    result: FloatArray = Rotation.from_matrix(rotation).as_quat()
     return result
 
 

@@ -12,7 +12,6 @@ from bench.cases import Cases, draw_cases
 from bench.catalogue_arms import ARMS, make_arm
 from bench.measure import Measurement
 from bench.peers import load_peers, NotComparable, Peer, Prepared
-from bench.peers.eaik_closed_form import axes_of
 
 TURN = 2.0 * np.pi
 
@@ -66,7 +65,7 @@ def test_only_different_branches_that_hold_count(irb):
 
 def test_axes_at_zero_are_those_of_the_chain(tmp_path):
     arm = make_arm('ur5e', tmp_path)
-    directions, points, tip = axes_of(arm)
+    directions, points, tip = arm.lines()
     step = 1e-6
     np.testing.assert_allclose(tip, arm.fk(np.zeros((1, 6)))[0], atol=1e-15)
     moved = arm.fk(step * np.eye(6))

@@ -63,7 +63,7 @@ def test_goals_are_those_of_the_facade_on_the_slowest_arm():
         {'solver': 'other', 'imported': 9.0, 'together': 9.0},
     ]
     found = list(goals.start_ups({'start_up': {'rows': rows}}))
-    assert [(v.ours, v.reached) for v in found] == [('0.50 s', True), ('1.70 s', False)]
+    assert [(v.ours, v.reached) for v in found] == [('0.5 s', True), ('1.7 s', False)]
 
 
 def test_processes_take_turns_and_the_least_of_each_figure_counts():
