@@ -62,7 +62,7 @@ def solution_count(arm: Arm, cases: Cases, prepared: Prepared) -> int:
     """
     solutions = [
         prepared.read(prepared.solve(prepared.convert(target), seed))
-        for target, seed in zip(cases.targets, cases.seeds, strict=True)
+        for target, seed in cases.pairs()
     ]
     return sum(judge(arm, solutions, cases).counts)
 

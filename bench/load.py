@@ -24,7 +24,7 @@ from bench.arms import FloatArray, read_arm
 from bench.cases import draw_cases
 from bench.ros.caller import Caller
 from bench.ros.processes import own_server, ServerProcesses
-from bench.ros.requests import GROUPS, make_requests, set_budget
+from bench.ros.requests import GROUPS, make_requests
 from bench.ros.searches import Searches, solver_arguments, unreachable_requests
 from bench.tables import reached, table_of
 from bench.times import Times
@@ -129,10 +129,9 @@ def call_beside(
     return DelayRow(count, len(times), len(overruns), late, found, found.p99 - quiet)
 
 
-def measure_late(caller: Caller, long: Sequence[Any], budget: float) -> LateRow:
+def measure_late(caller: Caller, budget: float) -> LateRow:
     """Return the overrun of many searches in flight with a budget [s]."""
-    for request in long:
-        set_budget(request, budget)
+    long = unreachable_requests(read_arm(ROBOT), caller, NAMESPACE, budget)
     searches = Searches(caller, NAMESPACE, long, LATE_IN_FLIGHT, budget)
     lost = searches.keep_up_for(DELAY_TIME)
     overruns = searches.overruns_ms
@@ -141,8 +140,7 @@ def measure_late(caller: Caller, long: Sequence[Any], budget: float) -> LateRow:
 
 def show_late(caller: Caller, run: program.Run) -> None:
     """Measure the overrun for each budget."""
-    long = unreachable_requests(read_arm(ROBOT), caller, NAMESPACE)
-    rows = [measure_late(caller, long, budget) for budget in LATE_BUDGETS]
+    rows = [measure_late(caller, budget) for budget in LATE_BUDGETS]
     run.show(table_of(LATE_COLUMNS, rows))
     run.finish(late=rows)
 
@@ -150,9 +148,7 @@ def show_late(caller: Caller, run: program.Run) -> None:
 def show_delays(caller: Caller, run: program.Run, options: argparse.Namespace) -> None:
     """Measure the delay of single calls, without searches and with some at once."""
     arm = read_arm(ROBOT)
-    requests = make_requests(arm, draw_cases(arm, options.calls))
-    for request in requests:
-        set_budget(request, PATIENT)
+    requests = make_requests(arm, draw_cases(arm, options.calls), PATIENT)
     quiet = Times.of(single_calls(caller, requests, lambda: None))
     rows = [DelayRow(0, options.calls, 0, np.nan, quiet, 0.0)]
     long = unreachable_requests(arm, caller, NAMESPACE)

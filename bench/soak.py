@@ -36,7 +36,6 @@ from bench.arms import read_arm
 from bench.ros.caller import Caller, Client, Flight
 from bench.ros.mixed_requests import Asked, MixedRequests, SERVICES
 from bench.ros.processes import own_server
-from bench.ros.requests import set_budget
 from bench.ros.searches import Searches, solver_arguments, unreachable_requests
 from bench.ros.watch import make_parser, RESPONSE_LIMIT, run_against_node, START_LIMIT, Watch
 from bench.tables import table
@@ -125,7 +124,7 @@ class Soak:
         self, watch: Watch, client: Client, caller: Caller, options: argparse.Namespace
     ) -> None:
         """
-        Wait for the node, and find poses that only the clock ends the searches of.
+        Wait for the node, and look for poses that it searches for until the clock ends the search.
 
         :param watch: where faults are noted.
         :param client: of all services; caller: of the storms.
@@ -140,9 +139,7 @@ class Soak:
         self.overruns = OverrunWatch(client.node).latest
         client.wait_for_services(START_LIMIT)
         caller.wait_for(NAMESPACE, START_LIMIT)
-        self._long = unreachable_requests(arm, caller, NAMESPACE, STORM_GROUP)
-        for request in self._long:
-            set_budget(request, STORM_BUDGET)
+        self._long = unreachable_requests(arm, caller, NAMESPACE, STORM_BUDGET, STORM_GROUP)
         self.sent = self.lost = 0
         self.verified: Counter[str] = Counter()
         self.storms: list[float] = []

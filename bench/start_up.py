@@ -221,22 +221,17 @@ def measure(arm: Arm, peer: Peer, seconds: float) -> Row:
     return min(rows, key=lambda row: row.together or 0.0)
 
 
-def start_imports(arm: Arm, seconds: float) -> dict[str, float]:
-    """Return the processor time [s] of a process that imports numpy and pinocchio."""
-    return {'import': _steps(ask(arm, BARE[-1], NO_PEER, seconds))['import']}
+def processor_steps(arm: Arm, module: str, name: str, seconds: float) -> dict[str, float]:
+    """
+    Return the processor time of each step of a fresh process [s].
 
-
-def start_own(arm: Arm, seconds: float) -> dict[str, float]:
-    """Return the processor times [s] of the import, and from the URDF to the first solution."""
-    steps = _steps(ask(arm, OWN_MODULE, FACADE, seconds))
-    return {'import': steps['import'], 'solution': steps['set_up'] + steps['first_solution']}
-
-
-def _steps(found: Mapping[str, Any]) -> dict[str, float]:
-    """Return the processor times of the steps of a fresh process."""
+    :param arm, module, name, seconds: as for :func:`ask`.
+    :raises NotMeasured: when it ends before.
+    """
+    found = ask(arm, module, name, seconds)
     if 'import' not in found:
         raise NotMeasured(found['note'])
-    return {name: step['cpu'] for name, step in found.items() if isinstance(step, dict)}
+    return {step: times['cpu'] for step, times in found.items() if isinstance(times, dict)}
 
 
 def start_node(words: Sequence[str], seconds: float) -> dict[str, float]:
@@ -294,32 +289,30 @@ def measure_ratios(arm: Arm, rounds: int, seconds: float) -> list[Ratio]:
     :param rounds: how often each process is started.
     :param seconds: most for each process.
     """
-    best = best_of(
-        {
-            IMPORTS: functools.partial(start_imports, arm, seconds),
-            OWN_START: functools.partial(start_own, arm, seconds),
-        },
-        rounds,
-    )
-    unavoidable = best[IMPORTS]['import']
+    steps, partial = functools.partial(processor_steps, arm, seconds=seconds), functools.partial
+    starts = {
+        IMPORTS: partial(steps, BARE[-1], NO_PEER),
+        OWN_START: partial(steps, OWN_MODULE, FACADE),
+    }
+    best = best_of(starts, rounds)
+    own, unavoidable = best[OWN_START], best[IMPORTS]['import']
+    solution = own['set_up'] + own['first_solution']
     ratios = [
-        Ratio('import', best[OWN_START]['import'], unavoidable),
-        Ratio('URDF to first solution', best[OWN_START]['solution'], unavoidable),
+        Ratio('import', own['import'], unavoidable),
+        Ratio('URDF to first solution', solution, unavoidable),
     ]
     if any(importlib.util.find_spec(name) is None for name in ('rclpy', 'ssik_msgs')):
         print('No ratios of the node: rclpy and ssik_msgs are not here.')
         return ratios
+    programs = {EMPTY_NODE: ('-c', EMPTY_PROGRAM), OWN_NODE: OWN_PROGRAM}
     nodes = best_of(
-        {
-            EMPTY_NODE: functools.partial(start_node, ('-c', EMPTY_PROGRAM), seconds),
-            OWN_NODE: functools.partial(start_node, OWN_PROGRAM, seconds),
-        },
-        rounds,
+        {name: partial(start_node, words, seconds) for name, words in programs.items()}, rounds
     )
+    own_node = nodes[OWN_NODE]
     return [
         *ratios,
-        Ratio('node', nodes[OWN_NODE]['cpu'], nodes[EMPTY_NODE]['cpu']),
-        Ratio(MEMORY, nodes[OWN_NODE]['mib'], None),
+        Ratio('node', own_node['cpu'], nodes[EMPTY_NODE]['cpu']),
+        Ratio(MEMORY, own_node['mib'], None),
     ]
 
 

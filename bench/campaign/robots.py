@@ -22,8 +22,6 @@ from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.model.catalogue import arm_data, list_arms, make_urdf
 
 FAMILIES = ('shipped', 'field', 'random')
-DIGITS = 17
-"""Significant digits that give a number back exactly."""
 
 
 @dataclass(frozen=True, eq=False)

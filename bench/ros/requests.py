@@ -52,20 +52,10 @@ def make_request(
     ik_request.robot_state.joint_state.position = seed.tolist()
     ik_request.pose_stamped.header.frame_id = arm.base
     ik_request.pose_stamped.pose = pose_message(target)
-    set_budget(message, timeout)
-    return message
-
-
-def set_budget(request: GetPositionIK.Request, timeout: float) -> None:
-    """
-    Write a budget into a request.
-
-    :param request: the request.
-    :param timeout: wall-clock budget [s].
-    """
     seconds = math.floor(timeout)
-    request.ik_request.timeout.sec = seconds
-    request.ik_request.timeout.nanosec = round(1e9 * (timeout - seconds))
+    ik_request.timeout.sec = seconds
+    ik_request.timeout.nanosec = round(1e9 * (timeout - seconds))
+    return message
 
 
 def pose_message(pose: FloatArray) -> Pose:
@@ -97,11 +87,12 @@ def make_batch_request(arm: Arm, targets: FloatArray, seed: FloatArray) -> Solve
     return message
 
 
-def make_requests(arm: Arm, cases: Cases) -> list[GetPositionIK.Request]:
+def make_requests(arm: Arm, cases: Cases, timeout: float = TIMEOUT) -> list[GetPositionIK.Request]:
     """
     Return a request for each case.
 
     :param arm: the arm.
     :param cases: its goals and seeds.
+    :param timeout: wall-clock budget [s].
     """
-    return [make_request(arm, *case) for case in zip(cases.targets, cases.seeds, strict=True)]
+    return [make_request(arm, *pair, timeout) for pair in cases.pairs()]

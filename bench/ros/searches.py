@@ -47,25 +47,30 @@ def poses_at_the_edge(arm: Arm, count: int) -> FloatArray:
     return result
 
 
-def unreachable_requests(arm: Arm, caller: Caller, namespace: str, group: str = '') -> list[Any]:
+def unreachable_requests(
+    arm: Arm, caller: Caller, namespace: str, budget: float = BUDGET, group: str = ''
+) -> list[Any]:
     """
     Return requests that the node searches for until its own limits end the search.
 
     :param arm: the arm.
-    :param caller: tries them.
+    :param caller: tries them with :data:`BUDGET`.
     :param namespace: of the service.
+    :param budget: of the requests that are returned [s].
     :param group: of the requests; empty means the arm's.
     :raises NoResponse: when no pose is searched for longer than :data:`LONG_NS`.
     """
     kept: list[Any] = []
+    seed = np.zeros(len(arm.joints))
     for pose in poses_at_the_edge(arm, POSES):
-        request = make_request(arm, pose, np.zeros(len(arm.joints)), BUDGET)
-        request.ik_request.group_name = group or request.ik_request.group_name
-        response, elapsed = caller.timed_call(namespace, request)
+        tried, request = (make_request(arm, pose, seed, time) for time in (BUDGET, budget))
+        for each in (tried, request):
+            each.ik_request.group_name = group or each.ik_request.group_name
+        response, elapsed = caller.timed_call(namespace, tried)
         if response.error_code.val != MoveItErrorCodes.SUCCESS and elapsed > LONG_NS:
             kept.append(request)
         if len(kept) == SEARCHES:
-            break
+            return kept
     if not kept:
         raise NoResponse(f'no pose is searched for longer than {1e-6 * LONG_NS:g} ms')
     return kept
