@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from bench.arms import FloatArray
 
@@ -36,32 +37,11 @@ def align(ours: FloatArray, theirs: FloatArray) -> Alignment:
     our_moves = ours[1:] @ np.linalg.inv(ours[0])
     their_moves = theirs[1:] @ np.linalg.inv(theirs[0])
     base = np.eye(4)
-    base[:3, :3] = _rotation(rotation_vectors(our_moves), rotation_vectors(their_moves))
+    vectors = (Rotation.from_matrix(m[:, :3, :3]).as_rotvec() for m in (our_moves, their_moves))
+    base[:3, :3] = Rotation.align_vectors(*vectors)[0].as_matrix()
     # A move seen from both bases: R_ours t + t_ours = R t_theirs + t, for the offset t of the bases.
     factors = (our_moves[:, :3, :3] - np.eye(3)).reshape(-1, 3)
     right = their_moves[:, :3, 3] @ base[:3, :3].T - our_moves[:, :3, 3]
     base[:3, 3] = np.linalg.lstsq(factors, right.ravel(), rcond=None)[0]
     tool = np.linalg.inv(base @ theirs[0]) @ ours[0]
     return Alignment(base, tool, float(np.abs(base @ theirs @ tool - ours).max()))
-
-
-def rotation_vectors(poses: FloatArray) -> FloatArray:
-    """
-    Return the rotation vectors (k, 3) of poses.
-
-    :param poses: (k, 4, 4), none of them rotated by pi.
-    """
-    skew = poses[:, :3, :3] - np.swapaxes(poses[:, :3, :3], 1, 2)
-    vectors = 0.5 * np.stack([skew[:, 2, 1], skew[:, 0, 2], skew[:, 1, 0]], axis=1)
-    sine = np.linalg.norm(vectors, axis=1)
-    angle = np.arctan2(sine, 0.5 * (np.trace(poses[:, :3, :3], axis1=1, axis2=2) - 1.0))
-    scaled: FloatArray = vectors * (angle / np.maximum(sine, 1e-300))[:, None]
-    return scaled
-
-
-def _rotation(ours: FloatArray, theirs: FloatArray) -> FloatArray:
-    """Return the rotation (3, 3) that takes their vectors (k, 3) nearest to ours."""
-    left, _, right = np.linalg.svd(ours.T @ theirs)
-    hand = np.sign(np.linalg.det(left @ right))
-    rotation: FloatArray = left @ np.diag([1.0, 1.0, hand]) @ right
-    return rotation

@@ -69,6 +69,15 @@ class Arm:
             np.where(np.isfinite(self.upper), self.upper, math.pi),
         )
 
+    def lines(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return directions (n, 3) and points (n, 3) of the axes and the tip's pose (4, 4), all joints at zero, in the base."""
+        pose, directions, points = np.eye(4), [], []
+        for joint in self.joints:
+            pose = pose @ joint.placement
+            directions.append(pose[:3, :3] @ joint.axis)
+            points.append(pose[:3, 3])
+        return np.array(directions), np.array(points), pose @ self.tip_placement
+
     def fk(self, q: FloatArray) -> FloatArray:
         """
         Return the poses (k, 4, 4) of the tip in the base.

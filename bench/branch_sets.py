@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+import math
 
 import numpy as np
 
 from bench.arms import Arm, FloatArray
-from bench.branches import wrap
 from bench.cases import Cases
 
 HOLDS = 1e-5
@@ -33,9 +33,28 @@ class BranchSets:
     """Branches outside the limits."""
     repeated: int
     """Branches that are in a set twice."""
-    median_residual: float
     worst_residual: float
     """Frobenius norm of FK - T, among those that hold."""
+
+    @property
+    def span(self) -> str:
+        """Return the smallest, median and largest number of branches."""
+        return f'{min(self.counts)}-{np.median(self.counts):.0f}-{max(self.counts)}'
+
+    @property
+    def mean(self) -> float:
+        """Return the mean number of branches."""
+        return float(np.mean(self.counts))
+
+
+def wrap(angles: FloatArray) -> FloatArray:
+    """
+    Return angles in [-pi, pi).
+
+    :param angles: [rad].
+    """
+    wrapped: FloatArray = (angles + math.pi) % (2.0 * math.pi) - math.pi
+    return wrapped
 
 
 def residuals(arm: Arm, q: FloatArray, target: FloatArray) -> FloatArray:
@@ -89,6 +108,5 @@ def judge(arm: Arm, solutions: Sequence[FloatArray], cases: Cases) -> BranchSets
         wrong=wrong,
         outside=outside,
         repeated=repeated,
-        median_residual=float(np.median(seen)) if len(seen) else np.nan,
         worst_residual=float(seen.max(initial=0.0)) if len(seen) else np.nan,
     )

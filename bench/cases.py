@@ -1,5 +1,6 @@
 """Goals and seeds: drawn in a fixed order from a fixed seed, so that they are the same for every peer and run."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 import hashlib
 
@@ -28,6 +29,10 @@ class Cases:
         :param step: how many.
         """
         return Cases(self.q[::step], self.seeds[::step], self.targets[::step])
+
+    def pairs(self) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Return the target and the seed of each request."""
+        return zip(self.targets, self.seeds, strict=True)
 
     @property
     def digest(self) -> str:

@@ -19,11 +19,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import conditions, paired, pinning, program, report
+from bench import paired, pinning, program
+from bench.catalogue_arms import find_arm
 from bench.checkouts import find_checkout
 from bench.clocks import calibrate
 from bench.hot_kernels import POSES, Round, rounds_of
-from bench.sweep import find_arm
+from bench.run import CHOICES
+from bench.tables import table
 from ssik_ros.benchmark.harness import no_garbage_collection, timed_call
 
 RATIOS = Path(__file__).with_name('ratios.json')
@@ -76,18 +78,20 @@ def compare(now: Mapping[str, float], before: Mapping[str, float]) -> tuple[list
     return lines, is_fine
 
 
-def compare_with(checkout: Path, options: argparse.Namespace) -> None:
+def compare_with(checkout: Path, run: program.Run, options: argparse.Namespace) -> None:
     """
     Compare this checkout with another one.
 
     :param checkout: the other one.
+    :param run: prints the table.
     :param options: of the command line.
     """
     now = Path(__file__).resolve().parents[1]
     arms = [find_arm(name, options.output) for name in options.arms]
     found = paired.compare(checkout, now, arms, options.starts)
-    print(f'\nProcessor time per pose; before is {checkout}\n')
-    print(report.table(paired.HEADER, found.lines(POSES)))
+    run.show(
+        f'Processor time per pose; before is {checkout}', table(paired.HEADER, found.lines(POSES))
+    )
     slower = [name for name, verdict in found.verdicts().items() if verdict.text == 'SLOWER']
     if slower:
         sys.exit(f'bench: slower than {paired.ALLOWED} times {checkout}: {", ".join(slower)}')
@@ -99,19 +103,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     :param arguments: words of the command line; None means ``sys.argv``.
     """
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1] if __doc__ else None)
-    parser.add_argument('--arms', nargs='+', default=['ur5e', 'panda', 'jaco2'])
-    parser.add_argument('--repeats', type=int, default=25, help='rounds (%(default)s)')
+    arms = ['ur5e', 'panda', 'jaco2']
+    parser = program.make_parser(__doc__, CHOICES, arms, repeats=25)
     parser.add_argument('--ratios', type=Path, default=RATIOS, help='file of all releases')
     parser.add_argument('--store', metavar='RELEASE', help='write the ratios of this release')
     parser.add_argument('--against', metavar='CHECKOUT', help='another checkout, or a commit')
     parser.add_argument('--starts', type=int, default=20, help='of both, at most (%(default)s)')
-    program.add_common_options(parser)
     options = parser.parse_args(arguments)
-    around = conditions.describe(pinning.pin(options.cpu), ())
-    print(conditions.as_text(around), flush=True)
+    run = program.Run('check', options)
     if options.against:
-        compare_with(find_checkout(options.against), options)
+        compare_with(find_checkout(options.against), run, options)
         return
     kernels: dict[str, Round] = {}
     for name in options.arms:
@@ -123,8 +124,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         options.ratios.write_text(json.dumps(stored, indent=2) + '\n', encoding='utf-8')
     release = list(stored)[-1] if stored else 'none'
     lines, is_fine = compare(now, stored.get(release, {}))
-    print(f'\nThousandths of the calibration per pose; the release is {release}\n')
-    print(report.table(HEADER, lines))
+    run.show(f'Thousandths of the calibration per pose; the release is {release}')
+    run.show(table(HEADER, lines))
     if not is_fine:
         sys.exit(f'bench: slower than {ALLOWED} times the release {release}')
 

@@ -6,9 +6,8 @@ in steps of 1.3 mm, one solve a frame, then to random poses. Where node and the 
 that solves the same goals on the same mechanism. An open chain, a UR5e, goes from seeds near their solutions. Results go to ``bench_output/closed_chain.json``.
 """
 
-import argparse
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 import sys
 from typing import Any
@@ -19,11 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from bench import arms, conditions, node_peer, pinning, program, report
+from bench import arms, goals, node_peer, pinning, program
 from bench.cases import Cases, draw_cases
 from bench.clocks import calibrate, measure_overhead
+from bench.tables import table_of
+from bench.times import Times
 from ssik_ros.benchmark.harness import no_garbage_collection, timed_call
-from ssik_ros.mechanisms import DOF, from_urdf, Goal, Joint, load_mechanism, Solver
+from ssik_ros.mechanisms import DOF, Frame, from_urdf, Goal, Joint, load_mechanism, Solver
 
 FloatArray = NDArray[np.float64]
 MECHANISM = 'hexapod'
@@ -32,10 +33,7 @@ ARM = 'ur5e'
 SPREAD = 0.05
 """How far each joint of a seed is from a solution at most [rad]."""
 TRACK, JUMP, NEAR = 'track', 'jump', 'near'
-GOALS_US = {TRACK: 90.0, JUMP: 1500.0, NEAR: 6.0}
-PEERS_ELSEWHERE_US = {TRACK: 900.0, JUMP: 18000.0, NEAR: 20.0}
-"""closed-chain-ik-js 0.0.6 with node 20 on another machine, a hexapod built alike; npm has 0.0.3. Near: to 1e-3."""
-OURS = 'ClosedChain'
+OURS = goals.CLOSED_CHAIN
 PEER = 'closed-chain-ik'
 RADIUS, STEP = 0.012, 0.0013
 FARTHEST, WIDEST = 0.015, 0.15
@@ -49,21 +47,22 @@ WARM_UP = 50
 SEED = 1
 CALIBRATIONS = 20
 """How often the calibration runs between the frames of a run."""
-HEADER = (
-    *(
-        'mechanism',
-        'run',
-        'solver',
-        'frames',
-        'median us',
-        'mean',
-        'p95',
-        'p99',
-        'wall median',
-        'ratio',
-    ),
-    *('converged %', 'within 1e-3 %', 'worst m', 'worst rad'),
-)
+COLUMNS = {
+    'mechanism': '{mechanism}',
+    'run': '{run}',
+    'solver': '{solver}',
+    'frames': '{frames}',
+    'median us': '{cpu.median:.1f}',
+    'mean': '{cpu.mean:.1f}',
+    'p95': '{cpu.p95:.1f}',
+    'p99': '{cpu.p99:.1f}',
+    'wall median': '{wall.median:.1f}',
+    'ratio': '{ratio:.2f}',
+    'converged %': '{converged:.1f}',
+    'within 1e-3 %': '{within:.1f}',
+    'worst m': '{worst_metres:.0e}',
+    'worst rad': '{worst_radians:.0e}',
+}
 Pose = tuple[list[float], list[float]]
 """Position [m] and quaternion x, y, z, w of the platform in the world."""
 
@@ -83,13 +82,20 @@ class Row:
     worst_metres: float
     """Largest distance that a loop or the goal of a frame misses, measured."""
     worst_radians: float
-    cpu: report.Times
-    wall: report.Times
+    cpu: Times
+    wall: Times
     ratio: float | None = None
     """
     Median processor time in thousandths of the calibration, which runs between the frames; independent of the clock
     rate.
     """
+
+
+def make_solver(root: Frame) -> Solver:
+    """Return a solver of the mechanism below a frame."""
+    return Solver(
+        [root], translation_converge_threshold=TOLERANCE, rotation_converge_threshold=TOLERANCE
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +115,12 @@ class Scene:
     longest: FloatArray
     """(6,) at the upper ones."""
 
+    def place(self, pose: Pose) -> None:
+        """Put the goal at a pose."""
+        position, quaternion = pose
+        self.goal.set_position(*position)
+        self.goal.set_quaternion(*quaternion)
+
     @classmethod
     def load(cls) -> 'Scene':
         """Return the mechanism, its loops closed at its initial state."""
@@ -118,11 +130,7 @@ class Scene:
         goal = Goal('goal')
         goal.set_position(*centre)
         goal.make_closure(platform)
-        solver = Solver(
-            [robot.root],
-            translation_converge_threshold=TOLERANCE,
-            rotation_converge_threshold=TOLERANCE,
-        )
+        solver = make_solver(robot.root)
         solver.solve()
         joints = {j.name: j for j in solver.mechanism.frames if isinstance(j, Joint)}
         slides = [joints[f'leg{k}_slide'] for k in LEGS]
@@ -180,11 +188,7 @@ class OpenScene:
         robot = from_urdf(str(arm.urdf_path), free_root=False)
         goal = Goal('goal')
         goal.make_closure(robot.links[arm.tip])
-        solver = Solver(
-            [robot.root],
-            translation_converge_threshold=TOLERANCE,
-            rotation_converge_threshold=TOLERANCE,
-        )
+        solver = make_solver(robot.root)
         joints = [robot.joints[joint.name] for joint in arm.joints]
         base = np.array(robot.links[arm.base].matrix_world)
         return cls(solver, goal, joints, base, draw_cases(arm, count, SPREAD))
@@ -200,23 +204,6 @@ class OpenScene:
             joint.set_dof_values(value)
 
 
-def run(scene: Scene, name: str, poses: Sequence[Pose]) -> Row:
-    """
-    Return our times and misses for poses of the platform.
-
-    :param scene: the mechanism.
-    :param name: of the run.
-    :param poses: of the platform; the first ``WARM_UP`` are not timed.
-    """
-
-    def place(k: int) -> None:
-        position, quaternion = poses[k]
-        scene.goal.set_position(*position)
-        scene.goal.set_quaternion(*quaternion)
-
-    return run_frames(MECHANISM, name, scene.solver, place, len(poses))
-
-
 def run_frames(
     mechanism: str, name: str, solver: Solver, place: Callable[[int], None], count: int
 ) -> Row:
@@ -228,54 +215,36 @@ def run_frames(
     :param place: prepares a frame, by its number; not timed.
     :param count: of frames; the first ``WARM_UP`` do not count.
     """
-    overhead = measure_overhead()
-    wall, cpu, solved, misses, calibrations = [], [], [], [], []
+    overhead, calibrations = measure_overhead(), []
+    spent, solved, misses = np.empty((count, 2)), [], []
     with no_garbage_collection():
         for k in range(count):
             if k % max(count // CALIBRATIONS, 1) == 0:
                 calibrations.append(calibrate(1))
             place(k)
-            results, spent_wall, spent_cpu = timed_call(solver.solve)
-            wall.append((spent_wall - overhead.wall) * 1e-3)
-            cpu.append((spent_cpu - overhead.cpu) * 1e-3)
+            results, wall, cpu = timed_call(solver.solve)
+            spent[k] = cpu - overhead.cpu, wall - overhead.wall
             solved.append(all(result.status.name == 'CONVERGED' for result in results))
             misses.append(np.max([result.error for result in results], axis=0))
-    metres, radians = np.array(misses[WARM_UP:]).T
-    row = make_row(
-        name, OURS, solved[WARM_UP:], (metres, radians), cpu[WARM_UP:], wall[WARM_UP:], mechanism
-    )
+    times, errors = 1e-3 * spent[WARM_UP:].T, np.array(misses[WARM_UP:]).T
+    row = make_row((mechanism, name, OURS), solved[WARM_UP:], errors, times)
     return replace(row, ratio=row.cpu.median / float(np.median(calibrations)))
 
 
-def make_row(
-    name: str,
-    solver: str,
-    solved: Sequence[bool],
-    misses: tuple[Sequence[float], Sequence[float]],
-    cpu: Sequence[float],
-    wall: Sequence[float],
-    mechanism: str = MECHANISM,
-) -> Row:
+def make_row(names: tuple[str, str, str], solved: Sequence[bool], misses: Any, times: Any) -> Row:
     """
     Return a run as a row.
 
-    :param solved: whether each frame's loops and goal were met; misses: by how many metres and radians they were not.
-    :param cpu, wall: times of each frame [us].
-    :param mechanism: its name.
+    :param names: of mechanism, run and solver.
+    :param solved: whether each frame's loops and goal were met.
+    :param misses: (2, k) by how many metres and radians they were not.
+    :param times: (2, k) processor and wall time of each frame [us].
     """
-    times = (report.times_of(np.array([values], dtype=float))[0] for values in (cpu, wall))
-    metres, radians = np.array(misses[0]), np.array(misses[1])
-    return Row(
-        mechanism,
-        name,
-        solver,
-        len(solved),
-        100.0 * sum(solved) / len(solved),
-        100.0 * float(((metres < CLOSE) & (radians < CLOSE)).mean()),
-        float(metres.max()),
-        float(radians.max()),
-        *times,
-    )
+    count, errors = len(solved), np.array(misses)
+    within = float((errors < CLOSE).all(axis=0).mean())
+    shares = 100.0 * sum(solved) / count, 100.0 * within
+    worst = map(float, errors.max(axis=1))
+    return Row(*names, count, *shares, *worst, *(Times.of(values) for values in times))
 
 
 def run_peer(
@@ -297,23 +266,9 @@ def run_peer(
         response = node_peer.ask(frames, asked, WARM_UP, options)
         solver = f'{PEER} {response["version"]}, {name}'
         for part, of in response['runs'].items():
-            misses = of['metres'], of['radians']
-            rows.append(make_row(part, solver, of['solved'], misses, of['cpu'], of['wall']))
+            misses, times = (of['metres'], of['radians']), (of['cpu'], of['wall'])
+            rows.append(make_row((MECHANISM, part, solver), of['solved'], misses, times))
     return rows
-
-
-def cells(row: Row) -> list[str]:
-    """
-    Return the texts of a row.
-
-    :param row: of a run.
-    """
-    times = (row.cpu.median, row.cpu.mean, row.cpu.p95, row.cpu.p99, row.wall.median)
-    figures = [f'{value:.1f}' for value in times]
-    figures.append('-' if row.ratio is None else f'{row.ratio:.2f}')
-    misses = [f'{value:.0e}' for value in (row.worst_metres, row.worst_radians)]
-    name = [row.mechanism, row.run, row.solver, str(row.frames)]
-    return [*name, *figures, f'{row.converged:.1f}', f'{row.within:.1f}', *misses]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -322,16 +277,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     :param arguments: words of the command line; None means ``sys.argv``.
     """
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1] if __doc__ else None)
-    parser.add_argument('--frames', type=int, default=1000, help='(%(default)s)')
-    program.add_common_options(parser)
-    options = parser.parse_args(arguments)
-    around = conditions.describe(pinning.pin(options.cpu), ())
+    options = program.make_parser(__doc__, frames=1000).parse_args(arguments)
+    run, count = program.Run('closed_chain', options), options.frames + WARM_UP
     scene = Scene.load()
     frames = node_peer.describe_mechanism(scene.solver.mechanism.frames)
-    poses = {name: scene.poses_of(name, options.frames + WARM_UP) for name in (TRACK, JUMP)}
-    rows = [run(scene, name, some) for name, some in poses.items()]
-    count = options.frames + WARM_UP
+    poses = {name: scene.poses_of(name, count) for name in (TRACK, JUMP)}
+    rows = [
+        run_frames(MECHANISM, name, scene.solver, lambda k, some=some: scene.place(some[k]), count)
+        for name, some in poses.items()
+    ]
     arm = OpenScene.load(count)
     rows.append(run_frames(ARM, NEAR, arm.solver, arm.place, count))
     note = ''
@@ -339,17 +293,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         rows += run_peer(frames, poses)
     except node_peer.NoPeer as reason:
         note = f'{PEER} was not asked: {reason}.'
-    print(f'{conditions.as_text(around)}\n\n{report.table(HEADER, [cells(row) for row in rows])}')
-    if note:
-        print(f'\n{note}')
-    content = {
-        'conditions': around,
-        'rows': [asdict(row) for row in rows],
-        'note': note,
-        'goals_us': GOALS_US,
-        'peers_elsewhere_us': PEERS_ELSEWHERE_US,
-    }
-    report.write_json(options.output / 'closed_chain.json', content)
+    run.show(table_of(COLUMNS, rows), *([note] if note else []))
+    goals.finish(run, rows=rows, note=note)
 
 
 if __name__ == '__main__':

@@ -5,7 +5,7 @@ Reads the files that the programs of ``make bench`` left in ``bench_output/``; m
 """
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 import json
 from pathlib import Path
 import sys
@@ -13,19 +13,23 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import conditions, plots, program, report
+from bench import conditions, plots, program
 from bench.classes import BenchClass, CLASSES
 from bench.goals import (
+    arms_of,
     best,
     EXPECTED,
     of_class,
     ratio,
     Results,
+    Row,
     SUCCESS_OF_OURS,
     SUCCESS_OF_PEERS,
+    table_of_goals,
     Verdict,
     verdicts,
 )
+from bench.tables import table, table_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / 'docs' / 'benchmarks' / 'results.md'
@@ -38,27 +42,46 @@ APPENDIX = """## Appendix
 
 All tables of the run. On the site, a click on a heading opens its table."""
 SUMMARY_HEADER = ('class', 'arms', 'best peer / ours', 'goals reached')
-GOAL_HEADER = (
-    'class',
-    'arm',
-    'ours',
-    'best peer',
-    'its time / ours',
-    '/ Auto',
-    'figure',
-    'verdict',
-)
-VERDICTS = {True: 'reached', False: '**missed**', None: 'no such goals'}
-CLASS_HEADER = (
-    *('arm', 'solver', 'poses', 'median', 'mean', 'p95', 'p99', 'success %', 'wrong'),
-    'best peer / this',
-)
-BRANCH_HEADER = ('arm', 'solver', 'median', 'mean', 'p95', 'p99', 'solutions', 'this / ours')
-LOOP_HEADER = (
-    *('mechanism', 'run', 'solver', 'frames', 'median', 'mean', 'p95', 'p99', 'converged %'),
-    'within 1e-3 %',
-)
-START_HEADER = ('arm', 'solver', 'import s', 'set-up s', 'first solution s', 'peak MiB', 'remark')
+TIMES = {
+    'median': '{cpu.median:.1f}',
+    'mean': '{cpu.mean:.1f}',
+    'p95': '{cpu.p95:.1f}',
+    'p99': '{cpu.p99:.1f}',
+}
+CLASS_COLUMNS = {
+    'arm': '{arm}',
+    'solver': '{peer}',
+    'poses': '{samples}',
+    **TIMES,
+    'success %': '{success:.2f}',
+    'wrong': '{claimed_wrongly}',
+    'best peer / this': '{ratio:.2f}',
+}
+BRANCH_COLUMNS = {
+    'arm': '{arm}',
+    'solver': '{peer}',
+    **TIMES,
+    'solutions': '{solutions:.1f}',
+    'this / ours': '{times_ours.median:.2f}',
+}
+LOOP_COLUMNS = {
+    'mechanism': '{mechanism}',
+    'run': '{run}',
+    'solver': '{solver}',
+    'frames': '{frames}',
+    **TIMES,
+    'converged %': '{converged:.1f}',
+    'within 1e-3 %': '{within:.1f}',
+}
+START_COLUMNS = {
+    'arm': '{arm}',
+    'solver': '{solver}',
+    'import s': '{imported:.2f}',
+    'set-up s': '{set_up:.2f}',
+    'first solution s': '{first_solution:.2f}',
+    'peak MiB': '{peak_mib:.0f}',
+    'remark': '{note}',
+}
 
 
 def load(folder: Path) -> dict[str, Any]:
@@ -104,19 +127,6 @@ def goal_table(found: Sequence[Verdict]) -> str:
 
     :param found: the goals.
     """
-    lines = [
-        [
-            v.goal,
-            v.arm,
-            v.ours,
-            v.peer,
-            v.ratio,
-            v.auto,
-            v.wanted,
-            VERDICTS[v.reached],
-        ]
-        for v in found
-    ]
     reached, missed = ([v.reached for v in found].count(value) for value in (True, False))
     without = len(found) - reached - missed
     absent = f' Where it says so ({without}), the arm has no such goals.' if without else ''
@@ -125,7 +135,7 @@ def goal_table(found: Sequence[Verdict]) -> str:
         'median, mean and p99, all of which have to reach the figure. Ours is the fastest of our solvers with at least '
         f'{SUCCESS_OF_OURS} % verified solutions, the best peer the fastest with at least {SUCCESS_OF_PEERS:g} %.'
     )
-    return f'{report.table(GOAL_HEADER, lines)}\n\n{count}'
+    return f'{table_of_goals(found)}\n\n{count}'
 
 
 def summary_table(found: Sequence[Verdict]) -> str:
@@ -144,33 +154,29 @@ def summary_table(found: Sequence[Verdict]) -> str:
             lines.append(
                 [CLASSES[name].title, str(len(of_this)), span, f'{reached} of {len(of_this)}']
             )
-    return report.table(SUMMARY_HEADER, lines)
+    return table(SUMMARY_HEADER, lines)
 
 
-def class_section(bench_class: BenchClass, rows: Sequence[Mapping[str, Any]]) -> str:
+def class_section(bench_class: BenchClass, rows: Sequence[Row]) -> str:
     """
     Return the section of one class.
 
     :param bench_class: the class.
     :param rows: rows of ``peers.json``.
     """
-    lines = []
-    of_this = [row for row in rows if row['bench_class'] == bench_class.name]
-    for arm in dict.fromkeys(row['arm'] for row in of_this):
-        of_arm = of_class(rows, bench_class.name, arm)
-        peer = best(of_arm, own=False)
-        for row in sorted(plots.measured(of_arm), key=lambda row: float(row['cpu']['median'])):
-            lines.append(
-                [
-                    *(arm, row['peer'], str(row['samples'])),
-                    *(f'{row["cpu"][what]:.1f}' for what in ('median', 'mean', 'p95', 'p99')),
-                    *(f'{row["success"]:.2f}', str(row['claimed_wrongly'])),
-                    '-' if peer is None else f'{ratio(row, peer):.2f}',
-                ]
-            )
+    lines = list(_class_lines(bench_class.name, rows))
     text = f'## {bench_class.name}\n\n{bench_class.title}.\n\n'
     text += f'![{bench_class.title}](images/bench_{bench_class.name}.png)\n\n'
-    return text + report.table(CLASS_HEADER, lines)
+    return text + table_of(CLASS_COLUMNS, lines)
+
+
+def _class_lines(name: str, rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield the rows of a class that have figures, the fastest of each arm first, with their ratios to the best peer."""
+    for arm in arms_of(rows, name):
+        of_arm = of_class(rows, name, arm)
+        peer = best(of_arm, own=False)
+        for row in sorted(plots.measured(of_arm), key=lambda row: float(row['cpu']['median'])):
+            yield {**row, 'ratio': None if peer is None else ratio(row, peer)}
 
 
 def branch_section(content: Mapping[str, Any]) -> str:
@@ -179,21 +185,13 @@ def branch_section(content: Mapping[str, Any]) -> str:
 
     :param content: of ``analytic.json``.
     """
-    lines = []
-    for row in plots.measured(content['rows']):
-        counts = row['sets']['counts']
-        times = row['times_ours']
-        lines.append(
-            [
-                *(row['arm'], row['peer']),
-                *(f'{row["cpu"][what]:.1f}' for what in ('median', 'mean', 'p95', 'p99')),
-                f'{sum(counts) / len(counts):.1f}',
-                '-' if times is None else f'{times["median"]:.2f}',
-            ]
-        )
+    lines = [
+        {**row, 'solutions': sum(row['sets']['counts']) / len(row['sets']['counts'])}
+        for row in plots.measured(content['rows'])
+    ]
     text = '## All branches\n\nEvery branch of a pose, ours within limits and the nearest to the seed first.\n\n'
     text += '![All branches of a pose](images/bench_all_branches.png)\n\n'
-    return text + report.table(BRANCH_HEADER, lines)
+    return text + table_of(BRANCH_COLUMNS, lines)
 
 
 def start_section(content: Mapping[str, Any]) -> str:
@@ -202,18 +200,8 @@ def start_section(content: Mapping[str, Any]) -> str:
 
     :param content: of ``start_up.json``.
     """
-    names = ('imported', 'set_up', 'first_solution')
-    lines = [
-        [
-            *(row['arm'], row['solver']),
-            *('-' if row[name] is None else f'{row[name]:.2f}' for name in names),
-            '-' if row['peak_mib'] is None else f'{row["peak_mib"]:.0f}',
-            row['note'],
-        ]
-        for row in content['rows']
-    ]
     text = '## Set-up and memory\n\nA fresh process each, from the URDF to the first solution; wall clock.\n\n'
-    return text + report.table(START_HEADER, lines)
+    return text + table_of(START_COLUMNS, content['rows'])
 
 
 def loop_section(content: Mapping[str, Any]) -> str:
@@ -222,17 +210,9 @@ def loop_section(content: Mapping[str, Any]) -> str:
 
     :param content: of ``closed_chain.json``.
     """
-    lines = [
-        [
-            *(row['mechanism'], row['run'], row['solver'], str(row['frames'])),
-            *(f'{row["cpu"][what]:.1f}' for what in ('median', 'mean', 'p95', 'p99')),
-            *(f'{row["converged"]:.1f}', f'{row["within"]:.1f}'),
-        ]
-        for row in content['rows']
-    ]
     text = '## Mechanisms with loops\n\nThe platform on a circle, 1.3 mm a frame (track), and from one random pose to the next '
     text += '(jump); an open chain from seeds within 0.05 rad of a solution (near). "Converged" is the word of the solver; "within" is measured, 1e-3 m and 1e-3 rad at most.\n\n'
-    text += report.table(LOOP_HEADER, lines)
+    text += table_of(LOOP_COLUMNS, content['rows'])
     note = content.get('note', '')
     return f'{text}\n\n{note}' if note else text
 
@@ -251,7 +231,7 @@ def absences(results: Results) -> str:
                 if row['arm'] not in place:
                     place.append(row['arm'])
     lines = [[peer, ', '.join(arms), reason] for (peer, reason), arms in reasons.items()]
-    return f'## Not measured\n\n{report.table(("solver", "arms", "reason"), lines)}'
+    return f'## Not measured\n\n{table(("solver", "arms", "reason"), lines)}'
 
 
 def calls(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -262,7 +242,7 @@ def calls(rows: Sequence[Mapping[str, Any]]) -> str:
     """
     known = {row['peer']: row['call'] for row in plots.measured(rows)}
     lines = [[name, f'`{call}`'] for name, call in known.items()]
-    return f'## Calls\n\n{report.table(("solver", "call"), lines)}'
+    return f'## Calls\n\n{table(("solver", "call"), lines)}'
 
 
 def summary(goals: Sequence[Verdict], has_pictures: bool) -> str:
@@ -283,6 +263,13 @@ def summary(goals: Sequence[Verdict], has_pictures: bool) -> str:
     return text
 
 
+SECTIONS = (
+    ('analytic', branch_section),
+    ('closed_chain', loop_section),
+    ('start_up', start_section),
+)
+
+
 def page(results: Results) -> str:
     """
     Return the page.
@@ -290,18 +277,14 @@ def page(results: Results) -> str:
     :param results: from :func:`load`.
     """
     goals, rows = verdicts(results), results.get('peers', {}).get('rows', [])
-    sections = [HEAD.strip(), summary(goals, bool(rows)), APPENDIX]
-    sections.append(f'## Conditions\n\n{circumstances(results)}')
-    sections.append(f'## Goals\n\n{goal_table(goals)}')
     asked = {row['bench_class'] for row in rows}
-    sections += [class_section(c, rows) for c in CLASSES.values() if c.name in asked]
-    if 'analytic' in results:
-        sections.append(branch_section(results['analytic']))
-    if 'closed_chain' in results:
-        sections.append(loop_section(results['closed_chain']))
-    if 'start_up' in results:
-        sections.append(start_section(results['start_up']))
-    sections += [absences(results), calls(rows)]
+    sections = [
+        *(HEAD.strip(), summary(goals, bool(rows)), APPENDIX),
+        *(f'## Conditions\n\n{circumstances(results)}', f'## Goals\n\n{goal_table(goals)}'),
+        *(class_section(c, rows) for c in CLASSES.values() if c.name in asked),
+        *(section(results[name]) for name, section in SECTIONS if name in results),
+        *(absences(results), calls(rows)),
+    ]
     return '\n\n'.join(sections) + '\n'
 
 

@@ -12,7 +12,8 @@ from time import perf_counter, process_time
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-KIB_IN_MIB = 1024.0
+from bench.usage import memory_mib
+
 NO_PEER = '-'
 """In place of a peer: import the module and do nothing else."""
 
@@ -32,20 +33,6 @@ def spent(before: tuple[float, float], after: tuple[float, float]) -> dict[str, 
     return {'wall': after[0] - before[0], 'cpu': after[1] - before[1]}
 
 
-def peak_mib(process: int | None = None) -> float | None:
-    """
-    Return the most memory that a process held at once [MiB], None where the system does not tell.
-
-    :param process: its number; None means this one.
-    """
-    # getrusage does not fit: its figure includes the memory of the parent at the start of this process.
-    try:
-        lines = Path(f'/proc/{process or "self"}/status').read_text(encoding='ascii').splitlines()
-    except OSError:
-        return None
-    return next(float(line.split()[1]) / KIB_IN_MIB for line in lines if line.startswith('VmHWM'))
-
-
 def main() -> None:
     """Import, set up and solve once, reading the clocks in between."""
     modules, name, path, base, tip = sys.argv[1:]
@@ -54,14 +41,12 @@ def main() -> None:
         __import__(module)
     imported = clocks()
 
-    import xml.etree.ElementTree as ElementTree
-
     import numpy as np
 
-    from bench.arms import chain_from_xml
+    from bench.arms import chain_from_file
     from bench.peers import load_peers, NotComparable
 
-    arm = chain_from_xml(ElementTree.parse(path).getroot(), Path(path).stem, base, tip, Path(path))
+    arm = chain_from_file(Path(path), Path(path).stem, base, tip)
     lower, upper = arm.sampling_bounds()
     seed = 0.6 * lower + 0.4 * upper
     target = arm.fk(seed[None])[0]
@@ -79,7 +64,7 @@ def main() -> None:
         solved = solution is not None and bool(np.size(prepared.read(solution)))
         result |= {'set_up': spent(start, ready), 'first_solution': spent(ready, clocks())}
         result |= {'solved': solved}
-    print(json.dumps(result | {'peak_mib': peak_mib()}))
+    print(json.dumps(result | {'peak_mib': memory_mib()}))
 
 
 if __name__ == '__main__':

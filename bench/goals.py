@@ -1,11 +1,13 @@
-"""Verdicts on the figures of a run: each goal of the design, the best peer, and whether the goal is reached."""
+"""All goals of the design, and verdicts on the figures of a run: the best peer, and whether a goal is reached."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+import itertools
 from typing import Any
 
+from bench import catalogue_arms, program
 from bench.classes import CLASSES
-from bench.closed_chain import GOALS_US, OURS, PEERS_ELSEWHERE_US
+from bench.tables import extended, table_of
 
 Row = Mapping[str, Any]
 Results = Mapping[str, Mapping[str, Any]]
@@ -24,9 +26,33 @@ REFUSAL = 5.0
 """How many times a reachable pose one without a solution may cost, on arms with a closed form."""
 BESIDE_PARTS = 1.1
 """How many times the time of the better of its parts ``Auto`` may take."""
-ROUND_TRIP = 1.3
-NODE_MIB = 300.0
+ALL_BRANCHES_US = {
+    **dict.fromkeys(catalogue_arms.CLOSED_FORMS, 5.0),
+    **dict.fromkeys(catalogue_arms.ELIMINATIONS, 150.0),
+    **{'panda': 70.0, 'iiwa14': 120.0, 'gen3': 350.0, 'rizon4': 2500.0},
+}
+"""Largest allowed median time for all branches of a pose."""
 BATCH_US = 1.0
+"""Of one pose in a call for many."""
+CLOSED_CHAIN = 'ClosedChain'
+"""Our solver of mechanisms with loops."""
+CLOSED_CHAIN_US = {'track': 90.0, 'jump': 1500.0, 'near': 6.0}
+ELSEWHERE_US = {'track': 900.0, 'jump': 18000.0, 'near': 20.0}
+"""closed-chain-ik-js 0.0.6 with node 20 on another machine, a hexapod built alike; npm has 0.0.3. Near: to 1e-3."""
+ROUND_TRIP = 1.3
+"""How many times the round trip of an empty handler the node may take."""
+NODE_MIB = 300.0
+SERVICE_BATCH = 0.02
+"""Share of a call of its own that a pose of a batch may take."""
+IMPORT_S, FIRST_SOLUTION_S = 0.6, 1.0
+"""Of our façade, on the slowest arm."""
+START_RATIOS = {
+    'import': 1.4,
+    'URDF to first solution': 0.2,
+    'node': 1.6,
+    'memory of the node': 190.0,
+}
+"""Largest processor time, as a multiple of the process for comparison, and largest memory [MiB]."""
 OWN_ALL, OWN_AS_MANY, OWN_FREE = 'solve_q', 'solve_q as many', 'solve_q free'
 PEER_FREE = 'eaik'
 """The peer without limits and seed; our row for comparison gets none either."""
@@ -36,22 +62,28 @@ EXPECTED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """One goal."""
+    """One goal; '-' where a figure does not apply."""
 
     goal: str
     arm: str
-    ours: str
-    peer: str
-    """The best peer and its figure; '-' where none can do it."""
-    ratio: str
+    ours: str = '-'
+    peer: str = '-'
+    """The best peer and its figure."""
+    ratio: str = '-'
     """How many times the best peer's time is ours."""
-    auto: str
-    """The same of ``Auto``, which users get without choosing; '-' where it does not take part."""
-    wanted: str
+    auto: str = '-'
+    """The same of ``Auto``, which users get without choosing."""
+    wanted: str = '-'
     reached: bool | None
     """None if the class has no goals on this arm."""
+
+
+def arms_of(rows: Sequence[Row], name: str | None = None) -> list[str]:
+    """Return the arms of rows, or of the rows of one class, each once."""
+    fit = (row for row in rows if name is None or row['bench_class'] == name)
+    return list(dict.fromkeys(row['arm'] for row in fit))
 
 
 def best(rows: Sequence[Row], own: bool) -> Row | None:
@@ -65,7 +97,12 @@ def best(rows: Sequence[Row], own: bool) -> Row | None:
     fit = [
         row for row in rows if row['cpu'] and bool(row['own']) == own and row['success'] >= least
     ]
-    return min(fit, key=lambda row: float(row['cpu']['median']), default=None)
+    return _fastest(fit)
+
+
+def _fastest(rows: Sequence[Row]) -> Row | None:
+    """Return the row with the lowest median, None without rows."""
+    return min(rows, key=lambda row: float(row['cpu']['median']), default=None)
 
 
 def ratio(ours: Row, peer: Row, what: str = 'median') -> float:
@@ -89,15 +126,40 @@ def of_class(rows: Sequence[Row], name: str, arm: str) -> list[Row]:
     return [row for row in rows if (row['bench_class'], row['arm']) == (name, arm)]
 
 
-def _figure(row: Row, name: str | None = None) -> str:
+def _figure(row: Row) -> str:
     """Return a row's name and median."""
-    return f'{name or row["peer"]} {row["cpu"]["median"]:.1f} us'
+    return f'{row["peer"]} {row["cpu"]["median"]:.1f} us'
 
 
 def _of_auto(rows: Sequence[Row], peer: Row) -> str:
     """Return how many times the time of ``Auto`` a peer takes."""
     found = [row for row in rows if row['peer'].startswith('Auto') and row['cpu']]
     return f'{ratio(found[0], peer):.1f}' if found else '-'
+
+
+def at_most(goal: str, arm: str, value: float, most: float, unit: str, **more: Any) -> Verdict:
+    """
+    Return a goal that is an upper bound.
+
+    :param goal, arm: their names.
+    :param value, most: the figure and its bound.
+    :param unit: of both.
+    :param more: other fields of the verdict.
+    """
+    wanted, is_reached = f'at most {most:g} {unit}', bool(value <= most)
+    known = {'ours': f'{value:.3g} {unit}', 'wanted': wanted, 'reached': is_reached}
+    return Verdict(goal=goal, arm=arm, **(known | more))
+
+
+def compared(ours: Row, peer: Row | None) -> dict[str, Any]:
+    """
+    Return the fields of a verdict that compare a row of ours with the best peer.
+
+    :param ours, peer: their rows.
+    """
+    if peer is None:
+        return {'ours': _figure(ours)}
+    return {'ours': _figure(ours), 'peer': _figure(peer), 'ratio': f'{ratio(ours, peer):.1f}'}
 
 
 def refusals(results: Results) -> Iterator[Verdict]:
@@ -107,21 +169,17 @@ def refusals(results: Results) -> Iterator[Verdict]:
     :param results: content of the result files.
     """
     rows = results['peers']['rows']
-    for solver in ('Auto', 'Analytic'):
-        for arm in CLOSED_FORMS:
-            pair = [
-                row
-                for name in ('unreachable', 'first_found_1e-3')
-                for row in of_class(rows, name, arm)
-                if row['peer'] == solver and row['cpu']
-            ]
-            if len(pair) == 2:
-                without, usual = (float(row['cpu']['median']) for row in pair)
-                times, most = without / usual, f'at most {REFUSAL:g} times'
-                ours = f'{solver} {without:.1f} us, reachable {usual:.1f}'
-                reached = times <= REFUSAL
-                shown = f'{times:.1f} times'
-                yield Verdict('a refusal', arm, f'{ours}: {shown}', '-', '-', '-', most, reached)
+    for solver, arm in itertools.product(('Auto', 'Analytic'), CLOSED_FORMS):
+        pair = [
+            float(row['cpu']['median'])
+            for name in ('unreachable', 'first_found_1e-3')
+            for row in of_class(rows, name, arm)
+            if row['peer'] == solver and row['cpu']
+        ]
+        if len(pair) == 2:
+            times = pair[0] / pair[1]
+            ours = f'{solver} {pair[0]:.1f} us, reachable {pair[1]:.1f}: {times:.1f} times'
+            yield at_most('a refusal', arm, times, REFUSAL, 'times', ours=ours)
 
 
 def one_solution(results: Results) -> Iterator[Verdict]:
@@ -132,30 +190,29 @@ def one_solution(results: Results) -> Iterator[Verdict]:
     """
     rows = results['peers']['rows']
     for name in CLASSES:
-        for arm in dict.fromkeys(row['arm'] for row in rows if row['bench_class'] == name):
-            of_arm = of_class(rows, name, arm)
-            if not any(row.get('has_goals', True) for row in of_arm):
-                yield Verdict(name, arm, '-', '-', '-', '-', '-', None)
-                continue
-            ours, peer = best(of_arm, own=True), best(of_arm, own=False)
-            if ours is None or peer is None:
-                if ours is None and any(row['own'] for row in of_arm):
-                    least = f'{SUCCESS_OF_OURS} %'
-                    yield Verdict(name, arm, 'none', '-', '-', '-', f'success of {least}', False)
-                continue
-            wanted = TIMES_FASTER.get(name, 1.0) if arm in ARMS else 1.0
-            figures = ('median', 'mean', 'p99') if name in ALSO_MEAN_AND_P99 else ('median',)
-            ratios = [ratio(ours, peer, what) for what in figures]
-            yield Verdict(
-                name,
-                arm,
-                _figure(ours),
-                _figure(peer),
-                ' / '.join(f'{value:.1f}' for value in ratios),
-                _of_auto(of_arm, peer),
-                f'{wanted:g} times' if wanted != 1.0 else 'won',
-                min(ratios if wanted != 1.0 else ratios[:1]) >= wanted,
-            )
+        for arm in arms_of(rows, name):
+            yield from _one_solution(name, arm, of_class(rows, name, arm))
+
+
+def _one_solution(name: str, arm: str, rows: Sequence[Row]) -> Iterator[Verdict]:
+    """Yield the goal of one class on one arm, if it can be judged."""
+    if not any(row.get('has_goals', True) for row in rows):
+        yield Verdict(goal=name, arm=arm, reached=None)
+        return
+    ours, peer = best(rows, own=True), best(rows, own=False)
+    if ours is None and any(row['own'] for row in rows):
+        least = f'success of {SUCCESS_OF_OURS} %'
+        yield Verdict(goal=name, arm=arm, ours='none', wanted=least, reached=False)
+    if ours is None or peer is None:
+        return
+    times = TIMES_FASTER.get(name, 1.0) if arm in ARMS else 1.0
+    figures = ('median', 'mean', 'p99') if name in ALSO_MEAN_AND_P99 else ('median',)
+    ratios = [ratio(ours, peer, what) for what in figures]
+    shown = ' / '.join(f'{value:.1f}' for value in ratios)
+    fields = compared(ours, peer) | {'ratio': shown, 'auto': _of_auto(rows, peer)}
+    is_reached = min(ratios if times != 1.0 else ratios[:1]) >= times
+    wanted = f'{times:g} times' if times != 1.0 else 'won'
+    yield Verdict(goal=name, arm=arm, wanted=wanted, reached=is_reached, **fields)
 
 
 def auto_beside_parts(results: Results) -> Iterator[Verdict]:
@@ -168,25 +225,22 @@ def auto_beside_parts(results: Results) -> Iterator[Verdict]:
     """
     rows = results['peers']['rows']
     for name in CLASSES:
-        compared: list[tuple[float, Row, Row]] = []
-        for arm in dict.fromkeys(row['arm'] for row in rows if row['bench_class'] == name):
+        pairs: list[tuple[float, Row, Row]] = []
+        for arm in arms_of(rows, name):
             own = [row for row in of_class(rows, name, arm) if row['own'] and row['cpu']]
             autos = [row for row in own if row['peer'].startswith('Auto')]
             part = best([row for row in own if row not in autos], own=True)
             if autos and part is not None:
-                compared.append((ratio(part, autos[0]), autos[0], part))
-        if compared:
-            times, auto, part = max(compared, key=lambda found: found[0])
-            yield Verdict(
-                f'{name}, Auto beside its parts',
-                f'worst: {auto["arm"]}',
+                pairs.append((ratio(part, autos[0]), autos[0], part))
+        if pairs:
+            times, auto, part = max(pairs, key=lambda found: found[0])
+            ours, is_valid = (
                 f'{_figure(auto)}: {times:.2f} times',
-                _figure(part),
-                '-',
-                '-',
-                f'at most {BESIDE_PARTS:g} times',
-                times <= BESIDE_PARTS and auto['success'] >= SUCCESS_OF_OURS,
+                auto['success'] >= SUCCESS_OF_OURS,
             )
+            more = {'ours': ours, 'peer': _figure(part)} | ({} if is_valid else {'reached': False})
+            goal, arm = f'{name}, Auto beside its parts', f'worst: {auto["arm"]}'
+            yield at_most(goal, arm, times, BESIDE_PARTS, 'times', **more)
 
 
 def all_branches(results: Results) -> Iterator[Verdict]:
@@ -197,32 +251,20 @@ def all_branches(results: Results) -> Iterator[Verdict]:
 
     :param results: content of the result files.
     """
-    content = results['analytic']
-    for arm, most in content['goals'].items():
-        rows = {row['peer']: row for row in content['rows'] if row['arm'] == arm and row['cpu']}
+    measured = [row for row in results['analytic']['rows'] if row['cpu']]
+    for arm in arms_of(measured):
+        rows = {row['peer']: row for row in measured if row['arm'] == arm}
         ours = rows.get(OWN_AS_MANY, rows.get(OWN_ALL))
         if ours is None:
             continue
-        peer = min(
-            (row for row in rows.values() if not row['own']),
-            key=lambda row: float(row['cpu']['median']),
-            default=None,
-        )
-        yield Verdict(
-            'all branches',
-            arm,
-            _figure(ours),
-            '-' if peer is None else _figure(peer),
-            '-' if peer is None else f'{ratio(ours, peer):.1f}',
-            '-',
-            f'{most:g} us',
-            ours['cpu']['median'] <= most,
-        )
+        spent = ours['cpu']['median']
+        most = ALL_BRANCHES_US[arm.removesuffix(catalogue_arms.OWN_MODEL)]
+        peer = _fastest([row for row in rows.values() if not row['own']])
+        yield at_most('all branches', arm, spent, most, 'us', **compared(ours, peer))
         free, same = rows.get(OWN_FREE), rows.get(PEER_FREE)
         if free is not None and same is not None:
-            times = ratio(free, same)
-            shown = _figure(free), _figure(same), f'{times:.1f}'
-            yield Verdict('no limits, no seed', arm, *shown, '-', 'won', times >= 1.0)
+            fields = compared(free, same) | {'wanted': 'won', 'reached': ratio(free, same) >= 1.0}
+            yield Verdict(goal='no limits, no seed', arm=arm, **fields)
 
 
 def batches(results: Results) -> Iterator[Verdict]:
@@ -232,24 +274,16 @@ def batches(results: Results) -> Iterator[Verdict]:
     :param results: content of the result files.
     """
     rows = results['many_poses']['rows']
-    for arm in dict.fromkeys(row['arm'] for row in rows):
+    for arm in arms_of(rows):
         of_arm = [row for row in rows if row['arm'] == arm]
         threads = max(row['threads'] for row in of_arm)
-        mine = [
-            row for row in of_arm if row['call'] == 'solve_batch' and row['threads'] == threads
-        ]
-        others = [row['spent']['wall'] for row in of_arm if row['call'] != 'solve_batch']
-        wall, peer = mine[0]['spent']['wall'], min(others, default=None)
-        yield Verdict(
-            f'batch, {threads} threads, a pose',
-            arm,
-            f'solve_batch {wall:.2f} us',
-            '-' if peer is None else f'eaik IK_batched {peer:.2f} us',
-            '-' if peer is None else f'{peer / wall:.1f}',
-            '-',
-            f'{BATCH_US:g} us',
-            wall <= BATCH_US,
-        )
+        mine = [row for row in of_arm if row['call'] == 'solve_batch']
+        wall = next(row['spent']['wall'] for row in mine if row['threads'] == threads)
+        peer = min((row['spent']['wall'] for row in of_arm if row not in mine), default=None)
+        more = {'ours': f'solve_batch {wall:.2f} us'}
+        if peer is not None:
+            more |= {'peer': f'eaik IK_batched {peer:.2f} us', 'ratio': f'{peer / wall:.1f}'}
+        yield at_most(f'batch, {threads} threads, a pose', arm, wall, BATCH_US, 'us', **more)
 
 
 def closed_chains(results: Results) -> Iterator[Verdict]:
@@ -259,61 +293,41 @@ def closed_chains(results: Results) -> Iterator[Verdict]:
     :param results: content of the result files.
     """
     rows = results['closed_chain']['rows']
-    for row in (row for row in rows if row['solver'] == OURS):
-        spent, wanted = row['cpu']['median'], GOALS_US[row['run']]
-        elsewhere = PEERS_ELSEWHERE_US[row['run']]
-        peers = [
-            other
-            for other in rows
-            if other['solver'] != OURS
-            and other['run'] == row['run']
-            and other['within'] >= SUCCESS_OF_PEERS
-        ]
-        peer = min(peers, key=lambda other: float(other['cpu']['median']), default=None)
-        names, ratios = [f'0.0.6 elsewhere {elsewhere:g} us'], [f'{elsewhere / spent:.1f}']
+    for row in (row for row in rows if row['solver'] == CLOSED_CHAIN):
+        spent, most = row['cpu']['median'], CLOSED_CHAIN_US[row['run']]
+        others = [o for o in rows if o['solver'] != CLOSED_CHAIN and o['run'] == row['run']]
+        peer = _fastest([other for other in others if other['within'] >= SUCCESS_OF_PEERS])
+        known = [('0.0.6 elsewhere', ELSEWHERE_US[row['run']])]
         if peer is not None:
-            median = peer['cpu']['median']
-            names.insert(0, f'{peer["solver"]} {median:.0f} us')
-            ratios.insert(0, f'{median / spent:.1f}')
-        yield Verdict(
-            f'closed chain, {row["run"]}',
-            row['mechanism'],
-            f'{OURS} {spent:.1f} us',
-            ' / '.join(names),
-            ' / '.join(ratios),
-            '-',
-            f'{wanted:g} us',
-            spent <= wanted and row['converged'] == 100.0,
-        )
+            known.insert(0, (peer['solver'], peer['cpu']['median']))
+        more: dict[str, Any] = {
+            'ours': f'{CLOSED_CHAIN} {spent:.1f} us',
+            'peer': ' / '.join(f'{name} {median:.0f} us' for name, median in known),
+            'ratio': ' / '.join(f'{median / spent:.1f}' for _, median in known),
+        }
+        more |= {} if row['converged'] == 100.0 else {'reached': False}
+        yield at_most(f'closed chain, {row["run"]}', row['mechanism'], spent, most, 'us', **more)
 
 
 def services(results: Results) -> Iterator[Verdict]:
     """
-    Yield the goals of the node: round trips against an empty handler, and memory.
+    Yield the goals of the node: round trips, compared with an empty handler, memory, and calls for many poses.
 
     :param results: content of the result files.
     """
-    for row in results['round_trip']['rows']:
-        if row['server'] != 'own':
-            continue
-        times = row['ratio']
-        wanted = f'{ROUND_TRIP:g} times'
-        yield Verdict(
-            'service round trip',
-            row['robot'],
-            f'{row["p50"]:.0f} us',
-            f'empty handler {row["p50"] / times:.0f} us',
-            f'{1.0 / times:.2f}',
-            '-',
-            wanted,
-            times <= ROUND_TRIP,
-        )
+    for row in (row for row in results['round_trip']['rows'] if row['server'] == 'own'):
+        p50, times, robot = row['times']['median'], row['ratio'], row['robot']
+        peer, shown = f'empty handler {p50 / times:.0f} us', f'{1.0 / times:.2f}'
+        more = {'ours': f'{p50:.0f} us', 'peer': peer, 'ratio': shown}
+        yield at_most('service round trip', robot, times, ROUND_TRIP, 'times', **more)
         if row.get('peak_mib'):
-            peak, robot = row['peak_mib'], row['robot']
-            most = f'{NODE_MIB:g} MiB'
-            reached = peak <= NODE_MIB
-            shown = f'{peak:.0f} MiB'
-            yield Verdict('memory of the node', robot, shown, '-', '-', '-', most, reached)
+            yield at_most('memory of the node', robot, row['peak_mib'], NODE_MIB, 'MiB')
+    for row in results['round_trip'].get('batches', ()):
+        ours = f'{row["batch"]:.1f} us, alone {row["single"]:.0f} us'
+        part = row['batch'] / row['single']
+        yield at_most(
+            'a pose of a batch', row['robot'], part, SERVICE_BATCH, 'of a call', ours=ours
+        )
 
 
 def start_ups(results: Results) -> Iterator[Verdict]:
@@ -322,16 +336,14 @@ def start_ups(results: Results) -> Iterator[Verdict]:
 
     :param results: content of the result files.
     """
-    titles = {
-        'import': 'import',
-        'warm': 'URDF to first solution',
-        'cold': 'the same, nothing compiled',
-    }
-    for name, seconds, most in results['start_up']['goals']:
-        shown = f'{seconds:.2f} s'
-        wanted = f'{most:g} s'
-        reached = seconds <= most
-        yield Verdict(titles[name], 'slowest', shown, '-', '-', '-', wanted, reached)
+    own = [row for row in results['start_up']['rows'] if row['solver'] == OWN_ALL]
+    for goal, name, most in (
+        ('import', 'imported', IMPORT_S),
+        ('URDF to first solution', 'together', FIRST_SOLUTION_S),
+    ):
+        seconds = max((row[name] for row in own if row[name] is not None), default=None)
+        if seconds is not None:
+            yield at_most(goal, 'slowest', seconds, most, 's')
 
 
 def start_ratios(results: Results) -> Iterator[Verdict]:
@@ -341,12 +353,9 @@ def start_ratios(results: Results) -> Iterator[Verdict]:
     :param results: content of the result files.
     """
     for row in results['start_up_ratios']['ratios']:
-        unit = ' MiB' if row['compared'] == 1.0 else ' times'
-        name, shown, wanted = row['name'], f'{row["ratio"]:.3g}{unit}', f'{row["most"]:g}{unit}'
-        reached = row['ratio'] <= row['most']
-        yield Verdict(
-            f'start: {name}', 'panda', shown, '-', '-', '-', f'at most {wanted}', reached
-        )
+        unit = 'MiB' if row['compared'] is None else 'times'
+        name, most = row['name'], START_RATIOS[row['name']]
+        yield at_most(f'start: {name}', 'panda', row['ratio'], most, unit)
 
 
 PARTS = (
@@ -369,3 +378,38 @@ def verdicts(results: Results) -> list[Verdict]:
     :param results: content of the result files.
     """
     return [verdict for name, part in PARTS if name in results for verdict in part(results)]
+
+
+VERDICTS = {True: 'reached', False: '**missed**', None: 'no such goals'}
+COLUMNS = {
+    'class': '{goal}',
+    'arm': '{arm}',
+    'ours': '{ours}',
+    'best peer': '{peer}',
+    'its time / ours': '{ratio}',
+    '/ Auto': '{auto}',
+    'figure': '{wanted}',
+    'verdict': '{verdict}',
+}
+
+
+def table_of_goals(found: Sequence[Verdict]) -> str:
+    """
+    Return goals as a table.
+
+    :param found: the goals.
+    """
+    return table_of(COLUMNS, [extended(goal, verdict=VERDICTS[goal.reached]) for goal in found])
+
+
+def finish(run: program.Run, **content: Any) -> None:
+    """
+    Show the goals of a run, and write its files.
+
+    :param run: the run; its name decides on the goals.
+    :param content: as for :meth:`bench.program.Run.finish`.
+    """
+    found = verdicts({run.name: program.plain(content)})
+    if found:
+        run.show(table_of_goals(found))
+    run.finish(**content)

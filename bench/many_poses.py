@@ -7,9 +7,8 @@ with eaik's ``IK_batched`` (no limits, no seed) if eaik is installed. Results go
 
 import argparse
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 import functools
-import os
 from pathlib import Path
 import sys
 from typing import Any
@@ -18,31 +17,27 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 
-from bench import conditions, pinning, program, report
+from bench import goals, pinning, program
 from bench.arms import Arm
-from bench.catalogue_arms import GOALS, make_arm
+from bench.catalogue_arms import make_arm, MEASURED
 from bench.peers import eaik_closed_form, NotComparable
+from bench.tables import table_of
 from ssik_ros.benchmark.harness import timed_call
 from ssik_ros.manipulator.manipulator import Manipulator
 
 ARMS = ('ur5e', 'irb6700')
 """Closed forms of six joints, one of each class."""
-GOAL_HERE, GOAL_DESIGN = 1.5, 1.0
-"""Longest allowed time of a pose on two threads [us]."""
-HEADER = (
-    *(
-        'arm',
-        'call',
-        'threads',
-        'wall us',
-        'median',
-        'cpu us',
-        'solutions',
-        'as single',
-        'goal here',
-        'design',
-    ),
-)
+OWN = 'solve_batch'
+COLUMNS = {
+    'arm': '{arm}',
+    'call': '{call}',
+    'threads': '{threads}',
+    'wall us': '{spent.wall:.2f}',
+    'median': '{spent.median:.2f}',
+    'cpu us': '{spent.cpu:.2f}',
+    'solutions': '{solutions:.2f}',
+    'as single': '{same}',
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +63,7 @@ class Row:
     solutions: float
     """Mean number."""
     same: bool | None
-    """Whether single calls give the same bytes; None without single calls."""
+    """Whether single calls give the same bytes; None if there were no single calls."""
 
 
 def draw(arm: Arm, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -114,7 +109,7 @@ def measure(name: str, options: argparse.Namespace) -> list[Row]:
         alone = (own.solve_q(pose, seed) for pose, seed in zip(poses, seeds, strict=True))
         same = all(a.tobytes() == b.tobytes() for a, b in zip(batch, alone, strict=True))
         mean = float(batch.counts.mean())
-        rows.append(Row(name, 'solve_batch', threads, spent, mean, same))
+        rows.append(Row(name, OWN, threads, spent, mean, same))
     return rows + measure_eaik(arm, poses, options)
 
 
@@ -141,45 +136,18 @@ def measure_eaik(arm: Arm, poses: np.ndarray, options: argparse.Namespace) -> li
     return rows
 
 
-def cells(row: Row, threads: int) -> list[str]:
-    """
-    Return a row as text, in the order of :data:`HEADER`; the goals are for the call with most threads.
-
-    :param row: the row.
-    :param threads: most threads that were used.
-    """
-    is_goal = row.call == 'solve_batch' and row.threads == threads
-    same = {None: '-', True: 'yes', False: 'NO'}[row.same]
-    goals = [
-        f'{goal:g} ' + ('reached' if row.spent.wall <= goal else 'MISSED') if is_goal else '-'
-        for goal in (GOAL_HERE, GOAL_DESIGN)
-    ]
-    spent = row.spent.wall, row.spent.median, row.spent.cpu, row.solutions
-    figures = (f'{value:.2f}' for value in spent)
-    return [row.arm, row.call, str(row.threads), *figures, same, *goals]
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """
     Measure, print and write.
 
     :param arguments: words of the command line; None means ``sys.argv``.
     """
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1] if __doc__ else None)
-    parser.add_argument('--arms', nargs='+', choices=GOALS, default=list(ARMS))
-    parser.add_argument('--poses', type=int, default=10_000, help='(%(default)s)')
-    parser.add_argument('--threads', type=int, default=2, help='most threads (%(default)s)')
-    parser.add_argument('--passes', type=int, default=15, help='passes (%(default)s)')
-    parser.add_argument('--output', type=Path, default=program.OUTPUT)
-    options = parser.parse_args(arguments)
-    around = conditions.describe(None, (eaik_closed_form.PEER,))
-    print(conditions.as_text(around), flush=True)
+    numbers = {'poses': 10_000, 'threads': 2, 'passes': 15}
+    options = program.make_parser(__doc__, MEASURED, ARMS, **numbers).parse_args(arguments)
+    run = program.Run('many_poses', options, (eaik_closed_form.PEER,), is_pinned=False)
     rows = [row for name in options.arms for row in measure(name, options)]
-    around['load_average_after'] = [round(value, 2) for value in os.getloadavg()]
-    print(f'load afterwards {around["load_average_after"]}\n')
-    print(report.table(HEADER, [cells(row, options.threads) for row in rows]))
-    content = {'conditions': around, 'poses': options.poses, 'rows': [asdict(row) for row in rows]}
-    report.write_json(options.output / 'many_poses.json', content)
+    run.show(table_of(COLUMNS, rows))
+    goals.finish(run, poses=options.poses, rows=rows)
 
 
 if __name__ == '__main__':

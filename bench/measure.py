@@ -25,6 +25,14 @@ class Measurement:
     solutions: tuple[tuple[FloatArray | None, ...], ...]
     """r rows of k joint vectors or None."""
 
+    def joined(self, other: 'Measurement') -> 'Measurement':
+        """Return the passes of two measurements of the same cases as one."""
+        return Measurement(
+            np.vstack([self.wall, other.wall]),
+            np.vstack([self.cpu, other.cpu]),
+            self.solutions + other.solutions,
+        )
+
 
 def measure(
     prepared: Mapping[str, Prepared], cases: Cases, repeats: int
@@ -36,30 +44,25 @@ def measure(
     :param cases: goals and seeds.
     :param repeats: passes over all cases.
     """
-    names = list(prepared)
+    names, count = list(prepared), len(cases.q)
     targets = {name: [prepared[name].convert(t) for t in cases.targets] for name in names}
     for name in names:
-        for index in range(min(WARM_UP, len(cases.q))):
+        for index in range(min(WARM_UP, count)):
             prepared[name].solve(targets[name][index], cases.seeds[index].copy())
-    shape = (repeats, len(cases.q))
-    wall = {name: np.empty(shape) for name in names}
-    cpu = {name: np.empty(shape) for name in names}
-    solutions: dict[str, list[list[FloatArray | None]]] = {name: [] for name in names}
+    spent = {name: np.empty((2, repeats, count)) for name in names}
+    solutions = {name: [[None] * count for _ in range(repeats)] for name in names}
     overhead = measure_overhead()
     with no_garbage_collection():
         for repeat in range(repeats):
-            for name in names:
-                solutions[name].append([])
             for index, seed in enumerate(cases.seeds):
                 order = names if (index + repeat) % 2 == 0 else names[::-1]
                 for name in order:
-                    solution, spent_wall, spent_cpu = timed_call(
+                    solution, wall, cpu = timed_call(
                         prepared[name].solve, targets[name][index], seed
                     )
-                    wall[name][repeat, index] = (spent_wall - overhead.wall) * 1e-3
-                    cpu[name][repeat, index] = (spent_cpu - overhead.cpu) * 1e-3
-                    solutions[name][-1].append(solution)
+                    spent[name][:, repeat, index] = wall - overhead.wall, cpu - overhead.cpu
+                    solutions[name][repeat][index] = solution
     return {
-        name: Measurement(wall[name], cpu[name], tuple(tuple(row) for row in solutions[name]))
+        name: Measurement(*(1e-3 * spent[name]), tuple(map(tuple, solutions[name])))
         for name in names
     }

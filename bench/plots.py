@@ -1,6 +1,6 @@
 """Pictures of a run: how the times of each class are distributed, and how many solutions hold."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,13 +46,12 @@ def box(row: Row) -> dict[str, Any]:
     }
 
 
-def draw_boxes(axes: Axes, rows: Sequence[Row], arm: str) -> None:
+def draw_boxes(axes: Axes, rows: Sequence[Row]) -> None:
     """
     Draw the solvers of one arm, the fastest on top.
 
     :param axes: where.
     :param rows: rows of the arm that have figures.
-    :param arm: its name.
     """
     ordered = sorted(rows, key=lambda row: -float(row['cpu']['median']))
     drawn = axes.bxp(
@@ -64,10 +63,8 @@ def draw_boxes(axes: Axes, rows: Sequence[Row], arm: str) -> None:
         medianprops={'color': 'black'},
     )
     for patch, row in zip(drawn['boxes'], ordered, strict=True):
-        patch.set_facecolor(OWN_COLOUR if row['own'] else PEER_COLOUR)
+        patch.set_facecolor(colour_of(row))
     axes.set_xscale('log')
-    axes.set_title(arm, fontsize=9)
-    axes.tick_params(labelsize=7)
     axes.grid(axis='x', which='both', linewidth=0.3)
 
 
@@ -79,17 +76,10 @@ def boxes(rows: Sequence[Row], title: str, path: Path) -> None:
     :param title: of the figure.
     :param path: the PNG; its folder is made.
     """
-    arms = list(dict.fromkeys(row['arm'] for row in measured(rows)))
-    of_arm = {arm: [row for row in measured(rows) if row['arm'] == arm] for arm in arms}
-    lines = max((len(found) for found in of_arm.values()), default=1)
-    columns = min(COLUMNS, max(1, len(arms)))
-    height = -(-len(arms) // columns)
-    size = (columns * PANEL[0], max(1, height) * (lines * PANEL[1] + 0.8) + 0.6)
-    figure = Figure(figsize=size, layout='constrained')
-    for index, (arm, found) in enumerate(of_arm.items()):
-        draw_boxes(figure.add_subplot(height, columns, index + 1), found, arm)
-    figure.suptitle(f'{title}\nprocessor time of a call [us]', fontsize=10)
-    save(figure, path)
+    groups: dict[str, list[Row]] = {}
+    for row in measured(rows):
+        groups.setdefault(row['arm'], []).append(row)
+    save(draw_panels(groups, draw_boxes, f'{title}\nprocessor time of a call [us]'), path)
 
 
 def success(rows: Sequence[Row], titles: Mapping[str, str], path: Path) -> None:
@@ -100,22 +90,36 @@ def success(rows: Sequence[Row], titles: Mapping[str, str], path: Path) -> None:
     :param titles: of the classes, by their names.
     :param path: the PNG; its folder is made.
     """
-    groups = {
-        name: found
-        for name in titles
-        if (found := measured([row for row in rows if row['bench_class'] == name]))
-    }
+    of_class = {n: [row for row in measured(rows) if row['bench_class'] == n] for n in titles}
+    groups = {name: found for name, found in of_class.items() if found}
+    title = 'verified solutions, or refusals where there is none [%]'
+    save(draw_panels(groups, draw_bars, title), path)
+
+
+def draw_panels(
+    groups: Mapping[str, Sequence[Row]],
+    draw: Callable[[Axes, Sequence[Row]], None],
+    title: str,
+) -> Figure:
+    """
+    Return a figure with a panel for each group of rows.
+
+    :param groups: rows by the title of their panel.
+    :param draw: draws one panel.
+    :param title: of the figure.
+    """
+    lines = max((len({row['peer'] for row in rows}) for rows in groups.values()), default=1)
     columns = min(COLUMNS, max(1, len(groups)))
     height = max(1, -(-len(groups) // columns))
-    lines = max((len({row['peer'] for row in found}) for found in groups.values()), default=1)
-    size = (columns * PANEL[0], height * (lines * PANEL[1] + 0.8) + 0.4)
+    size = (columns * PANEL[0], height * (lines * PANEL[1] + 0.8) + 0.6)
     figure = Figure(figsize=size, layout='constrained')
-    for index, (name, found) in enumerate(groups.items()):
+    for index, (name, rows) in enumerate(groups.items()):
         axes = figure.add_subplot(height, columns, index + 1)
-        draw_bars(axes, found)
+        draw(axes, rows)
         axes.set_title(name, fontsize=9)
-    figure.suptitle('verified solutions, or refusals where there is none [%]', fontsize=10)
-    save(figure, path)
+        axes.tick_params(labelsize=7)
+    figure.suptitle(title, fontsize=10)
+    return figure
 
 
 def draw_bars(axes: Axes, rows: Sequence[Row]) -> None:
@@ -125,15 +129,20 @@ def draw_bars(axes: Axes, rows: Sequence[Row]) -> None:
     :param axes: where.
     :param rows: rows of one class that have figures.
     """
-    names = list(dict.fromkeys(row['peer'] for row in rows))[::-1]
-    of_peer = {name: [row for row in rows if row['peer'] == name] for name in names}
-    shares = [float(np.mean([row['success'] for row in found])) for found in of_peer.values()]
-    colours = [OWN_COLOUR if found[0]['own'] else PEER_COLOUR for found in of_peer.values()]
-    axes.barh(names, shares, color=colours)
+    of_peer: dict[str, list[Row]] = {}
+    for row in rows:
+        of_peer.setdefault(row['peer'], []).append(row)
+    names = list(of_peer)[::-1]
+    shares = [float(np.mean([row['success'] for row in of_peer[name]])) for name in names]
+    axes.barh(names, shares, color=[colour_of(of_peer[name][0]) for name in names])
     for line, share in enumerate(shares):
         axes.text(1.0, line, f'{share:.2f}', va='center', fontsize=7, color='white')
     axes.set_xlim(0.0, 100.0)
-    axes.tick_params(labelsize=7)
+
+
+def colour_of(row: Row) -> str:
+    """Return the colour of a solver."""
+    return OWN_COLOUR if row['own'] else PEER_COLOUR
 
 
 def save(figure: Figure, path: Path) -> None:

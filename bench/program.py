@@ -1,61 +1,113 @@
-"""The frame of a program that measures only our solver: options, pinned core, table, file."""
+"""The frame of every program: its options, its core, the conditions, and the files that it writes."""
 
 import argparse
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, is_dataclass
+import json
+import math
+import os
 from pathlib import Path
 from typing import Any
 
-from bench import conditions, pinning, report
-from bench.arms import CHAINS
+from bench import conditions, pinning
+from bench.peers import Peer
+from ssik_ros.benchmark.harness import write_atomically
 
 OUTPUT = Path(__file__).resolve().parents[1] / 'bench_output'
 """Where results go unless told otherwise."""
 
 
-def add_common_options(parser: argparse.ArgumentParser) -> None:
+def make_parser(
+    purpose: str | None,
+    arms: Sequence[str] = (),
+    default: Sequence[str] | None = None,
+    **numbers: float,
+) -> argparse.ArgumentParser:
     """
-    Add the options that every program has.
+    Return a parser of the command line with the options that all programs share.
 
-    :param parser: the program's parser.
+    :param purpose: docstring of the program, whose first line is shown.
+    :param arms: choices of ``--arms``; empty for a program without this option.
+    :param default: of ``--arms``; None means all choices.
+    :param numbers: further options with their defaults.
     """
+    parser = argparse.ArgumentParser(description=(purpose or '').strip().partition('\n')[0])
+    if arms:
+        names = list(arms if default is None else default)
+        parser.add_argument('--arms', nargs='+', choices=arms, default=names)
+    for name, value in numbers.items():
+        option = f'--{name.replace("_", "-")}'
+        parser.add_argument(option, type=type(value), default=value, help='(%(default)s)')
     parser.add_argument('--cpu', type=int, help='core to run on; the last one by default')
-    parser.add_argument('--output', type=Path, default=OUTPUT)
+    parser.add_argument('--output', type=Path, default=OUTPUT, help='folder of the results')
+    return parser
 
 
-def parse(arguments: Sequence[str] | None, purpose: str, samples: int) -> argparse.Namespace:
+class Run:
+    """One run of a program. It prints paragraphs, and writes them and the figures to files."""
+
+    def __init__(
+        self,
+        name: str,
+        options: argparse.Namespace,
+        peers: Iterable[Peer] = (),
+        *,
+        is_pinned: bool = True,
+    ) -> None:
+        """
+        Take a core, and print the conditions.
+
+        :param name: of the files, without ending.
+        :param options: from :func:`make_parser`.
+        :param peers: whose versions are quoted.
+        :param is_pinned: whether the process stays on one core.
+        """
+        self.name, self._parts = name, list[str]()
+        self._file: Path = options.output / name
+        self.core = pinning.pin(options.cpu) if is_pinned else None
+        self.conditions = conditions.describe(self.core, peers)
+        self.show(conditions.as_text(self.conditions))
+
+    def show(self, *parts: str) -> None:
+        """Print paragraphs, and keep them for the file."""
+        for part in parts:
+            self._parts.append(part)
+            print(f'{part}\n', flush=True)
+
+    def finish(self, **content: Any) -> None:
+        """
+        Write ``NAME.md`` with all that was shown, and ``NAME.json``.
+
+        :param content: of the second file, in addition to the conditions.
+        """
+        load = [round(value, 2) for value in os.getloadavg()]
+        self.conditions['load_average_after'] = load
+        self.show(f'Load after: {load}')
+        write_json(self._file.with_suffix('.json'), {'conditions': self.conditions, **content})
+        write_atomically(self._file.with_suffix('.md'), '\n\n'.join(self._parts) + '\n')
+        print(f'Written: {self._file}.json and .md')
+
+
+def write_json(path: Path, content: Any) -> None:
     """
-    Read the command line.
+    Write a result file.
 
-    :param arguments: words of the command line; None means ``sys.argv``.
-    :param purpose: of the program, one sentence.
-    :param samples: poses per arm unless told otherwise.
+    :param path: the file; its folder is made.
+    :param content: values of JSON, and data classes; NaN and infinity become null.
     """
-    parser = argparse.ArgumentParser(description=purpose)
-    parser.add_argument('--arms', nargs='+', choices=CHAINS, default=list(CHAINS))
-    parser.add_argument('--samples', type=int, default=samples, help='poses per arm (%(default)s)')
-    add_common_options(parser)
-    return parser.parse_args(arguments)
+    write_atomically(path, json.dumps(plain(content), indent=2) + '\n')
 
 
-def run(
-    options: argparse.Namespace,
-    measure: Callable[[str], Sequence[Any]],
-    header: Sequence[str],
-    cells: Callable[[Any], Sequence[str]],
-    file: str,
-) -> None:
+def plain(value: Any) -> Any:
     """
-    Pin the process, measure every arm, print the table and write the rows.
+    Return a value as JSON can hold it: dictionaries for data classes, null for NaN and infinity.
 
-    :param options: from :func:`parse`.
-    :param measure: returns the rows (dataclasses) of one arm.
-    :param header: titles of the table; cells: the texts of one row.
-    :param file: name of the JSON file in the output folder.
+    :param value: the value.
     """
-    around = conditions.describe(pinning.pin(options.cpu), ())
-    print(conditions.as_text(around), flush=True)
-    rows = [row for name in options.arms for row in measure(name)]
-    print('\n' + report.table(header, [cells(row) for row in rows]))
-    content = {'conditions': around, 'rows': [asdict(row) for row in rows]}
-    report.write_json(options.output / file, content)
+    if is_dataclass(value) and not isinstance(value, type):
+        return plain(asdict(value))
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

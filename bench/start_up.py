@@ -12,27 +12,29 @@ core, and the best of each counts. Results go to ``start_up_ratios.json``.
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 import functools
 import importlib.util
 import json
 import os
 from pathlib import Path
-import re
 import subprocess
 import sys
 import tempfile
 import threading
-import time
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import conditions, pinning, program, report
+from bench import goals, pinning, program
 from bench.arms import Arm
-from bench.fresh_process import KIB_IN_MIB, NO_PEER
+from bench.catalogue_arms import find_arm
+from bench.fresh_process import NO_PEER
 from bench.peers import load_peers, Peer
-from bench.run import ARMS, find_arm
+from bench.ros.processes import claim_domain
+from bench.run import CHOICES
+from bench.tables import extended, table_of
+from bench.usage import memory_mib, processor_seconds, RESIDENT
 
 CLASS = 'start_up'
 """For solvers that take part in nothing else."""
@@ -43,21 +45,26 @@ OWN_MODULE = 'ssik_ros.manipulator.manipulator'
 BARE = ('numpy', 'numpy,pinocchio')
 """Imports of the processes for comparison; the second names the third-party imports of this package."""
 FACADE = 'solve_q'
-GOALS = {'import': 0.6, 'first solution': 1.0}
-"""Of our façade [s]."""
-HEADER = (
-    *('arm', 'solver', 'import s', 'set-up s', 'first solution s', 'together s', 'cpu s'),
-    *('peak MiB', 'remark'),
-)
-RATIO_ARM = 'panda'
-RATIO_GOALS = {
-    'import': 1.4,
-    'URDF to first solution': 0.2,
-    'node': 1.6,
-    'memory of the node': 190.0,
+COLUMNS = {
+    'arm': '{arm}',
+    'solver': '{solver}',
+    'import s': '{imported:.3f}',
+    'set-up s': '{set_up:.3f}',
+    'first solution s': '{first_solution:.3f}',
+    'together s': '{together:.3f}',
+    'cpu s': '{cpu:.3f}',
+    'peak MiB': '{peak_mib:.0f}',
+    'remark': '{note}',
 }
-"""Largest processor time, as a multiple of the process for comparison, and largest memory [MiB]."""
-RATIO_HEADER = ('what', 'ours', 'compared with', 'ratio', 'at most')
+RATIO_ARM = 'panda'
+MEMORY = 'memory of the node'
+RATIO_COLUMNS = {
+    'what': '{name}',
+    'ours': '{ours:.3f}',
+    'compared with': '{compared:.3f}',
+    'unit': '{unit}',
+    'ratio': '{ratio:.2f}',
+}
 IMPORTS, OWN_START, EMPTY_NODE, OWN_NODE = 'imports', 'own', 'empty node', 'own node'
 READY = 'Ready'
 """In the line that a node logs once it offers all of its services."""
@@ -98,22 +105,22 @@ class NotMeasured(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """Our processor time and the unavoidable processor time [s]; or our memory [MiB], compared with 1."""
+    """Our processor time and the unavoidable processor time [s]; or our memory [MiB]."""
 
     name: str
     ours: float
-    compared: float
-    """1 for memory."""
+    compared: float | None
+    """None for memory."""
 
     @property
     def ratio(self) -> float:
         """Return how many times as much ours is."""
-        return self.ours / self.compared
+        return self.ours / (self.compared or 1.0)
 
     @property
-    def most(self) -> float:
-        """Return the goal."""
-        return RATIO_GOALS[self.name]
+    def unit(self) -> str:
+        """Return the unit of both figures."""
+        return 'MiB' if self.name == MEMORY else 's'
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +146,7 @@ class Row:
 
 
 def ask(
-    arm: Arm, module: str, name: str, seconds: float, environment: Mapping[str, str] | None = None
+    arm: Arm, module: str, name: str, seconds: float, environment: dict[str, str] | None = None
 ) -> dict[str, Any]:
     """
     Return the figures that a fresh process prints.
@@ -152,9 +159,7 @@ def ask(
     """
     script = Path(__file__).with_name('fresh_process.py')
     words = [sys.executable, str(script), module, name, str(arm.urdf_path), arm.base, arm.tip]
-    surroundings = {**os.environ, **(environment or {})}
-    # As for any user: the first process keeps the bytecode of sources, which others load.
-    surroundings.pop('PYTHONDONTWRITEBYTECODE', None)
+    surroundings = _surroundings() | (environment or {})
     try:
         done = subprocess.run(
             words, capture_output=True, text=True, timeout=seconds, env=surroundings
@@ -166,6 +171,11 @@ def ask(
         return {'note': lines[-1]}
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
+
+
+def _surroundings() -> dict[str, str]:
+    """Return the environment of a process that, as for any user, keeps the bytecode of sources for the next one."""
+    return {k: value for k, value in os.environ.items() if k != 'PYTHONDONTWRITEBYTECODE'}
 
 
 def make_row(arm: str, solver: str, found: Mapping[str, Any], own: bool, note: str = '') -> Row:
@@ -200,48 +210,28 @@ def measure(arm: Arm, peer: Peer, seconds: float) -> Row:
         return Row(arm.name, peer.name, 'not installed')
     module = OWN_MODULE if peer.own else peer.module
     rows = []
-    with tempfile.TemporaryDirectory() as empty:
-        # A peer must not find results for this arm in its cache.
-        place = {} if peer.own else {'XDG_CACHE_HOME': empty}
-        for _ in range(2):
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(2):
+            # A peer must not find results for this arm in its cache.
+            place = {} if peer.own else {'XDG_CACHE_HOME': f'{folder}/{number}'}
             found = ask(arm, module, peer.name, seconds, place)
             rows.append(make_row(arm.name, peer.name, found, peer.own))
             if rows[-1].together is None:
                 return rows[-1]
-            place = {} if peer.own else {'XDG_CACHE_HOME': tempfile.mkdtemp(dir=empty)}
     return min(rows, key=lambda row: row.together or 0.0)
 
 
-def goal_lines(rows: Sequence[Row]) -> list[tuple[str, float, float]]:
+def processor_steps(arm: Arm, module: str, name: str, seconds: float) -> dict[str, float]:
     """
-    Return the goals as name, measured seconds and most seconds; those that were not measured are left out.
+    Return the processor time of each step of a fresh process [s].
 
-    :param rows: all rows.
+    :param arm, module, name, seconds: as for :func:`ask`.
+    :raises NotMeasured: when it ends before.
     """
-    own = [row for row in rows if row.solver == FACADE and row.together is not None]
-    measured = {
-        'import': max((row.imported or 0.0 for row in own), default=None),
-        'first solution': max((row.together or 0.0 for row in own), default=None),
-    }
-    return [(name, value, GOALS[name]) for name, value in measured.items() if value is not None]
-
-
-def start_imports(arm: Arm, seconds: float) -> dict[str, float]:
-    """Return the processor time [s] of a process that imports numpy and pinocchio."""
-    return {'import': _steps(ask(arm, BARE[-1], NO_PEER, seconds))['import']}
-
-
-def start_own(arm: Arm, seconds: float) -> dict[str, float]:
-    """Return the processor times [s] of the import, and from the URDF to the first solution."""
-    steps = _steps(ask(arm, OWN_MODULE, FACADE, seconds))
-    return {'import': steps['import'], 'solution': steps['set_up'] + steps['first_solution']}
-
-
-def _steps(found: Mapping[str, Any]) -> dict[str, float]:
-    """Return the processor times of the steps of a fresh process."""
+    found = ask(arm, module, name, seconds)
     if 'import' not in found:
         raise NotMeasured(found['note'])
-    return {name: step['cpu'] for name, step in found.items() if isinstance(step, dict)}
+    return {step: times['cpu'] for step, times in found.items() if isinstance(times, dict)}
 
 
 def start_node(words: Sequence[str], seconds: float) -> dict[str, float]:
@@ -252,14 +242,9 @@ def start_node(words: Sequence[str], seconds: float) -> dict[str, float]:
     :param seconds: after which it is ended.
     :raises NotMeasured: when it ends before.
     """
-    surroundings = {
-        **os.environ,
-        'ROS_DOMAIN_ID': str(1 + os.getpid() % 100),
-        'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
-    }
-    surroundings.pop('PYTHONDONTWRITEBYTECODE', None)
+    claim_domain()
     with subprocess.Popen(
-        [sys.executable, *words], stderr=subprocess.PIPE, text=True, env=surroundings
+        [sys.executable, *words], stderr=subprocess.PIPE, text=True, env=_surroundings()
     ) as process:
         alarm = threading.Timer(seconds, process.kill)
         alarm.start()
@@ -272,25 +257,11 @@ def start_node(words: Sequence[str], seconds: float) -> dict[str, float]:
                     break
             else:
                 raise NotMeasured((lines or ['it ended without a word'])[-1])
-            status = Path(f'/proc/{process.pid}/status').read_text(encoding='ascii')
-            resident = re.search(r'VmRSS:\s+(\d+)', status)
-            return {
-                'cpu': processor_seconds(process.pid),
-                'mib': float(resident[1]) / KIB_IN_MIB if resident else 0.0,
-            }
+            resident = memory_mib(process.pid, RESIDENT) or 0.0
+            return {'cpu': processor_seconds(process.pid), 'mib': resident}
         finally:
             alarm.cancel()
             process.kill()
-
-
-def processor_seconds(process: int) -> float:
-    """
-    Return the processor time that all threads of a process have taken [s].
-
-    :param process: its number.
-    """
-    # clock_getcpuclockid of the C library computes the same number on Linux.
-    return time.clock_gettime((~process << 3) | 2)
 
 
 def best_of(
@@ -318,73 +289,51 @@ def measure_ratios(arm: Arm, rounds: int, seconds: float) -> list[Ratio]:
     :param rounds: how often each process is started.
     :param seconds: most for each process.
     """
-    best = best_of(
-        {
-            IMPORTS: functools.partial(start_imports, arm, seconds),
-            OWN_START: functools.partial(start_own, arm, seconds),
-        },
-        rounds,
-    )
-    unavoidable = best[IMPORTS]['import']
+    steps, partial = functools.partial(processor_steps, arm, seconds=seconds), functools.partial
+    starts = {
+        IMPORTS: partial(steps, BARE[-1], NO_PEER),
+        OWN_START: partial(steps, OWN_MODULE, FACADE),
+    }
+    best = best_of(starts, rounds)
+    own, unavoidable = best[OWN_START], best[IMPORTS]['import']
+    solution = own['set_up'] + own['first_solution']
     ratios = [
-        Ratio('import', best[OWN_START]['import'], unavoidable),
-        Ratio('URDF to first solution', best[OWN_START]['solution'], unavoidable),
+        Ratio('import', own['import'], unavoidable),
+        Ratio('URDF to first solution', solution, unavoidable),
     ]
     if any(importlib.util.find_spec(name) is None for name in ('rclpy', 'ssik_msgs')):
         print('No ratios of the node: rclpy and ssik_msgs are not here.')
         return ratios
+    programs = {EMPTY_NODE: ('-c', EMPTY_PROGRAM), OWN_NODE: OWN_PROGRAM}
     nodes = best_of(
-        {
-            EMPTY_NODE: functools.partial(start_node, ('-c', EMPTY_PROGRAM), seconds),
-            OWN_NODE: functools.partial(start_node, OWN_PROGRAM, seconds),
-        },
-        rounds,
+        {name: partial(start_node, words, seconds) for name, words in programs.items()}, rounds
     )
+    own_node = nodes[OWN_NODE]
     return [
         *ratios,
-        Ratio('node', nodes[OWN_NODE]['cpu'], nodes[EMPTY_NODE]['cpu']),
-        Ratio('memory of the node', nodes[OWN_NODE]['mib'], 1.0),
+        Ratio('node', own_node['cpu'], nodes[EMPTY_NODE]['cpu']),
+        Ratio(MEMORY, own_node['mib'], None),
     ]
 
 
-def ratio_cells(ratio: Ratio) -> list[str]:
-    """
-    Return a ratio as text, in the order of :data:`RATIO_HEADER`.
-
-    :param ratio: the ratio.
-    """
-    if ratio.name == 'memory of the node':
-        return [ratio.name, f'{ratio.ours:.0f} MiB', '-', '-', f'{ratio.most:g} MiB']
-    figures = f'{ratio.ours:.3f} s', f'{ratio.compared:.3f} s', f'{ratio.ratio:.2f}'
-    return [ratio.name, *figures, f'{ratio.most:g}']
+def run_ratios(run: program.Run, options: argparse.Namespace) -> None:
+    """Measure the ratios, print and write them."""
+    arm = find_arm(RATIO_ARM, options.output)
+    ratios = measure_ratios(arm, options.rounds, options.seconds)
+    run.show(table_of(RATIO_COLUMNS, ratios))
+    goals.finish(run, ratios=[extended(row, ratio=row.ratio) for row in ratios])
 
 
-def cells(row: Row) -> list[str]:
-    """
-    Return a row as text, in the order of :data:`HEADER`.
-
-    :param row: the row.
-    """
-    seconds = (row.imported, row.set_up, row.first_solution, row.together, row.cpu)
-    texts = ['-' if value is None else f'{value:.3f}' for value in seconds]
-    peak = '-' if row.peak_mib is None else f'{row.peak_mib:.0f}'
-    return [row.arm, row.solver, *texts, peak, row.note]
-
-
-def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """
-    Return the options of the command line.
-
-    :param arguments: words of the command line; None means ``sys.argv``.
-    """
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1] if __doc__ else None)
-    parser.add_argument('--arms', nargs='+', choices=ARMS, default=['panda', 'jaco2'])
-    parser.add_argument('--peers', nargs='+', help='all by default')
-    parser.add_argument('--ratios', action='store_true', help='measure the ratios alone')
-    parser.add_argument('--rounds', type=int, default=8, help='of the ratios (%(default)s)')
-    parser.add_argument('--seconds', type=float, default=30.0, help='most a process (%(default)s)')
-    program.add_common_options(parser)
-    return parser.parse_args(arguments)
+def run_peers(run: program.Run, peers: Sequence[Peer], options: argparse.Namespace) -> None:
+    """Measure all solvers, print and write their rows."""
+    arms = [find_arm(name, options.output) for name in options.arms]
+    rows = [
+        make_row('none', bare, ask(arms[0], bare, NO_PEER, options.seconds), False)
+        for bare in BARE
+    ]
+    rows += [measure(arm, peer, options.seconds) for arm in arms for peer in peers]
+    run.show(table_of(COLUMNS, rows))
+    goals.finish(run, rows=[extended(row, together=row.together) for row in rows])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -393,39 +342,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     :param arguments: words of the command line; None means ``sys.argv``.
     """
-    options = parse_arguments(arguments)
+    arms = ['panda', 'jaco2']
+    parser = program.make_parser(__doc__, CHOICES, arms, rounds=8, seconds=30.0)
+    parser.add_argument('--peers', nargs='+', help='all by default')
+    parser.add_argument('--ratios', action='store_true', help='measure only the ratios')
+    options = parser.parse_args(arguments)
     if options.ratios:
-        around = conditions.describe(pinning.pin(options.cpu), ())
-        print(conditions.as_text(around), flush=True)
-        ratios = measure_ratios(
-            find_arm(RATIO_ARM, options.output), options.rounds, options.seconds
-        )
-        print('\n' + report.table(RATIO_HEADER, [ratio_cells(ratio) for ratio in ratios]))
-        listed = [asdict(row) | {'ratio': row.ratio, 'most': row.most} for row in ratios]
-        content = {'conditions': around, 'ratios': listed}
-        report.write_json(options.output / 'start_up_ratios.json', content)
-        return
-    peers = [
-        p for p in load_peers(options.peers).values() if set(CLASSES_OF_PEERS) & set(p.classes)
-    ]
-    around = conditions.describe(pinning.pin(options.cpu), peers)
-    print(conditions.as_text(around), flush=True)
-    rows: list[Row] = []
-    for name in options.arms:
-        arm = find_arm(name, options.output)
-        if not rows:
-            rows += [
-                make_row('none', bare, ask(arm, bare, NO_PEER, options.seconds), False)
-                for bare in BARE
-            ]
-        rows += [measure(arm, peer, options.seconds) for peer in peers]
-    text = report.table(HEADER, [cells(row) for row in rows])
-    print(f'\n{text}')
-    listed = [asdict(row) | {'together': row.together} for row in rows]
-    content = {'conditions': around, 'rows': listed, 'goals': goal_lines(rows)}
-    report.write_json(options.output / 'start_up.json', content)
-    markdown = f'{conditions.as_text(around)}\n\n{text}\n'
-    (options.output / 'start_up.md').write_text(markdown, encoding='utf-8')
+        return run_ratios(program.Run('start_up_ratios', options), options)
+    known = load_peers(options.peers).values()
+    peers = [peer for peer in known if set(CLASSES_OF_PEERS) & set(peer.classes)]
+    return run_peers(program.Run('start_up', options, peers), peers, options)
 
 
 if __name__ == '__main__':

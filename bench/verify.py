@@ -25,8 +25,6 @@ class Verdict:
     """Over the solutions that hold [m]."""
     worst_orientation: float
     """Over the solutions that hold [rad]."""
-    worst_norm: float
-    """Over the solutions that hold: position and orientation error in one norm."""
 
     @property
     def success(self) -> float:
@@ -59,7 +57,7 @@ def verify(
     """
     given = [index for index, solution in enumerate(solutions) if solution is not None]
     if not given:
-        return Verdict(len(solutions), 0, 0, np.nan, np.nan, np.nan)
+        return Verdict(len(solutions), 0, 0, np.nan, np.nan)
     q = np.array([solutions[index] for index in given])
     with np.errstate(invalid='ignore'):
         position, angle = pose_errors(arm.fk(q), targets[given])
@@ -77,5 +75,4 @@ def verify(
         claimed_wrongly=len(given) - solved,
         worst_position=float(position[holds].max(initial=0.0)),
         worst_orientation=float(angle[holds].max(initial=0.0)),
-        worst_norm=float(np.hypot(position, angle)[holds].max(initial=0.0)),
     )

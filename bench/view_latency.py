@@ -7,10 +7,7 @@ The time ends when the client has the new values of the sliders; drawing in a br
 sliders of the page have moved. ``--start`` measures how long ``ssik view panda`` takes until the page can be opened.
 """
 
-import argparse
-import os
 from pathlib import Path
-import resource
 import signal
 import subprocess
 import sys
@@ -23,6 +20,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / 'test/view')]
 
 from made_pages import connect, drag, open_page, read_messages, say_hello  # noqa: E402
 
+from bench import program  # noqa: E402
+from bench.times import Times  # noqa: E402
+from bench.usage import memory_mib, processor_seconds, RESIDENT  # noqa: E402
 from ssik_ros.server.requests.poses import numbers_of_pose  # noqa: E402
 
 LINK = 'panda_link8'
@@ -66,12 +66,6 @@ def drain(socket):
         return
 
 
-def memory():
-    """Return the memory of this process [MiB], now and at most."""
-    now = int(Path('/proc/self/statm').read_text().split()[1]) * resource.getpagesize()
-    return now / 2**20, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
 def visit(page, count):
     """Open and close connections, each as soon as it has the scene."""
     for _ in range(count):
@@ -98,44 +92,50 @@ def measure_start():
     with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         if not process.stdout.readline().startswith('http'):
             raise SystemExit('The page did not open.')
-        wall = time.perf_counter() - begin
-        fields = Path(f'/proc/{process.pid}/stat').read_text().rpartition(')')[2].split()
+        wall, cpu = time.perf_counter() - begin, processor_seconds(process.pid)
         process.send_signal(signal.SIGINT)
         process.wait(30)
-    return wall, (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+    return wall, cpu
 
 
 def describe(times, ghosts):
-    p50, p99 = np.percentile(times, (50, 99), method='higher')
-    return f'p50 {p50:.1f} ms, p99 {p99:.1f} ms, {len(times)} drags, {ghosts} ghosts'
+    """Return a sentence on the times of drags [ms]."""
+    found = Times.of(times)
+    return (
+        f'p50 {found.median:.1f} ms, p99 {found.p99:.1f} ms, {len(times)} drags, {ghosts} ghosts'
+    )
+
+
+def describe_page(samples):
+    """Return sentences on drags and on the memory of the server."""
+    before = memory_mib(what=RESIDENT)
+    with open_page() as page:
+        assert page.mailbox.wait_idle(30.0)
+        times = 1e3 * measure(page, samples)
+        yield f'drag to joint values: {describe(times, len(page.session.branches))}'
+        visit(page, 200)
+        first = memory_mib(what=RESIDENT)
+        visit(page, 200)
+        now = memory_mib(what=RESIDENT)
+        yield f'memory: {before:.0f} MiB before, {now:.0f} MiB now, {memory_mib():.0f} MiB at most'
+        yield f'200 connections: {now - first:+.1f} MiB'
 
 
 def main():
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('--samples', type=int, default=500)
+    parser = program.make_parser(__doc__, samples=500)
     parser.add_argument('--browser', action='store_true', help='drag with the mouse in Chromium')
     parser.add_argument('--start', action='store_true', help='time the start of the command')
-    chosen = parser.parse_args()
-    samples = chosen.samples
-    if chosen.start:
+    options = parser.parse_args()
+    run = program.Run('view_latency', options, is_pinned=False)
+    if options.start:
         wall, cpu = np.min([measure_start() for _ in range(5)], axis=0)
-        print(f'start to page: {wall:.2f} s, {cpu:.2f} s of processor time, least of 5')
-        return
-    if chosen.browser:
-        print(f'mouse to sliders in Chromium: {describe(*measure_browser(samples))}')
-        return
-    before = memory()[0]
-    with open_page() as page:
-        assert page.mailbox.wait_idle(30.0)
-        times = 1e3 * measure(page, samples)
-        print(f'drag to joint values: {describe(times, len(page.session.branches))}')
-        visit(page, 200)
-        first = memory()[0]
-        visit(page, 200)
-        now, most = memory()
-        print(f'memory: {before:.0f} MiB before, {now:.0f} MiB now, {most:.0f} MiB at most')
-        print(f'200 connections: {now - first:+.1f} MiB')
+        run.show(f'start to page: {wall:.2f} s, {cpu:.2f} s of processor time, least of 5')
+    elif options.browser:
+        run.show(f'mouse to sliders in Chromium: {describe(*measure_browser(options.samples))}')
+    else:
+        run.show(*describe_page(options.samples))
+    run.finish()
 
 
 if __name__ == '__main__':

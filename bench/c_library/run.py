@@ -7,16 +7,21 @@ processor time. The headers of ssik come from the package of the peers' Python; 
 pkg-config.
 """
 
-import argparse
+from collections.abc import Sequence
 from pathlib import Path
 import resource
 import subprocess
+import sys
 import tempfile
 import time
 from typing import NamedTuple
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
 import numpy as np
 
+from bench import program
+from bench.tables import table, table_of
 from ssik_ros.arrays import FloatArray
 from ssik_ros.cli.command import main as ssik
 from ssik_ros.manipulator.manipulator import Manipulator
@@ -171,70 +176,57 @@ def measure(arm: Arm, programs: list[Program], calls: int) -> Figures:
     return best
 
 
+ARM_COLUMN = {'arm': '{robot}'}
 TABLES = {
     'All branches of a pose [us]': {
-        "the arm's library": 'own all_branches',
-        'libssik': 'libssik all_branches',
-        '`solve_q` from Python': 'python all_branches',
-        "ssik's headers": 'ssik all_branches',
-        'branches': 'own all_branches_result',
-        "branches of ssik's headers": 'ssik all_branches_result',
+        **ARM_COLUMN,
+        "the arm's library": '{own all_branches:.2f}',
+        'libssik': '{libssik all_branches:.2f}',
+        '`solve_q` from Python': '{python all_branches:.2f}',
+        "ssik's headers": '{ssik all_branches:.2f}',
+        'branches': '{own all_branches_result:.2f}',
+        "branches of ssik's headers": '{ssik all_branches_result:.2f}',
     },
-    'First solution from a random seed, and one cycle of a control loop [us]': {
-        "the arm's library": 'own first_found',
-        'KDL, LMA': 'kdl lma',
-        'KDL, NR_JL': 'kdl nr_jl',
-        'loop with Eigen': 'eigen first_found',
-        'found: library, LMA, NR_JL, loop': '',
-        'one cycle': 'own one_cycle',
+    'First solution from a random seed, solved requests, and one cycle of a control loop [us]': {
+        **ARM_COLUMN,
+        "the arm's library": '{own first_found:.2f}, {own first_found_result:.1%}',
+        'KDL, LMA': '{kdl lma:.0f}, {kdl lma_result:.1%}',
+        'KDL, NR_JL': '{kdl nr_jl:.0f}, {kdl nr_jl_result:.1%}',
+        'loop with Eigen': '{eigen first_found:.2f}, {eigen first_found_result:.1%}',
+        'one cycle': '{own one_cycle:.2f}',
     },
     'Slowest call [us]': {
-        'all branches': 'own all_branches_slowest',
-        'first solution': 'own first_found_slowest',
-        'one cycle': 'own one_cycle_slowest',
+        **ARM_COLUMN,
+        'all branches': '{own all_branches_slowest:.1f}',
+        'first solution': '{own first_found_slowest:.1f}',
+        'one cycle': '{own one_cycle_slowest:.1f}',
     },
 }
-FOUND = ('own first_found', 'kdl lma', 'kdl nr_jl', 'eigen first_found')
 
 
-def cell(figures: Figures, key: str) -> str:
-    """Return the text of a figure; of how many requests are solved for an empty key."""
-    if not key:
-        return ', '.join(f'{100 * figures.get(f"{name}_result", np.nan):.1f} %' for name in FOUND)
-    value = figures.get(key)
-    return '-' if value is None else f'{value:.2f}' if value < 100 else f'{value:.0f}'
+def main(arguments: Sequence[str] | None = None) -> None:
+    """
+    Measure, print and write.
 
-
-def print_tables(found: dict[str, Figures], seconds: dict[str, float]) -> None:
-    """Print the measured times as tables in Markdown."""
-    for title, columns in TABLES.items():
-        print(f'\n{title}:\n\n| arm | {" | ".join(columns)} |\n|---|{"---:|" * len(columns)}')
-        for robot, figures in found.items():
-            cells = (cell(figures, key) for key in columns.values())
-            print(f'| {robot} | {" | ".join(cells)} |')
-    print('\nCompiling a program [s of processor time]:\n\n| program | time |\n|---|---:|')
-    for name, value in seconds.items():
-        print(f'| {name} | {value:.2f} |')
-
-
-def main() -> None:
-    """Measure the robots of the command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    :param arguments: words of the command line; None means ``sys.argv``.
+    """
+    parser = program.make_parser(__doc__, calls=1_000_000)
     parser.add_argument('robots', nargs='*', default=ROBOTS)
     parser.add_argument('--peers', type=Path, default=PEERS, help="the peers' Python")
-    parser.add_argument('--calls', type=int, default=1_000_000, help='of which the slowest counts')
-    options = parser.parse_args()
-    found = {}
+    options = parser.parse_args(arguments)
+    run, rows = program.Run('c_library', options), []
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        compiler = Compiler(folder)
+        compiler = Compiler(Path(name))
         for robot in options.robots:
-            arm = Arm(robot, folder)
-            programs = build_own(robot, folder, compiler)
+            arm = Arm(robot, compiler.folder)
+            programs = build_own(robot, compiler.folder, compiler)
             programs += build_peers(arm, options.peers, compiler)
-            found[robot] = measure(arm, programs, options.calls)
-            print(robot, found[robot], flush=True)
-    print_tables(found, compiler.seconds)
+            rows.append({'robot': robot, **measure(arm, programs, options.calls)})
+    for title, columns in TABLES.items():
+        run.show(title, table_of(columns, rows))
+    seconds = [[name, f'{value:.2f}'] for name, value in compiler.seconds.items()]
+    run.show(table(('program', 'compiled in s of processor time'), seconds))
+    run.finish(rows=rows)
 
 
 if __name__ == '__main__':

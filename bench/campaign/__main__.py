@@ -14,13 +14,12 @@ from time import monotonic, perf_counter
 
 import numpy as np
 
-from bench import report
+from bench import program
 from bench.campaign import failures
 from bench.campaign.judges import judge, JUDGES
 from bench.campaign.judging import Tally
 from bench.campaign.postures import CLASSES, Planter
 from bench.campaign.robots import all_shipped, FAMILIES, in_folder, random_robot, Robot
-from bench.program import OUTPUT
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -29,22 +28,16 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 
     :param arguments: words of the command line; None means ``sys.argv``.
     """
-    parser = argparse.ArgumentParser(prog='python -m bench.campaign', description=__doc__)
-    parser.add_argument('--minutes', type=float, default=10.0, help='length (%(default)s)')
+    numbers = {'seed': 1, 'chains': 500, 'group': 24, 'most_files': 2000}
+    parser = program.make_parser(__doc__, minutes=10.0, **numbers)
+    parser.set_defaults(output=program.OUTPUT / 'campaign')
     parser.add_argument('--poses', type=int, help='end after so many planted postures')
-    parser.add_argument('--seed', type=int, default=1, help='of all draws (%(default)s)')
     parser.add_argument('--robots', type=Path, help='folder of further robots')
     parser.add_argument('--families', nargs='+', choices=FAMILIES, default=FAMILIES)
     parser.add_argument('--only', nargs='+', help='names of robots, such as ur5e')
-    parser.add_argument('--chains', type=int, default=500, help='random chains (%(default)s)')
     parser.add_argument('--dof', nargs='+', type=int, help='only robots with so many joints')
     parser.add_argument('--kinds', nargs='+', choices=CLASSES, default=CLASSES)
     parser.add_argument('--judges', nargs='+', choices=JUDGES, default=tuple(JUDGES))
-    parser.add_argument('--group', type=int, default=24, help='postures per group (%(default)s)')
-    parser.add_argument(
-        '--most-files', type=int, default=2000, help='files of faults that are kept'
-    )
-    parser.add_argument('--output', type=Path, default=OUTPUT / 'campaign')
     parser.add_argument('--replay', type=Path, nargs='+', help='files of faults to run again')
     return parser.parse_args(arguments)
 
@@ -96,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse_arguments(arguments)
     if options.replay:
         return failures.replay(options.replay)
-    started = perf_counter()
+    report, started = program.Run('campaign', options, is_pinned=False), perf_counter()
     # A loader warns once for each pair of limits.
     logger = logging.getLogger('ssik_ros')
     level = logger.level
@@ -106,8 +99,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         logger.setLevel(level)
     content = failures.summary(tally, perf_counter() - started)
-    print(failures.as_text(tally, content))
-    report.write_json(options.output / 'campaign.json', content)
+    report.show(failures.as_text(tally, content))
+    report.finish(**content)
     return int(any(key[0] in failures.WRONG for key in tally.faults))
 
 

@@ -1,25 +1,29 @@
 """
 Completeness: branches against Newton from many starts, and self-motions against planted postures.
 
-Newton comes from :mod:`bench.self_motion_oracle`, which needs numba and shares no code with the kernels.
+Newton moves by the judges' own kinematics.
 """
 
 from collections.abc import Iterator
 import functools
-from importlib.util import find_spec
 import math
 
 import numpy as np
 
 from bench.arms import FloatArray
 from bench.campaign.judging import Fault, ISOLATED, Judged, LOCATED, NEAREST, Tally
-from bench.campaign.postures import scaled_jacobians
-from bench.campaign.robots import rotation_about, screws_of
+from bench.campaign.postures import rescaled, scaled_jacobians
+from bench.campaign.robots import Robot, rotation_about
 from ssik_ros.errors import SolverError, TopologyMismatch
 from ssik_ros.kernels.closed_form.self_motions import segments
 from ssik_ros.solvers.self_motions.curve import SelfMotion
 
 NEWTON_ROWS, STARTS = 2, 400
+NEWTON_STEPS, LONGEST = 40, 0.7
+"""Steps of Newton, and the longest change of a joint in one of them [rad, and lengths of the arm]."""
+EXACT = 1e-12
+"""Error of the pose at which Newton has arrived [rad, and lengths of the arm]."""
+DAMPING = 1e-14
 CURVE_ROWS = 3
 AXES = ('x', 'y', 'z', None)
 """Free axes of the tool, None for an exact pose."""
@@ -36,41 +40,73 @@ CLEAR = 1e-3
 def judge_branches(judged: Judged, tally: Tally) -> Iterator[Fault]:
     """Compare all branches with the solutions that Newton finds from many starts."""
     del tally
-    if judged.robot.dof != 6 or not judged.is_complete or find_spec('numba') is None:
+    if judged.robot.dof != 6 or not judged.is_complete:
         return
-    from bench.self_motion_oracle import find_solutions
-
-    robot, screws = judged.robot, screws_of(judged.robot)
-    lower, upper = robot.bounds()
-    unit = robot.unit
-    home = screws.home.copy()
-    home[:3, 3] /= robot.size
-    chain = screws.axes, screws.points / robot.size, home, ~robot.turns
     for row in judged.rows(NEWTON_ROWS):
-        target = judged.poses[row].copy()
-        target[:3, 3] /= robot.size
-        values = np.linspace(lower[-1], upper[-1], 7) / unit[-1]
-        rows = find_solutions(
-            chain,
-            lower / unit,
-            upper / unit,
-            target,
-            -1,
-            values,
-            STARTS // len(values),
-            int(judged.group.numbers[row]),
-        )
         known = judged.manipulator.solve_q(judged.poses[row])
-        for q in rows * unit:
+        generator = np.random.default_rng(int(judged.group.numbers[row]))
+        for q in find_solutions(judged.robot, judged.poses[row], generator):
+            away = judged.distances(known, q).min(initial=math.inf)
+            if away <= NEAREST:
+                continue
             sigma = _sigma(judged, q)
             unsure = max(NEAREST, LOCATED / max(sigma, 1e-300))
-            if sigma < ISOLATED or judged.margin(q) < unsure:
-                continue
-            away = judged.distances(known, q).min(initial=math.inf)
-            if away > unsure:
+            if sigma >= ISOLATED and judged.margin(q) >= unsure and away > unsure:
                 detail = f'Newton finds {q.tolist()} with sigma {sigma:.1e}, nearest {away:.2g}'
                 yield judged.fault('missing', 'branches', row, detail)
                 break
+
+
+def find_solutions(robot: Robot, pose: FloatArray, generator: np.random.Generator) -> FloatArray:
+    """
+    Return the postures (k, n) within the limits at which Newton arrives from random starts, some of them repeatedly.
+
+    :param robot: of six joints.
+    :param pose: (4, 4).
+    :param generator: draws the starts.
+    """
+    lower, upper = robot.bounds()
+    q = generator.uniform(lower, upper, (STARTS, robot.dof))
+    moving, size = np.arange(STARTS), np.full(STARTS, np.inf)
+    for _ in range(NEWTON_STEPS):
+        actual, jacobian = robot.arm.fk_and_jacobian(q[moving])
+        error = scaled_errors(robot, actual, pose)
+        # At a turn by pi the errors vanish as well.
+        is_turned = np.trace(actual[:, :3, :3] @ pose[:3, :3].T, axis1=1, axis2=2) < 0.0
+        size[moving] = np.where(is_turned, np.inf, np.linalg.norm(error, axis=1))
+        is_moving = ~(size[moving] < 0.01 * EXACT)
+        moving, error, jacobian = moving[is_moving], error[is_moving], jacobian[is_moving]
+        if not len(moving):
+            break
+        q[moving] += robot.unit * _newton_step(robot, jacobian, error)
+    q = q[size < EXACT]
+    turns = np.round((q - 0.5 * (lower + upper)) / (2.0 * math.pi))
+    q -= 2.0 * math.pi * np.where(robot.turns, turns, 0.0)
+    return q[((q >= robot.arm.lower) & (q <= robot.arm.upper)).all(axis=1)]
+
+
+def _newton_step(robot: Robot, jacobian: FloatArray, error: FloatArray) -> FloatArray:
+    """Return the shortest steps (k, n) that remove errors (k, 6), shortened to :data:`LONGEST`."""
+    scaled = rescaled(robot, jacobian)
+    transposed = np.swapaxes(scaled, 1, 2)
+    normal = scaled @ transposed + DAMPING * np.eye(6)
+    step: FloatArray = (transposed @ np.linalg.solve(normal, error[:, :, None]))[:, :, 0]
+    longest = np.abs(step).max(axis=1, keepdims=True)
+    return step * np.minimum(1.0, LONGEST / np.maximum(longest, 1e-300))
+
+
+def scaled_errors(robot: Robot, actual: FloatArray, pose: FloatArray) -> FloatArray:
+    """
+    Return the errors (k, 6) of poses: translation in lengths of the arm, then the sine of the angle times the axis.
+
+    :param robot: any.
+    :param actual: (k, 4, 4).
+    :param pose: (4, 4) wanted.
+    """
+    turned = pose[:3, :3] @ np.swapaxes(actual[:, :3, :3], 1, 2)
+    skew = 0.5 * (turned - np.swapaxes(turned, 1, 2))
+    rotation = np.stack([skew[:, 2, 1], skew[:, 0, 2], skew[:, 1, 0]], axis=1)
+    return np.hstack([(pose[:3, 3] - actual[:, :3, 3]) / robot.size, rotation])
 
 
 def _sigma(judged: Judged, q: FloatArray) -> float:
@@ -141,24 +177,15 @@ class _Curve:
 
     def _rows(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return error (6,) and Jacobian (6, 7) at joint values and spin (7,)."""
-        arm, size = self._judged.robot.arm, self._judged.robot.size
-        pose, jacobian = (
-            part[0] for part in arm.fk_and_jacobian(q[None, : self._judged.robot.dof])
-        )
+        robot = self._judged.robot
+        poses, jacobians = robot.arm.fk_and_jacobian(q[None, : robot.dof])
+        pose, jacobian = poses[0], rescaled(robot, jacobians)[0]
         if self._axis is not None:
             axis = pose[:3, :3] @ self._axis
             jacobian = np.column_stack([jacobian, np.concatenate([np.zeros(3), axis])])
             pose = pose.copy()
             pose[:3, :3] = rotation_about(axis, float(q[-1])) @ pose[:3, :3]
-        jacobian = jacobian.copy()
-        jacobian[:3] /= size
-        jacobian[:, : self._judged.robot.dof][:, ~self._judged.robot.turns] *= size
-        turned = self._pose[:3, :3] @ pose[:3, :3].T
-        skew = 0.5 * (turned - turned.T)
-        error = np.concatenate(
-            [(self._pose[:3, 3] - pose[:3, 3]) / size, [skew[2, 1], skew[0, 2], skew[1, 0]]]
-        )
-        return error, jacobian
+        return scaled_errors(robot, pose[None], self._pose)[0], jacobian
 
     @property
     def _start(self) -> FloatArray:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime, timezone
 import json
 from pathlib import Path
 import subprocess
@@ -10,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from bench import report
 from bench.campaign.judges import judge, JUDGES
 from bench.campaign.judging import Fault, Tally
 from bench.campaign.postures import Group
 from bench.campaign.robots import Robot
+from bench.program import write_json
+from bench.tables import extended, table
 
 WRONG = ('false proof', 'lost', 'missing', 'extra', 'duplicate', 'limits', 'step', 'law', 'error')
 """Claims that a fault breaks; ``unfound`` is an honest response."""
@@ -42,29 +42,15 @@ class Store:
         self._counts[words] += 1
         number = self._counts[words]
         if number <= self._most:
-            report.write_json(self._folder / f'{words}_{number}.json', as_json(fault))
+            write_json(self._folder / f'{words}_{number}.json', as_json(fault))
 
 
 def as_json(fault: Fault) -> dict[str, Any]:
     """Return a fault as it is written."""
     robot = fault.robot
-    return {
-        'claim': fault.claim,
-        'judge': fault.judge,
-        'robot': robot.name,
-        'kind': fault.kind,
-        'offset': fault.offset,
-        'detail': fault.detail,
-        'q': fault.q.tolist(),
-        'seed': fault.seed,
-        'number': fault.number,
-        'lower': robot.arm.lower.tolist(),
-        'upper': robot.arm.upper.tolist(),
-        'family': robot.family,
-        'base': robot.base,
-        'tip': robot.tip,
-        'urdf': robot.urdf,
-    }
+    of_robot = {name: getattr(robot, name) for name in ('family', 'base', 'tip', 'urdf')}
+    limits = {'lower': robot.arm.lower.tolist(), 'upper': robot.arm.upper.tolist()}
+    return extended(fault, robot=robot.name, q=fault.q.tolist()) | limits | of_robot
 
 
 def group_of(saved: dict[str, Any]) -> Group:
@@ -113,14 +99,13 @@ def summary(tally: Tally, seconds: float) -> dict[str, Any]:
     :param seconds: how long it took.
     """
     return {
-        'date': datetime.now(timezone.utc).strftime('%Y-%m-%d'),
         'commit': commit(),
         'seconds': seconds,
         'robots': len(tally.robots),
         'planted': tally.planted,
         'singular': tally.singular,
-        'worst error in units of the allowed one': dict(tally.residual),
-        'farthest outside': tally.outside,
+        'worst_error': dict(tally.residual),
+        'farthest_outside': tally.outside,
         'trials': {' '.join(key): count for key, count in sorted(tally.trials.items())},
         'faults': [[*key, count] for key, count in sorted(tally.faults.items())],
     }
@@ -140,9 +125,9 @@ def as_text(tally: Tally, content: dict[str, Any]) -> str:
         ]
         rows.append([name, str(trials), f'{tally.seconds[name]:.1f}', *map(str, counts)])
     lines = [
-        f'Commit {content["commit"]}, {content["date"]}: {tally.planted} postures of {content["robots"]} robots, '
+        f'Commit {content["commit"]}: {tally.planted} postures of {content["robots"]} robots, '
         f'{tally.singular} of them singular, in {content["seconds"]:.0f} s.',
-        report.table(('asked', 'trials', 'seconds', *claims), rows),
+        table(('asked', 'trials', 'seconds', *claims), rows),
         'Largest error in units of the allowed one: '
         + ', '.join(f'{name} {value:.2g}' for name, value in tally.residual.items())
         + f'. Farthest outside of limits: {tally.outside:.2g}.',
@@ -152,5 +137,5 @@ def as_text(tally: Tally, content: dict[str, Any]) -> str:
     )
     if worst:
         most = [[*key, str(count)] for key, count in worst.most_common(SHOWN)]
-        lines.append(report.table(('claim', 'asked', 'robot', 'class', 'count'), most))
+        lines.append(table(('claim', 'asked', 'robot', 'class', 'count'), most))
     return '\n\n'.join(lines)

@@ -295,7 +295,17 @@ def scaled_jacobians(robot: Robot, q: FloatArray, dropped: int | None = None) ->
     :param q: (k, n) postures.
     :param dropped: index of a column that is left out, None for all columns.
     """
-    jacobians = robot.arm.fk_and_jacobian(q)[1]
-    jacobians[:, :3] /= robot.size
-    jacobians[:, :, ~robot.turns] *= robot.size
+    jacobians = rescaled(robot, robot.arm.fk_and_jacobian(q)[1])
     return jacobians if dropped is None else np.delete(jacobians, dropped, axis=2)
+
+
+def rescaled(robot: Robot, jacobians: FloatArray) -> FloatArray:
+    """
+    Return Jacobians (k, 6, n) with lengths in units of the arm.
+
+    :param robot: any.
+    :param jacobians: (k, 6, n) with lengths in metres.
+    """
+    rows = np.repeat([1.0 / robot.size, 1.0], 3)[:, None]
+    result: FloatArray = jacobians * rows * robot.unit
+    return result

@@ -14,14 +14,14 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 from numpy.random import Generator
+from scipy.spatial.transform import Rotation
 
 from bench.arms import Arm, chain_from_xml, CHAINS, FloatArray, ROBOTS
+from ssik_ros.manipulator.kin_body import KinBody, KinBodyJoint
 from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.model.catalogue import arm_data, list_arms, make_urdf
 
 FAMILIES = ('shipped', 'field', 'random')
-DIGITS = 17
-"""Significant digits that give a number back exactly."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,24 +156,21 @@ class Screws:
 
     def robot(self, name: str, family: str) -> Robot:
         """Return the chain as a robot whose links are parallel at zero, so that no rotation is rounded."""
-        root = ElementTree.Element('robot', name='chain')
-        count = len(self.axes)
-        links = ['base', *(f'link_{i}' for i in range(count)), 'tip']
-        for link in links:
-            ElementTree.SubElement(root, 'link', name=link)
-        corner = np.zeros(3)
-        for i in range(count):
-            endless = bool(self.turns[i]) and not np.isfinite([self.lower[i], self.upper[i]]).any()
-            joint = _joint(
-                root, f'joint_{i + 1}', _kind(self.turns[i], endless), *links[i : i + 2]
+        finite = np.isfinite([self.lower, self.upper]).any(axis=0)
+        limits = [
+            (float(low), float(high)) if has_limits else None
+            for low, high, has_limits in zip(self.lower, self.upper, finite, strict=True)
+        ]
+        joints = tuple(
+            KinBodyJoint(
+                f'joint_{i + 1}', 'revolute' if is_turn else 'prismatic', axis, point, pair
             )
-            _vectors(joint, 'origin', xyz=self.points[i] - corner, rpy=np.zeros(3))
-            _vectors(joint, 'axis', xyz=self.axes[i])
-            joint.append(_limit(self.lower[i], self.upper[i], endless))
-            corner = self.points[i]
-        flange = _joint(root, 'flange', 'fixed', *links[-2:])
-        _vectors(flange, 'origin', xyz=self.home[:3, 3] - corner, rpy=_rpy(self.home[:3, :3]))
-        return Robot(name, family, ElementTree.tostring(root, encoding='unicode'), 'base', 'tip')
+            for i, (is_turn, axis, point, pair) in enumerate(
+                zip(self.turns, self.axes, self.points, limits, strict=True)
+            )
+        )
+        body = KinBody(joints, self.home, 'base', 'tip', 'chain')
+        return Robot(name, family, body.to_urdf(), body.base_link, body.ee_link)
 
 
 def screws_of(robot: Robot) -> Screws:
@@ -182,15 +179,8 @@ def screws_of(robot: Robot) -> Screws:
 
     :param robot: any.
     """
-    arm, pose, axes, points = robot.arm, np.eye(4), [], []
-    for joint in arm.joints:
-        pose = pose @ joint.placement
-        axes.append(pose[:3, :3] @ joint.axis)
-        points.append(pose[:3, 3].copy())
-    home = pose @ arm.tip_placement
-    return Screws(
-        np.array(axes), np.array(points), home, robot.turns, arm.lower.copy(), arm.upper.copy()
-    )
+    arm = robot.arm
+    return Screws(*arm.lines(), robot.turns, arm.lower.copy(), arm.upper.copy())
 
 
 def _kind(is_revolute: bool, endless: bool) -> str:
@@ -207,40 +197,6 @@ def _limit(low: float, high: float, endless: bool) -> ElementTree.Element:
     return element
 
 
-def _joint(
-    root: ElementTree.Element, name: str, kind: str, parent: str, child: str
-) -> ElementTree.Element:
-    """Append a joint and return it."""
-    joint = ElementTree.SubElement(root, 'joint', name=name, type=kind)
-    ElementTree.SubElement(joint, 'parent', link=parent)
-    ElementTree.SubElement(joint, 'child', link=child)
-    return joint
-
-
-def _vectors(joint: ElementTree.Element, tag: str, **vectors: FloatArray) -> None:
-    """Append an element with vectors as attributes."""
-    element = ElementTree.SubElement(joint, tag)
-    for name, vector in vectors.items():
-        element.set(name, ' '.join(repr(float(value)) for value in vector))
-
-
-def _rpy(rotation: FloatArray) -> FloatArray:
-    """Return roll, pitch and yaw of a rotation (3, 3)."""
-    sine = -rotation[2, 0]
-    cosine = math.hypot(rotation[0, 0], rotation[1, 0])
-    if cosine < 1e-9:
-        return np.array(
-            [math.atan2(-rotation[1, 2], rotation[1, 1]), math.atan2(sine, cosine), 0.0]
-        )
-    return np.array(
-        [
-            math.atan2(rotation[2, 1], rotation[2, 2]),
-            math.atan2(sine, cosine),
-            math.atan2(rotation[1, 0], rotation[0, 0]),
-        ]
-    )
-
-
 def rotation_about(axis: FloatArray, angle: float) -> FloatArray:
     """
     Return the rotation (3, 3) about an axis.
@@ -248,10 +204,8 @@ def rotation_about(axis: FloatArray, angle: float) -> FloatArray:
     :param axis: (3,) unit vector.
     :param angle: [rad].
     """
-    x, y, z = axis
-    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    result: FloatArray = np.eye(3) + math.sin(angle) * cross
-    return result + (1.0 - math.cos(angle)) * (cross @ cross)
+    result: FloatArray = Rotation.from_rotvec(angle * np.asarray(axis)).as_matrix()
+    return result
 
 
 def direction(rng: Generator) -> FloatArray:

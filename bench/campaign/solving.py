@@ -49,22 +49,26 @@ def judge_solve(judged: Judged, tally: Tally) -> Iterator[Fault]:
 
 
 def judge_analytic(judged: Judged, tally: Tally) -> Iterator[Fault]:
-    """Ask the solver of planning groups for one solution."""
-    if not judged.manipulator.dispatch_plan.is_analytic:
-        return
-    solver, allowed = judged.manipulator.solver(ANALYTIC), judged.manipulator.policy.fk_atol
-    for row, pose in enumerate(judged.poses):
-        result = solver.solve(SolveRequest(targets=pose))
-        yield from judge_solutions(judged, tally, row, result.solutions, 'Analytic', allowed)
-        if not len(result.solutions):
-            yield from judge_nothing(judged, row, 'Analytic', result.cause, result.is_proved)
+    """Ask the closed form of planning groups for one solution."""
+    if judged.manipulator.dispatch_plan.is_analytic:
+        allowed = judged.manipulator.policy.fk_atol
+        requests = [SolveRequest(targets=pose) for pose in judged.poses]
+        yield from _judge_solver(judged, tally, ANALYTIC, requests, allowed)
 
 
 def judge_auto(judged: Judged, tally: Tally) -> Iterator[Fault]:
     """Ask the default solver of planning groups for one solution."""
-    solver, allowed = judged.manipulator.solver(SEARCHES[0]), FROBENIUS * judged.tolerance
-    for row in range(len(judged.poses)):
-        result = solver.solve(judged.request(row))
-        yield from judge_solutions(judged, tally, row, result.solutions, 'Auto', allowed)
+    requests = [judged.request(row) for row in range(len(judged.poses))]
+    yield from _judge_solver(judged, tally, SEARCHES[0], requests, FROBENIUS * judged.tolerance)
+
+
+def _judge_solver(
+    judged: Judged, tally: Tally, name: str, requests: list[SolveRequest], allowed: float
+) -> Iterator[Fault]:
+    """Judge the response of a solver to a request for each pose; its error must not exceed the allowed one."""
+    solver, short = judged.manipulator.solver(name), name.removeprefix('ssik_ros/')
+    for row, request in enumerate(requests):
+        result = solver.solve(request)
+        yield from judge_solutions(judged, tally, row, result.solutions, short, allowed)
         if not len(result.solutions):
-            yield from judge_nothing(judged, row, 'Auto', result.cause, result.is_proved)
+            yield from judge_nothing(judged, row, short, result.cause, result.is_proved)

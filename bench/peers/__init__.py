@@ -5,7 +5,7 @@ A module has ``PEERS``, a tuple of :class:`Peer`: the same package at different 
 peer is not installed, its row says so.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 import importlib
 from importlib.metadata import PackageNotFoundError, version
@@ -19,6 +19,11 @@ from bench.arms import Arm, FloatArray
 
 Solve = Callable[[Any, FloatArray], Any]
 """Target in the peer's own type and seed in, joint vector, None or all branches out: the call that is timed."""
+
+
+FK_AGREEMENT = 1e-9
+"""Largest difference of an entry of a pose at which a peer's chain is the arm."""
+FK_POSES = 20
 
 
 class NotComparable(Exception):
@@ -86,3 +91,47 @@ def load_peers(names: Iterable[str] | None = None) -> dict[str, Peer]:
     found = [peer for file in files for peer in getattr(file, 'PEERS', ())]
     peers = {peer.name: peer for peer in sorted(found, key=lambda peer: not peer.own)}
     return peers if names is None else {name: peers[name] for name in names}
+
+
+def prepare_all(peers: Mapping[str, Peer], arm: Arm) -> tuple[dict[str, Prepared], dict[str, str]]:
+    """
+    Return the peers that can be asked about an arm, and why the others cannot.
+
+    :param peers: by name.
+    :param arm: the arm.
+    """
+    prepared, refusals = {}, {}
+    for name, peer in peers.items():
+        try:
+            if not peer.available():
+                raise NotComparable('not installed')
+            prepared[name] = peer.prepare(arm)
+        except NotComparable as reason:
+            refusals[name] = str(reason)
+    return prepared, refusals
+
+
+def check_fk(arm: Arm, forward: Callable[[FloatArray], Any]) -> None:
+    """
+    Refuse a chain of a peer that is not the arm.
+
+    :param arm: the arm.
+    :param forward: returns the peer's pose (4, 4) of the tip at joint values (n,).
+    :raises NotComparable: when a pose differs.
+    """
+    q = np.random.default_rng(0).uniform(*arm.sampling_bounds(), (FK_POSES, len(arm.joints)))
+    theirs = np.array([np.asarray(forward(row)) for row in q])
+    difference = float(np.abs(theirs - arm.fk(q)).max())
+    if difference > FK_AGREEMENT:
+        raise NotComparable(f'its FK differs by {difference:.1e}')
+
+
+def check_limits(arm: Arm, names: tuple[str, ...], lower: FloatArray, upper: FloatArray) -> None:
+    """
+    Make sure that the package reads the joints and limits of an arm as the judge does.
+
+    :raises ValueError: when it does not.
+    """
+    is_same = np.array_equal([lower, upper], [arm.lower, arm.upper])
+    if names != tuple(joint.name for joint in arm.joints) or not is_same:
+        raise ValueError(f'{arm.name}: the package reads other joints or limits')

@@ -1,5 +1,6 @@
 """EAIK: every branch of six joints; it knows no limits and no seed."""
 
+from collections.abc import Callable
 import math
 from typing import Any
 
@@ -7,24 +8,7 @@ import numpy as np
 
 from bench.arms import Arm, FloatArray
 from bench.classes import CLASSES
-from bench.peers import NotComparable, Peer, Prepared
-
-FK_AGREEMENT = 1e-9
-
-
-def axes_of(arm: Arm) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """
-    Return directions (n, 3) and points (n, 3) of the axes, and the tip's pose (4, 4), all joints at zero, in the base.
-
-    :param arm: the arm.
-    """
-    pose = np.eye(4)
-    directions, points = [], []
-    for joint in arm.joints:
-        pose = pose @ joint.placement
-        directions.append(pose[:3, :3] @ joint.axis)
-        points.append(pose[:3, 3])
-    return np.array(directions), np.array(points), pose @ arm.tip_placement
+from bench.peers import check_fk, NotComparable, Peer, Prepared
 
 
 def make_robot(arm: Arm) -> tuple[Any, FloatArray]:
@@ -38,19 +22,20 @@ def make_robot(arm: Arm) -> tuple[Any, FloatArray]:
 
     if len(arm.joints) != 6:
         raise NotComparable('takes seven joints only with one of them locked')
-    directions, points, tip = axes_of(arm)
+    directions, points, tip = arm.lines()
     corners = np.vstack([np.zeros(3), points, tip[:3, 3]])
     robot = HPRobot(directions, np.diff(corners, axis=0))
     if not robot.hasKnownDecomposition():
         raise NotComparable('refuses: unknown class')
     rotation = np.eye(4)
     rotation[:3, :3] = tip[:3, :3].T
-    q = np.random.default_rng(0).uniform(*arm.sampling_bounds(), (20, 6))
-    theirs = np.array([robot.fwdKin(row) for row in q])
-    difference = float(np.abs(theirs - arm.fk(q) @ rotation).max())
-    if difference > FK_AGREEMENT:
-        raise NotComparable(f'its FK differs by {difference:.1e}')
+    check_fk(arm, lambda q: robot.fwdKin(q) @ rotation.T)
     return robot, rotation
+
+
+def converter(rotation: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """Return the function that turns targets (4, 4) into its frames."""
+    return lambda target: np.ascontiguousarray(target @ rotation)
 
 
 def prepare(arm: Arm) -> Prepared:
@@ -66,15 +51,12 @@ def prepare(arm: Arm) -> Prepared:
     def solve(target: FloatArray, seed: FloatArray) -> Any:
         return solver(target)
 
-    def convert(target: FloatArray) -> FloatArray:
-        return np.ascontiguousarray(target @ rotation)
-
     def read(solution: Any) -> FloatArray:
         exact = ~np.array(solution.is_LS, dtype=bool)
         branches: FloatArray = np.array(solution.Q).reshape(-1, 6)[exact]
         return branches
 
-    return Prepared(solve, convert, read, 'no limits, no seed')
+    return Prepared(solve, converter(rotation), read, 'no limits, no seed')
 
 
 def prepare_nearest(arm: Arm) -> Prepared:
@@ -100,27 +82,10 @@ def prepare_nearest(arm: Arm) -> Prepared:
         nearest: FloatArray = inside[np.abs(inside - seed).sum(axis=1).argmin()]
         return nearest
 
-    def convert(target: FloatArray) -> FloatArray:
-        return np.ascontiguousarray(target @ rotation)
-
-    return Prepared(solve, convert, note='limits and seed in numpy')
+    return Prepared(solve, converter(rotation), note='limits and seed in numpy')
 
 
-PEER = Peer(
-    name='eaik',
-    module='eaik',
-    distribution='eaik',
-    call='HPRobot(H, P).IK(T)',
-    prepare=prepare,
-    classes=('all_branches',),
-)
-NEAREST = Peer(
-    name='eaik nearest',
-    module='eaik',
-    distribution='eaik',
-    call='HPRobot(H, P).IK(T), then limits and the nearest in numpy',
-    prepare=prepare_nearest,
-    classes=tuple(CLASSES),
-    slow=True,
-)
+ONE = 'HPRobot(H, P).IK(T), then limits and the nearest in numpy'
+PEER = Peer('eaik', 'eaik', 'eaik', 'HPRobot(H, P).IK(T)', prepare, ('all_branches',))
+NEAREST = Peer('eaik nearest', 'eaik', 'eaik', ONE, prepare_nearest, tuple(CLASSES), slow=True)
 PEERS = (PEER, NEAREST)

@@ -5,15 +5,14 @@ from typing import Any
 import numpy as np
 
 from bench.arms import Arm, FloatArray
-from bench.classes import AT_MICRO, AT_MILLI
-from bench.peers import NotComparable, Peer, Prepared
+from bench.peers import check_fk, Prepared
+from bench.peers.pairs import at_both_tolerances
 from bench.peers.restarts import Restarts
 
 SECONDS = 0.05
 EPSILON = 1e-5
 """Of the error whose rotation it weighs by 0.01, its defaults both: 1e-5 m and 1e-3 rad."""
 EXACT_EPSILON = 5e-9
-FK_AGREEMENT = 1e-9
 
 
 def to_frame(pose: FloatArray) -> Any:
@@ -51,27 +50,21 @@ def make_chain(arm: Arm) -> Any:
     return chain
 
 
-def check_fk(arm: Arm, chain: Any) -> None:
+def forward_kinematics(chain: Any, q: FloatArray) -> FloatArray:
     """
-    Refuse a chain that is not the arm.
+    Return the pose (4, 4) of the tip of its chain.
 
-    :param arm: the arm.
     :param chain: from :func:`make_chain`.
-    :raises NotComparable: when it is not.
+    :param q: (n,).
     """
     import PyKDL
 
-    forward = PyKDL.ChainFkSolverPos_recursive(chain)
-    n = len(arm.joints)
-    for q in np.random.default_rng(0).uniform(*arm.sampling_bounds(), (20, n)):
-        values, frame = PyKDL.JntArray(n), PyKDL.Frame()
-        for index, value in enumerate(q):
-            values[index] = float(value)
-        forward.JntToCart(values, frame)
-        theirs = np.array([[frame[row, column] for column in range(4)] for row in range(3)])
-        difference = float(np.abs(theirs - arm.fk(q[None])[0, :3]).max())
-        if difference > FK_AGREEMENT:
-            raise NotComparable(f'its FK differs by {difference:.1e}')
+    values, frame = PyKDL.JntArray(len(q)), PyKDL.Frame()
+    for index, value in enumerate(q):
+        values[index] = float(value)
+    PyKDL.ChainFkSolverPos_recursive(chain).JntToCart(values, frame)
+    rows = [[frame[row, column] for column in range(4)] for row in range(3)]
+    return np.array([*rows, [0.0, 0.0, 0.0, 1.0]])
 
 
 def prepare(arm: Arm, epsilon: float) -> Prepared:
@@ -84,7 +77,7 @@ def prepare(arm: Arm, epsilon: float) -> Prepared:
     import PyKDL
 
     chain, n = make_chain(arm), len(arm.joints)
-    check_fk(arm, chain)
+    check_fk(arm, lambda q: forward_kinematics(chain, q))
     # Its own weights: with a numpy newer than the one it was built for, an array of them ends the process.
     solver = PyKDL.ChainIkSolverPos_LMA(chain, epsilon)
     start_values, solution = PyKDL.JntArray(n), PyKDL.JntArray(n)
@@ -105,20 +98,12 @@ def prepare(arm: Arm, epsilon: float) -> Prepared:
     return Prepared(solve, to_frame, note='restarts and limits in Python')
 
 
-def _peer(name: str, epsilon: float, classes: tuple[str, ...]) -> Peer:
-    """Return the peer of one tolerance."""
-    return Peer(
-        name=name,
-        module='PyKDL',
-        distribution='PyKDL',
-        call=f'ChainIkSolverPos_LMA(chain, {epsilon}).CartToJnt(q, T), limits and restarts in Python',
-        prepare=lambda arm: prepare(arm, epsilon),
-        classes=classes,
-        slow=True,
-    )
-
-
-PEERS = (
-    _peer('KDL LMA', EPSILON, AT_MILLI),
-    _peer('KDL LMA exact', EXACT_EPSILON, AT_MICRO),
+PEERS = at_both_tolerances(
+    'KDL LMA',
+    prepare,
+    'ChainIkSolverPos_LMA(chain, {}).CartToJnt(q, T), limits and restarts in Python',
+    (EPSILON, EXACT_EPSILON),
+    module='PyKDL',
+    distribution='PyKDL',
+    slow=True,
 )

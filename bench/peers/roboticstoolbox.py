@@ -1,20 +1,18 @@
 """Robotics Toolbox for Python: ``ETS.ik_LM`` with the settings that make it fastest at 1e-3."""
 
-import math
 from typing import Any
 
 import numpy as np
 
-from bench.arms import Arm, ChainJoint, FloatArray
-from bench.classes import AT_MICRO, AT_MILLI
-from bench.peers import Peer, Prepared
+from bench.arms import Arm, FloatArray
+from bench.peers import check_fk, Prepared
+from bench.peers.pairs import at_both_tolerances
 
 DAMPING = 0.1
 TOLERANCE = 5e-7
 """It compares half the squared error with this: 1e-3 in the norm."""
 EXACT_TOLERANCE = 1e-12
 """1.4e-6 in the norm, of which nearly all solutions are within 1e-6."""
-FK_AGREEMENT = 1e-9
 
 
 def align_z(axis: FloatArray) -> FloatArray:
@@ -31,36 +29,6 @@ def align_z(axis: FloatArray) -> FloatArray:
     return pose if axis[2] < 1.0 else np.eye(4)
 
 
-def bounds(joint: ChainJoint) -> list[float]:
-    """
-    Return the limits it samples from and checks; one revolution for a continuous joint.
-
-    :param joint: the joint.
-    """
-    return [
-        joint.lower if math.isfinite(joint.lower) else -math.pi,
-        joint.upper if math.isfinite(joint.upper) else math.pi,
-    ]
-
-
-def prepare(arm: Arm) -> Prepared:
-    """
-    Return ``ik_LM`` at 1e-3.
-
-    :param arm: the arm.
-    """
-    return prepare_at(arm, TOLERANCE)
-
-
-def prepare_exact(arm: Arm) -> Prepared:
-    """
-    Return ``ik_LM`` at 1e-6.
-
-    :param arm: the arm.
-    """
-    return prepare_at(arm, EXACT_TOLERANCE)
-
-
 def make_chain(arm: Arm) -> Any:
     """
     Return an arm as the shortest chain of elementary transforms (ETS): one constant and one rotation a joint.
@@ -69,25 +37,25 @@ def make_chain(arm: Arm) -> Any:
     """
     from roboticstoolbox import ET, ETS
 
-    elements = []
-    pending = np.eye(4)
-    for joint in arm.joints:
+    elements, pending = [], np.eye(4)
+    # One revolution for a continuous joint.
+    for joint, *bounds in zip(arm.joints, *arm.sampling_bounds(), strict=True):
         frame = align_z(joint.axis)
         pending = pending @ joint.placement @ frame
         if not np.array_equal(pending, np.eye(4)):
             elements.append(ET.SE3(pending))
         move = ET.Rz if joint.is_revolute else ET.tz
-        elements.append(move(qlim=bounds(joint)))
+        elements.append(move(qlim=bounds))
         pending = frame.T
     pending = pending @ arm.tip_placement
     if not np.array_equal(pending, np.eye(4)):
         elements.append(ET.SE3(pending))
     chain = ETS(elements)
-    check_fk(arm, chain)
+    check_fk(arm, chain.fkine)
     return chain
 
 
-def prepare_at(arm: Arm, tolerance: float) -> Prepared:
+def prepare(arm: Arm, tolerance: float) -> Prepared:
     """
     Return ``ik_LM`` on the chain of an arm.
 
@@ -105,35 +73,11 @@ def prepare_at(arm: Arm, tolerance: float) -> Prepared:
     return Prepared(solve, np.ascontiguousarray)
 
 
-def check_fk(arm: Arm, chain: object) -> None:
-    """
-    Refuse a chain that is not the arm.
-
-    :param arm: the arm.
-    :param chain: its ETS.
-    """
-    q = np.random.default_rng(0).uniform(*arm.sampling_bounds(), (20, len(arm.joints)))
-    theirs = np.array([np.asarray(chain.fkine(row)) for row in q])  # type: ignore[attr-defined]
-    difference = float(np.abs(theirs - arm.fk(q)).max())
-    if difference > FK_AGREEMENT:
-        raise ValueError(f'{arm.name}: FK of roboticstoolbox differs by {difference}')
-
-
-PEER = Peer(
-    name='roboticstoolbox',
+PEERS = at_both_tolerances(
+    'roboticstoolbox',
+    prepare,
+    f'ETS.ik_LM(T, q0=seed, k={DAMPING}, tol={{}}, joint_limits=True)',
+    (TOLERANCE, EXACT_TOLERANCE),
     module='roboticstoolbox',
     distribution='roboticstoolbox-python',
-    call=f'ETS.ik_LM(T, q0=seed, k={DAMPING}, tol={TOLERANCE}, joint_limits=True)',
-    prepare=prepare,
-    classes=AT_MILLI,
 )
-EXACT = Peer(
-    name='roboticstoolbox exact',
-    module='roboticstoolbox',
-    distribution='roboticstoolbox-python',
-    call=f'ETS.ik_LM(T, q0=seed, k={DAMPING}, tol={EXACT_TOLERANCE}, joint_limits=True)',
-    prepare=prepare_exact,
-    classes=AT_MICRO,
-)
-
-PEERS = (PEER, EXACT)

@@ -73,6 +73,11 @@ def limits_note(arm: Arm, module: Any) -> str:
     return f'its limits differ at joint {np.flatnonzero(differ) + 1}' if differ.any() else ''
 
 
+def read(solutions: Any) -> FloatArray:
+    """Return all solutions of its call as an array (k, n)."""
+    return np.array([s.q for s in solutions]).reshape(len(solutions), -1)
+
+
 def prepare(arm: Arm) -> Prepared:
     """
     Return the solver of its prebuilt module, which takes poses in its own frames.
@@ -87,9 +92,6 @@ def prepare(arm: Arm) -> Prepared:
     def solve(target: FloatArray, seed: FloatArray) -> Any:
         return solver(target, q_seed=seed, enumerate_windings=False)
 
-    def read(solutions: Any) -> FloatArray:
-        return np.array([s.q for s in solutions]).reshape(-1, len(arm.joints))
-
     return Prepared(solve, found.to_theirs, read, limits_note(arm, module))
 
 
@@ -100,15 +102,13 @@ def prepare_nearest(arm: Arm) -> Prepared:
     :param arm: the arm.
     :raises NotComparable: when it has no such arm.
     """
-    module = prebuilt(arm.name)
-    found = alignment(arm, module)
-    solver = module.solve
+    prepared, solver = prepare(arm), prebuilt(arm.name).solve
 
     def solve(target: FloatArray, seed: FloatArray) -> FloatArray | None:
         solutions = solver(target, q_seed=seed, max_solutions=1)
         return np.array(solutions[0].q) if solutions else None
 
-    return Prepared(solve, found.to_theirs, note=limits_note(arm, module))
+    return Prepared(solve, prepared.convert, note=prepared.note)
 
 
 def prepare_from_urdf(arm: Arm) -> Prepared:
@@ -124,35 +124,15 @@ def prepare_from_urdf(arm: Arm) -> Prepared:
     def solve(target: FloatArray, seed: FloatArray) -> Any:
         return solver(target, q_seed=seed)
 
-    def read(solutions: Any) -> FloatArray:
-        return np.array([s.q for s in solutions]).reshape(-1, len(arm.joints))
-
     return Prepared(solve, np.ascontiguousarray, read)
 
 
-PEER = Peer(
-    name='ssik',
-    module='ssik',
-    distribution='ssik',
-    call='ssik.prebuilt.<vendor>.<arm>_ik.solve(T, q_seed=seed, enumerate_windings=False)',
-    prepare=prepare,
-    classes=('all_branches',),
+PREBUILT = 'ssik.prebuilt.<vendor>.<arm>_ik.solve'
+ALL = f'{PREBUILT}(T, q_seed=seed, enumerate_windings=False)'
+ONE = f'{PREBUILT}(T, q_seed=seed, max_solutions=1)'
+FROM_URDF = 'ssik.Manipulator.from_urdf(urdf, base=base, ee=tip).solve(T)'
+PEERS = (
+    Peer('ssik', 'ssik', 'ssik', ALL, prepare, ('all_branches',)),
+    Peer('ssik nearest', 'ssik', 'ssik', ONE, prepare_nearest, tuple(CLASSES), slow=True),
+    Peer('ssik from URDF', 'ssik', 'ssik', FROM_URDF, prepare_from_urdf, ('start_up',)),
 )
-NEAREST = Peer(
-    name='ssik nearest',
-    module='ssik',
-    distribution='ssik',
-    call='ssik.prebuilt.<vendor>.<arm>_ik.solve(T, q_seed=seed, max_solutions=1)',
-    prepare=prepare_nearest,
-    classes=tuple(CLASSES),
-    slow=True,
-)
-FROM_URDF = Peer(
-    name='ssik from URDF',
-    module='ssik',
-    distribution='ssik',
-    call='ssik.Manipulator.from_urdf(urdf, base=base, ee=tip).solve(T)',
-    prepare=prepare_from_urdf,
-    classes=('start_up',),
-)
-PEERS = (PEER, NEAREST, FROM_URDF)

@@ -62,20 +62,7 @@ def prepare_free(arm: Arm) -> Prepared:
     )
 
 
-PEER = Peer(
-    name='solve_q',
-    module='ssik_ros',
-    distribution='',
-    call='Manipulator.solve_q(T, seed)',
-    prepare=prepare,
-    classes=('all_branches', 'start_up'),
-)
-FREE = Peer(
-    name='solve_q free',
-    module='ssik_ros',
-    distribution='',
-    call='Manipulator.solve_q(T, respect_limits=False)',
-    prepare=prepare_free,
-    classes=('all_branches',),
-)
+ALL, NO_LIMITS = 'Manipulator.solve_q(T, seed)', 'Manipulator.solve_q(T, respect_limits=False)'
+PEER = Peer('solve_q', 'ssik_ros', '', ALL, prepare, ('all_branches', 'start_up'))
+FREE = Peer('solve_q free', 'ssik_ros', '', NO_LIMITS, prepare_free, ('all_branches',))
 PEERS = (PEER, FREE)

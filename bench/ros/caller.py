@@ -1,73 +1,143 @@
 """A client of servers under test: one call at a time, or many in flight, always with a deadline."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import monotonic, perf_counter_ns, sleep
-from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from moveit_msgs.srv import GetPositionIK
 import rclpy
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import QoSProfile
-from ssik_msgs.srv import SolveBatch
 
 LAST_SERVICE = 'compute_cartesian_path'
 """One of the services that need the closed forms, which the product's node may still be loading."""
 CALL_LIMIT = 5.0
 """Time after which a single call counts as lost [s]."""
-
 FIRST_TRY = 2.0
 """Time after which a first request is sent again [s]."""
+DEPTH = QoSProfile(depth=1000)
 
 
 class NoResponse(RuntimeError):
     """A server did not respond in time."""
 
 
-class Caller:
-    """A node that calls ``compute_ik`` in several namespaces."""
+class Client:
+    """A node that calls services; its executor watches nothing else, so that the servers weigh most."""
 
-    def __init__(self, namespaces: Sequence[str], domain: int | None = None) -> None:
+    def __init__(self, services: Mapping[str, tuple[Any, str]], domain: int | None = None) -> None:
+        """
+        Make a client for each service.
+
+        :param services: type and name of each service, by the name that calls use.
+        :param domain: ROS domain; None for the domain of the environment.
+        """
+        self._context = Context()
+        rclpy.init(args=[], context=self._context, domain_id=domain)
+        self.node = rclpy.create_node(
+            'caller', context=self._context, start_parameter_services=False, enable_rosout=False
+        )
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self.node)
+        self._clients = {
+            name: self.node.create_client(kind, service, qos_profile=DEPTH)
+            for name, (kind, service) in services.items()
+        }
+
+    def __enter__(self) -> Any:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Leave the domain."""
+        self._executor.shutdown()
+        self.node.destroy_node()
+        rclpy.shutdown(context=self._context)
+
+    def wait_for_services(self, limit: float) -> None:
+        """
+        Wait until every service is there.
+
+        :param limit: longest wait for all of them [s].
+        :raises NoResponse: when one is missing then.
+        """
+        end = monotonic() + limit
+        for name, client in self._clients.items():
+            if not client.wait_for_service(max(0.1, end - monotonic())):
+                raise NoResponse(f'{name} did not appear within {limit} s')
+
+    def send(self, name: str, request: Any) -> Any:
+        """
+        Send a request and return the future of its response; :meth:`spin` completes it.
+
+        :param name: of the service.
+        :param request: the request.
+        """
+        return self._clients[name].call_async(request)
+
+    def call(self, name: str, request: Any, limit: float = CALL_LIMIT) -> Any:
+        """
+        Return the response to a request.
+
+        :param name: of the service.
+        :param request: the request.
+        :param limit: longest wait [s].
+        :raises NoResponse: if no response came in time.
+        """
+        future = self.send(name, request)
+        self._executor.spin_until_future_complete(future, limit)
+        if not future.done():
+            raise NoResponse(f'{name} did not respond within {limit} s')
+        return future.result()
+
+    def timed_call(self, name: str, request: Any, limit: float = CALL_LIMIT) -> tuple[Any, int]:
+        """
+        Return the response and the time of the round trip [ns].
+
+        :param name, request, limit: as for :meth:`call`.
+        """
+        begin = perf_counter_ns()
+        response = self.call(name, request, limit)
+        return response, perf_counter_ns() - begin
+
+    def spin_once(self, limit: float) -> None:
+        """
+        Handle the next event of the client.
+
+        :param limit: longest wait [s].
+        """
+        self._executor.spin_once(limit)
+
+    def spin(self, futures: Sequence[Any], limit: float) -> int:
+        """
+        Wait until all futures are done; return how many are.
+
+        :param futures: of :meth:`send`.
+        :param limit: how long to wait [s].
+        """
+        end = monotonic() + limit
+        for future in futures:
+            while not future.done() and monotonic() < end:
+                self._executor.spin_once(end - monotonic())
+        return sum(future.done() for future in futures)
+
+
+class Caller(Client):
+    """Calls ``compute_ik`` in several namespaces; calls name the namespace."""
+
+    def __init__(
+        self, namespaces: Sequence[str], domain: int | None = None, **more: tuple[Any, str]
+    ) -> None:
         """
         Make a client for each namespace.
 
         :param namespaces: of the services.
         :param domain: ROS domain; None for the domain of the environment.
+        :param more: type and name of further services.
         """
-        self._context = Context()
-        rclpy.init(args=[], context=self._context, domain_id=domain)
-        # A caller whose executor watches nothing but the clients, so that the servers weigh most.
-        self._node = rclpy.create_node(
-            'caller',
-            context=self._context,
-            start_parameter_services=False,
-            enable_rosout=False,
-        )
-        self._executor = SingleThreadedExecutor(context=self._context)
-        self._executor.add_node(self._node)
-        self._batch_client: Any = None
-        self._clients = {
-            name: self._node.create_client(
-                GetPositionIK, f'{name}/compute_ik', qos_profile=QoSProfile(depth=1000)
-            )
-            for name in namespaces
-        }
-
-    def __enter__(self) -> 'Caller':
-        """Return itself."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Leave the domain."""
-        self._executor.shutdown()
-        self._node.destroy_node()
-        rclpy.shutdown(context=self._context)
+        services = {name: (GetPositionIK, f'{name}/compute_ik') for name in namespaces}
+        super().__init__(services | more, domain)
 
     def wait_for(self, namespace: str, limit: float) -> None:
         """
@@ -94,7 +164,7 @@ class Caller:
 
     def wait_for_all(self, namespace: str, limit: float) -> None:
         """
-        Wait until the product's node offers all of its services: until then it compiles, and has ears for little else.
+        Wait until the product's node offers all of its services.
 
         :param namespace: whose.
         :param limit: how long [s].
@@ -103,88 +173,58 @@ class Caller:
         end = monotonic() + limit
         self.wait_for(namespace, limit)
         last = f'{namespace}/{LAST_SERVICE}'
-        while last not in dict(self._node.get_service_names_and_types()):
+        while last not in dict(self.node.get_service_names_and_types()):
             if monotonic() > end:
                 raise NoResponse(f'{last} did not appear within {limit} s')
             sleep(0.1)
 
-    def timed_batch(self, namespace: str, request: Any, limit: float) -> tuple[Any, int]:
-        """
-        Return the response to a request for many poses and the time of the round trip [ns].
 
-        :param namespace: of the service.
-        :param request: of ``~/solve_batch``.
-        :param limit: longest wait for the service and for the response, each [s].
-        :raises NoResponse: if no response came in time.
-        """
-        name = f'{namespace}/ssik_ros/solve_batch'
-        if self._batch_client is None:
-            self._batch_client = self._node.create_client(SolveBatch, name)
-        if not self._batch_client.wait_for_service(limit):
-            raise NoResponse(f'{name} did not appear within {limit} s')
-        begin = perf_counter_ns()
-        future = self._batch_client.call_async(request)
-        self._executor.spin_until_future_complete(future, limit)
-        elapsed = perf_counter_ns() - begin
-        if not future.done():
-            raise NoResponse(f'{name} did not respond within {limit} s')
-        return future.result(), elapsed
+class _Sent(NamedTuple):
+    """A request in flight."""
 
-    def call(self, namespace: str, request: Any, limit: float = CALL_LIMIT) -> Any:
-        """
-        Return the response to a request.
+    future: Any
+    end: float
+    """When it counts as lost, by the monotonic clock [s]."""
+    take: Callable[[Any], None]
 
-        :param namespace: of the service.
-        :param request: of ``compute_ik``.
-        :param limit: longest wait [s].
-        :raises NoResponse: if no response came in time.
-        """
-        future = self._clients[namespace].call_async(request)
-        self._executor.spin_until_future_complete(future, limit)
-        if not future.done():
-            raise NoResponse(f'{namespace}/compute_ik did not respond within {limit} s')
-        return future.result()
 
-    def timed_call(
-        self, namespace: str, request: Any, limit: float = CALL_LIMIT
-    ) -> tuple[Any, int]:
-        """
-        Return the response and the time of the round trip [ns].
+class Flight:
+    """Requests in flight of a client; each response goes to a function, None for a lost one."""
 
-        :param namespace: of the service.
-        :param request: of ``compute_ik``.
-        :param limit: longest wait [s].
+    def __init__(self, client: Client, limit: float) -> None:
         """
-        begin = perf_counter_ns()
-        response = self.call(namespace, request, limit)
-        return response, perf_counter_ns() - begin
+        Begin without requests.
 
-    def send(self, namespace: str, request: Any) -> Any:
+        :param client: the client that sends.
+        :param limit: time after which a response counts as lost [s].
         """
-        Send a request and return the future of its response; :meth:`spin` completes it.
+        self._client, self._limit = client, limit
+        self._sent: list[_Sent] = []
 
-        :param namespace: of the service.
-        :param request: of ``compute_ik``.
-        """
-        return self._clients[namespace].call_async(request)
+    def __len__(self) -> int:
+        """Return how many responses are missing."""
+        return len(self._sent)
 
-    def spin_once(self, limit: float) -> None:
+    def send(self, name: str, request: Any, take: Callable[[Any], None]) -> None:
         """
-        Handle the next event of the client.
+        Send a request.
 
-        :param limit: longest wait [s].
+        :param name: of the service.
+        :param request: the request.
+        :param take: gets the response.
         """
-        self._executor.spin_once(limit)
+        end = monotonic() + self._limit
+        self._sent.append(_Sent(self._client.send(name, request), end, take))
 
-    def spin(self, futures: Sequence[Any], limit: float) -> int:
-        """
-        Wait until all futures are done; return how many are.
+    def collect(self) -> None:
+        """Handle the next event of the client, and hand over the responses that have arrived or are lost."""
+        self._client.spin_once(0.05)
+        over = [sent for sent in self._sent if sent.future.done() or monotonic() > sent.end]
+        self._sent = [sent for sent in self._sent if sent not in over]
+        for sent in over:
+            sent.take(sent.future.result() if sent.future.done() else None)
 
-        :param futures: of :meth:`send`.
-        :param limit: how long to wait [s].
-        """
-        end = monotonic() + limit
-        for future in futures:
-            while not future.done() and monotonic() < end:
-                self._executor.spin_once(end - monotonic())
-        return sum(future.done() for future in futures)
+    def drain(self) -> None:
+        """Wait until no request is in flight."""
+        while self._sent:
+            self.collect()

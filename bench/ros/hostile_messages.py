@@ -5,37 +5,27 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from geometry_msgs.msg import PoseStamped
 from moveit_msgs.msg import AttachedCollisionObject, CollisionObject
-from moveit_msgs.srv import GetCartesianPath, GetPositionFK, GetPositionIK, GetStateValidity
 import numpy as np
 from rcl_interfaces.srv import SetParameters
 from sensor_msgs.msg import JointState
 from ssik_msgs.srv import (
     CompleteState,
     Describe,
-    ExplainIk,
     FindConfigs,
     FindStep,
     GeneratePath,
     HandleTaskSets,
-    SolveAll,
-    SolveBatch,
     SolveGoals,
 )
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
+from bench.ros.mixed_requests import SERVICES as ASKED_SERVICES
+
 SERVICES = {
-    'compute_ik': GetPositionIK,
-    'solve_ik': GetPositionIK,
-    'compute_fk': GetPositionFK,
-    'check_state_validity': GetStateValidity,
-    'compute_cartesian_path': GetCartesianPath,
+    **ASKED_SERVICES,
     'ssik_ros/describe': Describe,
-    'ssik_ros/solve_batch': SolveBatch,
-    'ssik_ros/solve_all': SolveAll,
-    'ssik_ros/explain_ik': ExplainIk,
     'ssik_ros/find_step': FindStep,
     'ssik_ros/solve_goals': SolveGoals,
     'ssik_ros/complete_state': CompleteState,
@@ -204,19 +194,3 @@ class HostileMessages:
         for _ in range(int(self._rng.integers(1, 5))):
             words[int(self._rng.integers(len(words)))] = f'"{self._rng.choice(NUMBERS)}"'
         return ' '.join(words)
-
-
-def good_request(group: str, frame: str, pose: Any) -> Any:
-    """
-    Return a request of ``compute_ik`` that has a solution.
-
-    :param group: its group.
-    :param frame: of the pose.
-    :param pose: a message.
-    """
-    request = GetPositionIK.Request()
-    request.ik_request.group_name = group
-    request.ik_request.pose_stamped = PoseStamped(pose=pose)
-    request.ik_request.pose_stamped.header.frame_id = frame
-    request.ik_request.timeout.sec = 5
-    return request

@@ -10,7 +10,7 @@ import numpy as np
 from ssik_msgs.srv import ExplainIk, SolveAll, SolveBatch
 
 from bench.arms import Arm, FloatArray
-from bench.ros.requests import GROUPS, make_request, quaternion_of
+from bench.ros.requests import GROUPS, make_batch_request, make_request
 
 TOLERANCE = 2e-3
 """Distance [m] and difference of rotation matrices within which a pose counts as reached."""
@@ -89,18 +89,22 @@ class MixedRequests:
         left = float(np.abs(reached - pose).max())
         return '' if left <= TOLERANCE else f'the tip is {left:.3g} away'
 
+    def _state_judge(self, pose: FloatArray, code: int = SUCCESS) -> Judge:
+        """Return the judge of a response with one state for a pose, or with another code that is right as well."""
+
+        def judge(response: Any) -> str:
+            if response.error_code.val != SUCCESS:
+                return _expect(response, code)
+            state = response.solution.joint_state
+            return self._left(state.name, state.position, pose)
+
+        return judge
+
     def _ik(self) -> Asked:
         pose = self._pose(self._posture())
         request = make_request(self._arm, pose, self._posture(), PATIENT)
         service = 'compute_ik' if self._generator.random() < 0.7 else 'solve_ik'
-
-        def judge(response: Any) -> str:
-            if response.error_code.val != SUCCESS:
-                return f'not solved: {response.error_code.message}'
-            state = response.solution.joint_state
-            return self._left(state.name, state.position, pose)
-
-        return Asked('reachable pose', service, request, judge)
+        return Asked('reachable pose', service, request, self._state_judge(pose))
 
     def _unreachable(self) -> Asked:
         pose = self._pose(self._posture())
@@ -108,14 +112,7 @@ class MixedRequests:
         pose[:3, 3] += 0.15 * direction
         pose[:3, :3] = -pose[:3, :3] @ np.diag([1.0, 1.0, -1.0])
         request = make_request(self._arm, pose, self._posture(), SHORT)
-
-        def judge(response: Any) -> str:
-            if response.error_code.val == SUCCESS:
-                state = response.solution.joint_state
-                return self._left(state.name, state.position, pose)
-            return _expect(response, -31)
-
-        return Asked('pose at the edge', 'compute_ik', request, judge)
+        return Asked('pose at the edge', 'compute_ik', request, self._state_judge(pose, -31))
 
     def _far(self) -> Asked:
         pose = np.eye(4)
@@ -201,12 +198,7 @@ class MixedRequests:
 
     def _batch(self) -> Asked:
         poses = [self._pose(self._posture()) for _ in range(BATCH)]
-        request = SolveBatch.Request(group=self._group, frame_id=self._arm.base)
-        request.poses = [
-            float(value)
-            for pose in poses
-            for value in (*pose[:3, 3], *quaternion_of(pose[:3, :3]))
-        ]
+        request = make_batch_request(self._arm, np.array(poses), self._posture())
         request.timeout.sec = 5
 
         def judge(response: Any) -> str:

@@ -6,10 +6,9 @@ from pathlib import Path
 import signal
 import subprocess
 import sys
-from types import TracebackType
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-SERVER = REPOSITORY / 'bench' / 'ros' / 'server.py'
+SERVER = REPOSITORY / 'bench' / 'ros' / 'empty_server.py'
 STOP_WAIT = 20.0
 """Longest time for a server to write its measurements and end after a signal [s]."""
 
@@ -38,16 +37,18 @@ class ServerProcesses:
         """Return itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End every server."""
-        self.stop()
+    def __exit__(self, *error: object) -> None:
+        """End every server: by SIGINT, and by SIGKILL where that is not heard."""
+        for process in self._started:
+            process.send_signal(signal.SIGINT)
+        for process in self._started:
+            try:
+                process.wait(STOP_WAIT)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
 
-    def start(self, command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
+    def start(self, command: Sequence[str], log: Path) -> 'subprocess.Popen[bytes]':
         """
         Start a server.
 
@@ -68,18 +69,6 @@ class ServerProcesses:
         if self._cpu is not None:
             os.sched_setaffinity(0, {self._cpu})
 
-    def stop(self) -> None:
-        """End every server: by SIGINT, and by SIGKILL where that is not heard."""
-        for process in self._started:
-            process.send_signal(signal.SIGINT)
-        for process in self._started:
-            try:
-                process.wait(STOP_WAIT)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        self._started.clear()
-
 
 def own_server(robot: str, namespace: str, threads: int) -> list[str]:
     """
@@ -88,51 +77,19 @@ def own_server(robot: str, namespace: str, threads: int) -> list[str]:
     :param robot: name of a shipped robot; namespace: of its services.
     :param threads: how many threads run handlers.
     """
-    return [
-        *(sys.executable, '-m', 'ssik_ros.ros.node'),
-        *_node_arguments(robot, namespace, threads),
-    ]
+    parameters = f'moveit_config_package:={robot}', f'executor_threads:={threads}'
+    words = [word for parameter in parameters for word in ('-p', parameter)]
+    program = [sys.executable, '-m', 'ssik_ros.ros.node']
+    return [*program, '--ros-args', '-r', f'__ns:={namespace}', *words]
 
 
-def watched_server(
-    robot: str, namespace: str, threads: int, times: Path | None, executor: str = 'product'
-) -> list[str]:
-    """
-    Return the command of the product's node with clocks, or on another executor.
-
-    :param robot: name of a shipped robot; namespace: of its services.
-    :param threads: how many threads run handlers.
-    :param times: where the times go; None for no clocks.
-    :param executor: name of an executor.
-    """
-    return [
-        *(sys.executable, str(SERVER), 'own', '--executor', executor, '--threads', str(threads)),
-        *(('--times', str(times)) if times is not None else ()),
-        *_node_arguments(robot, namespace, threads),
-    ]
-
-
-def empty_server(
-    namespace: str, threads: int, prepared: Path, executor: str = 'product'
-) -> list[str]:
+def empty_server(namespace: str, threads: int, prepared: Path) -> list[str]:
     """
     Return the command of a server whose handler does nothing.
 
     :param namespace: of its service.
     :param threads: how many threads run handlers.
     :param prepared: file with its response.
-    :param executor: name of an executor.
     """
-    return [
-        *(sys.executable, str(SERVER), 'empty', '--executor', executor),
-        *('--threads', str(threads), '--prepared', str(prepared)),
-        *('--ros-args', '-r', f'__ns:={namespace}'),
-    ]
-
-
-def _node_arguments(robot: str, namespace: str, threads: int) -> list[str]:
-    return [
-        *('--ros-args', '-r', f'__ns:={namespace}'),
-        *('-p', f'moveit_config_package:={robot}'),
-        *('-p', f'executor_threads:={threads}'),
-    ]
+    program = [sys.executable, str(SERVER), str(prepared), '--threads', str(threads)]
+    return [*program, '--ros-args', '-r', f'__ns:={namespace}']

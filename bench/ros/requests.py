@@ -6,6 +6,7 @@ import math
 from geometry_msgs.msg import Pose
 from moveit_msgs.srv import GetPositionIK
 import numpy as np
+from scipy.spatial.transform import Rotation
 from ssik_msgs.srv import SolveBatch
 
 from bench.arms import Arm, FloatArray
@@ -28,17 +29,7 @@ def quaternion_of(rotation: FloatArray) -> FloatArray:
 
     :param rotation: (3, 3).
     """
-    # The symmetric matrix whose largest eigenvector is the quaternion has no special cases.
-    r = rotation
-    matrix = np.array(
-        [
-            [r[0, 0] - r[1, 1] - r[2, 2], r[0, 1] + r[1, 0], r[0, 2] + r[2, 0], r[2, 1] - r[1, 2]],
-            [r[0, 1] + r[1, 0], r[1, 1] - r[0, 0] - r[2, 2], r[1, 2] + r[2, 1], r[0, 2] - r[2, 0]],
-            [r[0, 2] + r[2, 0], r[1, 2] + r[2, 1], r[2, 2] - r[0, 0] - r[1, 1], r[1, 0] - r[0, 1]],
-            [r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1], r[0, 0] + r[1, 1] + r[2, 2]],
-        ]
-    )
-    result: FloatArray = np.linalg.eigh(matrix)[1][:, -1]
+    result: FloatArray = Rotation.from_matrix(rotation).as_quat()
     return result
 
 
@@ -60,27 +51,24 @@ def make_request(
     ik_request.robot_state.joint_state.name = [joint.name for joint in arm.joints]
     ik_request.robot_state.joint_state.position = seed.tolist()
     ik_request.pose_stamped.header.frame_id = arm.base
-    _write_pose(ik_request.pose_stamped.pose, target)
-    set_budget(message, timeout)
+    ik_request.pose_stamped.pose = pose_message(target)
+    seconds = math.floor(timeout)
+    ik_request.timeout.sec = seconds
+    ik_request.timeout.nanosec = round(1e9 * (timeout - seconds))
     return message
 
 
-def set_budget(request: GetPositionIK.Request, timeout: float) -> None:
+def pose_message(pose: FloatArray) -> Pose:
     """
-    Write a budget into a request.
+    Return a pose as a message.
 
-    :param request: the request.
-    :param timeout: wall-clock budget [s].
+    :param pose: (4, 4).
     """
-    seconds = math.floor(timeout)
-    request.ik_request.timeout.sec = seconds
-    request.ik_request.timeout.nanosec = round(1e9 * (timeout - seconds))
-
-
-def _write_pose(message: Pose, pose: FloatArray) -> None:
+    message = Pose()
     p, q = message.position, message.orientation
     p.x, p.y, p.z = pose[:3, 3].tolist()
     q.x, q.y, q.z, q.w = quaternion_of(pose[:3, :3]).tolist()
+    return message
 
 
 def make_batch_request(arm: Arm, targets: FloatArray, seed: FloatArray) -> SolveBatch.Request:
@@ -99,11 +87,12 @@ def make_batch_request(arm: Arm, targets: FloatArray, seed: FloatArray) -> Solve
     return message
 
 
-def make_requests(arm: Arm, cases: Cases) -> list[GetPositionIK.Request]:
+def make_requests(arm: Arm, cases: Cases, timeout: float = TIMEOUT) -> list[GetPositionIK.Request]:
     """
     Return a request for each case.
 
     :param arm: the arm.
     :param cases: its goals and seeds.
+    :param timeout: wall-clock budget [s].
     """
-    return [make_request(arm, *case) for case in zip(cases.targets, cases.seeds, strict=True)]
+    return [make_request(arm, *pair, timeout) for pair in cases.pairs()]

@@ -5,14 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from bench import analytic, pinning, report
+from bench import analytic, goals, pinning
 from bench.alignment import align
-from bench.branch_sets import BranchSets, judge
+from bench.branch_sets import judge
 from bench.cases import Cases, draw_cases
-from bench.catalogue_arms import ARMS, GOALS, make_arm
+from bench.catalogue_arms import ARMS, make_arm
 from bench.measure import Measurement
 from bench.peers import load_peers, NotComparable, Peer, Prepared
-from bench.peers.eaik_closed_form import axes_of
 
 TURN = 2.0 * np.pi
 
@@ -66,7 +65,7 @@ def test_only_different_branches_that_hold_count(irb):
 
 def test_axes_at_zero_are_those_of_the_chain(tmp_path):
     arm = make_arm('ur5e', tmp_path)
-    directions, points, tip = axes_of(arm)
+    directions, points, tip = arm.lines()
     step = 1e-6
     np.testing.assert_allclose(tip, arm.fk(np.zeros((1, 6)))[0], atol=1e-15)
     moved = arm.fk(step * np.eye(6))
@@ -75,9 +74,8 @@ def test_axes_at_zero_are_those_of_the_chain(tmp_path):
         np.testing.assert_allclose(velocity, np.cross(direction, tip[:3, 3] - point), atol=1e-5)
 
 
-def test_every_arm_has_a_goal_and_the_stricter_one_is_that_of_the_design():
-    assert {name.removesuffix('_of_ssik') for name in ARMS} == set(GOALS)
-    assert all(goal.design < goal.here for goal in GOALS.values())
+def test_every_arm_has_a_goal():
+    assert {name.removesuffix('_of_ssik') for name in ARMS} == set(goals.ALL_BRANCHES_US)
 
 
 def test_peers_say_why_they_cannot_be_compared(tmp_path):
@@ -123,31 +121,6 @@ def test_the_request_without_limits_is_for_six_joints(tmp_path):
         assert np.abs(np.exp(1j * found) - np.exp(1j * q)).max(axis=1).min() < 1e-6
 
 
-def row(arm, peer, median, count):
-    times = report.Times(median, 2.0 * median, 3.0 * median, 4.0 * median)
-    sets = BranchSets((count,), 0.0, None, 0, 0, 0, 0.0, 0.0)
-    return analytic.Row(arm, peer, cpu=times, wall=times, sets=sets)
-
-
-SET_UP = {name: {'wall': 0.25, 'cpu': 0.2} for name in ('import', 'set_up', 'first_solution')}
-
-
-@pytest.mark.parametrize(
-    ('many', 'expected'), [(95.0, ['100', 'reached', '70', 'MISSED']), (101.0, ['100', 'MISSED'])]
-)
-def test_the_goal_of_seven_joints_is_for_as_many_solutions(many, expected):
-    rows = [
-        row('panda', analytic.OWN, 60.0, 10),
-        row('panda', analytic.AS_MANY, many, 20),
-        row('panda', 'ssik', 190.0, 20),
-    ]
-    cells = analytic.goal_cells('panda', rows, SET_UP)
-    assert len(cells) == len(analytic.GOAL_HEADER)
-    assert cells[3 : 3 + len(expected)] == expected
-    assert cells[7] == f'{190.0 / many:.2f}'
-    assert '0.50' in cells
-
-
 def test_a_run_writes_what_it_prints(monkeypatch, tmp_path, capsys):
     def knows(arm):
         known = draw_cases(arm, 3)
@@ -168,7 +141,6 @@ def test_a_run_writes_what_it_prints(monkeypatch, tmp_path, capsys):
     )
     monkeypatch.setattr(analytic, 'load_peers', lambda: {peer.name: peer for peer in everyone})
     monkeypatch.setattr(pinning, 'pin', lambda cpu: cpu)
-    monkeypatch.setattr(analytic, 'set_up_cost', lambda arm: SET_UP)
     options = f'--arms irb6700 --samples 3 --repeats 1 --output {tmp_path}'
     analytic.main(options.split())
     content = json.loads((tmp_path / 'analytic.json').read_text())

@@ -3,7 +3,6 @@
 import json
 
 import numpy as np
-import pytest
 
 from bench import many_poses
 from bench.catalogue_arms import make_arm
@@ -24,23 +23,6 @@ def test_measured_calls_give_the_results_of_single_calls(tmp_path):
     assert [row['threads'] for row in own] == [1, 2]
     assert all(row['same'] is True and row['solutions'] > 1.0 for row in own)
     assert all(0.0 < row['spent']['wall'] <= row['spent']['median'] for row in own)
-
-
-@pytest.mark.parametrize(
-    ('wall', 'words'), [(0.9, ['reached', 'reached']), (1.2, ['reached', 'MISSED'])]
-)
-def test_goals_are_for_the_call_with_most_threads(wall, words):
-    spent = many_poses.Spent(wall, 2.0, 2.0)
-    row = many_poses.Row('ur5e', 'solve_batch', 2, spent, 7.0, True)
-    texts = many_poses.cells(row, 2)
-    assert [text.split()[-1] for text in texts[-2:]] == words
-    assert many_poses.cells(row, 4)[-2:] == ['-', '-']
-
-
-def test_a_difference_to_single_calls_is_said_loudly():
-    spent = many_poses.Spent(1.0, 1.0, 1.0)
-    row = many_poses.Row('ur5e', 'solve_batch', 1, spent, 7.0, False)
-    assert 'NO' in many_poses.cells(row, 2)
 
 
 def test_time_is_counted_per_pose():

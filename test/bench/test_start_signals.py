@@ -1,15 +1,25 @@
-"""Signals from the first moment of a process on: the scripts of the executables end with their exit codes."""
+"""
+Signals from the first moment of a process on: the scripts of the executables end with their exit codes.
+
+``START_SIGNALS=400`` in the environment sets the number of starts of each executable.
+"""
 
 import importlib.util
+import itertools
 import os
+from pathlib import Path
+import random
+import signal
 import subprocess
 import sys
+import tempfile
+import time
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 from ros_domain import claimed_domain
 
-from bench import start_signals
 from bench.ros.processes import REPOSITORY
 
 pytest.importorskip('rclpy', reason='no rclpy on this machine')
@@ -17,9 +27,73 @@ pytest.importorskip('moveit_msgs', reason='moveit_msgs is not built; run make se
 
 pytestmark = pytest.mark.ros
 
-STARTS = 12
-LONGEST = 0.4
-"""The script of setuptools has its handlers later than this [s]."""
+STARTS = int(os.environ.get('START_SIGNALS', '12'))
+LONGEST = 1.5 if 'START_SIGNALS' in os.environ else 0.4
+"""Latest signal [s]; the script of setuptools has its handlers later than 0.4 s."""
+PARAMETERS = {
+    'ik_server': ('-p', 'moveit_config_package:=panda'),
+    'ik_stream': ('-p', 'moveit_config_package:=panda', '-p', 'task_sets_file:=panda'),
+    'ik_view': ('-p', 'moveit_config_package:=panda', '-p', 'port:=0'),
+    'joint_state_relay': ('-p', 'loop_closures_file:=four_bar'),
+    'ik_benchmark': ('-p', 'robot:=topics', '-p', 'config:=panda'),
+}
+INTERRUPTED = {'ik_benchmark': 1}
+"""Exit codes that are not zero."""
+END_LIMIT = 15.0
+"""Time after which a process counts as not ended [s]."""
+FAULTS = 'Traceback', 'Exception', 'terminate called', 'core dumped', 'Segmentation'
+
+
+class Start(NamedTuple):
+    """One start: the signal's number and delay [s], the exit code (None without an end), and the output."""
+
+    number: int
+    delay: float
+    code: int | None
+    text: str
+
+    def is_right(self, name):
+        """Return whether the process ended as it has to, without a word about a fault."""
+        is_quiet = not any(fault in self.text for fault in FAULTS)
+        return self.code == INTERRUPTED.get(name, 0) and is_quiet
+
+
+def wait_for_guard(process):
+    """Wait until a process blocks or handles SIGTERM, or has ended."""
+    bit, end = 1 << (signal.SIGTERM - 1), time.monotonic() + END_LIMIT
+    while process.poll() is None and time.monotonic() < end:
+        status = Path(f'/proc/{process.pid}/status').read_text(encoding='ascii')
+        masks = (status.partition(f'{name}:')[2].split()[0] for name in ('SigBlk', 'SigCgt'))
+        if any(int(mask, 16) & bit for mask in masks):
+            return
+        time.sleep(0.001)
+
+
+def start_with_signal(command, number, delay):
+    """Start a process, and send it a signal once it can handle signals and a delay [s] is over."""
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            wait_for_guard(process)
+            time.sleep(delay)
+            process.send_signal(number)
+            code = process.wait(END_LIMIT)
+        except subprocess.TimeoutExpired:
+            code = None
+        finally:
+            process.kill()
+            process.wait()
+        log.seek(0)
+        return Start(number, delay, code, log.read().decode(errors='replace'))
+
+
+def run_starts(name, script):
+    """Start an executable again and again, with SIGINT and SIGTERM in turn at times drawn from a seed."""
+    rng, command = random.Random(3), [str(script), '--ros-args', *PARAMETERS[name]]
+    return [
+        start_with_signal(command, number, rng.uniform(0.0, LONGEST))
+        for number in itertools.islice(itertools.cycle((signal.SIGINT, signal.SIGTERM)), STARTS)
+    ]
 
 
 @pytest.fixture(scope='module')
@@ -69,7 +143,7 @@ def test_signals_from_the_start_of_the_process_on(early_scripts, tmp_path, monke
     script = written(early_scripts, tmp_path, name)
     with claimed_domain() as domain:
         with_environment(monkeypatch, domain)
-        starts = start_signals.run_starts(name, script, STARTS, LONGEST, seed=3)
+        starts = run_starts(name, script)
     assert [start for start in starts if not start.is_right(name)] == []
 
 
@@ -96,7 +170,7 @@ def test_the_script_of_the_command_imports_nothing_else(early_scripts, tmp_path)
 def test_scripts_are_those_of_the_executables(early_scripts):
     from ssik_ros.ros.executables import EXECUTABLES
 
-    assert early_scripts.EXIT_CODES.keys() == EXECUTABLES.keys() == start_signals.PARAMETERS.keys()
+    assert early_scripts.EXIT_CODES.keys() == EXECUTABLES.keys() == PARAMETERS.keys()
     other = '#!/usr/bin/python3\nimport re\n'
     assert early_scripts.early_script('xacro', other) == other
     assert early_scripts.early_script('ik_server', '#!/usr/bin/env python3\n').startswith('#!/usr')

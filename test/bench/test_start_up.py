@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from bench import fresh_process, goals, pinning, start_up
+from bench import goals, pinning, start_up, usage
 from bench.arms import read_arm
 from bench.peers import load_peers, Peer
 
@@ -38,12 +38,12 @@ def test_a_fresh_process_tells_its_steps_and_its_memory(tmp_path):
 
 def test_memory_is_that_of_the_process_and_not_of_its_parent():
     bulk = bytearray(200 * 2**20)
-    code = 'from bench.fresh_process import peak_mib; print(peak_mib())'
+    code = 'from bench.usage import memory_mib; print(memory_mib())'
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
     assert float(done.stdout) < 150.0
-    assert fresh_process.peak_mib() > len(bulk) / 2**20
+    assert usage.memory_mib() > len(bulk) / 2**20
     # The system's maximum over this process and its parent is at least as large.
-    assert fresh_process.peak_mib() <= getrusage(RUSAGE_SELF).ru_maxrss / 1024 + 1.0
+    assert usage.memory_mib() <= getrusage(RUSAGE_SELF).ru_maxrss / 1024 + 1.0
 
 
 def test_a_peer_that_does_not_respond_is_a_row_with_the_reason(monkeypatch):
@@ -56,28 +56,14 @@ def test_a_peer_that_does_not_respond_is_a_row_with_the_reason(monkeypatch):
     assert 'no_such_module' in found['note']
 
 
-def test_goals_are_written_beside_the_rows(monkeypatch, tmp_path):
-    def ask(arm, module, name, seconds, environment=None):
-        step = {'wall': 1.0, 'cpu': 0.5}
-        return {'import': step, 'set_up': step, 'first_solution': step, 'peak_mib': 50.0}
-
-    monkeypatch.setattr(start_up, 'ask', ask)
-    words = ['--arms', 'ur5e', 'panda', '--peers', 'solve_q', '--output', str(tmp_path)]
-    start_up.main(words)
-    lines = json.loads((tmp_path / 'start_up.json').read_text())['goals']
-    assert lines == [['import', 1.0, 0.6], ['first solution', 2.0, 1.0]]
-
-
-def test_goals_are_those_of_the_facade():
+def test_goals_are_those_of_the_facade_on_the_slowest_arm():
     rows = [
-        start_up.Row('a', 'solve_q', imported=0.5, set_up=0.3, first_solution=0.1),
-        start_up.Row('b', 'solve_q', imported=0.4, set_up=0.6, first_solution=0.1),
-        start_up.Row('a', 'other', imported=9.0, set_up=9.0, first_solution=9.0),
+        {'solver': 'solve_q', 'imported': 0.5, 'together': 0.4},
+        {'solver': 'solve_q', 'imported': 0.4, 'together': 1.7},
+        {'solver': 'other', 'imported': 9.0, 'together': 9.0},
     ]
-    assert start_up.goal_lines(rows) == [
-        ('import', 0.5, 0.6),
-        ('first solution', pytest.approx(0.7), 1.0),
-    ]
+    found = list(goals.start_ups({'start_up': {'rows': rows}}))
+    assert [(v.ours, v.reached) for v in found] == [('0.5 s', True), ('1.7 s', False)]
 
 
 def test_processes_take_turns_and_the_least_of_each_figure_counts():

@@ -1,7 +1,7 @@
 """
 Promise 4, deadline kept: nanoseconds count, and at most one iteration lies beyond a reading of the clock.
 
-``bench/deadline.py`` measures the overrun in microseconds; here iterations are counted.
+``bench/load.py --late`` measures the overrun at a client; here iterations are counted.
 """
 
 import functools
