@@ -43,7 +43,7 @@ COLUMNS = {
     'solutions': '{sets.span}',
     'their mean': '{sets.mean:.1f}',
     'empty %': '{sets.empty:.1f}',
-    'known %': '{sets.known:.1f}',
+    'known %': '{sets.recovered_share:.1f}',
     'wrong': '{sets.wrong}',
     'outside': '{sets.outside}',
     'worst residual': '{sets.worst_residual:.0e}',

@@ -184,8 +184,8 @@ def _child(joint: ElementTree.Element) -> str:
 
 def _attribute(element: ElementTree.Element, child: str, attribute: str, default: str = '') -> str:
     """Return an attribute of a child element."""
-    found = element.find(child)
-    return default if found is None else found.get(attribute, default)
+    node = element.find(child)
+    return default if node is None else node.get(attribute, default)
 
 
 def _numbers(text: str) -> FloatArray:

@@ -25,7 +25,7 @@ class BranchSets:
     """Different branches of each case that reach its pose."""
     empty: float
     """Share of cases without any [%]."""
-    known: float | None
+    recovered_share: float | None
     """Share of cases whose own configuration is among them [%]; None where a pose has a continuum of them."""
     wrong: int
     """Branches that do not reach the pose."""
@@ -88,14 +88,14 @@ def judge(arm: Arm, solutions: Sequence[FloatArray], cases: Cases) -> BranchSets
     :param solutions: (k, n) each.
     :param cases: goals.
     """
-    counts, known, outside, repeated = [], 0, 0, 0
+    counts, recoveries, outside, repeated = [], 0, 0, 0
     norms, wrong = [np.empty(0)], 0
-    for q, own, target in zip(solutions, cases.q, cases.targets, strict=True):
+    for q, posture, target in zip(solutions, cases.q, cases.targets, strict=True):
         residual = residuals(arm, q, target)
         holds = residual <= HOLDS
         rows = different(q[holds])
         counts.append(len(rows))
-        known += bool((np.abs(wrap(rows - own)).max(axis=1, initial=0.0) <= SAME).any())
+        recoveries += bool((np.abs(wrap(rows - posture)).max(axis=1, initial=0.0) <= SAME).any())
         wrong += int((~holds).sum())
         repeated += int(holds.sum()) - len(rows)
         outside += int(((q < arm.lower - AT_LIMIT) | (q > arm.upper + AT_LIMIT)).any(axis=1).sum())
@@ -104,7 +104,7 @@ def judge(arm: Arm, solutions: Sequence[FloatArray], cases: Cases) -> BranchSets
     return BranchSets(
         counts=tuple(counts),
         empty=100.0 * counts.count(0) / asked,
-        known=100.0 * known / asked if len(arm.joints) <= 6 else None,
+        recovered_share=100.0 * recoveries / asked if len(arm.joints) <= 6 else None,
         wrong=wrong,
         outside=outside,
         repeated=repeated,

@@ -88,11 +88,12 @@ def compare_with(checkout: Path, run: program.Run, options: argparse.Namespace) 
     """
     now = Path(__file__).resolve().parents[1]
     arms = [find_arm(name, options.output) for name in options.arms]
-    found = paired.compare(checkout, now, arms, options.starts)
+    comparison = paired.compare(checkout, now, arms, options.starts)
     run.show(
-        f'Processor time per pose; before is {checkout}', table(paired.HEADER, found.lines(POSES))
+        f'Processor time per pose; before is {checkout}',
+        table(paired.HEADER, comparison.lines(POSES)),
     )
-    slower = [name for name, verdict in found.verdicts().items() if verdict.text == 'SLOWER']
+    slower = [name for name, verdict in comparison.verdicts().items() if verdict.text == 'SLOWER']
     if slower:
         sys.exit(f'bench: slower than {paired.ALLOWED} times {checkout}: {", ".join(slower)}')
 

@@ -20,12 +20,12 @@ def find_checkout(name: str) -> Path:
     if (folder / 'ssik_ros').is_dir():
         return folder
     words = ['git', '-C', str(ROOT), 'rev-parse', '--verify', '--quiet', f'{name}^{{commit}}']
-    found = subprocess.run(words, capture_output=True, text=True, check=False)
-    if found.returncode:
+    git = subprocess.run(words, capture_output=True, text=True, check=False)
+    if git.returncode:
         sys.exit(
             f'bench: {name} is neither a folder with ssik_ros nor a commit of this repository'
         )
-    folder = FOLDER / found.stdout.strip()
+    folder = FOLDER / git.stdout.strip()
     if not (folder / 'ssik_ros').is_dir():
         unpack(folder)
     build(folder)
@@ -54,7 +54,7 @@ def build(folder: Path) -> None:
     store = folder / 'build' / 'native'
     if not store.exists():
         store.parent.mkdir(exist_ok=True)
-        own = ROOT / 'build' / 'native'
-        own.mkdir(parents=True, exist_ok=True)
-        store.symlink_to(own, target_is_directory=True)
+        shared_store = ROOT / 'build' / 'native'
+        shared_store.mkdir(parents=True, exist_ok=True)
+        store.symlink_to(shared_store, target_is_directory=True)
     subprocess.run([sys.executable, 'tools/build_native.py'], cwd=folder, check=True)

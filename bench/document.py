@@ -108,8 +108,8 @@ def circumstances(results: Results) -> str:
     around = {name: content['conditions'] for name, content in results.items()}
     if 'peers' in around:
         parts.append(conditions.as_text(around['peers']).replace('\n', '  \n'))
-    dates = sorted(found['date'] for found in around.values())
-    loads = [found['load_average'][0] for found in around.values()]
+    dates = sorted(condition['date'] for condition in around.values())
+    loads = [condition['load_average'][0] for condition in around.values()]
     if dates:
         parts.append(
             f'Measured from {dates[0]} to {dates[-1]}; load of the machine when the programs began: '
@@ -121,32 +121,32 @@ def circumstances(results: Results) -> str:
     return '\n\n'.join(parts)
 
 
-def goal_table(found: Sequence[Verdict]) -> str:
+def goal_table(goals: Sequence[Verdict]) -> str:
     """
     Return the goals as a table, and how many are reached.
 
-    :param found: the goals.
+    :param goals: the goals.
     """
-    reached, missed = ([v.reached for v in found].count(value) for value in (True, False))
-    without = len(found) - reached - missed
+    reached, missed = ([v.reached for v in goals].count(value) for value in (True, False))
+    without = len(goals) - reached - missed
     absent = f' Where it says so ({without}), the arm has no such goals.' if without else ''
     count = (
         f'{reached} of {reached + missed} reached, {missed} missed.{absent} A ratio is that of the medians; three stand for '
         'median, mean and p99, all of which have to reach the figure. Ours is the fastest of our solvers with at least '
         f'{SUCCESS_OF_OURS} % verified solutions, the best peer the fastest with at least {SUCCESS_OF_PEERS:g} %.'
     )
-    return f'{table_of_goals(found)}\n\n{count}'
+    return f'{table_of_goals(goals)}\n\n{count}'
 
 
-def summary_table(found: Sequence[Verdict]) -> str:
+def summary_table(goals: Sequence[Verdict]) -> str:
     """
     Return a short table: for each class the range of the ratios of medians, and how many goals are reached.
 
-    :param found: the goals.
+    :param goals: the goals.
     """
     lines = []
     for name in CLASSES:
-        of_this = [v for v in found if v.goal == name and v.reached is not None]
+        of_this = [v for v in goals if v.goal == name and v.reached is not None]
         ratios = [float(v.ratio.partition(' ')[0]) for v in of_this if v.ratio != '-']
         if ratios:
             span = f'{min(ratios):.1f} to {max(ratios):.1f}'
@@ -174,7 +174,7 @@ def _class_lines(name: str, rows: Sequence[Row]) -> Iterator[Row]:
     """Yield the rows of a class that have figures, the fastest of each arm first, with their ratios to the best peer."""
     for arm in arms_of(rows, name):
         of_arm = of_class(rows, name, arm)
-        peer = best(of_arm, own=False)
+        peer = best(of_arm, is_own=False)
         for row in sorted(plots.measured(of_arm), key=lambda row: float(row['cpu']['median'])):
             yield {**row, 'ratio': None if peer is None else ratio(row, peer)}
 
@@ -240,8 +240,8 @@ def calls(rows: Sequence[Mapping[str, Any]]) -> str:
 
     :param rows: rows of ``peers.json``.
     """
-    known = {row['peer']: row['call'] for row in plots.measured(rows)}
-    lines = [[name, f'`{call}`'] for name, call in known.items()]
+    call_of_peer = {row['peer']: row['call'] for row in plots.measured(rows)}
+    lines = [[name, f'`{call}`'] for name, call in call_of_peer.items()]
     return f'## Calls\n\n{table(("solver", "call"), lines)}'
 
 

@@ -86,16 +86,18 @@ def arms_of(rows: Sequence[Row], name: str | None = None) -> list[str]:
     return list(dict.fromkeys(row['arm'] for row in fit))
 
 
-def best(rows: Sequence[Row], own: bool) -> Row | None:
+def best(rows: Sequence[Row], is_own: bool) -> Row | None:
     """
     Return the row with the lowest median among those whose solutions hold, None without one.
 
     :param rows: rows of one class and arm.
-    :param own: whether ours or the peers' are meant.
+    :param is_own: whether ours or the peers' are meant.
     """
-    least = SUCCESS_OF_OURS if own else SUCCESS_OF_PEERS
+    least = SUCCESS_OF_OURS if is_own else SUCCESS_OF_PEERS
     fit = [
-        row for row in rows if row['cpu'] and bool(row['own']) == own and row['success'] >= least
+        row
+        for row in rows
+        if row['cpu'] and bool(row['is_own']) == is_own and row['success'] >= least
     ]
     return _fastest(fit)
 
@@ -133,8 +135,8 @@ def _figure(row: Row) -> str:
 
 def _of_auto(rows: Sequence[Row], peer: Row) -> str:
     """Return how many times the time of ``Auto`` a peer takes."""
-    found = [row for row in rows if row['peer'].startswith('Auto') and row['cpu']]
-    return f'{ratio(found[0], peer):.1f}' if found else '-'
+    autos = [row for row in rows if row['peer'].startswith('Auto') and row['cpu']]
+    return f'{ratio(autos[0], peer):.1f}' if autos else '-'
 
 
 def at_most(goal: str, arm: str, value: float, most: float, unit: str, **more: Any) -> Verdict:
@@ -147,8 +149,8 @@ def at_most(goal: str, arm: str, value: float, most: float, unit: str, **more: A
     :param more: other fields of the verdict.
     """
     wanted, is_reached = f'at most {most:g} {unit}', bool(value <= most)
-    known = {'ours': f'{value:.3g} {unit}', 'wanted': wanted, 'reached': is_reached}
-    return Verdict(goal=goal, arm=arm, **(known | more))
+    fields = {'ours': f'{value:.3g} {unit}', 'wanted': wanted, 'reached': is_reached}
+    return Verdict(goal=goal, arm=arm, **(fields | more))
 
 
 def compared(ours: Row, peer: Row | None) -> dict[str, Any]:
@@ -199,8 +201,8 @@ def _one_solution(name: str, arm: str, rows: Sequence[Row]) -> Iterator[Verdict]
     if not any(row.get('has_goals', True) for row in rows):
         yield Verdict(goal=name, arm=arm, reached=None)
         return
-    ours, peer = best(rows, own=True), best(rows, own=False)
-    if ours is None and any(row['own'] for row in rows):
+    ours, peer = best(rows, is_own=True), best(rows, is_own=False)
+    if ours is None and any(row['is_own'] for row in rows):
         least = f'success of {SUCCESS_OF_OURS} %'
         yield Verdict(goal=name, arm=arm, ours='none', wanted=least, reached=False)
     if ours is None or peer is None:
@@ -227,13 +229,13 @@ def auto_beside_parts(results: Results) -> Iterator[Verdict]:
     for name in CLASSES:
         pairs: list[tuple[float, Row, Row]] = []
         for arm in arms_of(rows, name):
-            own = [row for row in of_class(rows, name, arm) if row['own'] and row['cpu']]
-            autos = [row for row in own if row['peer'].startswith('Auto')]
-            part = best([row for row in own if row not in autos], own=True)
+            our_rows = [row for row in of_class(rows, name, arm) if row['is_own'] and row['cpu']]
+            autos = [row for row in our_rows if row['peer'].startswith('Auto')]
+            part = best([row for row in our_rows if row not in autos], is_own=True)
             if autos and part is not None:
                 pairs.append((ratio(part, autos[0]), autos[0], part))
         if pairs:
-            times, auto, part = max(pairs, key=lambda found: found[0])
+            times, auto, part = max(pairs, key=lambda pair: pair[0])
             ours, is_valid = (
                 f'{_figure(auto)}: {times:.2f} times',
                 auto['success'] >= SUCCESS_OF_OURS,
@@ -259,7 +261,7 @@ def all_branches(results: Results) -> Iterator[Verdict]:
             continue
         spent = ours['cpu']['median']
         most = ALL_BRANCHES_US[arm.removesuffix(catalogue_arms.OWN_MODEL)]
-        peer = _fastest([row for row in rows.values() if not row['own']])
+        peer = _fastest([row for row in rows.values() if not row['is_own']])
         yield at_most('all branches', arm, spent, most, 'us', **compared(ours, peer))
         free, same = rows.get(OWN_FREE), rows.get(PEER_FREE)
         if free is not None and same is not None:
@@ -297,13 +299,13 @@ def closed_chains(results: Results) -> Iterator[Verdict]:
         spent, most = row['cpu']['median'], CLOSED_CHAIN_US[row['run']]
         others = [o for o in rows if o['solver'] != CLOSED_CHAIN and o['run'] == row['run']]
         peer = _fastest([other for other in others if other['within'] >= SUCCESS_OF_PEERS])
-        known = [('0.0.6 elsewhere', ELSEWHERE_US[row['run']])]
+        peer_medians = [('0.0.6 elsewhere', ELSEWHERE_US[row['run']])]
         if peer is not None:
-            known.insert(0, (peer['solver'], peer['cpu']['median']))
+            peer_medians.insert(0, (peer['solver'], peer['cpu']['median']))
         more: dict[str, Any] = {
             'ours': f'{CLOSED_CHAIN} {spent:.1f} us',
-            'peer': ' / '.join(f'{name} {median:.0f} us' for name, median in known),
-            'ratio': ' / '.join(f'{median / spent:.1f}' for _, median in known),
+            'peer': ' / '.join(f'{name} {median:.0f} us' for name, median in peer_medians),
+            'ratio': ' / '.join(f'{median / spent:.1f}' for _, median in peer_medians),
         }
         more |= {} if row['converged'] == 100.0 else {'reached': False}
         yield at_most(f'closed chain, {row["run"]}', row['mechanism'], spent, most, 'us', **more)
@@ -336,12 +338,12 @@ def start_ups(results: Results) -> Iterator[Verdict]:
 
     :param results: content of the result files.
     """
-    own = [row for row in results['start_up']['rows'] if row['solver'] == OWN_ALL]
+    rows = [row for row in results['start_up']['rows'] if row['solver'] == OWN_ALL]
     for goal, name, most in (
         ('import', 'imported', IMPORT_S),
         ('URDF to first solution', 'together', FIRST_SOLUTION_S),
     ):
-        seconds = max((row[name] for row in own if row[name] is not None), default=None)
+        seconds = max((row[name] for row in rows if row[name] is not None), default=None)
         if seconds is not None:
             yield at_most(goal, 'slowest', seconds, most, 's')
 
@@ -393,13 +395,13 @@ COLUMNS = {
 }
 
 
-def table_of_goals(found: Sequence[Verdict]) -> str:
+def table_of_goals(goals: Sequence[Verdict]) -> str:
     """
     Return goals as a table.
 
-    :param found: the goals.
+    :param goals: the goals.
     """
-    return table_of(COLUMNS, [extended(goal, verdict=VERDICTS[goal.reached]) for goal in found])
+    return table_of(COLUMNS, [extended(goal, verdict=VERDICTS[goal.reached]) for goal in goals])
 
 
 def finish(run: program.Run, **content: Any) -> None:
@@ -409,7 +411,7 @@ def finish(run: program.Run, **content: Any) -> None:
     :param run: the run; its name decides on the goals.
     :param content: as for :meth:`bench.program.Run.finish`.
     """
-    found = verdicts({run.name: program.plain(content)})
-    if found:
-        run.show(table_of_goals(found))
+    goals = verdicts({run.name: program.plain(content)})
+    if goals:
+        run.show(table_of_goals(goals))
     run.finish(**content)

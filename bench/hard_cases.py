@@ -101,8 +101,8 @@ def draw_near_singular(arm: Arm, count: int) -> Cases:
     while len(kept) < count:
         starts = generator.uniform(lower, upper, (2 * count, len(lower)))
         wanted = 10.0 ** generator.uniform(np.log10(MOST_SINGULAR), np.log10(SINGULAR), 2 * count)
-        found = descend(arm, starts, wanted)
-        kept = np.vstack([kept, found[smallest_singular_values(arm, found) <= wanted]])
+        ends = descend(arm, starts, wanted)
+        kept = np.vstack([kept, ends[smallest_singular_values(arm, ends) <= wanted]])
     q = kept[:count]
     return Cases(q, generator.uniform(lower, upper, q.shape), arm.fk(q))
 
@@ -125,13 +125,13 @@ def reach(arm: Arm, offset: FloatArray) -> float:
     for _ in range(400):
         pose, jacobian = arm.fk_and_jacobian(at)
         lever = pose[:, :3, :3] @ offset
-        away = pose[:, :3, 3] + lever - centre
-        distance = np.linalg.norm(away, axis=1)
+        radii = pose[:, :3, 3] + lever - centre
+        distance = np.linalg.norm(radii, axis=1)
         better = distance >= best
         q = np.where(better[:, None], at, q)
         rate = np.where(better, 1.3 * rate, 0.4 * rate)
         velocity = jacobian[:, :3] - np.cross(lever[:, :, None], jacobian[:, 3:], axis=1)
-        fresh = np.einsum('ki,kij->kj', away / distance[:, None], velocity)
+        fresh = np.einsum('ki,kij->kj', radii / distance[:, None], velocity)
         slope = np.where(better[:, None], fresh, slope)
         best = np.maximum(best, distance)
         at = q + rate[:, None] * slope
@@ -148,10 +148,12 @@ def wrist_point(arm: Arm) -> FloatArray:
     """
     last = arm.joints[-1]
     before = last.placement[:3, :3].T @ arm.joints[-2].axis
-    away = -last.placement[:3, :3].T @ last.placement[:3, 3]
+    origin = -last.placement[:3, :3].T @ last.placement[:3, 3]
     along = float(last.axis @ before)
     sine_square = 1.0 - along * along
-    shift = (last.axis @ away - along * (before @ away)) / sine_square if sine_square > 1e-9 else 0
+    shift = (
+        (last.axis @ origin - along * (before @ origin)) / sine_square if sine_square > 1e-9 else 0
+    )
     point: FloatArray = (np.linalg.inv(arm.tip_placement) @ [*(shift * last.axis), 1.0])[:3]
     return point
 
@@ -173,14 +175,14 @@ def draw_unreachable(arm: Arm, count: int) -> Cases:
     centre = arm.joints[0].placement[:3, 3]
     wrist = wrist_point(arm)
     reaches = reach(arm, np.zeros(3)), reach(arm, wrist)
-    away = generator.normal(size=(count, 3))
-    away /= np.linalg.norm(away, axis=1, keepdims=True)
+    directions = generator.normal(size=(count, 3))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     factor = generator.uniform(*BEYOND, count)
-    targets[:, :3, 3] = centre + (factor * reaches[0])[:, None] * away
+    targets[:, :3, 3] = centre + (factor * reaches[0])[:, None] * directions
     if WITHIN * reaches[0] + 0.9 * np.linalg.norm(wrist) > BEYOND[0] * reaches[1]:
         for index in range(1, count, 2):
             targets[index] = _turned_away(
-                targets[index], centre, away[index], wrist, reaches, generator
+                targets[index], centre, directions[index], wrist, reaches, generator
             )
     return Cases(np.full(shape, np.nan), seeds, targets)
 
@@ -188,14 +190,14 @@ def draw_unreachable(arm: Arm, count: int) -> Cases:
 def _turned_away(
     pose: FloatArray,
     centre: FloatArray,
-    away: FloatArray,
+    direction: FloatArray,
     wrist: FloatArray,
     reaches: tuple[float, float],
     generator: np.random.Generator,
 ) -> FloatArray:
     """Return a pose whose tip can be reached and whose wrist cannot, for it would be farther out than the tip."""
     pose = pose.copy()
-    pose[:3, 3] = centre + WITHIN * reaches[0] * away
+    pose[:3, 3] = centre + WITHIN * reaches[0] * direction
     while np.linalg.norm(pose[:3, :3] @ wrist + pose[:3, 3] - centre) < BEYOND[0] * reaches[1]:
         pose[:3, :3] = np.linalg.qr(generator.normal(size=(3, 3)))[0]
         pose[:3, 0] *= np.linalg.det(pose[:3, :3])

@@ -61,12 +61,12 @@ def draw_unreachable_inside(arm: Arm, count: int) -> Cases:
 def _is_reached(closed_form: AnalyticArm, request: BranchRequest, pose: FloatArray) -> bool:
     """Return whether a pose (4, 4), or one of twelve poses shifted from it by ``BESIDE``, has a branch."""
     for shift in (np.zeros(6), *(BESIDE * np.vstack([np.eye(6), -np.eye(6)]))):
-        beside = pose.copy()
+        neighbour = pose.copy()
         if shift[3:].any():
-            beside[:3, :3] = rotate_about(shift[3:] / BESIDE, BESIDE) @ pose[:3, :3]
-        beside[:3, 3] += shift[:3]
-        found = closed_form.branches(beside, request)
-        if found is None or found.certified:
+            neighbour[:3, :3] = rotate_about(shift[3:] / BESIDE, BESIDE) @ pose[:3, :3]
+        neighbour[:3, 3] += shift[:3]
+        branches = closed_form.branches(neighbour, request)
+        if branches is None or branches.certified:
             return True
     return False
 
@@ -76,8 +76,8 @@ def _random_pose(generator: np.random.Generator) -> FloatArray:
     pose = np.eye(4)
     pose[:3, :3] = np.linalg.qr(generator.normal(size=(3, 3)))[0]
     pose[:3, 0] *= np.linalg.det(pose[:3, :3])
-    away = generator.normal(size=3)
-    pose[:3, 3] = away / np.linalg.norm(away)
+    direction = generator.normal(size=3)
+    pose[:3, 3] = direction / np.linalg.norm(direction)
     return pose
 
 
@@ -91,8 +91,8 @@ def _hulls(chain: SerialChain) -> FloatArray:
     if tip is None or wrist is None:
         raise ValueError('a chain of revolute joints has a hull')
     # The hull gives the wrist with all joints at zero; here it is needed in the frame of the tip.
-    own = chain.home[:3, :3].T @ (wrist[:3] - chain.home[:3, 3])
-    return np.concatenate([tip, own, wrist[len(own) :]])
+    centre = chain.home[:3, :3].T @ (wrist[:3] - chain.home[:3, 3])
+    return np.concatenate([tip, centre, wrist[len(centre) :]])
 
 
 def _is_refused(hulls: FloatArray, pose: FloatArray) -> bool:

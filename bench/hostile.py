@@ -184,8 +184,8 @@ class HostileClient:
         if response is None or response.error_code.val != SUCCESS:
             return False
         state = response.solution.joint_state
-        found = dict(zip(state.name, state.position, strict=True))
-        reached = self._arm.fk(np.array([[found[joint.name] for joint in self._arm.joints]]))[0]
+        angles = dict(zip(state.name, state.position, strict=True))
+        reached = self._arm.fk(np.array([[angles[joint.name] for joint in self._arm.joints]]))[0]
         return float(np.abs(reached - target).max()) < 1e-4
 
     def _poll(self, act: Callable[[], None], holds: Callable[[], bool]) -> bool:
@@ -213,15 +213,15 @@ class HostileClient:
 
 def _texts(message: Any) -> list[str]:
     """Return every text in a response, except in the start state, which repeats the request."""
-    found: list[str] = []
+    texts: list[str] = []
     for name in message.get_fields_and_field_types().keys() - {'start_state'}:
         value = getattr(message, name)
         for item in value if isinstance(value, list | tuple) else [value]:
             if isinstance(item, str):
-                found.append(item)
+                texts.append(item)
             elif hasattr(item, 'SLOT_TYPES'):
-                found += _texts(item)
-    return found
+                texts += _texts(item)
+    return texts
 
 
 def _differ(one: Pose, other: Pose) -> float:

@@ -123,10 +123,10 @@ def call_beside(
     searches = Searches(caller, NAMESPACE, long, count)
     sleep(0.1)
     times = single_calls(caller, requests, searches.keep_up)
-    overruns, found = list(searches.overruns_ms), Times.of(times)
+    overruns, round_trips = list(searches.overruns_ms), Times.of(times)
     searches.finish()
     late = max(overruns, default=-np.inf)
-    return DelayRow(count, len(times), len(overruns), late, found, found.p99 - quiet)
+    return DelayRow(count, len(times), len(overruns), late, round_trips, round_trips.p99 - quiet)
 
 
 def measure_late(caller: Caller, budget: float) -> LateRow:

@@ -100,13 +100,13 @@ def measure(name: str, options: argparse.Namespace) -> list[Row]:
     :param options: poses, threads, passes and output.
     """
     arm = make_arm(name, options.output / 'urdf')
-    own = Manipulator.from_urdf(arm.urdf_path, base=arm.base, ee=arm.tip)
+    manipulator = Manipulator.from_urdf(arm.urdf_path, base=arm.base, ee=arm.tip)
     poses, seeds = draw(arm, options.poses)
     rows = []
     for threads in sorted({1, options.threads}):
-        call = functools.partial(own.solve_batch, poses, seeds, threads=threads)
+        call = functools.partial(manipulator.solve_batch, poses, seeds, threads=threads)
         batch, spent = times(call, len(poses), options.passes)
-        alone = (own.solve_q(pose, seed) for pose, seed in zip(poses, seeds, strict=True))
+        alone = (manipulator.solve_q(pose, seed) for pose, seed in zip(poses, seeds, strict=True))
         same = all(a.tobytes() == b.tobytes() for a, b in zip(batch, alone, strict=True))
         mean = float(batch.counts.mean())
         rows.append(Row(name, OWN, threads, spent, mean, same))

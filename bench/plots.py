@@ -91,7 +91,7 @@ def success(rows: Sequence[Row], titles: Mapping[str, str], path: Path) -> None:
     :param path: the PNG; its folder is made.
     """
     of_class = {n: [row for row in measured(rows) if row['bench_class'] == n] for n in titles}
-    groups = {name: found for name, found in of_class.items() if found}
+    groups = {name: class_rows for name, class_rows in of_class.items() if class_rows}
     title = 'verified solutions, or refusals where there is none [%]'
     save(draw_panels(groups, draw_bars, title), path)
 
@@ -142,7 +142,7 @@ def draw_bars(axes: Axes, rows: Sequence[Row]) -> None:
 
 def colour_of(row: Row) -> str:
     """Return the colour of a solver."""
-    return OWN_COLOUR if row['own'] else PEER_COLOUR
+    return OWN_COLOUR if row['is_own'] else PEER_COLOUR
 
 
 def save(figure: Figure, path: Path) -> None:

@@ -46,7 +46,7 @@ class Row:
     peer: str
     note: str = ''
     """The reason if the row has no figures, else a note for their readers."""
-    own: bool = False
+    is_own: bool = False
     """A solver of this package."""
     call: str = ''
     samples: int = 0
@@ -84,7 +84,7 @@ def timed_row(
     cpu, cpu_medians = best_pass(measurement.cpu)
     wall, wall_medians = best_pass(measurement.wall)
     figures = len(cases.q), cases.digest, cpu, wall, cpu_medians, wall_medians
-    return Row(name, arm.name, peer.name, note, peer.own, peer.call, *figures)
+    return Row(name, arm.name, peer.name, note, peer.is_own, peer.call, *figures)
 
 
 def make_row(

@@ -187,9 +187,9 @@ def make_row(
     :param solved: share of requests solved [%].
     :param reference: (k,) round trips of the empty server [us].
     """
-    found = Times.of(times)
-    ratio = found.median / float(np.median(reference))
-    return Row(robot, server.strip('/'), len(times), solved, found, ratio)
+    round_trips = Times.of(times)
+    ratio = round_trips.median / float(np.median(reference))
+    return Row(robot, server.strip('/'), len(times), solved, round_trips, ratio)
 
 
 def measure(robot: str, options: argparse.Namespace, server_core: int) -> list[Row]:
@@ -207,9 +207,9 @@ def measure(robot: str, options: argparse.Namespace, server_core: int) -> list[R
         Caller(NAMESPACES) as caller,
         ServerProcesses(server_core, LIFETIME) as processes,
     ):
-        own = start_servers(robot, options, processes, caller, Path(folder))
+        pid = start_servers(robot, options, processes, caller, Path(folder))
         times, solved = call_all(caller, requests, options.in_a_row)
-        peak = memory_mib(own)
+        peak = memory_mib(pid)
     rows = [make_row(robot, name, times[name], solved[name], times[EMPTY]) for name in NAMESPACES]
     return [replace(rows[0], peak_mib=peak), *rows[1:]]
 

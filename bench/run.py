@@ -66,7 +66,7 @@ def compare(
     except NotComparable as reason:
         note = f'no goals: {reason}'
         return [
-            report.Row(bench_class.name, arm_name, name, note, peer.own, has_goals=False)
+            report.Row(bench_class.name, arm_name, name, note, peer.is_own, has_goals=False)
             for name, peer in taking_part.items()
         ]
     prepared, refusals = prepare_all(taking_part, arm)
@@ -79,7 +79,7 @@ def compare(
             note = prepared[name].note
             rows.append(report.make_row(bench_class, arm, peers[name], asked, seen, note))
     return rows + [
-        report.Row(bench_class.name, arm_name, name, reason, peers[name].own)
+        report.Row(bench_class.name, arm_name, name, reason, peers[name].is_own)
         for name, reason in refusals.items()
     ]
 

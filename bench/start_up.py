@@ -135,7 +135,7 @@ class Row:
     first_solution: float | None = None
     cpu: float | None = None
     peak_mib: float | None = None
-    own: bool = False
+    is_own: bool = False
 
     @property
     def together(self) -> float | None:
@@ -169,8 +169,8 @@ def ask(
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f'ended with {done.returncode}']
         return {'note': lines[-1]}
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    figures: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return figures
 
 
 def _surroundings() -> dict[str, str]:
@@ -178,24 +178,26 @@ def _surroundings() -> dict[str, str]:
     return {k: value for k, value in os.environ.items() if k != 'PYTHONDONTWRITEBYTECODE'}
 
 
-def make_row(arm: str, solver: str, found: Mapping[str, Any], own: bool, note: str = '') -> Row:
+def make_row(
+    arm: str, solver: str, figures: Mapping[str, Any], is_own: bool, note: str = ''
+) -> Row:
     """
     Return the row of a solver.
 
     :param arm: the arm's name.
     :param solver: the solver's name.
-    :param found: from :func:`ask`.
-    :param own: whether it is of this package.
+    :param figures: from :func:`ask`.
+    :param is_own: whether it is of this package.
     :param note: for readers of the figures.
     """
-    if 'import' not in found:
-        return Row(arm, solver, found['note'], own=own)
-    steps = [found[step] for step in ('import', 'set_up', 'first_solution') if step in found]
+    if 'import' not in figures:
+        return Row(arm, solver, figures['note'], is_own=is_own)
+    steps = [figures[step] for step in ('import', 'set_up', 'first_solution') if step in figures]
     walls = [step['wall'] for step in steps] + [None] * (3 - len(steps))
-    if not found.get('solved', True):
+    if not figures.get('solved', True):
         note = f'{note}; the first request got no solution'.removeprefix('; ')
     cpu = sum(step['cpu'] for step in steps)
-    return Row(arm, solver, note, *walls, cpu=cpu, peak_mib=found['peak_mib'], own=own)
+    return Row(arm, solver, note, *walls, cpu=cpu, peak_mib=figures['peak_mib'], is_own=is_own)
 
 
 def measure(arm: Arm, peer: Peer, seconds: float) -> Row:
@@ -208,14 +210,14 @@ def measure(arm: Arm, peer: Peer, seconds: float) -> Row:
     """
     if not peer.available():
         return Row(arm.name, peer.name, 'not installed')
-    module = OWN_MODULE if peer.own else peer.module
+    module = OWN_MODULE if peer.is_own else peer.module
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for number in range(2):
             # A peer must not find results for this arm in its cache.
-            place = {} if peer.own else {'XDG_CACHE_HOME': f'{folder}/{number}'}
-            found = ask(arm, module, peer.name, seconds, place)
-            rows.append(make_row(arm.name, peer.name, found, peer.own))
+            place = {} if peer.is_own else {'XDG_CACHE_HOME': f'{folder}/{number}'}
+            figures = ask(arm, module, peer.name, seconds, place)
+            rows.append(make_row(arm.name, peer.name, figures, peer.is_own))
             if rows[-1].together is None:
                 return rows[-1]
     return min(rows, key=lambda row: row.together or 0.0)
@@ -228,10 +230,10 @@ def processor_steps(arm: Arm, module: str, name: str, seconds: float) -> dict[st
     :param arm, module, name, seconds: as for :func:`ask`.
     :raises NotMeasured: when it ends before.
     """
-    found = ask(arm, module, name, seconds)
-    if 'import' not in found:
-        raise NotMeasured(found['note'])
-    return {step: times['cpu'] for step, times in found.items() if isinstance(times, dict)}
+    figures = ask(arm, module, name, seconds)
+    if 'import' not in figures:
+        raise NotMeasured(figures['note'])
+    return {step: times['cpu'] for step, times in figures.items() if isinstance(times, dict)}
 
 
 def start_node(words: Sequence[str], seconds: float) -> dict[str, float]:
@@ -295,10 +297,10 @@ def measure_ratios(arm: Arm, rounds: int, seconds: float) -> list[Ratio]:
         OWN_START: partial(steps, OWN_MODULE, FACADE),
     }
     best = best_of(starts, rounds)
-    own, unavoidable = best[OWN_START], best[IMPORTS]['import']
-    solution = own['set_up'] + own['first_solution']
+    own_start, unavoidable = best[OWN_START], best[IMPORTS]['import']
+    solution = own_start['set_up'] + own_start['first_solution']
     ratios = [
-        Ratio('import', own['import'], unavoidable),
+        Ratio('import', own_start['import'], unavoidable),
         Ratio('URDF to first solution', solution, unavoidable),
     ]
     if any(importlib.util.find_spec(name) is None for name in ('rclpy', 'ssik_msgs')):
@@ -349,8 +351,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     if options.ratios:
         return run_ratios(program.Run('start_up_ratios', options), options)
-    known = load_peers(options.peers).values()
-    peers = [peer for peer in known if set(CLASSES_OF_PEERS) & set(peer.classes)]
+    candidates = load_peers(options.peers).values()
+    peers = [peer for peer in candidates if set(CLASSES_OF_PEERS) & set(peer.classes)]
     return run_peers(program.Run('start_up', options, peers), peers, options)
 
 

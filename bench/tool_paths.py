@@ -81,7 +81,7 @@ class LongProblem:
         self._robot, count, has_mesh, _ = LONG[name]
         self._write(folder)
         self.robot = load_robot(folder / 'robot.urdf', folder / 'robot.srdf')
-        self.group = max(self.robot.groups.values(), key=lambda own: len(own.joint_names))
+        self.group = max(self.robot.groups.values(), key=lambda group: len(group.joint_names))
         self._workpiece = 'plate' if self._robot == 'cell' else None
         self._tool = next(tip for tip in self.group.tips if tip != self._workpiece)
         self.request: dict[str, Any] = {
@@ -112,9 +112,9 @@ class LongProblem:
             srdf += '</robot>'
         else:
             files = find_moveit_config('ur5e')
-            urdf, srdf = (own.read_text('utf-8') for own in (files.urdf_path, files.srdf_path))
+            urdf, srdf = (path.read_text('utf-8') for path in (files.urdf_path, files.srdf_path))
         if self._robot == 'cell':
-            joints = [f'{own}_joint' for own in ('shoulder_pan', 'shoulder_lift', 'elbow')]
+            joints = [f'{name}_joint' for name in ('shoulder_pan', 'shoulder_lift', 'elbow')]
             joints += ['rail', 'tilting', 'turning', *(f'wrist_{k}_joint' for k in (1, 2, 3))]
             named = ''.join(f'<joint name="{joint}"/>' for joint in joints)
             srdf = f'<robot name="ur5e"><group name="all">{named}</group></robot>'
@@ -150,9 +150,9 @@ class LongProblem:
             solid, count = _triangles(*self._mesh), len(bodies.geometryObjects)
             part = pin.GeometryObject('workpiece', 0, 0, pin.SE3.Identity(), solid)
             number = bodies.addGeometryObject(part)
-            for own in range(count):
-                if bodies.geometryObjects[own].parentJoint > 0:
-                    bodies.addCollisionPair(pin.CollisionPair(own, number))
+            for index in range(count):
+                if bodies.geometryObjects[index].parentJoint > 0:
+                    bodies.addCollisionPair(pin.CollisionPair(index, number))
         return bodies
 
 
@@ -179,7 +179,7 @@ def _height(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def _surface(size: float) -> tuple[np.ndarray, np.ndarray]:
     """Return points and triangles of the surface in front of an arm, of a size in sizes of a UR5e."""
     sides = np.linspace(0.35, 0.65, 126), np.linspace(-0.3, 0.3, 201)
-    x, y = (own.ravel() for own in np.meshgrid(*sides, indexing='ij'))
+    x, y = (grid.ravel() for grid in np.meshgrid(*sides, indexing='ij'))
     places = size * np.stack([x, y, _height(x, y)], axis=1)
     corner = (np.arange(125)[:, None] * 201 + np.arange(200)).ravel()
     first = np.stack([corner, corner + 201, corner + 1], axis=1)
@@ -194,8 +194,8 @@ def _raster(count: int, size: float) -> np.ndarray:
     y = np.concatenate([along[:: -1 if line % 2 else 1] for line in range(lines)])
     # A line goes over into the next one in small steps.
     turns = [slice(k * len(along) - 12, k * len(along) + 12) for k in range(1, lines)]
-    for own in turns:
-        x[own], y[own] = (np.linspace(side[own][0], side[own][-1], 24) for side in (x, y))
+    for turn in turns:
+        x[turn], y[turn] = (np.linspace(side[turn][0], side[turn][-1], 24) for side in (x, y))
     slopes = (
         WAVE * 20.0 * np.cos(20.0 * x) * np.cos(15.0 * y),
         -WAVE * 15.0 * np.sin(20.0 * x) * np.sin(15.0 * y),
@@ -235,8 +235,8 @@ def _with_bodies(urdf: str) -> str:
         ('joint_6_link', 0.05, 0.08, '0 1.5707963 0', '-0.025 0 0'),
     ):
         body = f'<cylinder radius="{radius}" length="{length}"/>'
-        own = f'<link name="{link}"><collision><origin xyz="{half}" rpy="{turn}"/><geometry>{body}</geometry></collision></link>'
-        urdf = urdf.replace(f'<link name="{link}" />', own)
+        element = f'<link name="{link}"><collision><origin xyz="{half}" rpy="{turn}"/><geometry>{body}</geometry></collision></link>'
+        urdf = urdf.replace(f'<link name="{link}" />', element)
     return urdf
 
 

@@ -100,9 +100,9 @@ def measure_start():
 
 def describe(times, ghosts):
     """Return a sentence on the times of drags [ms]."""
-    found = Times.of(times)
+    drags = Times.of(times)
     return (
-        f'p50 {found.median:.1f} ms, p99 {found.p99:.1f} ms, {len(times)} drags, {ghosts} ghosts'
+        f'p50 {drags.median:.1f} ms, p99 {drags.p99:.1f} ms, {len(times)} drags, {ghosts} ghosts'
     )
 
 

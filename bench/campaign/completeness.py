@@ -43,16 +43,18 @@ def judge_branches(judged: Judged, tally: Tally) -> Iterator[Fault]:
     if judged.robot.dof != 6 or not judged.is_complete:
         return
     for row in judged.rows(NEWTON_ROWS):
-        known = judged.manipulator.solve_q(judged.poses[row])
+        branches = judged.manipulator.solve_q(judged.poses[row])
         generator = np.random.default_rng(int(judged.group.numbers[row]))
         for q in find_solutions(judged.robot, judged.poses[row], generator):
-            away = judged.distances(known, q).min(initial=math.inf)
-            if away <= NEAREST:
+            distance = judged.distances(branches, q).min(initial=math.inf)
+            if distance <= NEAREST:
                 continue
             sigma = _sigma(judged, q)
             unsure = max(NEAREST, LOCATED / max(sigma, 1e-300))
-            if sigma >= ISOLATED and judged.margin(q) >= unsure and away > unsure:
-                detail = f'Newton finds {q.tolist()} with sigma {sigma:.1e}, nearest {away:.2g}'
+            if sigma >= ISOLATED and judged.margin(q) >= unsure and distance > unsure:
+                detail = (
+                    f'Newton finds {q.tolist()} with sigma {sigma:.1e}, nearest {distance:.2g}'
+                )
                 yield judged.fault('missing', 'branches', row, detail)
                 break
 
@@ -135,11 +137,11 @@ def judge_self_motions(judged: Judged, tally: Tally) -> Iterator[Fault]:
         except SolverError as error:
             yield judged.fault('error', 'self_motions', row, str(error))
             continue
-        away = min((_distance(_dense(curve), traced.q) for curve in motions), default=math.inf)
-        if away > OFF_CURVE and motions.is_complete and traced.leads_on(motions.resolution):
+        distance = min((_distance(_dense(curve), traced.q) for curve in motions), default=math.inf)
+        if distance > OFF_CURVE and motions.is_complete and traced.leads_on(motions.resolution):
             words = ', '.join(f'{value:.3g}' for value in traced.extent)
             detail = (
-                f'free axis {axis}, {len(motions)} curves, nearest {away:.2g}, resolution '
+                f'free axis {axis}, {len(motions)} curves, nearest {distance:.2g}, resolution '
                 f'{motions.resolution:.3g}, the curve of the posture moves the joints by {words}'
             )
             yield judged.fault('false proof', 'self_motions', row, detail)
@@ -160,9 +162,9 @@ def _dense(curve: SelfMotion) -> FloatArray:
 
 def _distance(rows: FloatArray, q: FloatArray) -> float:
     """Return the least of the largest joint differences of postures (m, n) from one, full turns left out."""
-    away = np.abs(rows[:, : len(q)] - q)
-    away = np.minimum(away, np.abs(away - 2.0 * math.pi))
-    return float(away.max(axis=1).min(initial=math.inf))
+    differences = np.abs(rows[:, : len(q)] - q)
+    differences = np.minimum(differences, np.abs(differences - 2.0 * math.pi))
+    return float(differences.max(axis=1).min(initial=math.inf))
 
 
 class _Curve:

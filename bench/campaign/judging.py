@@ -130,9 +130,9 @@ class Judged:
 
     def repeated(self, q: FloatArray) -> IntArray:
         """Return the indices of postures (m, n) that are as good as an earlier one."""
-        away = np.abs(q[:, None] - q[None]) / self.robot.unit
-        wrapped = np.abs((away + math.pi) % (2.0 * math.pi) - math.pi)
-        gaps = np.where(self.robot.turns, wrapped, away).max(axis=2)
+        differences = np.abs(q[:, None] - q[None]) / self.robot.unit
+        wrapped = np.abs((differences + math.pi) % (2.0 * math.pi) - math.pi)
+        gaps = np.where(self.robot.turns, wrapped, differences).max(axis=2)
         return np.flatnonzero((np.tril(gaps < DUPLICATE, -1)).any(axis=1))
 
     def fault(self, claim: str, judge: str, row: int, detail: str) -> Fault:
@@ -172,7 +172,7 @@ class Judged:
 
     def solved_elsewhere(self, row: int) -> list[str]:
         """Return the names of the searches that find a posture within the limits."""
-        found = []
+        names = []
         for name in SEARCHES:
             solver = self.manipulator.solver(name)
             q = solver.solve(self.request(row)).solutions
@@ -180,8 +180,8 @@ class Judged:
                 self.outside(q) == 0.0
             )
             if is_good.any():
-                found.append(name.removeprefix('ssik_ros/'))
-        return found
+                names.append(name.removeprefix('ssik_ros/'))
+        return names
 
 
 def judge_nothing(

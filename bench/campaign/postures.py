@@ -241,9 +241,9 @@ class Planter:
         angles = 2.0 * math.pi * np.arange(SAMPLES) / SAMPLES
         rows = np.repeat(q, SAMPLES, axis=0)
         rows[:, joint] = np.tile(angles, count)
-        found = self._determinants(rows, dropped).reshape(count, SAMPLES)
-        found[np.abs(found).max(axis=1) < FLAT] = 1.0
-        waves = np.fft.rfft(found, axis=1) / SAMPLES
+        determinants = self._determinants(rows, dropped).reshape(count, SAMPLES)
+        determinants[np.abs(determinants).max(axis=1) < FLAT] = 1.0
+        waves = np.fft.rfft(determinants, axis=1) / SAMPLES
         waves[:, 1:] *= 2.0
         values = np.linspace(self._lower[joint], self._upper[joint], SCANNED)
         is_below = _sum_waves(waves[:, None], values) < 0.0

@@ -94,10 +94,10 @@ def _tolerance(judged: Judged, row: int) -> tuple[PathTolerance, FloatArray, str
         return PathTolerance(cone=angle), pose @ tilt, f'{kind} of {angle:g} rad'
     width = judged.robot.size * float(rng.choice(WIDTHS))
     # Away from the base, along an axis of the box or not: the waypoint itself is often out of reach.
-    away = pose[:3, :3].T @ (pose[:3, 3] / max(1e-9, float(np.linalg.norm(pose[:3, 3]))))
-    away = direction(rng) if rng.random() < 0.3 else away
+    heading = pose[:3, :3].T @ (pose[:3, 3] / max(1e-9, float(np.linalg.norm(pose[:3, 3]))))
+    heading = direction(rng) if rng.random() < 0.3 else heading
     shift = np.eye(4)
-    shift[:3, 3] = 0.98 * width * rng.random() * away / np.abs(away).max()
+    shift[:3, 3] = 0.98 * width * rng.random() * heading / np.abs(heading).max()
     corner = [width] * 3
     box = PathTolerance(position=([-width] * 3, corner))
     return box, pose @ shift, f'{kind} of {width:g} m'

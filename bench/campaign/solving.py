@@ -32,8 +32,8 @@ def judge_solve(judged: Judged, tally: Tally) -> Iterator[Fault]:
     counts = np.diff(batch.offsets)
     errors = judged.errors(np.repeat(np.arange(len(counts)), counts), batch.q)
     for row, pose in enumerate(judged.poses):
-        solutions, own = batch[row], errors[batch.offsets[row] : batch.offsets[row + 1]]
-        yield from judge_solutions(judged, tally, row, solutions, 'solve', allowed, own)
+        solutions, row_errors = batch[row], errors[batch.offsets[row] : batch.offsets[row + 1]]
+        yield from judge_solutions(judged, tally, row, solutions, 'solve', allowed, row_errors)
         if len(solutions):
             if judged.is_complete and judged.sigma[row] >= ISOLATED:
                 unsure = max(NEAREST, LOCATED / judged.sigma[row])

@@ -61,7 +61,7 @@ class Peer:
     """It is asked a part of the poses, in a pass with others of its kind: it takes the caches from the fast ones."""
 
     @property
-    def own(self) -> bool:
+    def is_own(self) -> bool:
         """Return whether it is a solver of this package."""
         return not self.distribution
 
@@ -88,8 +88,8 @@ def load_peers(names: Iterable[str] | None = None) -> dict[str, Peer]:
         importlib.import_module(f'{__name__}.{module.name}')
         for module in pkgutil.iter_modules(__path__)
     )
-    found = [peer for file in files for peer in getattr(file, 'PEERS', ())]
-    peers = {peer.name: peer for peer in sorted(found, key=lambda peer: not peer.own)}
+    all_peers = [peer for file in files for peer in getattr(file, 'PEERS', ())]
+    peers = {peer.name: peer for peer in sorted(all_peers, key=lambda peer: not peer.is_own)}
     return peers if names is None else {name: peers[name] for name in names}
 
 

@@ -17,11 +17,11 @@ def prepare(arm: Arm, tolerance: float) -> Prepared:
     # Imported late, so that the other peers can be measured where this package does not load.
     from ssik_ros.manipulator.manipulator import Manipulator
 
-    own = Manipulator.from_urdf(arm.urdf_path, base=arm.base, ee=arm.tip)
-    check_limits(arm, own.joint_names, own.group.lower, own.group.upper)
+    manipulator = Manipulator.from_urdf(arm.urdf_path, base=arm.base, ee=arm.tip)
+    check_limits(arm, manipulator.joint_names, manipulator.group.lower, manipulator.group.upper)
 
     def solve(target: FloatArray, seed: FloatArray) -> FloatArray | None:
-        solution = own.ik_LM(target, seed, pos_tol=tolerance, rot_tol=tolerance)
+        solution = manipulator.ik_LM(target, seed, pos_tol=tolerance, rot_tol=tolerance)
         q: FloatArray = solution[0]
         return q if solution[1] else None
 

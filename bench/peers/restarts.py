@@ -52,9 +52,9 @@ class Restarts:
         end = process_time() + self.seconds
         start = seed
         while True:
-            found = search(start)
-            if found is not None:
-                wound = self.inside(found)
+            solution = search(start)
+            if solution is not None:
+                wound = self.inside(solution)
                 if wound is not None:
                     return wound
             if process_time() > end:

@@ -41,8 +41,8 @@ def frames(module: Any) -> FloatArray:
     :param module: from :func:`prebuilt`.
     """
     before = [*module._JOINT_T_LEFTS, np.eye(4)]
-    behind = [np.eye(4), *module._JOINT_T_RIGHTS]
-    return np.array([b @ a for b, a in zip(behind, before, strict=True)])
+    after = [np.eye(4), *module._JOINT_T_RIGHTS]
+    return np.array([b @ a for b, a in zip(after, before, strict=True)])
 
 
 def alignment(arm: Arm, module: Any) -> Alignment:
@@ -54,10 +54,10 @@ def alignment(arm: Arm, module: Any) -> Alignment:
     :raises NotComparable: when it is another arm.
     """
     q = np.random.default_rng(0).uniform(-1.5, 1.5, (20, len(arm.joints)))
-    found = align(arm.fk(q), np.array([module.fk(row) for row in q]))
-    if found.difference > SAME_ARM:
-        raise NotComparable(f'its model differs by {found.difference:.1e}')
-    return found
+    fit = align(arm.fk(q), np.array([module.fk(row) for row in q]))
+    if fit.difference > SAME_ARM:
+        raise NotComparable(f'its model differs by {fit.difference:.1e}')
+    return fit
 
 
 def limits_note(arm: Arm, module: Any) -> str:
@@ -86,13 +86,13 @@ def prepare(arm: Arm) -> Prepared:
     :raises NotComparable: when it has no such arm.
     """
     module = prebuilt(arm.name)
-    found = alignment(arm, module)
+    fit = alignment(arm, module)
     solver = module.solve
 
     def solve(target: FloatArray, seed: FloatArray) -> Any:
         return solver(target, q_seed=seed, enumerate_windings=False)
 
-    return Prepared(solve, found.to_theirs, read, limits_note(arm, module))
+    return Prepared(solve, fit.to_theirs, read, limits_note(arm, module))
 
 
 def prepare_nearest(arm: Arm) -> Prepared:

@@ -84,8 +84,8 @@ class MixedRequests:
 
     def _left(self, names: Any, positions: Any, pose: FloatArray) -> str:
         """Say how far a posture by name leaves the tip from a pose; empty when it is there."""
-        found = dict(zip(names, positions, strict=True))
-        reached = self._pose(np.array([found[name] for name in self._names]))
+        joint_values = dict(zip(names, positions, strict=True))
+        reached = self._pose(np.array([joint_values[name] for name in self._names]))
         left = float(np.abs(reached - pose).max())
         return '' if left <= TOLERANCE else f'the tip is {left:.3g} away'
 
@@ -227,5 +227,5 @@ class MixedRequests:
 
 def _expect(response: Any, code: int) -> str:
     """Return an empty text if a response has the expected code, else a text with both codes and the message."""
-    found = response.error_code.val
-    return '' if found == code else f'{found} instead of {code}: {response.error_code.message}'
+    error = response.error_code.val
+    return '' if error == code else f'{error} instead of {code}: {response.error_code.message}'

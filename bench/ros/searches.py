@@ -38,12 +38,12 @@ def poses_at_the_edge(arm: Arm, count: int) -> FloatArray:
     poses = arm.fk(generator.uniform(*arm.sampling_bounds(), (40 * count, len(arm.joints))))
     # The first joint's axis is vertical: its height does not depend on the configuration.
     centre = arm.joints[0].placement[:3, 3]
-    away = poses[:, :3, 3] - centre
-    far = np.argsort(-np.linalg.norm(away, axis=1))[:count]
+    offsets = poses[:, :3, 3] - centre
+    far = np.argsort(-np.linalg.norm(offsets, axis=1))[:count]
     result = poses[far]
     result[:, :3, :3] = poses[generator.permutation(len(poses))[:count], :3, :3]
     stretch = np.where(np.arange(count) % 2 == 0, 1.0, generator.uniform(1.0, 1.2, count))
-    result[:, :3, 3] = centre + stretch[:, None] * away[far]
+    result[:, :3, 3] = centre + stretch[:, None] * offsets[far]
     return result
 
 

@@ -34,10 +34,10 @@ def test_other_frames_are_the_same_arm(irb):
     base, tool = rigid(generator), rigid(generator)
     q = generator.uniform(-1.0, 1.0, (10, 6))
     ours = irb.fk(q)
-    found = align(ours, np.linalg.inv(base) @ ours @ np.linalg.inv(tool))
-    assert found.difference < 1e-12
-    np.testing.assert_allclose(found.base, base, atol=1e-12)
-    np.testing.assert_allclose(found.to_theirs(base @ tool), np.eye(4), atol=1e-12)
+    fit = align(ours, np.linalg.inv(base) @ ours @ np.linalg.inv(tool))
+    assert fit.difference < 1e-12
+    np.testing.assert_allclose(fit.base, base, atol=1e-12)
+    np.testing.assert_allclose(fit.to_theirs(base @ tool), np.eye(4), atol=1e-12)
 
 
 def test_another_arm_is_told_apart(irb, tmp_path):
@@ -55,7 +55,7 @@ def test_only_different_branches_that_hold_count(irb):
     answers = [np.array([q, turned, q + 0.1]), np.empty((0, 6))]
     sets = judge(irb, answers, cases)
     assert sets.counts == (1, 0)
-    assert (sets.wrong, sets.repeated, sets.empty, sets.known) == (1, 1, 50.0, 50.0)
+    assert (sets.wrong, sets.repeated, sets.empty, sets.recovered_share) == (1, 1, 50.0, 50.0)
     beyond = int(abs(turned[5]) > irb.upper[5]) + int(
         ((q + 0.1 > irb.upper) | (q + 0.1 < irb.lower)).any()
     )
@@ -115,17 +115,17 @@ def test_the_request_without_limits_is_for_six_joints(tmp_path):
     with pytest.raises(NotComparable, match='seventh'):
         free.prepare(make_arm('panda', tmp_path))
     arm = make_arm('irb6700', tmp_path)
-    known, prepared = draw_cases(arm, 3), free.prepare(arm)
-    for target, q in zip(known.targets, known.q, strict=True):
-        found = prepared.read(prepared.solve(prepared.convert(target), None))
-        assert np.abs(np.exp(1j * found) - np.exp(1j * q)).max(axis=1).min() < 1e-6
+    cases, prepared = draw_cases(arm, 3), free.prepare(arm)
+    for target, q in zip(cases.targets, cases.q, strict=True):
+        branches = prepared.read(prepared.solve(prepared.convert(target), None))
+        assert np.abs(np.exp(1j * branches) - np.exp(1j * q)).max(axis=1).min() < 1e-6
 
 
 def test_a_run_writes_what_it_prints(monkeypatch, tmp_path, capsys):
     def knows(arm):
-        known = draw_cases(arm, 3)
+        cases = draw_cases(arm, 3)
         return Prepared(
-            lambda target, seed: known.q[np.abs(known.targets - target).max(axis=(1, 2)) < 1e-9],
+            lambda target, seed: cases.q[np.abs(cases.targets - target).max(axis=(1, 2)) < 1e-9],
             lambda target: target,
             lambda q: q,
         )

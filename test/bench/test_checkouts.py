@@ -32,10 +32,10 @@ def test_a_commit_is_unpacked_as_it_was_and_built(repository):
     folder, built = repository
     source = folder / 'ssik_ros' / '__init__.py'
     source.write_text('VERSION = 2\n')
-    found = checkouts.find_checkout('HEAD')
-    assert (found / 'ssik_ros' / '__init__.py').read_text() == 'VERSION = 1\n'
-    assert checkouts.find_checkout('HEAD') == found
-    assert built == [found, found]
+    checkout = checkouts.find_checkout('HEAD')
+    assert (checkout / 'ssik_ros' / '__init__.py').read_text() == 'VERSION = 1\n'
+    assert checkouts.find_checkout('HEAD') == checkout
+    assert built == [checkout, checkout]
     assert source.read_text() == 'VERSION = 2\n'
 
 

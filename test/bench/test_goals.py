@@ -31,12 +31,12 @@ def times(median, mean=None, p99=None):
     }
 
 
-def row(peer, median, own=False, name='first_found_1e-3', arm='panda', success=100.0, **more):
+def row(peer, median, is_own=False, name='first_found_1e-3', arm='panda', success=100.0, **more):
     return {
         'bench_class': name,
         'arm': arm,
         'peer': peer,
-        'own': own,
+        'is_own': is_own,
         'cpu': times(median, **more),
         'success': success,
         'samples': 10,
@@ -52,15 +52,15 @@ def peers(*rows):
 
 def test_the_fastest_with_verified_solutions_count():
     rows = [
-        row('hasty', 1.0, own=True, success=99.9),
-        row('ours', 2.0, own=True, success=99.96),
-        row('slow', 3.0, own=True),
+        row('hasty', 1.0, is_own=True, success=99.9),
+        row('ours', 2.0, is_own=True, success=99.96),
+        row('slow', 3.0, is_own=True),
         row('wild', 1.0, success=80.0),
         row('peer', 20.0, success=96.0),
     ]
-    assert goals.best(rows, own=True)['peer'] == 'ours'
-    assert goals.best(rows, own=False)['peer'] == 'peer'
-    assert goals.best(rows[:1], own=True) is None
+    assert goals.best(rows, is_own=True)['peer'] == 'ours'
+    assert goals.best(rows, is_own=False)['peer'] == 'peer'
+    assert goals.best(rows[:1], is_own=True) is None
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_the_fastest_with_verified_solutions_count():
 def test_the_first_solution_must_be_five_times_faster_in_the_mean_and_at_the_end_too(
     median, mean, p99, reached
 ):
-    results = peers(row('ours', median, own=True, mean=mean, p99=p99), row('peer', 50.0))
+    results = peers(row('ours', median, is_own=True, mean=mean, p99=p99), row('peer', 50.0))
     # The peer's mean is 60 and its p99 150.
     (verdict,) = goals.verdicts(results)
     assert verdict.reached is reached and verdict.wanted == '5 times'
@@ -83,14 +83,14 @@ def test_the_first_solution_must_be_five_times_faster_in_the_mean_and_at_the_end
 
 def test_other_classes_are_to_be_won_and_auto_stands_beside():
     rows = [
-        row('ours', 10.0, own=True, name='near_limit'),
-        row('Auto', 20.0, own=True, name='near_limit'),
+        row('ours', 10.0, is_own=True, name='near_limit'),
+        row('Auto', 20.0, is_own=True, name='near_limit'),
         row('peer', 15.0, name='near_limit'),
     ]
     verdict = goals.verdicts(peers(*rows))[0]
     assert (verdict.wanted, verdict.reached) == ('won', True)
     assert (verdict.ratio, verdict.auto) == ('1.5', '0.8')
-    rows[0] = row('ours', 15.1, own=True, name='near_limit')
+    rows[0] = row('ours', 15.1, is_own=True, name='near_limit')
     assert not goals.verdicts(peers(*rows))[0].reached
 
 
@@ -99,14 +99,14 @@ def test_other_classes_are_to_be_won_and_auto_stands_beside():
 )
 def test_auto_stands_beside_the_better_of_its_parts_on_the_worst_arm(auto, success, reached):
     rows = [
-        row('ik_LM', 10.0, own=True),
-        row('PoseIK', 12.0, own=True),
-        row('Analytic', 5.0, own=True, success=90.0),
+        row('ik_LM', 10.0, is_own=True),
+        row('PoseIK', 12.0, is_own=True),
+        row('Analytic', 5.0, is_own=True, success=90.0),
         row('peer', 1.0),
-        row('Auto', auto, own=True, success=success),
-        row('ik_LM', 10.0, own=True, arm='ur5e'),
-        row('Auto', 5.0, own=True, arm='ur5e'),
-        row('Auto', 5.0, own=True, arm='fanuc'),
+        row('Auto', auto, is_own=True, success=success),
+        row('ik_LM', 10.0, is_own=True, arm='ur5e'),
+        row('Auto', 5.0, is_own=True, arm='ur5e'),
+        row('Auto', 5.0, is_own=True, arm='fanuc'),
     ]
     (verdict,) = (v for v in goals.verdicts(peers(*rows)) if 'beside' in v.goal)
     assert (verdict.arm, verdict.peer) == ('worst: panda', 'ik_LM 10.0 us')
@@ -117,14 +117,14 @@ def test_auto_stands_beside_the_better_of_its_parts_on_the_worst_arm(auto, succe
 
 
 def test_a_class_that_none_of_ours_can_do_is_missed():
-    verdicts = goals.verdicts(peers(row('ours', 1.0, own=True, success=99.0), row('peer', 9.0)))
+    verdicts = goals.verdicts(peers(row('ours', 1.0, is_own=True, success=99.0), row('peer', 9.0)))
     assert [(v.ours, v.reached) for v in verdicts] == [('none', False)]
 
 
 def test_a_class_without_goals_on_an_arm_is_neither_reached_nor_missed():
     nothing = {'cpu': None, 'has_goals': False, 'note': 'no goals: the hull tells nearly all'}
-    rows = [row('ours', 1.0, own=True) | nothing, row('peer', 9.0) | nothing]
-    asked = [row('ours', 1.0, own=True, arm='ur5e'), row('peer', 9.0, arm='ur5e')]
+    rows = [row('ours', 1.0, is_own=True) | nothing, row('peer', 9.0) | nothing]
+    asked = [row('ours', 1.0, is_own=True, arm='ur5e'), row('peer', 9.0, arm='ur5e')]
     verdicts = goals.verdicts(peers(*rows, *asked))
     assert [(v.arm, v.reached) for v in verdicts] == [('panda', None), ('ur5e', True)]
     text = document.goal_table(verdicts)
@@ -135,10 +135,10 @@ def test_a_class_without_goals_on_an_arm_is_neither_reached_nor_missed():
 def test_the_summary_has_the_range_of_the_ratios_and_counts_goals_that_were_missed():
     rows = []
     for arm, ours in (('panda', 1.0), ('ur5e', 3.0)):
-        rows += [row('ours', ours, own=True, arm=arm), row('peer', 9.0, arm=arm)]
-    found = goals.verdicts(peers(*rows))
-    assert [v.reached for v in found] == [True, False]
-    text = document.summary(found, has_pictures=False)
+        rows += [row('ours', ours, is_own=True, arm=arm), row('peer', 9.0, arm=arm)]
+    verdicts = goals.verdicts(peers(*rows))
+    assert [v.reached for v in verdicts] == [True, False]
+    text = document.summary(verdicts, has_pictures=False)
     assert '3.0 to 9.0' in text and '1 of 2' in text
     assert '1 are reached and 1 missed' in text and 'images/' not in text
 
@@ -146,16 +146,16 @@ def test_the_summary_has_the_range_of_the_ratios_and_counts_goals_that_were_miss
 @pytest.mark.parametrize(('spent', 'reached'), [(100.0, True), (101.0, False)])
 def test_a_refusal_may_cost_five_solutions(spent, reached):
     rows = [
-        row('Auto', 20.0, own=True, arm='ur5e'),
-        row('Auto', spent, own=True, arm='ur5e', name='unreachable'),
+        row('Auto', 20.0, is_own=True, arm='ur5e'),
+        row('Auto', spent, is_own=True, arm='ur5e', name='unreachable'),
     ]
     (verdict,) = (v for v in goals.verdicts(peers(*rows)) if v.goal == 'a refusal')
     assert verdict.reached is reached
 
 
 def loops(solver, median, within=100.0):
-    known = {'mechanism': 'hexapod', 'run': 'track', 'solver': solver, 'frames': 9}
-    return {**known, 'cpu': times(median), 'converged': 100.0, 'within': within}
+    fields = {'mechanism': 'hexapod', 'run': 'track', 'solver': solver, 'frames': 9}
+    return {**fields, 'cpu': times(median), 'converged': 100.0, 'within': within}
 
 
 def test_a_peer_that_misses_the_loops_is_not_the_best():
@@ -166,8 +166,8 @@ def test_a_peer_that_misses_the_loops_is_not_the_best():
 
 
 def started(seconds):
-    known = {'arm': 'panda', 'solver': 'solve_q', 'note': '', 'set_up': 0.1, 'peak_mib': 50.0}
-    return {**known, 'imported': None, 'first_solution': 0.1, 'together': seconds}
+    fields = {'arm': 'panda', 'solver': 'solve_q', 'note': '', 'set_up': 0.1, 'peak_mib': 50.0}
+    return {**fields, 'imported': None, 'first_solution': 0.1, 'together': seconds}
 
 
 def other_results(wall, frame, start, ratio, memory):
@@ -200,13 +200,13 @@ def test_each_other_goal_is_missed_by_its_own_figure_alone(missed):
     assert sum(not v.reached for v in verdicts) == (missed < 5)
 
 
-def branches(arm, peer, median, own, count=8):
-    sets = {'counts': [count], 'empty': 0.0, 'known': 100.0}
+def branches(arm, peer, median, is_own, count=8):
+    sets = {'counts': [count], 'empty': 0.0, 'recovered_share': 100.0}
     return {
         'arm': arm,
         'peer': peer,
         'cpu': times(median),
-        'own': own,
+        'is_own': is_own,
         'sets': sets,
         'note': '',
         'times_ours': {'median': 2.0},
@@ -241,7 +241,7 @@ def test_the_same_work_as_the_peer_that_knows_no_limits_has_a_verdict_of_its_own
 
 def test_the_page_and_its_pictures_come_from_the_files(tmp_path, capsys):
     absent = {**row('shy', 1.0), 'cpu': None, 'note': 'knows six joints only'}
-    results = peers(row('ours', 10.0, own=True), row('peer', 20.0), absent)
+    results = peers(row('ours', 10.0, is_own=True), row('peer', 20.0), absent)
     results |= other_results(2.0, 50.0, 0.5, 1.2, 200.0)
     del results['round_trip']
     rows = [branches('ur5e', 'solve_q', 4.0, True), branches('ur5e', 'eaik', 5.0, False)]

@@ -68,8 +68,8 @@ def test_goals_without_a_solution_are_of_both_kinds_and_no_solver_reaches_them(a
     )
     assert (np.linalg.det(rotation) > 0.0).all() and np.isnan(cases.q).all()
     centre = arm.joints[0].placement[:3, 3]
-    away = np.linalg.norm(cases.targets[:, :3, 3] - centre, axis=1)
-    within = away < hard_cases.reach(arm, np.zeros(3))
+    distances = np.linalg.norm(cases.targets[:, :3, 3] - centre, axis=1)
+    within = distances < hard_cases.reach(arm, np.zeros(3))
     assert within[1::2].all() and not within[::2].any()
     solve = load_peers(['ik_LM'])['ik_LM'].prepare(arm).solve
     assert [solve(T, q) for T, q in zip(cases.targets, cases.seeds, strict=True)] == [None] * 20
@@ -83,8 +83,8 @@ def test_goals_without_a_solution_are_inside_of_what_tip_and_wrist_reach(arm):
         return
     cases = hidden_cases.draw_unreachable_inside(arm, 10)
     assert np.isnan(cases.q).all() and cases.seeds.shape == (10, len(arm.joints))
-    away = np.linalg.norm(cases.targets[:, :3, 3] - arm.joints[0].placement[:3, 3], axis=1)
-    assert (away <= hard_cases.reach(arm, np.zeros(3))).all()
+    distances = np.linalg.norm(cases.targets[:, :3, 3] - arm.joints[0].placement[:3, 3], axis=1)
+    assert (distances <= hard_cases.reach(arm, np.zeros(3))).all()
     answer = load_peers(['ik_LM'])['ik_LM'].prepare(arm)
     assert [answer.solve(T, q) for T, q in zip(cases.targets, cases.seeds, strict=True)] == [
         None
@@ -97,5 +97,5 @@ def test_goals_without_a_solution_are_inside_of_what_tip_and_wrist_reach(arm):
     farthest = hard_cases.reach(arm, wrist)
     for target in cases.targets:
         assert places.solve(SolveRequest(target, max_searches=1)).searches == 1
-        away = target[:3, :3] @ wrist + target[:3, 3] - arm.joints[0].placement[:3, 3]
-        assert np.linalg.norm(away) <= farthest
+        wrist_offset = target[:3, :3] @ wrist + target[:3, 3] - arm.joints[0].placement[:3, 3]
+        assert np.linalg.norm(wrist_offset) <= farthest

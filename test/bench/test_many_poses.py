@@ -19,10 +19,10 @@ def test_measured_calls_give_the_results_of_single_calls(tmp_path):
     words = ['--arms', 'irb6700', '--poses', '600', '--passes', '2', '--output', str(tmp_path)]
     many_poses.main(words)
     content = json.loads((tmp_path / 'many_poses.json').read_text(encoding='utf-8'))
-    own = [row for row in content['rows'] if row['call'] == 'solve_batch']
-    assert [row['threads'] for row in own] == [1, 2]
-    assert all(row['same'] is True and row['solutions'] > 1.0 for row in own)
-    assert all(0.0 < row['spent']['wall'] <= row['spent']['median'] for row in own)
+    rows = [row for row in content['rows'] if row['call'] == 'solve_batch']
+    assert [row['threads'] for row in rows] == [1, 2]
+    assert all(row['same'] is True and row['solutions'] > 1.0 for row in rows)
+    assert all(0.0 < row['spent']['wall'] <= row['spent']['median'] for row in rows)
 
 
 def test_time_is_counted_per_pose():

@@ -34,4 +34,4 @@ def test_its_solutions_are_within_the_tolerance_of_its_classes(name, spread):
     verdict = verify(arm, answers, cases.targets, CLASSES[peer.classes[0]].tolerance)
     assert (verdict.success, verdict.claimed_wrongly) == (100.0, 0)
     assert np.isfinite(verdict.worst_position)
-    assert peer.own
+    assert peer.is_own

@@ -20,8 +20,8 @@ def restarts():
 def test_joints_are_turned_into_their_limits_by_whole_turns(restarts):
     q = np.array([1.0, 0.5, -2.0, 1.0, 0.3, -0.2, 3.0])
     np.testing.assert_allclose(restarts.inside(q), q)
-    away = q + math.tau * np.array([2, -1, 0, 1, 0, -2, 1])
-    np.testing.assert_allclose(restarts.inside(away), q, atol=1e-12)
+    wound = q + math.tau * np.array([2, -1, 0, 1, 0, -2, 1])
+    np.testing.assert_allclose(restarts.inside(wound), q, atol=1e-12)
     # Limits of two turns leave an angle within them as it is.
     wide = np.array([-1.0, 3.0, -3.0, 1.0, 6.0, -6.0])
     np.testing.assert_array_equal(Restarts(read_arm('ur5e'), 1.0).inside(wide), wide)

@@ -30,7 +30,7 @@ def test_a_fresh_process_tells_its_steps_and_its_memory(tmp_path):
     assert (bare['solver'], ours['solver'], ours['note']) == ('numpy', 'ik_LM', '')
     assert others['solver'] == 'numpy,pinocchio'
     assert others['peak_mib'] > bare['peak_mib']
-    assert ours['own'] and not bare['own'] and bare['set_up'] is None
+    assert ours['is_own'] and not bare['is_own'] and bare['set_up'] is None
     assert ours['together'] == ours['set_up'] + ours['first_solution'] > 0.0
     assert 5.0 < bare['peak_mib'] < ours['peak_mib'] < 2000.0
     assert 'ik_LM' in (tmp_path / 'start_up.md').read_text()
@@ -50,10 +50,10 @@ def test_a_peer_that_does_not_respond_is_a_row_with_the_reason(monkeypatch):
     arm = read_arm('ur5e')
     absent = Peer('absent', 'no_such_module', 'absent', '', lambda arm: None)
     assert start_up.measure(arm, absent, 1.0).note == 'not installed'
-    own = load_peers(['ik_LM'])['ik_LM']
-    assert start_up.measure(arm, own, 0.001).note == 'no solution after 0.001 s'
-    found = start_up.ask(arm, 'no_such_module', 'ik_LM', 60.0)
-    assert 'no_such_module' in found['note']
+    peer = load_peers(['ik_LM'])['ik_LM']
+    assert start_up.measure(arm, peer, 0.001).note == 'no solution after 0.001 s'
+    figures = start_up.ask(arm, 'no_such_module', 'ik_LM', 60.0)
+    assert 'no_such_module' in figures['note']
 
 
 def test_goals_are_those_of_the_facade_on_the_slowest_arm():
@@ -62,8 +62,8 @@ def test_goals_are_those_of_the_facade_on_the_slowest_arm():
         {'solver': 'solve_q', 'imported': 0.4, 'together': 1.7},
         {'solver': 'other', 'imported': 9.0, 'together': 9.0},
     ]
-    found = list(goals.start_ups({'start_up': {'rows': rows}}))
-    assert [(v.ours, v.reached) for v in found] == [('0.5 s', True), ('1.7 s', False)]
+    verdicts = list(goals.start_ups({'start_up': {'rows': rows}}))
+    assert [(v.ours, v.reached) for v in verdicts] == [('0.5 s', True), ('1.7 s', False)]
 
 
 def test_processes_take_turns_and_the_least_of_each_figure_counts():
@@ -89,9 +89,9 @@ time.sleep(60.0)
 
 
 def test_a_node_counts_from_exec_until_it_is_ready():
-    found = start_up.start_node(('-c', BUSY), 60.0)
-    assert 0.3 <= found['cpu'] < 2.0
-    assert 100.0 < found['mib'] < 300.0
+    figures = start_up.start_node(('-c', BUSY), 60.0)
+    assert 0.3 <= figures['cpu'] < 2.0
+    assert 100.0 < figures['mib'] < 300.0
 
 
 def test_a_node_that_ends_before_is_no_figure_but_its_last_words():
@@ -116,22 +116,22 @@ def test_ratios_compare_with_what_cannot_be_avoided(monkeypatch, tmp_path):
     monkeypatch.setattr(start_up, 'start_node', start_node)
     monkeypatch.setattr(start_up.importlib.util, 'find_spec', lambda name: name)
     start_up.main(['--ratios', '--output', str(tmp_path)])
-    found = json.loads((tmp_path / 'start_up_ratios.json').read_text())['ratios']
-    assert {row['name']: row['ratio'] for row in found} == {
+    ratios = json.loads((tmp_path / 'start_up_ratios.json').read_text())['ratios']
+    assert {row['name']: row['ratio'] for row in ratios} == {
         'import': pytest.approx(1.25),
         'URDF to first solution': pytest.approx(2.5),
         'node': pytest.approx(1.5),
         'memory of the node': 120.0,
     }
-    verdicts = list(goals.start_ratios({'start_up_ratios': {'ratios': found}}))
+    verdicts = list(goals.start_ratios({'start_up_ratios': {'ratios': ratios}}))
     assert [verdict.reached for verdict in verdicts] == [True, False, True, True]
     assert verdicts[3].ours == '120 MiB' and verdicts[1].wanted == 'at most 0.2 times'
 
 
 def test_without_ros_the_ratios_of_the_node_are_left_out(monkeypatch):
     step = {'wall': 1.0, 'cpu': 0.5}
-    found = {'import': step, 'set_up': step, 'first_solution': step, 'peak_mib': 50.0}
-    monkeypatch.setattr(start_up, 'ask', lambda *words: found)
+    figures = {'import': step, 'set_up': step, 'first_solution': step, 'peak_mib': 50.0}
+    monkeypatch.setattr(start_up, 'ask', lambda *words: figures)
     monkeypatch.setattr(start_up.importlib.util, 'find_spec', lambda name: None)
     ratios = start_up.measure_ratios(read_arm('panda'), 1, 1.0)
     assert [ratio.name for ratio in ratios] == ['import', 'URDF to first solution']

@@ -42,8 +42,8 @@ STARTS = (('random', 100), ('ready', 1), ('random', 1))
 def panda():
     """Return the arm as users of ours make it, and the poses of the class ``first_found_1e-3``."""
     arm = read_arm('panda')
-    own = Manipulator.from_urdf(arm.urdf_path, base=arm.base, ee=arm.tip)
-    return own, draw_cases(arm, 1000)
+    manipulator = Manipulator.from_urdf(arm.urdf_path, base=arm.base, ee=arm.tip)
+    return manipulator, draw_cases(arm, 1000)
 
 
 def arguments_of(name, value):
