@@ -550,7 +550,9 @@ def _flip_of(image, joint):
 @kernel
 def _write_image(run, knots, heads, count, row, image, size):
     """
-    Write the curves of one image of the elbow circle that are within the limits.
+    Write the parts of one image of the elbow circle that are within the limits, each as a curve.
+
+    An image is the circle with one of two postures of the shoulder and one of two postures of the wrist.
 
     :param run: a :class:`Circles`, as :func:`find` prepares it.
     :param knots, heads: out, after the first ``row`` rows of knots and ``count`` heads.
@@ -603,7 +605,9 @@ def _is_inside(run, image, begin, end, size):
 
     Roots of other images may lie between them. The knot in the middle of the widest gap between all roots decides.
 
-    :param begin, end: indices of the roots; if they are equal, the whole circle is meant.
+    :param image: bit 0 for the shoulder's other posture, bit 1 for the wrist's other posture.
+    :param begin, end: indices of the roots, angles psi at which a joint reaches a limit; if they are equal, the whole
+        circle is meant.
     :param size: number of roots.
     """
     bits = (1 << _flip_of(image, 0)) | (4 << _flip_of(image, 4))
@@ -623,6 +627,7 @@ def _write_whole(run, knots, first, image):
     Write the whole elbow circle of an image as a closed curve, its first knot repeated at the end.
 
     :param first: row of the first knot.
+    :param image: bit 0 for the shoulder's other posture, bit 1 for the wrist's other posture.
     :returns: number of knots, or NO_ROOM if they do not fit.
     """
     row, at = 0, first
@@ -641,7 +646,10 @@ def _write_stretch(run, knots, first, image, begin, end):
     """
     Write the part of an image's circle from root ``begin`` to root ``end`` as one curve.
 
+    A root is an angle psi at which a joint reaches a limit.
+
     :param first: row of the first knot.
+    :param image: bit 0 for the shoulder's other posture, bit 1 for the wrist's other posture.
     :returns: number of knots; 1 for a stretch without length; NO_ROOM if they do not fit.
     """
     start, stop = run.roots[begin, PLACE], run.roots[end, PLACE]
@@ -674,8 +682,8 @@ def _write_end(run, knots, at, first, image, root):
     Write an end of a curve into row ``at`` of ``knots``: the knot at a root, with its joint exactly on the limit.
 
     :param first: row of the first knot of the curve.
-    :param image: image of the circle to write.
-    :param root: index of the root.
+    :param image: bit 0 for the shoulder's other posture, bit 1 for the wrist's other posture.
+    :param root: index of the root, an angle psi at which a joint reaches a limit.
     """
     joint, side = int(run.roots[root, JOINT]), run.roots[root, UPPER]
     _put(run, knots, at, first, run.ends[root], image)

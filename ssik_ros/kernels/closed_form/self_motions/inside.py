@@ -54,6 +54,8 @@ def write_inside(out, knots, ints, reals, target, free, work):
     """
     Write postures of one curve within the limits, at least one for each stretch inside; return their number.
 
+    A curve of one knot has no segment and gives none.
+
     :param out: (m, 7) out; further postures are left out if it is full.
     :param knots: (k, segments.COLUMNS) knots of one curve, which may exceed the limits.
     :param ints, reals: the plan of seven joints with the limits.
@@ -171,7 +173,7 @@ def _is_inside(c, q, knots, row, width, share):
     """
     Write into q the posture at a share of a segment, moved onto the curve; return whether it is within the limits.
 
-    If it is not, q may be incomplete.
+    The result is also False if Newton's method fails. If it is False, q may be incomplete.
 
     :param c: from :func:`curve_points.open_curve`; its seventh equation and tangent are overwritten.
     :param knots, row: knots of a curve, and the first row of the segment.

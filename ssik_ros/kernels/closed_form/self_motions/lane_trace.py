@@ -83,9 +83,9 @@ class Lanes(NamedTuple):
     """
 
     state: np.ndarray
-    """(8, STATE)."""
+    """(8, STATE) numbers of each lane, such as PHASE."""
     curves: np.ndarray
-    """(8, CURVES)."""
+    """(8, CURVES) numbers of each curve, such as SEED, the index of its first posture."""
     numbers: np.ndarray
     """Numbers of :mod:`lane_points`."""
     joints: np.ndarray

@@ -94,6 +94,7 @@ class Tracing(NamedTuple):
     is_done: np.ndarray
     """(m,) integers: 1 for postures that a curve has passed."""
     curve: cp.Curve
+    """The chain, the pose, and scratch for points of a curve."""
     q: np.ndarray
     """(7,) scratch."""
 
@@ -221,8 +222,8 @@ def next_step(step, miss):
     """
     Return the length of the next step along a curve [rad].
 
-    It is longer if the last prediction was more exact than WANTED_PREDICTION_MISS, otherwise shorter, and at most
-    LONGEST_ARC_STEP.
+    It is longer if the last prediction was more exact than WANTED_PREDICTION_MISS, otherwise shorter. The factor is 0.4
+    to 2, and the result is at most LONGEST_ARC_STEP.
 
     :param step: length of the accepted step.
     :param miss: distance of its prediction from the curve.
