@@ -78,7 +78,8 @@ def waiting_size(n, capacity):
     """
     Return how many numbers the table of candidates that wait for certification needs.
 
-    It has their number, then for each candidate its joint values and the index of its place.
+    It has their number, then for each candidate its joint values and the index of its place, the tried value of the
+    held joint. So the size is 1 + (n + 1) capacity.
 
     :param n: number of joints.
     :param capacity: largest number of waiting candidates; more are dropped.
@@ -380,8 +381,8 @@ def keep_place(places, at, least, ranges, pending, n):
     """
     Append the branches of a place to the candidates for certification, and set their bits in HIT_BITS.
 
-    A branch is appended if its bit is not set yet, its margin is at least ``least``, and it reaches the pose. If the
-    table is full, bits are set without an append.
+    A branch is appended if its bit is not set yet, its margin is at least ``least``, and it reaches the pose. With
+    EVERYTHING it need not reach the pose. If the table is full, bits are set without an append.
 
     :param places: flat table of places; a place stores the eight branches at one value of the held joint.
     :param at: index of the place.

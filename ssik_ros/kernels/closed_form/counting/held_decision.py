@@ -216,7 +216,7 @@ def _drift_of_arm(out, arm, is_second):
     """
     Return the part of the wrist centre's drift that the axes of joints 1 to 3 cause, and a bound on its error.
 
-    The drift is the place of the wrist centre W on the nearest chain of the class minus its place on the true chain, a
+    The drift is the position of the wrist centre W on the nearest chain of the class minus W on the true chain, a
     vector in units of the arm.
 
     :param out: (RANGES,) ranges of the joints.
@@ -242,7 +242,7 @@ def _drift_of_wrist(out, arm, is_second):
     """
     Return the part of the wrist centre's drift that the axes of joints 4 to 6 cause, and a bound on its error.
 
-    The drift is the place of the wrist centre W on the nearest chain of the class minus its place on the true chain, a
+    The drift is the position of the wrist centre W on the nearest chain of the class minus W on the true chain, a
     vector in units of the arm. It is given in the frame of the last body.
 
     :param out: (RANGES,) ranges of the joints.
@@ -282,9 +282,9 @@ def _lifted(arm, pose, local):
 @inline_kernel
 def _write_drift(items, out, arm, pose):
     """
-    Bound the drift of the wrist centre W by the ranges of the joints, and write it into the cells.
+    Bound the drift of the wrist centre W by the ranges of the joints, and write it into eight cells.
 
-    The drift is the place of W on the nearest chain of the class minus its place on the true chain. A lane changes
+    The drift is the position of W on the nearest chain of the class minus W on the true chain. A lane changes
     only if the radius, the bound on the drift's error, gets smaller.
 
     :param items: (ITEMS,) eight cells; rows SHIFT, LIFT and BALL are written.
@@ -355,6 +355,8 @@ def _cut_last(items, out):
 def _examine(out, arm, pose, items):
     """
     Bound the joints of eight cells, and return which cells may contain a posture within limits.
+
+    A cell is a range of the held joint for one posture of joints 1 to 3.
 
     :param out: (RANGES,) out: ranges of the joints, see :func:`held_ranges.bound`.
     :param arm, pose: a :class:`held_ranges.HeldArm` and the target, a :class:`held_ranges.Pose`.

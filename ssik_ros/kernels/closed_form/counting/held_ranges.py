@@ -617,6 +617,8 @@ def bound(out, arm, pose, items):
     """
     Write the ranges of all six joints in eight cells, for both wrists, and return which cells may have a posture.
 
+    A cell is a range of the held joint for one posture of joints 1 to 3.
+
     :param out: (RANGES,) out: for each wrist six centres, six radii [rad] and the least margin of the centres to the
         limits, eight lanes each. It is incomplete if all cells are excluded.
     :param arm: a :class:`HeldArm`.

@@ -293,7 +293,7 @@ def write_first_tangent(c, q):
     Write the unit tangent of a curve at its first posture into ``c.tangent``.
 
     The tangent points to larger values of one joint. This is the held joint if its component of the tangent exceeds
-    CLEAR, otherwise the next joint of which this holds. If there is none, it is the joint whose equation gives the
+    CLEAR, otherwise the next joint of which this holds. Without such a joint, it is the joint whose equation gives the
     largest determinant. ``c.row`` is overwritten.
 
     :param c: from :func:`open_curve`.

@@ -130,10 +130,11 @@ def prove(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work):
     Prove that neighbouring knots are joined by curves, and mark the given postures that are proved to lie on them.
 
     :param is_on: (m,) integers out: 1 for postures that lie on a curve, else 0.
-    :param knots: (k, segments.COLUMNS) knots of all curves in turn.
+    :param knots: (k, segments.COLUMNS) knots of all curves in turn, postures with tangent and arc length.
     :param goes_on: (k,) integers: 0 for the last knot of each curve, else 1.
     :param seeds: (m, 7) given postures.
-    :param bound: (BOUND,) numbers of the functions F, among them a bound on their second derivative.
+    :param bound: (BOUND,) numbers of the six functions that vanish at solutions: JOINT, ALONG, LENGTH, and BEND, a
+        bound on their second derivative.
     :param ints, reals: the plan of seven joints.
     :param target: (12,) pose of the tip: rotation row by row, then translation.
     :param free: (7,) indices of the joints: 0 to 6.
