@@ -87,9 +87,11 @@ class Interval(NamedTuple):
     width: float
     """Distance between a and b [rad]."""
     before: float
-    """Inverse of the distance between p and a [1/rad]; 0 if p is a. ``between``: of a and b; ``after``: of b and r."""
+    """Inverse of the distance between p and a [1/rad]; 0 if p is a."""
     between: float
+    """Inverse of ``width`` [1/rad]; 0 if ``width`` is 0."""
     after: float
+    """Inverse of the distance between b and r [1/rad]; 0 if r is b."""
 
 
 @inline_kernel
@@ -97,7 +99,7 @@ def places_needed(last):
     """
     Return the largest number of places, tried values of the held joint, that a search writes.
 
-    This is the number of scanned places plus MOST_TRIED_VALUES.
+    This is last + 1 scanned places plus MOST_TRIED_VALUES.
 
     :param last: index of the last scanned place.
     """
@@ -213,8 +215,8 @@ def existing(places, n, interval):
     """
     Return a bit mask of the branches that may reach the pose somewhere between two neighbouring places.
 
-    A branch is left out if it misses the pose at both places by so much that its slopes do not let it get there in
-    between.
+    A place is one tried value of the held joint. A branch is left out if it misses the pose at both places by so much
+    that its slopes do not let it get there in between.
 
     :param places: flat table of places, see :mod:`held_branches`.
     :param n: number of joints.
@@ -285,10 +287,10 @@ def _staying(places, ranges, n, interval):
 @kernel
 def is_doubtful(places, ranges, n, interval):
     """
-    Return whether more values must be tried between two neighbouring places.
+    Return whether more values of the held joint must be tried between two neighbouring tried values, the places.
 
-    This is so if a branch without a sample at either place may be within limits in between. It is also so if a sampled
-    branch may leave the limits and return, so that a further arc lies in between.
+    This is so if a branch whose bit in HIT_BITS is clear at both places may be within limits in between. It is also so
+    if a branch with such a bit may leave the limits and return, so that a further arc lies in between.
 
     :param places: flat table of places, see :mod:`held_branches`.
     :param ranges: from :func:`held_branches.write_ranges`.
@@ -377,7 +379,7 @@ def push_scanned(stack, last):
     """
     Write the intervals between neighbouring scanned places onto an empty stack; return their number, ``last``.
 
-    The interval with the smallest values is on top.
+    A place is one tried value of the held joint. The interval with the smallest values is on top.
 
     :param stack: (stack_size(last),) integers out: each interval takes COLUMNS numbers, the places p, a, b, r.
     :param last: index of the last scanned place.
@@ -436,8 +438,8 @@ def take_in(places, ranges, n, pending, stack, size, count, parts, first):
     """
     Divide the intervals of :func:`choose_values` at their new places, and push the parts onto the stack.
 
-    The new places are linked in the order of their values. Branches there that are within limits and belong to no
-    sampled arc are appended to ``pending``.
+    A place is one tried value of the held joint. The new places are linked in the order of their values. Branches there
+    that are within limits, and whose arc has no candidate yet, are appended to ``pending``.
 
     :param places, ranges, n, pending, stack, size: as for :func:`choose_values`.
     :param count, parts: number of divided intervals, and number of new places in each.
@@ -461,9 +463,10 @@ def take_in(places, ranges, n, pending, stack, size, count, parts, first):
 @kernel
 def _keep_chain(places, ranges, n, pending, chain, count):
     """
-    Link the new places inside one interval, and append their candidates to ``pending``.
+    Link the new places inside one interval by NEXT, and append their candidates within limits to ``pending``.
 
-    Branches that stay within the limits up to a place where their arc has a sample are left out.
+    A place is one tried value of the held joint. Branches that stay within the limits up to a place where their bit in
+    HIT_BITS is set are left out.
 
     :param places, ranges, n, pending: as for :func:`choose_values`.
     :param chain: indices of count + 4 places in ascending order: place before the interval, its first end, the new

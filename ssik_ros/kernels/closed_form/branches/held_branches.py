@@ -78,7 +78,8 @@ def waiting_size(n, capacity):
     """
     Return how many numbers the table of candidates that wait for certification needs.
 
-    It has their number, then for each candidate its joint values and the index of its place.
+    It has their number, then for each candidate its joint values and the index of its place, the tried value of the
+    held joint. So the size is 1 + (n + 1) capacity.
 
     :param n: number of joints.
     :param capacity: largest number of waiting candidates; more are dropped.
@@ -101,8 +102,11 @@ def row_at(at, row, n):
     """
     Return the offset, in the flat table of places, of a row of eight numbers, one for each branch.
 
+    A place stores the eight branches at one value of the held joint.
+
     :param at: index of the place.
-    :param row: index of a joint, for its values; n + MARGIN for the margins; n + RESIDUAL_ROW for the rooms.
+    :param row: index of a joint, for its values; n + MARGIN for the distances to the limits; n + RESIDUAL_ROW for the
+        rooms, which are 0 for a branch that reaches the pose, otherwise minus its pose error.
     :param n: number of joints.
     """
     return LANES * ((n + ROWS) * at + row)
@@ -113,9 +117,11 @@ def number_at(at, what, n):
     """
     Return the offset, in the flat table of places, of a single number of a place.
 
+    A place stores the eight branches at one value of the held joint.
+
     :param at: index of the place.
-    :param what: VALUE, value of the held joint; INSIDE_BITS, HIT_BITS or BRIDGE_BITS, masks of branches; NEXT, index
-        of the place with the next larger value.
+    :param what: VALUE, value of the held joint; INSIDE_BITS, HIT_BITS or BRIDGE_BITS, masks of branches, see
+        :func:`bits_at`; NEXT, index of the place with the next larger value.
     :param n: number of joints.
     """
     return LANES * ((n + ROWS) * at + n + NUMBERS) + what
@@ -126,10 +132,13 @@ def bits_at(places, at, what, n):
     """
     Return a number of a place as an integer, usually a mask with one bit for each branch.
 
+    A place stores the eight branches at one value of the held joint.
+
     :param places: flat table of places.
     :param at: index of the place.
-    :param what: INSIDE_BITS, branches within limits; HIT_BITS, branches whose arc has a sample; BRIDGE_BITS, branches
-        within limits up to the next scanned place; or NEXT, index of the next place, -1 after the last.
+    :param what: INSIDE_BITS, branches within limits here; HIT_BITS, branches whose range of held values within limits
+        has a candidate already; BRIDGE_BITS, branches within limits from here to the next scanned place; or NEXT, index
+        of the place with the next larger value, -1 after the last.
     :param n: number of joints.
     """
     return int(places[number_at(at, what, n)])
@@ -226,13 +235,13 @@ def is_done_by_lanes(ints):
 @kernel
 def write_by_lanes(places, first, count, ints, reals, scratch):
     """
-    Write the branches of up to eight places at once; return a bit mask of the places that this kernel cannot solve.
+    Write the branches at up to eight values of the held joint; return a bit mask of the values it cannot solve.
 
-    The rows of the joints are written, and a mark in place of each room: 1 if a subproblem of the branch was tangent
-    or out of reach, else 0. If :func:`is_done_by_lanes` is False, nothing is written, and the mask has all bits
+    The joints of each branch are written, and a mark in row n + RESIDUAL_ROW: 1 if a subproblem of the branch was
+    tangent or out of reach, else 0. If :func:`is_done_by_lanes` is False, nothing is written, and the mask has all bits
     (EVERY).
 
-    :param places: flat table of places.
+    :param places: flat table of places; a place stores the eight branches at one value of the held joint.
     :param first: index of the first place to write.
     :param count: number of values in the scratch at VALUES, at most eight; the other values are overwritten.
     :param ints, reals: integers and real numbers of the arm's plan, see :mod:`search`.
@@ -277,12 +286,12 @@ def write_by_lanes(places, first, count, ints, reals, scratch):
 @kernel
 def take_candidates(places, at, raw, count, n):
     """
-    Write the branches of one place from the candidates of a closed form.
+    Write the branches at one value of the held joint from the candidates of a closed form.
 
-    The rows of the joints are written, and a mark in place of each room: 0 for a regular candidate, 1 if both
+    The joints of each branch are written, and a mark in row n + RESIDUAL_ROW: 0 for a regular candidate, 1 if both
     solutions of a subproblem are equal, MISSING for a branch without a candidate.
 
-    :param places: flat table of places.
+    :param places: flat table of places; a place stores the eight branches at one value of the held joint.
     :param at: index of the place.
     :param raw: (., n) candidates. The two solutions of one subproblem differ by one bit of their index.
     :param count: number of candidates.
@@ -313,12 +322,13 @@ def write_margins(run, places, at, ranges, rounding, scratch):
     """
     Write margins, rooms and INSIDE_BITS of a place whose joints and marks are known, and clear its HIT_BITS.
 
-    The margin of a branch is the least distance of a joint to its limits [rad], negative outside. The room replaces
-    the mark: 0 if the branch reaches the pose, otherwise minus its pose error. It is -inf if a marked branch is so far
-    outside the limits that its error was not computed.
+    The marks come from :func:`take_candidates` or :func:`write_by_lanes`. The margin of a branch is the least distance
+    of a joint to its limits [rad], negative outside, -inf for a branch without a candidate. The room replaces the mark:
+    0 if the branch reaches the pose, otherwise minus its pose error. It is -inf if a marked branch is so far outside
+    the limits that its error was not computed. INSIDE_BITS are the branches that reach the pose within the limits.
 
     :param run: a :class:`search.BranchRun`, the arrays of the search.
-    :param places: flat table of places.
+    :param places: flat table of places; a place stores the eight branches at one value of the held joint.
     :param at: index of the place.
     :param ranges: from :func:`write_ranges`.
     :param rounding: residual below which a candidate counts as reaching the pose.
@@ -369,12 +379,12 @@ def misses(run, places, at, scratch):
 @kernel
 def keep_place(places, at, least, ranges, pending, n):
     """
-    Append the branches of a place that are not hit yet to the candidates for certification, and mark them as hit.
+    Append the branches of a place to the candidates for certification, and set their bits in HIT_BITS.
 
-    A branch is appended if its margin is at least ``least`` and it reaches the pose. If the table is full, branches
-    are marked as hit without being appended.
+    A branch is appended if its bit is not set yet, its margin is at least ``least``, and it reaches the pose. With
+    EVERYTHING it need not reach the pose. If the table is full, bits are set without an append.
 
-    :param places: flat table of places.
+    :param places: flat table of places; a place stores the eight branches at one value of the held joint.
     :param at: index of the place.
     :param least: least margin [rad]: INSIDE_MARGIN; -CANDIDATE_ERROR if certification shall decide; EVERYTHING for all
         candidates, whether or not they reach the pose.
@@ -451,8 +461,8 @@ def read_waiting(raw, pending, first, n):
     """
     Copy up to eight waiting candidates from number ``first`` on into ``raw``; return how many.
 
-    Candidates of one place stay together: if not all of a place fit, they are left for the next call. Only a place
-    with more than eight candidates is divided.
+    Candidates at one value of the held joint stay together: if not all of them fit, they are left for the next call.
+    They are divided only if there are more than eight.
 
     :param raw: (., n) out.
     :param pending: as for :func:`keep_place`.

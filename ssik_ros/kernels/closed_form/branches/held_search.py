@@ -54,9 +54,10 @@ def scan_size(wanted):
 @inline_kernel
 def last_scanned(wanted):
     """
-    Return the index of the last scanned place.
+    Return the index of the last scanned place, which is scan_size(wanted) + 1.
 
-    Place 0 is the lower end of the range of the held joint, the last one the upper end; scanned values lie between.
+    A place is one tried value of the held joint. Place 0 is the lower end of its range, the last place the upper end.
+    The scan_size(wanted) scanned values lie between both.
 
     :param wanted: requested number of values of the held joint.
     """
@@ -66,7 +67,9 @@ def last_scanned(wanted):
 @inline_kernel
 def places_needed(last):
     """
-    Return how many places a search needs: scanned places, places between them, and eight for extra values.
+    Return how many places a search needs: last + 1 scanned places, MOST_TRIED_VALUES more, and eight for extra values.
+
+    A place is one tried value of the held joint with its branches.
 
     :param last: index of the last scanned place.
     """
@@ -264,9 +267,10 @@ def _start(spread, value):
 @kernel
 def write_places(run, places, first, count, ranges, scratch):
     """
-    Write complete places at given values of the held joint: joints, margins, rooms and INSIDE_BITS of eight branches.
+    Write the eight branches at given values of the held joint: joints, margins, rooms and INSIDE_BITS.
 
-    Values that the kernel for eight values cannot solve are solved one by one.
+    A margin is the least distance of a joint to its limits [rad]. A room is 0 if the branch reaches the pose, otherwise
+    minus its pose error. Values that the kernel for eight values cannot solve are solved one by one.
 
     :param run: a :class:`search.BranchRun`, after :func:`search.begin`.
     :param places: flat table of places, see :mod:`held_branches`.
@@ -311,8 +315,9 @@ def _keep_scanned(places, ranges, n, pending, seeded, wanted):
     """
     Append candidates at scanned places to ``pending``: at every requested value, and one on each run within limits.
 
-    A run is a series of scanned places along which one branch stays within limits. The places are linked, and the
-    branches of sampled runs are marked as hit. At both ends of the range, certification decides about the limits.
+    A place is one value of the held joint. A run is a series of scanned places along which one branch stays within
+    limits. NEXT links the places, and HIT_BITS is set for the branches of runs with a candidate. At both ends of the
+    range, certification decides about the limits.
 
     :param places, ranges, n, pending: as for :func:`held_branches.keep_place`.
     :param seeded: seed's value of the held joint, which has been sampled; NaN without a seed.
@@ -339,10 +344,11 @@ def _keep_scanned(places, ranges, n, pending, seeded, wanted):
 @kernel
 def _keep_runs(places, ranges, n, pending, last):
     """
-    Append a candidate from the middle of each run that has no sample yet; mark all places of sampled runs as hit.
+    Append a candidate from the middle of each run that has none yet, and set HIT_BITS along all runs that have one.
 
-    A run is a series of scanned places along which one branch stays within limits. If its middle is an end of the
-    range, no candidate is appended. BRIDGE_BITS of the places are written.
+    A run is a series of scanned places, values of the held joint, along which one branch stays within limits. Other
+    branches within limits at the middle are appended, too, unless they have a candidate. If the middle is an end of the
+    range, nothing is appended. BRIDGE_BITS of the places are written.
 
     :param places, ranges, n, pending: as for :func:`held_branches.keep_place`.
     :param last: index of the last scanned place, counting both ends of the range.
@@ -385,7 +391,7 @@ def _stretch(places, at, n):
     """
     Return the distance from a place to the next [rad], and the number of branches that are within limits at both.
 
-    Both are 0 for the last place.
+    A place is one tried value of the held joint. Both results are 0 for the last place.
 
     :param places: flat table of places, linked by NEXT.
     :param at: index of the place.

@@ -13,8 +13,8 @@ One range.
 Method
 ------
 The distance of the tip from the first axis is at most L. L is the sum of the gaps between the points of neighbouring
-axes and the tip, and of the longest travels of other prismatic joints. Let d = t - o, with target position t and the
-position o of the first point at zero.
+axes and the tip. For every other prismatic joint, the larger absolute value of its two limits is added. Let d = t - o,
+with target position t and the position o of the first point at zero.
 
 * If the held joint comes first, along h: |d - s h| <= L, so s is within h . d +- sqrt(L^2 - |d|^2 + (h . d)^2). Here o
   is the point of the second axis.
@@ -47,7 +47,8 @@ def slide_range(ints, reals, matrix_t):
     """
     Return the range (low, high) of a held prismatic joint [m] in which the rest of the chain may reach the target.
 
-    The range is cut to the joint's limits, except if none of it is within the limits.
+    The range is cut to the joint's limits, except if none of it is within the limits. Without the cut it is infinite if
+    another prismatic joint has an infinite limit. For a target out of reach, the range may be a single value.
 
     :param ints, reals: integers and real numbers of a plan whose held joint is prismatic.
     :param matrix_t: (4, 4) target pose of the tip.

@@ -398,8 +398,8 @@ def _is_proof(run, count):
     """
     Return whether the candidates of a search prove that no posture within the limits reaches the pose.
 
-    They do if each candidate clearly misses the pose, or reaches it at a regular posture well outside the limits. The
-    current candidate in the scratch is overwritten.
+    They do if each candidate clearly misses the pose, or reaches it at a regular posture well outside the limits.
+    Without candidates the result is True. The current candidate in the scratch is overwritten.
 
     :param count: as for :func:`note_doubt`.
     """
@@ -491,8 +491,8 @@ def finish(out, run):
     """
     Write the kept solutions, best first, at most MAX_SOLUTIONS; return their number, which is also stored in COUNT.
 
-    Rows that are not measured yet, such as those moved onto limits, are measured now. Copies, and solutions whose
-    residual exceeds ERROR_OPTION, are left out.
+    Rows that are not measured yet, such as those moved onto limits, are measured now. Solutions whose residual exceeds
+    ERROR_OPTION are left out. With a held joint, copies of earlier solutions are left out, too.
 
     :param out: as for :func:`search`.
     """
@@ -530,8 +530,9 @@ def keep(run, count, first):
     """
     Certify the candidates in the scratch and keep the new solutions; return the smallest residual of a candidate.
 
-    If no candidate becomes a solution but the smallest residual is below ALMOST, shifted candidates are refined. If
-    all solutions are outside the limits or known, the seed itself is certified, too.
+    The result is infinite without candidates. If no candidate becomes a solution but the smallest residual is below
+    ALMOST, shifted candidates are refined. If all solutions are outside the limits or known, a given seed is certified,
+    too.
 
     :param count: number of candidates in the scratch, all at one value of the held joint.
     :param first: number of kept branches before this value. Only later rows are compared with new solutions.

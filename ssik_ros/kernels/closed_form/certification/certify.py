@@ -317,7 +317,7 @@ def certify(axes, points, home, n, slides, q, free, count, target, near, errors,
 
     :param axes, points, home, n, slides: the chain, as for :func:`evaluate`.
     :param q: (n,) the candidate in, the posture with the smallest residual out.
-    :param free: (n,) indices of the joints that may move, the first ``count`` of them.
+    :param free: (n,) indices of the joints; the first ``count`` of them may move.
     :param count: number of joints that may move.
     :param target: (12,) pose of the tip: rotation row by row, then translation.
     :param near: residual above which the candidate is not changed.

@@ -47,7 +47,7 @@ def is_slide(slides, index):
 @inline_kernel
 def screw(h, o, c, s, x):
     """
-    Return the image of a point under a rotation about a line, as a tuple of three numbers.
+    Rotate a point about a line, and return its new position as a tuple of three numbers.
 
     :param h, o: unit direction and a point of the line.
     :param c, s: cosine and sine of the angle.
@@ -58,7 +58,7 @@ def screw(h, o, c, s, x):
 
 @inline_kernel
 def map_point(g, x):
-    """Return the image of a point x under the transform g (12,)."""
+    """Return R x + t, the point x moved by the transform g (12,): its rotation R row by row, then its translation t."""
     return (
         g[0] * x[0] + g[1] * x[1] + g[2] * x[2] + g[9],
         g[3] * x[0] + g[4] * x[1] + g[5] * x[2] + g[10],
@@ -68,7 +68,7 @@ def map_point(g, x):
 
 @inline_kernel
 def unmap_point(g, x):
-    """Return the image of a point x under the inverse of the transform g (12,)."""
+    """Return R^T (x - t), the point x moved by the inverse of the rigid transform g (12,) with rotation R, shift t."""
     return unmap_direction(g, (x[0] - g[9], x[1] - g[10], x[2] - g[11]))
 
 

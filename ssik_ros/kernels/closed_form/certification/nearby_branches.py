@@ -57,11 +57,12 @@ def are_all(axes, points, home, n, slides, free, raw, count, near, scratch):
     """
     Return whether the candidates of the nearest chain of a class lead to all branches of the true chain.
 
-    False means a doubt: a candidate is so close to a singular posture that further branches may exist there.
+    False means a doubt: a candidate is so close to a singular posture that further branches may exist there. Without
+    candidates the result is True.
 
     :param axes, points, home, n, slides: the true chain.
-    :param free: (n,) indices of the joints that may move, the first six of them.
-    :param raw: (., n) candidates from the nearby chain, ``count`` rows.
+    :param free: (n,) indices of the joints; the first six of them may move.
+    :param raw: (., n) candidates from the nearby chain in its first ``count`` rows [rad or m].
     :param near: largest distance by which a candidate may miss its branch, a few times the drift of the axes [m].
     :param scratch: flat scratch of ``certify.scratch_size(n)`` numbers.
     """

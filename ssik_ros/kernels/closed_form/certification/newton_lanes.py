@@ -87,7 +87,7 @@ def _store(scratch, start, v):
 @kernel
 def write_screws(area, axes, points, home, n, slides, scratch):
     """
-    Write the place of every joint axis at eight postures, and return the pose of the tip.
+    Write a point and the direction of every joint axis at eight postures, and return the pose of the tip.
 
     :param area: (8 n or more,) joint values, eight of each joint.
     :param axes, points, home, slides: the chain, as for :func:`certify.evaluate`.

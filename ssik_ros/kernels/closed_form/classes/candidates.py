@@ -109,7 +109,10 @@ def write_candidates(
     Write the candidates that a closed form gives for one pose and one value of the held joint.
 
     :param out: (16, n) out: joint vectors in the order of the chain, not certified.
-    :param kind, case: class of the free joints, such as SPHERICAL_WRIST, and its case, such as ``PARALLEL_23``.
+    :param kind: class of the free joints: SPHERICAL_WRIST, THREE_PARALLEL, PRISMATIC_SHOULDER or ORIENTATION_FIRST.
+        GENERAL has no closed form and must not be passed.
+    :param case: case of the class, such as ``PARALLEL_23``. For PRISMATIC_SHOULDER it is the bit mask of the prismatic
+        joints among the first three; for ORIENTATION_FIRST it is not read.
     :param is_reversed: True if the class fits the reversed chain.
     :param axes, points: (3 n,) directions of the joint axes and a point on each, all joints at zero.
     :param n: 6, or 7 with a held joint; fewer for classes with prismatic joints.

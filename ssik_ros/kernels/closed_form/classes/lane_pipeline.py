@@ -57,7 +57,8 @@ def row_of(n, what):
     The rows of the n joint values come before.
 
     :param n: number of joints.
-    :param what: POSITION, ROTATION or RESIDUAL (errors), DISTANCE from the seed, or the marks for duplicates.
+    :param what: POSITION [m], ROTATION [rad] or RESIDUAL (Frobenius norm of FK - T); DISTANCE from the seed; MARK or
+        OTHER_MARK, two sums of sines and cosines that are nearly equal for duplicates.
     """
     return LANES * (n + what)
 
@@ -218,9 +219,10 @@ def measure(area, axes, points, home, n, slides, target, doubtful):
 @kernel
 def find_alike(area, n, count, same):
     """
-    Return a bit mask of the candidates that may be duplicates of another candidate, judged by their marks.
+    Return a bit mask of the candidates that may be duplicates of another candidate.
 
-    A candidate without a bit surely differs from all others by more than ``same`` in some joint.
+    Candidates are compared by MARK and OTHER_MARK, two sums of sines and cosines that :func:`measure` has written. A
+    candidate without a bit surely differs from all others by more than ``same`` in some joint.
 
     :param area: (area_size(n),) after :func:`measure`.
     :param count: number of candidates, up to eight.

@@ -56,7 +56,7 @@ def write_arm_parallel_23(angles, axes, points, w, p):
     :param angles: (SCRATCH,) out: rows of four: the angles [rad], their sines, their cosines.
     :param axes, points: (18,) directions of the six axes and a point on each, all joints at zero.
     :param w, p: W with all joints at zero, and its target G W.
-    :returns: whether the pose hardly determines joint 1, because W is on axis 1 or close to it.
+    :returns: whether the pose hardly determines joint 1, because p is on axis 1 or close to it.
     """
     h1, h2, h3 = triple(axes, 0), triple(axes, 1), triple(axes, 2)
     o1, o2, o3 = triple(points, 0), triple(points, 1), triple(points, 2)

@@ -85,12 +85,13 @@ def probe(run, values, count, places, ranges, scratch):
     """
     Return how many branches are within limits and reach the pose, summed over several values of the held joint.
 
-    Candidates are measured but not improved by Newton steps.
+    Candidates are measured but not improved by Newton steps. Values that the kernel for eight values cannot solve, as
+    at a straight wrist, are skipped.
 
     :param run: a :class:`search.BranchRun`, after :func:`search.begin`.
     :param values: (8,) values of the held joint [rad]; the first ``count`` are read.
     :param count: number of values.
-    :param places: scratch for eight places.
+    :param places: scratch for the branches at eight values, 8 * place_size(n) numbers.
     :param ranges, scratch: arrays of :mod:`held_branches` after ``prepare``.
     """
     n, n_branches = run.ints[common.N], 0
@@ -142,7 +143,8 @@ def _begin_cells(queue, spread, arm):
     """
     Write the first cells, which cover the range of the held joint for every arm posture, into the queue.
 
-    If the chain does not fit the class exactly, each wrist has its own cells.
+    A cell is a range of the held joint for one posture of joints 1 to 3. If the chain does not fit the class exactly,
+    each wrist has its own cells. If the range of joint 6 is divided, each of its LAST_FIRST parts has its own cells.
 
     :param queue: (CELL most,) out: CELL numbers for each cell.
     :param spread: (SPREAD,) settings with the range of the held joint.
@@ -214,7 +216,7 @@ def _drift_of_arm(out, arm, is_second):
     """
     Return the part of the wrist centre's drift that the axes of joints 1 to 3 cause, and a bound on its error.
 
-    The drift is the place of the wrist centre W on the nearest chain of the class minus its place on the true chain, a
+    The drift is the position of the wrist centre W on the nearest chain of the class minus W on the true chain, a
     vector in units of the arm.
 
     :param out: (RANGES,) ranges of the joints.
@@ -240,7 +242,7 @@ def _drift_of_wrist(out, arm, is_second):
     """
     Return the part of the wrist centre's drift that the axes of joints 4 to 6 cause, and a bound on its error.
 
-    The drift is the place of the wrist centre W on the nearest chain of the class minus its place on the true chain, a
+    The drift is the position of the wrist centre W on the nearest chain of the class minus W on the true chain, a
     vector in units of the arm. It is given in the frame of the last body.
 
     :param out: (RANGES,) ranges of the joints.
@@ -280,9 +282,9 @@ def _lifted(arm, pose, local):
 @inline_kernel
 def _write_drift(items, out, arm, pose):
     """
-    Bound the drift of the wrist centre W by the ranges of the joints, and write it into the cells.
+    Bound the drift of the wrist centre W by the ranges of the joints, and write it into eight cells.
 
-    The drift is the place of W on the nearest chain of the class minus its place on the true chain. A lane changes
+    The drift is the position of W on the nearest chain of the class minus W on the true chain. A lane changes
     only if the radius, the bound on the drift's error, gets smaller.
 
     :param items: (ITEMS,) eight cells; rows SHIFT, LIFT and BALL are written.
@@ -354,6 +356,8 @@ def _examine(out, arm, pose, items):
     """
     Bound the joints of eight cells, and return which cells may contain a posture within limits.
 
+    A cell is a range of the held joint for one posture of joints 1 to 3.
+
     :param out: (RANGES,) out: ranges of the joints, see :func:`held_ranges.bound`.
     :param arm, pose: a :class:`held_ranges.HeldArm` and the target, a :class:`held_ranges.Pose`.
     :param items: (ITEMS,) eight cells; their drift of W and range of joint 6 may be narrowed.
@@ -414,7 +418,8 @@ def _divide(queue, size, most, items, start, bits, is_split):
     """
     Append both halves of a cell to the queue; return the new number of cells.
 
-    The result is most + 1 if the queue is full or the cell is too narrow to be divided.
+    A cell is a range of the held joint for one posture of joints 1 to 3. The result is most + 1 if the queue is full or
+    the cell is too narrow to be divided.
 
     :param queue: table of ``size`` cells.
     :param most: largest number of cells.
@@ -535,7 +540,8 @@ def decide_many(
     """
     Write for each pose whether it is reached within limits.
 
-    :param status: (m,) out: REACHED (a posture was found), PROVED (none exists), UNDECIDED, or NOT_RIGID (-1).
+    :param status: (m,) out: REACHED (2, a posture was found), PROVED (1, none exists), UNDECIDED (0), or NOT_RIGID
+        (-1). Without PROBES in ``spread`` no posture is searched, so REACHED does not occur.
     :param branches: (m,) out: branches within limits in the batch of values of the held joint that found any, else 0.
     :param tried: (m,) out: number of examined cells of the held joint.
     :param poses: (m, 4, 4) targets.

@@ -102,9 +102,9 @@ class HeldArm(NamedTuple):
     """
 
     vectors: np.ndarray
-    """(3 VECTORS,)."""
+    """(3 VECTORS,) vectors such as U, axis of the held joint, and H1, axis 1; three numbers each."""
     numbers: np.ndarray
-    """(NUMBERS,)."""
+    """(NUMBERS,) numbers such as C12, cosine between axes 1 and 2."""
     limits: np.ndarray
     """(12,) middles of the ranges, then half widths [rad]; infinite for joints without limits."""
     axis_offsets: np.ndarray
@@ -125,20 +125,24 @@ class Cells(NamedTuple):
     """
     Eight cells to bound, one in each lane: a range of the held joint, and a branch of the first three joints.
 
-    ``middle`` and ``half`` are middle and half width of the range [rad].
+    The offset of W is the vector from its position on the target to its position on the nearest chain of the class. It
+    lies in a ball whose centre is ``shift`` plus ``lift`` rotated by the held joint, in units of the arm.
     """
 
     middle: float
+    """Middle of the range of the held joint [rad]."""
     half: float
+    """Half width of this range [rad]."""
     elbow: float
+    """1 or -1: sign of the angle of joint 3."""
     shoulder: float
-    """1 or -1: sign of the angle of joint 3, and side of the plane of axes 1 and 2."""
+    """1 or -1: side of the plane of axes 1 and 2."""
     shift: tuple[float, float, float]
+    """Part of the ball's centre that does not depend on the held joint."""
     ball: float
-    """Offset of W from its place on the target: centre (``shift`` plus the turned ``lift``) and radius, in units of the
-    arm."""
+    """Radius of the ball."""
     lift: tuple[float, float, float]
-    """Part of this centre that the held joint rotates, at zero of the held joint."""
+    """Part of the ball's centre that the held joint rotates, at zero of the held joint."""
 
 
 class Target(NamedTuple):
@@ -562,7 +566,7 @@ def _inside(limits, joint, place):
     :param joint: index of the joint, 0 to 5.
     :param place: centre and radius of the joint [rad].
     :returns: distance of the centre from the nearer limit [rad], negative outside, infinite without limits; mask of
-        lanes in which the whole range is outside.
+        lanes in which the whole range is outside by more than PROVED_OUTSIDE.
     """
     half = limits[6 + joint]
     if not half < math.pi:
@@ -612,6 +616,8 @@ def _load(items):
 def bound(out, arm, pose, items):
     """
     Write the ranges of all six joints in eight cells, for both wrists, and return which cells may have a posture.
+
+    A cell is a range of the held joint for one posture of joints 1 to 3.
 
     :param out: (RANGES,) out: for each wrist six centres, six radii [rad] and the least margin of the centres to the
         limits, eight lanes each. It is incomplete if all cells are excluded.

@@ -72,7 +72,7 @@ def _count_elbows(arm, left, ok1):
     Count the branches of eight poses with one value of joint 1, which is already divided out of the poses.
 
     :param arm: a :class:`pose_lanes.CountedArm`.
-    :param left: first two columns of the rotation of E_1^-1 G, and the image of the wrist centre under it.
+    :param left: first two columns of the rotation of E_1^-1 G, and the point E_1^-1 G W with the wrist centre W.
     :param ok1: mask of lanes to count; other lanes get 0.
     :returns: number of branches in each lane, and the bits of the lanes whose number is uncertain.
     """
@@ -125,7 +125,7 @@ def _count_wrists(arm, x, y, t, ok):
 
     :param arm: a :class:`pose_lanes.CountedArm`.
     :param x, y: first two columns of R_4 R_5 R_6, the required rotation of the wrist.
-    :param t: image of the wrist centre that the first three joints require.
+    :param t: position of the wrist centre that the wrist must have, with joints 1 to 3 undone.
     :param ok: mask of lanes to count; other lanes get 0.
     :returns: number of wrists in each lane, and the bits of the lanes whose number is uncertain.
     """

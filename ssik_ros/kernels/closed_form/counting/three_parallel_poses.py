@@ -107,7 +107,8 @@ def _count_wrists(arm, left, equation, ok1):
     """
     Count the branches of eight poses with one value of joint 1, for both values of joint 5.
 
-    :param left: first two columns of the rotation of E_1^-1 G, and the image of axis 6's point under it.
+    :param arm: a :class:`pose_lanes.CountedArm`.
+    :param left: first two columns of the rotation of E_1^-1 G, and the point E_1^-1 G o_6 with axis 6's point o_6.
     :param equation: m1, m2, d and sqrt(m1^2 + m2^2 - d^2) of the equation m1 cos q5 + m2 sin q5 = d.
     :param ok1: mask of lanes to count; other lanes get 0.
     :returns: number of branches in each lane, and the bits of the lanes whose number is uncertain.
@@ -147,7 +148,8 @@ def _count_planes(arm, left, angles, ok):
     """
     Count the branches of eight poses with given joints 1, 5 and 6: the postures of the three parallel joints.
 
-    :param left: first two columns of the rotation of E_1^-1 G, and the image of axis 6's point under it.
+    :param arm: a :class:`pose_lanes.CountedArm`.
+    :param left: first two columns of the rotation of E_1^-1 G, and the point E_1^-1 G o_6 with axis 6's point o_6.
     :param angles: sines and cosines of joints 5 and 6.
     :param ok: mask of lanes to count; other lanes get 0.
     :returns: number of postures in each lane, and the bits of the lanes whose number is uncertain.

@@ -58,15 +58,15 @@ class Elimination(NamedTuple):
     """(6, 6) rows: combinations of these six equations; pairs of linear rows first, then quadratic, then constant
     rows."""
     offset: np.ndarray
-    """(6,) constant part of each row of ``null``."""
+    """(6,) scalar product of each row of ``null`` with ``constant``."""
     factors: np.ndarray
     """(14, 8) orthogonal factorisation of the coefficients."""
     tau: np.ndarray
-    """(8,) factors of its reflectors."""
+    """(8,) scalar factors of the reflections of this factorisation."""
     order: np.ndarray
-    """(8,) its column order."""
+    """(8,) column order of this factorisation."""
     constant: np.ndarray
-    """(14,) constant part of the coefficients' side."""
+    """(14,) part of each equation that contains neither angle: its coefficient at 1."""
     counts: np.ndarray
     """(4,) number of pairs of linear rows, of quadratic rows, of constant rows, and rank of the factorisation."""
 

@@ -188,7 +188,7 @@ def _insert(out, count, q, part):
 @kernel
 def _write_roots(out, size, origin, largest, work):
     """
-    Write the real roots q_k of the eigenvalue problem at ``W_MATRIX`` in ascending order; return their number.
+    Write the real and nearly real roots q_k of the problem at ``W_MATRIX`` in ascending order; return their number.
 
     The number is -1 if the eigenvalues do not converge.
 
@@ -215,7 +215,7 @@ def _write_roots(out, size, origin, largest, work):
 @kernel
 def _write_safe_roots(out, work):
     """
-    Write the real roots q_k from a larger eigenvalue problem that needs no inverse, in ascending order.
+    Write the real and nearly real roots q_k, in ascending order, from a larger eigenvalue problem without inverse.
 
     The larger problem also has spurious roots; at most 16 roots are kept.
 
@@ -468,10 +468,10 @@ def is_confirmed(count, constants, g, work, ints):
 @kernel
 def solve_beside(constants, g, work, ints):
     """
-    Solve six slightly moved targets, and add their candidates to those at ``W_FOUND``; W_COUNT is the new number.
+    Solve up to six slightly moved targets, and add their candidates at ``W_FOUND``; W_COUNT is the new number.
 
     This helps if the target itself is in doubt. A target with a symmetry can make every cut singular, but its
-    neighbours do not.
+    neighbours do not. Fewer targets are solved if the table may overflow. The miss of each candidate grows by NUDGE.
 
     :param constants, g, work, ints: as for :func:`solve`; ``g`` is the target in doubt.
     """

@@ -56,7 +56,7 @@ def _rotated(pose, x, row, i):
 @kernel
 def transform_lines(out, pose, lines, count):
     """
-    Write the images of lines under a rigid motion, rho(pose) X for every column X.
+    Write lines moved by a rigid motion: rho(pose) X for every line X, a column of fifteen numbers.
 
     :param out, lines: (15, .) tables, not the same.
     :param pose: (12,) the motion: rotation row by row, then translation.

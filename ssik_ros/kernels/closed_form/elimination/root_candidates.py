@@ -165,7 +165,8 @@ def _add_shared(candidates, count, roots, begin, end, elimination, k, work, ints
     """
     Add the candidates of several roots that lie close together; return the new number of filled rows.
 
-    The roots are treated as one multiple root at their mean, whose null space several solutions span.
+    The roots are treated as one multiple root at their mean, whose null space several solutions span. Candidates that
+    miss the target by HOPELESS_MISS or more, or that repeat one of these candidates, are left out.
 
     :param candidates: (ROWS, 7) out; ``count`` rows are filled.
     :param count: number of filled rows.
@@ -220,7 +221,7 @@ def _are_complex(middle, part, work, ints):
     Return whether a group of nearly complex roots is surely complex, so that it belongs to no solution.
 
     The roots are computed again with their middle as origin. Multiple real roots that rounding has split become real
-    again, or come much closer.
+    again, or come much closer. The result is False if the eigenvalues do not converge.
 
     :param middle: mean of the real parts [rad].
     :param part: largest imaginary part [rad].

@@ -82,8 +82,9 @@ class Curve(NamedTuple):
     slides: int
     held: int
     lower: np.ndarray
-    """(7,) lower limits; infinite for joints whose range covers a full turn."""
+    """(7,) lower limits; -inf for revolute joints whose range covers a full turn."""
     upper: np.ndarray
+    """(7,) upper limits; inf for the same joints."""
     target: np.ndarray
     """(12,) T."""
     screws: np.ndarray
@@ -291,8 +292,9 @@ def write_first_tangent(c, q):
     """
     Write the unit tangent of a curve at its first posture into ``c.tangent``.
 
-    The tangent points to larger values of one joint: the held joint, if it moves along the curve. ``c.row`` is
-    overwritten.
+    The tangent points to larger values of one joint. This is the held joint if its component of the tangent exceeds
+    CLEAR, otherwise the next joint of which this holds. Without such a joint, it is the joint whose equation gives the
+    largest determinant. ``c.row`` is overwritten.
 
     :param c: from :func:`open_curve`.
     :param q: (7,) a posture on the curve.

@@ -65,10 +65,10 @@ def are_wanted(knots):
     """
     Return whether searches from arbitrary postures may find further curves.
 
-    They may if a traced curve crosses another curve or passes near a singular posture. Curves on which the held joint
-    does not move may pass there.
+    They may if a traced curve crosses another curve, or comes near or ends at a singular posture. Curves on which the
+    held joint does not move may pass there.
 
-    :param knots: (k, segments.COLUMNS) knots of all curves.
+    :param knots: (k, segments.COLUMNS) knots of all curves: postures with tangent and arc length.
     """
     for row in range(knots.shape[0]):
         if (

@@ -142,7 +142,7 @@ def find(knots, heads, target, spheres, matrix_t, ints, reals, free, work):
     """
     Write all curves of a pose within the limits, for an arm with two spherical joints; return their number.
 
-    :param knots: (., segments.COLUMNS) out: knots of all curves in turn.
+    :param knots: (., segments.COLUMNS) out: knots of all curves in turn, postures with tangent and arc length.
     :param heads: (MOST_CURVES, 2) integers out: first row and number of rows of each curve.
     :param target: (12,) out: the target with an orthonormal rotation, row by row, then its translation.
     :param spheres: (6,) S and W, the centres of shoulder and wrist in the base frame, with all joints at zero.
@@ -333,7 +333,7 @@ def _reaches(run):
 @kernel
 def _fit(table, a, b):
     """
-    Return whether the cubic between knots a and b of a table is accurate enough.
+    Return whether the cubic between knots a and b, two stored postures in rows of a table, is accurate enough.
 
     The cosine between both tangents must be at least LEAST_COSINE, and the chord must fit the mean of the tangents.
     """
@@ -355,7 +355,8 @@ def _write_knots(run, table, first, count):
     """
     Write joint values, unit tangent and distance from singular postures of knots at given elbow angles psi.
 
-    The distance is the least sine of joints 2 and 6, counted from their singular values, in column LEAST_PIVOT.
+    A knot is a stored posture of the elbow circle. The distance is the least sine of joints 2 and 6, counted from their
+    singular values, in column LEAST_PIVOT.
 
     :param run: a :class:`Circles`, as :func:`find` prepares it.
     :param table: (., segments.COLUMNS) or more columns; column ARC has the angle psi of each row.
@@ -426,9 +427,9 @@ def _write_roots(run):
     """
     Write the roots into ``run.roots``, sorted: the angles psi at which a joint reaches a limit; return their number.
 
-    Also write the knots at the roots (``run.ends``), the knots halfway to the next root (``run.gaps``), and which
-    images are within the limits there (``run.inside``). Without roots, the whole circle is one gap with its knot at
-    psi = 0.
+    Also write the postures at the roots (``run.ends``) and halfway to the next root (``run.gaps``). ``run.inside``
+    tells which postures of shoulder and wrist are within the limits halfway. Without roots, the whole circle is one gap
+    with its knot at psi = 0.
     """
     c, elbow, count = run.curve, run.elbow, 0
     for side in range(2):
@@ -550,7 +551,9 @@ def _flip_of(image, joint):
 @kernel
 def _write_image(run, knots, heads, count, row, image, size):
     """
-    Write the curves of one image of the elbow circle that are within the limits.
+    Write the parts of one image of the elbow circle that are within the limits, each as a curve.
+
+    An image is the circle with one of two postures of the shoulder and one of two postures of the wrist.
 
     :param run: a :class:`Circles`, as :func:`find` prepares it.
     :param knots, heads: out, after the first ``row`` rows of knots and ``count`` heads.
@@ -601,9 +604,12 @@ def _is_inside(run, image, begin, end, size):
     """
     Return 1.0 if an image is within the limits between two neighbouring roots of it, else 0.0.
 
-    Roots of other images may lie between them. The knot in the middle of the widest gap between all roots decides.
+    An image is the circle with one of two postures of the shoulder and one of two postures of the wrist. Roots of other
+    images may lie between both roots. The posture in the middle of the widest gap between all roots decides.
 
-    :param begin, end: indices of the roots; if they are equal, the whole circle is meant.
+    :param image: bit 0 for the shoulder's other posture, bit 1 for the wrist's other posture.
+    :param begin, end: indices of the roots, angles psi at which a joint reaches a limit; if they are equal, the whole
+        circle is meant.
     :param size: number of roots.
     """
     bits = (1 << _flip_of(image, 0)) | (4 << _flip_of(image, 4))
@@ -623,6 +629,7 @@ def _write_whole(run, knots, first, image):
     Write the whole elbow circle of an image as a closed curve, its first knot repeated at the end.
 
     :param first: row of the first knot.
+    :param image: bit 0 for the shoulder's other posture, bit 1 for the wrist's other posture.
     :returns: number of knots, or NO_ROOM if they do not fit.
     """
     row, at = 0, first
@@ -641,7 +648,10 @@ def _write_stretch(run, knots, first, image, begin, end):
     """
     Write the part of an image's circle from root ``begin`` to root ``end`` as one curve.
 
+    A root is an angle psi at which a joint reaches a limit.
+
     :param first: row of the first knot.
+    :param image: bit 0 for the shoulder's other posture, bit 1 for the wrist's other posture.
     :returns: number of knots; 1 for a stretch without length; NO_ROOM if they do not fit.
     """
     start, stop = run.roots[begin, PLACE], run.roots[end, PLACE]
@@ -674,8 +684,8 @@ def _write_end(run, knots, at, first, image, root):
     Write an end of a curve into row ``at`` of ``knots``: the knot at a root, with its joint exactly on the limit.
 
     :param first: row of the first knot of the curve.
-    :param image: image of the circle to write.
-    :param root: index of the root.
+    :param image: bit 0 for the shoulder's other posture, bit 1 for the wrist's other posture.
+    :param root: index of the root, an angle psi at which a joint reaches a limit.
     """
     joint, side = int(run.roots[root, JOINT]), run.roots[root, UPPER]
     _put(run, knots, at, first, run.ends[root], image)

@@ -78,7 +78,7 @@ def part_curves(out, heads, fold_at, knots, rows, ints, reals, target, free, wor
     :param heads: (2 k, COLUMNS) integers out, a row for each new curve: first row, number of rows, up to OTHERS curves
         that continue at its first knot, and up to OTHERS that continue at its last knot; -1 fills empty places.
     :param fold_at: (k,) integers, scratch.
-    :param knots: (k, segments.COLUMNS) knots of all given curves.
+    :param knots: (k, segments.COLUMNS) knots of all given curves: postures with tangent and arc length.
     :param rows: (c,) number of knots of each given curve.
     :param ints, reals: the plan of seven joints.
     :param target: (12,) pose of the tip: rotation row by row, then translation.
@@ -106,10 +106,12 @@ def _write_folds(c, q, out, fold_at, knots, rows, state, numbers):
     """
     Find the folds of all curves and write a knot for each: the first into the last row of ``out``, the next before it.
 
+    At a fold the held joint turns back: its component of the tangent vanishes. A knot is a stored posture.
+
     :param c, q: a :class:`curve_points.Curve`, and (7,) scratch.
     :param out: (., segments.COLUMNS) knots.
     :param fold_at: (k,) out: row in ``out`` of the fold between a knot and the next; -1 without a fold.
-    :param knots: (k, segments.COLUMNS) knots of all curves.
+    :param knots: (k, segments.COLUMNS) knots of all curves: postures with tangent and arc length.
     :param rows: (c,) number of knots of each curve.
     :param state, numbers: scratch of eight segments.
     """
@@ -140,11 +142,12 @@ def _find_folds(c, q, out, fold_at, knots, state, numbers, count):
     """
     Find the folds of up to eight segments at once and write their knots.
 
-    A fold that has not converged after LOOKS steps is written at the last examined posture.
+    At a fold the held joint turns back: its component of the tangent vanishes. A segment is the curve between two
+    neighbouring knots. A fold that has not converged is written at the last examined posture.
 
     :param c, q: a :class:`curve_points.Curve`, and (7,) scratch.
     :param out, fold_at: knots out, and the row of each segment's fold in ``out``.
-    :param knots: (k, segments.COLUMNS) knots of all curves.
+    :param knots: (k, segments.COLUMNS) knots of all curves: postures with tangent and arc length.
     :param state: (8, STATE) segments; LOW and HIGH bracket the share of the segment at which the fold is.
     :param numbers: scratch of :mod:`lane_points`.
     :param count: number of segments.
@@ -233,7 +236,7 @@ def _look_at(q, knots, state, numbers, lane):
 @kernel
 def _part(out, heads, count, written, fold_at, knots, first, rows):
     """
-    Write the pieces of one curve between its folds and crossings; return their number, and the rows written in all.
+    Write the parts of one curve between its folds and crossings; return their number, and the rows written in all.
 
     A closed curve with a fold or crossing begins at the first of them.
 
@@ -278,7 +281,7 @@ def _part(out, heads, count, written, fold_at, knots, first, rows):
 @inline_kernel
 def _is_end(fold_at, knots, item):
     """
-    Return whether a curve is split at an item.
+    Return whether a curve is split at an item: it is a fold or a crossing with another curve.
 
     Items count along the curve: item 2 row is the knot in this row, item 2 row + 1 the fold between this knot and the
     next.
@@ -292,7 +295,7 @@ def _is_end(fold_at, knots, item):
 @inline_kernel
 def _beginning(fold_at, knots, first, last):
     """
-    Return the item at which the pieces of a closed curve begin: its first fold or crossing.
+    Return the item at which the first part of a closed curve begins: its first fold or crossing.
 
     Item 2 row is a knot, 2 row + 1 the fold after this knot. The result is -1 if the curve is not closed or has
     neither.

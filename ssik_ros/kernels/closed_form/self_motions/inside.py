@@ -54,8 +54,11 @@ def write_inside(out, knots, ints, reals, target, free, work):
     """
     Write postures of one curve within the limits, at least one for each stretch inside; return their number.
 
+    A stretch is a part of the curve with all joints within their limits. A curve of one knot gives no posture.
+
     :param out: (m, 7) out; further postures are left out if it is full.
-    :param knots: (k, segments.COLUMNS) knots of one curve, which may exceed the limits.
+    :param knots: (k, segments.COLUMNS) knots of one curve, postures with tangent and arc length; they may exceed the
+        limits.
     :param ints, reals: the plan of seven joints with the limits.
     :param target: (12,) pose of the tip: rotation row by row, then translation.
     :param free: (7,) indices of the joints: 0 to 6.
@@ -154,7 +157,7 @@ def _pass_at(knots, row, width, k, limit, low, high):
     cubic.
 
     :param knots, row: knots of a curve, and the first row of the segment.
-    :param width: length of the segment.
+    :param width: length of the segment, the curve between two neighbouring knots [rad].
     """
     first = segments.joint_at(knots, row, row + 1, width, low, k) - limit
     for _ in range(segments.HALVINGS):
@@ -171,11 +174,11 @@ def _is_inside(c, q, knots, row, width, share):
     """
     Write into q the posture at a share of a segment, moved onto the curve; return whether it is within the limits.
 
-    If it is not, q may be incomplete.
+    The result is also False if Newton's method fails. If it is False, q may be incomplete.
 
     :param c: from :func:`curve_points.open_curve`; its seventh equation and tangent are overwritten.
     :param knots, row: knots of a curve, and the first row of the segment.
-    :param width: length of the segment.
+    :param width: length of the segment, the curve between two neighbouring knots [rad].
     """
     segments.write_point(q, knots, row, row + 1, width, share)
     if not wind(c, q, CUBIC):

@@ -83,9 +83,9 @@ class Lanes(NamedTuple):
     """
 
     state: np.ndarray
-    """(8, STATE)."""
+    """(8, STATE) numbers of each lane, such as PHASE."""
     curves: np.ndarray
-    """(8, CURVES)."""
+    """(8, CURVES) numbers of each curve, such as SEED, the index of its first posture."""
     numbers: np.ndarray
     """Numbers of :mod:`lane_points`."""
     joints: np.ndarray
@@ -122,7 +122,7 @@ def follow(knots, heads, ints, reals, target, seeds, is_done, free, work):
     """
     Write the curves through given postures, each curve once; return their number, -1 if their knots do not fit.
 
-    :param knots: (., segments.COLUMNS) out: knots of all curves in turn.
+    :param knots: (., segments.COLUMNS) out: knots of all curves in turn, postures with tangent and arc length.
     :param heads: (m, 2) integers out: first row and number of rows of each curve.
     :param ints, reals: the plan of seven joints with the limits.
     :param target: (12,) pose of the tip: rotation row by row, then translation.
@@ -451,7 +451,7 @@ def _comes_near_limit(run, row, width, miss):
     """
     Return whether the cubic of some joint may come near a limit between knot ``row`` and the next.
 
-    :param width: length of the segment.
+    :param width: length of the segment, the curve between two neighbouring knots [rad].
     :param miss: error of the prediction of its last knot; it widens the margin.
     """
     first, last = segments.COLUMNS * row, segments.COLUMNS * (row + 1)
@@ -471,7 +471,7 @@ def _aim_at_limit(run, lane, width, share, joint, side):
     """
     Let a lane solve for the posture at which a joint is exactly on a limit that its last step has passed.
 
-    :param width: length of the segment.
+    :param width: length of the segment, the curve between two neighbouring knots [rad].
     :param share: share of the segment, 0 to 1, at which the limit is passed.
     :param joint, side: index of the joint; 1 for its upper limit, -1 for its lower limit.
     """

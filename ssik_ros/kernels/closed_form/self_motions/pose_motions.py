@@ -43,7 +43,7 @@ def find(
     """
     Write all curves of a pose within the limits; return their number.
 
-    :param knots: (., segments.COLUMNS) out: knots of all curves in turn.
+    :param knots: (., segments.COLUMNS) out: knots of all curves in turn, postures with tangent and arc length.
     :param heads: (m, 2) integers out: first row and number of rows of each curve.
     :param target: (12,) out: the target with an orthonormal rotation, row by row, then its translation.
     :param seeds: (m, 7) scratch, with room for every candidate.

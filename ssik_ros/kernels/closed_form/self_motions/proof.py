@@ -89,23 +89,29 @@ class Proving(NamedTuple):
     Arrays of a running proof that knots lie on curves.
 
     A lane proves one segment after another by a chain of balls around points of the segment. In each ball the
-    solutions form one arc. ``seeds`` are the given postures, ``is_on`` their marks, ``curve`` the chain and the pose.
+    solutions form one arc.
     """
 
     state: np.ndarray
-    """(8, STATE)."""
+    """(8, STATE) numbers of the eight lanes."""
     numbers: np.ndarray
     """Numbers of :mod:`lane_points`."""
     held: np.ndarray
     """Held joint of the given postures, padded to eights; NaN for postures already found on a curve."""
     is_on: np.ndarray
+    """(m,) integers: 1 for given postures that are proved to lie on a curve, else 0."""
     seeds: np.ndarray
+    """(m, 7) given postures."""
     knots: np.ndarray
+    """(k, segments.COLUMNS) knots of all curves in turn."""
     goes_on: np.ndarray
+    """(k,) integers: 0 for the last knot of each curve, else 1."""
     curve: cp.Curve
+    """The chain and the pose."""
     q: np.ndarray
     """(7,) scratch."""
     bound: np.ndarray
+    """(BOUND,) numbers such as BEND, a bound on the second derivative of the functions that vanish at solutions."""
 
 
 @inline_kernel
@@ -124,15 +130,17 @@ def prove(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work):
     Prove that neighbouring knots are joined by curves, and mark the given postures that are proved to lie on them.
 
     :param is_on: (m,) integers out: 1 for postures that lie on a curve, else 0.
-    :param knots: (k, segments.COLUMNS) knots of all curves in turn.
+    :param knots: (k, segments.COLUMNS) knots of all curves in turn, postures with tangent and arc length.
     :param goes_on: (k,) integers: 0 for the last knot of each curve, else 1.
     :param seeds: (m, 7) given postures.
-    :param bound: (BOUND,) numbers of the functions F, among them a bound on their second derivative.
+    :param bound: (BOUND,) numbers of the six functions that vanish at solutions: JOINT, ALONG, LENGTH, and BEND, a
+        bound on their second derivative.
     :param ints, reals: the plan of seven joints.
     :param target: (12,) pose of the tip: rotation row by row, then translation.
     :param free: (7,) indices of the joints: 0 to 6.
     :param work: (scratch_size(m),) scratch.
-    :returns: -1 if all segments are proved; otherwise the row of the first knot of a segment that is not.
+    :returns: -1 if all segments are proved; otherwise the row of the first knot of a segment that is not. The proof
+        also ends so after MOST_ROUNDS rounds.
     """
     run = _open(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work)
     row = 0

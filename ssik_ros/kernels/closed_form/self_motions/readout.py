@@ -64,7 +64,7 @@ def write_postures(out, errors, arcs, knots, ints, reals, target, free, work):
     :param out: (m, 7) out.
     :param errors: (m, 3) out: position error [m], rotation error [rad], Frobenius norm of FK - T.
     :param arcs: (m,) arc lengths [rad], clipped to the curve.
-    :param knots: (k, segments.COLUMNS) knots of the curve.
+    :param knots: (k, segments.COLUMNS) knots of the curve: postures with tangent and arc length.
     :param ints, reals: the plan of seven joints.
     :param target: (12,) pose of the tip: rotation row by row, then translation.
     :param free: (7,) indices of the joints: 0 to 6.

@@ -36,12 +36,12 @@ def chord_of(knots, a, b):
 @kernel
 def length_of(knots, a, b):
     """
-    Return the length of the curve between two neighbouring knots [rad].
+    Return the length of the curve between two neighbouring knots, stored postures with tangents [rad].
 
     It is estimated from chord and tangents, accurate to fourth order.
 
-    :param knots: (., COLUMNS).
-    :param a, b: rows.
+    :param knots: (., COLUMNS) knots of a curve.
+    :param a, b: rows of both knots.
     """
     along = 0.0
     for k in range(N):
@@ -56,7 +56,7 @@ def joint_at(knots, a, b, width, u, k):
     Return the value of a joint [rad or m] on the cubic between two knots.
 
     :param knots, a, b: table of knots, and the rows of both knots.
-    :param width: length of the segment.
+    :param width: length of the segment, the curve between two neighbouring knots [rad].
     :param u: share of the segment, from 0 at a to 1 at b.
     :param k: index of the joint.
     """
@@ -144,7 +144,7 @@ def reach(knots, a, b, width, k, limit, side):
     """
     Return the share, 0 to 1, at which joint ``k`` reaches a limit on the cubic between knots a and b.
 
-    The joint must exceed the limit at b and not at a. The share is accurate to 1e-4.
+    A share is 0 at a and 1 at b. The joint must exceed the limit at b and not at a. The share is accurate to 1e-4.
 
     :param limit: the limit.
     :param side: 1 for an upper limit, -1 for a lower limit.

@@ -94,6 +94,7 @@ class Tracing(NamedTuple):
     is_done: np.ndarray
     """(m,) integers: 1 for postures that a curve has passed."""
     curve: cp.Curve
+    """The chain, the pose, and scratch for points of a curve."""
     q: np.ndarray
     """(7,) scratch."""
 
@@ -107,7 +108,7 @@ def scratch_size():
 @inline_kernel
 def limit_kind(joint, side):
     """
-    Return the number that marks a knot at which a joint is on its limit, for column KIND.
+    Return the number for column KIND of a knot, a stored posture of a curve, at which a joint is on its limit.
 
     :param joint: index of the joint.
     :param side: 1 for its upper limit, -1 for its lower limit.
@@ -221,8 +222,8 @@ def next_step(step, miss):
     """
     Return the length of the next step along a curve [rad].
 
-    It is longer if the last prediction was more exact than WANTED_PREDICTION_MISS, otherwise shorter, and at most
-    LONGEST_ARC_STEP.
+    It is longer if the last prediction was more exact than WANTED_PREDICTION_MISS, otherwise shorter. The factor is 0.4
+    to 2, and the result is at most LONGEST_ARC_STEP.
 
     :param step: length of the accepted step.
     :param miss: distance of its prediction from the curve.
@@ -302,7 +303,7 @@ def _meet_limit(run, row, width, miss):
     """
     If a joint passes a limit between knot ``row`` and the next, move the next knot to the posture on the limit.
 
-    :param width: length of the segment.
+    :param width: length of the segment, the curve between two neighbouring knots [rad].
     :param miss: error of the prediction of the next knot.
     :returns: kind of the next knot, REGULAR or a joint limit; and a share. A positive share asks for a step shortened
         by this factor, because a joint peaks near its limit or the knot could not be moved.
@@ -336,11 +337,11 @@ def _meet_limit(run, row, width, miss):
 @kernel
 def first_beyond(run, row, width, miss):
     """
-    Find the joint that passes or nearly touches a limit first on a segment.
+    Find the joint that passes or nearly touches a limit first on a segment, the curve between two neighbouring knots.
 
     :param run: a :class:`Tracing`.
     :param row: row of the first knot of the segment.
-    :param width: length of the segment.
+    :param width: length of the segment, the curve between two neighbouring knots [rad].
     :param miss: error of the prediction of its last knot.
     :returns: (joint, side, share, is_peak). ``joint`` is -1 if no joint comes near a limit; ``side`` is 1 for an upper
         limit, -1 for a lower limit; ``share`` is the place on the segment, 0 to 1; ``is_peak`` is True if the joint
@@ -436,7 +437,7 @@ def held_range(run, a, b, width):
 
     :param run: a :class:`Tracing`.
     :param a, b: rows of the knots.
-    :param width: length of the segment.
+    :param width: length of the segment, the curve between two neighbouring knots [rad].
     """
     before, after = run.knots[a, run.curve.held], run.knots[b, run.curve.held]
     return 0.5 * (before + after), 0.5 * abs(after - before) + aside_of(width)
@@ -447,7 +448,7 @@ def aside_of(width):
     """
     Return how far a curve may be from the straight line between two neighbouring knots [rad].
 
-    :param width: length of the segment.
+    :param width: length of the segment, the curve between two neighbouring knots [rad].
     """
     return 0.15 * width + CHORD_POINT_DISTANCE
 
@@ -455,12 +456,12 @@ def aside_of(width):
 @kernel
 def lies_on(run, a, b, q, width):
     """
-    Return whether a posture lies on the curve between two knots; ``run.q`` is overwritten.
+    Return whether a posture lies on the curve between two neighbouring knots; ``run.q`` is overwritten.
 
     :param run: a :class:`Tracing`.
     :param a, b: rows of the knots.
     :param q: (7,) the posture.
-    :param width: length of the segment.
+    :param width: length of the segment, the curve between two neighbouring knots [rad].
     """
     knots, c = run.knots, run.curve
     share = segments.share_of(knots, a, b, q, c.lower, aside_of(width))

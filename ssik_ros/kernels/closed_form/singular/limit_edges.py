@@ -183,7 +183,7 @@ def _lowest(q, moving, lower, upper, aim, scratch):
     Return the values of joint ``moving`` to try for the least pose error, with all other joints fixed.
 
     If the error has its minimum within the limits, or the joint is prismatic, the result is (best value, nan).
-    Otherwise the result is both limits. ``q[moving]`` is overwritten.
+    Otherwise the result is both limits, also if one is infinite. ``q[moving]`` is overwritten.
 
     :param q: (n,) values of the other joints.
     :param aim: a :class:`singular_refinement.Aim`: chain and target.

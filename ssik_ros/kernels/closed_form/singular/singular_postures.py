@@ -125,6 +125,7 @@ class Choice(NamedTuple):
     lower: np.ndarray
     """(n,) lower limits; the point that represents a curve is within the limits if possible."""
     upper: np.ndarray
+    """(n,) upper limits."""
     wish: np.ndarray
     """(n,) reference posture: the nearest point of a curve represents it."""
 
