@@ -22,7 +22,9 @@ class ArtifactPlan(NamedTuple):
     """
     Constants of an artifact's arm: arrays of its search, number of values of a held joint, and kind of numbers.
 
-    With ``uses_views``, arrays are read as Python's own numbers, which is faster than numpy's in plain Python.
+    ``ints`` and ``reals`` are the plan of the closed form, ``options`` the options of a call. ``held_samples`` is the
+    number of values that are tried for a held joint in addition to the seed's value; without a held joint it is not read. With
+    ``uses_views``, arrays are read as Python's own numbers, which is faster than numpy's in plain Python.
     """
 
     ints: Any
@@ -43,7 +45,7 @@ def solve_pose(
     """
     Return the solutions of a pose T, best first: (joint vector (n,), Frobenius norm of FK - T) each.
 
-    The list is empty if no solution exists.
+    The list is empty if no solution exists, and if an element of T is larger than FARTHEST_TARGET.
 
     :param plan: plan of the arm.
     :param find: the search function.
