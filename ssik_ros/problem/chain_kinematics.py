@@ -66,6 +66,7 @@ class ChainKinematics:
 
         :param q: (n,) joint vector [rad or m].
         :param state: (nq,) full state, read for joints outside the group; None means default values.
+        :raises DimensionMismatch: if ``q`` has another size.
         """
         problem = self.problem
         work, pose = np.empty(problem.workspace_size), np.empty((4, 4))
@@ -77,7 +78,10 @@ class ChainKinematics:
         """
         Return the Jacobian (6, m): twist (linear, angular) of the tip in base axes per joint velocity.
 
+        Joints outside the group have default values and no column.
+
         :param q: (n,) joint vector [rad or m].
+        :raises DimensionMismatch: if ``q`` has another size.
         """
         problem = self.problem
         work, jacobian = np.empty(problem.workspace_size), np.empty((6, problem.nv))

@@ -154,6 +154,8 @@ def _arcs(samples: int) -> ArcArrays:
     """
     Return the scratch arrays of a search of an arm with seven joints, whose held joint is sampled on arcs.
 
+    An arc is a range of its values at which a branch is within the limits.
+
     :param samples: number of values of the held joint.
     """
     last = int(held_search.last_scanned(samples))

@@ -88,8 +88,9 @@ def _value(y, c, e, before, after, cells, slopes, a, b, j):
 @inline_kernel
 def _follow(q, halves, slopes, errors, cells, prices, sign, a, b, turning, weights, work):
     """
-    Return a lower bound on the cost of a step from box ``a`` to box ``b``; all joints follow the same parameters.
+    Return a lower bound on the cost of a step from box ``a`` to box ``b``, prices included.
 
+    It uses that all joint values of a posture depend on the same free parameters, which gaps of single joints ignore.
     This is step 2 of the module's method, for the objective SUM_OF_STEPS only. Other arguments are as for
     :func:`connect_boxes`.
 

@@ -411,6 +411,8 @@ def displace(ints, reals, work, q, share):
     """
     Move the joints ``q`` in place by a share of ``step`` [rad or m], clamped to their limits.
 
+    Turning joints of the kind PERIODIC, which have no limits, are wrapped to (-pi, pi].
+
     ``travel`` grows by the motion before clamping.
 
     :param share: factor on ``step``.
