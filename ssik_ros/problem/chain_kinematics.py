@@ -30,7 +30,8 @@ class ChainKinematics:
 
         :param robot: the robot.
         :param group: the group, whose joints are the variables.
-        :param base, tip: links; joints between them that are not in the group keep default values.
+        :param base, tip: links; joints between them that are not in the group have default values, unless a call gives
+            a state.
         """
         rows = Rows(position_axes=Axes.FRAME_A, rotation_axes=Axes.FRAME_A)
         constraint = PoseConstraint(frame_a=base, frame_b=tip, rows=rows)

@@ -265,9 +265,9 @@ class Problem:
         """
         Return an upper bound on the distance of a tip from its first joint, the largest of all constraints [m].
 
-        It adds the lengths of all links and the largest ways of all slides. It is infinite if a slide lacks limits or is
-        not in the group. It is also infinite if a constraint is not an unweighted target pose of frame b in the fixed
-        root frame.
+        It adds the lengths of all links and the largest ways of all slides. It is infinite if a slide lacks limits or
+        is not in the group. It is also infinite if a constraint is not an unweighted target pose of frame b in the
+        fixed root frame.
         """
         table = layout.TABLES.show(self.ints, self.reals).constraint_f
         return float(table[:, layout.CONSTRAINT_REACH].max())
@@ -461,8 +461,8 @@ class _Variables:
         """
         Mark a variable as linear, not periodic, if adding a full turn to it moves a link.
 
-        This happens if a joint that has or follows the variable slides, or turns by a multiple of it that is not a whole
-        number.
+        This happens if a joint that has or follows the variable slides, or turns by a multiple of it that is not a
+        whole number.
 
         :param driven: (velocity variable, node kind, multiplier) of each node.
         """
@@ -824,9 +824,9 @@ def _chain_of(
     """
     Return the chain of joints that moves a constraint's tip in the root frame, for a hull of its reach.
 
-    Return None if a hull cannot be made. So it is if the constraint has no target, has an offset or a box, selects other
-    rows than a pose or a position with unit weights, or its frame a is not the fixed root frame. So it is also if no
-    joint moves frame b, or a joint is neither revolute nor prismatic.
+    Return None if a hull cannot be made. So it is if the constraint has no target, has an offset or a box, selects
+    other rows than a pose or a position with unit weights, or its frame a is not the fixed root frame. So it is also if
+    no joint moves frame b, or a joint is neither revolute nor prismatic.
 
     :param n_limited: number of velocity variables, from the first on, whose limits count; slides of others have no limits.
     """
@@ -863,8 +863,8 @@ def _slide_range(
     """
     Return (least, largest) value of a sliding node: multiplier times variable, plus offset [m].
 
-    The range is infinite if the node's velocity variable is ``n_limited`` or a later one, whose limits do not count. With
-    multiplier 0 it is (offset, offset) in any case.
+    The range is infinite if the node's velocity variable is ``n_limited`` or a later one, whose limits do not count.
+    With multiplier 0 it is (offset, offset) in any case.
     """
     v = nodes.ints[node][layout.NODE_V]
     multiplier = float(nodes.reals[node][layout.NODE_MULTIPLIER])

@@ -47,8 +47,9 @@ def make_hulls(
     """
     Return the reach hulls of a chain in one flat array, in the kernel's layout; None if the chain has no hull.
 
-    Each of the k hulls of the array (k BLOCK,) contains all positions of one point of the last link. A chain has no hull
-    if a slide lacks a limit, no joint turns, or more than MOST_SLIDES (3) slides come before the first joint that turns.
+    Each of the k hulls of the array (k BLOCK,) contains all positions of one point of the last link. A chain has no
+    hull if a slide lacks a limit or no joint turns. It has none either if more than MOST_SLIDES (3) slides come before
+    the first joint that turns.
 
     :param slides: (n,) True for joints that slide; the others may rotate by any angle.
     :param axes, points: (n, 3) unit axes, and a point of each [m], in the base frame with all joints at zero.

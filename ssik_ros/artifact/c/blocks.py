@@ -93,15 +93,19 @@ class Form(NamedTuple):
 
     @property
     def has_arcs(self) -> bool:
-        """Return whether the held joint is sampled only on arcs: ranges of its values with a branch within limits."""
+        """
+        Return whether the held joint is sampled only on arcs: ranges of its values with a branch within limits.
+
+        It is False without a held joint, if a joint slides, and for classes of arms that do not support arcs.
+        """
         return self.arm.requests.has_arcs(BranchRequest())
 
     def widest(self) -> int:
         """
         Return an upper bound on the number of windings that any joint has within its limits, from 1 to ``MOST_WIDEST``.
 
-        Windings of an angle differ by whole turns. The bound is 1 + range / 2 pi, rounded up, for the widest range above
-        2 pi. It is 1 without such a range; slides and joints without limits do not count.
+        Windings of an angle differ by whole turns. The bound is 1 + range / 2 pi, rounded up, for the widest range
+        above 2 pi. It is 1 without such a range; slides and joints without limits do not count.
         """
         chain, turn = self.arm.chain, 2.0 * math.pi
         ranges = [
@@ -245,7 +249,7 @@ def _arm_of_search(robot: RobotModel, group: JointGroup, search: SearchSolver, r
 
     An infinite tolerance is replaced by the default one.
 
-    :param reason: text that says why.
+    :param reason: text for users that says why the group has no closed form, or which solver searches.
     """
     is_plain = len(group.tips) == 1 and not search.packed[state.OPTIMISE]
     tolerance = search.settings.tolerance

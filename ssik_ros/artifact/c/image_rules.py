@@ -55,8 +55,8 @@ class Cell(NamedTuple):
     """
     The rule of one 64-bit word of an image, or of ``repeats`` neighbouring words: kind of number, and permitted range.
 
-    An image is the packed data of an arm for the C library. A cell of the kind ``must`` has no word: it is a condition on
-    the words before it.
+    An image is the packed data of an arm for the C library. A cell of the kind ``must`` has no word: it is a condition
+    on the words before it.
     """
 
     kind: str

@@ -520,7 +520,7 @@ def linearise(address, t, w, targets, later, clamp, pulling):
     """
     Write the normal equations at ``current``, which must be the last measured state: H = J^T J and g = J^T e.
 
-    If descents are slow, second derivatives are added to H.
+    Second derivatives are added to H if the descent has made SLOW_STEPS slow steps and ``pulling`` is False.
 
     :param targets, later: bit masks of the joint rows to meet, and of the rows of the secondary objective.
     :param clamp: factor on the options' largest errors in a step; infinity for no clamp.

@@ -253,7 +253,8 @@ def distance_bound(options, counters, out):
     """
     Return the squared distance to the seed below which a further solution is worth storing; infinite if any is.
 
-    The bound is finite if the nearest solutions are wanted and ``out`` is full: it is the distance of the farthest one.
+    The bound is finite if the nearest solutions are wanted and ``out`` is full: it is the squared distance of the
+    farthest stored solution.
     """
     count, width = counters[state.COUNT], out.shape[1]
     if options[state.OPTIMISE] != 0.0 and count == out.shape[0] - 1:
@@ -355,8 +356,8 @@ def place_start(ints, reals, options, free, counters, work):
     """
     Write the configuration with which the next start begins into the state.
 
-    The first start keeps the state if the caller gave a seed, which it is then, or if a variable has no range to draw
-    from.
+    The first start keeps the state, which is the seed, if the caller gave a seed. Without a seed it is the best of a
+    few points; it keeps the state if a variable has no range to draw points from.
 
     :param free: True draws revolute joints from the full turn, whatever their limits.
     """

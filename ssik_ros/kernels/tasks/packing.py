@@ -142,7 +142,7 @@ class TaskTables(NamedTuple):
     follower_i: Annotated[Ints, 'ints[FOLLOWERS]', FOLLOWER_INTS]
     """Dependent joints: index of the own value, and index of the value that it follows."""
     slot_f: Annotated[Floats, 'ints[SLOTS]']
-    """For each object, translation along z for a unit of its joint value: 1 for a slide, 0 for a rotation, else the lead."""
+    """For each object, translation along z for a unit of its value: 1 for a slide, 0 for a rotation, else the lead."""
     variable_f: Annotated[Floats, 'ints[VARIABLES]', VARIABLE_REALS]
     """For each variable: limits, square root of the joint weight, largest step and limit margin [rad or m]."""
     task_f: Annotated[Floats, 'ints[TASKS]', TASK_REALS]
