@@ -22,7 +22,9 @@ class ArtifactPlan(NamedTuple):
     """
     Constants of an artifact's arm: arrays of its search, number of values of a held joint, and kind of numbers.
 
-    With ``uses_views``, arrays are read as Python's own numbers, which is faster than numpy's in plain Python.
+    ``ints`` and ``reals`` are the plan of the closed form, ``options`` the options of a call. ``held_samples`` is the
+    number of values that are tried for a held joint in addition to the seed's value; it is not read without a held
+    joint. With ``uses_views``, arrays are read as Python's own numbers, which is faster than numpy's in plain Python.
     """
 
     ints: Any
@@ -43,7 +45,7 @@ def solve_pose(
     """
     Return the solutions of a pose T, best first: (joint vector (n,), Frobenius norm of FK - T) each.
 
-    The list is empty if no solution exists.
+    The list is empty if no solution exists, and if an element of T is larger than FARTHEST_TARGET.
 
     :param plan: plan of the arm.
     :param find: the search function.
@@ -135,7 +137,8 @@ def held_values(plan: ArtifactPlan, n: int, seed: Any, within_limits: bool, targ
     """
     Return the values of the held joint to try [rad or m]: the seed's value, then values spread evenly over its range.
 
-    The seed's value is moved into the range. Without a held joint, the result is one zero.
+    The seed's value is moved into the range; it is left out without a seed. The others are the middles of
+    ``held_samples`` equal parts of the range. Without a held joint, the result is one zero.
 
     :param plan: plan of the arm.
     :param n: number of joints.

@@ -467,7 +467,11 @@ def _import_line(local: str, target: str, attribute: str) -> str:
 
 
 def _end(node: ast.AST) -> tuple[int, int]:
-    """Return (line, column) of the end of a syntax tree; lines count from 1, the column is after the last byte."""
+    """
+    Return (line, column) of the end of a syntax tree; lines count from 1, the column is after the last byte.
+
+    :raises SourceNotPortable: if the tree has no position.
+    """
     line, column = getattr(node, 'end_lineno', None), getattr(node, 'end_col_offset', None)
     if line is None or column is None:
         raise SourceNotPortable(f'{ast.dump(node)} has no end.')

@@ -39,7 +39,9 @@ class TrialReport:
     """Counts and errors of all trials of an artifact module."""
 
     poses: int
+    """Number of trials, of which each solves one pose."""
     solved: int
+    """Number of poses with at least one solution."""
     only_with_seed: int
     """Poses of arms with a held joint that were solved only when a seed gave the value of the held joint."""
     worst: float
@@ -51,6 +53,7 @@ class TrialReport:
     raised: str
     """The first error that ended a trial; empty if all trials ran to the end."""
     median_ms: float
+    """Median duration of a call of the module's ``solve`` [ms]; NaN without a call."""
 
     @property
     def passed(self) -> bool:
@@ -197,9 +200,9 @@ class _Tally:
 
 def _make_trials(chain: SerialChain, count: int) -> Iterator[Trial]:
     """
-    Yield ``count`` trials with random postures within limits, then ``count`` with angles in (-pi, pi] and no limits.
+    Yield ``count`` trials with random postures within limits, then ``count`` with values from -pi to pi and no limits.
 
-    Every call yields the same ones.
+    A joint without two finite limits gets a value from -pi to pi in all of them. Every call yields the same trials.
     """
     rng = np.random.default_rng(TRIAL_SEED)
     bounded = np.isfinite(chain.lower) & np.isfinite(chain.upper)

@@ -30,7 +30,8 @@ class ChainKinematics:
 
         :param robot: the robot.
         :param group: the group, whose joints are the variables.
-        :param base, tip: links; joints between them that are not in the group keep default values.
+        :param base, tip: links; joints between them that are not in the group have default values, unless a call gives
+            a state.
         """
         rows = Rows(position_axes=Axes.FRAME_A, rotation_axes=Axes.FRAME_A)
         constraint = PoseConstraint(frame_a=base, frame_b=tip, rows=rows)
@@ -66,6 +67,7 @@ class ChainKinematics:
 
         :param q: (n,) joint vector [rad or m].
         :param state: (nq,) full state, read for joints outside the group; None means default values.
+        :raises DimensionMismatch: if ``q`` has another size.
         """
         problem = self.problem
         work, pose = np.empty(problem.workspace_size), np.empty((4, 4))
@@ -77,7 +79,10 @@ class ChainKinematics:
         """
         Return the Jacobian (6, m): twist (linear, angular) of the tip in base axes per joint velocity.
 
+        Joints outside the group have default values and no column.
+
         :param q: (n,) joint vector [rad or m].
+        :raises DimensionMismatch: if ``q`` has another size.
         """
         problem = self.problem
         work, jacobian = np.empty(problem.workspace_size), np.empty((6, problem.nv))

@@ -77,7 +77,9 @@ class IkSolver(Protocol):
     joint_names: tuple[str, ...]
     """The joints of a solution, in its order."""
     base_frame: str
+    """The link in which target poses are given."""
     tip_frames: tuple[str, ...]
+    """The links that get the target poses, in the order of the targets."""
 
     def solve(self, request: SolveRequest) -> IkResult:
         """
@@ -116,6 +118,7 @@ class BranchSet(NamedTuple):
     searches: int
     """Number of starts of a search; 0 for closed forms."""
     clock_ended: bool
+    """Whether a search for branches was ended by its time; False for closed forms."""
 
 
 @runtime_checkable

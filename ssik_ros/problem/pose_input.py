@@ -42,8 +42,9 @@ def pose(
 
     :param xyz: position [m].
     :param rpy: roll, pitch and yaw as in a URDF [rad].
-    :param quat: quaternion x, y, z, w of length 1.
-    :param R: (3, 3) rotation matrix, or scipy's ``Rotation``.
+    :param quat: quaternion x, y, z, w of length 1, within 1 %.
+    :param R: (3, 3) rotation matrix, which is not checked, or another form of :func:`read_rotation`, such as scipy's
+        ``Rotation``.
     :raises ValueError: for several rotations, wrong sizes, and numbers that are not finite.
     :raises TypeError: if an argument does not hold real numbers.
     """

@@ -37,8 +37,11 @@ class Axes(IntEnum):
     WORLD = layout.WORLD
     """Axes of the root of the problem: frame a of the first constraint, if that frame is fixed."""
     FRAME_A = layout.FRAME_A
+    """Axes of frame a of the constraint."""
     GOAL = layout.GOAL
+    """Axes of the pose that frame b should have."""
     FRAME_B = layout.FRAME_B
+    """Axes of frame b of the constraint."""
 
 
 class RotationKind(IntEnum):
@@ -64,8 +67,11 @@ class Rows:
     weights: FloatArray = field(default_factory=lambda: _six(1.0))
     """(6,) factor on each row (x, y, z, rx, ry, rz) of residual and Jacobian; 0 leaves the row out."""
     position_axes: Axes = Axes.WORLD
+    """Frame whose axes measure the rows x, y, z."""
     rotation_axes: Axes = Axes.WORLD
+    """Frame whose axes measure the rows rx, ry, rz."""
     rotation: RotationKind = RotationKind.FULL
+    """Which rotation the rows rx, ry, rz measure."""
     lower: FloatArray = field(default_factory=lambda: _six(0.0))
     """(6,) lowest deviation (actual minus goal) that does not count as an error, <= 0 [m, rad]."""
     upper: FloatArray = field(default_factory=lambda: _six(0.0))
@@ -150,6 +156,7 @@ class PoseConstraint:
     target: int | None = None
     """Index of the request's target that follows ``offset``; None for a constraint without one."""
     rows: Rows = field(default_factory=Rows)
+    """Weights, axes and tolerated deviations of the six components; by default a full pose in world axes."""
     level: int = 0
     """Priority: lower numbers first; solvers without priorities treat all levels as one."""
 
@@ -186,10 +193,13 @@ class JointRow:
     """A demand in joint space: keep a joint at its reference posture (margin None), or away from its limits by a margin."""
 
     joint: str
+    """Name of the joint, which has one variable."""
     weight: float = 1.0
+    """Factor on the row of residual and Jacobian, > 0."""
     margin: float | None = None
     """Distance to keep from the limits [rad or m]; None selects the reference posture instead."""
     level: int = 0
+    """Priority: lower numbers first; solvers without priorities treat all levels as one."""
 
     def __post_init__(self) -> None:
         """
@@ -217,16 +227,21 @@ class Problem:
     """
 
     ints: IntArray
+    """Header and integer tables in the form of :mod:`ssik_ros.kernels.rows.layout`."""
     reals: FloatArray
+    """Float tables in the same form, then reach hulls if there are any."""
     nq: int
+    """Number of position variables; a ball joint has four."""
     nv: int
+    """Number of velocity variables; a ball joint has three."""
     group_size: int
     """Position variables that belong to the group; the rest are passive."""
     idx_q: IntArray
     """(nq,) index of each variable in a full state of the tree."""
     lower: FloatArray
-    """(nv,) limits of the tree, infinite for rotations of balls."""
+    """(nv,) lower limits of the tree [rad or m], minus infinity for rotations of balls."""
     upper: FloatArray
+    """(nv,) upper limits of the tree [rad or m], infinite for rotations of balls."""
     variable_q: IntArray
     """(nv,) position variable of each velocity variable."""
     variable_kind: IntArray
@@ -234,6 +249,7 @@ class Problem:
     joint_of_variable: tuple[str, ...]
     """(nv,) name of the joint each velocity variable belongs to."""
     constraints: tuple[PoseConstraint, ...]
+    """The relative poses, in the order of their rows."""
     levels: IntArray
     """(m,) priority of each row."""
     reaches: tuple[tuple[int, UnlimitedReach | BallReach | None], ...] = ()
@@ -247,9 +263,11 @@ class Problem:
     @property
     def reach(self) -> float:
         """
-        Return the largest distance of a tip from its first joint, over all constraints [m]; infinite if it is unknown.
+        Return an upper bound on the distance of a tip from its first joint, the largest of all constraints [m].
 
-        It is infinite for unlimited slides, too.
+        It adds the lengths of all links and the largest ways of all slides. It is infinite if a slide lacks limits or
+        is not in the group. It is also infinite if a constraint is not an unweighted target pose of frame b in the
+        fixed root frame.
         """
         table = layout.TABLES.show(self.ints, self.reals).constraint_f
         return float(table[:, layout.CONSTRAINT_REACH].max())
@@ -443,7 +461,8 @@ class _Variables:
         """
         Mark a variable as linear, not periodic, if adding a full turn to it moves a link.
 
-        This happens if a joint that follows the variable slides or is geared.
+        This happens if a joint that has or follows the variable slides, or turns by a multiple of it that is not a
+        whole number.
 
         :param driven: (velocity variable, node kind, multiplier) of each node.
         """
@@ -495,11 +514,11 @@ def _reach(nodes: _Nodes, path: list[int], placement: FloatArray, limits: list[f
     """
     Return an upper bound on the distance of frame b from the first joint on its path [m].
 
-    It is the length of all links in a row plus the travel of all slides.
+    It is the sum of the lengths of all links after the first joint and of the numbers ``limits``.
 
-    :param path: nodes from the root to frame b.
+    :param path: nodes from the root to frame b, at least one.
     :param placement: (4, 4) pose of frame b in its node.
-    :param limits: largest travel of each node along its axis [m].
+    :param limits: for each node of the path, its number from :func:`_travel` [m].
     """
     reach = float(np.linalg.norm(placement[:3, 3])) + sum(limits)
     return reach + sum(float(np.linalg.norm(nodes.reals[node][9:12])) for node in path[1:])
@@ -525,7 +544,8 @@ def build_problem(
     :param keeps_limits: whether such proofs may use the limits of slides; False if solutions outside of the limits
         count.
     :raises JointNotFound, FrameNotFound: with the nearest name.
-    :raises ModelError: for a joint that only follows another joint, or is named twice.
+    :raises ModelError: for a joint that only follows another joint, or is named twice. Also for a joint row whose joint
+        is not part of the problem or has several variables.
     :raises InvalidOption: without a constraint.
     """
     if not constraints:
@@ -654,9 +674,13 @@ def _frozen(array: NDArray[Number]) -> NDArray[Number]:
 
 def _travel(nodes: _Nodes, lower: FloatArray, upper: FloatArray, n_limited: int) -> list[float]:
     """
-    Return for each node the largest distance that it can slide along its axis [m]; 0 for rotations.
+    Return for each node the largest absolute value that it can have as a slide along its axis [m]; 0 for rotations.
 
-    :param n_limited: number of velocity variables, from the first on, whose limits count; others can slide without end.
+    For a slide this is the larger absolute limit of its variable times the absolute multiplier, plus the absolute
+    offset. It is infinite for a variable whose limits do not count, unless the multiplier is 0.
+
+    :param lower, upper: (nv,) limits of the velocity variables [rad or m].
+    :param n_limited: number of velocity variables, from the first on, whose limits count.
     """
     travel = []
     for (v, kind, multiplier), reals in zip(nodes.driven, nodes.reals, strict=True):
@@ -679,7 +703,8 @@ def _pack_constraint(
     """
     Return the rows (integers, numbers) of one constraint for the constraint tables; append its path to ``path_table``.
 
-    :param travel: largest distance that each node slides [m], for the reach.
+    :param travel: result of :func:`_travel` [m], for the reach.
+    :param path_table: rows of the path table, to which the nodes that move frame a or b are appended.
     """
     node_a, place_a = _link_frame(tree, nodes, constraint.frame_a)
     node_b, place_b = _link_frame(tree, nodes, constraint.frame_b)
@@ -717,12 +742,19 @@ class _FrameChain(NamedTuple):
     """The chain of joints from a constraint's root to its tip, in the form of the arguments of :func:`make_hulls`."""
 
     slides: NDArray[np.bool_]
+    """(n,) True for joints that slide, False for joints that turn."""
     axes: FloatArray
+    """(n, 3) unit axes in the root frame, all joints at zero."""
     points: FloatArray
+    """(n, 3) a point on each axis in the root frame, all joints at zero [m]."""
     lower: FloatArray
+    """(n,) least value of each slide [m]; not read for joints that turn."""
     upper: FloatArray
+    """(n,) largest value of each slide [m]; not read for joints that turn."""
     home: FloatArray
+    """(4, 4) pose of the tip in the root frame, all joints at zero."""
     is_full_pose: bool
+    """True if the target is a full pose, False if it is a position."""
 
 
 def _add_hulls(problem: Problem, nodes: _Nodes, tree: KinematicTree, n_limited: int) -> Problem:
@@ -792,8 +824,9 @@ def _chain_of(
     """
     Return the chain of joints that moves a constraint's tip in the root frame, for a hull of its reach.
 
-    Return None if a hull cannot be made: the constraint has no target, selects other rows than a pose or a position,
-    has a box, or its frame a moves; or the chain has other joints than revolute and prismatic ones.
+    Return None if a hull cannot be made. So it is if the constraint has no target, has an offset or a box, selects
+    other rows than a pose or a position with unit weights, or its frame a is not the fixed root frame. So it is also if
+    no joint moves frame b, or a joint is neither revolute nor prismatic.
 
     :param n_limited: number of velocity variables, from the first on, whose limits count; slides of others have no limits.
     """
@@ -828,9 +861,10 @@ def _slide_range(
     nodes: _Nodes, node: int, problem: Problem, n_limited: int
 ) -> tuple[float, float]:
     """
-    Return (least, largest) value of a sliding node [m].
+    Return (least, largest) value of a sliding node: multiplier times variable, plus offset [m].
 
     The range is infinite if the node's velocity variable is ``n_limited`` or a later one, whose limits do not count.
+    With multiplier 0 it is (offset, offset) in any case.
     """
     v = nodes.ints[node][layout.NODE_V]
     multiplier = float(nodes.reals[node][layout.NODE_MULTIPLIER])

@@ -45,9 +45,11 @@ def make_hulls(
     is_full_pose: bool,
 ) -> FloatArray | None:
     """
-    Return the reach hulls of a chain in one flat array, in the kernel's layout; None if a slide has no limits.
+    Return the reach hulls of a chain in one flat array, in the kernel's layout; None if the chain has no hull.
 
-    Each of the k hulls of the array (k BLOCK,) contains all positions of one point of the last link.
+    Each of the k hulls of the array (k BLOCK,) contains all positions of one point of the last link. A chain has no
+    hull if a slide lacks a limit or no joint turns. It has none either if more than MOST_SLIDES (3) slides come before
+    the first joint that turns.
 
     :param slides: (n,) True for joints that slide; the others may rotate by any angle.
     :param axes, points: (n, 3) unit axes, and a point of each [m], in the base frame with all joints at zero.
@@ -116,7 +118,7 @@ class UnlimitedReach:
         """
         Return the hulls (k, BLOCK) of the chain with all slides at zero.
 
-        k is 0 if slides can move the tip in every direction.
+        k is 0 if slides can move the tip in every direction, or if :func:`make_hulls` returns None.
         """
         slides, axes, points = self._chain
         zeros, hulls = np.zeros(len(axes)), None

@@ -30,10 +30,12 @@ def narrow_limits(
     """
     Narrow limits in place by a request: its own limits, consistency limits, locked joints and passive joints.
 
+    Passive joints, which move a tip but are not in the group, are held at the seed's values by equal limits.
+
     :param seed: (nq,) the request's seed, passive variables included [rad or m].
     :param lower, upper: (nv,) limits of the problem at the call, limits of the request on return [rad or m].
-    :returns: False if no value is within both the limits and the consistency limits, so that no solution exists; else
-        True.
+    :returns: False if a joint has no value within both the limits and the consistency limits, so that no solution
+        exists; passive and locked joints are not held then. Else True.
     :raises DimensionMismatch: for limits of another size, and for NaN.
     :raises InvalidLimits: if a lower limit is above an upper limit, or a joint is locked outside of its limits.
     :raises InvalidOption: for finite limits of ball joints, or a value for a locked joint with several variables.

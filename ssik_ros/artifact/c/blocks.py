@@ -72,8 +72,11 @@ class Form(NamedTuple):
     """The closed form of an arm, with the packed arrays that its kernels read, and the largest number of branches."""
 
     arm: AnalyticArm
+    """The arm with the plan of its closed form; the plan has the integers that the kernels read."""
     reals: FloatArray
+    """Real numbers of the plan, with the constants of an elimination at the end if there is one."""
     options: FloatArray
+    """(search.OPTIONS,) options of a call of the closed form."""
     capacity: int
     """Largest number of branches."""
 
@@ -90,14 +93,19 @@ class Form(NamedTuple):
 
     @property
     def has_arcs(self) -> bool:
-        """Return whether the held joint is sampled only on arcs: ranges of its values with a branch within limits."""
+        """
+        Return whether the held joint is sampled only on arcs: ranges of its values with a branch within limits.
+
+        It is False without a held joint, if a joint slides, and for classes of arms that do not support arcs.
+        """
         return self.arm.requests.has_arcs(BranchRequest())
 
     def widest(self) -> int:
         """
-        Return the largest number of windings that a joint has within its limits, from 1 to ``MOST_WIDEST``.
+        Return an upper bound on the number of windings that any joint has within its limits, from 1 to ``MOST_WIDEST``.
 
-        Windings of an angle differ by whole turns.
+        Windings of an angle differ by whole turns. The bound is 1 + range / 2 pi, rounded up, for the widest range
+        above 2 pi. It is 1 without such a range; slides and joints without limits do not count.
         """
         chain, turn = self.arm.chain, 2.0 * math.pi
         ranges = [
@@ -110,7 +118,12 @@ class Form(NamedTuple):
 
 
 class Order(NamedTuple):
-    """When the C library runs the closed form of an arm: before, after or instead of a search."""
+    """
+    How the C library solves one pose of an arm: the order of closed form and search, and two rules for requests.
+
+    The first three fields say when the closed form runs; at most one of them is True. If all are False, the
+    kernel of plain requests only searches. A plain request has one pose, one seed and no conditions.
+    """
 
     is_first: bool = False
     """Whether the closed form runs before the search, in the kernel of plain requests."""
@@ -119,9 +132,13 @@ class Order(NamedTuple):
     is_only: bool = False
     """Whether the closed form runs without any search."""
     is_plain: bool = False
-    """Whether a kernel of plain requests solves one pose."""
+    """Whether a kernel of plain requests solves one pose; False solves it like a request with conditions."""
     follows_seed: bool = True
-    """Whether a solution near the seed is accepted although another solution may be nearer."""
+    """
+    Whether a descent from a seed near the target may give the solution; read only with ``is_first``.
+
+    Another solution may then be nearer to the seed. False always takes the nearest branch of the closed form.
+    """
 
 
 class Arm(NamedTuple):
@@ -129,13 +146,17 @@ class Arm(NamedTuple):
 
     robot: RobotModel
     group: JointGroup
+    """The planning group, whose joints are the variables and whose tips get the target poses."""
     solver: str
+    """Name of the solver, such as ``ssik_ros/Auto``."""
     form: Form | None
     """The closed form; None without one."""
     reason: str
     """Reason for this closed form, or cause of its absence."""
     order: Order
+    """Order of closed form and search."""
     search: SearchSolver
+    """The search; it is packed in any case, also if only the closed form runs."""
     tolerance: float
     """Largest norm over position [m] and rotation [rad] error of a solution."""
     kinematics: ChainKinematics
@@ -160,7 +181,8 @@ class Arm(NamedTuple):
         """
         Return the packed options of a control loop, with the tolerance of the arm.
 
-        The control loop uses Levenberg-Marquardt, whatever the solver of the arm is.
+        The control loop uses Levenberg-Marquardt with default settings, whatever the solver of the arm is. Only the
+        largest number of searches is copied from the search of the arm.
         """
         settings = SearchSettings(tolerance=self.tolerance)
         starts = int(self.search.packed[state.MAX_SEARCHES])
@@ -177,9 +199,10 @@ def find_arm(
     Return a planning group with the solvers that the C library runs for it.
 
     :param robot, group: the robot and its planning group.
-    :param samples: number of values of the held joint for which a pose of seven joints is solved.
+    :param samples: number of values of the held joint for which a pose of seven joints is solved, 1 to MOST_SAMPLES.
+        Only ``ssik_ros/Auto`` reads it; a closed form that is the solver itself has its own number.
     :param kinematics: the solver with its parameters; None means ``ssik_ros/Auto`` with its defaults.
-    :raises InvalidOption: for too few or too many samples.
+    :raises InvalidOption: for too few or too many samples, and for parameters that the solver refuses.
     :raises TopologyMismatch: if the C library cannot run the solver, or a variable does not belong to one joint of the
         group.
     """
@@ -226,7 +249,7 @@ def _arm_of_search(robot: RobotModel, group: JointGroup, search: SearchSolver, r
 
     An infinite tolerance is replaced by the default one.
 
-    :param reason: text that says why.
+    :param reason: text for users that says why the group has no closed form, or which solver searches.
     """
     is_plain = len(group.tips) == 1 and not search.packed[state.OPTIMISE]
     tolerance = search.settings.tolerance

@@ -52,20 +52,31 @@ FORM_JOINTS = 7
 
 
 class Cell(NamedTuple):
-    """The rule of one word of an image, or of ``repeats`` neighbouring words: their kind, and the range of their values."""
+    """
+    The rule of one 64-bit word of an image, or of ``repeats`` neighbouring words: kind of number, and permitted range.
+
+    An image is the packed data of an arm for the C library. A cell of the kind ``must`` has no word: it is a condition
+    on the words before it.
+    """
 
     kind: str
     """
-    ``whole``, ``bits``, ``real``, ``counted`` (a whole number stored as a real one), ``maybe`` (a real number or NaN), or
-    ``must``: a condition on the words before, without a word of its own.
+    Kind of number in the word.
+
+    ``whole`` is an integer, ``real`` a real number without NaN, ``maybe`` a real number or NaN, and ``counted`` a whole
+    number that is stored as a real one. ``bits`` is an integer from 0 to 62 whose bit is set in ``low``. ``must`` is a
+    condition without a word.
     """
     low: str
-    """Smallest value; for ``bits`` the set of values as the bits of a number; for ``must`` the condition."""
+    """
+    Expression for the smallest value; for ``bits`` the permitted values as set bits; for ``must`` the condition.
+    """
     high: str = ''
-    """Largest value."""
+    """Expression for the largest value, which is permitted too; empty for ``bits`` and ``must``."""
     name: str = ''
     """Name of the value in later expressions of the same row; empty for none."""
     repeats: int | str = 1
+    """Number of neighbouring words with this rule, as a number or an expression; 0 for ``must``."""
 
 
 class Table(NamedTuple):
@@ -76,7 +87,9 @@ class Table(NamedTuple):
     """
 
     rows: str
+    """Expression for the number of rows; 0 for no words."""
     cells: tuple[Cell, ...]
+    """Rules of the words of one row, in their order."""
 
 
 def _whole(low: object, high: object = None, name: str = '', count: int | str = 1) -> Cell:
@@ -140,6 +153,8 @@ def _sizes_of(size: Any, first: int, most: int) -> list[int]:
 def _arcs(samples: int) -> ArcArrays:
     """
     Return the scratch arrays of a search of an arm with seven joints, whose held joint is sampled on arcs.
+
+    An arc is a range of its values at which a branch is within the limits.
 
     :param samples: number of values of the held joint.
     """
@@ -214,8 +229,11 @@ class Places(NamedTuple):
     """Where the fields of a kernel layout begin, and how long its integer and float arrays are, as expressions."""
 
     fields: dict[str, Sum]
+    """Index of the first number of each field, in the array of integers or of floats to which the field belongs."""
     ints: Sum
+    """Length of the array of integers."""
     reals: Sum
+    """Length of the array of floats."""
 
 
 def _places(fields: Any, counts: dict[str, Any], ints: Sum, shorter: str) -> Places:
@@ -243,12 +261,17 @@ class _Problem(NamedTuple):
     """Expressions for the sizes of a packed problem in an image: the problem of the search, or of forward kinematics."""
 
     nodes: str
+    """Number of nodes: joints that move a frame of the problem."""
     paths: str
+    """Number of rows of the path table."""
     hulls: str
+    """Number of reach hulls; zero for forward kinematics."""
     constraints: str
+    """Number of constraints: one for each tip in the search, 1 for forward kinematics."""
     targets: str
     """Number of targets: of tips for the search, zero for forward kinematics."""
     rows: str
+    """Number of rows of residual and Jacobian."""
     shorter: str
     """The smaller one of the numbers of rows and of joints."""
     masks: str

@@ -25,6 +25,7 @@ def render(template: str, values: dict[str, str], flags: Iterable[str]) -> str:
     :param template: name of the template.
     :param values: texts that replace ``@NAME@``, by name.
     :param flags: lines between ``@if FLAG@`` and ``@end@`` are kept for these flags, and removed for others.
+    :raises KeyError: for a name without a text.
     """
     text = (TEMPLATES / template).read_text(encoding='utf-8')
     kept: list[str] = []
@@ -64,7 +65,10 @@ def image_header(image: IntArray) -> str:
 
 def identifier(name: str) -> str:
     """
-    Return a name as a C identifier in lower case: other characters become ``_``, and ``arm_`` precedes a digit.
+    Return a name as a C identifier in lower case: ``arm_`` precedes a digit at its begin.
+
+    Each run of other characters than letters a to z and digits becomes one ``_``; runs at both ends are removed. A name
+    of which nothing is left becomes ``arm``.
 
     :param name: name of a robot.
     """

@@ -30,7 +30,8 @@ def of_this_machine() -> str:
     """
     Return the architecture, a key of :data:`ARCHITECTURES`, whose machine code this machine runs fastest.
 
-    It is x86-64-v2 if this machine runs none of them.
+    The environment variable SSIK_ROS_TARGET chooses another one by its target, such as x86_64_v3. Without a match the
+    result is x86-64-v2.
     """
     supported = targets.of_this_machine()
     named = (name for name, target in ARCHITECTURES.items() if target in supported[:1])
@@ -42,7 +43,9 @@ class Toolchain:
     """The C compiler and the binutils (archiver, object copier and others) for one architecture."""
 
     architecture: str
+    """A key of :data:`ARCHITECTURES`."""
     compiler: tuple[str, ...]
+    """Words of the command that runs the C compiler."""
     prefix: str
     """Prefix of the names of archiver, object copier and other binutils."""
 
@@ -85,6 +88,7 @@ def find(architecture: str | None) -> Toolchain:
 
     :param architecture: a key of :data:`ARCHITECTURES`; None means this machine.
     :raises InvalidOption: if a program is missing.
+    :raises KeyError: for another architecture.
     """
     chosen = of_this_machine() if architecture is None else architecture
     is_cross = not ARCHITECTURES[chosen].startswith(os.uname().machine)

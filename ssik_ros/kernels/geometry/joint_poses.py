@@ -51,6 +51,8 @@ def _move(pose, axis, kind, positions, start):
     """
     Multiply ``pose`` (4, 4) in place from the right by the motion of a joint: its translation, then its rotation.
 
+    A planar joint moves along x and y of its frame and turns about its axis.
+
     :param axis: (3,) unit axis of the joint, in the joint's frame.
     :param kind: kind of joint, such as REVOLUTE.
     :param positions: position variables of all joints [rad or m].

@@ -479,7 +479,8 @@ def measure(address, block, w, targets):
 
     :param address: address of the block of the chain.
     :param targets: bit mask of the joint rows that must be met (TARGETS); 0 for none of them.
-    :returns: (cost 1/2 |e|^2, sum of the errors that are not within their tolerance, whether every error is).
+    :returns: (cost 1/2 |e|^2, sum of the errors that are not within their tolerance [m, rad], True if every error is
+        within its tolerance).
     """
     cost, error, inside = mechanism.locate(address)
     translation, rotation = 0.0, 0.0
@@ -519,7 +520,7 @@ def linearise(address, t, w, targets, later, clamp, pulling):
     """
     Write the normal equations at ``current``, which must be the last measured state: H = J^T J and g = J^T e.
 
-    If descents are slow, second derivatives are added to H.
+    Second derivatives are added to H if the descent has made SLOW_STEPS slow steps and ``pulling`` is False.
 
     :param targets, later: bit masks of the joint rows to meet, and of the rows of the secondary objective.
     :param clamp: factor on the options' largest errors in a step; infinity for no clamp.
@@ -666,7 +667,9 @@ def solve(address, seed, stop):
     :param address: address of the chain's :class:`~ssik_ros.kernels.mechanisms.layout.Block`.
     :param seed: seed of the random states.
     :param stop: monotonic time at which to stop [ns]; 0 means no deadline.
-    :returns: CONVERGED if every tolerance is met, else STALLED, DIVERGED or TIMEOUT; BAD_FRAME for invalid numbers.
+    :returns: CONVERGED if every tolerance is met. Otherwise STALLED if no step helps, DIVERGED if DLS or SVD moved away
+        from the goal, TIMEOUT if iterations or time are used up or the cancel flag is set, or BAD_FRAME for invalid
+        numbers.
     """
     block, t, w = layout.view_chain(address)
     block.counters[layout.RANDOM], block.counters[layout.STOP] = seed, stop

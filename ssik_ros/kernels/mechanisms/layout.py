@@ -257,10 +257,13 @@ class Block(NamedTuple):
     cancel: np.ndarray
     """(1,) flag; if another thread sets it to 1, the solve ends."""
     ints: np.ndarray
+    """Integers of the compiled chain: the header, then tables of integers."""
     counters: np.ndarray
-    """(COUNTERS,)"""
+    """(COUNTERS,) integer arguments, state and results of the solve, such as STATUS."""
     reals: np.ndarray
+    """Floats of the compiled chain: multiplier and offset of each node."""
     work: np.ndarray
+    """Floats of the :class:`ChainWorkspace`: scratch, state and results."""
 
 
 class ChainTables(NamedTuple):
@@ -271,13 +274,21 @@ class ChainTables(NamedTuple):
     """
 
     node: Annotated[Ints, 'ints[NODES]', NODE_INTS]
+    """Elementary motions: one degree of freedom, or the rotation of a ball; parents first."""
     variable: Annotated[Ints, 'ints[VARIABLES]', VARIABLE_INTS]
+    """Unknowns of the solve, in the order of elimination."""
     constraint: Annotated[Ints, 'ints[CONSTRAINTS]', CONSTRAINT_INTS]
+    """Pairs of a closing frame and a closed link that must coincide."""
     path: Annotated[Ints, 'ints[PATHS]', PATH_INTS]
+    """Nodes that move an end of a constraint, constraint by constraint."""
     column: Annotated[Ints, 'ints[BLOCKS]']
+    """Variables on which each constraint depends, ascending, constraint by constraint."""
     joint: Annotated[Ints, 'ints[JOINTS]', JOINT_INTS]
+    """Joints with degrees of freedom: which variables are their six, -1 for a missing one."""
     segment: Annotated[Ints, 'ints[SEGMENTS]']
+    """Frames whose fixed poses are multiplied into one placement, placement by placement."""
     factors: Annotated[Floats, 'ints[NODES]', NODE_REALS]
+    """Multiplier and offset of each node: its value is multiplier * variable + offset."""
 
 
 class ChainWorkspace(NamedTuple):
@@ -309,6 +320,7 @@ class ChainWorkspace(NamedTuple):
     factor: Annotated[Floats, 'ints[PROFILE]']
     """Profile of its L D L^T factors."""
     scratch: Annotated[Floats, SCRATCH]
+    """Scratch of single functions."""
     fixed: Annotated[Floats, 'ints[SEGMENTS]', FIXED]
     """Fixed poses of frames at the last solve; NaN before the first one."""
     turns: Annotated[Floats, 'ints[CONSTRAINTS]', 3]
@@ -320,24 +332,33 @@ class ChainWorkspace(NamedTuple):
     gradient: Annotated[Floats, 'ints[VARIABLES]']
     """J^T e."""
     step: Annotated[Floats, 'ints[VARIABLES]']
+    """Motion of each variable in the next step [rad or m]."""
     right: Annotated[Floats, 'ints[VARIABLES]']
+    """Right side of the damped normal equations, then their solution."""
     lower: Annotated[Floats, 'ints[VARIABLES]']
-    """Limits of the values."""
+    """Lower limits of the values [rad or m]; infinite for none."""
     upper: Annotated[Floats, 'ints[VARIABLES]']
+    """Upper limits of the values [rad or m]; infinite for none."""
     held: Annotated[Floats, 'ints[VARIABLES]']
     """0 free, 1 at the upper bound of the step, -1 at the lower bound, 2 locked."""
     low: Annotated[Floats, 'ints[VARIABLES]']
-    """Bounds of the step."""
+    """Least motion of each variable in a step, at most 0 for values inside the limits."""
     high: Annotated[Floats, 'ints[VARIABLES]']
+    """Largest motion of each variable in a step, at least 0 for values inside the limits."""
     pull: Annotated[Floats, 'ints[VARIABLES]']
     """Gradient of the secondary objective."""
     current: Annotated[Floats, 'ints[STATES]']
-    """Current state."""
+    """State at which the next step begins."""
     trial: Annotated[Floats, 'ints[STATES]']
+    """State after a step, which is measured and then accepted or refused."""
     best: Annotated[Floats, 'ints[STATES]']
+    """State with the smallest error of all descents."""
     good: Annotated[Floats, 'ints[STATES]']
+    """State to which a descent returns: before it went uphill, or before it diverged."""
     start: Annotated[Floats, 'ints[STATES]']
+    """Not used."""
     numbers: Annotated[Floats, NUMBERS]
+    """Single numbers of a solve, such as COST."""
 
 
 TABLES = Layout(ChainTables, COUNTS, globals())

@@ -134,7 +134,8 @@ def load_state(block, t, w):
     """
     Copy the values of a chain from the table into ``current``, its limits into ``lower`` and ``upper``.
 
-    Values are clipped to the limits unless they are locked. ``held`` becomes 2 for locked variables, else 0.
+    The limits are tightened by the limits of followers. Values are clipped to them unless they are locked. ``held``
+    becomes 2 for locked variables, else 0.
 
     :returns: -1, or the row of a frame with a value that is not finite or a quaternion that is too short.
     """

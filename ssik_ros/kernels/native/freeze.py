@@ -34,7 +34,9 @@ class Frozen(NamedTuple):
     functions: str
     """Regular expression for the symbols of the functions."""
     argument: str
+    """Name of the argument in the Python source of the kernels."""
     values: NDArray[Any]
+    """Flat array of numbers of eight bytes: the values of the argument."""
     entries: frozenset[int] | None = None
     """Indices of the array that never change; None means all entries and the length."""
 
@@ -55,6 +57,8 @@ def freeze(target: str, wanted: set[str], constants: list[Frozen]) -> bytes:
     :param target: key of PROCESSORS, such as x86_64_v3.
     :param wanted: symbols of the kernels that the C library calls.
     :param constants: arguments that are the same at every call for this arm.
+    :raises ImportError: if llvmlite is not installed.
+    :raises NativeLibraryError: if the package was built without the LLVM code of the kernels.
     """
     from llvmlite import binding as llvm
 

@@ -29,10 +29,16 @@ _ALIGNMENT = 8
 
 
 class LanesType(types.Type):
-    """numba type of four or eight floats that are computed together, a vector of LLVM."""
+    """numba type of four or eight 64-bit floats that are computed together, a vector of LLVM."""
 
     def __init__(self, count: int) -> None:
-        """Make the type of ``count`` floats."""
+        """
+        Make the numba type of ``count`` 64-bit floats; its name is ``Lanes8`` or ``Lanes4``.
+
+        Attribute ``vector`` is the LLVM vector type that represents it.
+
+        :param count: number of floats: LANES (8) or HALF_LANES (4).
+        """
         self.count = count
         self.vector = ir.VectorType(ir.DoubleType(), count)
         super().__init__(name=f'Lanes{count}')
@@ -42,7 +48,13 @@ class MaskType(types.Type):
     """numba type of four or eight truth values, one for each lane: the result of a comparison of lanes."""
 
     def __init__(self, count: int) -> None:
-        """Make the type of ``count`` truth values."""
+        """
+        Make the numba type of ``count`` truth values of one bit; its name is ``LaneMask8`` or ``LaneMask4``.
+
+        Attribute ``vector`` is the LLVM vector type that represents it.
+
+        :param count: number of truth values: LANES (8) or HALF_LANES (4).
+        """
         self.count = count
         self.vector = ir.VectorType(ir.IntType(1), count)
         super().__init__(name=f'LaneMask{count}')
@@ -54,7 +66,12 @@ class _Model(models.PrimitiveModel):  # type: ignore[misc]
     """numba's data model of :class:`LanesType` and :class:`MaskType`: their values are LLVM vectors."""
 
     def __init__(self, manager: Any, type_: Any) -> None:
-        """Take the LLVM vector type of a numba type as its representation."""
+        """
+        Represent values of a numba type by its LLVM vector type.
+
+        :param manager: numba's manager of data models.
+        :param type_: a :class:`LanesType` or :class:`MaskType`.
+        """
         super().__init__(manager, type_, type_.vector)
 
 

@@ -88,8 +88,9 @@ def _value(y, c, e, before, after, cells, slopes, a, b, j):
 @inline_kernel
 def _follow(q, halves, slopes, errors, cells, prices, sign, a, b, turning, weights, work):
     """
-    Return a lower bound on the cost of a step from box ``a`` to box ``b``; all joints follow the same parameters.
+    Return a lower bound on the cost of a step from box ``a`` to box ``b``, prices included.
 
+    It uses that all joint values of a posture depend on the same free parameters, which gaps of single joints ignore.
     This is step 2 of the module's method, for the objective SUM_OF_STEPS only. Other arguments are as for
     :func:`connect_boxes`.
 
@@ -187,7 +188,8 @@ def connect_boxes(
     :param q, halves: (k, n) centres and half widths of the boxes [rad or m].
     :param slopes, errors: (k, n, r) slopes D of the postures with the free parameters, and (k, n) largest distances of
         postures from this linear form.
-    :param cells, prices: (k, r) half widths of the free parameters, and their prices.
+    :param cells, prices: (k, r) half widths of the free parameters, and their prices: a step to a posture is cheaper by
+        price times parameter, and the step away from it dearer by the same amount.
     :param block_q, block_halves, block_costs: (b, n), (b, n), (b,) centres and half widths of larger boxes, each around
         BLOCK neighbouring boxes of the layer before, and the least cost in each, reduced by the largest share of the
         prices.
@@ -303,7 +305,10 @@ def _bound_blocks(
 @inline_kernel
 def _stake(cells, prices, row):
     """
-    Return the largest amount by which the prices of the box ``row`` can make a step to or from the box cheaper.
+    Return by how much the prices of the box ``row`` can make a step to or from the box cheaper at most.
+
+    A posture of the box has r free parameters between minus and plus their half widths. A price is the discount of a
+    step to the posture for each unit of a parameter. The result is the sum of |price| times half width.
 
     :param cells, prices: (k, r) half widths of the free parameters, and their prices.
     """

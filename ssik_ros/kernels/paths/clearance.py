@@ -46,15 +46,17 @@ class Bodies(NamedTuple):
     """
 
     axes: np.ndarray
-    """(3 n,) of the chain, as its points."""
+    """(3 n,) unit direction of each joint's axis in the base frame, all joints at zero."""
     points: np.ndarray
+    """(3 n,) a point on each axis in the base frame, all joints at zero [m]."""
     slides: int
+    """Bit mask of the prismatic joints: bit i for joint i from zero."""
     kinds: np.ndarray
-    """(s,) cores."""
+    """(s,) kind of each body's core: POINT, SEGMENT, BOX, CYLINDER, CONE or HULL of the module ``convex``."""
     sizes: np.ndarray
-    """(s, 4)."""
+    """(s, 4) three sizes of each core, as listed at ``convex.POINT``, then the radius around the core [m]."""
     vertices: np.ndarray
-    """(., 3) of all hulls."""
+    """(., 3) vertices of all hulls in their bodies' frames, one body after the other [m]."""
     ends: np.ndarray
     """(s + 1,) first vertex of each body, then their number."""
     carriers: np.ndarray
@@ -68,15 +70,15 @@ class Bodies(NamedTuple):
     levers: np.ndarray
     """(n, s) largest motion of a body per unit of a joint."""
     poses: np.ndarray
-    """(s, 12) scratch, like all following fields."""
+    """(s, 12) scratch, like all following fields: pose of each body in the base frame."""
     places: np.ndarray
-    """(s, 3)."""
+    """(s, 3) centre of each body's bounding sphere in the base frame [m]."""
     moved: np.ndarray
-    """(n + 1, 12)."""
+    """(n + 1, 12) identity, then for each joint the motion of the joints up to it, as a transform in the base frame."""
     axis_of: np.ndarray
-    """(p, 3) direction that separated a pair last."""
+    """(p, 3) direction that separated a pair last; zero before the first check."""
     room: np.ndarray
-    """(BOUNDS_SCRATCH,)."""
+    """(BOUNDS_SCRATCH,) scratch of ``convex.bounds``."""
 
 
 @kernel

@@ -208,7 +208,7 @@ def bounds(kinds, sizes, points, poses, a, b, ends, axis, wanted, hit, room):
     Return (lower bound, upper bound) of the distance of two convex bodies [m].
 
     A body is a core (point, segment, box, cylinder, cone or hull of points) with a radius around it. If bodies touch,
-    the bounds may be negative.
+    the bounds may be negative. The upper bound is infinite if the first direction proves a distance of ``wanted``.
 
     :param kinds: (s,) kinds of the cores of all bodies.
     :param sizes: (s, SIZES) sizes of the cores, then the radius around each core [m].

@@ -14,7 +14,7 @@ def search_rows(
     :param q: (capacity, n) out: joint values of the solutions [rad or m].
     :param owners: (capacity,) out: index of the pose that each solution reaches.
     :param counts: (m, 3) out: number of branches of each pose, -1 if the pose is not a rigid transform; number of
-        branches outside the limits; 1 if the pose is singular or nearly so, else 0.
+        branches outside the limits; 1 if branches may be missing, as at a singular pose, else 0.
     :param poses: (m, 4, 4) target poses.
     :param values: (m, s) values to which the held joint is set for each pose [rad or m]; not read without a held joint.
     :param ints, reals, options: packed arm and options, as for :func:`search.search`.

@@ -115,6 +115,8 @@ def solve_within(x, table, lower, upper, scratch):
     """
     Write the x that minimises |A x - b| among lower <= x <= upper.
 
+    The number of passes is bounded. If they are used up, x is within the bounds and no worse than zero.
+
     :param x: (n,) out.
     :param table: (m, n + 1) A, then b as the last column.
     :param lower, upper: (n,) bounds with lower <= 0 <= upper; a variable with equal bounds keeps this value.

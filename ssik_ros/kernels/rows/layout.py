@@ -142,13 +142,21 @@ class Tables(NamedTuple):
     """
 
     node_i: Annotated[Ints, 'ints[NODES]', NODE_INTS]
+    """Moving joints, parents first: kind, parent, first position and velocity variable."""
     variable_i: Annotated[Ints, 'ints[VARIABLES]', VARIABLE_INTS]
+    """Velocity variables (columns of the Jacobian): kind, position variable, motion that the variable causes."""
     constraint_i: Annotated[Ints, 'ints[CONSTRAINTS]', CONSTRAINT_INTS]
+    """Relative poses to reach: nodes of frames a and b, target, axes, run in the path table, selected components."""
     path: Annotated[Ints, 'ints[PATHS]', PATH_INTS]
+    """Nodes that move a frame of a constraint, constraint by constraint: node, and bits of the moved frames."""
     joint_row_i: Annotated[Ints, 'ints[JOINT_ROWS]', JOINT_ROW_INTS]
+    """Rows in joint space: velocity variable, and kind POSTURE or MARGIN."""
     node_f: Annotated[Floats, 'ints[NODES]', NODE_REALS]
+    """For each node: placement in the moved parent (12 numbers), multiplier, offset, screw lead, rate."""
     constraint_f: Annotated[Floats, 'ints[CONSTRAINTS]', CONSTRAINT_REALS]
+    """For each constraint: placements of frames a and b, weights, tolerated deviations, ball and hulls of its reach."""
     joint_row_f: Annotated[Floats, 'ints[JOINT_ROWS]', JOINT_ROW_REALS]
+    """For each row in joint space: weight, and margin [rad or m]."""
 
 
 class Workspace(NamedTuple):
@@ -162,7 +170,9 @@ class Workspace(NamedTuple):
     poses: Annotated[Floats, 'ints[NODES]', 12]
     """Poses of the nodes."""
     jacobian: Annotated[Floats, 'ints[ROWS]', 'ints[VARIABLES]']
+    """Weighted Jacobian J = -de/dq of the last evaluation."""
     residual: Annotated[Floats, 'ints[ROWS]']
+    """Weighted errors e of the last evaluation."""
     normal: Annotated[Floats, SHORTER_SIDE, SHORTER_SIDE]
     """Normal equations, then their factor."""
     right: Annotated[Floats, SHORTER_SIDE]
@@ -172,7 +182,9 @@ class Workspace(NamedTuple):
     gradient: Annotated[Floats, 'ints[VARIABLES]']
     """Difference to the seed, or the pull towards it."""
     lower: Annotated[Floats, 'ints[VARIABLES]']
+    """Lower limits of the search; equal limits hold a joint."""
     upper: Annotated[Floats, 'ints[VARIABLES]']
+    """Upper limits of the search."""
     free: Annotated[Floats, 'ints[VARIABLES]']
     """1 for joints that the last step moved freely."""
     state: Annotated[Floats, 'ints[POSITIONS]']
@@ -196,6 +208,7 @@ class Workspace(NamedTuple):
     active: Annotated[Floats, 6]
     """Weights of the current constraint; 0 for components inside their boxes."""
     spare: Annotated[Floats, 15]
+    """Scratch of single functions."""
     scalars: Annotated[Floats, SCALARS]
     """Single numbers that a search stores between calls."""
     matrices: Annotated[Floats, '4 * ints[TARGETS]', 4]

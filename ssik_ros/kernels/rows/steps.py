@@ -92,8 +92,8 @@ def bounded_step(ints, reals, work, damping, limited, scales, largest):
 
     :param damping: added to the diagonal of the normal equations.
     :param limited: False ignores limits; held joints stay held in any case.
-    :param scales: (nv,) 1 / sqrt(weight) of each joint, larger for joints that move more readily; empty for equal
-        weights.
+    :param scales: (nv,) scale of each joint, larger for joints that move more readily; empty for ones. See
+        :func:`ssik_ros.kernels.search.state.joint_scales`.
     :param largest: longest step of a turning joint [rad]; if a joint exceeds it, the whole step is scaled down.
     :returns: squared norm of the residual that the step leaves according to the linear model.
     """

@@ -120,7 +120,7 @@ def is_singular(normal, free):
     """
     Return whether the normal equations were singular or nearly so at the last step.
 
-    It is False if a limit stopped a joint, because the normal equations lack its column then.
+    It is False if a limit stopped a joint or a joint is held, because the normal equations lack its column then.
 
     :param normal: (k, k) with the inverse pivots on its diagonal, 0 for pivots lost to rounding.
     :param free: (nv,) 1 for joints that moved freely, else 0.

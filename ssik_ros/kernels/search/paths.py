@@ -139,9 +139,10 @@ def solve_path(
     codes,
 ):
     """
-    Search the poses of a path in order, each from the configuration of the pose before.
+    Search the poses of a path in order, each from the configuration of the last pose that has one.
 
-    Each search is first confined to a box of ``bounds`` around this configuration.
+    A pose has a configuration if it is solved, or with ``hard`` unless it is refused. After the first pose, each search
+    is first confined to a box of ``bounds`` around this configuration.
 
     :param base: options of a search with a seed.
     :param box_options: a copy of these options, overwritten.

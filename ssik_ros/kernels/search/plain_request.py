@@ -92,10 +92,11 @@ def search_one(address, timeout_ns, flag, q0, target, q):
     :param flag: address of an int64 that ends the search if it is not zero.
     :param q0: (n,) seed of the first n variables of the problem; the others keep their values in ``reference``.
     :param target: (4, 4) target pose.
-    :param q: (n,) out: the solution, or the best state seen.
+    :param q: (n,) out: the solution, or the best state seen; not written for BAD_TARGET, BAD_STATE and MISSHAPEN.
     :returns: (code, iterations, searches, norm of the errors, position error [m], rotation error [rad], -1, E). The
         code is a code of :func:`ssik_ros.kernels.search.restart_search.search`, or MISSHAPEN for arrays of wrong
-        shapes. E is half the squared weighted residual.
+        shapes. E is half the squared weighted residual. The three errors are infinite if q is not written; E is then
+        infinite for MISSHAPEN, else 0.
     """
     if is_misshapen(q0, target, q):
         return MISSHAPEN, 0, 0, math.inf, math.inf, math.inf, NOT_CALLED, math.inf
@@ -165,6 +166,8 @@ def solve_one(address, closed, timeout_ns, flag, q0, target, q):
 def _follow(ints, reals, options, numbers, cancel, counters, work):
     """
     Descend from the state, if it is near the target; accept the end if it is exact and no joint moved far.
+
+    Without a descent the state stays. A descent that is not accepted leaves the state where it ended.
 
     :param numbers: (NUMBERS,) SOLUTION_ERROR, SEED_ERROR (largest error at the start) and LONGEST_WAY (largest motion
         of a joint) of the closed form's block.

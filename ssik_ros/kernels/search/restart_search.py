@@ -116,8 +116,9 @@ def begin(ints, reals, options, with_hulls, timeout_ns, counters, work):
     :param with_hulls: True lets the reach hulls prove that the targets are out of reach. A control loop passes False,
         because it moves towards such targets.
     :param timeout_ns: wall-clock budget [ns]; <= 0 means no budget.
-    :returns: RUNNING if the search can go on, BAD_STATE for an invalid seed, BAD_TARGET for a matrix that is not rigid,
-        or OUT_OF_REACH with a proof.
+    :returns: RUNNING if the search can go on, BAD_STATE for a seed with a value that is not finite or too large or a
+        quaternion that is too short, or BAD_TARGET for a matrix that is not rigid. OUT_OF_REACH if a target is proved
+        to be out of reach; with the option KEEPS_LOOKING this is not tested.
     """
     w = layout.view_workspace(ints, work)
     lower, upper, targets = w.lower, w.upper, w.targets
@@ -252,7 +253,8 @@ def distance_bound(options, counters, out):
     """
     Return the squared distance to the seed below which a further solution is worth storing; infinite if any is.
 
-    The bound is finite if the nearest solutions are wanted and ``out`` is full: it is the distance of the farthest one.
+    The bound is finite if the nearest solutions are wanted and ``out`` is full: it is the squared distance of the
+    farthest stored solution.
     """
     count, width = counters[state.COUNT], out.shape[1]
     if options[state.OPTIMISE] != 0.0 and count == out.shape[0] - 1:
@@ -354,7 +356,8 @@ def place_start(ints, reals, options, free, counters, work):
     """
     Write the configuration with which the next start begins into the state.
 
-    If the caller gave a seed, the first start keeps the state, which is the seed.
+    The first start keeps the state, which is the seed, if the caller gave a seed. Without a seed it is the best of a
+    few points; it keeps the state if a variable has no range to draw points from.
 
     :param free: True draws revolute joints from the full turn, whatever their limits.
     """
@@ -428,7 +431,8 @@ def settle(ints, reals, options, wanted, counters, work):
     """
     Move a state by whole turns as near to the seed as limits permit, and polish it; return whether it is a solution.
 
-    It is False for a state outside the limits, which is counted in LIMITS_SEEN. The state must be measured.
+    It is False for a state outside the limits, which is counted in LIMITS_SEEN. It is False, too, if the whole turns
+    bring an error beyond its tolerance by rounding. The state must be measured.
 
     :param wanted: number of solutions that are wanted in the end; with several, the polish goes on to rounding.
     """

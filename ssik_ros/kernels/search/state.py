@@ -176,7 +176,12 @@ def tolerances(ints, options):
 
 @inline_kernel
 def joint_scales(ints, options):
-    """Return a view (nv,) of 1 / sqrt(weight) of each joint; empty if all weights are equal."""
+    """
+    Return a view (nv,) of the factors by which a search scales the velocity variables; empty if all are exactly 1.
+
+    With joint weights a factor is 1 / sqrt(weight). Without weights it is 1, but range / 2 pi for a slide with a finite
+    range above 100 m.
+    """
     nv = ints[layout.VARIABLES]
     count = nv if options[WEIGHTED] != 0.0 else 0
     return vector(

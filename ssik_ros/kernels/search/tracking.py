@@ -111,6 +111,8 @@ def confine(ints, reals, base, centre, bounds, box_options):
     """
     Narrow the joint limits and sampling ranges in ``box_options`` to a box around a configuration.
 
+    Ball joints are not confined. A joint whose box is outside its limits gets the nearer limit as its only value.
+
     :param base: options of the search, with the limits of the joints.
     :param centre: (nq,) the configuration [rad or m].
     :param bounds: (nv,) half the width of the box [rad or m]; may be infinite.
@@ -226,20 +228,25 @@ def follow(
     """
     Move a configuration by one cycle of a control loop towards the targets in ``matrices`` of the workspace.
 
+    An invalid configuration is never moved. An invalid target, and a target out of reach whose squared error is above
+    NEARLY_REACHED, leave it unchanged too, if no change of motion is bounded; otherwise its joints brake. A nearer
+    target out of reach is approached.
+
     :param base: options of a search with a seed and one start.
     :param cycle_options: a copy of these options, overwritten.
     :param cycle: (CYCLE_ROWS * nv,) bounds of the cycle and motion of the last one, see :class:`Cycle`; updated.
     :param previous: the targets of the cycle before in the layout of ``matrices``, used as scratch but the same at the
         end; empty if the targets rest. If changes of motion are bounded, joints follow the motion of the targets, and
-        brake for the rest of the way.
+        brake for the rest of the way. This needs ``scratch``.
     :param cancel, counters, work: as for :func:`restart_search.search`.
     :param q: (nq,) configuration [rad or m], moved in place.
     :param report: (NUMBERS,) out: squared error before and after, iterations, number of joints that bounds of the cycle
         stopped, number of joints that limits stopped.
     :param scratch: (:func:`steps.optimal_size`,) numbers for the best steps; empty for cheaper ones, which brake at
         limits only.
-    :returns: FOUND if the targets are reached within tolerance; EXHAUSTED if not; OUT_OF_REACH; BAD_STATE or BAD_TARGET
-        for an invalid configuration or target.
+    :returns: FOUND if the targets are reached within tolerance, OUT_OF_REACH if not and a target is proved to be out of
+        reach, else EXHAUSTED; BAD_STATE for an invalid configuration, BAD_TARGET for an invalid target. After
+        BAD_TARGET and OUT_OF_REACH ``q`` may have moved, see above.
     """
     w = layout.view_workspace(ints, work)
     bounds = view_cycle(cycle, w.step.shape[0])

@@ -95,9 +95,9 @@ def run(ints, reals, work, poses, q, numbers):
         of the workspace instead and writes its solution here.
     :param numbers: (NUMBERS,) int64, the action and its arguments.
     :returns: (reason bits, iterations, largest linear error [m], largest angular error [rad]). The first number is
-        different for SEARCH: index of the start that led to q, ``EXHAUSTED``, or ``TIME_IS_UP`` after the first start;
-        for EVALUATE: 1 if all tasks are within precision, else 0; for PROTECT: 1 if q moved and must be evaluated
-        again, else 0.
+        different for SEARCH: index of the start that led to q, ``EXHAUSTED`` if all starts failed or the time was up
+        before the first one, or ``TIME_IS_UP`` if the time was up before a later one. For EVALUATE it is 1 if all tasks
+        are within precision, else 0; for PROTECT 1 if q moved and must be evaluated again, else 0.
     """
     w = packing.view_workspace(ints, work)
     action, limit = numbers[ACTION], numbers[MAX_ITERATIONS]
@@ -311,7 +311,8 @@ def is_near(ints, reals, work):
     """
     Return whether the tips are near enough to their targets that a start of a search is worth its steps.
 
-    The weighted distances of all tips, by the weights METRIC, may add up to MAX_DISTANCE.
+    This is so if the distances of all tips, weighted by METRIC, add up to MAX_DISTANCE at most; always if MAX_DISTANCE
+    is infinite.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     if math.isinf(w.options[packing.MAX_DISTANCE]):

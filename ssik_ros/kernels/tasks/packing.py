@@ -122,20 +122,35 @@ class TaskTables(NamedTuple):
     """
 
     slot_i: Annotated[Ints, 'ints[SLOTS]', SLOT_INTS]
+    """Objects of the environment: kind of joint, or -1 for a dummy, and index of its value in the joint values."""
     node_i: Annotated[Ints, 'ints[NODES]', layout.NODE_INTS]
+    """Joints that move during a solve, parents first."""
     node_run: Annotated[Ints, 'ints[NODES]', NODE_RUN_INTS]
+    """For each node, begin and size of its part of ``run``: the objects from its parent node to the node."""
     run: Annotated[Ints, 'ints[RUNS]']
+    """Indices of objects, one chain of objects after the other, each with the outermost object first."""
     variable_i: Annotated[Ints, 'ints[VARIABLES]', VARIABLE_INTS]
+    """Velocity variables: kind, index of the value, 1 if the variable turns, 1 if it has limits."""
     task_i: Annotated[Ints, 'ints[TASKS]', TASK_INTS]
+    """Tasks: a constraint of ``rows.layout``, then node and part of ``run`` of constraint base, target and tip."""
     path: Annotated[Ints, 'ints[PATHS]', layout.PATH_INTS]
+    """Nodes that move a frame of a task, task by task: node, and bits of the moved frames."""
     set_i: Annotated[Ints, 'ints[SETS]', SET_INTS]
+    """Task sets, highest priority first: first task and number of tasks, method, first row, limit margins."""
     margin: Annotated[Ints, 'ints[MARGINS]']
+    """Variables that a set keeps away from their limits, set by set."""
     follower_i: Annotated[Ints, 'ints[FOLLOWERS]', FOLLOWER_INTS]
+    """Dependent joints: index of the own value, and index of the value that it follows."""
     slot_f: Annotated[Floats, 'ints[SLOTS]']
+    """For each object, translation along z for a unit of its value: 1 for a slide, 0 for a rotation, else the lead."""
     variable_f: Annotated[Floats, 'ints[VARIABLES]', VARIABLE_REALS]
+    """For each variable: limits, square root of the joint weight, largest step and limit margin [rad or m]."""
     task_f: Annotated[Floats, 'ints[TASKS]', TASK_REALS]
+    """For each task: six weights of Jacobian rows, six weights of errors, linear [m] and angular [rad] precision."""
     set_f: Annotated[Floats, 'ints[SETS]', SET_REALS]
+    """For each set, its damping: a number on the diagonal of the normal equations."""
     follower_f: Annotated[Floats, 'ints[FOLLOWERS]', FOLLOWER_REALS]
+    """For each dependent joint, factor and offset of its value."""
 
 
 class TaskWorkspace(NamedTuple):
@@ -159,14 +174,19 @@ class TaskWorkspace(NamedTuple):
     maps: Annotated[Floats, '3 * ints[TASKS]', 9]
     """Matrices that take world twists to the rows of each task."""
     jacobian: Annotated[Floats, 'ints[ROWS]', 'ints[VARIABLES]']
+    """Weighted Jacobian rows of all sets."""
     residual: Annotated[Floats, 'ints[ROWS]']
+    """Weighted errors of all sets."""
     counts: Annotated[Floats, 'ints[SETS]']
     """Rows that each set has at the moment."""
     projected: Annotated[Floats, 'ints[WIDEST]', 'ints[VARIABLES]']
     """Rows of one set without their parts along the basis."""
     right: Annotated[Floats, 'ints[WIDEST]']
+    """Residual that the motion so far leaves in one set."""
     solution: Annotated[Floats, LONGER_SIDE]
+    """Solution of the normal equations of one set."""
     normal: Annotated[Floats, LONGER_SIDE, LONGER_SIDE]
+    """Normal equations of one set, then their factors."""
     basis: Annotated[Floats, 'ints[VARIABLES]', 'ints[VARIABLES]']
     """Orthonormal rows that lower priorities must not move along."""
     own_basis: Annotated[Floats, LONGER_SIDE, LONGER_SIDE]
@@ -194,6 +214,7 @@ class TaskWorkspace(NamedTuple):
     best: Annotated[Floats, 'ints[POSITIONS]']
     """Values with the smallest error of a search."""
     spare: Annotated[Floats, 24]
+    """Scratch of single functions."""
     scalars: Annotated[Floats, SCALARS]
     """Largest linear and angular error, then the single numbers of a search and of the protection."""
     options: Annotated[Floats, f'{SEQUENCE} + 2 * ints[VARIABLES]']

@@ -70,6 +70,7 @@ def compute_step(ints, reals, work, q, damping, sets):
     sets take part with strict priorities, ``levels`` gets the motion of each.
 
     :param damping: damping of all sets, instead of their own methods; ``OWN_DAMPING`` keeps the methods.
+    :param sets: number of sets that take part, from the highest priority on; with nested priorities all take part.
     :returns: reason bits: CANNOT_INVERT if a step is not finite, LIMIT_HIT if a joint was stopped at a limit, or 0.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
@@ -410,6 +411,8 @@ def apply_step(ints, reals, work, q):
 def displace(ints, reals, work, q, share):
     """
     Move the joints ``q`` in place by a share of ``step`` [rad or m], clamped to their limits.
+
+    Turning joints of the kind PERIODIC, which have no limits, are wrapped to (-pi, pi].
 
     ``travel`` grows by the motion before clamping.
 
