@@ -62,7 +62,7 @@ class Searched(NamedTuple):
     is_too_far: bool = False
     """True if the pose is proved to be out of reach, whatever the limits."""
     is_outside: bool = False
-    """True if a descent without limits came near the pose, or if limits of prismatic joints exclude it."""
+    """True if a descent without limits came near the pose, or if a proof excludes the pose within the limits."""
     close: tuple[FloatArray, ...] = ()
     """(n,) each: postures near the pose at which descents stopped, the nearest first, if none reaches it."""
 

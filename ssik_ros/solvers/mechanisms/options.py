@@ -33,7 +33,7 @@ class ClosedChainOptions:
     method: str = 'lm'
     """``lm``: adaptive damping. ``dls``: fixed damping. ``svd``: damping of single directions."""
     max_iterations: int = 100
-    """Steps of one start, all together."""
+    """Most iterations of one start, those after escapes included."""
     max_time: float = math.inf
     """Longest time of one chain's solve, restarts included [s]."""
     stall_threshold: float = 1e-9

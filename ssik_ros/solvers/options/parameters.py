@@ -45,10 +45,10 @@ class ParameterType:
 
     def convert(self, value: Any) -> Any:
         """
-        Return the value in this type; an int is accepted for a double, nothing else is converted.
+        Return the value in this type: a list as a tuple, an int for a double as a float; nothing else is converted.
 
         :param value: the value as it was written.
-        :raises TypeError: when the value has another type.
+        :raises TypeError: when the value has another type, is NaN, or is a whole number outside the range of the type.
         """
         if not self.is_array:
             return _convert_scalar(self.scalar, value)

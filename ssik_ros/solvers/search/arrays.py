@@ -80,8 +80,7 @@ class SingleSearch:
     The fastest way to run a search for one pose, for callers that solve ten thousand times a second.
 
     Call ``solve(arrays.address, 0, flag, q0, target, q)``, which checks nothing, with arrays from :meth:`make_arrays`;
-    see
-    :func:`ssik_ros.kernels.search.plain_request.search_one`.
+    see :func:`ssik_ros.kernels.search.plain_request.search_one`.
     """
 
     __slots__ = (

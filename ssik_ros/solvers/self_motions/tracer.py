@@ -110,8 +110,9 @@ class SelfMotionTracer:
         Return the self-motions of a pose, or None if the pose is not a rigid transform.
 
         :param pose: (4, 4) pose of the tip in the base; its rotation is made orthonormal.
-        :param resolution: every curve on which the held joint moves by more than this is found [rad or m]. None means
-            the default, see :attr:`SelfMotions.resolution`.
+        :param resolution: every curve on which the held joint moves by more than this is found [rad or m]. The value
+            used is the range of the joint divided by a whole number from 16 to 1024, the largest such value that is not
+            above ``resolution``. None means the default, see :attr:`SelfMotions.resolution`.
         """
         if not se3.is_rigid(pose, 0, DEFAULT_TOLERANCES.rigid):
             return None
