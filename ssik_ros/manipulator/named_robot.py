@@ -96,6 +96,7 @@ class PackageChoice(NamedTuple):
     urdf: Path | None = None
     """URDF to use instead of the package's URDF."""
     srdf: Path | None = None
+    """SRDF to use instead of the package's SRDF."""
     xacro_args: Mapping[str, str] = MappingProxyType({})
     """Arguments that are added to the package's arguments."""
 

@@ -65,7 +65,12 @@ DEFAULT_OPTIONS = KinematicsQueryOptions()
 
 
 class IkReply(NamedTuple):
-    """Reply to a request for one solution: the joint vector, or MoveIt's error code with the cause and a text."""
+    """
+    Reply to a request for one solution: the joint vector, or MoveIt's error code with the cause and a text.
+
+    ``solved`` is True and ``error_code`` is SUCCESS for an approximate solution, too; its ``cause`` says why it is not
+    exact.
+    """
 
     solved: bool
     solution: FloatArray
