@@ -124,6 +124,7 @@ class Frame(CamelCaseNames):
         Set the orientation in the parent.
 
         :param quaternion: x, y, z, w of any length but zero.
+        :raises InvalidTarget: for a norm below 1e-9, and for other than four finite numbers.
         """
         values = check_finite('quaternion', quaternion, 4)
         length = math.sqrt(float(values @ values))
@@ -149,7 +150,9 @@ class Frame(CamelCaseNames):
         """
         Set the pose in the parent.
 
-        :param matrix: (4, 4) rigid transform.
+        :param matrix: (4, 4) rigid transform; its last row is not checked.
+        :raises InvalidTarget: if the rotation is not orthonormal within 1e-6 or is mirrored, or for other than 16
+            finite numbers.
         """
         array = check_finite('matrix', matrix, 16).reshape(4, 4)
         rotation = array[:3, :3]
@@ -309,6 +312,7 @@ class Frame(CamelCaseNames):
         Make a frame a child of this one; its pose in the world stays.
 
         :param child: as for :meth:`add_child`.
+        :raises InvalidClosure: as :meth:`add_child`.
         """
         before = check_kind('child', child, Frame)._world_before_dof()
         self.add_child(child)
@@ -319,6 +323,7 @@ class Frame(CamelCaseNames):
         Remove a child; its pose in the world stays.
 
         :param child: a child of this frame.
+        :raises InvalidClosure: if it is not a child of this frame.
         """
         before = check_kind('child', child, Frame)._world_before_dof()
         self.remove_child(child)

@@ -141,9 +141,12 @@ class Solver(OptionAttributes):
         """
         Return the weighted errors (m,) of a chain at the present values of its joints.
 
-        They are errors of closures, goals and targets, a row for each fixed degree of freedom.
+        They are errors of closures and goals, a row for each degree of freedom that one fixes; joint targets are left
+        out.
 
         :param chain: index of the chain in the results of :meth:`solve`.
+        :raises InvalidOption: for an index of no chain.
+        :raises InvalidTarget: when a pose or a value is not finite.
         """
         return self._measure(chain, True)[0]
 

@@ -65,7 +65,9 @@ class MoveItConfig:
     urdf_path: Path
     srdf_path: Path
     kinematics_path: Path | None
+    """None without a kinematics.yaml."""
     joint_limits_path: Path | None
+    """None without a joint_limits.yaml."""
     xacro_args: Mapping[str, str] = field(default_factory=dict)
 
     def with_arguments(self, xacro_args: Mapping[str, str]) -> 'MoveItConfig':
@@ -556,6 +558,7 @@ def read_mapping(path: Path) -> Mapping[str, Any]:
     Return the mapping that a YAML file holds; an empty file is an empty mapping.
 
     :param path: the file.
+    :raises DescriptionNotFound: if the file does not exist.
     :raises ConfigError: when it is not YAML or not a mapping.
     """
     content = read_yaml(path)

@@ -48,7 +48,7 @@ class JointGroup:
     all_joint_names: tuple[str, ...]
     """All joints, fixed ones and followers included."""
     link_names: tuple[str, ...]
-    """Child links of all joints."""
+    """Child links of all joints; the root link comes first if the group contains it."""
     base_link: str
     """Parent link of the first link: targets are poses in it."""
     tips: tuple[str, ...]
@@ -81,7 +81,7 @@ class JointGroup:
         """
         Return the tip link of a group that has only one tip.
 
-        :raises ModelError: when the group has several.
+        :raises ModelError: when the group has several tips or none.
         """
         if len(self.tips) != 1:
             raise ModelError(

@@ -156,6 +156,7 @@ class KinematicTree:
         Return the indices of the moving joints from the root to a link, in that order.
 
         :param link: the link's name.
+        :raises FrameNotFound: for an unknown name; the message suggests the nearest known name.
         """
         path: list[int] = []
         joint = int(self.link_joints[self.link(link)])

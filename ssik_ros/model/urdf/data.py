@@ -30,7 +30,12 @@ class Mimic:
 
 @dataclass(frozen=True, slots=True)
 class UrdfJoint:
-    """A ``<joint>`` element of a URDF as checked data."""
+    """
+    A ``<joint>`` element of a URDF as checked data.
+
+    ``type`` is one of :data:`JOINT_TYPES`. ``xyz`` [m] and ``rpy`` [rad] place the joint frame in the parent link.
+    ``line`` is its line in the file.
+    """
 
     name: str
     type: str
