@@ -425,7 +425,8 @@ class _Request:
         Return each row at all its windings, at most ``max_solutions`` rows, and the number of rows without this cap.
 
         A winding differs by whole turns of joints within their limits. Unless ``enumerate_windings`` is set, return the
-        rows unchanged and their number.
+        rows unchanged and their number. Raise InvalidOption if ``enumerate_windings`` is set with ``respect_limits``
+        False.
 
         :param rows: (k, n + 3) joint values and errors.
         """

@@ -18,7 +18,11 @@ from ssik_ros.value_class import dataclass
 
 @dataclass(frozen=True, eq=False, slots=True)
 class NamedRobot:
-    """A robot loaded by its name, with its kinematics.yaml, or with base and tip link if it is an arm of the catalogue."""
+    """
+    A robot loaded by its name, with its kinematics.yaml, or with base and tip link if it is an arm of the catalogue.
+
+    An arm of the catalogue has None as ``kinematics_path``, and so has a configuration without this file.
+    """
 
     robot: RobotModel
     kinematics_path: Path | None = None

@@ -116,6 +116,7 @@ class Frame(CamelCaseNames):
         Set the position in the parent.
 
         :param position: x, y, z [m].
+        :raises InvalidTarget: for other than three finite numbers.
         """
         self._write(layout.POSITION, check_finite('position', position, 3))
 
@@ -137,6 +138,7 @@ class Frame(CamelCaseNames):
         Set the orientation in the parent by Rz(ez) Ry(ey) Rx(ex).
 
         :param angles: ex, ey, ez [rad].
+        :raises InvalidTarget: for other than three finite numbers.
         """
         ex, ey, ez = check_finite('angles', angles, 3)
         self._write(layout.QUATERNION, quaternion_of_matrix(matrix_of_rpy(ex, ey, ez)))
@@ -205,6 +207,7 @@ class Frame(CamelCaseNames):
         Set the position of the frame in the world, at zero values of its degrees of freedom.
 
         :param position: x, y, z [m].
+        :raises InvalidTarget: for other than three finite numbers.
         """
         point = check_finite('position', position, 3)
         local = invert_pose(self._parent_world()) @ np.append(point, 1.0)
@@ -225,6 +228,7 @@ class Frame(CamelCaseNames):
         Set the pose of the frame in the world, at zero values of its degrees of freedom.
 
         :param matrix: (4, 4) rigid transform.
+        :raises InvalidTarget: as :meth:`set_matrix`.
         """
         array = check_finite('matrix', matrix, 16).reshape(4, 4)
         self.set_matrix(invert_pose(self._parent_world()) @ array)

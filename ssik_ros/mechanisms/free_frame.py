@@ -182,7 +182,11 @@ class FreeFrame(Frame):
         return number
 
     def _for_each(self, change: Callable[[DOF, float], Any], values: Sequence[float]) -> list[Any]:
-        """Call a function with each free degree of freedom and its value; return the list of results."""
+        """
+        Call a function with each free degree of freedom and its value; return the list of results.
+
+        Raise DimensionMismatch for another number of values.
+        """
         if len(values) != len(self._dof):
             text = f'{self!r} has {len(self._dof)} degrees of freedom, not {len(values)}.'
             raise DimensionMismatch(text, joint=self, values=values)

@@ -171,9 +171,11 @@ class Solver(OptionAttributes):
 
     def check_jacobian(self, eps: float = 1e-6) -> float:
         """
-        Return the largest difference between the Jacobians of all chains and central differences.
+        Return the largest difference between the Jacobians of all chains and central differences; 0 without chains.
 
         :param eps: motion of each degree of freedom [m or rad].
+        :raises InvalidOption: when ``eps`` is not above zero.
+        :raises InvalidTarget: when a pose or a value is not finite.
         """
         if not read_number('eps', eps) > 0.0:
             refuse('eps', eps, 'above zero')

@@ -301,7 +301,11 @@ def from_urdf(
 
 
 def _closure_of(item: ClosureSource, number: int) -> LoopClosure:
-    """Return a loop from a LoopClosure or from (frame, frame, degrees of freedom); ``number`` gives its name."""
+    """
+    Return a loop from a LoopClosure or from (frame, frame, degrees of freedom); ``number`` gives its name.
+
+    Raise InvalidClosure for anything else.
+    """
     if isinstance(item, LoopClosure):
         return item
     if not isinstance(item, tuple | list) or len(item) != 3:

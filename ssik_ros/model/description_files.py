@@ -57,7 +57,11 @@ LARGEST_MANIFEST = 100_000
 
 @dataclass(frozen=True, slots=True)
 class MoveItConfig:
-    """The files of one MoveIt configuration package."""
+    """
+    The files of one MoveIt configuration package.
+
+    ``xacro_args`` are the arguments with which the URDF is expanded, by name.
+    """
 
     robot_name: str
     directory: Path

@@ -45,6 +45,7 @@ class JointGroup:
     joint_names: tuple[str, ...]
     """Moving joints that mimic no other joint: the order of seeds and solutions."""
     mimic_joint_names: tuple[str, ...]
+    """Moving joints of the group that mimic another joint."""
     all_joint_names: tuple[str, ...]
     """All joints, fixed ones and followers included."""
     link_names: tuple[str, ...]
@@ -56,6 +57,7 @@ class JointGroup:
     is_chain: bool
     """Whether the moving joints form one chain, with only fixed joints in between."""
     subgroups: tuple[str, ...]
+    """Names of the groups that the group contains."""
     joint_indices: IntArray
     """Index of each of ``joint_names`` in the tree."""
     idx_q: IntArray

@@ -37,7 +37,8 @@ class RobotModel:
     """
     One robot: kinematic tree, descriptions, limits and planning groups; immutable.
 
-    A full state is an array of ``tree.nq`` positions in the tree's order.
+    A full state is an array of ``tree.nq`` positions in the tree's order. ``urdf_xml`` is the text of the URDF,
+    expanded if it was a xacro file. ``groups`` has the planning groups of the SRDF by name.
     """
 
     name: str

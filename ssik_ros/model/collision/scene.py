@@ -42,6 +42,7 @@ class Contact(NamedTuple):
     first: str
     second: str
     kinds: tuple[BodyKind, BodyKind]
+    """Kind of the first and of the second body."""
     position: FloatArray
     """(3) in the model frame [m]."""
     normal: FloatArray

@@ -25,7 +25,11 @@ MOST_LEVELS = 100
 
 @dataclass(slots=True)
 class XmlElement:
-    """One element: tag and attribute names are as written, namespaces are not resolved."""
+    """
+    One element: tag and attribute names are as written, namespaces are not resolved.
+
+    ``line`` is the line in the document at which the element begins. ``children`` are in document order.
+    """
 
     tag: str
     attributes: dict[str, str]

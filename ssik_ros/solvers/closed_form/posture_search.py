@@ -402,7 +402,11 @@ def _limit_rows(options: FloatArray, n: int) -> FloatArray:
 
 
 def _choose_different(places: list[_Nearest]) -> list[_Nearest]:
-    """Return at most FOLLOWED (8) of the places, smallest error first; leave out a place close to a better place."""
+    """
+    Return at most FOLLOWED (8) of the ends of descents, the one with the smallest error first.
+
+    An end is left out if all its joints are within 0.1 rad or m of a chosen end with a smaller error.
+    """
     chosen: list[_Nearest] = []
     for place in sorted(places, key=lambda place: place.error):
         if all(np.abs(place.q - other.q).max() > START_SEPARATION for other in chosen):

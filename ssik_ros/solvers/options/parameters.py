@@ -81,7 +81,11 @@ def _convert_scalar(scalar: str, value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of a parameter file: name, type, default, description and validators."""
+    """
+    One parameter of a parameter file: name, type, default, description and validators.
+
+    ``read_only`` and ``additional_constraints`` are copied from the file; checks do not use them.
+    """
 
     name: str
     """Full name; dots separate nested structs."""

@@ -279,8 +279,8 @@ class SelfMotionTracer:
         """
         Return starts of curves (m, 7), found with limits widened by up to 0.5 rad; None for an invalid pose.
 
-        Curves are traced within the wide limits. Points on each of their stretches within the real limits are returned,
-        even on stretches too short for the samples of the held joint.
+        Curves are traced within the wide limits. Each part of such a curve that is within the real limits gives at
+        least one start, even if it is too short for the samples of the held joint.
         """
         wide = WIDENED_LIMITS * (shared.upper - shared.lower).clip(0.0, 1.0)
         request = request._replace(lower=shared.lower - wide, upper=shared.upper + wide)

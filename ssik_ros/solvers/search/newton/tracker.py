@@ -383,7 +383,11 @@ class Tracker:
 
 
 def _one_each(name: str, value: ArrayLike, n: int) -> FloatArray:
-    """Return an argument as an array (n,) of positive numbers; a single number counts for all joints."""
+    """
+    Return an argument as an array (n,) of positive numbers; a single number counts for all joints.
+
+    Raise DimensionMismatch for another shape, and InvalidOption for a number that is not positive.
+    """
     array = read_numbers(name, value)
     if array.shape not in ((), (n,)):
         raise DimensionMismatch(
