@@ -37,7 +37,7 @@ class ArmGeometry:
 
         :param robot: the robot.
         :param group: a group of it that has one tip.
-        :raises ModelError: for several tips.
+        :raises ModelError: for a group with several tips or none.
         """
         if len(group.tips) != 1:
             raise ModelError(
