@@ -37,7 +37,7 @@ class ArmGeometry:
 
         :param robot: the robot.
         :param group: a group of it that has one tip.
-        :raises ModelError: for several tips.
+        :raises ModelError: for a group with several tips or none.
         """
         if len(group.tips) != 1:
             raise ModelError(
@@ -92,7 +92,8 @@ class ArmGeometry:
         """
         Return the default posture (dof,), which is the seed of requests that give none [rad or m].
 
-        It is the SRDF's posture ``ready``, else ``home``, else the middle of the limits.
+        Each joint has its value in the SRDF's posture ``ready``, else in ``home``, else the middle of its limits. A
+        joint without limits has MoveIt's default position.
         """
         return self._seed.copy()
 
@@ -178,7 +179,8 @@ class ArmGeometry:
         :param spheres: (radius, where) of each [m].
         :param meshes: (file, where) of each, in metres.
         :param objects: more objects.
-        :raises ModelError: when the robot has no collision shapes, and for a malformed object.
+        :raises ModelError: when the robot has no collision shapes, and for an invalid shape.
+        :raises TypeError: for an object that is not such a pair, or has unknown keys.
         """
         from ssik_ros.manipulator.arm_scene import ArmScene
 

@@ -54,7 +54,8 @@ class ArmScene:
         :param spheres: (radius, where) of each [m].
         :param meshes: (file, where) of each, in metres.
         :param objects: more objects, as :func:`ssik_ros.paths.planner.plan_tool_path` takes them.
-        :raises ModelError: when the robot has no collision shapes, and for a malformed object.
+        :raises ModelError: when the robot has no collision shapes, and for an invalid shape.
+        :raises TypeError: for an object that is not such a pair, or has unknown keys.
         """
         check_kind('robot', robot, RobotModel)
         check_kind('group', group, JointGroup)

@@ -96,6 +96,8 @@ class ArmSources(ArmTasks):
         :param urdf, srdf: files or the XML itself.
         :param group: the group's name.
         :param options: as for :func:`ssik_ros.load_robot`.
+        :raises FileNotFoundError: if a file does not exist.
+        :raises ValueError: for a malformed description, an unknown group, or a group with several tips.
         """
         robot = load_robot(urdf, srdf, **options)
         return cls(robot, robot.group(group))

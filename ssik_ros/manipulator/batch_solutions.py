@@ -78,7 +78,12 @@ class BatchSolutions:
         return len(self.status)
 
     def __getitem__(self, pose: int) -> FloatArray:
-        """Return the solutions (k_i, n) of one pose, best first."""
+        """
+        Return the solutions (k_i, n) of one pose, best first.
+
+        :param pose: index of the pose; a negative index counts from the end.
+        :raises IndexError: for an index outside the batch.
+        """
         size = len(self.status)
         if not -size <= pose < size:
             raise IndexError(f'There are {counted(size, "pose")}, and no number {pose}.')

@@ -52,7 +52,11 @@ def choose(candidates: Candidates, settings: SolveSettings, most: int | None) ->
 
 
 def _order(cost: Callable[[FloatArray], float], q: FloatArray) -> IntArray:
-    """Return the indices (k,) that sort joint vectors (k, n) by their cost; equal costs keep their order."""
+    """
+    Return the indices (k,) that sort joint vectors (k, n) by their cost; equal costs keep their order.
+
+    Raise InvalidOption if a cost is not a number.
+    """
     values = [read_float('The cost of a solution', cost(row)) for row in q]
     if any(map(math.isnan, values)):
         raise InvalidOption('cost returned NaN: it must return a number for each joint vector.')

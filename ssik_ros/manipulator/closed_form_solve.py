@@ -380,7 +380,8 @@ class _Request:
         """
         Return the rows whose held joints have their values modulo 2 pi, with these joints set to exactly these values.
 
-        A row that then misses the pose is dropped. All rows are dropped if a held value is outside the limits.
+        A row that then misses the pose is dropped. With ``respect_limits`` True, all rows are dropped if a held value
+        is outside the limits.
 
         :param rows: (k, n + 3) joint values and errors.
         """
@@ -424,7 +425,8 @@ class _Request:
         Return each row at all its windings, at most ``max_solutions`` rows, and the number of rows without this cap.
 
         A winding differs by whole turns of joints within their limits. Unless ``enumerate_windings`` is set, return the
-        rows unchanged and their number.
+        rows unchanged and their number. Raise InvalidOption if ``enumerate_windings`` is set with ``respect_limits``
+        False.
 
         :param rows: (k, n + 3) joint values and errors.
         """

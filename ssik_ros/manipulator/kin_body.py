@@ -77,7 +77,12 @@ class KinBody:
     name: str = 'arm'
 
     def __post_init__(self) -> None:
-        """Check the joints, and make arrays read-only."""
+        """
+        Check the types of the fields, and make arrays read-only.
+
+        :raises ModelError: without joints, and for ``joints`` that are neither a tuple nor a list.
+        :raises TypeError: for another field or a joint of a wrong type.
+        """
         if not isinstance(self.joints, tuple | list) or not self.joints:
             raise ModelError('An arm needs a tuple of joints.')
         check_kind('home', self.home, np.ndarray, 'an array (4, 4)')
@@ -107,6 +112,7 @@ class KinBody:
         Return the pose (4, 4) of the end effector in the base.
 
         :param q: (n,) joint vector [rad or m].
+        :raises ValueError: for another shape, and values that are not finite.
         """
         values = _numbers(q, 'q', (self.dof,))
         pose = np.eye(4)
@@ -283,7 +289,11 @@ def _limits(lower: float, upper: float) -> Limits:
 
 
 def _numbers(values: ArrayLike, name: str, shape: tuple[int | None, ...]) -> FloatArray:
-    """Return finite numbers as an array of ``shape`` (None: any size but zero); errors call it ``name``."""
+    """
+    Return finite numbers as an array of ``shape`` (None: any size but zero); errors call it ``name``.
+
+    Raise DimensionMismatch for another shape, and ModelError for a number that is not finite.
+    """
     array = read_numbers(name, values)
     fits = array.ndim == len(shape) and all(
         size > 0 if want is None else size == want

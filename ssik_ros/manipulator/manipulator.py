@@ -124,8 +124,9 @@ class Manipulator(ArmSources):
         """
         Return one name for each branch of a pose, such as ``shoulder +, elbow -, wrist +``; all names differ.
 
-        :param q: (k, dof) joint vectors that reach one pose, one for each branch [rad].
+        :param q: (k, dof) joint vectors that reach one pose, one for each branch [rad or m].
         :raises TopologyMismatch: when the arm has no closed form.
+        :raises ValueError: for another shape, or values that are not finite.
         """
         rows = read_numbers('q', q)
         if rows.ndim != 2 or rows.shape[1] != self.dof or not np.isfinite(rows).all():
@@ -341,5 +342,6 @@ class Manipulator(ArmSources):
 
         :param method: name of a solver, see ``ssik solvers``.
         :param parameters: parameters of the solver.
+        :raises SsikError: for an unknown solver or parameter, and if the solver does not support the arm.
         """
         return self._choice.solver(method, **parameters)

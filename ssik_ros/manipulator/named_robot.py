@@ -18,7 +18,11 @@ from ssik_ros.value_class import dataclass
 
 @dataclass(frozen=True, eq=False, slots=True)
 class NamedRobot:
-    """A robot loaded by its name, with its kinematics.yaml, or with base and tip link if it is an arm of the catalogue."""
+    """
+    A robot loaded by its name, with its kinematics.yaml, or with base and tip link if it is an arm of the catalogue.
+
+    An arm of the catalogue has None as ``kinematics_path``, and so has a configuration without this file.
+    """
 
     robot: RobotModel
     kinematics_path: Path | None = None
@@ -96,6 +100,7 @@ class PackageChoice(NamedTuple):
     urdf: Path | None = None
     """URDF to use instead of the package's URDF."""
     srdf: Path | None = None
+    """SRDF to use instead of the package's SRDF."""
     xacro_args: Mapping[str, str] = MappingProxyType({})
     """Arguments that are added to the package's arguments."""
 

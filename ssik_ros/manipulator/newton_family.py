@@ -256,6 +256,8 @@ class NewtonFamily:
 
         :param q0: (n,) first start, or (N, n) for independent poses; None means the default start.
         :param independent: True solves each pose for itself, with up to ``threads`` threads.
+        :raises ValueError: for a ``q0`` of another shape or with unusable values.
+        :raises TypeError: for ``max_joint_step`` with independent poses, and for several starts on a path.
         """
         seeds = None
         if q0 is not None:
@@ -492,6 +494,8 @@ def _solve(
 ) -> Any:
     """
     Find or make the solver for the arguments of ``ik_NR``, ``ik_GN`` or ``ik_LM``, and return its result.
+
+    Raise InvalidOption if ``chain`` is not an arm, and for invalid settings.
 
     :param key: the settings among the arguments, in the order of the signature.
     :param options: further keyword options; the options of the call are removed.

@@ -114,11 +114,11 @@ class IkSolutions(tuple[Any, ...]):
     """
 
     causes: tuple[Cause, ...]
-    """(N,)"""
+    """(N,) cause of each failure; NONE for a solved pose."""
     position_errors: FloatArray
-    """(N,) [m]"""
+    """(N,) norm of the position error of each pose [m]."""
     rotation_errors: FloatArray
-    """(N,) [rad]"""
+    """(N,) norm of the rotation error of each pose [rad]."""
     jump_threshold: float
     """Step above which :attr:`jumps` names a pose [rad or m]."""
     endless: NDArray[np.bool_]

@@ -61,6 +61,7 @@ class SelfMotionArm:
         Return all solutions of a pose as curves; see :meth:`ssik_ros.Manipulator.self_motions`.
 
         :param T_target, free_axis, resolution: as for :meth:`ssik_ros.Manipulator.self_motions`.
+        :raises TopologyMismatch, ValueError, TypeError: as :meth:`ssik_ros.Manipulator.self_motions`.
         """
         axis = read_axis(free_axis)
         if resolution is not None and not 0.0 < read_float('resolution', resolution) < math.inf:

@@ -82,7 +82,13 @@ def _with_report(rows: list[Solution], report: Diagnostic | None) -> Solutions:
 
 
 class Candidates(NamedTuple):
-    """The solutions of one solve, best first, with the number of candidates that each filter dropped and the cause."""
+    """
+    The solutions of one solve, best first, with the number of candidates that each filter dropped and the cause.
+
+    ``raw`` counts the different candidates before all filters, ``branches`` those that pass limits, held joints and
+    seed tolerance. ``representatives`` counts their postures with windings, before ``max_solutions``. ``detail`` is the
+    solver's message.
+    """
 
     q: FloatArray
     """(k, n) joint vectors [rad or m]."""
@@ -156,5 +162,6 @@ class SolverFacts(NamedTuple):
     held_joint: str | None = None
     """The joint of seven whose values are sampled."""
     is_analytic: bool = True
+    """True for a closed form, False for a search."""
     drift: float = 0.0
     """Distance of the axes from the class of the closed form [m]."""

@@ -74,6 +74,7 @@ class SolveChoice:
 
         :param method: name of a solver.
         :param parameters: parameters of the solver.
+        :raises SsikError: as :func:`ssik_ros.solvers.registry.create_solver`.
         """
         # The key is text: 5, 5.0 and True are equal as keys but not as parameters, and a list is not hashable.
         check_kind('method', method, str, 'the name of a solver')

@@ -116,6 +116,7 @@ class Frame(CamelCaseNames):
         Set the position in the parent.
 
         :param position: x, y, z [m].
+        :raises InvalidTarget: for other than three finite numbers.
         """
         self._write(layout.POSITION, check_finite('position', position, 3))
 
@@ -124,6 +125,7 @@ class Frame(CamelCaseNames):
         Set the orientation in the parent.
 
         :param quaternion: x, y, z, w of any length but zero.
+        :raises InvalidTarget: for a norm below 1e-9, and for other than four finite numbers.
         """
         values = check_finite('quaternion', quaternion, 4)
         length = math.sqrt(float(values @ values))
@@ -136,6 +138,7 @@ class Frame(CamelCaseNames):
         Set the orientation in the parent by Rz(ez) Ry(ey) Rx(ex).
 
         :param angles: ex, ey, ez [rad].
+        :raises InvalidTarget: for other than three finite numbers.
         """
         ex, ey, ez = check_finite('angles', angles, 3)
         self._write(layout.QUATERNION, quaternion_of_matrix(matrix_of_rpy(ex, ey, ez)))
@@ -149,7 +152,9 @@ class Frame(CamelCaseNames):
         """
         Set the pose in the parent.
 
-        :param matrix: (4, 4) rigid transform.
+        :param matrix: (4, 4) rigid transform; its last row is not checked.
+        :raises InvalidTarget: if the rotation is not orthonormal within 1e-6 or is mirrored, or for other than 16
+            finite numbers.
         """
         array = check_finite('matrix', matrix, 16).reshape(4, 4)
         rotation = array[:3, :3]
@@ -202,6 +207,7 @@ class Frame(CamelCaseNames):
         Set the position of the frame in the world, at zero values of its degrees of freedom.
 
         :param position: x, y, z [m].
+        :raises InvalidTarget: for other than three finite numbers.
         """
         point = check_finite('position', position, 3)
         local = invert_pose(self._parent_world()) @ np.append(point, 1.0)
@@ -222,6 +228,7 @@ class Frame(CamelCaseNames):
         Set the pose of the frame in the world, at zero values of its degrees of freedom.
 
         :param matrix: (4, 4) rigid transform.
+        :raises InvalidTarget: as :meth:`set_matrix`.
         """
         array = check_finite('matrix', matrix, 16).reshape(4, 4)
         self.set_matrix(invert_pose(self._parent_world()) @ array)
@@ -309,6 +316,7 @@ class Frame(CamelCaseNames):
         Make a frame a child of this one; its pose in the world stays.
 
         :param child: as for :meth:`add_child`.
+        :raises InvalidClosure: as :meth:`add_child`.
         """
         before = check_kind('child', child, Frame)._world_before_dof()
         self.add_child(child)
@@ -319,6 +327,7 @@ class Frame(CamelCaseNames):
         Remove a child; its pose in the world stays.
 
         :param child: a child of this frame.
+        :raises InvalidClosure: if it is not a child of this frame.
         """
         before = check_kind('child', child, Frame)._world_before_dof()
         self.remove_child(child)

@@ -104,7 +104,11 @@ class FreeFrame(Frame):
 
     @property
     def rotation(self) -> str:
-        """How three free angles are stored: ``euler``, or ``quaternion`` (a ball joint, never singular)."""
+        """
+        How three free angles are stored: ``euler``, or ``quaternion`` (a ball joint, never singular).
+
+        Setting ``quaternion`` raises InvalidOption unless EX, EY and EZ are free, have no limits and follow no leader.
+        """
         return self._rotation
 
     @rotation.setter
@@ -124,7 +128,11 @@ class FreeFrame(Frame):
 
     @property
     def dof_quaternion(self) -> FloatArray:
-        """The rotation of the degrees of freedom as x, y, z, w; setting it also sets the three angles."""
+        """
+        The rotation of the degrees of freedom as x, y, z, w; setting it also sets the three angles.
+
+        Setting it raises InvalidOption unless EX, EY and EZ are free, and InvalidTarget for a norm below 1e-9.
+        """
         return frozen(quaternion_of_matrix(self.matrix_dof[:3, :3]))
 
     @dof_quaternion.setter
@@ -174,7 +182,11 @@ class FreeFrame(Frame):
         return number
 
     def _for_each(self, change: Callable[[DOF, float], Any], values: Sequence[float]) -> list[Any]:
-        """Call a function with each free degree of freedom and its value; return the list of results."""
+        """
+        Call a function with each free degree of freedom and its value; return the list of results.
+
+        Raise DimensionMismatch for another number of values.
+        """
         if len(values) != len(self._dof):
             text = f'{self!r} has {len(self._dof)} degrees of freedom, not {len(values)}.'
             raise DimensionMismatch(text, joint=self, values=values)
@@ -184,8 +196,9 @@ class FreeFrame(Frame):
         """
         Set the value of one degree of freedom, clamped into the limits [m or rad].
 
-        :returns: whether the value is at a limit.
-        :raises InvalidOption: when the degree of freedom is not free.
+        :returns: whether the given value is at or beyond a limit.
+        :raises InvalidOption: when the degree of freedom is not free, or follows another one.
+        :raises InvalidTarget: when the value is not finite.
         """
         dof = self._check_free(dof)
         number = self._check_number('value', value)
@@ -212,9 +225,10 @@ class FreeFrame(Frame):
 
     def set_dof_values(self, *values: float) -> bool:
         """
-        Set the values of all free degrees of freedom; return whether one is at a limit.
+        Set the values of all free degrees of freedom; return whether one is at or beyond a limit.
 
-        :param values: as many as there are free degrees of freedom.
+        :param values: as many as there are free degrees of freedom [m or rad].
+        :raises DimensionMismatch: for another number of values.
         """
         return any(self._for_each(self.set_dof_value, values))
 
@@ -223,15 +237,34 @@ class FreeFrame(Frame):
         return self._number(layout.VALUES + read_dof(dof))
 
     def set_min_limit(self, dof: DOF, value: float) -> bool:
-        """Set one lower limit [m or rad]; clamp the value at once, and return whether it is at a limit."""
+        """
+        Set one lower limit [m or rad]; clamp the value at once, and return whether it is at a limit.
+
+        :raises InvalidLimits: when the limit is above the upper limit.
+        :raises InvalidOption: when the degree of freedom is not free, or is an angle of a ball joint and gets a finite
+            limit.
+        """
         return self._set_limit(dof, value, self.get_max_limit(dof))
 
     def set_max_limit(self, dof: DOF, value: float) -> bool:
-        """Set one upper limit [m or rad]; clamp the value at once, and return whether it is at a limit."""
+        """
+        Set one upper limit [m or rad]; clamp the value at once, and return whether it is at a limit.
+
+        :raises InvalidLimits: when the limit is below the lower limit.
+        :raises InvalidOption: when the degree of freedom is not free, or is an angle of a ball joint and gets a finite
+            limit.
+        """
         return self._set_limit(dof, self.get_min_limit(dof), value)
 
     def set_limits(self, dof: DOF, low: float, high: float) -> bool:
-        """Set both limits of one degree of freedom; clamp the value at once, and return whether it is at a limit."""
+        """
+        Set both limits of one degree of freedom; clamp the value at once, and return whether it is at a limit.
+
+        :param low, high: limits [m or rad]; may be infinite.
+        :raises InvalidLimits: when ``low`` is above ``high``.
+        :raises InvalidOption: when the degree of freedom is not free, or is an angle of a ball joint and gets a finite
+            limit.
+        """
         return self._set_limit(dof, low, high)
 
     def _set_limit(self, dof: DOF, low: float, high: float) -> bool:

@@ -41,7 +41,8 @@ class GuidedFrame(FreeFrame):
         """
         Set the target of one degree of freedom: a value that the solver tries to reach [m or rad].
 
-        Return whether it is at or beyond a limit; a solve clamps it to the limit.
+        Return whether it is at or beyond a limit; a solve clamps it to the limit. Raise InvalidOption if the degree of
+        freedom is not free. The solver heeds targets only while ``target_set`` is True.
         """
         return self._set_wanted(layout.TARGET, dof, value)
 
@@ -61,7 +62,8 @@ class GuidedFrame(FreeFrame):
         """
         Set the value that the solver prefers in one degree of freedom if freedom is left [m or rad].
 
-        Return whether it is at or beyond a limit; a solve clamps it to the limit.
+        Return whether it is at or beyond a limit; a solve clamps it to the limit. Raise InvalidOption if the degree of
+        freedom is not free. The solver heeds rest values only while ``rest_pose_set`` is True.
         """
         return self._set_wanted(layout.REST, dof, value)
 
@@ -141,7 +143,13 @@ class GuidedFrame(FreeFrame):
         self._write(layout.TARGET_WEIGHT, self._check_weight(value))
 
     def set_rest_pose_weights(self, *values: float) -> None:
-        """Set how strongly the solver prefers the rest value of each free degree of freedom; 1 by default."""
+        """
+        Set how strongly the solver prefers the rest value of each free degree of freedom; 1 by default.
+
+        :param values: as many as there are free degrees of freedom, none of them negative.
+        :raises DimensionMismatch: for another number of values.
+        :raises InvalidOption: for a weight that is negative or not finite.
+        """
         self._for_each(
             lambda dof, value: self._write(layout.REST_WEIGHT + dof, self._check_weight(value)),
             values,

@@ -93,7 +93,8 @@ class Joint(GuidedFrame):
         :param leader: another joint of the mechanism, or this one.
         :param leader_dof: the degree of freedom of the leader.
         :param multiplier, offset: numbers of the rule [1, m or rad].
-        :raises InvalidOption: for angles of ball joints, or if the leader follows this degree of freedom.
+        :raises InvalidOption: for degrees of freedom that are not free, for angles of ball joints, or if the leader
+            follows this degree of freedom.
         :raises InvalidTarget: for numbers that are not finite.
         """
         check_kind('leader', leader, Joint)

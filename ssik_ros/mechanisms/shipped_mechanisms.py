@@ -34,7 +34,8 @@ def load_mechanism(name: str, *, free_root: bool = False) -> UrdfRobot:
     Return a mechanism that comes with the package, in its initial state.
 
     :param name: one of :func:`mechanism_names`.
-    :param free_root: whether its base is free.
+    :param free_root: True gives the joint above the root link six degrees of freedom.
+    :raises DescriptionNotFound: for an unknown name; names the nearest one.
     """
     urdf, loops = mechanism_files(name)
     return from_urdf(urdf, loops=loops, free_root=free_root)

@@ -141,9 +141,12 @@ class Solver(OptionAttributes):
         """
         Return the weighted errors (m,) of a chain at the present values of its joints.
 
-        They are errors of closures, goals and targets, a row for each fixed degree of freedom.
+        They are errors of closures and goals, a row for each degree of freedom that one fixes; joint targets are left
+        out.
 
         :param chain: index of the chain in the results of :meth:`solve`.
+        :raises InvalidOption: for an index of no chain.
+        :raises InvalidTarget: when a pose or a value is not finite.
         """
         return self._measure(chain, True)[0]
 
@@ -168,9 +171,11 @@ class Solver(OptionAttributes):
 
     def check_jacobian(self, eps: float = 1e-6) -> float:
         """
-        Return the largest difference between the Jacobians of all chains and central differences.
+        Return the largest difference between the Jacobians of all chains and central differences; 0 without chains.
 
         :param eps: motion of each degree of freedom [m or rad].
+        :raises InvalidOption: when ``eps`` is not above zero.
+        :raises InvalidTarget: when a pose or a value is not finite.
         """
         if not read_number('eps', eps) > 0.0:
             refuse('eps', eps, 'above zero')

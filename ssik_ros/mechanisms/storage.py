@@ -38,7 +38,7 @@ class Storage:
 
 
 class LiveArray(np.ndarray):
-    """A copy of three or four numbers of a frame; every change of the copy is also written to the frame."""
+    """A copy of three or four numbers of a frame; setting items, ``+=``, ``-=`` and ``*=`` write to the frame, too."""
 
     _write: Any = None
 

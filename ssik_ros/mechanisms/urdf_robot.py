@@ -56,7 +56,7 @@ class CompletedState:
 
 
 MOST_STEPS = 1_000_000
-"""Of one way to given positions."""
+"""Largest number of steps in :meth:`UrdfRobot.complete_state`."""
 
 
 class UrdfRobot:
@@ -126,7 +126,9 @@ class UrdfRobot:
         :param ignore_unknown: whether to skip names that are not variables of this robot.
         :returns: the variables whose position is outside the limits; they are set to the limit.
         :raises JointNotFound: for unknown names.
-        :raises InvalidTarget: for positions that are not finite.
+        :raises InvalidTarget: for positions that are not finite, an incomplete orientation, and a mimic joint with
+            multiplier 0.
+        :raises DimensionMismatch: for different numbers of names and positions, or a name that comes twice.
         """
         given = name_positions(names, positions)
         if read_flag('ignore_unknown', ignore_unknown):
@@ -156,7 +158,10 @@ class UrdfRobot:
         :param steps: number of equal steps to the given positions, each solved from the state before. Several steps
             keep long motions in the same assembly mode.
         :raises JointNotFound: for unknown names.
-        :raises InvalidTarget: for positions that are not finite.
+        :raises InvalidTarget: for positions that are not finite, an incomplete orientation, and a mimic joint with
+            multiplier 0.
+        :raises DimensionMismatch: for another number of positions than of :attr:`active_joints`.
+        :raises InvalidOption: for ``steps`` outside 1 to 1,000,000.
         """
         if not 1 <= read_count('steps', steps) <= MOST_STEPS:
             refuse('steps', steps, f'from 1 to {MOST_STEPS}')
@@ -253,7 +258,7 @@ def from_urdf(
     :param closures: more loops: each a :class:`LoopClosure`, or a tuple (frame, frame, degrees of freedom). A frame is
         the name of a link, or a pair of such a name and a pose (4, 4).
     :param use_constraints: whether the ``<constraint>`` elements of the URDF close loops.
-    :raises ModelError: if the URDF is malformed.
+    :raises ModelError: if the URDF is malformed, or a named link or joint does not exist.
     :raises ConfigError: if the file of loops is malformed.
     :raises InvalidClosure: if a loop is not well-defined.
     """
@@ -296,7 +301,11 @@ def from_urdf(
 
 
 def _closure_of(item: ClosureSource, number: int) -> LoopClosure:
-    """Return a loop from a LoopClosure or from (frame, frame, degrees of freedom); ``number`` gives its name."""
+    """
+    Return a loop from a LoopClosure or from (frame, frame, degrees of freedom); ``number`` gives its name.
+
+    Raise InvalidClosure for anything else.
+    """
     if isinstance(item, LoopClosure):
         return item
     if not isinstance(item, tuple | list) or len(item) != 3:

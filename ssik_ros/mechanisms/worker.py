@@ -27,10 +27,8 @@ class WorkerSolver(OptionAttributes):
     """
     A ``Solver`` that works in a separate thread.
 
-    chain ends with TIMEOUT. After each run all joints get the new values at the same moment.
-
-    :meth: `solve` copies the present state and returns at once. The thread solves without Python's global lock, and
-        again while a
+    :meth:`solve` copies the present state and returns at once. The thread solves without Python's global lock, and
+        again while a chain ends with TIMEOUT. After each run all joints get the new values at the same moment.
     """
 
     def __init__(self, roots: Frame | Iterable[Frame], **options: Any) -> None:
@@ -70,7 +68,8 @@ class WorkerSolver(OptionAttributes):
         """
         Register a function to be called in the worker's thread after joints have new values.
 
-        :param callback: called with the results.
+        :param callback: called with the results; an exception in it ends the solve, and the future of the solve gets
+            it.
         """
         self._callbacks.append(callback)
 
@@ -79,6 +78,7 @@ class WorkerSolver(OptionAttributes):
         Start to solve from the present state, or return the future of the running solve.
 
         :returns: a future with the results of the last run, or with the exception that ended the solve.
+        :raises InvalidClosure: after :meth:`dispose`.
         """
         with self._lock:
             if self._disposed:
@@ -96,7 +96,11 @@ class WorkerSolver(OptionAttributes):
             return self._future
 
     def stop(self) -> None:
-        """End a running solve within one iteration, and wait for its end; its future gets the results so far."""
+        """
+        End a running solve within one iteration, and wait for its end; its future gets the results so far.
+
+        A call from a callback of :meth:`on_update` does not wait.
+        """
         self._cancel[0] = 1
         with self._lock:
             future = self._future
@@ -122,6 +126,8 @@ class WorkerSolver(OptionAttributes):
     def update_frame_state(self, *joints: Joint) -> None:
         """
         Copy poses, limits, targets, rest poses and flags of joints, not their values, into a running solve.
+
+        Nothing is copied before the first solve, and if the structure of the mechanism has changed.
 
         :param joints: the joints that changed; no argument means all.
         """

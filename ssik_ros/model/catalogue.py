@@ -355,7 +355,7 @@ class _Entry:
         return float(value)
 
     def numbers(self, key: str, count: int) -> tuple[float, ...]:
-        """Return the list of ``count`` finite numbers below a key as a tuple."""
+        """Return the ``count`` finite numbers of the list below a key; raise InvalidParameter for any other value."""
         values = self.content[key]
         right = isinstance(values, list) and len(values) == count and all(map(_is_number, values))
         if not right:

@@ -57,7 +57,11 @@ LARGEST_MANIFEST = 100_000
 
 @dataclass(frozen=True, slots=True)
 class MoveItConfig:
-    """The files of one MoveIt configuration package."""
+    """
+    The files of one MoveIt configuration package.
+
+    ``xacro_args`` are the arguments with which the URDF is expanded, by name.
+    """
 
     robot_name: str
     directory: Path
@@ -65,7 +69,9 @@ class MoveItConfig:
     urdf_path: Path
     srdf_path: Path
     kinematics_path: Path | None
+    """None without a kinematics.yaml."""
     joint_limits_path: Path | None
+    """None without a joint_limits.yaml."""
     xacro_args: Mapping[str, str] = field(default_factory=dict)
 
     def with_arguments(self, xacro_args: Mapping[str, str]) -> 'MoveItConfig':
@@ -556,6 +562,7 @@ def read_mapping(path: Path) -> Mapping[str, Any]:
     Return the mapping that a YAML file holds; an empty file is an empty mapping.
 
     :param path: the file.
+    :raises DescriptionNotFound: if the file does not exist.
     :raises ConfigError: when it is not YAML or not a mapping.
     """
     content = read_yaml(path)

@@ -45,10 +45,11 @@ class JointGroup:
     joint_names: tuple[str, ...]
     """Moving joints that mimic no other joint: the order of seeds and solutions."""
     mimic_joint_names: tuple[str, ...]
+    """Moving joints of the group that mimic another joint."""
     all_joint_names: tuple[str, ...]
     """All joints, fixed ones and followers included."""
     link_names: tuple[str, ...]
-    """Child links of all joints."""
+    """Child links of all joints; the root link comes first if the group contains it."""
     base_link: str
     """Parent link of the first link: targets are poses in it."""
     tips: tuple[str, ...]
@@ -56,6 +57,7 @@ class JointGroup:
     is_chain: bool
     """Whether the moving joints form one chain, with only fixed joints in between."""
     subgroups: tuple[str, ...]
+    """Names of the groups that the group contains."""
     joint_indices: IntArray
     """Index of each of ``joint_names`` in the tree."""
     idx_q: IntArray
@@ -81,7 +83,7 @@ class JointGroup:
         """
         Return the tip link of a group that has only one tip.
 
-        :raises ModelError: when the group has several.
+        :raises ModelError: when the group has several tips or none.
         """
         if len(self.tips) != 1:
             raise ModelError(

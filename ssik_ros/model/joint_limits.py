@@ -45,13 +45,17 @@ FOREIGN_KEYS = (
 
 @dataclass(slots=True)
 class JointLimits:
-    """Position, velocity and acceleration limits of one scalar joint variable; infinite if a limit is missing."""
+    """
+    Limits of one scalar joint variable, infinite if a limit is missing.
+
+    Positions are in rad or m, ``velocity`` in rad/s or m/s, ``acceleration`` in rad/s^2 or m/s^2.
+    """
 
     lower: float
     upper: float
     velocity: float
     acceleration: float = math.inf
-    """Only files have it."""
+    """From a joint_limits.yaml; a URDF has no acceleration limits."""
 
 
 def resolve_mimic(urdf: Urdf) -> dict[str, Mimic]:

@@ -92,6 +92,7 @@ class KinematicTree:
     """(nl, 4, 4) pose of the link in the moved frame of its joint (or the root link)."""
     joint_index: dict[str, int] = field(init=False, repr=False)
     link_index: dict[str, int] = field(init=False, repr=False)
+    """Index of each link by name; ``joint_index`` is the same for moving joints."""
 
     def __post_init__(self) -> None:
         """Index the names and make every array read-only."""
@@ -156,6 +157,7 @@ class KinematicTree:
         Return the indices of the moving joints from the root to a link, in that order.
 
         :param link: the link's name.
+        :raises FrameNotFound: for an unknown name; the message suggests the nearest known name.
         """
         path: list[int] = []
         joint = int(self.link_joints[self.link(link)])

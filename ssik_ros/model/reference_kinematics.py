@@ -119,7 +119,11 @@ class ReferenceKinematics:
 
 
 def _build_model(urdf: Urdf) -> Any:
-    """Return pinocchio's model of a description; continuous joints are (cos, sin) pairs there."""
+    """
+    Return pinocchio's model of a description; continuous joints are (cos, sin) pairs there.
+
+    Raise ModelError for more than 2000 joints, and if pinocchio refuses the robot.
+    """
     if len(urdf.joints) > MOST_JOINTS:
         raise ModelError(
             f'Robot {quote(urdf.name)} has {counted(len(urdf.joints), "joint")}. pinocchio judges solutions for up '

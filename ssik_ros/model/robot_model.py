@@ -37,7 +37,8 @@ class RobotModel:
     """
     One robot: kinematic tree, descriptions, limits and planning groups; immutable.
 
-    A full state is an array of ``tree.nq`` positions in the tree's order.
+    A full state is an array of ``tree.nq`` positions in the tree's order. ``urdf_xml`` is the text of the URDF,
+    expanded if it was a xacro file. ``groups`` has the planning groups of the SRDF by name.
     """
 
     name: str
@@ -139,7 +140,8 @@ class RobotModel:
         """
         Return MoveIt's default state (nq,): each variable is 0, or the middle of its limits if they exclude 0.
 
-        Quaternions are identity, and mimic joints are set from their leaders.
+        If they exclude 0 and one of them is infinite, the variable is at the finite limit. Quaternions are identity,
+        and mimic joints are set from their leaders.
         """
         tree = self.tree
         with np.errstate(invalid='ignore', over='ignore'):
@@ -176,11 +178,12 @@ class RobotModel:
         """
         Return the positions (n,) of a group in one of its named postures.
 
-        Joints that the posture does not name have their default values.
+        Joints that the posture does not name have their default values. Values are not clamped to limits.
 
         :param group: the group or its name.
         :param state: the posture's name.
-        :raises ModelError: when the group has no such posture.
+        :raises ModelError: when the group does not exist or has no such posture, or a joint has a wrong number of
+            values.
         """
         joint_group = self.read_group(group)
         states = {s.name: s for s in self.srdf.states if s.group == joint_group.name}
@@ -224,10 +227,11 @@ class RobotModel:
         """
         Return finite lower and upper bounds (n,), (n,) of random positions of a group.
 
-        Angles without limits get [-pi, pi], quaternions [-1, 1].
+        Angles without limits get [-pi, pi], angles with one limit a range of 2 pi from this limit. Quaternions get [-1,
+        1].
 
         :param group: the group.
-        :raises InvalidLimits: when a translation has no limits.
+        :raises InvalidLimits: when a translation lacks a limit.
         """
         group = self.read_group(group)
         lower, upper = group.lower.copy(), group.upper.copy()

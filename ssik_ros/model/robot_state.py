@@ -80,12 +80,14 @@ class RobotState:
         """
         Set joints by name; mimic joints follow, and all other joints keep their values.
 
-        If a mimic joint is given without its leader, the leader is set so that the mimic joint has its value. If both
-        are given, the value of the leader counts.
+        If a mimic joint is given without its leader, the leader is set so that the mimic joint has its value; a
+        multiplier of 0 leaves the leader as it is. If both are given, the value of the leader counts. On an error
+        nothing is changed.
 
         :param values: by the name of a joint: a number, or a list with a number for each of its variables [rad or m].
         :returns: names of mimic joints whose given value contradicts the value of their leader.
-        :raises JointNotFound: if a name is not a moving joint; nothing is changed then.
+        :raises JointNotFound: if a name is not a moving joint.
+        :raises RequestError: for a wrong number of values, and values that are not finite.
         """
         tree = self.robot.tree
         positions = self._positions.copy()

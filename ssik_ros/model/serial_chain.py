@@ -75,8 +75,9 @@ class SerialChain:
 
         :param robot: the robot.
         :param group: a group with one tip.
-        :raises UnsupportedJoint: for mimic joints, joints with several degrees of freedom, and
-            moving joints on the way that the group does not have.
+        :raises ModelError: when the group has several tips.
+        :raises UnsupportedJoint: for mimic joints, joints with several degrees of freedom, and moving joints on the way
+            that the group does not have.
         """
         tree = robot.tree
         above_base = tree.joint_path(group.base_link)

@@ -84,7 +84,12 @@ class LinkPair:
 
 @dataclass(frozen=True, slots=True)
 class Srdf:
-    """The content of an SRDF as data; all fields are empty if the robot has no SRDF."""
+    """
+    The content of an SRDF as data; all fields are empty if the robot has no SRDF.
+
+    ``xml`` is its text. ``passive_joints`` has names of joints. ``warnings`` has a sentence, with file and line, for
+    each element that is left out or misread.
+    """
 
     name: str = ''
     xml: str = ''

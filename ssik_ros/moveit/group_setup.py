@@ -119,8 +119,9 @@ class GroupSetup:
         """
         Return all combinations of sampled values of the redundant joints, each as a mapping from joint name to value.
 
-        The first sample of each joint is its value in the seed. The SOME methods sample the first redundant joint only.
-        The ALL methods sample all. Random values (16 for each joint) are the same in every call.
+        The first sample of each joint is its value in the seed. The DISCRETIZED methods add lower + k * step for k = 0,
+        1 and so on, below the upper limit. The RANDOM methods add 16 values, the same in every call. The SOME methods
+        sample the first redundant joint only, the ALL methods sample all.
 
         :param seed: (n,); values outside the limits are moved to the limits.
         :param method: how values between the limits are chosen: at steps or at random.

@@ -375,11 +375,13 @@ class KinematicsBase:
 
         Without discretization these are all branches, if the solver knows them; otherwise different solutions of a
         search. With discretization, the redundant joints are held at sampled values, at steps or at random, and each
-        combination is solved.
+        combination is solved. The solver returns at most 256 solutions for each combination.
 
         :param poses: (t, 4, 4) in the base frame, one for each tip.
         :param seed: (n,).
         :param options: MoveIt's options.
+        :returns: the solutions; on failure none, with the reason as ``kinematic_error``. A wrong number of poses gives
+            MULTIPLE_TIPS_NOT_SUPPORTED, a bad seed NO_SOLUTION.
         """
         setup = self._setup
         if setup is None:

@@ -59,13 +59,19 @@ class KinematicsQueryOptions:
     :mod:`ssik_ros.moveit.nearest_steps`.
     """
     discretization_method: DiscretizationMethod = DiscretizationMethod.NO_DISCRETIZATION
+    """How a request for several solutions samples the redundant joints; a request for one solution ignores it."""
 
 
 DEFAULT_OPTIONS = KinematicsQueryOptions()
 
 
 class IkReply(NamedTuple):
-    """Reply to a request for one solution: the joint vector, or MoveIt's error code with the cause and a text."""
+    """
+    Reply to a request for one solution: the joint vector, or MoveIt's error code with the cause and a text.
+
+    ``solved`` is True and ``error_code`` is SUCCESS for an approximate solution, too; its ``cause`` says why it is not
+    exact. ``text`` is a sentence about the outcome.
+    """
 
     solved: bool
     solution: FloatArray

@@ -63,7 +63,8 @@ class GroupKinematics:
     requested_solver: str = ''
     """Name in the file; empty if the file names no solver."""
     solver: str = DEFAULT_SOLVER
-    """The solver of the group: the requested one, or the default for an empty or a foreign name."""
+    """The solver of the group: the requested one, or the default for an empty or a foreign name. Empty if the name is
+    foreign and was not to be replaced."""
     is_foreign: bool = False
     """True if the requested solver belongs to another package."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -130,9 +131,11 @@ def parse_kinematics(
 
     :param content: the content, in either layout.
     :param source: the file or node, for messages.
-    :param groups: the groups of the robot; others are skipped with a warning.
-    :param substitute: True replaces a solver of another package by the default solver.
-    :raises ConfigError: as :func:`read_kinematics_yaml`.
+    :param groups: the groups of the robot, others are skipped with a warning; None reads all.
+    :param substitute: True replaces a solver of another package by the default solver. False leaves ``solver`` empty.
+    :raises ConfigError: if the content is malformed.
+    :raises InvalidParameter: for a misspelt key, a wrong type or a value out of range.
+    :raises UnknownSolver: for a misspelt name of a solver of ours.
     """
     group_names = None if groups is None else tuple(groups)
     result: dict[str, GroupKinematics] = {}
@@ -158,7 +161,8 @@ def make_group_kinematics(
     :param group: the group's name.
     :param entries: the keys below the group.
     :param where: file and line, for messages.
-    :param substitute: True replaces a solver of another package by the default solver.
+    :param substitute: True replaces a solver of another package by the default solver. False leaves ``solver`` empty,
+        and keeps the defaults of all other fields.
     :raises InvalidParameter: for a misspelt key, a wrong type or a value out of range.
     :raises UnknownSolver: for a misspelt name of a solver of ours.
     """

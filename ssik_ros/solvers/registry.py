@@ -183,8 +183,8 @@ def solver_spec(name: str) -> SolverSpec:
 
     :param name: name or alias of the solver.
     :raises UnknownSolver: if no solver has this name; the text has the nearest name.
-    :raises PluginLoadError: if a third-party solver fails to import or is not a SolverSpec, or if two packages offer
-        the name. The original exception is the cause.
+    :raises PluginLoadError: if a third-party solver fails to import, is not a SolverSpec or has another name in its
+        spec, or if two packages offer the name. An exception of the import is the cause.
     """
     check_kind('The name of a solver', name, str, 'a text')
     built_in = _built_in().get(name)
@@ -251,6 +251,7 @@ def make_options(spec: SolverSpec, parameters: Mapping[str, Any] | None = None) 
     :param spec: entry of the solver in the registry.
     :param parameters: values by parameter name or alias.
     :raises InvalidParameter: for an unknown name, a wrong type or a value out of range.
+    :raises PluginLoadError: if the class of the options cannot be imported.
     """
     options_type = spec.options_type
     if isinstance(options_type, str):
@@ -276,8 +277,9 @@ def create_solver(
     :param position_only: whether targets leave the orientation free (``position_only_ik``).
     :raises UnknownSolver: if no solver has this name.
     :raises PluginLoadError: if the solver fails to import or its constructor fails.
-    :raises InvalidParameter: for an unknown name, a wrong type or a value out of range.
-    :raises TopologyMismatch: when no joint of the group moves.
+    :raises InvalidParameter: for an unknown name, a wrong type or a value out of range, or if the solver does not offer
+        ``position_only``.
+    :raises TopologyMismatch: when no joint of the group moves, or the solver does not support the chain.
     """
     spec = solver_spec(name)
     if not group.joint_names:

@@ -51,8 +51,11 @@ class CollisionChecker:
         """
         Load the collision geometry of a robot; sentences about geometry that is left out are in ``warnings``.
 
+        A robot with more than 1000 collision shapes is not checked: all of them are left out.
+
         :param robot: the robot.
         :param padding: bodies nearer to each other than this count as colliding [m].
+        :raises SolverError: when coal is missing.
         """
         self.robot = robot
         self.padding = padding
@@ -79,7 +82,7 @@ class CollisionChecker:
 
     @property
     def available(self) -> bool:
-        """Return whether the robot has collision geometry."""
+        """Return whether collision geometry of the robot was loaded."""
         return bool(self.shapes)
 
     @property
@@ -172,8 +175,9 @@ class CollisionChecker:
         """
         Return whether two collision shapes are checked against each other.
 
-        They are not if the same joint carries both, or if the SRDF disables the pair. Pairs that the SRDF enables are
-        always checked. If the SRDF disables no pair, shapes on neighbouring joints are not checked.
+        They are not if the same joint carries both. Otherwise pairs that the SRDF enables are always checked. Pairs
+        that it disables, and all other pairs of a link in ``disable_default_collisions``, are not. If the SRDF disables
+        no pair, shapes on neighbouring joints are not checked.
         """
         if first.carrier == second.carrier:
             return False

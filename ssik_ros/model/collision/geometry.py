@@ -64,6 +64,7 @@ def read_shapes(robot: RobotModel, coal: Any) -> tuple[list[CollisionShape], tup
 
     :param robot: the robot.
     :param coal: the collision library.
+    :raises ModelError: for a size or an origin that is not made of finite numbers.
     """
     warnings: list[str] = []
     elements = {element.get('name'): element for element in robot.urdf.document.find_all('link')}

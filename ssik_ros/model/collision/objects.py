@@ -40,7 +40,11 @@ class SolidKind(Enum):
 
 @dataclass(frozen=True, eq=False)
 class ObjectShape:
-    """One shape of a collision object: a solid with its sizes, or a mesh, at a pose in the object."""
+    """
+    One shape of a collision object: a solid with its sizes, or a mesh, at a pose in the object.
+
+    :class:`SolidKind` says which sizes each kind has; a mesh has none.
+    """
 
     kind: SolidKind
     sizes: Sequence[float]
@@ -93,7 +97,8 @@ def check_shape(shape: ObjectShape, noun: str) -> None:
 
     :param shape: the shape.
     :param noun: words for the object that has the shape, for the message.
-    :raises ModelError: for numbers that are missing, negative or not finite, and for triangles without vertices.
+    :raises ModelError: for an unknown kind, numbers that are missing or not finite, a size of a solid that is not above
+        zero, and a plane without direction. Also for a mesh without triangles or with indices outside its vertices.
     """
     sizes = np.asarray(shape.sizes, dtype=np.float64)
     wrong = ''
@@ -139,6 +144,7 @@ def read_mesh_shape(path: Path, scale: float, coal: Any) -> ObjectShape:
     :param coal: the collision library.
     :raises DescriptionNotFound: if the file does not exist.
     :raises InvalidOption: if the file is not a mesh.
+    :raises ModelError: if the mesh has no triangles or numbers that are not finite.
     """
     if not path.is_file():
         raise DescriptionNotFound(f'There is no mesh {quote(path)}.')

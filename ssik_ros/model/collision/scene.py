@@ -33,6 +33,7 @@ class SceneShape(NamedTuple):
     holder: str = ''
     """The link that carries a carried object."""
     touch_links: frozenset[str] = frozenset()
+    """Links that may touch a carried object."""
 
 
 class Contact(NamedTuple):
@@ -41,6 +42,7 @@ class Contact(NamedTuple):
     first: str
     second: str
     kinds: tuple[BodyKind, BodyKind]
+    """Kind of the first and of the second body."""
     position: FloatArray
     """(3) in the model frame [m]."""
     normal: FloatArray
@@ -119,7 +121,7 @@ class CollisionScene:
         """
         self.shapes, self.padding = shapes, padding
         self.pairs = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-        """(p, 2)."""
+        """(p, 2) indices of the two shapes of each pair that is checked."""
         self._robot, self._coal = robot, coal
         collision_shapes = [entry.shape for entry in shapes]
         self._radii = np.array([shape.radius for shape in collision_shapes])

@@ -20,7 +20,7 @@ Z_AXIS = (0.0, 0.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Mimic:
-    """The rule of a mimic joint: q = multiplier * q_leader + offset."""
+    """The rule of a mimic joint: q = multiplier * q_leader + offset; ``offset`` is in rad or m."""
 
     joint: str
     """The leader."""
@@ -30,7 +30,12 @@ class Mimic:
 
 @dataclass(frozen=True, slots=True)
 class UrdfJoint:
-    """A ``<joint>`` element of a URDF as checked data."""
+    """
+    A ``<joint>`` element of a URDF as checked data.
+
+    ``type`` is one of :data:`JOINT_TYPES`. ``xyz`` [m] and ``rpy`` [rad] place the joint frame in the parent link.
+    ``line`` is its line in the file.
+    """
 
     name: str
     type: str
@@ -51,7 +56,12 @@ class UrdfJoint:
 
 @dataclass(frozen=True, slots=True)
 class LoopConstraint:
-    """A ``<constraint>`` element of a URDF, which closes a loop: a joint between frames on two links."""
+    """
+    A ``<constraint>`` element of a URDF, which closes a loop: a joint between frames on two links.
+
+    The fields ``parent...`` describe the frame on the link ``parent``, the fields ``child...`` the frame on the link
+    ``child``.
+    """
 
     name: str
     type: str
@@ -72,7 +82,12 @@ class LoopConstraint:
 
 @dataclass(frozen=True, slots=True)
 class Urdf:
-    """The content of a URDF as checked data: links, joints, root link and loop constraints."""
+    """
+    The content of a URDF as checked data: links, joints, root link and loop constraints.
+
+    ``document`` is the root element. ``warnings`` has a sentence, with file and line, for each fault that was
+    tolerated.
+    """
 
     name: str
     links: tuple[str, ...]

@@ -110,6 +110,8 @@ def parse_origin(origin: XmlElement | None) -> tuple[tuple[float, ...], tuple[fl
     Return position [m] and roll, pitch, yaw [rad] of an origin element; the identity without one.
 
     :param origin: an element with xyz and with rpy or quat_xyzw, or None.
+    :raises ModelError: for other than finite numbers, a position beyond the largest length, both rotations, or a
+        quaternion whose norm is not 1.
     """
     if origin is None:
         return ZERO, ZERO

@@ -128,7 +128,12 @@ def _existing_file(source: TextSource, noun: str) -> Path:
 
 
 def _decode(path: Path) -> tuple[str, tuple[str, ...]]:
-    """Return a file's text in its declared encoding; text in another encoding is read as Latin-1, with a warning."""
+    """
+    Return a file's text in its declared encoding, and warnings.
+
+    Text in another encoding is read as Latin-1, with a warning. Raise ModelError if the file does not begin with ``<``
+    then, or has zero bytes.
+    """
     data = path.read_bytes()
     declared = DECLARED_ENCODING.match(data)
     encoding = declared.group(1).decode() if declared else 'utf-8'

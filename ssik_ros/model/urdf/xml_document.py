@@ -25,7 +25,11 @@ MOST_LEVELS = 100
 
 @dataclass(slots=True)
 class XmlElement:
-    """One element: tag and attribute names are as written, namespaces are not resolved."""
+    """
+    One element: tag and attribute names are as written, namespaces are not resolved.
+
+    ``line`` is the line in the document at which the element begins. ``children`` are in document order.
+    """
 
     tag: str
     attributes: dict[str, str]
@@ -90,7 +94,7 @@ class XmlElement:
         Return an attribute as a finite number; raise ModelError for any other text.
 
         :param attribute: the attribute's name.
-        :param default: what to return when it is missing; None makes it required.
+        :param default: returned if the attribute is missing or empty; with None, ModelError is raised then.
         """
         if default is not None and not self.get(attribute):
             return default
@@ -104,6 +108,7 @@ class XmlElement:
         Return an attribute as a number, which may be infinite but not NaN.
 
         :param attribute: the attribute's name.
+        :raises ModelError: if it is missing or empty, or not such a number.
         """
         text = self.require(attribute)
         value = _to_float(text)
@@ -113,10 +118,11 @@ class XmlElement:
 
     def vector(self, attribute: str, default: tuple[float, ...]) -> tuple[float, ...]:
         """
-        Return an attribute as a tuple of as many finite numbers as the default has; refuse any other text.
+        Return an attribute as a tuple of as many finite numbers as the default has.
 
         :param attribute: the attribute's name.
-        :param default: what to return when the attribute is missing.
+        :param default: returned if the attribute is missing.
+        :raises ModelError: for any other text, the empty text included.
         """
         if attribute not in self.attributes:
             return default

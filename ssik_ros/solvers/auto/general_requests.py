@@ -15,7 +15,7 @@ from ssik_ros.solvers.auto.policy import SolveMethod
 from ssik_ros.solvers.closed_form.solver import AnalyticSolver
 
 LAST_TRY = 0.05
-"""Least time for a try that begins at the limits, which no clock ends [s]."""
+"""Least time left for the last search, which begins at joint limits; the deadline does not interrupt it [s]."""
 
 
 class GeneralRequests:
@@ -34,6 +34,9 @@ class GeneralRequests:
     ) -> IkResult:
         """
         Return the result of any request, by the methods of the policy; this is the general path.
+
+        If ``tried`` is solved, proved unreachable, refused or ended by the clock, it is returned unchanged. It is also
+        returned if the closed form is complete.
 
         :param tried: result of the fast path; None if the fast path has not run.
         :param began: monotonic time at which the fast path began, if the request has a budget [s]; None means now.
@@ -57,12 +60,14 @@ class GeneralRequests:
         self, request: SolveRequest, tried: IkResult | None, stop: '_Deadline'
     ) -> IkResult:
         """
-        Return the result of searches without the closed form: Levenberg-Marquardt, then PoseIK with more starts.
+        Return the result of searches without the closed form.
 
-        A long PoseIK search waits for free search slots. At last, a search begins at postures on the limits.
+        If the group has a closed form, Levenberg-Marquardt with other starts is the only search. Without a closed form,
+        PoseIK follows, then a search that begins on joint limits. If all Levenberg-Marquardt starts of an arm of usual
+        size got stuck, nothing follows.
 
         :param tried: result of the first starts; None if they have not run yet.
-        :param stop: deadline of the request.
+        :param stop: deadline of the request; if it has passed before PoseIK, the cause is DEADLINE.
         """
         group = self._methods
         if tried is None:
@@ -89,9 +94,12 @@ class GeneralRequests:
         """
         Return the result of the closed form or, if it has no solution within the tolerance, of a further search.
 
+        If all first starts of an arm of usual size got stuck, no search follows. An arm with a held joint then does not
+        even try the closed form.
+
         :param closed_form: closed form of the chain.
         :param tried: result of the first starts; None if the closed form comes first.
-        :param stop: deadline of the request.
+        :param stop: deadline of the request; if it has passed before the search, the cause is DEADLINE.
         """
         group = self._methods
         # If all first starts got stuck, sampling a joint takes longer and hardly ever finds a solution.

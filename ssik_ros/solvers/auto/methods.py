@@ -75,7 +75,7 @@ class GroupMethods:
         self.usual = choose(self.knowledge, self.wanted, is_tuned=bool(self._tuned))
         """The methods for a request of one solution without locked joints, in the order in which they are tried."""
         self.first_starts = self._search(self._count_first_starts(), 0)
-        """The search before the closed form, or after a fast closed form."""
+        """The first Levenberg-Marquardt search: before the closed form, after a fast one, or without a closed form."""
 
     def _find_closed_form(self) -> tuple[AnalyticSolver | None, str]:
         """Return the closed form and '', or None and a text that says why it cannot be used."""
@@ -133,8 +133,8 @@ class GroupMethods:
         """
         Return whether PoseIK solves every request.
 
-        This is so if a parameter is set that only PoseIK has, or if the nearest solution is wanted without all
-        branches.
+        This is so if a parameter is set that only PoseIK has, or if the nearest solution is wanted and no complete
+        closed form exists.
         """
         return self.usual[0] == SolveMethod.POSE_IK
 
@@ -178,7 +178,12 @@ class GroupMethods:
         )
 
     def tolerance(self, request: SolveRequest) -> float:
-        """Return the largest norm over position [m] and rotation [rad] error that a solution of a request may have."""
+        """
+        Return the largest norm over position [m] and rotation [rad] error that a solution of a request may have.
+
+        If the request has several tolerances, this is the smallest one; if it has none, the parameter
+        ``target_tolerance``.
+        """
         tolerance = (
             self.options.target_tolerance if request.tolerance is None else request.tolerance
         )

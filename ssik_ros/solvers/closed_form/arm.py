@@ -88,6 +88,9 @@ class AnalyticArm:
         """
         Return the branches of a pose as rows, for a request that is prepared once and used for many poses.
 
+        If the held joint is sampled on arcs and no branch is found, the slower searches of :meth:`branches_refined`
+        follow.
+
         :param pose: (4, 4) pose of the tip in the base, contiguous.
         :param request: options of the request.
         :param prepared: the same request, from :meth:`prepare_rows`.
@@ -121,9 +124,8 @@ class AnalyticArm:
         Return the best branch within the limits and the number of candidates that reach the pose, limits ignored.
 
         The branch is a row (n + 3,): joint values, position error [m], rotation error [rad] and Frobenius norm of FK -
-        T. If all branches are outside the limits, return None for it. Then a number of -1 means that the pose is
-        (nearly) singular: call
-        :meth:`branches_refined`. For a pose that is not a rigid transform, return (None, 0).
+        T. If no branch is within the limits, None replaces the row. Then a number of -1 means that the pose is (nearly)
+        singular: call :meth:`branches_refined`. For a pose that is not a rigid transform, return (None, 0).
 
         :param pose, prepared, seed: as for :meth:`rows`.
         """

@@ -16,7 +16,12 @@ from ssik_ros.kernels.closed_form.elimination import general_search
 
 
 class Prepared(NamedTuple):
-    """A request for branches as flat arrays for the kernels: plan of the arm, options, seed and values of the held joint."""
+    """
+    A request for branches as flat arrays for the kernels: plan of the arm, options, seed and values of the held joint.
+
+    ``ints`` and ``reals`` are the plan, as :class:`ssik_ros.solvers.closed_form.plan.AnalyticPlan` has them, with the
+    limits and the tool of the request. ``seed`` (n,) is not read if the item HAS_SEED of ``options`` is 0.
+    """
 
     ints: NDArray[np.int64]
     reals: FloatArray

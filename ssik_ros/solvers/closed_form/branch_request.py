@@ -26,7 +26,8 @@ class BranchRequest(NamedTuple):
     Options of a search for branches, all but the pose: seed, order, limits, tool, held joint and tolerances.
 
     ``mode`` is WITHIN_LIMITS, WRAP_ONLY (move joints into limits by whole turns, drop nothing) or KEEP_ALL (ignore
-    limits).
+    limits). ``metric`` is the distance from the seed: SUM_OF_SQUARES or LARGEST_DIFFERENCE of the joint differences. At
+    most ``max_solutions`` branches are returned; 0 only counts them.
     """
 
     seed: FloatArray | None = None
@@ -35,8 +36,9 @@ class BranchRequest(NamedTuple):
     metric: int = ranking.SUM_OF_SQUARES
     max_solutions: int = LARGEST_CAPACITY
     lower: FloatArray | None = None
-    """(n,) lower limits that replace the chain's [rad or m]."""
+    """(n,) lower limits that replace the lower limits of the chain [rad or m]; None keeps those."""
     upper: FloatArray | None = None
+    """(n,) upper limits, in the same way."""
     tool: FloatArray | None = None
     """(4, 4) pose of the tool in the tip frame. If given, the requested pose is the pose of the tool."""
     held: int | None = None
@@ -48,7 +50,7 @@ class BranchRequest(NamedTuple):
     tolerance: float | None = None
     """Largest Frobenius norm of FK - T of an accepted branch; None means the default of the plan."""
     same: float | None = None
-    """If all joints of two branches differ by less than this, they may be one branch [rad]; None means the default."""
+    """If all joints of two branches differ by less than this, they may be one branch [rad or m]; None: 1e-3."""
 
 
 PLAIN = BranchRequest()
@@ -58,7 +60,7 @@ class Branches(NamedTuple):
     """Branches of one pose, best first, and counts of its candidates: found, certified, different and outside the limits."""
 
     q: FloatArray
-    """(k, n) joint angles [rad]."""
+    """(k, n) joint values [rad or m]."""
     errors: FloatArray
     """(k, 3) position error [m], rotation error [rad], Frobenius norm of FK - T."""
     raw: int
@@ -121,10 +123,11 @@ def with_row(
     branches: Branches, row: FloatArray, request: BranchRequest, plan: AnalyticPlan
 ) -> Branches:
     """
-    Return branches with one more branch inserted; unchanged if an equal branch (modulo whole turns) is already there.
+    Return branches with one more branch inserted; unchanged if all joints of a branch there agree up to whole turns.
 
-    With a seed the branches are sorted by distance from it; without a seed the new one comes last. Branches above
-    ``max_solutions`` are cut off. The counts ``raw``, ``certified`` and ``branches`` rise by one.
+    Joints agree if they differ by less than ``request.same`` (1e-3 by default). With a seed the branches are sorted by
+    distance from it; without a seed the new one comes last. Branches above ``max_solutions`` are cut off. The counts
+    ``raw``, ``certified`` and ``branches`` rise by one.
 
     :param branches: branches, best first.
     :param row: (n + 3,) joint values and errors.

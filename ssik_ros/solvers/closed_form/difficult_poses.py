@@ -29,9 +29,10 @@ FINER_SAMPLES = (SECOND_TRY_SAMPLES, 256, 1024)
 LAST_BRANCHES, LAST_STARTS = 8, 512
 """Starts of a last try: the branches that miss the limits least, and spread starts of about 10 us each."""
 MORE_STARTS, MOST_ENDS = 4096, 16
-"""Spread starts after them where a posture is nearly a solution, and most of their ends that are refined."""
+"""If the last try fails but a posture is nearly a solution: number of further spread starts, and the most ends of their
+descents that are refined."""
 NEARLY_INSIDE = 0.06
-"""Longest way of a joint back inside its limits, from a posture that is nearly a solution [rad or m]."""
+"""A posture outside the limits is nearly a solution if no joint is outside by more than this [rad or m]."""
 
 
 class DifficultPoses:

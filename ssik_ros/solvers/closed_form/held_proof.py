@@ -44,7 +44,7 @@ class Decisions(NamedTuple):
     status: IntArray
     """(m,) code of :mod:`held_decision`: REACHED, PROVED, UNDECIDED or NOT_RIGID."""
     branches: IntArray
-    """(m,) number of branches within limits at the first values of the held joint that have any."""
+    """(m,) number of branches within limits in the first batch of held values that has any; 0 if none was found."""
     cells: IntArray
     """(m,) number of examined cells of the held joint."""
 

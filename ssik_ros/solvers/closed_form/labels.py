@@ -307,9 +307,9 @@ def _free_lines(plan: AnalyticPlan, q: FloatArray) -> Lines:
 
 def number_branches(q: FloatArray) -> list[int]:
     """
-    Return numbers from 1 for postures in the order of their wrapped joint angles, independently of the order of rows.
+    Return numbers from 1 for postures in the order of their wrapped joint values, independently of the order of rows.
 
-    :param q: (k, n) joint angles [rad].
+    :param q: (k, n) joint values [rad or m]; all columns, prismatic ones too, are wrapped to (-pi, pi].
     """
     wrapped = np.round(wrap_angles(q) / SORTING_STEP)
     order = np.lexsort(wrapped.T[::-1])
@@ -320,7 +320,9 @@ def number_branches(q: FloatArray) -> list[int]:
 
 def _number_equal_ones(kinds: Sequence[str], places: Sequence[str], q: FloatArray) -> list[str]:
     """
-    Return a text for each branch: its label, with a number if the label is empty or branches at one place share it.
+    Return a text for each branch: its label, with a number if the label is empty or not unique.
+
+    A label is unique if no other branch with the same text for the held joint has it.
 
     :param kinds: text of the label of each branch; may be empty.
     :param places: text with the value of the held joint of each branch.

@@ -63,7 +63,12 @@ TEST_POSTURE_DISTANCE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class AnalyticPlan:
-    """The closed form chosen for a chain: the name of its class, the held joint, and the constants for the kernel."""
+    """
+    The closed form chosen for a chain: the name of its class, the held joint, and the constants for the kernel.
+
+    ``reason`` is a text with the conditions that the axes meet. ``ints`` has the number of joints, the class, the held
+    joint and the free joints, see :func:`_pack_ints`.
+    """
 
     chain: SerialChain
     name: str
@@ -75,7 +80,8 @@ class AnalyticPlan:
     """Index of the held joint, -1 if no joint is held."""
     ints: NDArray[np.int64]
     reals: FloatArray
-    """Chain, limits and class for the kernel, followed by the constants of the elimination, if any."""
+    """Chain, limits, points where axes meet, and reach hull for the kernel; then the constants of the elimination, if
+    any."""
     drift: float = 0.0
     """Distance of the axes from the class [m]; if not zero, candidates come from the nearest chain of the class."""
 
@@ -317,8 +323,9 @@ def _pack(
     :param match: the rule that fits.
     :param held: index of the held joint, -1 for none.
     :param geometry: the axes of the chain, with the tolerances at which the rule fits.
-    :param is_exact: True uses the real axes for the candidates. False uses nearby axes that fit the class exactly, and
-        adds the constants of an elimination. True acts like False if the axes fit too badly for Newton steps.
+    :param is_exact: True makes a plan of the class itself. False adds the constants of an elimination and marks the
+        plan as a nearby class. True acts like False if the axes fit too badly for Newton steps. The candidates come
+        from the real axes; if a tolerance exceeds EXACT_MEETING, from nearby axes that fit the class exactly.
     """
     is_near_allowed = max(geometry.near, geometry.parallel) > EXACT_MEETING
     # Rules name axes of six revolute joints.
@@ -427,7 +434,8 @@ def _drift(geometry: AxisGeometry, nearby: AxisGeometry) -> float:
     """
     Return how far the axes of ``geometry`` are from the axes of ``nearby`` [m].
 
-    The drift is the largest shift of an axis, plus the largest sine of an angle between axes times the chain's size.
+    The drift is the largest shift of an axis, plus the size of the chain times the largest sine of the angle between an
+    axis and the same axis of ``nearby``.
     """
     gaps = np.cross(geometry.axes, nearby.points - geometry.points)
     tilts = np.cross(geometry.axes, nearby.axes)

@@ -62,7 +62,7 @@ class Searched(NamedTuple):
     is_too_far: bool = False
     """True if the pose is proved to be out of reach, whatever the limits."""
     is_outside: bool = False
-    """True if a descent without limits came near the pose, or if limits of prismatic joints exclude it."""
+    """True if a descent without limits came near the pose, or if a proof excludes the pose within the limits."""
     close: tuple[FloatArray, ...] = ()
     """(n,) each: postures near the pose at which descents stopped, the nearest first, if none reaches it."""
 
@@ -402,7 +402,11 @@ def _limit_rows(options: FloatArray, n: int) -> FloatArray:
 
 
 def _choose_different(places: list[_Nearest]) -> list[_Nearest]:
-    """Return at most FOLLOWED (8) of the places, smallest error first; leave out a place close to a better place."""
+    """
+    Return at most FOLLOWED (8) of the ends of descents, the one with the smallest error first.
+
+    An end is left out if all its joints are within 0.1 rad or m of a chosen end with a smaller error.
+    """
     chosen: list[_Nearest] = []
     for place in sorted(places, key=lambda place: place.error):
         if all(np.abs(place.q - other.q).max() > START_SEPARATION for other in chosen):

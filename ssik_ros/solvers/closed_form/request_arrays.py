@@ -96,8 +96,11 @@ class RequestArrays:
         Return a request as arrays for the kernel, which only reads them.
 
         :param request: options of the request.
-        :param pose: (4, 4) pose of the tip; the tried values of a held prismatic joint depend on it.
+        :param pose: (4, 4) pose of the tip; the tried values of a held prismatic joint depend on it, and are all 0
+            without a pose.
         :raises TopologyMismatch: if the chain has no closed form with the requested joint held.
+        :raises InvalidLimits: if a prismatic joint is held and other prismatic joints without limits leave its range
+            unbounded.
         """
         plan = self.plan_for(request.held)
         samples = self._held_values(plan, request, pose)
@@ -261,7 +264,11 @@ class RequestArrays:
         return float(low), float(high)
 
     def limits(self, request: BranchRequest) -> KeptLimits:
-        """Return the limits of a request, or the limits of the chain if the request has none."""
+        """
+        Return the lower and upper limits of a request; a limit that the request leaves None comes from the chain.
+
+        The limits are marked as kept if the mode of the request is WITHIN_LIMITS.
+        """
         lower = self.chain.lower if request.lower is None else request.lower
         upper = self.chain.upper if request.upper is None else request.upper
         return KeptLimits(lower, upper, request.mode == WITHIN_LIMITS)

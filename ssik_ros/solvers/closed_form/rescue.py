@@ -94,5 +94,5 @@ def _perturbed(target: FloatArray, number: int) -> FloatArray:
 
 
 def _is_same(chain: SerialChain, q: FloatArray, row: FloatArray) -> bool:
-    """Return whether a posture (n,) agrees with a solution (n + 3,) in all joints, up to whole turns."""
+    """Return whether a posture (n,) and a solution (n + 3,) agree in all joints within 1e-3, modulo whole turns."""
     return bool(np.abs(chain.wrap_turns(q - row[:-3])).max() < BRANCH_SEPARATION)

@@ -47,8 +47,8 @@ class ClassRule:
     """
     One rule: a class of chains with a closed form, and a function that tells whether axes belong to this class.
 
-    ``applies`` returns the special points of the axes, or None if they do not fit. ``kind`` and ``case`` are the
-    kernel's numbers of the class and its variant.
+    ``name`` is the name of the class, ``reason`` a text with its conditions. ``applies`` returns the special points of
+    the axes, or None if they do not fit. ``kind`` and ``case`` are the kernel's numbers of the class and its variant.
     """
 
     name: str
@@ -57,7 +57,7 @@ class ClassRule:
     case: int
     applies: Predicate
     parallel: tuple[tuple[int, ...], ...] = ()
-    """Joints whose axes are parallel."""
+    """Indices of the joints in each set of parallel axes."""
     has_slides: bool = False
     """True if the rule is for chains with prismatic joints; other rules see six revolute joints."""
 
@@ -136,12 +136,13 @@ def _wrist_generic(axes: AxisGeometry) -> Special | None:
 
 def _sliding_shoulder(slides: int, axes: AxisGeometry) -> Special | None:
     """
-    Return a point that joints 4 and later do not move; None if the axes do not fit the class.
+    Return a match with a point that joints 4 and later do not move; None if the axes do not fit the class.
 
-    The prismatic joints must be exactly the joints in ``slides``. Axes 4 and later must meet in one point.
+    The prismatic joints must be exactly the joints in ``slides``. Axes 4 and later must meet in one point, and
+    neighbours among them must not be parallel.
 
     :param slides: bit mask of the prismatic joints among the first three.
-    :param axes: three to six axes.
+    :param axes: three to six axes; fewer return None.
     """
     n = len(axes.axes)
     wrist = tuple(range(3, n))

@@ -173,7 +173,12 @@ class SingularPoses:
         return [moved[number] for number in order], min(motions, default=math.inf)
 
     def _moved_inside(self, q: FloatArray, limits: KeptLimits) -> FloatArray:
-        """Return a posture (n,) with each joint at the winding nearest to its limits, clipped to the limits."""
+        """
+        Return a posture (n,) with each joint at the winding nearest to the middle of its limits, clipped to them.
+
+        Prismatic joints, and joints that lack a limit, keep their values until they are clipped. If the limits are not
+        kept, return a copy.
+        """
         lower, upper = limits.lower, limits.upper
         if not limits.are_kept:
             return q.copy()
@@ -264,10 +269,11 @@ class SingularPoses:
 
     def _different(self, pose: FloatArray, settled: FloatArray, curves: FloatArray) -> list[int]:
         """
-        Return the ascending indices of the solutions that are left after copies are dropped.
+        Return the ascending indices of the solutions that are left after copies of more exact ones are dropped.
 
-        Two close solutions are copies if their midpoint reaches the pose, too; the more exact one is kept. A point of a
-        curve is a copy only if it is equal to a kept solution.
+        An isolated solution is a copy if all its joints differ from a kept solution by less than 1e-5. It is also a
+        copy if all differ by less than 1e-3, and the midpoint of the two reaches the pose, too. A point of a curve is a
+        copy only if it equals a kept solution up to 1e-9. Differences of revolute joints ignore whole turns.
 
         :param settled: (k, n) solutions.
         :param curves: (k, n + 2) curve through each solution; zeros for an isolated solution.

@@ -114,9 +114,12 @@ class AnalyticSolver:
         """
         Return the branches within the limits, at most ``max_solutions``, as a result; nearest to the seed first.
 
-        Without a branch, the result has the cause of the failure.
+        Without a branch, the result has the cause of the failure. Its status is REFUSED for a pose that is not rigid
+        and for an unusable seed.
 
         :raises RequestError: if an array has a wrong shape or an option a wrong value.
+        :raises JointNotFound: if a locked joint does not exist.
+        :raises InvalidLimits: if prismatic joints without limits leave the range of a held prismatic joint unbounded.
         """
         seed = self._seed(request)
         outcome = self._find(request, seed)

@@ -22,11 +22,11 @@ class Windings(NamedTuple):
     """Postures that differ from branches by whole turns of joints, best first."""
 
     q: FloatArray
-    """(k, n) joint angles [rad]."""
+    """(k, n) joint values [rad or m]."""
     of_branch: NDArray[np.int64]
     """(k,) index of the branch of each posture."""
     total: int
-    """Number of postures without the cap ``most``."""
+    """Number of postures if ``most`` did not limit them."""
 
 
 def enumerate_windings(

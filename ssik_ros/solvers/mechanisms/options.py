@@ -33,7 +33,7 @@ class ClosedChainOptions:
     method: str = 'lm'
     """``lm``: adaptive damping. ``dls``: fixed damping. ``svd``: damping of single directions."""
     max_iterations: int = 100
-    """Steps of one start, all together."""
+    """Most iterations of one start, those after escapes included."""
     max_time: float = math.inf
     """Longest time of one chain's solve, restarts included [s]."""
     stall_threshold: float = 1e-9
@@ -47,7 +47,9 @@ class ClosedChainOptions:
     rest_pose_factor: float = 1.0
     """Gain of the pull towards rest poses, in (0, 1]."""
     translation_converge_threshold: float = 1e-6
+    """Length [m] below which the remaining error of a closure, goal or target counts as zero."""
     rotation_converge_threshold: float = 1e-6
+    """Angle [rad] below which this error counts as zero."""
     translation_factor: float = 1.0
     rotation_factor: float = 1.0
     """Weights of the rows."""

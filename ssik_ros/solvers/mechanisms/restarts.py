@@ -16,7 +16,11 @@ BALL_ROTATION = slice(layout.ROTATION, layout.ROTATION + 4)
 
 
 class Attempts(NamedTuple):
-    """Result of a solve with restarts: status code, numbers of the best start, and counts of restarts and iterations."""
+    """
+    Result of a solve with restarts: status code, numbers of the best start, and counts of restarts and iterations.
+
+    ``status`` is a code of :mod:`ssik_ros.kernels.mechanisms.layout`, such as CONVERGED or TIMEOUT.
+    """
 
     status: int
     snapshot: bytes

@@ -50,6 +50,7 @@ class Shape:
     world: tuple[bool, ...]
     """True for goals that are measured along the axes of the world."""
     followers: dict[tuple[int, int], FollowerDof] = field(default_factory=dict)
+    """Rule of each degree of freedom that follows another, by (frame, dof)."""
 
     def free(self, frame: int) -> tuple[int, ...]:
         """Return the free degrees of freedom of a joint, 0 to 5 for X, Y, Z, EX, EY, EZ; () for links and goals."""

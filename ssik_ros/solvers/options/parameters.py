@@ -45,10 +45,10 @@ class ParameterType:
 
     def convert(self, value: Any) -> Any:
         """
-        Return the value in this type; an int is accepted for a double, nothing else is converted.
+        Return the value in this type: a list as a tuple, an int for a double as a float; nothing else is converted.
 
         :param value: the value as it was written.
-        :raises TypeError: when the value has another type.
+        :raises TypeError: when the value has another type, is NaN, or is a whole number outside the range of the type.
         """
         if not self.is_array:
             return _convert_scalar(self.scalar, value)
@@ -81,7 +81,11 @@ def _convert_scalar(scalar: str, value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of a parameter file: name, type, default, description and validators."""
+    """
+    One parameter of a parameter file: name, type, default, description and validators.
+
+    ``read_only`` and ``additional_constraints`` are copied from the file; checks do not use them.
+    """
 
     name: str
     """Full name; dots separate nested structs."""

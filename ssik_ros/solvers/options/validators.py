@@ -102,7 +102,12 @@ def _element_bounds(name: str, value: Any, lower: Any, upper: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One kind of validator: its number of arguments, its check function, and a text for listings of parameters."""
+    """
+    One kind of validator: its number of arguments, its check function, and a text for listings of parameters.
+
+    ``check`` is called as ``check(name, value, *arguments)`` and returns the error text, or ''. ``text`` has ``{}`` for
+    each argument.
+    """
 
     arity: int
     check: Check
@@ -130,7 +135,12 @@ RULES: dict[str, Rule] = {
 
 @dataclass(frozen=True, slots=True)
 class Validator:
-    """One validator of one parameter: a rule together with its arguments, such as the bounds 0 and 1."""
+    """
+    One validator of one parameter: a rule together with its arguments, such as the bounds 0 and 1.
+
+    ``name`` is the name of the rule, or of a custom check. ``check`` is called as ``check(name, value, *arguments)``.
+    ``text`` describes the allowed values, such as ``in [0, 1]``.
+    """
 
     name: str
     arguments: tuple[Any, ...]

@@ -16,8 +16,9 @@ class SearchArrays:
     """
     Counters and workspace of one running search, with views of its parts.
 
-    ``matrices`` has the targets (t, 4, 4), ``reference`` the seed (nq,), ``best`` the best state, ``errors`` its
-    errors. Later searches reuse an instance; searches that run at the same time need separate instances.
+    ``matrices`` has the targets (t, 4, 4), ``reference`` the seed (nq,), and ``best`` the best state (nq,). ``errors``
+    (2 t,) has the position error [m] and the rotation error [rad] of each tip in turn. Later searches reuse an
+    instance; searches that run at the same time need separate instances.
     """
 
     __slots__ = (
@@ -80,8 +81,7 @@ class SingleSearch:
     The fastest way to run a search for one pose, for callers that solve ten thousand times a second.
 
     Call ``solve(arrays.address, 0, flag, q0, target, q)``, which checks nothing, with arrays from :meth:`make_arrays`;
-    see
-    :func:`ssik_ros.kernels.search.plain_request.search_one`.
+    see :func:`ssik_ros.kernels.search.plain_request.search_one`.
     """
 
     __slots__ = (

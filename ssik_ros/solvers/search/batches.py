@@ -76,13 +76,14 @@ class BatchWork:
 
     def __init__(self, result: BatchResult, blocks: Iterator[range], stop: float, last: float):
         """
-        Store the parts that all threads share.
+        Set up the share of one thread.
 
-        :param result: the result to write to.
-        :param blocks: blocks of rows; each block is taken by one thread.
-        :param stop: deadline of the request, by ``time.perf_counter``; infinite for no deadline.
-        :param last: time after which this thread begins no further block; infinite for the thread that waits for the
-            others.
+        :param result: the result to write to; all threads of a batch get the same object.
+        :param blocks: iterator over blocks of rows; all threads get the same iterator, and each block goes to one
+            thread.
+        :param stop: deadline of the request, by ``time.perf_counter`` [s]; infinite for no deadline.
+        :param last: time by the same clock after which this thread begins no further block; infinite for the thread
+            that waits for the others.
         """
         self._result = result
         self._blocks = blocks
@@ -94,8 +95,8 @@ class BatchWork:
         """
         Yield (row, nanoseconds until the deadline) of each target that this thread solves; 0 means no deadline.
 
-        After 0.03 s, the thread waits before each block of targets for a search slot: few searches may run long at
-        once. It ends at the deadline.
+        From 0.03 s after its creation on, the thread waits before each block of targets for a search slot: few searches
+        may run long at once. The iteration ends at the deadline, or after the block during which ``last`` passes.
         """
         for number, block in enumerate(self._blocks):
             now = time.perf_counter()
@@ -131,11 +132,14 @@ def solve_batch(
     count: int, size: int, work: Callable[[BatchWork], None], timeout: float | None
 ) -> BatchResult:
     """
-    Let several threads solve the rows of a batch, and return the result; unsolved rows are NaN.
+    Solve the rows of a batch, and return the result; unsolved rows are NaN.
+
+    With at least 64 rows, up to four threads share the work for the first 0.03 s. After that, and with fewer rows, the
+    calling thread works and no other.
 
     :param count: number of rows.
     :param size: number of joint variables.
-    :param work: called by each thread; iterates over its argument and stores each solution by ``put``.
+    :param work: called once in each thread; iterates over its argument and stores each solution by ``put``.
     :param timeout: time limit for all rows together [s]; None means no limit.
     """
     begun = time.perf_counter()

@@ -12,7 +12,7 @@ from ssik_ros.results import Cause, IkStatus
 from ssik_ros.solvers.search.settings import tip_tolerances
 
 EVIDENCE = 100
-"""If at least this many starts were made and all stalled, the cause is NOT_FOUND instead of BUDGET."""
+"""If at least this many starts were made and all stalled, the cause is NOT_FOUND instead of SINGULAR or BUDGET."""
 
 
 class SearchFailures:

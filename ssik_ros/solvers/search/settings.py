@@ -85,6 +85,7 @@ class SearchSettings:
     rot_tol: float | None = None
     """Largest rotation error at each tip [rad]."""
     joint_limits: bool = True
+    """True keeps the joints within the limits of the robot, False ignores these limits."""
     k: float | None = None
     """Damping parameter of Levenberg-Marquardt, as its law defines it; None means the default of the law."""
     pinv: bool = True
@@ -92,7 +93,7 @@ class SearchSettings:
     pinv_damping: float = 0.0
     """d in s / (s^2 + d^2) for each singular value s."""
     seed: int | None = None
-    """Seed of the random and low-discrepancy sequences."""
+    """Seed of the random and low-discrepancy sequences; None means a fixed default."""
     max_step: float | None = None
     """Longest step of a revolute joint [rad]; None means the default of the law."""
     joint_weights: tuple[float, ...] | None = None
@@ -152,6 +153,9 @@ class SearchSettings:
         :param problem: packed problem of the search.
         :param start: (nq,) default posture, and values of the joints outside the group.
         :param seeded: True starts the first search at the given state, False at the best of a few other states.
+        :raises InvalidOption: if ``pinv`` is False and the Jacobian is not square, or an array has a bad value.
+        :raises DimensionMismatch: if an array does not have one number for each joint variable.
+        :raises JointNotFound, InvalidLimits: for an unknown held joint, or a value outside its limits.
         """
         nv, tips = problem.nv, len(problem.constraints)
         self._check_inverse(problem)
@@ -302,7 +306,7 @@ def make_settings(values: Mapping[str, Any]) -> SearchSettings:
     """
     Return settings from keywords; arrays of joints become tuples.
 
-    :raises InvalidOption: for an unknown keyword, with the nearest one.
+    :raises InvalidOption: for an unknown keyword, with the nearest one, or for a value that is not valid.
     """
     names = set(SearchSettings.__dataclass_fields__)
     for name in values:

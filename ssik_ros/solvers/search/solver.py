@@ -158,10 +158,12 @@ class SearchSolver:
 
     def solve(self, request: SolveRequest) -> IkResult:
         """
-        Return the result of one request.
+        Return the result of one request; its status is REFUSED for a pose that is not rigid and for an unusable seed.
 
         :raises RequestError: when an array has a wrong shape or an option a wrong value.
-        :raises InvalidLimits: when starts have to be drawn for a joint without a range.
+        :raises JointNotFound: if a locked joint does not exist.
+        :raises InvalidLimits: when starts have to be drawn for a joint without a range. Also for a lower limit above an
+            upper limit, and for a joint that is locked outside its limits.
         """
         pool = self.pool
         try:
@@ -223,7 +225,7 @@ class SearchSolver:
         return self.no_cancel if request.cancel is None else checked_flag(request.cancel)
 
     def _for_tools(self, request: SolveRequest) -> Problem:
-        """Return the packed problem with the tools of a request at the tips; the last 16 problems are cached."""
+        """Return the packed problem with the tools of a request at the tips; up to 16 problems are cached."""
         tools = np.array(self.requests.poses(request.tool_offsets), dtype=np.float64)
         tools = tools.reshape(self.requests.stack)
         key = tools.tobytes()

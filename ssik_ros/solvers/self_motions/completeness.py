@@ -26,7 +26,8 @@ class PointBound(NamedTuple):
     """
     A point on a joint axis, and a bound on how fast the Jacobian of this point changes.
 
-    The proof of completeness uses the bound to show that no other curve passes between two knots.
+    A curve is stored as knots: postures on it. The proof of completeness uses the bound to show that no other curve
+    passes near the curve between two knots. ``joint`` is the index of the joint.
     """
 
     joint: int

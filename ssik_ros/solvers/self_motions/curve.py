@@ -116,7 +116,8 @@ class SelfMotion:
         self._pose, self._others = pose, others
         self.index = index
         self.knots = knots
-        """(k, 17) joint values, unit tangent, arc length, kind, and room of points near the curve."""
+        """(k, 17) joint values, unit tangent, arc length, kind, and the least pivot of the Jacobian, small near other
+        curves."""
 
     @functools.cached_property
     def length(self) -> float:
@@ -172,6 +173,7 @@ class SelfMotion:
 
         :param s: arc length, 0 to :attr:`length` [rad].
         :raises ValueError: if an arc length is out of range or not a number.
+        :raises SolverError: if a posture misses the pose or a limit, because a singular posture is too near.
         """
         arcs = np.asarray(s, dtype=np.float64)
         if arcs.ndim > 1 or not ((arcs >= 0.0) & (arcs <= self.length)).all():
@@ -186,6 +188,8 @@ class SelfMotion:
         Return postures along the curve with both ends (m, dof).
 
         :param spacing: largest distance between neighbours [rad].
+        :raises ValueError: if the spacing is not positive.
+        :raises SolverError: if a posture fails its verification, as in :meth:`__call__`.
         """
         if not spacing > 0.0:
             raise InvalidOption(f'spacing must be a positive number, not {spacing!r}.')
@@ -194,9 +198,13 @@ class SelfMotion:
 
     def nearest(self, seed: ArrayLike) -> CurvePoint:
         """
-        Return the posture on the curve nearest to a seed; joints with a range of 2 pi or more are compared modulo 2 pi.
+        Return the posture on the curve nearest to a seed, with its distance as ``value``.
+
+        Revolute joints with a range of 2 pi or more are compared modulo 2 pi.
 
         :param seed: (dof,) joint values [rad or m].
+        :raises ValueError: if the seed does not have one finite number for each joint.
+        :raises SolverError: if the posture fails its verification, as in :meth:`__call__`.
         """
         pose, wish = self._pose, np.zeros(7)
         given = np.asarray(seed, dtype=np.float64)
@@ -223,8 +231,8 @@ class SelfMotion:
         """
         Return the posture on the curve with the largest value of an objective.
 
-        The objective is evaluated every 0.05 rad, then refined around the three best postures. A narrower peak may be
-        missed.
+        The objective is evaluated at steps of at most 0.05 rad, then refined around the three best postures. A narrower
+        peak may be missed.
 
         :param objective: ``manipulability``; ``limit_margin``, the smallest distance of a joint from a limit;
             ``clearance``, the smallest distance of two bodies (links or obstacles) whose relative pose the arm changes
@@ -232,6 +240,8 @@ class SelfMotion:
         :param posture: (dof,) reference of ``distance``.
         :param obstacles: objects in the root frame of the robot, for ``clearance``.
         :raises TypeError: for other objectives.
+        :raises ValueError: if ``distance`` has no posture of dof finite numbers.
+        :raises SolverError: if an evaluated posture fails its verification, as in :meth:`__call__`.
         """
         pose = self._pose
         makes = pose.clearance

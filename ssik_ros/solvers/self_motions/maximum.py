@@ -15,14 +15,14 @@ def find_maximum(
     function: Callable[[float], float], length: float, spacing: float
 ) -> tuple[float, float]:
     """
-    Return (place, value) of the maximum of a function on [0, length].
+    Return (x, f(x)) of the maximum of a function f on [0, length].
 
-    The function is evaluated on a grid, then refined around the best places. A peak narrower than the grid may be
-    missed.
+    The function is evaluated on a grid, then refined around the three best grid points. A peak narrower than the grid
+    may be missed.
 
     :param function: function of one number; NaN counts as the worst value.
-    :param length: end of the interval.
-    :param spacing: largest distance of neighbouring places on the grid.
+    :param length: end of the interval; 0 evaluates the function at 0 only.
+    :param spacing: largest distance of neighbouring grid points.
     """
     count = max(1, math.ceil(length / spacing))
     places = [length * (i / count) for i in range(count + 1)] if length > 0.0 else [0.0]
@@ -38,7 +38,7 @@ def find_maximum(
 
 def _golden(function: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
     """
-    Return (place, value) of the maximum of a function in an interval, by golden-section search.
+    Return (x, f(x)) of the maximum of a function f in an interval, by golden-section search.
 
     The function must have a single maximum there.
     """

@@ -99,9 +99,10 @@ class SelfMotions:
 
     def sample(self, spacing: float) -> FloatArray:
         """
-        Return postures along all curves (m, dof).
+        Return postures along all curves (m, dof); m is 0 if there are no curves.
 
         :param spacing: largest distance between neighbours on a curve [rad].
+        :raises ValueError, SolverError: as for :meth:`SelfMotion.sample`; one curve that fails is enough.
         """
         rows = [curve.sample(spacing) for curve in self.curves]
         return np.vstack(rows) if rows else np.empty((0, self._pose.dof))
@@ -136,6 +137,7 @@ class SelfMotions:
         Return the posture of all curves with the largest value of an objective, or None if there are no curves.
 
         :param objective, posture, obstacles: as for :meth:`SelfMotion.best`.
+        :raises ValueError, SolverError: as for :meth:`SelfMotion.best`; one curve that fails is enough.
         """
         if objective == 'clearance' and self._pose.clearance is not None:
             # Read the geometry once for all curves.

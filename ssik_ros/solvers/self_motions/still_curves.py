@@ -36,7 +36,11 @@ PARALLEL_AXES_DISTANCE = 0.02
 
 
 class Alignment(NamedTuple):
-    """A pair of joints, one joint apart, whose axes become parallel when the joint between them has the angle ``angle``."""
+    """
+    A pair of joints, one joint apart, whose axes become parallel when the joint between them has the angle ``angle``.
+
+    ``first``, ``between`` and ``last`` are the indices of the three joints.
+    """
 
     first: int
     between: int

@@ -28,7 +28,11 @@ Rows = tuple[FloatArray, FloatArray, IntArray]
 
 
 class StackResult(NamedTuple):
-    """The results of N poses: joint vectors, errors, kernel codes and causes, one row for each pose."""
+    """
+    The results of N poses: joint vectors, errors, kernel codes and causes, one row for each pose.
+
+    E is half the squared norm of the weighted errors of all tips.
+    """
 
     q: FloatArray
     """(N, n) solutions, or the best states seen [rad or m]."""

@@ -24,7 +24,8 @@ class Bounds(NamedTuple):
     """
     How far joints may move in one cycle: cycle time, velocity and acceleration limits, and largest step.
 
-    The fields are the arguments of :meth:`Tracker.bound`; None sets no bound.
+    The fields are the arguments of :meth:`Tracker.bound`; None sets no bound. ``dt`` is in seconds, ``max_step`` in rad
+    or m. The limits and the step are one number or (n,).
     """
 
     dt: float | None = None

@@ -47,7 +47,8 @@ class TrackStatus(IntEnum):
     LIMITED = 1
     """The arm came nearer, as far as limits and the motion of one cycle allow."""
     HELD = 2
-    """The arm stays where it is: no step comes nearer, or the target is invalid."""
+    """No step comes nearer, or the target is invalid or proved out of reach: the arm stays. With acceleration limits,
+    it brakes instead, so that its joints may still move."""
 
 
 @tells_near_names
@@ -81,7 +82,9 @@ class Tracker:
             before the target. Of the secondary objectives only ``posture`` can be combined with them.
         :param max_step: largest motion of each joint in one cycle, one number or (n,) [rad or m].
         :param max_iterations: most updates in one cycle.
-        :raises ValueError: for wrong shapes, and for bounds that are not positive.
+        :raises ValueError: for wrong shapes, bounds that are not positive, limits without ``dt``, and a ``q`` outside
+            the limits. Also for acceleration limits of an arm with more than 64 variables or with another secondary
+            objective.
         """
         self._solver = solver
         n, nv = solver.problem.group_size, solver.problem.nv
@@ -116,10 +119,12 @@ class Tracker:
         max_step: ArrayLike | None = None,
     ) -> None:
         """
-        Set the bounds of all later cycles.
+        Set the bounds of all later cycles; they replace all former bounds.
 
         :param dt, velocity_limits, acceleration_limits, max_step: as for the constructor; None for no bound.
-        :raises ValueError: for wrong shapes, and for bounds that are not positive.
+        :raises ValueError: for wrong shapes, bounds that are not positive, and limits without a positive ``dt``. Also
+            for acceleration limits of an arm with more than 64 variables or with another secondary objective than
+            ``posture``.
         """
         solver = self._solver
         n = solver.problem.group_size
@@ -180,7 +185,8 @@ class Tracker:
         :param q: (n,) [rad or m].
         :param velocity: (n,) of the joints [rad/s or m/s]; None for an arm at rest. It counts for acceleration limits.
         :param full_state: (nq,) the whole robot, for joints outside the group that move a tip; None for their defaults.
-        :raises ValueError: for a wrong shape, values that are not finite, or outside the limits.
+        :raises ValueError: for a wrong shape, values that are not finite, a ``q`` outside the limits, or a velocity
+            without the ``dt`` of the tracker.
         """
         values = self._read_joints('q', q)
         group = self._solver.group
@@ -377,7 +383,11 @@ class Tracker:
 
 
 def _one_each(name: str, value: ArrayLike, n: int) -> FloatArray:
-    """Return an argument as an array (n,) of positive numbers; a single number counts for all joints."""
+    """
+    Return an argument as an array (n,) of positive numbers; a single number counts for all joints.
+
+    Raise DimensionMismatch for another shape, and InvalidOption for a number that is not positive.
+    """
     array = read_numbers(name, value)
     if array.shape not in ((), (n,)):
         raise DimensionMismatch(

@@ -151,7 +151,11 @@ def _options(params: PoseIkOptions | Mapping[str, Any] | None) -> PoseIkOptions:
 
 
 def _seconds(timeout: Any) -> float | None:
-    """Return a budget in seconds from a number or a duration; None stays None."""
+    """
+    Return a budget in seconds from a number or an object with ``nanoseconds``; None stays None.
+
+    Raise InvalidOption for anything else.
+    """
     if timeout is None:
         return None
     nanoseconds = getattr(timeout, 'nanoseconds', None)

@@ -93,7 +93,7 @@ class PoseIkSolver(SearchSolver):
         Run the kernel as :meth:`SearchSolver.run` does, and return its last code.
 
         If the first 8 starts find too few solutions, the search goes on in slices, each of which waits for a free
-        search slot.
+        search slot. With ``solve_mode`` ``optimize_distance``, all starts are in the first slice.
         """
         begun = time.perf_counter()
         problem, options, arrays, out, request = run
@@ -134,8 +134,9 @@ class PoseIkSolver(SearchSolver):
         """
         Return the solutions of a request for each of many targets, with at most 8 starts for each target.
 
-        A target without a solution stays unsolved; :meth:`solve` then tries more starts. All targets stay unsolved for
-        a solver with several tips, and for a request with limits, a tolerance or other special fields.
+        With ``solve_mode`` ``optimize_distance``, each target gets all its starts. A target without a solution stays
+        unsolved; :meth:`solve` then tries more starts. All targets stay unsolved for a solver with several tips, and
+        for a request with limits, a tolerance or other special fields.
 
         :param request: a request without a validation; its own targets are ignored.
         :param targets: (m, 4, 4) poses of the only tip in the base frame.
@@ -152,7 +153,7 @@ class PoseIkSolver(SearchSolver):
         )
 
     def _solve_rows(self, request: SolveRequest, targets: FloatArray, work: BatchWork) -> None:
-        """Solve the targets whose rows ``work`` yields, with at most 8 starts each, and store solutions by ``work.put``."""
+        """Solve the targets that ``work`` yields by the first slice of a search; store solutions by ``work.put``."""
         problem = self.problem if request.tool_offsets is None else self._for_tools(request)
         arrays = self.borrow()
         try:
