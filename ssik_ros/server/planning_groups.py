@@ -81,6 +81,7 @@ class PlanningGroups(dict[str, GroupServer]):
         Return a copy of the groups in which one has another solver or other parameters; its solver is warmed up.
 
         :param kinematics: the new kinematics of the group that it names.
+        :raises KeyError: for a group that is not in the mapping.
         """
         name = kinematics.group
         server = self._make_server(self[name].group, kinematics)

@@ -32,6 +32,7 @@ class ReachRequest:
     poses: FloatArray
     """(7 m) position [m] and quaternion x, y, z, w of each."""
     frame: str = ''
+    """Frame of the poses; empty for the model frame."""
     exact: bool = False
     """Whether the solver decides about each pose, instead of the map."""
 
@@ -45,6 +46,7 @@ class ReachResponse(NamedTuple):
     base: str = ''
     tip: str = ''
     result: ReachResult | None = None
+    """Status of each pose; None for a refused request."""
 
 
 class ReachQueries:
@@ -72,6 +74,8 @@ class ReachQueries:
     def query(self, request: ReachRequest, current: FullState) -> ReachResponse:
         """
         Return whether the arm reaches each pose, by the map or by its solver; a wrong request gets a refusal.
+
+        Without a map, every request gets the refusal FAULT with the reason.
 
         :param request: the poses.
         :param current: state of the robot, which places the frame of the poses.

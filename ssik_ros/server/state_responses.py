@@ -68,9 +68,10 @@ def check_state(
 
 def compute_fk(scene: PlanningScene, request: FkRequest, current: FullState) -> FkResponse:
     """
-    Return the poses of links, carried objects and subframes; unknown names are left out and named in the text.
+    Return the poses of links, carried objects and subframes.
 
-    If the frame of the request is unknown, the response has a refusal, and poses in the model frame.
+    Unknown names are left out and named in the text; the refusal is then UNKNOWN_LINK. If the frame of the request is
+    unknown, the response has a refusal, and poses in the model frame.
 
     :param scene: the robot among objects.
     :param request: the request.

@@ -51,7 +51,7 @@ class BatchResponse(NamedTuple):
 
     refusal: Refusal
     cause: Cause
-    """DEADLINE if the clock ended the search of a pose."""
+    """DEADLINE if the clock or a cancellation left a pose without a solution; else NONE."""
     text: str
     joint_names: tuple[str, ...] = ()
     positions: FloatArray = np.empty((0, 0))
@@ -114,7 +114,11 @@ def solve_batch(
     checks: CandidateChecks | None,
 ) -> BatchResponse:
     """
-    Solve the poses one after the other within one deadline; return a row for each.
+    Solve the poses one after the other; return a row for each.
+
+    A positive ``request.timeout`` is one deadline for all; otherwise each pose has the group's budget. Poses that are
+    not tried before the deadline or a cancellation have the cause DEADLINE. Without checks and without
+    ``seed_from_previous``, a solver of whole batches solves the poses together first.
 
     :param server: the group.
     :param request: the budget, and whether a solution is the next seed.

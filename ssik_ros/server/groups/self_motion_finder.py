@@ -37,6 +37,7 @@ class SelfMotionsResponse(NamedTuple):
     text: str
     joint_names: tuple[str, ...] = ()
     motions: SelfMotions | None = None
+    """The curves; None for a refused request."""
     postures: tuple[tuple[FloatArray, FloatArray], ...] = ()
     """Arc lengths (m,) and postures (m, n) of each curve."""
 
@@ -59,10 +60,13 @@ class SelfMotionFinder:
         """
         Return the self-motions of a pose: all curves of postures within the limits, with samples.
 
+        If no posture is within the limits, the cause is NOT_FOUND.
+
         :param goal: the pose in the model frame, and its link.
         :param state: joints outside the group.
         :param options: free axis, resolution and spacing of the request.
-        :raises RequestRefused: for invalid options, and arms without one redundant joint or a closed form.
+        :raises RequestRefused: for invalid options, a pose that is not a rigid transform, too many samples, and arms
+            without one redundant joint or a closed form.
         """
         server = self._finder.server
         solver = server.require_solver()

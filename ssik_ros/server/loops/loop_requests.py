@@ -47,7 +47,9 @@ class GoalsRequest:
     state: StateGiven = NOTHING_GIVEN
     """The seed of the search."""
     locked_joints: Sequence[str] = ()
+    """Names of the joints that keep their positions; all others may move."""
     free_root: bool = False
+    """Whether the root link may move."""
     translation_tolerance: float = 0.0
     """[m]; 0: ``DEFAULT_LOOP_TOLERANCE``."""
     rotation_tolerance: float = 0.0
@@ -67,11 +69,13 @@ class CompletionRequest:
     """Find all joint positions from some of them."""
 
     names: Sequence[str]
-    """Empty for the active joints."""
+    """Names of the given joints; empty for the active joints."""
     positions: Sequence[float]
+    """Position of each given joint [rad or m]."""
     state: StateGiven = NOTHING_GIVEN
     """The seed of all other joints."""
     steps: int = 0
+    """Parts into which the motion to the given positions is divided; 0 counts as 1."""
 
 
 class LoopResponse(NamedTuple):
@@ -85,7 +89,7 @@ class LoopResponse(NamedTuple):
     refusal: Refusal
     text: str
     failure: Cause = Cause.NOT_FOUND
-    """Cause of chains that did not converge in time."""
+    """Cause of the response if a chain did not converge for another reason than time."""
 
     @property
     def cause(self) -> Cause:

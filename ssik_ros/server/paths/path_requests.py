@@ -40,6 +40,7 @@ class PathRequest:
     velocity_scale: float = 1.0
     """Part of the velocity limits that is used; outside (0, 1] it is 1."""
     acceleration_scale: float = 1.0
+    """Part of the acceleration limits that is used; outside (0, 1] it is 1."""
     speed_link: str = ''
     """The link whose speed is limited; empty for the link of the path."""
     max_speed: float = 0.0
@@ -66,6 +67,7 @@ class PathResponse(NamedTuple):
     start: FullState | None = None
     """State in which the path begins; None if the request was refused before a state was known."""
     path: TimedPath | None = None
+    """Points with times; None for a refused request."""
     fraction: float = 0.0
     """Followed waypoints, the last one in part, over all of them."""
     failed_waypoint: int = -1

@@ -339,10 +339,11 @@ def cut_at_jump(points: FloatArray, threshold: float) -> int:
     """
     Return the number of points before the first step that is too long; the number of all points if no step is.
 
-    The length of a step is the sum of the absolute changes of its joints.
+    The length of a step is the sum of the absolute changes of its joints. A path of fewer than two steps is never cut.
 
     :param points: (k, n).
-    :param threshold: largest length of a step as a multiple of the mean of the other steps; 0 allows any length.
+    :param threshold: largest length of a step as a multiple of the mean of the other steps; 0 or less allows any
+        length.
     """
     steps = np.abs(np.diff(points, axis=0)).sum(axis=1)
     if threshold <= 0.0 or len(steps) < 2 or not math.isfinite(threshold):

@@ -61,6 +61,7 @@ class ToolPathGoal:
     velocity_scale: float = 1.0
     """Part of the velocity limits that the times use; outside (0, 1] it is 1."""
     acceleration_scale: float = 1.0
+    """Part of the acceleration limits that the times use; outside (0, 1] it is 1."""
     timeout: float = 0.0
     """Wall-clock budget [s]; zero or less for no limit."""
     watch: PlanWatch = UNWATCHED
@@ -75,7 +76,7 @@ class ToolPathResponse(NamedTuple):
     plan: ToolPath | None = None
     """The plan; None if the goal was refused."""
     path: TimedPath | None = None
-    """The path, or its longest piece, with times; postures that repeat are left out."""
+    """The path, or its longest piece, with times; repeated postures are left out. None if the plan has no posture."""
     waypoint_times: FloatArray | None = None
     """(m,) time at which the path is at each waypoint of the piece [s]."""
 

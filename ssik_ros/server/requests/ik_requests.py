@@ -42,6 +42,7 @@ class ObjectGiven(NamedTuple):
     """Empty for the link that carries it."""
     link: str
     touch_links: frozenset[str] = frozenset()
+    """Links that the object may touch without a collision."""
     is_gone: bool = False
     """Whether the object is detached."""
 
@@ -76,7 +77,7 @@ class FramedPose(NamedTuple):
     """A pose in a named frame."""
 
     frame: str
-    """Empty for the model frame, or a link of the robot."""
+    """Name of a link, an object or another frame; empty for the model frame."""
     pose: FloatArray
     """(4, 4)."""
 
@@ -199,6 +200,7 @@ class Branch(NamedTuple):
     limit_margin: float
     """Smallest distance of any variable from its limits [rad or m]; inf without limits."""
     label: str
+    """Name that the solver gives the branch; different branches have different names."""
     branch: int
     """Number of the branch, from 0 in the order of the response; postures of one branch differ only in windings."""
     windings: Sequence[int]
@@ -209,27 +211,41 @@ class BranchReport(NamedTuple):
     """How branches were computed, and how many were dropped and why: the fields of ssik_msgs/BranchDiagnostic."""
 
     solver: str = ''
+    """Name of the solver; empty if none was called."""
     tier: str = ''
+    """Kind of the solver, such as ``closed_form`` or ``iterative``; empty if it has no kind."""
     reason: str = ''
+    """Why this solver was chosen."""
     complete: bool = False
     """Whether the pose has no other postures within limits."""
     redundancy_samples: int = 0
+    """Values of a held joint that were tried; 1 if no joint is held, 0 for a search."""
     searches: int = 0
+    """Starts of a search; 0 for closed forms."""
     raw_candidates: int = 0
+    """Candidates before any check."""
     certified: int = 0
+    """Candidates that reach the pose."""
     different: int = 0
+    """Different candidates among the certified ones."""
     dropped_by_limits: int = 0
+    """Different candidates outside the joint limits."""
     dropped_by_collision: int = 0
+    """Candidates that the collision or constraint checks refused."""
     dropped_by_clock: int = 0
+    """Candidates that were not checked, because of the deadline or a cancellation."""
     dropped_by_verification: int = 0
+    """Postures that forward kinematics or the limits refused at the end."""
     dropped_by_max: int = 0
+    """Postures above the largest number in the response; windings count if they are enumerated."""
     clock_ended: bool = False
+    """Whether the deadline or a cancellation ended the search."""
     solver_time: float = 0.0
     """Time within the solvers [s]."""
 
 
 class BranchesResponse(NamedTuple):
-    """Every branch, best first, or the reason of a failure."""
+    """Every branch, nearest to the seed first, or the reason of a failure."""
 
     refusal: Refusal
     cause: Cause
@@ -261,4 +277,4 @@ class FkResponse(NamedTuple):
     poses: Sequence[FloatArray] = ()
     """(4, 4) each."""
     frame: str = ''
-    """The frame of the poses; empty without poses."""
+    """The frame of the poses; empty if the request was refused before its links were looked up."""

@@ -83,6 +83,7 @@ class LedPathRequest(CheckedRequest):
     tolerance: float = 0.0
     """Largest error [m, rad]; zero for the default, -1 for the precision of the tasks."""
     partial: bool = False
+    """Whether a path that ends early is returned up to its end; else it is left out."""
 
 
 class TaskLeft(NamedTuple):
@@ -105,10 +106,15 @@ class TaskSetsResponse(NamedTuple):
     state: FullState | None = None
     """None for a request that was refused."""
     reason: int = 0
+    """Bits of :class:`ssik_ros.tasks.constants.Reason`: why the solve ended."""
     iterations: int = 0
+    """Number of steps."""
     linear: float = 0.0
+    """Largest position error of all tips [m]."""
     angular: float = 0.0
+    """Largest orientation error of all tips [rad]."""
     tasks: Sequence[TaskLeft] = ()
+    """Remaining errors of each task."""
     limit_hits: Mapping[str, float] = {}
     """For each joint at a limit, how far it would have gone beyond [rad or m]."""
 
@@ -121,9 +127,11 @@ class ConfigsResponse(NamedTuple):
     text: str
     joint_names: Sequence[str] = ()
     configs: FloatArray = NO_ROWS
-    """(k, n)."""
+    """(k, n) values of the joints [rad or m]."""
     distances: Sequence[float] = ()
+    """Weighted joint distance of each configuration from the start."""
     clock_ended: bool = False
+    """Whether the search took its whole time."""
 
 
 class LedPathResponse(NamedTuple):
@@ -134,7 +142,8 @@ class LedPathResponse(NamedTuple):
     text: str
     joint_names: Sequence[str] = ()
     configs: FloatArray = NO_ROWS
-    """(k, n)."""
+    """(k, n) values of the joints at each point [rad or m]."""
     fraction: float = 0.0
+    """Share of the points that were reached, 0 to 1."""
     failed_index: int = -1
     """Index of the first point that was not reached; -1 for none."""

@@ -320,7 +320,12 @@ class StateReader:
         return [(index, int(tree.idx_q[leader]), multiplier, float(tree.offsets[joint]))]
 
     def _merge_multi_dof(self, state: FullState, given: StateGiven) -> FullState:
-        """Return the state with the given poses of joints with several variables and of the virtual joint."""
+        """
+        Return the state with the given poses of joints with several variables and of the virtual joint.
+
+        Raise RequestRefused for other numbers of names and poses, a frame other than the model frame, and invalid
+        poses. Names of unknown, fixed or one-variable joints are refused too.
+        """
         if len(given.multi_dof_names) != len(given.multi_dof_poses):
             raise Refusal.BAD_STATE.error(
                 f'robot_state names {len(given.multi_dof_names)} multi-DOF joints and gives '

@@ -20,7 +20,7 @@ class StreamReport(NamedTuple):
     statuses: dict[str, int]
     """Number of cycles for each status, and for each cause."""
     missed: int
-    """Cycles after the first target that had no new target."""
+    """Cycles after the first target that had no new target; cycles with an unknown robot state are not counted."""
     late: int
     """Cycles that began more than ``LATE`` periods after the one before."""
     latencies: tuple[float, float, float, float]

@@ -102,7 +102,7 @@ class StreamSettings:
     """Largest time that any joint may need to reach its command at its velocity limit [s]; beyond, the stream holds."""
 
     def __post_init__(self) -> None:
-        """Raise InvalidOption for numbers that are not positive."""
+        """Raise InvalidOption for numbers that are not positive, and for infinite ones other than ``max_lag``."""
         if not self.max_lag > 0.0:
             raise InvalidOption(f'max_lag must be > 0, not {self.max_lag}.')
         for name in ('period', 'max_age', 'speed_scale'):
@@ -174,7 +174,10 @@ class TaskSetStream:
 
     def take(self, name: str, pose: FramedPose, stamp: int, now: float) -> None:
         """
-        Receive a target; it replaces the one of the same name, unless its stamp is older.
+        Receive a target; it replaces the target of the same name.
+
+        It is ignored and counted in ``disordered`` if its stamp is not zero and older than the stamp of a target that
+        is not stale.
 
         :param name: one of ``targets``.
         :param pose: the target pose.
