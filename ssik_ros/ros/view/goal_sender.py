@@ -199,6 +199,8 @@ class GoalSender:
         """
         Cancel the goal, or tell the receiver to hold the present posture.
 
+        Do nothing if no receiver was ever there, or less than ``BETWEEN_STOPS`` [s] after the last stop.
+
         :param here, reason: as for :meth:`step`.
         :raises SolverError: if a posture to hold has to be sent, and the present one is unknown.
         """
