@@ -250,7 +250,12 @@ def _numbers(version: str) -> list[int]:
 
 
 def _install(package: Package, bounds: str) -> str:
-    """Return the command that installs a package: pip in a virtual environment or without apt, else apt."""
+    """
+    Return the command that installs a package.
+
+    It is pip in a virtual environment, without apt, and for a ROS package if ``ROS_DISTRO`` is not set; else apt. With
+    numpy 1, a clone has a requirements file for pinocchio, which pip installs without dependencies.
+    """
     distribution = os.environ.get('ROS_DISTRO', '')
     is_venv = sys.prefix != sys.base_prefix
     alone = ROOT / 'requirements' / 'pinocchio.txt'
@@ -317,7 +322,11 @@ def _examine_library(report: Probe) -> Finding:
 
 
 def _rebuild(report: Probe) -> str:
-    """Return the command that builds or reinstalls the native library."""
+    """
+    Return the command that builds or reinstalls the native library.
+
+    Outside a clone, on a machine for which no library is made, return the advice in ``report`` instead.
+    """
     if (ROOT / 'tools' / 'build_native.py').is_file():
         return f'make -C {ROOT} setup'
     if not targets.of_this_machine():
