@@ -28,3 +28,4 @@ class Marker:
     points: NDArray[np.float64]
     """(k, 3) ends of lines by twos, ends of the cylinder, centres, or corners of triangles by threes [m]."""
     text: str = ''
+    """The letters of a text; empty for other shapes."""

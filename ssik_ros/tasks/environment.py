@@ -72,6 +72,7 @@ class TaskSet(TaskSetData):
         Return the joints that stopped at a limit in the last solve, with the overshoot of each [rad or m].
 
         The overshoot is how far the step would have passed the limit: positive at the upper, negative at the lower one.
+        The mapping is empty before the first solve.
         """
         result = self.world.results.get(self)
         hits = {} if result is None else result.limit_hits
@@ -397,6 +398,7 @@ class Environment(World[TaskSet]):
         :param functions: functions of dependent joints by their names in the document, like ``{'math:sin': math.sin}``.
             Loading imports no module itself.
         :raises DocumentError: for a malformed document, with the item that is wrong.
+        :raises OSError: if the file cannot be read.
         """
         if not isinstance(source, bytes | str | os.PathLike):
             refuse('source', source, 'the bytes of a document, or a path')

@@ -126,7 +126,8 @@ def generate_path(
     :param points: number of points, at least two; the first is the current configuration, without a solve.
     :param options: fields of :class:`PathOptions`.
     :raises RequestError: if no enabled task of the task set moves the tip.
-    :raises InvalidOption: if the tip has no target.
+    :raises InvalidOption: if the tip has no target, or for fewer than 2 or more than ``MOST_POINTS`` points.
+    :raises DimensionMismatch: for time stamps that are not increasing, or not as many as the points.
     """
     if not 2 <= read_count('points', points) <= MOST_POINTS:
         raise InvalidOption(f'A path needs 2 to {MOST_POINTS} points, not {shown(points)}.')
@@ -155,6 +156,7 @@ def follow_path(
     :param options: fields of :class:`PathOptions`.
     :raises RequestError: if no enabled task of the task set moves the tip.
     :raises InvalidOption: without poses, or if the tip has no target.
+    :raises DimensionMismatch: for time stamps that are not increasing, or not as many as the poses.
     """
     read = [
         read_pose(pose, f'pose {index}') for index, pose in enumerate(check_listed('poses', poses))
