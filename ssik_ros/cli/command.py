@@ -277,7 +277,7 @@ def _tell_default(action: argparse.Action) -> None:
     Add the default to the help of an option.
 
     The help of a positional argument stays as it is, and a help that contains the word ``default``. It also stays if
-    the default is ``None``, ``False``, 0, ``''`` or ``[]``.
+    the default is ``None``, ``False``, 0, ``''``, ``[]`` or suppressed.
     """
     text, value = action.help or '', action.default
     is_told = 'default' in text or value in (None, False, argparse.SUPPRESS, '', [])

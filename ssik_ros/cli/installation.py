@@ -77,6 +77,7 @@ class Extra(NamedTuple):
 
     name: str
     modules: tuple[str, ...]
+    """Names of the modules that the packages provide."""
     use: str
     """Sentence that names the part of ssik_ros that needs them."""
 
@@ -123,6 +124,7 @@ class Probe(NamedTuple):
     mend: str = ''
     """Advice of the module's error; empty without one."""
     version: str = ''
+    """Version of the package; empty if it is unknown."""
     place: str = ''
     """File or folder of the module."""
     shown: str = ''
@@ -393,6 +395,7 @@ class _Host(NamedTuple):
     package: str
     """A ROS package that is installed with the program."""
     plugin: str
+    """ROS package of the plugin."""
     folder: str
     """Folder of the plugin in the repository."""
     use: str

@@ -1,7 +1,7 @@
 """
 The descriptions of a robot checked against each other: URDF, SRDF, kinematics.yaml and joint_limits.yaml.
 
-Everything that would fail at the first request is looked for beforehand, and each finding comes with a remedy.
+Files, collision geometry, named postures, groups and their solvers are checked; each problem comes with a remedy.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -24,9 +24,13 @@ class RobotReport(NamedTuple):
     """Planning groups that are served."""
 
     refusal: Refusal
+    """Kind of fault of the request; NONE if it was accepted."""
     cause: Cause
+    """Cause of the failure; NONE for a success, and for some refusals such as FAULT."""
     text: str
+    """One sentence or more about the outcome."""
     groups: Sequence[GroupServer] = ()
+    """The groups; empty for a refused request."""
 
 
 class GroupFinders(NamedTuple):

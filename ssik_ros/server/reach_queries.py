@@ -41,10 +41,15 @@ class ReachResponse(NamedTuple):
     """Status of each pose, or why the request is refused."""
 
     refusal: Refusal
+    """Kind of fault of the request; NONE if it was accepted."""
     cause: Cause
+    """Cause of the failure; NONE for a success, and for some refusals such as FAULT."""
     text: str
+    """One sentence or more about the outcome."""
     base: str = ''
+    """Base link of the map; empty for a refused request."""
     tip: str = ''
+    """Tip link of the map; empty for a refused request."""
     result: ReachResult | None = None
     """Status of each pose; None for a refused request."""
 

@@ -22,6 +22,7 @@ class ResolvedRequest(NamedTuple):
     state: FullState
     """Seed, joints outside the group, and the pose of the root link."""
     goals: list[LinkGoal]
+    """Target poses in the model frame."""
     checks: CandidateChecks | None
     """Constraints and collision checks of candidates; None if the request has neither."""
 

@@ -25,10 +25,13 @@ class StateResponse(NamedTuple):
     """The collisions of a state, and which constraints the state satisfies."""
 
     refusal: Refusal
+    """Kind of fault of the request; NONE if it was accepted."""
     cause: Cause
+    """Cause of the refusal; else NONE, even for an invalid state."""
     text: str
     """Why the state could not be checked; empty if it was checked."""
     contacts: Sequence[Contact] = ()
+    """One for each pair of bodies that collide."""
     verdicts: Sequence[ConstraintVerdict] = ()
     """On each constraint, joints first, then positions, then orientations."""
 

@@ -64,13 +64,17 @@ class _Stage:
     """The rows of one task set after the callback, or the motion or inverse that replaces them."""
 
     jacobian: FloatArray
+    """(m, n) Jacobian, of the callback if it returned one."""
     e: FloatArray
+    """(m,) error, of the callback if it returned one."""
     dq: FloatArray | None
     """(n,) the motion; None if the callback returned none."""
     inverse: FloatArray | None
     """(n, m) the matrix from errors to the motion; None if the callback returned none."""
     method: Method
+    """How the task set inverts the Jacobian."""
     damping: float
+    """Damping of this method."""
     is_unchanged: bool
     """Whether the callback left everything as it was."""
 

@@ -43,6 +43,7 @@ class PathResult:
     configs: FloatArray
     """(n, k) configurations of all points; none after a failure, unless ``partial`` keeps the part before it."""
     ok: bool
+    """Whether all points were reached and accepted."""
     failed_index: int | None = None
     """Index of the point that could not be reached or was refused; None if the path is complete."""
     reason: str = ''

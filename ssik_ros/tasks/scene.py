@@ -53,6 +53,7 @@ class SceneItem:
     pose: FloatArray
     """(12,) pose in the parent, without the joint's own motion, as the kernels have it."""
     joint: JointType | None = None
+    """Type of the joint; None for a link or another frame."""
     limits: tuple[float, float] | None = None
     """Lower and upper limit [rad or m]; None for a joint without limits."""
     screw_lead: float = 0.0
@@ -108,6 +109,7 @@ class SceneMaps:
     to_ik: dict[str, int] = field(default_factory=dict)
     """Name in the scene -> handle in the environment."""
     tasks: list[LinkedTask] = field(default_factory=list)
+    """Tasks that were added from the scene."""
 
     @property
     def to_scene(self) -> dict[int, str]:

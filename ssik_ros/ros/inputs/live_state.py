@@ -34,9 +34,11 @@ class _MergedState(NamedTuple):
     """The full state of one robot, merged from all joint state messages that were kept at that time."""
 
     reader: StateReader
+    """Makes states of the robot."""
     messages: int
     """Number of messages that the state contains."""
     state: FullState
+    """The merged state; joints without a usable value have default positions."""
     is_heard: bool
     """Whether a message named a joint of the robot."""
     refused: frozenset[str]
@@ -91,7 +93,7 @@ class LiveState:
 
         A message with too many names, or with positions for another number of names, is logged and ignored. A message
         without positions is ignored without a log line. An unusable position is logged; the joint keeps its last usable
-        one.
+        position, else its default.
 
         :param message: names and positions of some joints.
         """

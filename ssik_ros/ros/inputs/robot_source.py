@@ -66,6 +66,7 @@ class RobotDescription:
     joint_limits: Any
     """Mapping or path; None without limits."""
     xacro_args: Mapping[str, str] | None
+    """Arguments of the URDF and the SRDF if these are xacro files; None without arguments."""
     max_joints: int | None = None
     """Largest number of joints of the robot; None for any."""
 

@@ -26,6 +26,7 @@ class CallSummary(NamedTuple):
     """Statistics of the calls of one service since the start."""
 
     calls: int
+    """Number of calls."""
     successes: int
     """Responses with SUCCESS, which are verified, and all responses of services without codes."""
     deadline_misses: int

@@ -36,9 +36,9 @@ LOOK_INTERVAL = 0.004
 LONGEST_WAIT = 0.2
 """Within this time the thread that spins notices a signal [s]."""
 HASTE = 0.001
-"""The same for a while after a long callback, because others often follow [s]."""
+"""Time between two looks for a while after a long callback, because others often follow [s]."""
 HASTY_LOOKS = 50
-"""How many such looks."""
+"""Number of looks at this interval."""
 
 
 class InlineExecutor(SingleThreadedExecutor):

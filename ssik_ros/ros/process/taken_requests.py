@@ -50,8 +50,11 @@ class TakenRequest(NamedTuple):
     """A request that was taken from the middleware and waits to be handled, with its service and time of arrival."""
 
     service: Any
+    """Service of rclpy."""
     request: Any
+    """The request message."""
     header: Any
+    """Header of the request, which addresses the response."""
     arrived: float
     """Time of arrival, by ``time.monotonic`` [s]."""
     budget: float = math.inf

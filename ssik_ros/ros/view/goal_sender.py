@@ -57,6 +57,7 @@ class Motion(NamedTuple):
     """A straight motion of the joints to a goal, with its duration."""
 
     names: Sequence[str]
+    """Names of the joints."""
     start: FloatArray
     """(n,) present joint vector [rad or m]."""
     goal: FloatArray

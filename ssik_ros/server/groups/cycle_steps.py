@@ -41,6 +41,7 @@ class StepRequest:
     """Move a group by one control cycle, so that a link comes as near to a pose as its limits allow."""
 
     group: str
+    """Name of the planning group."""
     links: Sequence[str]
     """Name of one link; empty for the only tip."""
     poses: Sequence[FramedPose]
@@ -48,6 +49,7 @@ class StepRequest:
     previous: Sequence[FramedPose] = ()
     """The pose of the cycle before, if the pose moves; empty if it rests."""
     state: StateGiven = NOTHING_GIVEN
+    """Joints at the beginning of the cycle; other joints have their current values."""
     velocities: Sequence[float] = ()
     """Velocities of the joints that ``state`` names, at the beginning of the cycle; empty for an arm at rest."""
     period: float = 0.0
@@ -64,10 +66,13 @@ class StepResponse(NamedTuple):
     """The step of one cycle, or the reason of a failure."""
 
     refusal: Refusal
+    """Kind of fault of the request; NONE if it was accepted."""
     cause: Cause
     """NONE for every step, even if it does not reach the pose."""
     text: str
+    """One sentence or more about the outcome."""
     joint_names: tuple[str, ...] = ()
+    """Names of the variables of the group, in the order of the step."""
     step: Step | None = None
     """The step; None for a refused request."""
 

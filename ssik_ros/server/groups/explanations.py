@@ -40,22 +40,30 @@ class BindingLimit(NamedTuple):
     """A joint limit that keeps the link from coming nearer to a pose."""
 
     joint: str
+    """Name of the variable."""
     limit: float
     """Value of the limit [rad or m]."""
     excess: float
     """How far beyond the limit the joint would have to go [rad or m]."""
     is_angle: bool
+    """Whether the limit is an angle [rad], not a length [m]."""
 
 
 class Explanation(NamedTuple):
     """Why one pose has no solution, with a remedy."""
 
     refusal: Refusal
+    """Kind of fault of the request; NONE if it was accepted."""
     cause: Cause
+    """Why the pose has no solution; NONE for a solved pose."""
     text: str
+    """One sentence or more about the outcome."""
     solved: bool = False
+    """Whether the pose has a solution."""
     clock_ended: bool = False
+    """Whether the time budget ended the search."""
     joint_names: tuple[str, ...] = ()
+    """Names of the variables of the group, in the order of ``nearest``."""
     nearest: FloatArray | None = None
     """(n,) the nearest posture within limits; None if no search ran."""
     distance: float = math.nan

@@ -33,9 +33,13 @@ class SelfMotionsResponse(NamedTuple):
     """All self-motions of a pose as curves of postures, or the reason of a failure."""
 
     refusal: Refusal
+    """Kind of fault of the request; NONE if it was accepted."""
     cause: Cause
+    """NOT_FOUND if no posture is within the limits, or the cause of a refusal; else NONE."""
     text: str
+    """One sentence or more about the outcome."""
     joint_names: tuple[str, ...] = ()
+    """Names of the variables of the group, in the order of the postures."""
     motions: SelfMotions | None = None
     """The curves; None for a refused request."""
     postures: tuple[tuple[FloatArray, FloatArray], ...] = ()

@@ -30,7 +30,9 @@ class PoseGoal(NamedTuple):
     name: str
     """Name in the response; empty for the name of the link."""
     link: str
+    """Name of the link that has the frame."""
     pose: FramedPose
+    """Target pose of the frame."""
     offset: FloatArray
     """(4, 4) pose of the frame in the link."""
     free: Sequence[str] = ()
@@ -44,6 +46,7 @@ class GoalsRequest:
     """Find joint positions that reach all goals and close all loops."""
 
     goals: Sequence[PoseGoal]
+    """The targets; none if only loops are to be closed."""
     state: StateGiven = NOTHING_GIVEN
     """The seed of the search."""
     locked_joints: Sequence[str] = ()
@@ -84,10 +87,13 @@ class LoopResponse(NamedTuple):
     state: FullState | None
     """The solved state; if the solve failed, the state of the smallest error; None for a refused request."""
     chains: tuple[ChainResult, ...]
+    """One result for each kinematic chain; empty for a refused request."""
     clamped: tuple[str, ...]
     """Given joints that are at a limit because their given positions are outside."""
     refusal: Refusal
+    """Kind of fault of the request; NONE if it was accepted."""
     text: str
+    """One sentence or more about the outcome."""
     failure: Cause = Cause.NOT_FOUND
     """Cause of the response if a chain did not converge for another reason than time."""
 

@@ -16,6 +16,7 @@ class Followed(NamedTuple):
     """All joint positions for the reported ones, or the reason why they are unknown."""
 
     names: tuple[str, ...]
+    """Names of all variables; empty if the positions are unknown."""
     positions: tuple[float, ...]
     """Positions of all variables [rad or m]; empty if the loops could not be closed."""
     problem: str

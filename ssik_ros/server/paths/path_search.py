@@ -35,7 +35,7 @@ SHORTEST_PART = 1e-5
 PAIRS_HALVED = 8
 """Pairs of postures between which a step is halved, the nearest ones."""
 POSTURES_HALVED = 200
-"""Samples that halving one step may take."""
+"""Most halvings of the step between two postures."""
 NO_NEXT = 'no posture there continues the path: the arm would have to jump to another branch'
 LAYER = 64
 """Postures of one sample that are followed, the cheapest ones."""
@@ -95,7 +95,9 @@ class FollowedPath(NamedTuple):
     part: float
     """Part of the next step that is followed too."""
     cause: Cause
+    """Why the path ends before the last sample; NONE if it does not."""
     text: str
+    """The reason in words; counts only if a sample is not reached."""
 
 
 class PathSearch:
@@ -111,7 +113,7 @@ class PathSearch:
         self._model = model
         self._pose_at = pose_at
         self._left = 0
-        """Samples that halving the present step may still take."""
+        """Halvings of the present step that are left."""
 
     def run(self, start: FloatArray, count: int, is_cancelled: Callable[[], bool]) -> FollowedPath:
         """

@@ -64,6 +64,7 @@ class StateGiven(NamedTuple):
     names: Sequence[str] = ()
     """Joints with one variable, or variables as ``joint/x``; the last of a repeated name counts."""
     positions: Sequence[float] = ()
+    """Value of each of ``names`` [rad or m]."""
     multi_dof_names: Sequence[str] = ()
     """Joints with several variables, the virtual joint of the semantic description among them."""
     multi_dof_poses: Sequence[FloatArray] = ()
@@ -71,6 +72,7 @@ class StateGiven(NamedTuple):
     multi_dof_frame: str = ''
     """The frame of the transforms; empty for the model frame."""
     carried: CarriedGiven = NOTHING_CARRIED
+    """Objects that the request attaches or detaches."""
 
 
 class FramedPose(NamedTuple):
@@ -125,14 +127,19 @@ class IkRequest:
     """Request for joint positions of a group that put links at poses."""
 
     group: str
+    """Name of the planning group."""
     links: Sequence[str]
     """The link of each pose; empty for the only tip of the group."""
     poses: Sequence[FramedPose]
+    """Target pose of each link."""
     state: StateGiven = NOTHING_GIVEN
+    """Seed, and joints outside the group; other joints keep their current values."""
     timeout: float = 0.0
     """Wall-clock budget [s]; zero or less means the budget of the group."""
     avoid_collisions: bool = False
+    """Whether solutions must be free of collisions."""
     constraints: ConstraintsGiven = NO_CONSTRAINTS
+    """Constraints that solutions must satisfy."""
     branches: BranchOptions = BranchOptions()
     """Only ``~/solve_all`` reads it."""
     self_motions: SelfMotionOptions = SelfMotionOptions()
@@ -144,9 +151,11 @@ class FkRequest:
     """Compute the poses of links, of carried objects and of their subframes."""
 
     links: Sequence[str]
+    """Names of links, carried objects and subframes."""
     frame: str = ''
     """Of the poses: empty for the model frame."""
     state: StateGiven = NOTHING_GIVEN
+    """Joint values that the request names; all others keep their current values."""
 
 
 @dataclass(slots=True)
@@ -156,14 +165,18 @@ class StateRequest:
     group: str = ''
     """Only collisions of links that its joints move count; empty for the whole robot."""
     state: StateGiven = NOTHING_GIVEN
+    """The state to check; joints that it does not name have their current values."""
     constraints: ConstraintsGiven = NO_CONSTRAINTS
+    """Constraints to check."""
 
 
 class IkResponse(NamedTuple):
     """A full state, or the reason of a failure."""
 
     refusal: Refusal
+    """Kind of fault of the request; NONE if it was accepted."""
     cause: Cause
+    """Cause of the failure; NONE for a success, and for some refusals such as FAULT."""
     text: str
     """One sentence or more about the outcome."""
     state: FullState | None = None
@@ -219,7 +232,7 @@ class BranchReport(NamedTuple):
     complete: bool = False
     """Whether the pose has no other postures within limits."""
     redundancy_samples: int = 0
-    """Values of a held joint that were tried; 1 if no joint is held, 0 for a search."""
+    """Values of a held joint that were tried; 1 if no joint is held, 0 if none was tried, as in a search."""
     searches: int = 0
     """Starts of a search; 0 for closed forms."""
     raw_candidates: int = 0
@@ -248,12 +261,17 @@ class BranchesResponse(NamedTuple):
     """Every branch, nearest to the seed first, or the reason of a failure."""
 
     refusal: Refusal
+    """Kind of fault of the request; NONE if it was accepted."""
     cause: Cause
+    """Cause of the failure; NONE for a success, and for some refusals such as FAULT."""
     text: str
+    """One sentence or more about the outcome."""
     joint_names: Sequence[str] = ()
     """The variables of all positions."""
     branches: Sequence[Branch] = ()
+    """The postures; empty without a solution."""
     report: BranchReport = BranchReport()
+    """How the branches were computed, and how many were dropped."""
 
     @property
     def solved(self) -> bool:
@@ -270,11 +288,14 @@ class FkResponse(NamedTuple):
     """Poses of links in one frame."""
 
     refusal: Refusal
+    """Kind of fault of the request; NONE without a fault. Known links have poses even if others are unknown."""
     cause: Cause
+    """Cause of the refusal of the whole request; else NONE."""
     text: str
+    """One sentence or more about the outcome."""
     links: Sequence[str] = ()
     """The links that exist, in the order of the request."""
     poses: Sequence[FloatArray] = ()
     """(4, 4) each."""
     frame: str = ''
-    """The frame of the poses; empty if the request was refused before its links were looked up."""
+    """The frame of the poses; empty if an error ended the request before any pose was computed."""

@@ -29,7 +29,9 @@ class TargetGiven(NamedTuple):
     """A pose for a frame of the task set file."""
 
     name: str
+    """Name of the frame in the file."""
     pose: FramedPose
+    """The pose that it gets."""
 
 
 @dataclass(slots=True)
@@ -39,7 +41,9 @@ class TaskSetsRequest:
     task_sets: Sequence[str] = ()
     """Names, the one of the highest priority first; empty for all task sets of the file."""
     targets: Sequence[TargetGiven] = ()
+    """Poses that replace poses of the file."""
     state: StateGiven = NOTHING_GIVEN
+    """Joint values at the start; joints that it does not name have their current values."""
     priority: str = ''
     """How priorities are kept; empty for the setting of the file."""
     max_iterations: int = 0
@@ -55,9 +59,13 @@ class CheckedRequest:
     joints: Sequence[str] = ()
     """Joints whose values make a configuration; empty for the joints that the task set moves."""
     targets: Sequence[TargetGiven] = ()
+    """Poses that replace poses of the file."""
     state: StateGiven = NOTHING_GIVEN
+    """Joint values at the start; joints that it does not name have their current values."""
     avoid_collisions: bool = False
+    """Whether configurations must be free of collisions."""
     constraints: ConstraintsGiven = NO_CONSTRAINTS
+    """Constraints that configurations must satisfy."""
 
 
 @dataclass(slots=True)
@@ -101,8 +109,11 @@ class TaskSetsResponse(NamedTuple):
     """Final joint positions and remaining errors."""
 
     refusal: Refusal
+    """Kind of fault of the request; NONE if it was accepted."""
     cause: Cause
+    """Cause of the failure; NONE for a success, and for some refusals such as FAULT."""
     text: str
+    """One sentence or more about the outcome."""
     state: FullState | None = None
     """None for a request that was refused."""
     reason: int = 0
@@ -123,9 +134,13 @@ class ConfigsResponse(NamedTuple):
     """Configurations in which all tips meet their targets, nearest to the start first."""
 
     refusal: Refusal
+    """Kind of fault of the request; NONE if it was accepted."""
     cause: Cause
+    """Cause of the failure; NONE for a success, and for some refusals such as FAULT."""
     text: str
+    """One sentence or more about the outcome."""
     joint_names: Sequence[str] = ()
+    """Names of the variables of a configuration."""
     configs: FloatArray = NO_ROWS
     """(k, n) values of the joints [rad or m]."""
     distances: Sequence[float] = ()
@@ -138,9 +153,13 @@ class LedPathResponse(NamedTuple):
     """A joint path, as far as it could be followed."""
 
     refusal: Refusal
+    """Kind of fault of the request; NONE if it was accepted."""
     cause: Cause
+    """Cause of the failure; NONE for a success, and for some refusals such as FAULT."""
     text: str
+    """One sentence or more about the outcome."""
     joint_names: Sequence[str] = ()
+    """Names of the variables of a configuration."""
     configs: FloatArray = NO_ROWS
     """(k, n) values of the joints at each point [rad or m]."""
     fraction: float = 0.0

@@ -88,7 +88,12 @@ class StateReader:
         at_default = FullState(robot.default_positions(), AT_MODEL_FRAME)
         freeze(at_default.positions)
         self.untold = at_default.positions
-        """Positions (nq) of a state of which nobody has told anything: requests then begin at the default seed."""
+        """
+        Default positions (nq), read-only.
+
+        Without ``initial``, the current state has this very array until a joint is reported. Requests then begin at the
+        default seed.
+        """
         self._start = self.merge(at_default, StateGiven(list(start), list(start.values())))
 
     def default(self) -> FullState:

@@ -17,6 +17,7 @@ class StreamReport(NamedTuple):
     """Statistics since the last report."""
 
     cycles: int
+    """Number of cycles."""
     statuses: dict[str, int]
     """Number of cycles for each status, and for each cause."""
     missed: int
