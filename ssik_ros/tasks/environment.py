@@ -209,8 +209,8 @@ class Environment(World[TaskSet]):
         """
         Move the joints so that the tips of some task sets meet their targets, and return how the solve ended.
 
-        The result is false as a bool if a tip is not within its precision. If a task set has no enabled task with a
-        free joint, nothing moves, and the result has the reason NOT_PERFORMED.
+        The result is false as a bool if a tip is not within its precision. If no task set is enabled, or if an enabled
+        one has no enabled task with a free joint, nothing moves. The result then has the reason NOT_PERFORMED.
 
         :param task_sets: the first has the highest priority; None for all. Disabled ones are left out.
         :param max_iterations: most steps; None for the value of the first task set.

@@ -305,7 +305,7 @@ class _Walk:
         """
         Change ``values`` so that all tasks are within their precision, with the target at a pose in the world.
 
-        :returns: why that failed, or an empty text; then ``values`` stay.
+        :returns: an empty text after a success; else why that failed, and ``values`` stay as they were.
         """
         local = pose if self.to_parent is None else compose(self.to_parent, pose)
         self.poses[self.target.slot] = local

@@ -51,7 +51,8 @@ class RunningRobot:
 
         :param group: name of the group. If the robot has groups but not this one, its first group with one tip and only
             joints of one variable is taken.
-        :param needs_state: whether all joints of the group have to be reported.
+        :param needs_state: whether all joints of the group have to be reported; if not, missing ones get default values
+            after a wait, with a warning.
         :raises RobotNotRunning: when a message does not come in time.
         :raises SsikError: when a description is wrong or does not have the group.
         :raises KeyboardInterrupt: when ROS shuts down meanwhile.

@@ -249,7 +249,11 @@ class InlineExecutor(SingleThreadedExecutor):
         raise ShutdownException()
 
     def _sort(self, entities: list[Ready]) -> None:
-        """Queue the requests of ready services; keep all other ready entities, which run before the next request."""
+        """
+        Queue the requests of ready services in reentrant groups; keep all other ready entities.
+
+        The kept ones run before the next request of the queue.
+        """
         early = []
         for ready in entities:
             if is_taken_early(ready):

@@ -140,11 +140,7 @@ def is_taken_early(ready: Ready) -> bool:
 
 
 def take_request(service: Any) -> tuple[Any, Any]:
-    """
-    Return the next request of a service with its header.
-
-    (None, None) without a waiting request or if the service is destroyed.
-    """
+    """Return the next request of a service with its header; both are None if no request waits or the service is destroyed."""
     try:
         with service.handle:
             request, header = service.handle.service_take_request(service.srv_type.Request)

@@ -232,7 +232,11 @@ class _TrajectoryTopic:
         """Do nothing: the receiver moves the joints."""
 
     def stop(self, here: FloatArray | None, reason: str = '') -> None:
-        """Send the present posture as a goal, unless no goal was sent before; raise SolverError if it is unknown."""
+        """
+        Send the present posture ``here`` (n,) as a goal; do nothing if no goal was sent before.
+
+        If a goal was sent and the posture is unknown, raise SolverError.
+        """
         if not self._names:
             return
         if here is None:

@@ -75,7 +75,8 @@ class PassiveJoints:
         """
         Add a report to all reports until now; return all joint positions, or the reason why they are unknown.
 
-        Joints of other robots, passive joints and values that are not finite are ignored.
+        Joints of other robots, passive joints and values that are not finite are ignored. If the robot has no active
+        joints, all of its joints are read.
 
         :param names, positions: joints of the report, and their positions [rad or m].
         """

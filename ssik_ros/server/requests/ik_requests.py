@@ -209,7 +209,7 @@ class Branch(NamedTuple):
     orientation_error: float
     """[rad]."""
     distance: float
-    """Root of the sum of squares of the differences from the seed; joints without limits modulo 2 pi."""
+    """Root of the sum of squares of the differences from the seed; angles without limits modulo 2 pi."""
     limit_margin: float
     """Smallest distance of any variable from its limits [rad or m]; inf without limits."""
     label: str
