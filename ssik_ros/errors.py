@@ -133,7 +133,11 @@ def tells_near_names(cls: type[_T]) -> type[_T]:
 
 
 def _refuse_name(owner: object, name: str) -> NoReturn:
-    """Raise AttributeError for an unknown attribute; the text suggests the most similar one, or lists all of them."""
+    """
+    Raise AttributeError for an unknown attribute; the text suggests the most similar one, or lists at most 20 of them.
+
+    For a name with a leading underscore, it does neither.
+    """
     text = f'{type(owner).__name__!r} object has no attribute {name!r}.'
     if not name.startswith('_'):
         # A named tuple also has a tuple's ``count`` and ``index``, which nobody means.
@@ -176,7 +180,9 @@ def _plain(name: str) -> str:
 
 def describe_choices(name: str, candidates: Iterable[str]) -> str:
     """
-    Return the sentence that ends an "unknown name" message: the nearest name and all known names.
+    Return the sentence that ends an "unknown name" message: the nearest name, if any, and at most 20 known names.
+
+    Without candidates, the sentence is "There are none.".
 
     :param name: the name as the user wrote it.
     :param candidates: the names that exist.
@@ -206,7 +212,7 @@ class SsikError(Exception):
     @classmethod
     def unknown(cls, message: str, name: str, candidates: Iterable[str]) -> 'SsikError':
         """
-        Return the error for a name that does not exist; its text ends with the nearest and all known names.
+        Return the error for a name that does not exist; its text ends with the nearest name and at most 20 known names.
 
         :param message: the fault, without the full stop.
         :param name: the name as the user wrote it.
@@ -343,7 +349,7 @@ def reads_file(
     kind: type[SsikError],
 ) -> Callable[[Callable[_Parameters, _Content]], Callable[_Parameters, _Content]]:
     """
-    Return a decorator for functions that read a file: errors from malformed content become one error of a given class.
+    Return a decorator for functions that read a file: malformed content and OSError become one error of a given class.
 
     The new error names the file, which is the first argument of the function. Errors of this package are raised again,
     with their message put on one line.

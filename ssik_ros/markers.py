@@ -23,8 +23,10 @@ class Marker:
     shape: str
     """``line_list``, ``sphere``, ``cube``, ``cylinder`` (between two points), ``triangle_list`` or ``text``."""
     color: Color
+    """Red, green, blue and opacity, each from 0 to 1."""
     size: float
     """Width of lines, diameter, edge, or height of letters [m]; 0 for triangles."""
     points: NDArray[np.float64]
     """(k, 3) ends of lines by twos, ends of the cylinder, centres, or corners of triangles by threes [m]."""
     text: str = ''
+    """The letters of a text; empty for other shapes."""

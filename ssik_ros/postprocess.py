@@ -61,11 +61,12 @@ def nearest_to_seed(
     """
     Return the solutions sorted by their distance to a posture, nearest first.
 
-    Solutions at equal distances keep their order.
+    Solutions at equal distances keep their order. Differences of all joints are taken modulo 2 pi, of sliding joints
+    too.
 
     :param sols: solutions.
-    :param q_seed: (dof,) the posture [rad].
-    :param metric: ``'wrap_l2'`` for the norm of the joint differences modulo 2 pi, ``'wrap_linf'`` for the largest one.
+    :param q_seed: (dof,) the posture [rad or m].
+    :param metric: ``'wrap_l2'`` for the norm of the joint differences, ``'wrap_linf'`` for the largest one.
     :raises ValueError: for another metric, or when a solution has another number of joints.
     """
     if not isinstance(metric, str) or metric not in METRICS:

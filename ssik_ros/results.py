@@ -41,8 +41,12 @@ class Cause(IntEnum):
 
     NONE = 0
     UNREACHABLE = 1
-    """Proved: no configuration reaches the target, whatever the joint limits and the locked joints. A closed form proves it of
-    the exact target; of targets within the tolerance, a search from its candidates has come near none then."""
+    """
+    Proved: no configuration reaches the target, whatever the joint limits and the locked joints.
+
+    A closed form proves this for the exact target. A search from its candidates then came near no target within the
+    tolerance.
+    """
     LIMITS = 2
     """
     The joint limits or locked joints keep the target out of reach.
@@ -205,7 +209,7 @@ class IkResult:
         return self.status == _SOLVED
 
     success = solved
-    """The same by the word of every result."""
+    """The same as ``solved``; all results have the attribute ``success``."""
 
     @property
     def is_proved(self) -> bool:
@@ -216,7 +220,11 @@ class IkResult:
 
     @property
     def q(self) -> FloatArray:
-        """Return the first solution (n,); after a failure, the nearest joint vector (n,) that the search saw."""
+        """
+        Return the first solution (n,); after a failure, the nearest joint vector (n,) that the search saw.
+
+        :raises IndexError: if the result has neither, such as the failure of a service.
+        """
         return self.solutions[0] if self.nearest is None else self.nearest
 
     @property

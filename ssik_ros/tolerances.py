@@ -11,7 +11,7 @@ class Tolerances:
     """Largest deviation of R^T R from identity accepted in a target [1]; beyond it the matrix is not
     a rotation but a mistake (a scaled or sheared transform), within it the matrix is projected."""
     quaternion_norm: float = 0.01
-    """Largest deviation of a quaternion's norm from one that is normalised silently [1]."""
+    """Largest deviation of a quaternion's norm from 1 at which it is accepted and normalised [1]."""
     same_solution: float = 1e-4
     """Two solutions nearer than this in every joint (revolute modulo 2 pi) are one [rad or m]."""
     largest_length: float = 1e12

@@ -31,6 +31,7 @@ class YamlNote(NamedTuple):
     place: str
     """``file:line``."""
     key: str
+    """The key, or the tag, that has the fault."""
     text: str
     """The fault, and how the place was read."""
 

@@ -60,8 +60,9 @@ def classify_arm(chain: SerialChain) -> tuple[str, NearMiss | None]:
     """
     Return the class of a chain as the catalogue names it, and the near miss: the first class that the axes almost fit.
 
-    Without such a class, the second value is ``None``. An arm that fits no class is ``general_6r`` or ``general_7r``;
-    seven joints with a near miss are ``approximately_`` and the name of that class.
+    Without such a class, the second value is ``None``. A chain with a prismatic joint is ``prismatic``, other chains of
+    fewer than six joints are ``at_most_5r``. Other arms that fit no class are ``general_6r`` or ``general_7r``; seven
+    joints with a near miss are ``approximately_`` and the name of that class.
 
     :param chain: at most seven joints.
     """

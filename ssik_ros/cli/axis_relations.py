@@ -26,6 +26,7 @@ class AxisRelation:
     drift: float
     """Largest sine between parallel axes, or largest distance from the common point [m]."""
     is_exact: bool
+    """Whether the deviation is so small that it counts as rounding; else the relation holds only nearly."""
 
     def describe(self) -> str:
         """Return the relation as one line of text."""

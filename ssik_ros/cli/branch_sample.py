@@ -19,13 +19,19 @@ class BranchSample:
     """Statistics of solves at random poses within the limits; branches are counted without limits."""
 
     poses: int
+    """Number of poses."""
     solved: int
+    """Number of poses with at least one branch."""
     fewest: int
+    """Smallest number of branches of a pose; 0 if a pose has none."""
     median: float
+    """Median of the number of branches."""
     most: int
+    """Largest number of branches of a pose."""
     worst_residual: float
     """Largest Frobenius norm of FK - T; NaN if no pose was solved."""
     median_us: float
+    """Median time of a solve for all branches of a pose [us]."""
 
 
 def sample_branches(arm: AnalyticArm, poses: int = POSES) -> BranchSample:

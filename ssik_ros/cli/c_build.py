@@ -64,7 +64,7 @@ def _toolchain(arguments: argparse.Namespace) -> toolchain.Toolchain:
 
 def write_library(arguments: argparse.Namespace) -> int:
     """
-    Write a C library for one arm and return 0; if no solver fits the chain, write nothing and return 1.
+    Write a C library for one arm and return 0; write nothing and return 1 if no solver fits the chain or its limits.
 
     :param arguments: the parsed arguments.
     :raises SsikError: when the arm cannot be loaded, a program is missing or the folder cannot be written.

@@ -117,6 +117,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     Run the command and return its exit code.
 
+    Wrong options, ``--help`` and ``--version`` end the process by SystemExit instead.
+
     :param argv: arguments without the program's name; None means the arguments of the process.
     """
     if argv is None:
@@ -271,7 +273,12 @@ def _add_verb(parser: argparse.ArgumentParser, verb: Verb) -> None:
 
 
 def _tell_default(action: argparse.Action) -> None:
-    """Add the default to the help of an option, unless its help mentions one."""
+    """
+    Add the default to the help of an option.
+
+    The help of a positional argument stays as it is, and a help that contains the word ``default``. It also stays if
+    the default is ``None``, ``False``, 0, ``''``, ``[]`` or suppressed.
+    """
     text, value = action.help or '', action.default
     is_told = 'default' in text or value in (None, False, argparse.SUPPRESS, '', [])
     if action.option_strings and not is_told:

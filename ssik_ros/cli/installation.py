@@ -77,6 +77,7 @@ class Extra(NamedTuple):
 
     name: str
     modules: tuple[str, ...]
+    """Names of the modules that the packages provide."""
     use: str
     """Sentence that names the part of ssik_ros that needs them."""
 
@@ -123,6 +124,7 @@ class Probe(NamedTuple):
     mend: str = ''
     """Advice of the module's error; empty without one."""
     version: str = ''
+    """Version of the package; empty if it is unknown."""
     place: str = ''
     """File or folder of the module."""
     shown: str = ''
@@ -250,7 +252,12 @@ def _numbers(version: str) -> list[int]:
 
 
 def _install(package: Package, bounds: str) -> str:
-    """Return the command that installs a package: pip in a virtual environment or without apt, else apt."""
+    """
+    Return the command that installs a package.
+
+    It is pip in a virtual environment, without apt, and for a ROS package if ``ROS_DISTRO`` is not set; else apt. With
+    numpy 1, a clone has a requirements file for pinocchio, which pip installs without dependencies.
+    """
     distribution = os.environ.get('ROS_DISTRO', '')
     is_venv = sys.prefix != sys.base_prefix
     alone = ROOT / 'requirements' / 'pinocchio.txt'
@@ -317,7 +324,11 @@ def _examine_library(report: Probe) -> Finding:
 
 
 def _rebuild(report: Probe) -> str:
-    """Return the command that builds or reinstalls the native library."""
+    """
+    Return the command that builds or reinstalls the native library.
+
+    Outside a clone, on a machine for which no library is made, return the advice in ``report`` instead.
+    """
     if (ROOT / 'tools' / 'build_native.py').is_file():
         return f'make -C {ROOT} setup'
     if not targets.of_this_machine():
@@ -384,6 +395,7 @@ class _Host(NamedTuple):
     package: str
     """A ROS package that is installed with the program."""
     plugin: str
+    """ROS package of the plugin."""
     folder: str
     """Folder of the plugin in the repository."""
     use: str

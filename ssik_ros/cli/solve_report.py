@@ -27,13 +27,17 @@ class SolveReport:
     """A result, with the solver, the targets and the forward kinematics that verify it."""
 
     solver: IkSolver
+    """The solver of the request."""
     oracle: TipPoses
     """Independent forward kinematics of the group."""
     targets: FloatArray
+    """(t, 4, 4) target poses of the tips in the base frame."""
     result: IkResult
+    """Its result."""
     vectors: tuple[FloatArray, ...]
-    """The solutions in the group's joint order; without a solution, the nearest state of the search."""
+    """The solutions in the group's joint order; else the nearest state of the search. Empty if nothing was searched."""
     elapsed_ms: float
+    """Time of the solve [ms]."""
     reason: str = ''
     """Why this solver was chosen."""
 

@@ -44,6 +44,7 @@ def read_poses(arguments: argparse.Namespace, tips: int) -> FloatArray:
     :param arguments: the parsed arguments; one of pose, xyz_rpy and xyz is given.
     :param tips: number of poses.
     :raises InvalidTarget: when the numbers are not poses.
+    :raises InvalidOption: for an orientation without ``--xyz``.
     """
     _refuse_lone_rotation(arguments)
     if arguments.pose is not None:

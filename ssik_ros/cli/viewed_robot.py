@@ -103,7 +103,11 @@ def _is_problem(path: Path) -> bool:
 
 
 def _open_problem(arguments: argparse.Namespace) -> tuple[PostureSession, Playback]:
-    """Read and plan the tool path of ``--path``; return a session of its robot, and the playback of the path."""
+    """
+    Read and plan the tool path of ``--path``; return a session of its robot, and the playback of the path.
+
+    Raise InvalidOption for options that the file leaves no room for, and if the plan has no posture.
+    """
     given = [f'--{name}' for name in NAMED_BY_FILE if getattr(arguments, name.replace('-', '_'))]
     if arguments.path is not None or given:
         what = ', '.join(given) or quote(str(arguments.path))

@@ -104,7 +104,11 @@ def _read_robot(data: Mapping[str, Any], path: Path) -> RobotModel:
 
 
 def _read_group(data: Mapping[str, Any], robot: RobotModel, path: Path) -> JointGroup:
-    """Return the planning group that a file gives by its name, or by base and tip link."""
+    """
+    Return the planning group that a file gives by its name, or by base and tip link; the name counts if it has both.
+
+    Raise ConfigError if the file has neither the key ``group`` nor both ``base`` and ``tip``.
+    """
     if 'group' in data:
         return robot.group(str(data['group']))
     return robot.group_from_links(

@@ -1,7 +1,7 @@
 """
 The descriptions of a robot checked against each other: URDF, SRDF, kinematics.yaml and joint_limits.yaml.
 
-Everything that would fail at the first request is looked for beforehand, and each finding comes with a remedy.
+Files, collision geometry, named postures, groups and their solvers are checked; each problem comes with a remedy.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,6 +45,8 @@ def examine(files: RobotFiles) -> list[Finding]:
     """
     Check the files of one robot; return the findings in the order of the checks.
 
+    If the URDF, the SRDF or the joint limits do not load, the findings end with this fault.
+
     :param files: the files.
     """
     findings: list[Finding] = []
@@ -62,7 +64,11 @@ def examine(files: RobotFiles) -> list[Finding]:
 
 
 def _load(files: RobotFiles, findings: list[Finding]) -> RobotModel | None:
-    """Return the robot, None if a file does not load; append a finding about each file to ``findings``."""
+    """
+    Return the robot; None if a file does not load.
+
+    Append findings to ``findings``: one or more for each of URDF, SRDF and joint limits, up to the first that fails.
+    """
     steps = (
         ('URDF', files.urdf, (files.urdf,), 'mend the line that is named'),
         (
@@ -200,7 +206,11 @@ def _read_kinematics(
 
 
 def _examine_states(robot: RobotModel) -> Iterator[Finding]:
-    """Yield a finding for each named posture of the SRDF that cannot be read or is outside the limits."""
+    """
+    Yield a finding for each named posture of the SRDF that cannot be read or is outside the limits.
+
+    Postures of groups that the robot does not have are skipped.
+    """
     for state in robot.srdf.states:
         if state.group not in robot.groups:
             continue

@@ -21,5 +21,6 @@ class Finding(NamedTuple):
     where: str
     """File, group, joint or package that was checked."""
     what: str
+    """The result in words."""
     mend: str = ''
     """Advice for the user; empty if nothing is wrong."""

@@ -21,8 +21,11 @@ def solve_resolved(request: IkRequest, resolved: ResolvedRequest) -> IkResponse:
     """
     Solve a request whose names are looked up; return its response.
 
+    If the joint constraints allow no value of a joint, nothing is solved, and the cause is CONSTRAINTS.
+
     :param request: the request.
     :param resolved: group, state, goals and checks of the request.
+    :raises RequestRefused: for a group without solver, and links that are not fixed to a tip.
     """
     limits = _narrow_limits(resolved)
     if isinstance(limits, str):

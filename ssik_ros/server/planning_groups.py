@@ -24,9 +24,13 @@ class RobotReport(NamedTuple):
     """Planning groups that are served."""
 
     refusal: Refusal
+    """Kind of fault of the request; NONE if it was accepted."""
     cause: Cause
+    """Cause of the failure; NONE for a success, and for some refusals such as FAULT."""
     text: str
+    """One sentence or more about the outcome."""
     groups: Sequence[GroupServer] = ()
+    """The groups; empty for a refused request."""
 
 
 class GroupFinders(NamedTuple):
@@ -81,6 +85,7 @@ class PlanningGroups(dict[str, GroupServer]):
         Return a copy of the groups in which one has another solver or other parameters; its solver is warmed up.
 
         :param kinematics: the new kinematics of the group that it names.
+        :raises KeyError: for a group that is not in the mapping.
         """
         name = kinematics.group
         server = self._make_server(self[name].group, kinematics)

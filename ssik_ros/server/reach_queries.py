@@ -32,6 +32,7 @@ class ReachRequest:
     poses: FloatArray
     """(7 m) position [m] and quaternion x, y, z, w of each."""
     frame: str = ''
+    """Frame of the poses; empty for the model frame."""
     exact: bool = False
     """Whether the solver decides about each pose, instead of the map."""
 
@@ -40,11 +41,17 @@ class ReachResponse(NamedTuple):
     """Status of each pose, or why the request is refused."""
 
     refusal: Refusal
+    """Kind of fault of the request; NONE if it was accepted."""
     cause: Cause
+    """Cause of the failure; NONE for a success, and for some refusals such as FAULT."""
     text: str
+    """One sentence or more about the outcome."""
     base: str = ''
+    """Base link of the map; empty for a refused request."""
     tip: str = ''
+    """Tip link of the map; empty for a refused request."""
     result: ReachResult | None = None
+    """Status of each pose; None for a refused request."""
 
 
 class ReachQueries:
@@ -72,6 +79,8 @@ class ReachQueries:
     def query(self, request: ReachRequest, current: FullState) -> ReachResponse:
         """
         Return whether the arm reaches each pose, by the map or by its solver; a wrong request gets a refusal.
+
+        Without a map, every request gets the refusal FAULT with the reason.
 
         :param request: the poses.
         :param current: state of the robot, which places the frame of the poses.

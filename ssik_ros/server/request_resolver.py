@@ -22,7 +22,9 @@ class ResolvedRequest(NamedTuple):
     state: FullState
     """Seed, joints outside the group, and the pose of the root link."""
     goals: list[LinkGoal]
+    """Target poses in the model frame."""
     checks: CandidateChecks | None
+    """Constraints and collision checks of candidates; None if the request has neither."""
 
 
 class RequestResolver:
@@ -63,7 +65,7 @@ class RequestResolver:
 
         :param request: the request.
         :param current: state of the robot, which places the frames.
-        :raises RequestRefused: for other numbers of poses and links, unknown frames and invalid poses.
+        :raises RequestRefused: without poses, for other numbers of poses and links, unknown frames and invalid poses.
         """
         if not request.poses or len(request.poses) != len(request.links):
             raise Refusal.GOAL_COUNT.error(
@@ -90,7 +92,7 @@ def in_model_frame(link: str, pose: FloatArray, frame: FloatArray | None) -> Flo
     :param link: the link that is to be there, for messages.
     :param pose: (4, 4) in its frame.
     :param frame: (4, 4) pose of that frame in the model frame; None for the model frame itself.
-    :raises RequestRefused: unless the pose is a finite rigid transform.
+    :raises RequestRefused: for a number that is not finite, and a coordinate beyond ``LARGEST_REQUEST_VALUE`` [m].
     """
     if not is_within_reason(pose):
         require_pose(_pose_of(link), pose)

@@ -229,7 +229,11 @@ class RobotServer:
 
     @refused_as(Explanation, *BLAMED)
     def explain(self, request: IkRequest, current: FullState) -> Explanation:
-        """Solve a request; if a pose has no solution, return the cause, the nearest posture and advice."""
+        """
+        Solve a request; if a pose has no solution, return the cause, the nearest posture and advice.
+
+        Of several poses, only the first one is explained.
+        """
         response = self.solve(request, current)
         if response.refusal is not NO_REFUSAL:
             return Explanation(*response[:3])
@@ -255,7 +259,8 @@ class RobotServer:
         """
         Return the joint path that leads a link along straight lines through waypoints.
 
-        The order of checks is MoveIt's: state, group, frames, step, waypoints.
+        The order of checks is MoveIt's: state, group, frames, step, waypoints. Without waypoints, the response has
+        neither a refusal nor a path.
         """
         state = self.states.merge(current, request.state)
         group = self.groups.find(request.group)

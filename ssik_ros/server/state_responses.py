@@ -25,10 +25,13 @@ class StateResponse(NamedTuple):
     """The collisions of a state, and which constraints the state satisfies."""
 
     refusal: Refusal
+    """Kind of fault of the request; NONE if it was accepted."""
     cause: Cause
+    """Cause of the refusal; else NONE, even for an invalid state."""
     text: str
     """Why the state could not be checked; empty if it was checked."""
     contacts: Sequence[Contact] = ()
+    """One for each pair of bodies that collide."""
     verdicts: Sequence[ConstraintVerdict] = ()
     """On each constraint, joints first, then positions, then orientations."""
 
@@ -68,9 +71,10 @@ def check_state(
 
 def compute_fk(scene: PlanningScene, request: FkRequest, current: FullState) -> FkResponse:
     """
-    Return the poses of links, carried objects and subframes; unknown names are left out and named in the text.
+    Return the poses of links, carried objects and subframes.
 
-    If the frame of the request is unknown, the response has a refusal, and poses in the model frame.
+    Unknown names are left out and named in the text; the refusal is then UNKNOWN_LINK. If the frame of the request is
+    unknown, the response has a refusal, and poses in the model frame.
 
     :param scene: the robot among objects.
     :param request: the request.

@@ -60,7 +60,7 @@ class SearchOptions:
     find_alt: bool = True
     """Whether to add configurations that differ by windings."""
     max_configs: int | None = None
-    """Most configurations."""
+    """Number of configurations that ends the search; None for no end, but at most ``MOST_CONFIGS`` are kept."""
     seed: int | None = None
     """Shifts the sequence of starts; None for one fixed sequence."""
     validate: Callable[[FloatArray], object] | None = None

@@ -218,6 +218,7 @@ def load(
     :param source: the bytes of a document, or the path of its file.
     :param functions: the functions that the document may name, by 'module:name' as the document writes it.
     :raises DocumentError: if the environment is not empty, or with the item of the document that is wrong.
+    :raises OSError: if the file cannot be read.
     """
     if environment.slots or environment.task_sets:
         raise DocumentError(f'Environment {quote(environment.name)} is not empty.')

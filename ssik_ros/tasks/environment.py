@@ -72,6 +72,7 @@ class TaskSet(TaskSetData):
         Return the joints that stopped at a limit in the last solve, with the overshoot of each [rad or m].
 
         The overshoot is how far the step would have passed the limit: positive at the upper, negative at the lower one.
+        The mapping is empty before the first solve.
         """
         result = self.world.results.get(self)
         hits = {} if result is None else result.limit_hits
@@ -208,8 +209,8 @@ class Environment(World[TaskSet]):
         """
         Move the joints so that the tips of some task sets meet their targets, and return how the solve ended.
 
-        The result is false as a bool if a tip is not within its precision. If a task set has no enabled task with a
-        free joint, nothing moves, and the result has the reason NOT_PERFORMED.
+        The result is false as a bool if a tip is not within its precision. If no task set is enabled, or if an enabled
+        one has no enabled task with a free joint, nothing moves. The result then has the reason NOT_PERFORMED.
 
         :param task_sets: the first has the highest priority; None for all. Disabled ones are left out.
         :param max_iterations: most steps; None for the value of the first task set.
@@ -397,6 +398,7 @@ class Environment(World[TaskSet]):
         :param functions: functions of dependent joints by their names in the document, like ``{'math:sin': math.sin}``.
             Loading imports no module itself.
         :raises DocumentError: for a malformed document, with the item that is wrong.
+        :raises OSError: if the file cannot be read.
         """
         if not isinstance(source, bytes | str | os.PathLike):
             refuse('source', source, 'the bytes of a document, or a path')

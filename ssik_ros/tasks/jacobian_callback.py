@@ -41,12 +41,18 @@ class CallbackData:
     e: FloatArray
     """(m,) error of the rows."""
     rows: list[dict[str, int]]
-    """``constraint`` (0 to 5 for x, y, z, alpha, beta, gamma; 6 for a limit) and ``task`` of each row."""
+    """
+    ``constraint`` and ``element`` of each row.
+
+    ``constraint`` is 0 to 5 for x, y, z, alpha, beta, gamma, and 6 for a limit. ``element`` is the handle of the task,
+    and -1 for a limit.
+    """
     cols: list[dict[str, int]]
-    """``joint`` and ``dof`` (0 to 2) of each column."""
+    """``joint`` (handle) and ``dof`` (0 to 2) of each column."""
     group: int
     """Handle of the task set."""
     iteration: int
+    """Number of the step, from 0."""
 
     def __getitem__(self, name: str) -> Any:
         """Return the field of this name, as ``data['jacobian']``, which scripts of the simIK API write."""
@@ -58,11 +64,17 @@ class _Stage:
     """The rows of one task set after the callback, or the motion or inverse that replaces them."""
 
     jacobian: FloatArray
+    """(m, n) Jacobian, of the callback if it returned one."""
     e: FloatArray
+    """(m,) error, of the callback if it returned one."""
     dq: FloatArray | None
+    """(n,) the motion; None if the callback returned none."""
     inverse: FloatArray | None
+    """(n, m) the matrix from errors to the motion; None if the callback returned none."""
     method: Method
+    """How the task set inverts the Jacobian."""
     damping: float
+    """Damping of this method."""
     is_unchanged: bool
     """Whether the callback left everything as it was."""
 

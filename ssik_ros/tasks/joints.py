@@ -40,6 +40,7 @@ class Dependency:
     function: Callable[..., float] | None = None
     """Function of the master's value, used instead of multiplier and offset."""
     derivative: Callable[[float], float] | None = None
+    """Derivative of the function by the master's value; None for a central difference."""
     with_handles: bool = False
     """Whether the function takes (environment handle, joint handle, value), as ported scripts have it."""
 
@@ -193,8 +194,8 @@ class IkJoint(IkObject):
         """
         Return or set the value of a joint that is not spherical [rad or m].
 
-        A new value is wrapped to [-pi, pi] if the joint is cyclic, else clamped into the limits. A joint that follows
-        another joint keeps the value that this joint gives.
+        A new value is brought inside as by :meth:`bring_inside`. A joint that follows another joint keeps the value
+        that this joint gives.
 
         :raises UnsupportedJoint: for a spherical joint.
         """
@@ -363,7 +364,9 @@ class IkJoint(IkObject):
         :param function: used instead of multiplier and offset.
         :param derivative: of the function by the master's value; None for a difference quotient.
         :param details: further fields of :class:`Dependency`.
-        :raises InvalidOption: if the master is this joint, a spherical joint or not a joint.
+        :raises InvalidOption: if the master is this joint, a spherical joint or not a joint, or for a number that is
+            not finite.
+        :raises UnsupportedJoint: if this joint is spherical and a master is given.
         """
         for name, given in (('function', function), ('derivative', derivative)):
             if given is not None:

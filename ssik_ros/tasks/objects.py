@@ -85,6 +85,8 @@ class ObjectTable(ABC):
 
         :param reference: an object of this environment, its name or its handle; None or -1 for the world.
         :raises FrameNotFound: (a KeyError) if this environment does not have the object.
+        :raises InvalidOption: for a reference of another type.
+        :raises EnvironmentClosed: after :meth:`Environment.close`.
         """
         self.require_open()
         if reference is None:
@@ -374,8 +376,9 @@ class IkObject:
         """
         Remove the object from its environment.
 
-        Its children move to its parent and keep their poses in the world. Tasks with the object as tip or base are
-        removed, and task sets that have no task left. Joints that depend on the object become independent.
+        Its children move to its parent and keep their poses in the world. Tasks with the object as tip, base or
+        constraint base are removed, and task sets that have no task left. Tips whose target it is have no target
+        afterwards. Joints that depend on the object become independent.
         """
         self.world.erase(self)
 

@@ -43,6 +43,7 @@ class PathResult:
     configs: FloatArray
     """(n, k) configurations of all points; none after a failure, unless ``partial`` keeps the part before it."""
     ok: bool
+    """Whether all points were reached and accepted."""
     failed_index: int | None = None
     """Index of the point that could not be reached or was refused; None if the path is complete."""
     reason: str = ''
@@ -126,7 +127,8 @@ def generate_path(
     :param points: number of points, at least two; the first is the current configuration, without a solve.
     :param options: fields of :class:`PathOptions`.
     :raises RequestError: if no enabled task of the task set moves the tip.
-    :raises InvalidOption: if the tip has no target.
+    :raises InvalidOption: if the tip has no target, or for fewer than 2 or more than ``MOST_POINTS`` points.
+    :raises DimensionMismatch: for time stamps that are not increasing, or not as many as the points.
     """
     if not 2 <= read_count('points', points) <= MOST_POINTS:
         raise InvalidOption(f'A path needs 2 to {MOST_POINTS} points, not {shown(points)}.')
@@ -155,6 +157,7 @@ def follow_path(
     :param options: fields of :class:`PathOptions`.
     :raises RequestError: if no enabled task of the task set moves the tip.
     :raises InvalidOption: without poses, or if the tip has no target.
+    :raises DimensionMismatch: for time stamps that are not increasing, or not as many as the poses.
     """
     read = [
         read_pose(pose, f'pose {index}') for index, pose in enumerate(check_listed('poses', poses))
@@ -302,7 +305,7 @@ class _Walk:
         """
         Change ``values`` so that all tasks are within their precision, with the target at a pose in the world.
 
-        :returns: why that failed, or an empty text; then ``values`` stay.
+        :returns: an empty text after a success; else why that failed, and ``values`` stay as they were.
         """
         local = pose if self.to_parent is None else compose(self.to_parent, pose)
         self.poses[self.target.slot] = local

@@ -32,10 +32,14 @@ class Plan:
     """Some task sets packed for the kernels, with the joints of the Jacobian's columns and the tasks of its rows."""
 
     version: int
+    """``version`` of the environment when it was packed."""
     task_sets: tuple[TaskSetData, ...]
     ints: IntArray
+    """All tables of integers, after a header with their sizes."""
     reals: FloatArray
+    """All tables of floats."""
     work: FloatArray
+    """Workspace that the kernels write to."""
     joints: tuple[IkJoint, ...]
     """Joints with columns, in their order."""
     tasks: tuple[Task, ...]

@@ -71,8 +71,9 @@ def read_quaternion(value: ArrayLike, noun: str = 'quaternion') -> FloatArray:
     """
     Return a quaternion (4,) with length 1: x, y, z, w.
 
-    :param value: x, y, z, w, of any length but zero.
-    :raises InvalidTarget: for the length zero, and for numbers that are not finite.
+    :param value: x, y, z, w, of any length above 1e-9.
+    :raises InvalidTarget: for a shorter quaternion, and for numbers that are not finite.
+    :raises DimensionMismatch: for another shape than (4,).
     """
     array = read_numbers(noun, value)
     if array.shape != (4,):
@@ -88,7 +89,8 @@ def read_rotation(value: ArrayLike, noun: str = 'rotation') -> FloatArray:
     """
     Return the unit quaternion x, y, z, w of a rotation.
 
-    :param value: three Euler angles, a quaternion, a 3x3 matrix, or a pose whose translation is ignored.
+    :param value: three Euler angles [rad], a quaternion, a 3x3 matrix, or a pose whose translation is ignored.
+    :raises InvalidTarget: for numbers that are not finite, and a matrix that is not a rotation.
     """
     array = read_numbers(noun, value)
     if array.shape == (3,):

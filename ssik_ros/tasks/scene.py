@@ -53,13 +53,17 @@ class SceneItem:
     pose: FloatArray
     """(12,) pose in the parent, without the joint's own motion, as the kernels have it."""
     joint: JointType | None = None
+    """Type of the joint; None for a link or another frame."""
     limits: tuple[float, float] | None = None
     """Lower and upper limit [rad or m]; None for a joint without limits."""
     screw_lead: float = 0.0
+    """Translation along the axis per whole turn of a revolute joint [m]; 0 for no screw."""
     master: str | None = None
     """Name of the joint whose value this joint follows; None for a free joint."""
     multiplier: float = 1.0
+    """Factor of the master's value in the value of this joint."""
     offset: float = 0.0
+    """Added to this product [rad or m]."""
     passive: bool = False
     """Whether the joint is not to be moved by a solve."""
 
@@ -105,6 +109,7 @@ class SceneMaps:
     to_ik: dict[str, int] = field(default_factory=dict)
     """Name in the scene -> handle in the environment."""
     tasks: list[LinkedTask] = field(default_factory=list)
+    """Tasks that were added from the scene."""
 
     @property
     def to_scene(self) -> dict[int, str]:
@@ -132,6 +137,7 @@ class RobotScene:
         :param positions: values of joints by name [rad or m]; other joints get the robot's default positions.
         :param passive: names of joints that solves must not move.
         :raises FrameNotFound: for an unknown name in ``passive``.
+        :raises SsikError: for an unknown joint or a wrong value in ``positions``, or a robot that cannot be loaded.
         """
         model = robot if isinstance(robot, RobotModel) else load_robot(robot)
         names = [
@@ -173,6 +179,7 @@ class RobotScene:
         :param pose: in the parent: 7 or 12 numbers, or a matrix.
         :param parent: name of the frame that carries this frame; None for the world.
         :raises ModelError: if ``name`` is a joint, or if the frame would carry its parent.
+        :raises FrameNotFound: for an unknown parent.
         """
         check_kind('name', name, str, 'a text')
         if name in self._items and self._items[name].joint is not None:
@@ -331,7 +338,7 @@ def _with_limits(item: SceneItem, tree: KinematicTree, index: int, at: int) -> S
     """
     Return a joint of the scene completed by its limits and by the joint that it follows.
 
-    A revolute joint without limits gets None. Other missing limits become +-STAND_IN_LIMIT.
+    A spherical joint, and a revolute joint without limits, get None. Other missing limits become +-STAND_IN_LIMIT.
 
     :param index: of the joint in the tree.
     :param at: index of its first value in a full state.

@@ -17,7 +17,7 @@ def maps_of(environment: TaskWorld, scene: Scene) -> SceneMaps:
     """
     Return the record of which frames of a scene an environment has copied.
 
-    A new, empty one at the first call for a scene.
+    The first call for a scene makes an empty one.
     """
     return environment.scene_maps.setdefault(id(scene), SceneMaps(scene))
 

@@ -75,9 +75,9 @@ class Task:
     """A tip that is to meet its target in the coordinates of ``constraints``; made by :meth:`TaskSetData.add_task`."""
 
     constraints = Setting(Constraint.POSITION, _read_constraints)
-    """Which rows count."""
+    """Coordinates of the tip that must agree with the target, as bits of :class:`Constraint`."""
     enabled = Setting(True, read_switch)
-    """Whether the task takes part."""
+    """Whether solves include the task."""
     base = Setting(None, _read_object)
     """Where the chain to the tip begins; None for the world."""
     constraint_base = Setting(None, _read_object)
@@ -182,15 +182,19 @@ class TaskSetData:
     )
     """All switches as bits."""
     enabled = _switch(TaskSetFlag.ENABLED)
-    """Whether the task set takes part."""
+    """Whether solves include the task set."""
     ignore_max_steps = _switch(TaskSetFlag.IGNORE_MAX_STEPS)
-    """Whether steps may be longer than the joints allow."""
+    """Whether steps may be longer than ``max_step`` of the joints; the first task set of a solve decides."""
     restore_on_bad_linear = _switch(TaskSetFlag.RESTORE_ON_BAD_LINEAR)
-    """Whether joints go back when a position is not reached."""
+    """
+    Whether a solve restores the joint values before it if the linear error of a tip is beyond its precision.
+
+    The first task set of a solve decides for all of them.
+    """
     restore_on_bad_angular = _switch(TaskSetFlag.RESTORE_ON_BAD_ANGULAR)
-    """Whether joints go back when an orientation is not reached."""
+    """The same for angular errors."""
     stop_on_limit_hit = _switch(TaskSetFlag.STOP_ON_LIMIT_HIT)
-    """Whether a solve ends where a joint stops at a limit."""
+    """Whether a solve ends after the step in which a joint stops at a limit; the first task set of a solve decides."""
     avoid_limits = _switch(TaskSetFlag.AVOID_LIMITS)
     """Whether joints within their limit margin are pushed back."""
     method = Setting(Method.PSEUDO_INVERSE, _read_method)
@@ -198,7 +202,7 @@ class TaskSetData:
     damping = Setting(0.1, _read_damping)
     """Damping of damped least squares, squared on the diagonal."""
     max_iterations = Setting(3, _read_iterations)
-    """Most steps of a solve."""
+    """Most steps of a solve; the first task set of a solve decides."""
     weights_mode = Setting('least_squares', _read_weights_mode)
     """
     Effect of task weights.
@@ -284,7 +288,7 @@ class TaskSetData:
         ]
 
     def settings(self) -> Mapping[str, Any]:
-        """Return flags, method, damping, iterations and weights mode by name, as a saved document has them."""
+        """Return flags, method, damping, largest number of iterations and weights mode by name, as a saved document has them."""
         return {
             'flags': int(self.flags),
             'method': self.method.name.lower(),

@@ -40,10 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """
-    Add the arm to the catalogue and print its entry; return 0.
+    Add the arm to the catalogue and print its entry; return 0. With ``--dry-run``, only print the entry.
 
     :param arguments: the parsed arguments.
-    :raises SsikError: when the arm cannot be loaded or the entry cannot be written.
+    :raises SsikError: when the arm cannot be loaded, the entry cannot be written, or an arm of that name exists and
+        ``--force`` is not given.
     """
     chosen = choose_arm(arguments)
     arm = describe_arm(

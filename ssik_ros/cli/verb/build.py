@@ -89,10 +89,12 @@ def write_python(arguments: argparse.Namespace) -> int:
     """
     Write a Python module that solves one arm, after it has solved a number of test poses; return 0.
 
-    If the arm has no closed form, or if a test pose fails, write nothing and return 1.
+    Write nothing and return 1 if the arm has no closed form, or if a test pose fails. The same holds for a class of
+    arms that cannot be written as a module.
 
     :param arguments: the parsed arguments.
-    :raises SsikError: when the arm cannot be loaded or the file cannot be written.
+    :raises SsikError: when the arm cannot be loaded, the file cannot be written, or it exists and ``--force`` is not
+        given.
     """
     if arguments.validate_poses < 1:
         raise InvalidOption(

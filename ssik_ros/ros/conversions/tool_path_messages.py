@@ -62,7 +62,12 @@ def _read_values(message: JointState) -> NamedValues:
 
 
 def _read_settings(message: PlanToolPath.Goal) -> dict[str, Any]:
-    """Return the settings of a plan from a goal; numbers that are zero keep their defaults and are left out."""
+    """
+    Return the settings of a plan from a goal; refuse an unknown objective.
+
+    Four numbers keep their defaults if they are zero: ``largest_turn``, ``largest_slide``, ``tool_speed`` and
+    ``largest_deviation``. The tolerance keeps its default if the list is empty. All other settings are always set.
+    """
     if message.objective not in OBJECTIVES:
         choices = ', '.join(
             f'{number} ({objective.name})' for number, objective in OBJECTIVES.items()

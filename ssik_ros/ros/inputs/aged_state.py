@@ -24,7 +24,11 @@ class AgedState(LiveState):
         super().__init__(node)
 
     def _note(self, names: tuple[str, ...], positions: Sequence[float]) -> None:
-        """Keep the present time for each joint with a finite value; drop the oldest entries above ``MOST_OLDER``."""
+        """
+        Keep the present time for each joint with a finite value.
+
+        If more than ``MOST_OLDER`` joints then have a time, the joints that were reported longest ago are dropped.
+        """
         now = time.monotonic()
         with self._times_lock:
             for name, position in zip(names, positions, strict=True):

@@ -34,9 +34,11 @@ class _MergedState(NamedTuple):
     """The full state of one robot, merged from all joint state messages that were kept at that time."""
 
     reader: StateReader
+    """Makes states of the robot."""
     messages: int
     """Number of messages that the state contains."""
     state: FullState
+    """The merged state; joints without a usable value have default positions."""
     is_heard: bool
     """Whether a message named a joint of the robot."""
     refused: frozenset[str]
@@ -87,7 +89,11 @@ class LiveState:
 
     def take(self, message: JointState) -> None:
         """
-        Keep a message; the state is computed when a request needs it. Unusable messages are logged and ignored.
+        Keep a message; the state is computed when a request needs it.
+
+        A message with too many names, or with positions for another number of names, is logged and ignored. A message
+        without positions is ignored without a log line. An unusable position is logged; the joint keeps its last usable
+        position, else its default.
 
         :param message: names and positions of some joints.
         """
@@ -109,7 +115,11 @@ class LiveState:
         """Do nothing; a subclass may record the names and positions of each message. Unusable positions are NaN."""
 
     def _has_right_sizes(self, names: tuple[str, ...], positions: Sequence[float]) -> bool:
-        """Return whether a message has one position for each name and not too many characters; log a warning if not."""
+        """
+        Return whether a message has one position for each name and not too many characters.
+
+        If not, log a warning, except for a message that has names but no positions.
+        """
         if len(names) != len(positions):
             # Drivers may report only velocities or efforts; the last positions stay valid then.
             if len(positions):

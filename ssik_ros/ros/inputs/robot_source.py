@@ -62,9 +62,11 @@ class RobotDescription:
 
     urdf: DescriptionText
     srdf: DescriptionText | None
+    """None for a robot without an SRDF."""
     joint_limits: Any
     """Mapping or path; None without limits."""
     xacro_args: Mapping[str, str] | None
+    """Arguments of the URDF and the SRDF if these are xacro files; None without arguments."""
     max_joints: int | None = None
     """Largest number of joints of the robot; None for any."""
 
@@ -215,7 +217,7 @@ class RobotSource:
         self._go_on()
 
     def _take_srdf(self, srdf: DescriptionText) -> None:
-        """Take a new SRDF and deliver the robot; an unchanged SRDF is ignored."""
+        """Take a new SRDF, and deliver the robot if its URDF is known; an unchanged SRDF is ignored."""
         if self._srdf is not None and self._srdf.source == srdf.source:
             return
         self._srdf, self._unfit_srdf = srdf, ''

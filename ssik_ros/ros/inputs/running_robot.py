@@ -49,9 +49,10 @@ class RunningRobot:
         """
         Return the running robot, a planning group and the full state; run callbacks until all have come.
 
-        :param group: name of the group. If the robot has groups but not this one, its first group with one tip is
-            taken.
-        :param needs_state: whether all joints of the group have to be reported.
+        :param group: name of the group. If the robot has groups but not this one, its first group with one tip and only
+            joints of one variable is taken.
+        :param needs_state: whether all joints of the group have to be reported; if not, missing ones get default values
+            after a wait, with a warning.
         :raises RobotNotRunning: when a message does not come in time.
         :raises SsikError: when a description is wrong or does not have the group.
         :raises KeyboardInterrupt: when ROS shuts down meanwhile.
@@ -123,7 +124,12 @@ class RunningRobot:
 
 
 def _existing_group(robot: RobotModel, wanted: str) -> str:
-    """Return the wanted group; if the robot lacks it, log a warning and return the first group of a single tip."""
+    """
+    Return the wanted group; if the robot has groups but not this one, log a warning and return another group.
+
+    It is the first group with one tip and only joints of one variable. Without such a group, return ``wanted``, and log
+    nothing.
+    """
     if not robot.groups or wanted in robot.groups:
         return wanted
     arms = (

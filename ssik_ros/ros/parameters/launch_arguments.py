@@ -23,6 +23,7 @@ class LaunchArgument(NamedTuple):
 
     name: str
     default: str
+    """Default value as text; ``true`` or ``false`` for a switch."""
     description: str
     """A sentence or more."""
     type: type = str

@@ -26,17 +26,22 @@ class CallSummary(NamedTuple):
     """Statistics of the calls of one service since the start."""
 
     calls: int
+    """Number of calls."""
     successes: int
     """Responses with SUCCESS, which are verified, and all responses of services without codes."""
     deadline_misses: int
     """Responses whose search the clock ended before a solution, or before all of them."""
     quantiles: tuple[float, float, float]
-    """p50, p95 and p99 of the time in the node from the arrival of a request to its response [s], of the last calls."""
+    """
+    p50, p95 and p99 of the time in the node from the arrival of a request to its response [s].
+
+    The last ``KEPT`` calls count; all three are 0 without calls.
+    """
     overrun: tuple[float, float]
     """
     p50 and p99 of the time in the node from the deadline to the response [s], for the last deadline misses.
 
-    Negative if searches ended before the deadline, to leave time for other responses.
+    Negative if searches ended before the deadline, to leave time for other responses. Both are 0 without such misses.
     """
     overruns_beyond_goal: int
     """Deadline misses, since the start, whose response came more than :data:`OVERRUN_GOAL` after the deadline."""

@@ -24,10 +24,13 @@ class Status(NamedTuple):
     """The status of one part of a node, as /diagnostics has it."""
 
     name: str
+    """Name of the part."""
     is_well: bool
     """Whether the level is OK, not WARN."""
     text: str
+    """The state in words."""
     values: Mapping[str, str]
+    """Further values as text, by key."""
 
 
 class Diagnostics(ABC):

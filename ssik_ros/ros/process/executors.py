@@ -36,9 +36,9 @@ LOOK_INTERVAL = 0.004
 LONGEST_WAIT = 0.2
 """Within this time the thread that spins notices a signal [s]."""
 HASTE = 0.001
-"""The same for a while after a long callback, because others often follow [s]."""
+"""Time between two looks for a while after a long callback, because others often follow [s]."""
 HASTY_LOOKS = 50
-"""How many such looks."""
+"""Number of looks at this interval."""
 
 
 class InlineExecutor(SingleThreadedExecutor):
@@ -249,7 +249,11 @@ class InlineExecutor(SingleThreadedExecutor):
         raise ShutdownException()
 
     def _sort(self, entities: list[Ready]) -> None:
-        """Queue the requests of ready services; keep all other ready entities, which run before the next request."""
+        """
+        Queue the requests of ready services in reentrant groups; keep all other ready entities.
+
+        The kept ones run before the next request of the queue.
+        """
         early = []
         for ready in entities:
             if is_taken_early(ready):

@@ -32,8 +32,11 @@ class _Passed(NamedTuple):
     at: float
     """Time of that line [s]."""
     left_out: int
+    """Number of lines that were left out after that line."""
     level: int
+    """Level of that line, in Python's numbers."""
     text: str
+    """First line of its text."""
 
 
 class LogThrottle:

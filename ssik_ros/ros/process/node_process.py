@@ -89,7 +89,8 @@ def run_node(name: str, make: Callable[[], ProcessNode], arguments: Sequence[str
     """
     Run a node until SIGINT, SIGTERM or a fatal error; return the exit code of the process.
 
-    If a thread still works at the end, the process ends in this function.
+    The code is 1 if ROS cannot start, if the node cannot be made, or after :meth:`ProcessNode.fail`; else 0. If a
+    thread still works at the end, the process ends in this function.
 
     :param name: of the logger that reports an error in ``make``.
     :param make: makes the node after ``rclpy.init``; it may raise an error for wrong parameters.

@@ -50,8 +50,11 @@ class TakenRequest(NamedTuple):
     """A request that was taken from the middleware and waits to be handled, with its service and time of arrival."""
 
     service: Any
+    """Service of rclpy."""
     request: Any
+    """The request message."""
     header: Any
+    """Header of the request, which addresses the response."""
     arrived: float
     """Time of arrival, by ``time.monotonic`` [s]."""
     budget: float = math.inf
@@ -137,11 +140,7 @@ def is_taken_early(ready: Ready) -> bool:
 
 
 def take_request(service: Any) -> tuple[Any, Any]:
-    """
-    Return the next request of a service with its header.
-
-    (None, None) without a waiting request or if the service is destroyed.
-    """
+    """Return the next request of a service with its header; both are None if no request waits or the service is destroyed."""
     try:
         with service.handle:
             request, header = service.handle.service_take_request(service.srv_type.Request)

@@ -45,8 +45,11 @@ class Served(NamedTuple):
     """The robot that a node serves; replaced as a whole when the robot or a parameter changes."""
 
     server: RobotServer
+    """Handles requests for planning groups."""
     writer: StateWriter
+    """Writes states of the robot into messages."""
     loops: LoopServer | None = None
+    """Handles requests for goals and loops; None without them."""
     task_sets: Any = None
     """:class:`ssik_ros.server.tasks.task_sets.TaskSets`, if there is a file of them."""
     reach: Any = None
@@ -76,6 +79,7 @@ class Service(NamedTuple):
     kind: Any
     """Type of the messages."""
     name: str
+    """Name of the service, relative to the node."""
     method: str
     """Method of ``part`` that solves; called with a request and the current state of the robot."""
     read: Callable[[Any], Any]

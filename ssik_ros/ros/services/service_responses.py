@@ -37,6 +37,8 @@ def read_response(
     """
     Return the result that a response of ``compute_ik`` contains; the solution is not verified here.
 
+    Joints that a successful response does not name have the position NaN.
+
     :param response: the response.
     :param joint_names: names of the joints of the result, in its order.
     :param tip_count: number of tips of the request.

@@ -35,6 +35,8 @@ def code_of_cause(cause: Cause, report_timeout: bool = False) -> int:
     """
     Return MoveIt's error code for the cause of a failed search; SUCCESS for the cause NONE.
 
+    BAD_STATE gives INVALID_ROBOT_STATE; all other causes give NO_IK_SOLUTION, unless TIMED_OUT applies.
+
     :param cause: why the pose has no solution; NONE for a solved pose.
     :param report_timeout: whether a search that the time budget ended gets the code TIMED_OUT.
     """
@@ -55,6 +57,9 @@ def code_of(
 ) -> int:
     """
     Return MoveIt's error code for a response: of its refusal, else of its cause, else SUCCESS.
+
+    A refusal with the cause BAD_STATE gives INVALID_ROBOT_STATE. A response that is not solved and has neither gives
+    NO_IK_SOLUTION.
 
     :param response: an object with ``refusal`` and ``cause``. If it has an attribute ``solved``, this decides about
         SUCCESS; otherwise a response without cause is a success.

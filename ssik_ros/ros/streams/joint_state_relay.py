@@ -117,7 +117,11 @@ class JointStateRelay(ProcessNode):
         self._draw(message)
 
     def _draw(self, message: JointState) -> None:
-        """Publish the markers of the mechanism for subscribers, at most once per ``marker_period``."""
+        """
+        Publish the markers of the mechanism for subscribers, at most once per ``marker_period`` [s].
+
+        Never if this is 0.
+        """
         period, now = self._settings.marker_period, time.monotonic()
         if not period or now - self._last_markers < period or self._passive is None:
             return

@@ -166,7 +166,11 @@ class StreamNode(ProcessNode):
         self._stream.take(name, pose, stamp, now)
 
     def _state(self) -> FullState | None:
-        """Return the state of the robot; None if a commanded joint was not reported within ``max_state_age``."""
+        """
+        Return the state of the robot; None if a commanded joint was not reported within ``max_state_age`` [s].
+
+        If this parameter is 0, values of any age count, and joints without a report have default values.
+        """
         limit = self._settings.max_state_age
         if limit > 0.0 and self._live.too_old(self._names, limit):
             return None

@@ -57,6 +57,7 @@ class Motion(NamedTuple):
     """A straight motion of the joints to a goal, with its duration."""
 
     names: Sequence[str]
+    """Names of the joints."""
     start: FloatArray
     """(n,) present joint vector [rad or m]."""
     goal: FloatArray
@@ -199,6 +200,8 @@ class GoalSender:
         """
         Cancel the goal, or tell the receiver to hold the present posture.
 
+        Do nothing if no receiver was ever there, or less than ``BETWEEN_STOPS`` [s] after the last stop.
+
         :param here, reason: as for :meth:`step`.
         :raises SolverError: if a posture to hold has to be sent, and the present one is unknown.
         """
@@ -229,7 +232,11 @@ class _TrajectoryTopic:
         """Do nothing: the receiver moves the joints."""
 
     def stop(self, here: FloatArray | None, reason: str = '') -> None:
-        """Send the present posture as a goal, unless no goal was sent before; raise SolverError if it is unknown."""
+        """
+        Send the present posture ``here`` (n,) as a goal; do nothing if no goal was sent before.
+
+        If a goal was sent and the posture is unknown, raise SolverError.
+        """
         if not self._names:
             return
         if here is None:

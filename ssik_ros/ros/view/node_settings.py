@@ -36,9 +36,13 @@ class NodeSettings(NamedTuple):
     node: str = ''
     """Full name of the node; empty if no node was read."""
     urdf: str = ''
+    """Text of the URDF; empty if it is missing or not XML."""
     srdf: str = ''
+    """Text of the SRDF; empty if it is missing or not XML."""
     base_link: str = ''
+    """Base link of the only group of a robot without SRDF."""
     tip_link: str = ''
+    """Tip link of this group."""
     group: str = ''
     """Name of the group from ``base_link`` to ``tip_link``, for a robot without SRDF."""
     kinematics: LocatedMapping = LocatedMapping()

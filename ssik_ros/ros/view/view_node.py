@@ -181,10 +181,10 @@ class ViewNode(ProcessNode):
 
     def _choose(self, robot: RobotModel) -> JointGroup:
         """
-        Return the group to show: the parameter ``group``, else the first group with a single tip.
+        Return the group to show: the parameter ``group``, else the first group with a single tip, else the first group.
 
-        Log a warning if the robot has several groups. If it has none, return the chain between a base link and a tip
-        link. The parameters name them, else the running node.
+        If the robot has several groups and the parameter is empty, log a warning. If the robot has none, return the
+        chain between a base link and a tip link. The parameters name them, else the running node.
         """
         settings, wanted = self._settings, self._settings.group
         if not wanted and len(robot.groups) > 1:

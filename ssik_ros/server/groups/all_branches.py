@@ -171,6 +171,9 @@ class BranchFinder:
         """
         Return every branch of the goals within the limits, nearest to the seed first.
 
+        Without a branch, the response has a cause; it is refused with FAULT if forward kinematics contradicts the
+        solver.
+
         :param goals, state, accepts: as for :meth:`GroupServer.solve`.
         :param options: largest number of postures, windings and tolerance.
         :param timeout: wall-clock budget for searches and checks [s]; zero or less means the group's own.
@@ -319,8 +322,9 @@ class BranchFinder:
         """
         Return whether measured errors (t, 2) are as small as the solver claimed and as the request's tolerance demands.
 
-        ``claimed`` (2 t,) are the solver's errors: position [m], then angle [rad] of each tip. The tolerance bounds the
-        norm of both. Each comparison allows ``CLAIMED_ERROR_SLACK``. Position-only kinematics ignores the angles.
+        ``claimed`` (2 t,) are the solver's errors: position [m], then angle [rad] of each tip. A tolerance above 0
+        bounds the norm of both. Each comparison allows ``CLAIMED_ERROR_SLACK``. Position-only kinematics ignores the
+        angles.
         """
         used = errors[:, :1] if self.server.kinematics.position_only else errors
         claims = claimed.reshape(-1, 2)[:, : used.shape[1]]
@@ -380,7 +384,11 @@ class BranchFinder:
     def _respond(
         self, solver: IkSolver, branch_set: BranchSet, branches: list[Branch], report: BranchReport
     ) -> BranchesResponse:
-        """Return the response: branches and report, or the cause of the failure, with a text."""
+        """
+        Return the response: branches and report; without branches, the cause of the failure and a text.
+
+        If the solver returned postures but forward kinematics refused all of them, the refusal is FAULT.
+        """
         names = self.server.group.variable_names
         if branches:
             left_out = report.dropped_by_max or report.dropped_by_clock
@@ -403,7 +411,7 @@ class BranchFinder:
 
 
 def _describe(branches: Sequence[Branch], report: BranchReport) -> str:
-    """Return a sentence with the numbers of postures, branches and postures left out, and the solver."""
+    """Return a sentence with the solver, the numbers of postures and branches, and the postures above the largest number."""
     count = max(branch.branch for branch in branches) + 1
     what = f'{counted(len(branches), "posture")} of {counted(count, "branch")}'
     if report.complete:

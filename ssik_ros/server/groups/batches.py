@@ -32,16 +32,21 @@ class BatchRequest:
     """Find joint positions for each of many poses of one link."""
 
     group: str
+    """Name of the planning group."""
     poses: FloatArray
     """(7 m,) position [m] and quaternion x, y, z, w of each pose."""
     frame: str = ''
+    """Frame of the poses; empty for the model frame."""
     link: str = ''
     """Empty for the only tip."""
     state: StateGiven = NOTHING_GIVEN
+    """Seed, and joints outside the group; other joints keep their current values."""
     seed_from_previous: bool = False
     """Whether each pose is searched from the last one that was solved, not from the state."""
     avoid_collisions: bool = False
+    """Whether solutions must be free of collisions."""
     constraints: ConstraintsGiven = NO_CONSTRAINTS
+    """Constraints that solutions must satisfy."""
     timeout: float = 0.0
     """Budget for all poses together [s]; zero or less means the group's budget for each pose."""
 
@@ -50,10 +55,13 @@ class BatchResponse(NamedTuple):
     """A row for each pose, or the reason of a failure."""
 
     refusal: Refusal
+    """Kind of fault of the request; NONE if it was accepted."""
     cause: Cause
-    """DEADLINE if the clock ended the search of a pose."""
+    """DEADLINE if the clock or a cancellation left a pose without a solution, else NONE; the cause of a refusal."""
     text: str
+    """One sentence or more about the outcome."""
     joint_names: tuple[str, ...] = ()
+    """Names of the variables of the group, in the order of ``positions``."""
     positions: FloatArray = np.empty((0, 0))
     """(m, n), NaN for poses without a solution [rad or m]."""
     causes: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
@@ -114,7 +122,11 @@ def solve_batch(
     checks: CandidateChecks | None,
 ) -> BatchResponse:
     """
-    Solve the poses one after the other within one deadline; return a row for each.
+    Solve the poses one after the other; return a row for each.
+
+    A positive ``request.timeout`` is one deadline for all; otherwise each pose has the group's budget. Poses that are
+    not tried before the deadline or a cancellation have the cause DEADLINE. Without checks and without
+    ``seed_from_previous``, a solver of whole batches solves the poses together first.
 
     :param server: the group.
     :param request: the budget, and whether a solution is the next seed.

@@ -41,6 +41,7 @@ class StepRequest:
     """Move a group by one control cycle, so that a link comes as near to a pose as its limits allow."""
 
     group: str
+    """Name of the planning group."""
     links: Sequence[str]
     """Name of one link; empty for the only tip."""
     poses: Sequence[FramedPose]
@@ -48,6 +49,7 @@ class StepRequest:
     previous: Sequence[FramedPose] = ()
     """The pose of the cycle before, if the pose moves; empty if it rests."""
     state: StateGiven = NOTHING_GIVEN
+    """Joints at the beginning of the cycle; other joints have their current values."""
     velocities: Sequence[float] = ()
     """Velocities of the joints that ``state`` names, at the beginning of the cycle; empty for an arm at rest."""
     period: float = 0.0
@@ -64,11 +66,15 @@ class StepResponse(NamedTuple):
     """The step of one cycle, or the reason of a failure."""
 
     refusal: Refusal
+    """Kind of fault of the request; NONE if it was accepted."""
     cause: Cause
     """NONE for every step, even if it does not reach the pose."""
     text: str
+    """One sentence or more about the outcome."""
     joint_names: tuple[str, ...] = ()
+    """Names of the variables of the group, in the order of the step."""
     step: Step | None = None
+    """The step; None for a refused request."""
 
 
 class StepFinder:
@@ -141,10 +147,10 @@ class StepFinder:
 
     def _target(self, steps: StepSolver, goal: LinkGoal, state: FullState) -> FloatArray:
         """
-        Return the target poses (t, 4, 4) of all tips in the base link; a tip without a goal keeps its present pose.
+        Return the target poses of all tips in the base link; a tip without a goal keeps its present pose.
 
-        A goal for a carried object is converted to a pose of its tip. With position-only kinematics, such a goal raises
-        RequestRefused.
+        The shape is (t, 4, 4), or (4, 4) for a solver with one tip that carries no object. A goal for a carried object
+        is converted to a pose of its tip. With position-only kinematics, such a goal raises RequestRefused.
         """
         server = self._server
         asked = server.make_request(steps.solver, [goal], state, timeout=0.0)
@@ -183,7 +189,11 @@ class StepFinder:
         return np.clip(positions, server.group.lower, server.group.upper)
 
     def _velocity(self, request: StepRequest) -> FloatArray | None:
-        """Return the velocities (n,) at the beginning, 0 for joints not named; None for an arm at rest."""
+        """
+        Return the velocities (n,) at the beginning, 0 for joints not named; None if the request gives no velocities.
+
+        Raise RequestRefused if a velocity is not finite, or if their number is not the number of joints in the state.
+        """
         given = request.velocities
         if not len(given):
             return None
@@ -201,7 +211,11 @@ class StepFinder:
         return velocity
 
     def _bounds_of(self, request: StepRequest) -> Bounds:
-        """Return the period, velocity limits and acceleration limits of a request, from a cache of recent requests."""
+        """
+        Return the period, velocity limits and acceleration limits of a request, from a cache of recent requests.
+
+        Raise RequestRefused for a period that is not above 0 or is longer than ``LONGEST_PERIOD``.
+        """
         key = request.period, request.velocity_scale, *request.accelerations
         bounds = self._bounds.get(key)
         if bounds is None:

@@ -40,31 +40,42 @@ class BindingLimit(NamedTuple):
     """A joint limit that keeps the link from coming nearer to a pose."""
 
     joint: str
+    """Name of the variable."""
     limit: float
     """Value of the limit [rad or m]."""
     excess: float
     """How far beyond the limit the joint would have to go [rad or m]."""
     is_angle: bool
+    """Whether the limit is an angle [rad], not a length [m]."""
 
 
 class Explanation(NamedTuple):
     """Why one pose has no solution, with a remedy."""
 
     refusal: Refusal
+    """Kind of fault of the request; NONE if it was accepted."""
     cause: Cause
+    """Why the pose has no solution; NONE for a solved pose."""
     text: str
+    """One sentence or more about the outcome."""
     solved: bool = False
+    """Whether the pose has a solution."""
     clock_ended: bool = False
+    """Whether the time budget ended the search."""
     joint_names: tuple[str, ...] = ()
+    """Names of the variables of the group, in the order of ``nearest``."""
     nearest: FloatArray | None = None
     """(n,) the nearest posture within limits; None if no search ran."""
     distance: float = math.nan
     """Distance of the link at the nearest posture from the pose [m]."""
     angle: float = math.nan
-    """Angle of the link at the nearest posture from the pose [rad]."""
+    """Angle of the link at the nearest posture from the pose [rad]; 0 with position-only kinematics."""
     limits: tuple[BindingLimit, ...] = ()
+    """Joint limits that would have to be wider to reach the pose."""
     colliding: tuple[str, ...] = ()
+    """Names of the two bodies that collide; empty unless the cause is COLLISION."""
     advice: tuple[str, ...] = ()
+    """Remedies, one sentence each; empty for a solved pose."""
 
 
 def explain_pose(
@@ -78,13 +89,15 @@ def explain_pose(
     """
     Return why a pose has no solution, with the nearest posture, limits in the way, and advice.
 
-    If the response has no solution, the nearest posture is searched without collision checks and constraints.
+    If the response has no solution, the nearest posture is searched without collision checks and constraints. If this
+    search returns no finite posture, ``nearest``, limits and advice are left out.
 
     :param finder: of the group.
     :param goal: the pose in the model frame, and its link.
     :param state: seed, and joints outside the group.
     :param response: the response of the solver; a solved one gets no advice.
-    :param timeout: budget of the search for the nearest posture [s].
+    :param timeout: budget of the search for the nearest posture [s]; zero or less means the group's budget.
+    :raises RequestRefused: for a group without solver or a link that is not a tip of it.
     """
     server = finder.server
     solver = server.require_solver()

@@ -16,11 +16,14 @@ def choose_groups(
     """
     Return the groups to serve.
 
+    If the robot has groups, ``base``, ``tip`` and ``name`` are not used. Otherwise one group is made from them, and
+    ``names`` are not used. Base, tip and names that are not used are logged as warnings.
+
     :param robot: the robot.
     :param names: groups of the semantic description; none means all of them.
-    :param base: base of the only group without a semantic description; empty means the root link.
-    :param tip: tip of that group; empty means the last link, if the robot has one branch.
-    :param name: name of that group.
+    :param base: base link of the group that is made; empty means the root link.
+    :param tip: tip link of this group; empty means the last link, if the robot has one branch.
+    :param name: name of this group.
     :raises GroupNotFound: when a named group does not exist.
     :raises ModelError: when the tip is not clear, or nothing moves between base and tip.
     """
@@ -44,7 +47,8 @@ def find_only_tip(robot: RobotModel) -> str:
     If several links are fixed to the last joint, return the first of them.
 
     :param robot: the robot.
-    :raises ModelError: when there are several branches; the text names their ends.
+    :raises ModelError: when there are several branches, or no joint moves a link; the text names the ends of the
+        branches.
     """
     tree = robot.tree
     parents = {joint.parent for joint in robot.urdf.joints.values()}

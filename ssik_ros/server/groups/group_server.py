@@ -145,7 +145,7 @@ class GroupServer:
         :param accepts: the check that a candidate's full state has to pass; None to accept all.
         :param limits: narrower limits for this request; None for the group's.
         :param wants_nearest: look for the nearest posture also where the poses are proved to be out of reach.
-        :raises RequestRefused: for a group without solver or links that are not tips of it.
+        :raises RequestRefused: for a group without solver, links that are not fixed to a tip, and two goals of one tip.
         """
         solver = self.require_solver()
         request = self.make_request(
@@ -176,7 +176,7 @@ class GroupServer:
 
         :param solver: the group's own, or another one of the group.
         :param goals, state, timeout, accepts, limits: as for :meth:`solve`.
-        :raises RequestRefused: for links that are not tips of the solver.
+        :raises RequestRefused: for links that are not fixed to a tip of the solver, and for two goals of one tip.
         """
         link, pose, tool = goals[0]
         request = self.request_one(solver, link, pose, state, timeout)

@@ -95,7 +95,8 @@ def _excess(server: GroupServer, goal: LinkGoal, state: FullState) -> tuple[floa
     Return (excess, reach) [m]: how far a goal is beyond the longest reach of a group, negative within it.
 
     The reach is the sum of the lengths from the first moving joint of the chain to the goal, prismatic joints at their
-    farther limits. Both numbers are 0 if the reach has no bound, as with planar and floating joints.
+    farther limits. Both numbers are 0 if the reach has no bound, as with planar and floating joints. They are also 0 if
+    the group does not move the link, or if it moves the base of the solver.
     """
     tree, group = server.robot.tree, set(server.group.joint_indices.tolist())
     solver = server.require_solver()
@@ -127,7 +128,8 @@ def describe_nearest(
     """
     Return the distance between the nearest state of a failed search and the goal, as text with units.
 
-    The text is empty if there are several goals, or if the search has no nearest state.
+    The text has a length and an angle; with position-only kinematics only the length. It is empty if there are several
+    goals, or if the search has no nearest state.
 
     :param server: the group.
     :param goals: poses in the model frame.

@@ -33,10 +33,15 @@ class SelfMotionsResponse(NamedTuple):
     """All self-motions of a pose as curves of postures, or the reason of a failure."""
 
     refusal: Refusal
+    """Kind of fault of the request; NONE if it was accepted."""
     cause: Cause
+    """NOT_FOUND if no posture is within the limits, or the cause of a refusal; else NONE."""
     text: str
+    """One sentence or more about the outcome."""
     joint_names: tuple[str, ...] = ()
+    """Names of the variables of the group, in the order of the postures."""
     motions: SelfMotions | None = None
+    """The curves; None for a refused request."""
     postures: tuple[tuple[FloatArray, FloatArray], ...] = ()
     """Arc lengths (m,) and postures (m, n) of each curve."""
 
@@ -59,10 +64,13 @@ class SelfMotionFinder:
         """
         Return the self-motions of a pose: all curves of postures within the limits, with samples.
 
+        If no posture is within the limits, the cause is NOT_FOUND.
+
         :param goal: the pose in the model frame, and its link.
         :param state: joints outside the group.
         :param options: free axis, resolution and spacing of the request.
-        :raises RequestRefused: for invalid options, and arms without one redundant joint or a closed form.
+        :raises RequestRefused: for invalid options, a pose that is not a rigid transform, too many samples, and arms
+            without one redundant joint or a closed form.
         """
         server = self._finder.server
         solver = server.require_solver()

@@ -30,7 +30,9 @@ class PoseGoal(NamedTuple):
     name: str
     """Name in the response; empty for the name of the link."""
     link: str
+    """Name of the link that has the frame."""
     pose: FramedPose
+    """Target pose of the frame."""
     offset: FloatArray
     """(4, 4) pose of the frame in the link."""
     free: Sequence[str] = ()
@@ -44,10 +46,13 @@ class GoalsRequest:
     """Find joint positions that reach all goals and close all loops."""
 
     goals: Sequence[PoseGoal]
+    """The targets; none if only loops are to be closed."""
     state: StateGiven = NOTHING_GIVEN
     """The seed of the search."""
     locked_joints: Sequence[str] = ()
+    """Names of the joints that keep their positions; all others may move."""
     free_root: bool = False
+    """Whether the root link may move."""
     translation_tolerance: float = 0.0
     """[m]; 0: ``DEFAULT_LOOP_TOLERANCE``."""
     rotation_tolerance: float = 0.0
@@ -67,11 +72,13 @@ class CompletionRequest:
     """Find all joint positions from some of them."""
 
     names: Sequence[str]
-    """Empty for the active joints."""
+    """Names of the given joints; empty for the active joints."""
     positions: Sequence[float]
+    """Position of each given joint [rad or m]."""
     state: StateGiven = NOTHING_GIVEN
     """The seed of all other joints."""
     steps: int = 0
+    """Parts into which the motion to the given positions is divided; 0 counts as 1."""
 
 
 class LoopResponse(NamedTuple):
@@ -80,12 +87,15 @@ class LoopResponse(NamedTuple):
     state: FullState | None
     """The solved state; if the solve failed, the state of the smallest error; None for a refused request."""
     chains: tuple[ChainResult, ...]
+    """One result for each kinematic chain; empty for a refused request."""
     clamped: tuple[str, ...]
     """Given joints that are at a limit because their given positions are outside."""
     refusal: Refusal
+    """Kind of fault of the request; NONE if it was accepted."""
     text: str
+    """One sentence or more about the outcome."""
     failure: Cause = Cause.NOT_FOUND
-    """Cause of chains that did not converge in time."""
+    """Cause of the response if a chain did not converge for another reason than time."""
 
     @property
     def cause(self) -> Cause:

@@ -250,7 +250,7 @@ def _options(request: GoalsRequest) -> ClosedChainOptions:
     """
     Return the solver options of a request: zeros become defaults, too large counts the largest allowed ones.
 
-    Refuse a tolerance that is negative or not finite.
+    A time of 0 means no limit. Refuse a tolerance that is negative or not finite.
     """
     tolerances = request.translation_tolerance, request.rotation_tolerance
     for value in tolerances:

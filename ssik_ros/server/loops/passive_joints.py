@@ -16,6 +16,7 @@ class Followed(NamedTuple):
     """All joint positions for the reported ones, or the reason why they are unknown."""
 
     names: tuple[str, ...]
+    """Names of all variables; empty if the positions are unknown."""
     positions: tuple[float, ...]
     """Positions of all variables [rad or m]; empty if the loops could not be closed."""
     problem: str
@@ -74,7 +75,8 @@ class PassiveJoints:
         """
         Add a report to all reports until now; return all joint positions, or the reason why they are unknown.
 
-        Joints of other robots, passive joints and values that are not finite are ignored.
+        Joints of other robots, passive joints and values that are not finite are ignored. If the robot has no active
+        joints, all of its joints are read.
 
         :param names, positions: joints of the report, and their positions [rad or m].
         """

@@ -127,7 +127,12 @@ class PathFollower:
         return response._replace(text=f'{response.text}{note}'.rstrip())
 
     def _cut(self, path: FollowedPath) -> FollowedPath:
-        """Return a path up to its first step above ``jump_threshold`` times the mean of all other steps."""
+        """
+        Return a path up to its first step above ``jump_threshold`` times the mean of all other steps.
+
+        A path without such a step is returned unchanged, and every path if the threshold is 0. A cut path has the cause
+        CONSISTENCY.
+        """
         threshold = self._request.jump_threshold
         kept = cut_at_jump(np.array(path.points), threshold)
         if kept == len(path.points):

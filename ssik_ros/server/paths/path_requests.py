@@ -20,6 +20,7 @@ class PathRequest:
     """Lead a link along straight lines from its present pose through waypoints."""
 
     group: str
+    """Name of the planning group."""
     waypoints: Sequence[FloatArray]
     """(4, 4) each."""
     frame: str = ''
@@ -29,6 +30,7 @@ class PathRequest:
     max_step: float = 0.01
     """Largest distance between neighbouring samples [m]; the largest angle [rad] is 3.5 times this number."""
     state: StateGiven = NOTHING_GIVEN
+    """State in which the path begins; joints that it does not name have their current values."""
     jump_threshold: float = 0.0
     """Largest step as a multiple of the mean of the other steps, each the sum over its joints; 0 for any."""
     prismatic_jump: float = 0.0
@@ -36,10 +38,13 @@ class PathRequest:
     revolute_jump: float = 0.0
     """Largest step of a revolute joint [rad]; 0 for any."""
     avoid_collisions: bool = False
+    """Whether all postures must be free of collisions."""
     constraints: ConstraintsGiven = NO_CONSTRAINTS
+    """Constraints that all postures must satisfy."""
     velocity_scale: float = 1.0
     """Part of the velocity limits that is used; outside (0, 1] it is 1."""
     acceleration_scale: float = 1.0
+    """Part of the acceleration limits that is used; outside (0, 1] it is 1."""
     speed_link: str = ''
     """The link whose speed is limited; empty for the link of the path."""
     max_speed: float = 0.0
@@ -61,11 +66,15 @@ class PathResponse(NamedTuple):
     """The path as far as it could be followed, and why no further."""
 
     refusal: Refusal
+    """Kind of fault of the request; NONE if it was accepted."""
     cause: Cause
+    """Why the path ends early, or the cause of a refusal; else NONE."""
     text: str
+    """One sentence or more about the outcome."""
     start: FullState | None = None
     """State in which the path begins; None if the request was refused before a state was known."""
     path: TimedPath | None = None
+    """Points with times; None for a refused request and for a request without waypoints."""
     fraction: float = 0.0
     """Followed waypoints, the last one in part, over all of them."""
     failed_waypoint: int = -1

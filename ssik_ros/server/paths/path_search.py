@@ -35,7 +35,7 @@ SHORTEST_PART = 1e-5
 PAIRS_HALVED = 8
 """Pairs of postures between which a step is halved, the nearest ones."""
 POSTURES_HALVED = 200
-"""Samples that halving one step may take."""
+"""Most halvings of the step between two postures."""
 NO_NEXT = 'no posture there continues the path: the arm would have to jump to another branch'
 LAYER = 64
 """Postures of one sample that are followed, the cheapest ones."""
@@ -95,7 +95,9 @@ class FollowedPath(NamedTuple):
     part: float
     """Part of the next step that is followed too."""
     cause: Cause
+    """Why the path ends before the last sample; NONE if it does not."""
     text: str
+    """The reason in words; counts only if a sample is not reached."""
 
 
 class PathSearch:
@@ -111,7 +113,7 @@ class PathSearch:
         self._model = model
         self._pose_at = pose_at
         self._left = 0
-        """Samples that halving the present step may still take."""
+        """Halvings of the present step that are left."""
 
     def run(self, start: FloatArray, count: int, is_cancelled: Callable[[], bool]) -> FollowedPath:
         """
@@ -339,10 +341,11 @@ def cut_at_jump(points: FloatArray, threshold: float) -> int:
     """
     Return the number of points before the first step that is too long; the number of all points if no step is.
 
-    The length of a step is the sum of the absolute changes of its joints.
+    The length of a step is the sum of the absolute changes of its joints. A path of fewer than two steps is never cut.
 
     :param points: (k, n).
-    :param threshold: largest length of a step as a multiple of the mean of the other steps; 0 allows any length.
+    :param threshold: largest length of a step as a multiple of the mean of the other steps; 0 or less allows any
+        length.
     """
     steps = np.abs(np.diff(points, axis=0)).sum(axis=1)
     if threshold <= 0.0 or len(steps) < 2 or not math.isfinite(threshold):

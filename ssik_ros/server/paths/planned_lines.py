@@ -68,10 +68,13 @@ class LineRequest:
     timeout: float
     """Budget [s]."""
     is_cancelled: Callable[[], bool]
+    """Polled during the plan; true ends it."""
     obstacles: Sequence[WorldObject] | None = None
     """Objects, with poses in the base frame of the group; None if collisions do not matter."""
     carried: Sequence[CarriedObject] = ()
+    """Objects that links carry."""
     padding: float = 0.0
+    """Bodies nearer than this to each other collide [m]."""
     accepts: Callable[[FloatArray], bool] | None = None
     """Function that tells whether a posture (n,) keeps the constraints; None without constraints."""
 

@@ -71,7 +71,11 @@ class ToolPathFinder:
             return ToolPathResponse(*explain_refusal(error, *blamed))
 
     def _waypoints(self, goal: ToolPathGoal, state: FullState, current: FullState) -> FloatArray:
-        """Return the waypoints (m, 4, 4) in the base frame of the group or in the frame of the workpiece."""
+        """
+        Return the waypoints (m, 4, 4) in the base frame of the group, or in the workpiece if the goal names one.
+
+        Raise RequestRefused for an invalid pose, an unknown frame, and a frame other than the named workpiece.
+        """
         poses = read_poses(goal.waypoints)
         wrong = np.flatnonzero(~np.isfinite(poses).all(axis=(1, 2)))
         if len(wrong):
@@ -119,7 +123,12 @@ class ToolPathFinder:
         return places
 
     def _tool(self, goal: ToolPathGoal, state: FullState, current: FullState) -> FloatArray | None:
-        """Return the pose (4, 4) in the tip frame of the link or object that follows the path; None for the tip."""
+        """
+        Return the pose (4, 4) in the tip frame of the link or object that follows the path; None for the tip.
+
+        The workpiece is left out of the tips. Raise RequestRefused if it is not a tip, or if not exactly one other tip
+        is left. A link that is not fixed to this tip is refused too.
+        """
         tips = [tip for tip in self._group.tips if tip != goal.workpiece]
         if goal.workpiece and goal.workpiece not in self._group.tips:
             text = f'The workpiece {quote(goal.workpiece)} is no tip of the group {quote(self._group.name)}'

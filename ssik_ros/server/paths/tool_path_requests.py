@@ -38,6 +38,7 @@ class ToolPathGoal:
     """Plan the best joint path of a group along a tool path."""
 
     group: str
+    """Name of the planning group."""
     waypoints: FloatArray
     """(7 m) position [m] and quaternion x, y, z, w of each."""
     frame: str = ''
@@ -47,6 +48,7 @@ class ToolPathGoal:
     workpiece: str = ''
     """Second tip of the group, in whose frame the waypoints are; empty for none."""
     state: StateGiven = NOTHING_GIVEN
+    """Values of locked joints and of joints outside the group; others keep their current values."""
     start: NamedValues = FREE_POSTURE
     """Posture at the first waypoint, by joint; without names it is free."""
     end: NamedValues = FREE_POSTURE
@@ -54,6 +56,7 @@ class ToolPathGoal:
     locked: Sequence[str] = ()
     """Joints of the group that keep their values in the state."""
     avoid_collisions: bool = False
+    """Whether the path must be free of collisions."""
     clearance: float = 0.0
     """Least distance between bodies [m]; needs ``avoid_collisions``."""
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -61,21 +64,26 @@ class ToolPathGoal:
     velocity_scale: float = 1.0
     """Part of the velocity limits that the times use; outside (0, 1] it is 1."""
     acceleration_scale: float = 1.0
+    """Part of the acceleration limits that the times use; outside (0, 1] it is 1."""
     timeout: float = 0.0
     """Wall-clock budget [s]; zero or less for no limit."""
     watch: PlanWatch = UNWATCHED
+    """Callbacks for cancellation and progress."""
 
 
 class ToolPathResponse(NamedTuple):
     """A joint path with times, or the reason of a failure."""
 
     refusal: Refusal
+    """Kind of fault of the request; NONE if it was accepted."""
     cause: Cause
+    """Cause of the failure; NONE for a success, and for some refusals such as FAULT."""
     text: str
+    """One sentence or more about the outcome."""
     plan: ToolPath | None = None
     """The plan; None if the goal was refused."""
     path: TimedPath | None = None
-    """The path, or its longest piece, with times; postures that repeat are left out."""
+    """The path, or its longest piece, with times; repeated postures are left out. None if the plan has no posture."""
     waypoint_times: FloatArray | None = None
     """(m,) time at which the path is at each waypoint of the piece [s]."""
 

@@ -16,6 +16,7 @@ class JointConstraintGiven(NamedTuple):
     above: float
     below: float
     weight: float = 1.0
+    """Factor of the distance in the verdict; 1 if it is not positive and finite."""
 
 
 class PositionConstraintGiven(NamedTuple):
@@ -27,7 +28,9 @@ class PositionConstraintGiven(NamedTuple):
     point: FloatArray
     """(3) in the frame of the link [m]."""
     parts: Sequence[RegionPart]
+    """Solids whose union is the region."""
     weight: float = 1.0
+    """Factor of the distance in the verdict; 1 if it is not positive and finite."""
 
 
 class OrientationConstraintGiven(NamedTuple):
@@ -43,6 +46,7 @@ class OrientationConstraintGiven(NamedTuple):
     is_vector: bool = False
     """Whether the three numbers are a rotation vector rather than angles about x, then y, then z."""
     weight: float = 1.0
+    """Factor of the distance in the verdict; 1 if it is not positive and finite."""
     kind: int = 0
     """The number of the parameterization in the message, for error texts."""
 

@@ -42,6 +42,7 @@ class ObjectGiven(NamedTuple):
     """Empty for the link that carries it."""
     link: str
     touch_links: frozenset[str] = frozenset()
+    """Links that the object may touch without a collision."""
     is_gone: bool = False
     """Whether the object is detached."""
 
@@ -63,6 +64,7 @@ class StateGiven(NamedTuple):
     names: Sequence[str] = ()
     """Joints with one variable, or variables as ``joint/x``; the last of a repeated name counts."""
     positions: Sequence[float] = ()
+    """Value of each of ``names`` [rad or m]."""
     multi_dof_names: Sequence[str] = ()
     """Joints with several variables, the virtual joint of the semantic description among them."""
     multi_dof_poses: Sequence[FloatArray] = ()
@@ -70,13 +72,14 @@ class StateGiven(NamedTuple):
     multi_dof_frame: str = ''
     """The frame of the transforms; empty for the model frame."""
     carried: CarriedGiven = NOTHING_CARRIED
+    """Objects that the request attaches or detaches."""
 
 
 class FramedPose(NamedTuple):
     """A pose in a named frame."""
 
     frame: str
-    """Empty for the model frame, or a link of the robot."""
+    """Name of a link, an object or another frame; empty for the model frame."""
     pose: FloatArray
     """(4, 4)."""
 
@@ -124,14 +127,19 @@ class IkRequest:
     """Request for joint positions of a group that put links at poses."""
 
     group: str
+    """Name of the planning group."""
     links: Sequence[str]
     """The link of each pose; empty for the only tip of the group."""
     poses: Sequence[FramedPose]
+    """Target pose of each link."""
     state: StateGiven = NOTHING_GIVEN
+    """Seed, and joints outside the group; other joints keep their current values."""
     timeout: float = 0.0
     """Wall-clock budget [s]; zero or less means the budget of the group."""
     avoid_collisions: bool = False
+    """Whether solutions must be free of collisions."""
     constraints: ConstraintsGiven = NO_CONSTRAINTS
+    """Constraints that solutions must satisfy."""
     branches: BranchOptions = BranchOptions()
     """Only ``~/solve_all`` reads it."""
     self_motions: SelfMotionOptions = SelfMotionOptions()
@@ -143,9 +151,11 @@ class FkRequest:
     """Compute the poses of links, of carried objects and of their subframes."""
 
     links: Sequence[str]
+    """Names of links, carried objects and subframes."""
     frame: str = ''
     """Of the poses: empty for the model frame."""
     state: StateGiven = NOTHING_GIVEN
+    """Joint values that the request names; all others keep their current values."""
 
 
 @dataclass(slots=True)
@@ -155,14 +165,18 @@ class StateRequest:
     group: str = ''
     """Only collisions of links that its joints move count; empty for the whole robot."""
     state: StateGiven = NOTHING_GIVEN
+    """The state to check; joints that it does not name have their current values."""
     constraints: ConstraintsGiven = NO_CONSTRAINTS
+    """Constraints to check."""
 
 
 class IkResponse(NamedTuple):
     """A full state, or the reason of a failure."""
 
     refusal: Refusal
+    """Kind of fault of the request; NONE if it was accepted."""
     cause: Cause
+    """Cause of the failure; NONE for a success, and for some refusals such as FAULT."""
     text: str
     """One sentence or more about the outcome."""
     state: FullState | None = None
@@ -195,10 +209,11 @@ class Branch(NamedTuple):
     orientation_error: float
     """[rad]."""
     distance: float
-    """Root of the sum of squares of the differences from the seed; joints without limits modulo 2 pi."""
+    """Root of the sum of squares of the differences from the seed; angles without limits modulo 2 pi."""
     limit_margin: float
     """Smallest distance of any variable from its limits [rad or m]; inf without limits."""
     label: str
+    """Name that the solver gives the branch; different branches have different names."""
     branch: int
     """Number of the branch, from 0 in the order of the response; postures of one branch differ only in windings."""
     windings: Sequence[int]
@@ -209,35 +224,54 @@ class BranchReport(NamedTuple):
     """How branches were computed, and how many were dropped and why: the fields of ssik_msgs/BranchDiagnostic."""
 
     solver: str = ''
+    """Name of the solver; empty if none was called."""
     tier: str = ''
+    """Kind of the solver, such as ``closed_form`` or ``iterative``; empty if it has no kind."""
     reason: str = ''
+    """Why this solver was chosen."""
     complete: bool = False
     """Whether the pose has no other postures within limits."""
     redundancy_samples: int = 0
+    """Values of a held joint that were tried; 1 if no joint is held, 0 if none was tried, as in a search."""
     searches: int = 0
+    """Starts of a search; 0 for closed forms."""
     raw_candidates: int = 0
+    """Candidates before any check."""
     certified: int = 0
+    """Candidates that reach the pose."""
     different: int = 0
+    """Different candidates among the certified ones."""
     dropped_by_limits: int = 0
+    """Different candidates outside the joint limits."""
     dropped_by_collision: int = 0
+    """Candidates that the collision or constraint checks refused."""
     dropped_by_clock: int = 0
+    """Candidates that were not checked, because of the deadline or a cancellation."""
     dropped_by_verification: int = 0
+    """Postures that forward kinematics or the limits refused at the end."""
     dropped_by_max: int = 0
+    """Postures above the largest number in the response; windings count if they are enumerated."""
     clock_ended: bool = False
+    """Whether the deadline or a cancellation ended the search."""
     solver_time: float = 0.0
     """Time within the solvers [s]."""
 
 
 class BranchesResponse(NamedTuple):
-    """Every branch, best first, or the reason of a failure."""
+    """Every branch, nearest to the seed first, or the reason of a failure."""
 
     refusal: Refusal
+    """Kind of fault of the request; NONE if it was accepted."""
     cause: Cause
+    """Cause of the failure; NONE for a success, and for some refusals such as FAULT."""
     text: str
+    """One sentence or more about the outcome."""
     joint_names: Sequence[str] = ()
     """The variables of all positions."""
     branches: Sequence[Branch] = ()
+    """The postures; empty without a solution."""
     report: BranchReport = BranchReport()
+    """How the branches were computed, and how many were dropped."""
 
     @property
     def solved(self) -> bool:
@@ -254,11 +288,14 @@ class FkResponse(NamedTuple):
     """Poses of links in one frame."""
 
     refusal: Refusal
+    """Kind of fault of the request; NONE without a fault. Known links have poses even if others are unknown."""
     cause: Cause
+    """Cause of the refusal of the whole request; else NONE."""
     text: str
+    """One sentence or more about the outcome."""
     links: Sequence[str] = ()
     """The links that exist, in the order of the request."""
     poses: Sequence[FloatArray] = ()
     """(4, 4) each."""
     frame: str = ''
-    """The frame of the poses; empty without poses."""
+    """The frame of the poses; empty if an error ended the request before any pose was computed."""

@@ -16,6 +16,8 @@ def scaled_limits(
     """
     Return velocity limits (n,), inf for none, and acceleration limits (n,) of the variables of a group.
 
+    A variable without an acceleration limit gets ``DEFAULT_ACCELERATION``; the scale applies to it too.
+
     :param robot: the robot.
     :param group: the group.
     :param velocity_scale, acceleration_scale: parts of the limits to use; outside (0, 1] all of them, as in MoveIt.

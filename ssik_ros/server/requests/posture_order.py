@@ -84,13 +84,15 @@ class PostureOrder:
         return keep
 
     def _differences(self, q: FloatArray, other: FloatArray) -> FloatArray:
-        """Return the absolute differences (k, n) of variables (k, n) from (n,); joints without limits modulo 2 pi."""
+        """Return the absolute differences (k, n) of variables (k, n) from (n,); angles without limits modulo 2 pi."""
         difference = q - other
         return np.abs(np.where(self._is_free, wrap_angles(difference), difference))
 
     def distances(self, q: FloatArray, seed: FloatArray) -> FloatArray:
         """
         Return the distance (k,) of each posture from a seed: the root of the sum of squared differences.
+
+        Differences of angles without limits are taken modulo 2 pi.
 
         :param q: (k, n).
         :param seed: (n,).

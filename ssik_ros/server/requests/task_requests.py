@@ -29,7 +29,9 @@ class TargetGiven(NamedTuple):
     """A pose for a frame of the task set file."""
 
     name: str
+    """Name of the frame in the file."""
     pose: FramedPose
+    """The pose that it gets."""
 
 
 @dataclass(slots=True)
@@ -39,7 +41,9 @@ class TaskSetsRequest:
     task_sets: Sequence[str] = ()
     """Names, the one of the highest priority first; empty for all task sets of the file."""
     targets: Sequence[TargetGiven] = ()
+    """Poses that replace poses of the file."""
     state: StateGiven = NOTHING_GIVEN
+    """Joint values at the start; joints that it does not name have their current values."""
     priority: str = ''
     """How priorities are kept; empty for the setting of the file."""
     max_iterations: int = 0
@@ -55,9 +59,13 @@ class CheckedRequest:
     joints: Sequence[str] = ()
     """Joints whose values make a configuration; empty for the joints that the task set moves."""
     targets: Sequence[TargetGiven] = ()
+    """Poses that replace poses of the file."""
     state: StateGiven = NOTHING_GIVEN
+    """Joint values at the start; joints that it does not name have their current values."""
     avoid_collisions: bool = False
+    """Whether configurations must be free of collisions."""
     constraints: ConstraintsGiven = NO_CONSTRAINTS
+    """Constraints that configurations must satisfy."""
 
 
 @dataclass(slots=True)
@@ -83,6 +91,7 @@ class LedPathRequest(CheckedRequest):
     tolerance: float = 0.0
     """Largest error [m, rad]; zero for the default, -1 for the precision of the tasks."""
     partial: bool = False
+    """Whether a path that ends early is returned up to its end; else it is left out."""
 
 
 class TaskLeft(NamedTuple):
@@ -100,15 +109,23 @@ class TaskSetsResponse(NamedTuple):
     """Final joint positions and remaining errors."""
 
     refusal: Refusal
+    """Kind of fault of the request; NONE if it was accepted."""
     cause: Cause
+    """Cause of the failure; NONE for a success, and for some refusals such as FAULT."""
     text: str
+    """One sentence or more about the outcome."""
     state: FullState | None = None
     """None for a request that was refused."""
     reason: int = 0
+    """Bits of :class:`ssik_ros.tasks.constants.Reason`: why the solve ended."""
     iterations: int = 0
+    """Number of steps."""
     linear: float = 0.0
+    """Largest position error of all tips [m]."""
     angular: float = 0.0
+    """Largest orientation error of all tips [rad]."""
     tasks: Sequence[TaskLeft] = ()
+    """Remaining errors of each task."""
     limit_hits: Mapping[str, float] = {}
     """For each joint at a limit, how far it would have gone beyond [rad or m]."""
 
@@ -117,24 +134,35 @@ class ConfigsResponse(NamedTuple):
     """Configurations in which all tips meet their targets, nearest to the start first."""
 
     refusal: Refusal
+    """Kind of fault of the request; NONE if it was accepted."""
     cause: Cause
+    """Cause of the failure; NONE for a success, and for some refusals such as FAULT."""
     text: str
+    """One sentence or more about the outcome."""
     joint_names: Sequence[str] = ()
+    """Names of the variables of a configuration."""
     configs: FloatArray = NO_ROWS
-    """(k, n)."""
+    """(k, n) values of the joints [rad or m]."""
     distances: Sequence[float] = ()
+    """Weighted joint distance of each configuration from the start."""
     clock_ended: bool = False
+    """Whether the search took its whole time."""
 
 
 class LedPathResponse(NamedTuple):
     """A joint path, as far as it could be followed."""
 
     refusal: Refusal
+    """Kind of fault of the request; NONE if it was accepted."""
     cause: Cause
+    """Cause of the failure; NONE for a success, and for some refusals such as FAULT."""
     text: str
+    """One sentence or more about the outcome."""
     joint_names: Sequence[str] = ()
+    """Names of the variables of a configuration."""
     configs: FloatArray = NO_ROWS
-    """(k, n)."""
+    """(k, n) values of the joints at each point [rad or m]."""
     fraction: float = 0.0
+    """Share of the points that were reached, 0 to 1."""
     failed_index: int = -1
     """Index of the first point that was not reached; -1 for none."""

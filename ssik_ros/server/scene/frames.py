@@ -103,6 +103,7 @@ class FrameReader:
 
         :param link: the link's name.
         :param state: the posture, and the pose of the root link.
+        :raises FrameNotFound: for an unknown link, with the nearest name.
         """
         if link in self._fixed and state.root_pose is AT_MODEL_FRAME:
             return AT_MODEL_FRAME if link in self.at_model_frame else self._model_in_fixed[link]

@@ -88,7 +88,12 @@ class StateReader:
         at_default = FullState(robot.default_positions(), AT_MODEL_FRAME)
         freeze(at_default.positions)
         self.untold = at_default.positions
-        """Positions (nq) of a state of which nobody has told anything: requests then begin at the default seed."""
+        """
+        Default positions (nq), read-only.
+
+        Without ``initial``, the current state has this very array until a joint is reported. Requests then begin at the
+        default seed.
+        """
         self._start = self.merge(at_default, StateGiven(list(start), list(start.values())))
 
     def default(self) -> FullState:
@@ -320,7 +325,12 @@ class StateReader:
         return [(index, int(tree.idx_q[leader]), multiplier, float(tree.offsets[joint]))]
 
     def _merge_multi_dof(self, state: FullState, given: StateGiven) -> FullState:
-        """Return the state with the given poses of joints with several variables and of the virtual joint."""
+        """
+        Return the state with the given poses of joints with several variables and of the virtual joint.
+
+        Raise RequestRefused for other numbers of names and poses, a frame other than the model frame, and invalid
+        poses. Names of unknown, fixed or one-variable joints are refused too.
+        """
         if len(given.multi_dof_names) != len(given.multi_dof_poses):
             raise Refusal.BAD_STATE.error(
                 f'robot_state names {len(given.multi_dof_names)} multi-DOF joints and gives '

@@ -17,10 +17,11 @@ class StreamReport(NamedTuple):
     """Statistics since the last report."""
 
     cycles: int
+    """Number of cycles."""
     statuses: dict[str, int]
     """Number of cycles for each status, and for each cause."""
     missed: int
-    """Cycles after the first target that had no new target."""
+    """Cycles after the first target that had no new target; cycles with an unknown robot state are not counted."""
     late: int
     """Cycles that began more than ``LATE`` periods after the one before."""
     latencies: tuple[float, float, float, float]

@@ -31,7 +31,7 @@ UNLIMITED = math.pi
 LAG_TOLERANCE = 1e-2
 """Largest distance of a joint from its command at which the joint does not lag [rad or m]."""
 CAREFUL = (0.1, 0.4, 1.6)
-"""Damping of steps towards targets that cannot be met."""
+"""Dampings that are tried one after the other for steps towards targets that cannot be met."""
 
 
 class StreamCause(IntEnum):
@@ -74,8 +74,11 @@ class StreamStep(NamedTuple):
     """The result of one cycle: the command, or why the robot is held."""
 
     status: TrackStatus
+    """OK, LIMITED if the target is not reached in this cycle, or HELD."""
     cause: StreamCause
+    """Why the status is not OK; NONE if it is."""
     text: str
+    """The reason in words; empty if the status is OK."""
     positions: FloatArray | None
     """(nq,) full state: the command, or the last command if the status is HELD; None without any command."""
     newest: Arrived | None
@@ -102,7 +105,7 @@ class StreamSettings:
     """Largest time that any joint may need to reach its command at its velocity limit [s]; beyond, the stream holds."""
 
     def __post_init__(self) -> None:
-        """Raise InvalidOption for numbers that are not positive."""
+        """Raise InvalidOption for numbers that are not positive, and for infinite ones other than ``max_lag``."""
         if not self.max_lag > 0.0:
             raise InvalidOption(f'max_lag must be > 0, not {self.max_lag}.')
         for name in ('period', 'max_age', 'speed_scale'):
@@ -174,7 +177,10 @@ class TaskSetStream:
 
     def take(self, name: str, pose: FramedPose, stamp: int, now: float) -> None:
         """
-        Receive a target; it replaces the one of the same name, unless its stamp is older.
+        Receive a target; it replaces the target of the same name.
+
+        If the target before is not stale and has a newer stamp, the new one is ignored and counted in ``disordered``. A
+        stamp of zero is never ignored.
 
         :param name: one of ``targets``.
         :param pose: the target pose.

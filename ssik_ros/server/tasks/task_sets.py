@@ -83,6 +83,8 @@ class TaskSets:
         """
         Return joint positions with which the tips of task sets meet targets, or come nearest.
 
+        If a tip does not meet its target, the cause is BUDGET, or SINGULAR after a step that was not finite.
+
         :param request: task sets, targets and state by name.
         :param current: state of the robot, for joints that the request does not name.
         """
@@ -127,6 +129,8 @@ class TaskSets:
         """
         Return configurations in which all tips of one task set meet their targets, nearest to the start first.
 
+        Without a configuration, the response has the cause: of the checks that refused one, else DEADLINE or NOT_FOUND.
+
         :param request, current: as for :meth:`handle`.
         """
         (name,) = self.find_task_sets([request.task_set] if request.task_set else [], only=True)
@@ -166,6 +170,9 @@ class TaskSets:
     def lead(self, request: LedPathRequest, current: FullState) -> LedPathResponse:
         """
         Return a joint path that leads a tip straight to its target, or through waypoints.
+
+        If a point is not reached, the response has the cause and the index of the point. The path before it is returned
+        only if the request is ``partial``.
 
         :param request, current: as for :meth:`handle`.
         """
@@ -354,7 +361,11 @@ def _find_joints(world: Environment, task_set: TaskSet, names: Sequence[str]) ->
 
 
 def _find_tip(task_set: TaskSet, name: str) -> str:
-    """Return the name of a tip that has a target, the first enabled one for an empty name; refuse other names."""
+    """
+    Return the name of a tip of an enabled task; an empty name means the tip of the first such task.
+
+    Refuse other names, and a tip without a target.
+    """
     tips = {e.tip.name: e.tip.target for e in task_set.tasks if e.enabled}
     chosen = name or next(iter(tips), '')
     if chosen not in tips:

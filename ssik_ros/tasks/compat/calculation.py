@@ -129,7 +129,8 @@ def getAlternateConfigs(
     """
     Return all configurations of some joints that reach the same poses by windings within limits, as one flat list.
 
-    The current configuration is one of them. The list is empty if a joint has no winding in its interval.
+    The current configuration is one of them if it is inside the intervals. The list is empty if a joint has no winding
+    in its interval.
 
     :param lowLimits, ranges: lower end and width of the interval of each joint, see
         :meth:`Environment.alternate_configs`.

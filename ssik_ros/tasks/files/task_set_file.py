@@ -74,8 +74,11 @@ class TaskSetFile:
     task_sets: tuple[FileEntry, ...]
     """The first has the highest priority."""
     frames: tuple[FileFrame, ...] = ()
+    """Frames that the file adds to the robot."""
     joints: tuple[FileEntry, ...] = ()
+    """Settings of joints of the robot."""
     priority: str = 'strict'
+    """``strict`` or ``nested``."""
 
 
 def find_task_set_file(name: str) -> Path:
