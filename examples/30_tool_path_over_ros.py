@@ -42,12 +42,10 @@ def line(count, length=0.4, **fields):
     return goal
 
 
-phases = []
-spin = PathTolerance(spin=[-math.pi, math.pi])
+phases, spin = [], PathTolerance(spin=[-math.pi, math.pi])
 for goal in (line(100), line(100, tolerances=[spin]), line(100, length=3.0)):
-    handle = wait_for(
-        client.send_goal_async(goal, lambda message: phases.append(message.feedback.phase))
-    )
+    sent = client.send_goal_async(goal, lambda update: phases.append(update.feedback.phase))
+    handle = wait_for(sent)
     result = wait_for(handle.get_result_async()).result
     points = result.trajectory.points
     seconds = points[-1].time_from_start.sec if points else 0

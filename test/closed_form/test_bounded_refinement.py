@@ -123,6 +123,19 @@ def test_the_posture_of_an_edge_is_the_nearest_one_on_it():
     assert error(best[None])[0] <= least * (1.0 + 1e-9)
 
 
+@pytest.mark.parametrize('end', [0, 1])
+def test_edges_along_a_joint_with_one_limit_are_searched(end):
+    # The best angle next to zero is outside; a winding of it is inside.
+    robot = shipped('ur5e')
+    refinement, bounds = BoundedRefinement(chain_of(robot)), inner_bounds(robot).copy()
+    sign = 1.0 - 2.0 * end
+    bounds[end, 5], bounds[1 - end, 5] = 7.0 * sign, np.inf * sign
+    q = np.append(bounds[1, :5], 8.5 * sign)
+    edges = list(refinement.near_limits(pose_of(robot, q), bounds))[:8]
+    assert np.isfinite(edges).all()
+    assert min(np.abs(each - q).max() for each in edges) < 1e-6
+
+
 def test_without_limits_there_are_no_edges():
     robot = shipped('ur5e')
     refinement = BoundedRefinement(chain_of(robot))

@@ -46,6 +46,7 @@ OF_THE_SHELL = {
     'pip': 'installs: CI and "make wheels" do',
     'python3': 'makes a virtual environment',
     'ros2': 'is no package of PyPI: test/test_guides.py reads the line',
+    'rqt': 'is no package of PyPI: test/ros opens its panel where it is installed',
     'rviz2': 'is no package of PyPI: test/ros reads its configuration',
     'rosdep': 'is a program of ROS machines: test/test_ros_machine.py compares the keys',
     'sudo': 'installs packages of the system',

@@ -303,7 +303,8 @@ def take_candidates(places, at, raw, count, n):
         mark = 0.0 if branch < count else MISSING
         for bit in (1, 2, 4):
             # A subproblem that is tangent or out of reach returns one candidate twice.
-            if branch ^ bit < count and _are_same(raw, branch, branch ^ bit, n):
+            other = branch ^ bit
+            if max(branch, other) < count and _are_same(raw, branch, other, n):
                 mark = 1.0
         places[row_at(at, n + RESIDUAL_ROW, n) + branch] = mark
 

@@ -207,6 +207,11 @@ def _lowest(q, moving, lower, upper, aim, scratch):
     if math.isfinite(low + high):
         # The winding nearest to the middle of the range is inside if any is.
         best = joint_values.winding(best, 0.5 * (low + high))
+    elif best < low:
+        # The upper limit is infinite: the winding within a turn above the lower one is inside.
+        best = joint_values.winding(best, low + math.pi)
+    elif best > high:
+        best = joint_values.winding(best, high - math.pi)
     if low <= best <= high:
         return best, math.nan
     return low, high
