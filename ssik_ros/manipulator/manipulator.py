@@ -193,9 +193,11 @@ class Manipulator(ArmSources):
         """
         if explain is not True and explain is not False:
             raise InvalidOption(f'explain must be True or False, not {shown(explain)}.')
-        if not options.keys().isdisjoint(SEED_NAMES):
+        if options and not options.keys().isdisjoint(SEED_NAMES):
             q_seed = take_seed(q_seed, options)
-        prepared = self._choice.prepare(method, options)
+        prepared = self._choice.default
+        if options or method is not None:
+            prepared = self._choice.prepare(method, options)
         rows = None if explain else prepared.find(T_target, q_seed, True)
         if rows is not None and len(rows):
             return Solutions(map(Solution, rows[:, : prepared.dof], rows[:, -1].tolist()))
@@ -235,9 +237,11 @@ class Manipulator(ArmSources):
         :returns: one solution in each row, best first; (0, dof) if the pose has no solution.
         :raises ValueError, TypeError: as :meth:`solve`.
         """
-        if not options.keys().isdisjoint(SEED_NAMES):
+        if options and not options.keys().isdisjoint(SEED_NAMES):
             q_seed = take_seed(q_seed, options)
-        prepared = self._choice.prepare(method, options)
+        prepared = self._choice.default
+        if options or method is not None:
+            prepared = self._choice.prepare(method, options)
         rows = prepared.find(T_target, q_seed, False)
         return prepared.solve(T_target, q_seed).q if rows is None else rows
 

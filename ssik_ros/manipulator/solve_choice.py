@@ -123,8 +123,6 @@ class SolveChoice:
         :param options: keywords of ``Manipulator.solve`` and parameters of the solver, by name.
         :raises ValueError, TypeError: for wrong options.
         """
-        if not options and method is None:
-            return self.default
         names, values = tuple(options), tuple(options.values())
         last_method, last_names, last_values, kept = self._last
         # The same object has the same type, too; equal ones need not have.
