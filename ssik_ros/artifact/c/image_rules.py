@@ -7,7 +7,10 @@ image that it writes; the C code of :mod:`ssik_ros.artifact.c.image_headers` eva
 image that it is given.
 """
 
+import functools
+import itertools
 import math
+import operator
 from typing import Any, NamedTuple
 
 from ssik_ros.kernels.closed_form.branches import (
@@ -143,6 +146,8 @@ KINDS[DIRECT][1:6] = [1 << candidates.ORIENTATION_FIRST] * 2 + [_SLIDING] * 3
 KINDS[DIRECT][6] = _SLIDING | TURNING
 KINDS[ELIMINATION][1:6] = [1 << candidates.GENERAL] * 5
 KINDS[ELIMINATION][6] = 1 << candidates.GENERAL | TURNING
+ALL_KINDS = functools.reduce(operator.or_, itertools.chain(*KINDS))
+"""Bits of all classes."""
 
 
 def _sizes_of(size: Any, first: int, most: int) -> list[int]:
@@ -461,7 +466,7 @@ NUMBERS = _numbers()
 
 def _form_ints() -> list[Table]:
     """Return the rules of section INTS, the integers of a closed form; without a closed form it has no words."""
-    turning = f'(31 - arcs * {31 - TURNING})'
+    turning = f'({ALL_KINDS} - arcs * {ALL_KINDS - TURNING})'
     cells = {
         search.N: _whole('joints'),
         search.HELD: _whole('held'),
