@@ -12,7 +12,7 @@ from ssik_ros import load_robot
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.view.recordings import take_snapshot
 from ssik_ros.view.remedies import find_remedies
-from ssik_ros.view.session import Session
+from ssik_ros.view.sessions.session import Session
 
 robot = load_robot(find_moveit_config('ur5e').urdf_path)
 session = Session(robot, robot.group_from_links('base_link', 'tool0'))

@@ -52,7 +52,7 @@ LATE_IMPORTS = {
     ('manipulator.arm_tasks', 'manipulator.arm_path'): 'few arms plan paths',
     ('manipulator.arm_tasks', 'manipulator.arm_display'): 'few arms are shown',
     ('manipulator.arm_path', 'manipulator.arm_display'): 'few paths are shown',
-    ('manipulator.arm_tasks', 'view.session'): 'few arms are shown',
+    ('manipulator.arm_tasks', 'view.sessions.session'): 'few arms are shown',
     ('ros.optional_parts', 'ros.interactive_targets'): 'few nodes have targets to drag',
     ('ros.optional_parts', 'ros.services.task_set_services'): 'few nodes have a file of task sets',
     ('ros.optional_parts', 'ros.services.reach_services'): 'few nodes have a reach map',

@@ -18,7 +18,7 @@ from PIL import Image
 from ssik_ros.cli.command import make_parser
 from ssik_ros.cli.viewed_robot import open_session
 from ssik_ros.view.browser.page import Page
-from ssik_ros.view.browser.robot_panel import RobotPanel, Whereabouts
+from ssik_ros.view.browser.panels.robot_panel import RobotPanel, Whereabouts
 from ssik_ros.view.waypoints import make_problem, plan_waypoints, record_waypoint
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -19,14 +19,14 @@ from ssik_ros.reach.reach_map import ReachMap
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 from ssik_ros.strict_yaml import parse_yaml
 from ssik_ros.tasks.files.task_set_file import find_task_set_file, read_task_set_file
-from ssik_ros.view.browser.panels import Extras
-from ssik_ros.view.loop_session import LoopSession
+from ssik_ros.view.browser.page_panels import Extras
 from ssik_ros.view.obstacles import read_obstacle_option
 from ssik_ros.view.playback import JointPath, Playback, read_joint_path
-from ssik_ros.view.posture_session import PostureSession
 from ssik_ros.view.reach_cloud import ReachCloud
-from ssik_ros.view.session import make_kinematics, Session
-from ssik_ros.view.task_session import TaskSession
+from ssik_ros.view.sessions.loop_session import LoopSession
+from ssik_ros.view.sessions.posture_session import PostureSession
+from ssik_ros.view.sessions.session import make_kinematics, Session
+from ssik_ros.view.sessions.task_session import TaskSession
 
 PROBLEM_SUFFIXES = ('.yaml', '.yml')
 NAMED_BY_FILE = (

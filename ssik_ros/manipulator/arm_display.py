@@ -11,11 +11,11 @@ import numpy as np
 from ssik_ros.errors import InvalidOption
 from ssik_ros.paths.requests import ToolPath
 from ssik_ros.view.browser.page import describe_access, Page
-from ssik_ros.view.browser.panels import Extras
+from ssik_ros.view.browser.page_panels import Extras
 from ssik_ros.view.browser.static_scene import InlineScene, make_html, save_html, SUFFIXES
 from ssik_ros.view.playback import JointPath, Playback
 from ssik_ros.view.recordings import take_snapshot
-from ssik_ros.view.session import Session
+from ssik_ros.view.sessions.session import Session
 
 
 class ArmPicture:

@@ -11,7 +11,7 @@ from ssik_ros.paths.requests import ToolPath
 from ssik_ros.value_class import dataclass
 
 if TYPE_CHECKING:
-    from ssik_ros.view.session import Session
+    from ssik_ros.view.sessions.session import Session
 
 
 @tells_near_names

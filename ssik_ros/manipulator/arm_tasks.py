@@ -17,7 +17,7 @@ from ssik_ros.problem.pose_input import read_poses
 if TYPE_CHECKING:
     from ssik_ros.manipulator.arm_path import ArmPath
     from ssik_ros.manipulator.arm_scene import ArmScene
-    from ssik_ros.view.session import Session
+    from ssik_ros.view.sessions.session import Session
 
 
 class ArmTasks(ArmGeometry):
@@ -88,7 +88,7 @@ class ArmTasks(ArmGeometry):
         :param scene: the objects; None means an empty scene.
         :param locked: values of further variables of the robot, by name.
         """
-        from ssik_ros.view.session import Session
+        from ssik_ros.view.sessions.session import Session
 
         rows = self._rows('show', self.neutral if q is None else q)
         if rows.ndim != 1:

@@ -37,8 +37,8 @@ from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.view.mailbox import Mailbox
 from ssik_ros.view.pictures.bars import bar_lines
-from ssik_ros.view.session import Session
-from ssik_ros.view.session_markers import make_markers
+from ssik_ros.view.sessions.session import Session
+from ssik_ros.view.sessions.session_markers import make_markers
 
 _LOGGER = logging.getLogger('ssik_ros.interactive_targets')
 

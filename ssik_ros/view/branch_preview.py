@@ -12,7 +12,7 @@ from ssik_ros.view.limit_room import shared_unit
 from ssik_ros.view.node_services import GroupOption
 from ssik_ros.view.pictures.bars import bar_lines
 from ssik_ros.view.relaxations import turning_variables
-from ssik_ros.view.session_markers import NOTHING, WIDTH
+from ssik_ros.view.sessions.session_markers import NOTHING, WIDTH
 
 NAMESPACE = 'chosen'
 """Of the markers of the chosen branch."""

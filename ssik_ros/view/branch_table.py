@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ssik_ros.server.requests.ik_requests import Branch
 from ssik_ros.view.limit_room import in_unit, short, smallest_room
-from ssik_ros.view.session import HELD, Session
+from ssik_ros.view.sessions.session import HELD, Session
 
 
 class BranchRow(NamedTuple):

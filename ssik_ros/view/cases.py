@@ -5,7 +5,7 @@ from typing import Any
 from ssik_ros.errors import InvalidOption
 from ssik_ros.server.requests.poses import numbers_of_pose
 from ssik_ros.view.relaxations import Relaxations
-from ssik_ros.view.session import Session
+from ssik_ros.view.sessions.session import Session
 
 KIND = 'ssik_ros case'
 VERSION = 1

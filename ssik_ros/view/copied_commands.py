@@ -14,7 +14,7 @@ from ssik_ros.server.requests.poses import numbers_of_pose
 from ssik_ros.solvers.registry import DEFAULT_SOLVER
 from ssik_ros.view.obstacles import describe_obstacles, only_solid
 from ssik_ros.view.relaxations import Relaxations
-from ssik_ros.view.session import Session
+from ssik_ros.view.sessions.session import Session
 from ssik_ros.view.waypoints import waypoints_in_base
 
 DIGITS = 9

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 from ssik_ros.arrays import FloatArray
 from ssik_ros.markers import Marker
 from ssik_ros.server.requests.ik_requests import Branch, FramedPose
-from ssik_ros.view.posture_session import SolveOutcome
+from ssik_ros.view.sessions.posture_session import SolveOutcome
 
 
 class GroupOption(NamedTuple):

@@ -15,7 +15,7 @@ from ssik_ros.server.paths.path_timing import time_path
 from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.server.requests.motion_limits import DEFAULT_ACCELERATION
 from ssik_ros.value_class import dataclass
-from ssik_ros.view.posture_session import find_places, PostureSession, SolveOutcome
+from ssik_ros.view.sessions.posture_session import find_places, PostureSession, SolveOutcome
 
 TIMES = ('time', 'time_from_start', 't')
 """Names of the column that holds the seconds of each row."""

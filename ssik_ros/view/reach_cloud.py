@@ -9,7 +9,7 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.reach.exports import cloud_to_show, DexterityCloud
 from ssik_ros.reach.reach_map import ReachMap
 from ssik_ros.reach.store import STATUS
-from ssik_ros.view.posture_session import PostureSession
+from ssik_ros.view.sessions.posture_session import PostureSession
 
 
 class ReachPoints(NamedTuple):

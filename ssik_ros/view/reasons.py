@@ -5,9 +5,9 @@ from typing import NamedTuple
 from ssik_ros.results import Cause, CAUSE_TEXT
 from ssik_ros.server.groups.explanations import Explanation
 from ssik_ros.view.limit_room import in_unit, short
-from ssik_ros.view.posture_session import SolveOutcome
 from ssik_ros.view.remedies import find_remedies, Remedy
-from ssik_ros.view.session import Session
+from ssik_ros.view.sessions.posture_session import SolveOutcome
+from ssik_ros.view.sessions.session import Session
 
 SAME_PLACE = 1e-3
 """A nearest posture whose tip is within this distance of the target is wrong in its orientation [m]."""

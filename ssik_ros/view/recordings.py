@@ -15,7 +15,7 @@ from ssik_ros.errors import InvalidOption
 from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.view.obstacles import OBSTACLE, obstacle_surface
 from ssik_ros.view.pictures import RobotPictures, save_animation, save_picture
-from ssik_ros.view.posture_session import PostureSession
+from ssik_ros.view.sessions.posture_session import PostureSession
 
 _LOGGER = logging.getLogger('ssik_ros.view')
 

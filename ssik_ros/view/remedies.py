@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ssik_ros.errors import quote
 from ssik_ros.results import Cause
 from ssik_ros.view.relaxations import Relaxations
-from ssik_ros.view.session import Session
+from ssik_ros.view.sessions.session import Session
 
 FREE_ORIENTATION = 'Leave the orientation free'
 

@@ -29,11 +29,11 @@ from ssik_ros.view.node_services import (
     ServiceFailure,
 )
 from ssik_ros.view.pose_text import read_pose, write_pose
-from ssik_ros.view.posture_session import SolveOutcome
 from ssik_ros.view.reasons import AT_TARGET, describe_cause, describe_nearest, NOT_AT_TARGET
 from ssik_ros.view.relaxations import Relaxations
 from ssik_ros.view.remedies import FREE_ORIENTATION
-from ssik_ros.view.session_markers import NEAREST, REACHED
+from ssik_ros.view.sessions.posture_session import SolveOutcome
+from ssik_ros.view.sessions.session_markers import NEAREST, REACHED
 
 SOURCES = TIP, FRAME, MARKER, NUMBERS = 'tip as it is now', 'frame', 'marker in RViz', 'numbers'
 """Where a target comes from."""

@@ -15,7 +15,7 @@ from ssik_ros.server.paths.planned_lines import place_in_link
 from ssik_ros.server.requests.motion_limits import scaled_limits
 from ssik_ros.view.playback import JointPath, Playback
 from ssik_ros.view.relaxations import Relaxations
-from ssik_ros.view.session import Session
+from ssik_ros.view.sessions.session import Session
 
 MOST_RECORDED = 100
 LONGEST_PLANNING = 30.0

@@ -17,7 +17,7 @@ import yaml
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.loader import load_robot
 from ssik_ros.view.copied_commands import write_service_call
-from ssik_ros.view.session import Session
+from ssik_ros.view.sessions.session import Session
 
 pytestmark = pytest.mark.ros
 

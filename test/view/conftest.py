@@ -8,9 +8,9 @@ import pytest
 @pytest.fixture(autouse=True)
 def unhurried(monkeypatch):
     """Let solvers end their searches by iterations, so that a slow machine shows the same postures."""
-    monkeypatch.setattr('ssik_ros.view.session.DRAG_TIMEOUT', math.inf)
-    monkeypatch.setattr('ssik_ros.view.session.SEARCH_BUDGET', math.inf)
-    monkeypatch.setattr('ssik_ros.view.loop_session.DRAG_TIMEOUT', math.inf)
+    monkeypatch.setattr('ssik_ros.view.sessions.session.DRAG_TIMEOUT', math.inf)
+    monkeypatch.setattr('ssik_ros.view.sessions.session.SEARCH_BUDGET', math.inf)
+    monkeypatch.setattr('ssik_ros.view.sessions.loop_session.DRAG_TIMEOUT', math.inf)
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ def open_page(name='panda', **options):
     """Yield a page of a shipped robot at a free port; skip without viser."""
     pytest.importorskip('viser', reason='needs the extra view: pip install viser')
     from ssik_ros.view.browser.page import Page
-    from ssik_ros.view.session import Session
+    from ssik_ros.view.sessions.session import Session
 
     files = find_moveit_config(name)
     robot = load_robot(files.urdf_path, files.srdf_path)

@@ -9,9 +9,9 @@ from ssik_ros import Manipulator
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.loader import load_robot
 from ssik_ros.view.branch_table import BranchRow, KEYS, list_branches
-from ssik_ros.view.browser.branch_panel import draw_table
-from ssik_ros.view.browser.joint_panel import draw_bars
-from ssik_ros.view.session import Session
+from ssik_ros.view.browser.panels.branch_panel import draw_table
+from ssik_ros.view.browser.panels.joint_panel import draw_bars
+from ssik_ros.view.sessions.session import Session
 
 EVIL = '<script>alert(1)</script>'
 

@@ -10,7 +10,7 @@ from made_pages import open_page
 import numpy as np
 from PIL import Image
 
-from ssik_ros.view.browser.measure_panel import MeasurePanel
+from ssik_ros.view.browser.panels.measure_panel import MeasurePanel
 from ssik_ros.view.obstacles import make_solid
 
 pytestmark = pytest.mark.slow

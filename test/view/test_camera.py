@@ -9,7 +9,7 @@ from made_pages import connect, message, open_page, read_messages, say_hello
 import numpy as np
 from test_page import wait_until
 
-from ssik_ros.view.browser.camera_panel import distance_to_fit, ROBOT, TARGET
+from ssik_ros.view.browser.panels.camera_panel import distance_to_fit, ROBOT, TARGET
 from ssik_ros.view.browser.session_drawing import draw_arrow, place_labels
 
 CUBE = np.array(((-1.0, -1.0, -1.0), (1.0, 1.0, 1.0)))

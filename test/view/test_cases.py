@@ -12,7 +12,7 @@ from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.loader import load_robot
 from ssik_ros.view.cases import make_case
 from ssik_ros.view.relaxations import Relaxations
-from ssik_ros.view.session import Session
+from ssik_ros.view.sessions.session import Session
 
 
 def saved_case(folder, name='panda', group='panda_arm', by=(0.05, 0.02, -0.03), **changes):

@@ -25,7 +25,7 @@ from ssik_ros.view.copied_commands import (
 )
 from ssik_ros.view.obstacles import make_solid
 from ssik_ros.view.relaxations import Relaxations
-from ssik_ros.view.session import Session
+from ssik_ros.view.sessions.session import Session
 
 FILES = find_moveit_config('ur5e')
 URDF = [str(FILES.urdf_path), '--base', 'base_link', '--tip', 'tool0']

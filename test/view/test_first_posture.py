@@ -8,8 +8,8 @@ from ssik_ros.model.default_seed import default_state
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.loader import load_robot
 from ssik_ros.problem.chain_kinematics import ChainKinematics
-from ssik_ros.view.first_posture import find_first_state
-from ssik_ros.view.session import Session
+from ssik_ros.view.sessions.first_posture import find_first_state
+from ssik_ros.view.sessions.session import Session
 
 
 def load(name, group, *, has_srdf=True):

@@ -9,8 +9,8 @@ from ssik_ros.mechanisms.shipped_mechanisms import mechanism_files
 from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_pose
 from ssik_ros.model.loader import load_robot
 from ssik_ros.tasks.files.task_set_file import find_task_set_file, read_task_set_file
-from ssik_ros.view.loop_session import LoopSession
-from ssik_ros.view.task_session import TaskSession
+from ssik_ros.view.sessions.loop_session import LoopSession
+from ssik_ros.view.sessions.task_session import TaskSession
 
 CLOSED = 1e-5
 """Largest gap of a closed loop [m]."""

@@ -5,7 +5,7 @@ import numpy as np
 from test_session import session_of
 
 from ssik_ros.view.obstacles import make_solid
-from ssik_ros.view.session import Session
+from ssik_ros.view.sessions.session import Session
 from ssik_ros.view.velocity_ellipsoid import make_ellipsoid
 
 

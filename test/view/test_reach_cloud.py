@@ -14,7 +14,7 @@ from ssik_ros.reach.grid import Grid, GridRegion
 from ssik_ros.reach.mapping import make_map, make_plan
 from ssik_ros.reach.orientations import spread_orientations
 from ssik_ros.view.reach_cloud import ReachCloud
-from ssik_ros.view.session import Session
+from ssik_ros.view.sessions.session import Session
 
 
 @pytest.fixture(scope='module')

@@ -8,9 +8,9 @@ import pytest
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause
-from ssik_ros.view.posture_session import SolveOutcome
 from ssik_ros.view.reasons import describe_cause, find_reason
-from ssik_ros.view.session import Session
+from ssik_ros.view.sessions.posture_session import SolveOutcome
+from ssik_ros.view.sessions.session import Session
 
 
 def session_of(name='ur5e', group='ur_manipulator'):

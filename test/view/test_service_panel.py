@@ -19,7 +19,6 @@ from ssik_ros.view.node_services import (
     ServiceFailure,
 )
 from ssik_ros.view.pose_text import read_pose
-from ssik_ros.view.posture_session import SolveOutcome
 from ssik_ros.view.remedies import FREE_ORIENTATION
 from ssik_ros.view.service_panel import (
     FRAME,
@@ -31,6 +30,7 @@ from ssik_ros.view.service_panel import (
     TargetChoice,
     TIP,
 )
+from ssik_ros.view.sessions.posture_session import SolveOutcome
 
 NODE = '/ssik_ros'
 JOINTS = tuple(f'{name}_joint' for name in ('shoulder_pan', 'shoulder_lift', 'elbow'))

@@ -10,7 +10,7 @@ from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause
 from ssik_ros.view.relaxations import Relaxations
 from ssik_ros.view.remedies import find_remedies
-from ssik_ros.view.session import Session
+from ssik_ros.view.sessions.session import Session
 
 TOLERANCE = 2e-3
 """Norm of the error of the default solver [m and rad], and room for its rounding."""

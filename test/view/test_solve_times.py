@@ -3,8 +3,8 @@
 import math
 
 from ssik_ros.results import Cause
-from ssik_ros.view.posture_session import SolveOutcome
-from ssik_ros.view.solve_times import KEPT, SolveTimes
+from ssik_ros.view.sessions.posture_session import SolveOutcome
+from ssik_ros.view.sessions.solve_times import KEPT, SolveTimes
 
 
 def outcome(seconds, iterations):

@@ -11,7 +11,7 @@ from ssik_ros.paths.waypoints import MOST_WAYPOINTS, straight_lines
 from ssik_ros.view.obstacles import make_solid
 from ssik_ros.view.playback import Playback, read_joint_path, write_csv
 from ssik_ros.view.relaxations import Relaxations
-from ssik_ros.view.session import Session
+from ssik_ros.view.sessions.session import Session
 from ssik_ros.view.waypoints import (
     find_leg,
     make_problem,

@@ -20,11 +20,11 @@ from ssik_ros.errors import InvalidOption, SolverError
 from ssik_ros.solvers.registry import DEFAULT_SOLVER
 from ssik_ros.view.browser.guard import import_extra
 from ssik_ros.view.browser.page import announce_addresses, Page
-from ssik_ros.view.browser.panels import Extras
+from ssik_ros.view.browser.page_panels import Extras
 from ssik_ros.view.browser.static_scene import save_html
-from ssik_ros.view.posture_session import PostureSession
 from ssik_ros.view.recordings import record, take_snapshot
-from ssik_ros.view.session import Session
+from ssik_ros.view.sessions.posture_session import PostureSession
+from ssik_ros.view.sessions.session import Session
 
 _WIDTH = 100
 

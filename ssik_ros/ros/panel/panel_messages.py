@@ -30,7 +30,7 @@ from ssik_ros.view.node_services import (
     RobotSummary,
     ServiceFailure,
 )
-from ssik_ros.view.posture_session import SolveOutcome
+from ssik_ros.view.sessions.posture_session import SolveOutcome
 
 MOST_BRANCHES = 128
 """Branches of a request; a table with more rows helps nobody."""

@@ -13,7 +13,7 @@ from ssik_ros.ros.inputs.aged_state import AgedState
 from ssik_ros.ros.inputs.transform_listener import TransformListener
 from ssik_ros.ros.view.goal_sender import GoalSender, Motion
 from ssik_ros.server.scene.states import StateReader
-from ssik_ros.view.browser.robot_panel import Whereabouts
+from ssik_ros.view.browser.panels.robot_panel import Whereabouts
 
 SPEED = 0.5
 """Part of the velocity limits that a goal may need."""

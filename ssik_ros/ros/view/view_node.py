@@ -39,8 +39,8 @@ from ssik_ros.server.groups.group_choice import choose_groups
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics, parse_kinematics
 from ssik_ros.view.browser.guard import import_extra
 from ssik_ros.view.browser.page import announce_addresses, Page
-from ssik_ros.view.browser.robot_panel import RobotPanel
-from ssik_ros.view.session import Session
+from ssik_ros.view.browser.panels.robot_panel import RobotPanel
+from ssik_ros.view.sessions.session import Session
 
 NAME = 'ik_view'
 PARAMETERS_FILE = 'ssik_ros.ros:ik_view_parameters.yaml'

@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 from ssik_ros.errors import SsikError
-from ssik_ros.view.browser.panels import Host
+from ssik_ros.view.browser.page_panels import Host
 
 _LOGGER = logging.getLogger('ssik_ros.view')
 

@@ -17,7 +17,7 @@ from ssik_ros.view.browser.link_meshes import (
     page_pose,
     read_page_pose,
 )
-from ssik_ros.view.browser.panels import Extras
+from ssik_ros.view.browser.page_panels import Extras
 from ssik_ros.view.browser.private_opening import PrivateOpening
 from ssik_ros.view.browser.private_server import LOCAL, open_server
 from ssik_ros.view.browser.scenery import set_scenery, VIEW
@@ -25,8 +25,8 @@ from ssik_ros.view.browser.session_drawing import SessionDrawing
 from ssik_ros.view.browser.tabs import make_panels
 from ssik_ros.view.limit_room import UNITS
 from ssik_ros.view.mailbox import Event, Mailbox
-from ssik_ros.view.posture_session import PostureSession
-from ssik_ros.view.session import Session
+from ssik_ros.view.sessions.posture_session import PostureSession
+from ssik_ros.view.sessions.session import Session
 
 _LOGGER = logging.getLogger('ssik_ros.view')
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.view.browser.background_job import BackgroundJob
-from ssik_ros.view.browser.panels import Host
+from ssik_ros.view.browser.page_panels import Host
 from ssik_ros.view.pictures.robot_pictures import write_png
-from ssik_ros.view.posture_session import PostureSession
+from ssik_ros.view.sessions.posture_session import PostureSession
 
 FILE = 'robot.png'
 

@@ -12,7 +12,7 @@ from ssik_ros.view.browser.scenery import bounds_of, size_of
 from ssik_ros.view.pictures.renderer import Colour
 from ssik_ros.view.pictures.robot_pictures import GHOSTS
 from ssik_ros.view.pictures.robot_solids import RobotSolids
-from ssik_ros.view.posture_session import PostureSession
+from ssik_ros.view.sessions.posture_session import PostureSession
 
 _LOGGER = logging.getLogger('ssik_ros.view')
 

@@ -23,8 +23,8 @@ from ssik_ros.view.browser.scenery import bounds_of, set_scenery, size_of
 from ssik_ros.view.pictures.robot_pictures import GHOSTS
 from ssik_ros.view.pictures.robot_solids import RobotSolids
 from ssik_ros.view.playback import Playback
-from ssik_ros.view.posture_session import PostureSession
 from ssik_ros.view.recordings import check_suffix
+from ssik_ros.view.sessions.posture_session import PostureSession
 
 RATE = 20.0
 """Postures in a second of a path."""

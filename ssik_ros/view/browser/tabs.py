@@ -3,30 +3,30 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ssik_ros.view.browser.branch_panel import BranchPanel
-from ssik_ros.view.browser.camera_panel import CameraPanel
-from ssik_ros.view.browser.copy_panel import CopyPanel
-from ssik_ros.view.browser.curve_panel import CurvePanel
-from ssik_ros.view.browser.joint_panel import JointPanel
-from ssik_ros.view.browser.measure_panel import MeasurePanel
-from ssik_ros.view.browser.mechanism_panels import LoopPanel, TaskPanel
-from ssik_ros.view.browser.obstacle_panel import ObstaclePanel
-from ssik_ros.view.browser.panels import (
+from ssik_ros.view.browser.page_panels import (
     Host,
     Panel,
     StatusPanel,
     TargetPanel,
 )
-from ssik_ros.view.browser.path_panel import PathPanel
-from ssik_ros.view.browser.reach_panel import ReachPanel
-from ssik_ros.view.browser.reason_panel import ReasonPanel
+from ssik_ros.view.browser.panels.branch_panel import BranchPanel
+from ssik_ros.view.browser.panels.camera_panel import CameraPanel
+from ssik_ros.view.browser.panels.copy_panel import CopyPanel
+from ssik_ros.view.browser.panels.curve_panel import CurvePanel
+from ssik_ros.view.browser.panels.joint_panel import JointPanel
+from ssik_ros.view.browser.panels.measure_panel import MeasurePanel
+from ssik_ros.view.browser.panels.mechanism_panels import LoopPanel, TaskPanel
+from ssik_ros.view.browser.panels.obstacle_panel import ObstaclePanel
+from ssik_ros.view.browser.panels.path_panel import PathPanel
+from ssik_ros.view.browser.panels.reach_panel import ReachPanel
+from ssik_ros.view.browser.panels.reason_panel import ReasonPanel
+from ssik_ros.view.browser.panels.solver_panel import SolverPanel
+from ssik_ros.view.browser.panels.waypoint_panel import WaypointPanel
 from ssik_ros.view.browser.scene_pictures import PicturePanel
-from ssik_ros.view.browser.solver_panel import SolverPanel
-from ssik_ros.view.browser.waypoint_panel import WaypointPanel
-from ssik_ros.view.loop_session import LoopSession
-from ssik_ros.view.posture_session import PostureSession
-from ssik_ros.view.session import REDUNDANT, Session
-from ssik_ros.view.task_session import TaskSession
+from ssik_ros.view.sessions.loop_session import LoopSession
+from ssik_ros.view.sessions.posture_session import PostureSession
+from ssik_ros.view.sessions.session import REDUNDANT, Session
+from ssik_ros.view.sessions.task_session import TaskSession
 
 MakePanel = Callable[[Any, Host], Panel]
 

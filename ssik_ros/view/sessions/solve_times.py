@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ssik_ros.view.posture_session import SolveOutcome
+from ssik_ros.view.sessions.posture_session import SolveOutcome
 
 KEPT = 200
 """Solves that are kept."""

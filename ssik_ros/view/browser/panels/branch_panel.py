@@ -15,12 +15,12 @@ from ssik_ros.view.branch_table import (
 )
 from ssik_ros.view.browser.controls import on_change
 from ssik_ros.view.browser.link_meshes import page_colour
-from ssik_ros.view.browser.panels import Host, plain
+from ssik_ros.view.browser.page_panels import Host, plain
 from ssik_ros.view.limit_room import shared_unit
 from ssik_ros.view.pictures.robot_pictures import GHOSTS
 from ssik_ros.view.reasons import REACHED_HAS_BRANCHES
 from ssik_ros.view.relaxations import turning_variables
-from ssik_ros.view.session import Session
+from ssik_ros.view.sessions.session import Session
 
 TAKE = 'take '
 """Text of a button before the rank; the script of the page presses it for a click on a row."""

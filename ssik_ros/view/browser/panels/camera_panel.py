@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.view.browser.panels import Host
-from ssik_ros.view.posture_session import PostureSession
+from ssik_ros.view.browser.page_panels import Host
+from ssik_ros.view.sessions.posture_session import PostureSession
 
 ROBOT, TARGET = 'zoom to robot (Z)', 'frame target (F)'
 KEYS = {ROBOT: 'Z', TARGET: 'F'}

@@ -26,9 +26,9 @@ from ssik_ros.server.scene.world import SceneWorld
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 from ssik_ros.solvers.registry import solver_schema, solver_spec
 from ssik_ros.solvers.self_motions.curve import SelfMotion
-from ssik_ros.view.first_posture import find_first_state
-from ssik_ros.view.posture_session import BEGIN, BY_HAND, PostureSession, SolveOutcome
 from ssik_ros.view.relaxations import Relaxations, same_group
+from ssik_ros.view.sessions.first_posture import find_first_state
+from ssik_ros.view.sessions.posture_session import BEGIN, BY_HAND, PostureSession, SolveOutcome
 from ssik_ros.view.velocity_ellipsoid import make_ellipsoid, VelocityEllipsoid
 
 DRAG_TIMEOUT = 0.05
@@ -61,7 +61,7 @@ class Session(PostureSession):
         server: RobotServer | None = None,
     ) -> None:
         """
-        Begin at the posture of :func:`ssik_ros.view.first_posture.find_first_state`.
+        Begin at the posture of :func:`ssik_ros.view.sessions.first_posture.find_first_state`.
 
         :param robot: the robot.
         :param group: the group whose tips have targets.

@@ -10,10 +10,10 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.view.browser.controls import on_change
-from ssik_ros.view.browser.panels import Host
+from ssik_ros.view.browser.page_panels import Host
 from ssik_ros.view.limit_room import find_room, from_unit, in_unit, LimitRoom, short, UNITS
-from ssik_ros.view.posture_session import PostureSession
 from ssik_ros.view.relaxations import turning_variables
+from ssik_ros.view.sessions.posture_session import PostureSession
 
 STEP, DIGITS = {'rad': 0.001, 'deg': 0.1, 'm': 0.001}, {'rad': 3, 'deg': 1, 'm': 3}
 """Step of a slider, and digits after the point, for each unit."""

@@ -5,7 +5,7 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.markers import Color, Marker
 from ssik_ros.view.pictures.bars import bar_lines
-from ssik_ros.view.session import Session
+from ssik_ros.view.sessions.session import Session
 
 REACHED: Color = (0.2, 0.75, 0.35, 0.9)
 NEAREST: Color = (0.95, 0.6, 0.15, 0.9)

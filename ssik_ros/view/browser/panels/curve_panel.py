@@ -8,9 +8,9 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.view.browser.controls import on_change
 from ssik_ros.view.browser.link_meshes import line_segments, link_poses, page_colour
-from ssik_ros.view.browser.panels import Host, plain
+from ssik_ros.view.browser.page_panels import Host, plain
 from ssik_ros.view.pictures.robot_pictures import GHOSTS
-from ssik_ros.view.session import Session
+from ssik_ros.view.sessions.session import Session
 
 MOST_CURVES = 6
 """Curves that have a slider."""

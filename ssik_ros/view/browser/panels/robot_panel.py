@@ -10,11 +10,11 @@ from ssik_ros.errors import InvalidTarget, quote, SsikError
 from ssik_ros.server.requests.ik_requests import FullState, StateRequest
 from ssik_ros.view.browser.controls import on_change, on_press
 from ssik_ros.view.browser.link_meshes import RobotMeshes, SEGMENTS
-from ssik_ros.view.browser.panels import Host, plain
+from ssik_ros.view.browser.page_panels import Host, plain
 from ssik_ros.view.pictures.renderer import Colour
 from ssik_ros.view.pictures.robot_solids import RobotSolids
 from ssik_ros.view.relaxations import Relaxations
-from ssik_ros.view.session import Session
+from ssik_ros.view.sessions.session import Session
 
 REAL: Colour = (0.2, 0.45, 0.95)
 STALE: Colour = (0.45, 0.45, 0.45)

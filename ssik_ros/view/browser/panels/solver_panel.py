@@ -12,11 +12,11 @@ from ssik_ros.solvers.registry import list_solvers, solver_schema, solver_spec
 from ssik_ros.strict_yaml import parse_yaml
 from ssik_ros.view.browser.controls import on_change
 from ssik_ros.view.browser.guard import import_extra
-from ssik_ros.view.browser.panels import Host, plain
+from ssik_ros.view.browser.page_panels import Host, plain
 from ssik_ros.view.cases import make_case
-from ssik_ros.view.posture_session import SolveOutcome
-from ssik_ros.view.session import Session
-from ssik_ros.view.solve_times import SolveTimes
+from ssik_ros.view.sessions.posture_session import SolveOutcome
+from ssik_ros.view.sessions.session import Session
+from ssik_ros.view.sessions.solve_times import SolveTimes
 
 NOBODY = 'none'
 FILE = 'case.json'

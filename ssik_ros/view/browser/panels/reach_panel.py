@@ -7,8 +7,8 @@ import numpy as np
 from ssik_ros.reach.reach_map import MEASURES
 from ssik_ros.reach.store import STATUS
 from ssik_ros.view.browser.controls import on_change
-from ssik_ros.view.browser.panels import Host
-from ssik_ros.view.posture_session import PostureSession
+from ssik_ros.view.browser.page_panels import Host
+from ssik_ros.view.sessions.posture_session import PostureSession
 
 LEGEND = 'Most orientations: green reachable, yellow unknown, red colliding'
 CUTS = {'nothing': -1, 'x': 0, 'y': 1, 'z': 2}

@@ -11,10 +11,10 @@ from ssik_ros.errors import InvalidOption
 from ssik_ros.model.collision.objects import WorldObject
 from ssik_ros.view.browser.controls import on_press
 from ssik_ros.view.browser.link_meshes import add_obstacle, page_colour, page_pose, read_page_pose
-from ssik_ros.view.browser.panels import Host, plain
+from ssik_ros.view.browser.page_panels import Host, plain
 from ssik_ros.view.obstacles import KINDS, make_solid, MOST_OBSTACLES, OBSTACLE
 from ssik_ros.view.pose_text import read_numbers
-from ssik_ros.view.posture_session import PostureSession
+from ssik_ros.view.sessions.posture_session import PostureSession
 
 COLOUR = page_colour(OBSTACLE)
 CHOSEN = page_colour((0.85, 0.65, 0.3))

@@ -15,12 +15,12 @@ from ssik_ros.errors import InvalidOption
 from ssik_ros.view.browser.background_job import BackgroundJob
 from ssik_ros.view.browser.controls import on_change, on_press
 from ssik_ros.view.browser.link_meshes import add_tip_lines
-from ssik_ros.view.browser.panels import Host
+from ssik_ros.view.browser.page_panels import Host
 from ssik_ros.view.browser.scene_pictures import on_white
 from ssik_ros.view.copied_commands import write_path_python
 from ssik_ros.view.pictures.robot_pictures import save_animation
 from ssik_ros.view.playback import Playback, write_csv, write_joint_trajectory
-from ssik_ros.view.posture_session import PostureSession
+from ssik_ros.view.sessions.posture_session import PostureSession
 
 FRAME_INTERVAL = 0.04
 """Time between two postures while a path plays [s]."""

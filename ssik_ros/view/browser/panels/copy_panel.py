@@ -5,9 +5,9 @@ from typing import Any
 
 from ssik_ros.errors import SsikError
 from ssik_ros.view.browser.controls import on_change
-from ssik_ros.view.browser.panels import Host
+from ssik_ros.view.browser.page_panels import Host
 from ssik_ros.view.copied_commands import COMMANDS
-from ssik_ros.view.session import Session
+from ssik_ros.view.sessions.session import Session
 
 
 class CopyPanel:

@@ -4,9 +4,9 @@ from functools import partial
 from typing import Any
 
 from ssik_ros.view.browser.controls import on_change
-from ssik_ros.view.browser.panels import Host, plain
-from ssik_ros.view.loop_session import LoopSession
-from ssik_ros.view.task_session import describe_level, TaskSession
+from ssik_ros.view.browser.page_panels import Host, plain
+from ssik_ros.view.sessions.loop_session import LoopSession
+from ssik_ros.view.sessions.task_session import describe_level, TaskSession
 
 
 class LoopPanel:

@@ -4,11 +4,11 @@ from functools import partial
 from typing import Any
 
 from ssik_ros.view.browser.controls import on_press
-from ssik_ros.view.browser.panels import Host, plain
+from ssik_ros.view.browser.page_panels import Host, plain
 from ssik_ros.view.reasons import DETAILS_TITLE, find_reason, HELP_TITLE, REACHED, TAKE_BACK
 from ssik_ros.view.relaxations import Relaxations
 from ssik_ros.view.remedies import Remedy
-from ssik_ros.view.session import Session
+from ssik_ros.view.sessions.session import Session
 
 
 class ReasonPanel:

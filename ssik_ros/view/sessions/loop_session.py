@@ -14,7 +14,7 @@ from ssik_ros.server.loops.loop_requests import CompletionRequest, GoalsRequest,
 from ssik_ros.server.loops.loop_server import LoopServer
 from ssik_ros.server.requests.ik_requests import FramedPose, FullState
 from ssik_ros.server.robot_server import RobotServer
-from ssik_ros.view.posture_session import find_places, PostureSession, SolveOutcome
+from ssik_ros.view.sessions.posture_session import find_places, PostureSession, SolveOutcome
 
 DRAG_TIMEOUT = 0.05
 """Budget of each chain while a target is dragged [s]."""

@@ -16,7 +16,7 @@ from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.server.scene.planning_scene import PlanningScene
 from ssik_ros.server.tasks.task_sets import TaskSets
 from ssik_ros.tasks.files.task_set_file import TaskSetFile
-from ssik_ros.view.posture_session import find_places, PostureSession, SolveOutcome
+from ssik_ros.view.sessions.posture_session import find_places, PostureSession, SolveOutcome
 
 
 class TaskLevel(NamedTuple):

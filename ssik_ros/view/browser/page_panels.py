@@ -12,10 +12,10 @@ from ssik_ros.view.browser.guard import LARGEST_PICTURE
 from ssik_ros.view.browser.session_drawing import SessionDrawing
 from ssik_ros.view.playback import Playback
 from ssik_ros.view.pose_text import FORMS, read_numbers, read_pose, write_numbers, WRITERS
-from ssik_ros.view.posture_session import PostureSession
 from ssik_ros.view.reach_cloud import ReachCloud
 from ssik_ros.view.reasons import AT_TARGET, describe_cause, NOT_AT_TARGET
-from ssik_ros.view.session import Session
+from ssik_ros.view.sessions.posture_session import PostureSession
+from ssik_ros.view.sessions.session import Session
 
 
 class Extras(NamedTuple):
@@ -29,7 +29,7 @@ class Host(Protocol):
     """Interface of the page for its panels; the class Page implements it."""
 
     session: Any
-    """A :class:`ssik_ros.view.posture_session.PostureSession`; some panels need one subclass of it."""
+    """A :class:`ssik_ros.view.sessions.posture_session.PostureSession`; some panels need one subclass of it."""
     scene: Any
     """Viser's scene."""
     size: float

@@ -7,10 +7,10 @@ import numpy as np
 from ssik_ros.model.collision.scene import NearestPair
 from ssik_ros.view.browser.controls import on_change
 from ssik_ros.view.browser.link_meshes import page_colour, page_pose
-from ssik_ros.view.browser.panels import Host, plain
+from ssik_ros.view.browser.page_panels import Host, plain
 from ssik_ros.view.limit_room import short
-from ssik_ros.view.posture_session import PostureSession
-from ssik_ros.view.session import Session
+from ssik_ros.view.sessions.posture_session import PostureSession
+from ssik_ros.view.sessions.session import Session
 from ssik_ros.view.velocity_ellipsoid import VelocityEllipsoid
 
 SCALE = 0.25

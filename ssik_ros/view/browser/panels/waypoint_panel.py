@@ -11,9 +11,9 @@ from ssik_ros.server.requests.poses import numbers_of_pose
 from ssik_ros.view.browser.background_job import BackgroundJob
 from ssik_ros.view.browser.controls import on_press
 from ssik_ros.view.browser.link_meshes import line_segments, page_colour, page_pose
-from ssik_ros.view.browser.panels import Host, plain
+from ssik_ros.view.browser.page_panels import Host, plain
 from ssik_ros.view.playback import Playback
-from ssik_ros.view.session import Session
+from ssik_ros.view.sessions.session import Session
 from ssik_ros.view.waypoints import (
     make_problem,
     plan_waypoints,
