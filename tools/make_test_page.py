@@ -28,7 +28,7 @@ values: the number of tests is several times as large.
 |---|---|---|
 | every change | style, types, tests | `make lint test` |
 | every promise | oracles that share no code with the package: pinocchio, finite differences, multi-start search | `make test-all` |
-| the tests themselves | promises are broken on purpose, one by one | `make mutants` |
+| the tests themselves | promises are broken on purpose, one by one; `make test` checks that each fault still fits the code | `make mutants` |
 | every message | 100,000 messages that nobody should send; the robot and its state are judged between them | `make hostile` |
 | half an hour of everything | all services at once, their responses checked; memory is bounded | `make soak` |
 | files and blocks of the C library | fuzzing guided by coverage | `make fuzz FUZZ_MINUTES=n` |
