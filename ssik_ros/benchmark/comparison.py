@@ -54,7 +54,7 @@ BLOCKS = {Kind.ANYWHERE: 16, Kind.NEAR: 16, Kind.OUT_OF_REACH: 8, Kind.SEVERAL: 
 
 @dataclass(frozen=True, slots=True)
 class TrialSettings:
-    """Settings of a trial: time for all requests and for each one, number of requests, random seed."""
+    """Settings of a trial: time for all requests and for each one, number of requests of kind ANYWHERE, random seed."""
 
     seconds: float = 10.0
     """Time for all requests to all solvers, without the time to make the solvers [s]."""
