@@ -167,9 +167,10 @@ class ReachArm:
 
     def _branches(self, poses: FloatArray, decided: Decided) -> ManyBranches:
         """
-        Return the postures of poses within limits; write OUT_OF_REACH into ``decided`` where none is proved to exist.
+        Return the postures of poses within limits.
 
-        Poses without a posture or a proof are searched, unless the closed form is complete.
+        If it is proved that a pose has no posture, OUT_OF_REACH is written into ``decided``. Poses without a posture or
+        a proof are searched, unless the closed form is complete.
         """
         if self._arm is None:
             nothing = np.zeros((len(poses), search.COUNTERS), dtype=np.int64)

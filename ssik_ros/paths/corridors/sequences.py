@@ -93,7 +93,8 @@ class GridSearch(NamedTuple):
     ends: tuple[FloatArray | None, FloatArray | None] = (None, None)
     """Given postures at the first and the last waypoint."""
     shut_in: Sequence[tuple[int, FloatArray]] = ()
-    """Waypoints with a posture (n,) that no free travel joins to the other pass; postures near them are skipped."""
+    """Waypoints at an end of a pass, each with a posture (n,) that could not be joined to the other pass without
+    collisions; postures near it are skipped."""
 
     def layers(
         self,

@@ -1,8 +1,9 @@
 """
 The source of a node's robot: a parameter, a file, a MoveIt configuration package, or a topic.
 
-URDF and SRDF are searched one by one, in that order. The node waits for the topic only if a description has no other
-source, and takes new descriptions from it at any time. Only parameters name files; a topic brings text.
+URDF and SRDF may have different sources: each is taken from the first of these four that has it. The node waits for the
+topic only if a description has no other source, and takes new descriptions from it at any time. Only parameters name
+files; a topic brings text.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -45,7 +45,7 @@ class TaskSetsRequest:
     state: StateGiven = NOTHING_GIVEN
     """Joint values at the start; joints that it does not name have their current values."""
     priority: str = ''
-    """How priorities are kept; empty for the setting of the file."""
+    """``strict`` or ``nested``; empty for the setting of the file."""
     max_iterations: int = 0
     """Zero for the number of the first task set."""
 

@@ -281,7 +281,8 @@ def align(
 
     :param chain: seven joints.
     :param target: (4, 4) pose of the tip in the base.
-    :param each: two of the four joints; all joints but the first, the last and the one between the two are zero.
+    :param each: the joint between the parallel axes, and its angle. All other joints except the first and the last are
+        zero.
     """
     placed = target @ invert_pose(chain.home)
     base, tip = chain.axes[0], placed[:3, :3] @ chain.axes[6]
