@@ -2,8 +2,9 @@
 A trial of several solvers on one group in bounded time: the same requests to all, checked by independent kinematics.
 
 Requests come in blocks of one kind (see Kind), and a round has a block of each kind. Each solver solves a block without
-a pause. The random seed decides the requests, and the clock how many there are. Only requests that every solver got
-count. Each block begins with a call that does not count, so that caches are warm for the timed ones.
+a pause. The random seed decides the requests. The time and the largest number of requests decide how many there are.
+Only requests that every solver got count. Each block except those of the kind SEVERAL begins with a call that does not
+count, so that caches are warm for the timed ones.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,10 +1,12 @@
 """
 Decide for poses whether an arm reaches them: reachable, proved out of reach, or unknown.
 
-Proofs A pose is REACHABLE if a posture within the limits is found whose forward kinematics is the pose. It is
-OUT_OF_REACH in three cases. The hull of the arm's reach does not contain it. Or the closed form of six joints gives all
-branches, and each is outside of the limits. Or the values of the seventh joint are divided into cells, and in each cell
-some joint of each branch is outside of its limits. If neither a posture nor a proof is found, the pose is UNKNOWN.
+Proofs
+    A pose is REACHABLE if a posture within the limits is found whose forward kinematics is the pose. It is
+    OUT_OF_REACH in three cases. The hull of the arm's reach does not contain it. Or the closed form of six joints
+    gives all branches, and each is outside of the limits. Or the values of the seventh joint are divided into
+    cells, and in each cell some joint of each branch is outside of its limits. If neither a posture nor a proof is
+    found, the pose is UNKNOWN.
 """
 
 from typing import NamedTuple

@@ -30,7 +30,7 @@ class RobotSummary(NamedTuple):
 
 
 class PoseQuery(NamedTuple):
-    """One target pose of a link."""
+    """One target pose of a link of a group, and whether to avoid collisions and to list whole turns as separate branches."""
 
     group: str
     link: str

@@ -413,7 +413,7 @@ def spin_about_z(frames, e, maps):
 
     The goal is tilted by the shortest rotation that takes its z axis to b's z axis. The error is the angle about z from
     the x axis of b to the tilted x axis. Its derivative is (z_B + z_G) / (1 + z_B . z_G): the spin of a swing-twist
-    decomposition.
+    decomposition. If the z axes are opposite, no shortest rotation exists: the angle is pi and the map zero.
 
     :param frames: (3, 12) frame a, goal, frame b.
     :param e: (6,) out: the angle in ``e[5]``, zeros in ``e[3]`` and ``e[4]``.

@@ -37,7 +37,7 @@ MOST_REPAIRS = 40
 
 
 class Corridor(NamedTuple):
-    """A sequence of postures with its parameters."""
+    """A candidate for a path: a posture at some or all waypoints, with the values of the r free parameters, and the cost."""
 
     q: FloatArray
     """(m, n)."""

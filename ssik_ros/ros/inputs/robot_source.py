@@ -162,7 +162,12 @@ class RobotSource:
         return bool(self._inputs) and description.loads_without_srdf()
 
     def start(self) -> None:
-        """Deliver the description if it is complete; else subscribe to the topics of missing parts."""
+        """
+        Deliver the description if it is complete; else subscribe to the topics of missing parts.
+
+        If the parameter ``tip_link`` names a link, no SRDF is needed. Otherwise a missing SRDF is awaited for
+        ``semantic_timeout`` [s] after the URDF is known; then the robot is delivered without it.
+        """
         if self._hears_robots:
             self._listen(URDF_TOPIC, 'robot description', self._take_urdf)
         if self._srdf is None and not self._parameters.tip_link:

@@ -95,7 +95,11 @@ class LedPathRequest(CheckedRequest):
 
 
 class TaskLeft(NamedTuple):
-    """Remaining position error [m] and orientation error [rad] of a tip, and whether both are within the precision."""
+    """
+    Remaining position error [m] and orientation error [rad] of a tip, and whether both are within the precision.
+
+    ``task_set``, ``tip`` and ``target`` are names.
+    """
 
     task_set: str
     tip: str

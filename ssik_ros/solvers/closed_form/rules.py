@@ -64,7 +64,11 @@ class ClassRule:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A rule that a chain fits, whether it fits the reversed chain, and the points in which the axes meet."""
+    """
+    A rule that a chain fits, and the points in which the axes meet.
+
+    If ``is_reversed`` is True, the reversed chain fits the rule, not the chain itself.
+    """
 
     rule: ClassRule
     is_reversed: bool
