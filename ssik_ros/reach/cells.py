@@ -41,8 +41,12 @@ class Decided(NamedTuple):
     status: NDArray[np.uint8]
     """(n,) of :class:`CellStatus`."""
     branches: NDArray[np.uint8]
-    """(n,) branches within the limits, 255 for more; all there are for six joints with a closed form, and of seven joints those at
-    the first values of the seventh that have any."""
+    """
+    (n,) number of branches within the limits, at most 255.
+
+    For six joints with a closed form, all branches count. For seven joints, branches count at the first tried values of
+    the seventh joint that have any.
+    """
     manipulability: NDArray[np.float32]
     """(n,) best of all branches, NaN without a branch; see :mod:`ssik_ros.reach.measures`."""
     limit_margin: NDArray[np.float32]

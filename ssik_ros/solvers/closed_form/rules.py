@@ -107,7 +107,9 @@ def _wrist_parallel(
     parallel: tuple[int, int], apart: tuple[int, int], axes: AxisGeometry
 ) -> Special | None:
     """
-    Return a match with the point where axes 4, 5 and 6 meet; None unless the axes of one pair are parallel.
+    Return a match with the point where axes 4, 5 and 6 meet.
+
+    Return None if they do not meet, if the axes ``parallel`` are not parallel, or if the axes ``apart`` are parallel.
 
     :param parallel: indices of two axes that must be parallel.
     :param apart: indices of two axes that must not be parallel.
