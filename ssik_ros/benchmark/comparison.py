@@ -2,8 +2,9 @@
 A trial of several solvers on one group in bounded time: the same requests to all, checked by independent kinematics.
 
 Requests come in blocks of one kind (see Kind), and a round has a block of each kind. Each solver solves a block without
-a pause. The random seed decides the requests, and the clock how many there are. Only requests that every solver got
-count. Each block begins with a call that does not count, so that caches are warm for the timed ones.
+a pause. The random seed decides the requests. The time and the largest number of requests decide how many there are.
+Only requests that every solver got count. Except for the kind SEVERAL, each block begins with a call that does not
+count, so that caches are warm for the timed ones.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -54,7 +55,7 @@ BLOCKS = {Kind.ANYWHERE: 16, Kind.NEAR: 16, Kind.OUT_OF_REACH: 8, Kind.SEVERAL: 
 
 @dataclass(frozen=True, slots=True)
 class TrialSettings:
-    """Settings of a trial: time for all requests and for each one, number of requests, random seed."""
+    """Settings of a trial: time for all requests and for each one, number of requests of kind ANYWHERE, random seed."""
 
     seconds: float = 10.0
     """Time for all requests to all solvers, without the time to make the solvers [s]."""

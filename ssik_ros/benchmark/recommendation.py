@@ -36,7 +36,8 @@ class Figures:
     """
     Statistics of one solver over the requests of one kind: numbers, times and failures.
 
-    Means and percentiles are None without requests.
+    ``count`` is the number of requests, ``verified`` the number of them with a correct solution. Means and percentiles
+    are None without requests; ``us`` is for microseconds.
     """
 
     count: int

@@ -12,7 +12,11 @@ from ssik_ros.value_class import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """Statistics over the trials of one solver in a benchmark; times in microseconds, None without trials."""
+    """
+    Statistics over the trials of one solver in a benchmark; times in microseconds, None without trials.
+
+    Errors [m], [rad] are over verified solutions, iterations and searches over all trials.
+    """
 
     samples: int
     found: int

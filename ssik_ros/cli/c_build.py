@@ -1,7 +1,8 @@
 """
 ``ssik build`` for C: a library for one arm, a file with the data of one arm, and a library that reads such files.
 
-The data of an arm is called its blocks: the numbers that the solver of this arm needs.
+A file with the data of one arm has the ending ``.blocks``. It has the numbers that the solver of this arm needs, the
+*image* of the arm.
 """
 
 import argparse

@@ -79,8 +79,8 @@ def kernel(function: Function) -> Function:
     """
     Return the compiled form of a function, with the settings that every kernel shares.
 
-    Division follows IEEE (no exception), the GIL is released, and no operations are reordered (the results are the
-    same bytes everywhere).
+    Division follows IEEE (no exception), the GIL is released, and no operations are reordered (the results are the same
+    bytes everywhere). With NUMBA_DISABLE_JIT=1 the function is returned unchanged.
 
     :param function: a function of arrays and scalars; scratch and results are arguments.
     """
@@ -92,7 +92,7 @@ def inline_kernel(function: Function) -> Function:
     Return the compiled form of a small function, which the compiler always merges into its callers.
 
     It suits functions that are called once per joint or that return views: passing an array to them would cost more
-    than their work.
+    than their work. With NUMBA_DISABLE_JIT=1 the function is returned unchanged.
 
     :param function: as for :func:`kernel`.
     """

@@ -121,10 +121,14 @@ class GroupMechanism:
 
     def solve(self, options: ClosedChainOptions, cancel: IntArray) -> int:
         """
-        Solve loops and goals from the present state, keep the solution as state, and return the number of iterations.
+        Solve loops and goals from the present state, and return the number of iterations.
+
+        The last values become the state in any case, also if a goal is not reached or a loop is not closed.
+        :meth:`errors` tells whether the solve succeeded.
 
         :param options: the options of the solve.
         :param cancel: (1,) flag; if another thread sets it to 1, the solve ends.
+        :raises InvalidTarget: if a target pose or a value of the state is not finite, or a quaternion is zero.
         """
         self._results = self.mechanism.solve(options, self.reals, self.flags, cancel)
         return sum(result.iterations for result in self._results)

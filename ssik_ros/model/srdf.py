@@ -32,6 +32,7 @@ class SrdfGroup:
     """(base link, tip link) pairs."""
     subgroups: tuple[str, ...] = ()
     line: int = 0
+    """Line of the element in the file; 0 if unknown."""
 
     @property
     def is_empty(self) -> bool:

@@ -133,9 +133,11 @@ class Layers:
     culprits: IntArray
     """(k,) the pair that collides, -1 if the row is free."""
     lengths: IntArray
-    """(k,) number of layers of the best piece that ends at a row."""
+    """(k,) number of layers of the best piece (sequence over consecutive layers) that ends at a row."""
     costs: FloatArray
+    """(k,) cost of this piece."""
     parents: IntArray
+    """(k,) row before the row in this piece, -1 at its beginning."""
     is_asked: 'np.ndarray[tuple[int], np.dtype[np.bool_]]'
     """(k,) whether the caller has been asked about a row."""
     refusals: IntArray

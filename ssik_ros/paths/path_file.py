@@ -107,7 +107,9 @@ def _read_group(data: Mapping[str, Any], robot: RobotModel, path: Path) -> Joint
     """
     Return the planning group that a file gives by its name, or by base and tip link; the name counts if it has both.
 
-    Raise ConfigError if the file has neither the key ``group`` nor both ``base`` and ``tip``.
+    Raise ConfigError if the file has neither the key ``group`` nor both ``base`` and ``tip``. Raise GroupNotFound for
+    an unknown group, and FrameNotFound for an unknown link. Raise ModelError if no joint moves between the links, or if
+    the tip is not below the base.
     """
     if 'group' in data:
         return robot.group(str(data['group']))

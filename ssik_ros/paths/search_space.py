@@ -166,7 +166,8 @@ class SearchSpace:
         Return the samples of the first grid, which covers the whole range of each parameter.
 
         :param rows: (layers,) index of the waypoint of each layer.
-        :param density: factor on the number of values of each parameter.
+        :param density: factor on the number of values of each parameter. A space of scattered points gets its square
+            times as many points.
         """
         width = 1
         if self.is_scattered:

@@ -48,6 +48,7 @@ class SearchOutcome(NamedTuple):
     first: int
     """Waypoint of the first row."""
     cost: float
+    """Cost of the path; infinite if the search found none."""
     failure: PathFailure | None
     """Why the search failed; None if it found a path."""
     stopped: str = ''

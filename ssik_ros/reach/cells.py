@@ -1,10 +1,12 @@
 """
 Decide for poses whether an arm reaches them: reachable, proved out of reach, or unknown.
 
-Proofs A pose is REACHABLE if a posture within the limits is found whose forward kinematics is the pose. It is
-OUT_OF_REACH in three cases. The hull of the arm's reach does not contain it. Or the closed form of six joints gives all
-branches, and each is outside of the limits. Or the values of the seventh joint are divided into cells, and in each cell
-some joint of each branch is outside of its limits. If neither a posture nor a proof is found, the pose is UNKNOWN.
+Proofs
+    A pose is REACHABLE if a posture within the limits is found whose forward kinematics is the pose. It is
+    OUT_OF_REACH in three cases. The hull of the arm's reach does not contain it. Or the closed form of six joints
+    gives all branches, and each is outside of the limits. Or the values of the seventh joint are divided into
+    cells, and in each cell some joint of each branch is outside of its limits. If neither a posture nor a proof is
+    found, the pose is UNKNOWN.
 """
 
 from typing import NamedTuple
@@ -39,8 +41,12 @@ class Decided(NamedTuple):
     status: NDArray[np.uint8]
     """(n,) of :class:`CellStatus`."""
     branches: NDArray[np.uint8]
-    """(n,) branches within the limits, 255 for more; all there are for six joints with a closed form, and of seven joints those at
-    the first values of the seventh that have any."""
+    """
+    (n,) number of branches within the limits, at most 255.
+
+    For six joints with a closed form, all branches count. For seven joints, branches count at the first tried values of
+    the seventh joint that have any.
+    """
     manipulability: NDArray[np.float32]
     """(n,) best of all branches, NaN without a branch; see :mod:`ssik_ros.reach.measures`."""
     limit_margin: NDArray[np.float32]
@@ -167,9 +173,10 @@ class ReachArm:
 
     def _branches(self, poses: FloatArray, decided: Decided) -> ManyBranches:
         """
-        Return the postures of poses within limits; write OUT_OF_REACH into ``decided`` where none is proved to exist.
+        Return the postures of poses within limits.
 
-        Poses without a posture or a proof are searched, unless the closed form is complete.
+        If it is proved that a pose has no posture, OUT_OF_REACH is written into ``decided``. Poses without a posture or
+        a proof are searched, unless the closed form is complete.
         """
         if self._arm is None:
             nothing = np.zeros((len(poses), search.COUNTERS), dtype=np.int64)

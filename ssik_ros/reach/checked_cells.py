@@ -1,10 +1,11 @@
 """
 Decide for poses whether an arm reaches them without a collision; count self-motions and measure clearances.
 
-Proofs A REACHABLE pose has a posture that does not collide. A pose is COLLIDES only if all branches are known, none of
-them is singular, and each collides. An arm with seven joints has curves of postures. If all samples collide, more
-samples are taken along the curves; if these collide too, the pose is UNKNOWN. If all postures collide and one is
-singular or comes from a search, the pose is UNKNOWN too, because there may be others.
+Proofs
+    A REACHABLE pose has a posture that does not collide. A pose is COLLIDES only if all branches are known, none of
+    them is singular, and each collides. An arm with seven joints has curves of postures. If all samples collide,
+    more samples are taken along the curves; if these collide too, the pose is UNKNOWN. If all postures collide and
+    one is singular or comes from a search, the pose is UNKNOWN too, because there may be others.
 """
 
 import numpy as np

@@ -3,9 +3,10 @@ Data sets of poses with all their postures, branch labels and causes of failure,
 
 A unit is a block of samples, and the whole data set is made unit by unit. Its bytes do not depend on the order.
 
-How Each unit has its own generator of random numbers, seeded by the seed of the data set and the number of the unit. A
-unit is written to a temporary name in its folder and renamed when complete. If a run was interrupted, the next run
-makes the missing units. A folder with a data set of another plan is refused.
+How
+    Each unit has its own generator of random numbers, seeded by the seed of the data set and the number of the
+    unit. A unit is written to a temporary name in its folder and renamed when complete. If a run was interrupted,
+    the next run makes the missing units. A folder with a data set of another plan is refused.
 """
 
 from collections.abc import Callable

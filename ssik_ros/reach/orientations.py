@@ -1,13 +1,18 @@
 """
 Orientations that are spread evenly over all rotations, and the covering angle of a set of orientations.
 
-Problem Find n unit quaternions so that every rotation is near one of them. Method A super-Fibonacci spiral: points of a
-spiral on a solid torus are mapped to unit quaternions. The map keeps volumes, so that even spacing stays even. It is
-defined for every n, needs no search and gives the same numbers everywhere. The covering angle is exact: q and -q are
-one rotation, so the set with its antipodes lies on the unit sphere of four dimensions. The facets of its convex hull
-are the cells of its Delaunay triangulation. The rotation farthest from the set is the centre of the largest facet.
-Degeneracies For fewer than four quaternions, or if all are in a hyperplane, some rotation differs from all of them by
-pi.
+Problem
+    Find n unit quaternions so that every rotation is near one of them.
+
+Method
+    A super-Fibonacci spiral: points of a spiral on a solid torus are mapped to unit quaternions. The map keeps
+    volumes, so that even spacing stays even. It is defined for every n, needs no search and gives the same numbers
+    everywhere. The covering angle is exact: q and -q are one rotation, so the set with its antipodes lies on the
+    unit sphere of four dimensions. The facets of its convex hull are the cells of its Delaunay triangulation. The
+    rotation farthest from the set is the centre of the largest facet.
+
+Degeneracies
+    For fewer than four quaternions, or if all are in a hyperplane, some rotation differs from all of them by pi.
 
 References
     Alexa 2022, Super-Fibonacci spirals: fast, low-discrepancy sampling of SO(3).

@@ -111,7 +111,11 @@ class Placement(NamedTuple):
 
 
 class PlaceResult(NamedTuple):
-    """Result of a search for places: the best placements, and tasks that cannot be reached at all or together."""
+    """
+    Result of a search for places of robot bases: the best placements, and tasks that are out of reach singly or together.
+
+    Tasks are given by their indices. ``notes`` has sentences for the user about collision checks that are not done.
+    """
 
     placements: tuple[Placement, ...]
     """Best first."""

@@ -68,7 +68,11 @@ class ReachResult(NamedTuple):
 
 
 class NearestCell(NamedTuple):
-    """The reachable cell of a map that is nearest to a given pose, with distance and angle from it."""
+    """
+    The reachable cell of a map that is nearest to a given pose, with distance and angle from it.
+
+    ``branches`` is the number of branches at the cell that the map stores.
+    """
 
     pose: FloatArray
     """(4, 4) pose of the tip in the base."""

@@ -171,7 +171,11 @@ class InteractiveTargets:
         self._mailbox.put(lambda: self._move(name, frame, pose), name)
 
     def _move(self, name: str, frame: str, pose: FloatArray) -> None:
-        """Move a target to a pose (4, 4) in a frame, and solve; an error leaves the target unchanged."""
+        """
+        Move a target to a pose (4, 4) in a frame, and solve; without a robot do nothing.
+
+        Raise RequestRefused for an unknown frame; the target then stays.
+        """
         session = self._current()
         if session is None:
             return

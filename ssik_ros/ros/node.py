@@ -349,7 +349,11 @@ class _Loader:
         self._thread.start()
 
     def put(self, description: RobotDescription) -> None:
-        """Queue a description; it is loaded as soon as the robot in progress is done."""
+        """
+        Queue a description.
+
+        It is loaded when the robot in progress is done, unless a later description is queued before.
+        """
         self._waiting.put(description)
 
     def stop(self) -> bool:

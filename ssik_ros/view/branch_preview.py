@@ -1,4 +1,4 @@
-"""The robot of a node, loaded a second time by a panel: manipulability, units and pictures of branches."""
+"""Manipulability, unit of joint distances, and markers of postures, for a panel that has loaded the robot of a node."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ NAMESPACE = 'chosen'
 
 
 class BranchPreview:
-    """One group of a robot that a panel has loaded."""
+    """Computes manipulability and markers of postures of one group; a panel makes it from the robot that it has loaded."""
 
     def __init__(self, robot: RobotModel, group: JointGroup) -> None:
         """

@@ -30,7 +30,7 @@ class RobotSummary(NamedTuple):
 
 
 class PoseQuery(NamedTuple):
-    """One target pose of a link."""
+    """One target pose of a link of a group, and whether to avoid collisions and to list whole turns as separate branches."""
 
     group: str
     link: str
@@ -56,7 +56,7 @@ class Posture(NamedTuple):
 
 
 class ServiceFailure(NamedTuple):
-    """Why a service sent no response that can be used."""
+    """A sentence that says why a service sent no response that can be used."""
 
     text: str
 
@@ -130,7 +130,8 @@ class NodeServices(Protocol):
         :param query: the target.
         :param joint_names: the joints of the posture.
         :param locked: joints that stay where they are.
-        :param done: takes the response.
+        :param done: takes the posture, or a :class:`ServiceFailure` if no posture was found or the service does not
+            respond.
         """
 
     def show(self, posture: Posture | None, markers: Sequence[Marker], frame: str) -> None:

@@ -43,7 +43,7 @@ NO_NODE = 'No node of ssik_ros was found.'
 
 
 class TargetChoice(NamedTuple):
-    """A target as a user gives it."""
+    """A target as a user gives it in a panel: the kind of source, and a frame or numbers if the source needs them."""
 
     source: str = TIP
     frame: str = ''

@@ -84,8 +84,9 @@ class Cell(NamedTuple):
 
 class Table(NamedTuple):
     """
-    The rule of neighbouring rows of words in a section; all rows have the same cells.
+    The rules of the rows of a section of an image; all rows of a table have the same cells.
 
+    An image is the packed data of an arm for the C library, 64-bit words in sections. A cell is the rule of a word.
     Expressions of the cells use ``i`` for the index of the row.
     """
 

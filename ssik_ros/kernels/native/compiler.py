@@ -121,7 +121,7 @@ class _Place:
     @classmethod
     def from_function(cls, function: Any, file: str) -> '_Place':
         """
-        Return the cache folder of a kernel; numba calls this.
+        Return the object for the cache folder of a kernel; numba calls this.
 
         :param function: the kernel, as Python.
         :param file: source file of the kernel.

@@ -413,7 +413,7 @@ def spin_about_z(frames, e, maps):
 
     The goal is tilted by the shortest rotation that takes its z axis to b's z axis. The error is the angle about z from
     the x axis of b to the tilted x axis. Its derivative is (z_B + z_G) / (1 + z_B . z_G): the spin of a swing-twist
-    decomposition.
+    decomposition. If the z axes are opposite, no shortest rotation exists: the angle is pi and the map zero.
 
     :param frames: (3, 12) frame a, goal, frame b.
     :param e: (6,) out: the angle in ``e[5]``, zeros in ``e[3]`` and ``e[4]``.
@@ -487,8 +487,9 @@ def joint_rows(ints, reals, work, q, row):
     """
     Write the rows in joint space into residual and Jacobian, from row ``row`` on.
 
-    A posture row is the weighted difference from the reference posture to ``q``. A margin row is the weighted motion
-    that takes the joint out of the margin next to a limit, and zero outside of the margin.
+    The residual of a posture row is the weight times (reference posture minus ``q``), wrapped to half a turn for
+    revolute joints without limits. The residual of a margin row is the weighted motion that takes the joint out of the
+    margin next to a limit, and zero outside of the margin.
 
     :param q: (nq,) position variables [rad or m].
     """

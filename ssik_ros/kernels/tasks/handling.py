@@ -87,17 +87,25 @@ def run(ints, reals, work, poses, q, numbers):
     """
     Do one action for packed task sets: HANDLE, EVALUATE, STEP, SEARCH or PROTECT.
 
-    HANDLE steps until all tasks are within precision. EVALUATE writes errors, residual and Jacobian. STEP makes one
-    step for the rows of the last EVALUATE. SEARCH tries many starts. PROTECT judges the state after a step.
+    HANDLE steps until all tasks are within precision. It also ends after MAX_ITERATIONS steps, or when no step can be
+    computed (CANNOT_INVERT). If ``ints`` has STOP_ON_LIMIT_HIT, it ends after a step that meets a joint limit. EVALUATE
+    writes errors, residual and Jacobian to ``work``. STEP makes one step for the rows of the last EVALUATE. SEARCH
+    tries many starts. PROTECT judges the measured state after a step; if it harms a task set of higher priority, q
+    moves to another state.
 
+    :param ints, reals: tables of the packed task sets.
+    :param work: workspace of the packed task sets, with the options.
     :param poses: (S, 12) local poses of all objects.
-    :param q: (nq,) joint values [rad or m], moved in place, dependent joints included. A search starts from ``start``
-        of the workspace instead and writes its solution here.
+    :param q: (nq,) joint values [rad or m], moved in place, dependent joints included. A failed HANDLE puts the values
+        of the start back if :func:`must_restore` says so for RESTORE. A search starts from ``start`` of the workspace
+        instead and writes its solution here.
     :param numbers: (NUMBERS,) int64, the action and its arguments.
-    :returns: (reason bits, iterations, largest linear error [m], largest angular error [rad]). The first number is
-        different for SEARCH: index of the start that led to q, ``EXHAUSTED`` if all starts failed or the time was up
-        before the first one, or ``TIME_IS_UP`` if the time was up before a later one. For EVALUATE it is 1 if all tasks
-        are within precision, else 0; for PROTECT 1 if q moved and must be evaluated again, else 0.
+    :returns: (reason bits, iterations, largest linear error [m], largest angular error [rad]). The bits are 0 or a sum
+        of NOT_WITHIN_TOLERANCE (HANDLE only), CANNOT_INVERT, STEPS_TOO_BIG and LIMIT_HIT. The first number is different
+        for SEARCH: index of the start that led to q, ``EXHAUSTED`` if all starts failed or the time was up before the
+        first one, or ``TIME_IS_UP`` if the time was up before a later one. For EVALUATE it is 1 if all tasks are within
+        precision, else 0; for PROTECT 1 if q moved and must be evaluated again, else 0. PROTECT and a failed SEARCH
+        return errors 0.
     """
     w = packing.view_workspace(ints, work)
     action, limit = numbers[ACTION], numbers[MAX_ITERATIONS]

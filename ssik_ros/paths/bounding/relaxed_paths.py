@@ -80,7 +80,7 @@ class Sweep(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """A lower bound on the cost of all paths (``value``), and how the search for it ended."""
+    """A lower bound on the cost of all paths (``value``), the number of rounds that found it, and how the search ended."""
 
     value: float
     rounds: int

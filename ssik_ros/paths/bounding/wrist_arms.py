@@ -11,8 +11,9 @@ Solutions
 With these values given, six joints are left, on the chain or the reversed chain: axes 1 and 2 meet in S, axes 4, 5, 6
 in W. Then E_1 ... E_6 = G has at most eight branches. Each branch takes one of two solutions of three subproblems,
 
-1. ``|E_3 W - S| = |G W - S|`` for joint 3, 2. ``h_1 . R_2 p = h_1 . w`` for joint 2, with ``p = E_3 W - S`` and ``w = G
-W - S``, 3. ``h_4 . R_5 h_6 = h_4 . M h_6`` for joint 5, with ``M = (R_1 R_2 R_3)^T R_G``.
+1. ``|E_3 W - S| = |G W - S|`` for joint 3,
+2. ``h_1 . R_2 p = h_1 . w`` for joint 2, with ``p = E_3 W - S`` and ``w = G W - S``,
+3. ``h_4 . R_5 h_6 = h_4 . M h_6`` for joint 5, with ``M = (R_1 R_2 R_3)^T R_G``.
 
 Each is ``cos(q - q_0) = x``; joints 1, 4, 6 follow by the angle from one vector to another.
 
@@ -53,7 +54,7 @@ BOUND_ROUNDING = 1e-9
 """Distance that each bound is widened by, so that it holds in spite of rounding [rad or m]."""
 SIX = 6
 LABELS = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
-"""(8, 3) which answer each branch takes of each subproblem."""
+"""(8, 3) which of the two solutions of each subproblem each branch takes: -1 or 1."""
 
 
 class ParameterCells(NamedTuple):

@@ -40,7 +40,7 @@ HARDER = 0.4
 
 
 class Refinement(NamedTuple):
-    """Makes corridors cheaper on some or all waypoints."""
+    """Makes candidates for a path (corridors: sequences of postures at waypoints) cheaper, on some or all waypoints."""
 
     grids: GridSearch
     limits: StepLimits

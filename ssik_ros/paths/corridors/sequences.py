@@ -37,7 +37,7 @@ MOST_REPAIRS = 40
 
 
 class Corridor(NamedTuple):
-    """A sequence of postures with its parameters."""
+    """A candidate for a path: a posture at some or all waypoints, with the values of the r free parameters, and the cost."""
 
     q: FloatArray
     """(m, n)."""
@@ -93,7 +93,8 @@ class GridSearch(NamedTuple):
     ends: tuple[FloatArray | None, FloatArray | None] = (None, None)
     """Given postures at the first and the last waypoint."""
     shut_in: Sequence[tuple[int, FloatArray]] = ()
-    """Waypoints with a posture (n,) that no free travel joins to the other pass; postures near them are skipped."""
+    """Waypoints at an end of a pass, each with a posture (n,) that could not be joined to the other pass without
+    collisions; postures near it are skipped."""
 
     def layers(
         self,

@@ -108,7 +108,11 @@ def _expect(content: Any, key: str, value: object) -> None:
 
 
 def _sizes(name: str, given: Any, least: int) -> tuple[int, ...]:
-    """Return sizes along axes as a tuple; raise ValueError unless they are integers from ``least`` on."""
+    """
+    Return sizes along axes as a tuple.
+
+    Raise ValueError unless they are a list of 1 to MOST_AXES integers from ``least`` to MOST_CELLS.
+    """
     is_right = isinstance(given, list) and len(given) <= MOST_AXES and len(given) > 0
     if not is_right or not all(type(n) is int and least <= n <= MOST_CELLS for n in given):
         raise ValueError(f'{name} is {shorten(given)}')

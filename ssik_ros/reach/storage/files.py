@@ -1,7 +1,9 @@
 """
-Files in a folder that only one run writes.
+Read and write the files of a map or data set, which is a folder.
 
-They are written whole or not at all, never through symbolic links, and read up to a maximum size.
+Files are written whole or not at all, and read up to a maximum size. To have only one run write a folder, the caller
+holds the lock :func:`held_by_one_run`. Reading and writing follow symbolic links; a caller that does not want this
+calls :func:`refuse_links` first.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,9 @@
 """
 The source of a node's robot: a parameter, a file, a MoveIt configuration package, or a topic.
 
-URDF and SRDF are searched one by one, in that order. The node waits for the topic only if a description has no other
-source, and takes new descriptions from it at any time. Only parameters name files; a topic brings text.
+URDF and SRDF may have different sources: each is taken from the first of these four that has it. The node waits for the
+topic only if a description has no other source, and takes new descriptions from it at any time. Only parameters name
+files; a topic brings text.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -161,7 +162,12 @@ class RobotSource:
         return bool(self._inputs) and description.loads_without_srdf()
 
     def start(self) -> None:
-        """Deliver the description if it is complete; else subscribe to the topics of missing parts."""
+        """
+        Deliver the description if it is complete; else subscribe to the topics of missing parts.
+
+        If the parameter ``tip_link`` names a link, no SRDF is needed. Otherwise a missing SRDF is awaited for
+        ``semantic_timeout`` [s] after the URDF is known; then the robot is delivered without it.
+        """
         if self._hears_robots:
             self._listen(URDF_TOPIC, 'robot description', self._take_urdf)
         if self._srdf is None and not self._parameters.tip_link:

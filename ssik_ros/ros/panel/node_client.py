@@ -54,7 +54,12 @@ MARKERS = 'interactive_target'
 
 
 class _Call(NamedTuple):
-    """A request whose response has not come yet."""
+    """
+    A request whose response has not come yet.
+
+    After ``deadline``, by the monotonic clock [s], it counts as failed. ``read`` converts the response, and ``done``
+    takes the result.
+    """
 
     client: Any
     future: Any

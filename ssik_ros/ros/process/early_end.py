@@ -3,7 +3,8 @@ Handlers of SIGINT and SIGTERM for the executables of this package, from the fir
 
 Importing ROS and the solvers takes a second or more. This module imports neither, so that its handlers are set before:
 until the node runs, a signal ends the process at once. After that, it interrupts the main thread, which ends the node.
-No handlers are set after ``rclpy.init``: that would remove the handlers of a benchmark, in which rclpy has its own.
+:meth:`EarlyEnd.hand_over` only replaces the function that the installed handlers call. In a benchmark, rclpy has
+installed handlers of its own by then, and they must stay.
 """
 
 from collections.abc import Callable

@@ -167,9 +167,9 @@ class StreamNode(ProcessNode):
 
     def _state(self) -> FullState | None:
         """
-        Return the state of the robot; None if a commanded joint was not reported within ``max_state_age`` [s].
+        Return the full state of the robot; None if a commanded joint was not reported within ``max_state_age`` [s].
 
-        If this parameter is 0, values of any age count, and joints without a report have default values.
+        If this parameter is 0, values of any age count. All joints without a report have default positions.
         """
         limit = self._settings.max_state_age
         if limit > 0.0 and self._live.too_old(self._names, limit):

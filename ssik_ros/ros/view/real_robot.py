@@ -115,7 +115,12 @@ class RunningGroup:
         return Whereabouts(state, True, note)
 
     def _root_pose(self) -> tuple[FloatArray, str]:
-        """Return the pose (4, 4) of the root link in the model frame; if it is unknown, identity and a text."""
+        """
+        Return the pose (4, 4) of the root link in the model frame, and a text.
+
+        If the pose is unknown, it is the identity, and the text says that the root link is shown at the model frame and
+        why. Otherwise the text is empty.
+        """
         if self._transforms is None:
             return np.eye(4), ''
         frame, root = self._robot.model_frame, self._robot.tree.root_link

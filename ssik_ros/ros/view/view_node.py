@@ -185,6 +185,9 @@ class ViewNode(ProcessNode):
 
         If the robot has several groups and the parameter is empty, log a warning. If the robot has none, return the
         chain between a base link and a tip link. The parameters name them, else the running node.
+
+        :raises GroupNotFound: if the robot has groups, but not the one that the parameter names.
+        :raises ModelError: if the robot has no group, and the tip is not clear or nothing moves between base and tip.
         """
         settings, wanted = self._settings, self._settings.group
         if not wanted and len(robot.groups) > 1:

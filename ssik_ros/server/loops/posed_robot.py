@@ -31,6 +31,7 @@ class MarkedLink(NamedTuple):
     fixed: tuple[DOF, ...]
     """Degrees of freedom that the goal fixes."""
     world_axes: bool
+    """Whether they are measured along and about the axes of the model frame, not of the goal."""
 
 
 def goal_key(number: int) -> str:

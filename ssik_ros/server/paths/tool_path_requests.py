@@ -40,7 +40,7 @@ class ToolPathGoal:
     group: str
     """Name of the planning group."""
     waypoints: FloatArray
-    """(7 m) position [m] and quaternion x, y, z, w of each."""
+    """(7 m,) position [m] and quaternion x, y, z, w of each of m waypoints."""
     frame: str = ''
     """Frame of the waypoints; empty for the frame of the workpiece or, without a workpiece, the model frame."""
     link: str = ''

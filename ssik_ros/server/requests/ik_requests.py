@@ -41,6 +41,7 @@ class ObjectGiven(NamedTuple):
     frame: str
     """Empty for the link that carries it."""
     link: str
+    """Link that carries the object; may be empty if ``is_gone``."""
     touch_links: frozenset[str] = frozenset()
     """Links that the object may touch without a collision."""
     is_gone: bool = False

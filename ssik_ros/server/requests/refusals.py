@@ -1,4 +1,4 @@
-"""Reasons to refuse a request: it names or needs something that does not exist."""
+"""Reasons to refuse a request: it names something that does not exist, has an invalid value, or cannot be served."""
 
 from collections.abc import Callable, Iterable
 from enum import IntEnum

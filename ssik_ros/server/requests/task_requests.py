@@ -45,7 +45,7 @@ class TaskSetsRequest:
     state: StateGiven = NOTHING_GIVEN
     """Joint values at the start; joints that it does not name have their current values."""
     priority: str = ''
-    """How priorities are kept; empty for the setting of the file."""
+    """``strict`` or ``nested``; empty for the setting of the file."""
     max_iterations: int = 0
     """Zero for the number of the first task set."""
 
@@ -95,7 +95,11 @@ class LedPathRequest(CheckedRequest):
 
 
 class TaskLeft(NamedTuple):
-    """Remaining position error [m] and orientation error [rad] of a tip, and whether both are within the precision."""
+    """
+    Remaining position error [m] and orientation error [rad] of a tip, and whether both are within the precision.
+
+    ``task_set``, ``tip`` and ``target`` are names.
+    """
 
     task_set: str
     tip: str

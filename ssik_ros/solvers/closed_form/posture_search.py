@@ -99,7 +99,11 @@ class _Nearest(NamedTuple):
 
 
 class PostureSearch:
-    """The search of this module for one chain; several threads may call it at once."""
+    """
+    Searches for postures of one chain that reach a pose, by descents of all joints from many starts.
+
+    Several threads may call it at once.
+    """
 
     def __init__(self, chain: SerialChain) -> None:
         """Prepare the search; a chain with an unusual size is scaled to a length of one metre."""

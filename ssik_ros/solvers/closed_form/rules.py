@@ -64,7 +64,11 @@ class ClassRule:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A rule that a chain fits, whether it fits the reversed chain, and the points in which the axes meet."""
+    """
+    A rule that a chain fits, and the points in which the axes meet.
+
+    If ``is_reversed`` is True, the reversed chain fits the rule, not the chain itself.
+    """
 
     rule: ClassRule
     is_reversed: bool
@@ -103,7 +107,9 @@ def _wrist_parallel(
     parallel: tuple[int, int], apart: tuple[int, int], axes: AxisGeometry
 ) -> Special | None:
     """
-    Return a match with the point where axes 4, 5 and 6 meet; None unless the axes of one pair are parallel.
+    Return a match with the point where axes 4, 5 and 6 meet.
+
+    Return None if they do not meet, if the axes ``parallel`` are not parallel, or if the axes ``apart`` are parallel.
 
     :param parallel: indices of two axes that must be parallel.
     :param apart: indices of two axes that must not be parallel.

@@ -114,8 +114,8 @@ class AnalyticSolver:
         """
         Return the branches within the limits, at most ``max_solutions``, as a result; nearest to the seed first.
 
-        Without a branch, the result has the cause of the failure. Its status is REFUSED for a pose that is not rigid
-        and for an unusable seed.
+        If ``validate`` is set, only branches that it accepts are returned and counted. Without a branch, the result has
+        the cause of the failure. Its status is REFUSED for a pose that is not rigid and for an unusable seed.
 
         :raises RequestError: if an array has a wrong shape or an option a wrong value.
         :raises JointNotFound: if a locked joint does not exist.

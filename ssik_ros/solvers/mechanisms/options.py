@@ -65,7 +65,7 @@ class ClosedChainOptions:
     restarts: int = 0
     """Starts from random states if the search from the present state fails; each has ``max_iterations``."""
     update_joints: str = 'always'
-    """``converged``: a failed solve leaves the joints as they were."""
+    """``always``: the joints get the last values. ``converged``: a failed solve leaves the joints as they were."""
     seed: int = 0
     """Seed of the random states of escapes and restarts."""
 

@@ -263,7 +263,10 @@ class SearchSolver:
         """
         Return ``state.OUT_OF_REACH`` if the targets are proved to be out of reach, otherwise ``state.EXHAUSTED``.
 
-        A search that wants the nearest state leaves this proof out at first.
+        A search for the nearest state runs without this proof, so :meth:`solve` calls this method after such a search
+        has failed.
+
+        :param run: the failed search; its results stay as they are.
         """
         options, other = run.options.copy(), SearchArrays(self.problem)
         options[state.KEEPS_LOOKING] = options[state.MAX_SEARCHES] = 0.0

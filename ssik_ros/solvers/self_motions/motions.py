@@ -1,4 +1,9 @@
-"""All self-motion curves of one pose: curves of postures along which the joints move while the tip stays."""
+"""
+Sequence of the self-motion curves of one pose, along which the joints move while the tip stays.
+
+The curves come from ``tracer`` and ``continuum``. This module splits them, samples postures on them, and finds the best
+posture on all of them.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 import functools

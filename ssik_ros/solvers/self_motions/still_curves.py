@@ -162,10 +162,12 @@ class StillCurves:
         """
         Return starts (m, 7) for a search: postures with four parallel axes, whose four joints then get random angles.
 
-        Return an empty array if the postures with parallel axes miss the pose by too much.
+        The four joints are all but the first, the last, and joint ``between`` of the alignment. Their angles are
+        uniform within their limits, at most half a turn from zero, and the same at every call. There are AROUND starts,
+        or none if the postures with parallel axes miss the pose by too much.
 
         :param target: (4, 4) pose of the tip in the base.
-        :param each: two of the four joints.
+        :param each: the joint between the parallel axes, and its angle.
         """
         chain = self._arm.chain
         rows = [
@@ -279,7 +281,8 @@ def align(
 
     :param chain: seven joints.
     :param target: (4, 4) pose of the tip in the base.
-    :param each: two of the four joints; all joints but the first, the last and the one between the two are zero.
+    :param each: the joint between the parallel axes, and its angle. All other joints except the first and the last are
+        zero.
     """
     placed = target @ invert_pose(chain.home)
     base, tip = chain.axes[0], placed[:3, :3] @ chain.axes[6]

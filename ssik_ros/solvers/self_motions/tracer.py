@@ -112,7 +112,8 @@ class SelfMotionTracer:
         :param pose: (4, 4) pose of the tip in the base; its rotation is made orthonormal.
         :param resolution: every curve on which the held joint moves by more than this is found [rad or m]. The value
             used is the range of the joint divided by a whole number from 16 to 1024, the largest such value that is not
-            above ``resolution``. None means the default, see :attr:`SelfMotions.resolution`.
+            above ``resolution``. If ``resolution`` is below a 1024th of the range, the value used is a 1024th of it.
+            None means the default, see :attr:`SelfMotions.resolution`.
         """
         if not se3.is_rigid(pose, 0, DEFAULT_TOLERANCES.rigid):
             return None

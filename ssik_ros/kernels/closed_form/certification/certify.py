@@ -434,8 +434,8 @@ def meet_half_way(axes, points, home, n, slides, store, row, q, target, reached,
     """
     Return whether two close postures are the same solution: the posture half way between them also reaches the target.
 
-    Its error may exceed theirs only by rounding. Positions are compared with the size of small arms, whose two
-    solutions near a fold differ by little in metres.
+    Its error may exceed theirs only by rounding. Near a fold, two solutions of a small arm differ by little in metres.
+    So position errors are divided by :func:`share_of`, the size of an arm smaller than SMALL_ARM_SIZE, else 1.
 
     :param axes, points, home, n, slides, target: the chain and the target, as for :func:`certify`.
     :param store, row: table of postures, and the row of the first one.

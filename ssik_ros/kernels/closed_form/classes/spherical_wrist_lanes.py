@@ -1,7 +1,8 @@
 """
-The candidates of :mod:`spherical_wrist`, where the wrist is not nearly straight: four at a time, then all eight.
+Compute the candidates of :mod:`spherical_wrist` in SIMD lanes; a nearly straight wrist is refused.
 
-The formulas are the same: up to four postures of the first three joints, then both wrists of each in two neighbouring lanes.
+The formulas are the same. Four lanes compute up to four postures of the first three joints. Then eight lanes compute
+both wrists of each posture, in two neighbouring lanes.
 """
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, vector

@@ -1,8 +1,9 @@
 """
-Candidates of :mod:`three_parallel` with axes 2, 3, 4 parallel: four pairs of joints 1 and 5 at a time, then all eight.
+Compute the candidates of :mod:`three_parallel` with axes 2, 3, 4 parallel in SIMD lanes.
 
-The formulas are the same. Poses near a wrist singularity are left to the kernel for single solutions, which chooses
-free angles and keeps digits that are lost here.
+Four lanes compute four pairs of joints 1 and 5. Then eight lanes compute both elbows of each pair. The formulas are the
+same. Poses near a wrist singularity are left to the kernel for single solutions, which chooses free angles and keeps
+digits that are lost here.
 """
 
 import math

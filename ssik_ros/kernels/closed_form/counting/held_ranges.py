@@ -112,7 +112,12 @@ class HeldArm(NamedTuple):
 
 
 class Pose(NamedTuple):
-    """The target pose of the six free joints with the held joint at zero, as three vectors in the base frame."""
+    """
+    Three vectors in the base frame, given by the target pose of the six free joints with the held joint at zero.
+
+    ``arm`` leads from the point AROUND on the held joint's axis to W, the intersection of axes 4, 5 and 6. Its unit is
+    the arm's size.
+    """
 
     arm: tuple[float, float, float]
     """W relative to a point on the axis of the held joint."""

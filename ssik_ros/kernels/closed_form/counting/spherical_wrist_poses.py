@@ -13,7 +13,8 @@ require. The difference is the error of the whole chain.
 
 Degeneracies
 ------------
-With a stretched arm, a straight wrist, or the wrist on axis 1 or 2, the gates are uncertain.
+With a stretched arm, a straight wrist, or the wrist on axis 1 or 2, the number of the
+branches of this pose is marked as uncertain.
 
 Cost
 ----

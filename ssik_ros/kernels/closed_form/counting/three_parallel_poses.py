@@ -13,7 +13,8 @@ chain.
 
 Degeneracies
 ------------
-If axis 6 is parallel to axis 2, the elbow is stretched or the wrist is on axis 1, the gates are uncertain.
+If axis 6 is parallel to axis 2, the elbow is stretched or the wrist is on axis 1, the number of the branches of
+this pose is marked as uncertain.
 
 Cost
 ----

@@ -103,6 +103,8 @@ def solve_ik(
     :param timeout: budget in seconds, or a duration with ``nanoseconds``; None or 0 bounds only the number of starts.
     :param validation_fn: called with the state at a candidate, the group and the candidate (n,); False refuses it.
     :param params: options, or parameters by name or alias; None means the defaults.
+    :returns: an :class:`IkOutcome`. Without a solution, it has None as ``q`` and the reason as ``error``, and
+        ``robot_state`` stays as it was.
     :raises RequestError: when an argument is malformed. An unreachable target is an outcome, not an error.
     """
     check_kind('robot_state', robot_state, RobotState)
