@@ -239,9 +239,9 @@ class Layers:
         """
         Check rows (postures) for collisions, forbid colliding ones, and return how many of the new rows collide.
 
-        The collision library decides where the kernels leave a doubt. Checked rows lose the extra cost of
+        The collision library decides where the kernels cannot. Checked rows lose the extra cost that
+        :meth:`prefer_sure_rows` has added.
 
-        :meth: `prefer_sure_rows`.
         :param rows: (m,) indices of rows; rows that were checked before are skipped and do not count.
         :param obstacles: the collision checks.
         """
@@ -297,7 +297,8 @@ class Layers:
         """
         Add an extra cost to doubtful rows, for which the kernels could not decide whether they collide.
 
-        :meth: `check` takes the extra cost off again. Most doubtful rows do collide.
+        Most doubtful rows do collide. :meth:`check` takes the extra cost off again.
+
         :param doubt: the extra cost is the cost of a joint step of this size [rad or m].
         """
         weight = doubt * float(self.limits.weights.mean())

@@ -98,7 +98,7 @@ class PoseFreedom:
         """
         Return a copy whose ``columns`` are all numbers with a range, even if they were removed before.
 
-        :meth: `solved_spin` and :meth:`without_narrow` remove some.
+        Numbers are removed by :meth:`solved_spin` and :meth:`without_narrow`.
         """
         freedom = copy.copy(self)
         freedom.columns = self._used

@@ -265,9 +265,9 @@ class Problem:
         """
         Return an upper bound on the distance of a tip from its first joint, the largest of all constraints [m].
 
-        It adds the lengths of all links and the largest ways of all slides. It is infinite if a slide lacks limits or
-        is not in the group. It is also infinite if a constraint is not an unweighted target pose of frame b in the
-        fixed root frame.
+        It adds the lengths of all links and, for each slide, its largest absolute value. It is infinite if a slide
+        lacks limits or is not in the group. It is also infinite if a constraint is not an unweighted target pose of
+        frame b in the fixed root frame.
         """
         table = layout.TABLES.show(self.ints, self.reals).constraint_f
         return float(table[:, layout.CONSTRAINT_REACH].max())

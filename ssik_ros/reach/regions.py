@@ -51,7 +51,7 @@ def ball_of(chain: SerialChain) -> GridRegion:
     """
     Return a ball around the first joint that the tip never leaves.
 
-    Its radius is the length of all links plus the longest ways of prismatic joints.
+    Its radius is the length of all links plus, for each prismatic joint, the larger absolute value of its two limits.
 
     :param chain: chain of the arm.
     :raises InvalidOption: if a prismatic joint has no limits.

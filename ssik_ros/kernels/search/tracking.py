@@ -149,7 +149,7 @@ def _narrow(base, box_options, v, nv, low, high):
 @inline_kernel
 def stoppable(distance, change):
     """
-    Return the largest motion of a joint in this cycle after which it can still stop within a way [rad or m].
+    Return the largest motion of a joint in this cycle after which it can still stop within ``distance`` [rad or m].
 
     :param distance: distance from the joint's value at the beginning of the cycle to the stop, not negative [rad or m].
     :param change: largest difference between the motions of two cycles, positive [rad or m].

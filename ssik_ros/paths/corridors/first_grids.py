@@ -101,7 +101,8 @@ def _different(grids: GridSearch, layers: Layers, best: Piece, spacing: FloatArr
     """
     Return the best piece and up to MOST_CORRIDORS - 1 others through all layers, best first.
 
-    Rows near a piece that is found get an extra cost for the next search, so that the pieces differ.
+    A piece is a sequence of rows (postures) of consecutive layers. Rows near a piece that is found get an extra cost
+    for the next search, so that the pieces differ. Without free parameters only the best piece is returned.
     """
     if not grids.space.size:
         return [best]

@@ -185,7 +185,11 @@ class GridSearch(NamedTuple):
         return piece._replace(rows=piece.rows[: int(blocked[0]) + 1])
 
     def _accepted_piece(self, layers: Layers) -> Piece:
-        """Return the best piece whose postures are free and accepted by the caller's filter; forbid refused rows."""
+        """
+        Return the best sequence of postures that are collision-free and accepted by the caller's filter.
+
+        Rows (postures) that the filter refuses are forbidden in ``layers``.
+        """
         accepts = self.checks.accepts
         while True:
             piece = search_layers(layers, self.checks.of_waypoints, self.pause)

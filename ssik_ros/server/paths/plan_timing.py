@@ -57,7 +57,7 @@ def time_plan(
     """
     Return a planned path with times and velocities; postures that repeat are left out.
 
-    If the plan failed, its positions are the longest piece that was found.
+    If the plan failed, the path has the longest part that was found.
 
     :param plan: the plan, with one posture at least.
     :param group: the planning group of the plan.
