@@ -9,7 +9,6 @@ every branch. If it has none, or if ``method`` names another solver, that solver
 """
 
 import functools
-import inspect
 from typing import Any, Literal, overload, TYPE_CHECKING
 
 import numpy as np
@@ -56,35 +55,27 @@ if TYPE_CHECKING:
 
 POSITION_ROWS = (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
 """Weights of the rows of a pose error of which only the position counts."""
-_EMPTY: Any = inspect.Parameter.empty
-REFINEMENT_ITERATIONS = 15
-SHORT_SIGNATURE = inspect.Signature(
-    [
-        inspect.Parameter(name, kind, default=default)
-        for kind, parameters in (
-            (inspect.Parameter.POSITIONAL_OR_KEYWORD, {'self': _EMPTY, 'T_target': _EMPTY}),
-            (
-                inspect.Parameter.KEYWORD_ONLY,
-                {
-                    'q_seed': None,
-                    'max_solutions': None,
-                    'explain': False,
-                    'respect_limits': True,
-                    'allow_refinement': False,
-                    'policy': DEFAULT_TOLERANCE_POLICY,
-                    'refinement_max_iters': REFINEMENT_ITERATIONS,
-                    'method': None,
-                    'timeout': None,
-                    'scene': None,
-                    'cost': None,
-                },
-            ),
-            (inspect.Parameter.VAR_KEYWORD, {'solver_kwargs': _EMPTY}),
-        )
-        for name, default in parameters.items()
-    ]
-)
-"""Signature that ``help`` shows for :meth:`Manipulator.solve`; the docstring describes the other keywords."""
+
+
+def _shown_solve(  # type: ignore[no-untyped-def]
+    self,
+    T_target,
+    *,
+    q_seed=None,
+    max_solutions=None,
+    explain=False,
+    respect_limits=True,
+    allow_refinement=False,
+    policy=DEFAULT_TOLERANCE_POLICY,
+    refinement_max_iters=15,
+    method=None,
+    timeout=None,
+    scene=None,
+    cost=None,
+    **solver_kwargs,
+):
+    """Have the signature that ``help`` shows for :meth:`Manipulator.solve`, whose docstring has the other keywords."""
+    raise NotImplementedError
 
 
 class Manipulator(ArmSources):
@@ -216,7 +207,7 @@ class Manipulator(ArmSources):
         )
         return (solutions, prepared.explain(candidates, self.policy)) if explain else solutions
 
-    solve.__signature__ = SHORT_SIGNATURE  # type: ignore[attr-defined]
+    solve.__wrapped__ = _shown_solve  # type: ignore[attr-defined]
     ik = solve
     """The same call by the other name that ssik's documentation has for it."""
 
