@@ -374,16 +374,21 @@ def test_a_call_keeps_no_memory_and_makes_no_array():
     asked = targets * 100
     for target in asked:
         tracker.track(target)
-    tracemalloc.start()
-    before = tracemalloc.get_traced_memory()[0]
-    tracemalloc.reset_peak()
-    for target in asked:
-        tracker.track(target)
-    after, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    # The first call that is watched keeps some 600 bytes, once; one number a call would be 6400.
-    assert after - before < 2000
-    assert peak - before < 3000
+    rounds = []
+    for _ in range(5):
+        tracemalloc.start()
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        for target in asked:
+            tracker.track(target)
+        after, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        rounds.append((after - before, peak - before))
+    # The first call that is watched keeps some 600 bytes, once; one number a call would be 6400 in each round.
+    # Other threads of the process are watched too, so that the best round counts.
+    kept, peak = np.min(rounds, axis=0)
+    assert kept < 2000
+    assert peak < 3000
 
 
 def test_a_path_of_the_tracker_does_not_depend_on_another_one():
