@@ -45,9 +45,9 @@ VAGUE = frozenset(
 """Names without a noun: they do not say which quantity a number bounds."""
 
 EMPTY = frozenset(['own', 'found', 'known', 'away', 'way', 'ways', 'beside', 'behind'])
-"""Words without a noun for the value."""
+"""Names that do not say which value they have."""
 KEYS = frozenset([('ssik_ros/benchmark/summary.py', 'found')])
-"""Modules with names that files for users have as keys."""
+"""Exceptions: (module, name) of fields that are keys of files for users."""
 
 Constant = tuple[str, float | str]
 """Name of a constant, and its value: a number, or the source of any other value."""

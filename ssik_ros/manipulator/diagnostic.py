@@ -50,7 +50,7 @@ class Diagnostic:
         """
         Return one or more sentences: the outcome of the solve, then its warnings.
 
-        The outcome says how many solutions there are, or why there are none.
+        The outcome gives the number of solutions, or the cause if the solve found no solution.
         """
         parts = [self._outcome(), *self.warnings]
         return ' '.join(parts)

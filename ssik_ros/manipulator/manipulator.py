@@ -75,7 +75,6 @@ def _shown_solve(  # type: ignore[no-untyped-def]
     **solver_kwargs,
 ):
     """Have the signature that ``help`` shows for :meth:`Manipulator.solve`, whose docstring has the other keywords."""
-    raise NotImplementedError
 
 
 class Manipulator(ArmSources):

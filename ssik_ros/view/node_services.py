@@ -40,7 +40,7 @@ class PoseQuery(NamedTuple):
 
 
 class FoundBranches(NamedTuple):
-    """All branches of a pose, or why there are none."""
+    """All branches of a pose. If the node found no branch, ``outcome`` has the cause."""
 
     outcome: SolveOutcome
     joint_names: tuple[str, ...]

@@ -131,7 +131,7 @@ def _read_group(message: GroupKinematics) -> GroupOption:
 
 def read_branches(message: SolveAll.Response) -> FoundBranches:
     """
-    Return all branches of a pose, or why there are none.
+    Return all branches of a pose. If the node found no branch, the outcome has the cause.
 
     :param message: the response.
     :raises SolverError: for numbers that are not finite, and branches with too few or too many of them.

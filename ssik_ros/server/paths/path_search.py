@@ -42,12 +42,12 @@ LAYER = 64
 
 
 class SamplePostures(NamedTuple):
-    """The postures (k, n) that reach one pose; if there are none, ``cause`` is the reason."""
+    """All postures that reach one pose, or the cause if no posture reaches the pose."""
 
     q: FloatArray
     """(k, n)."""
     cause: Cause
-    """Why there are no postures."""
+    """Why no posture reaches the pose; NONE if ``q`` has rows."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""The panel of a reach map: a cloud of points, coloured by a measure, of which a part can be cut away."""
+"""The panel of a reach map: draws the cells as coloured points, and can hide all points beyond a plane."""
 
 from typing import Any
 
