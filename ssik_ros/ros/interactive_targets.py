@@ -31,12 +31,12 @@ from visualization_msgs.srv import GetInteractiveMarkers
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import quote
 from ssik_ros.ros.conversions.marker_messages import write_markers
-from ssik_ros.ros.conversions.messages import StateWriter
-from ssik_ros.ros.conversions.pose_conversions import read_pose, write_pose
+from ssik_ros.ros.conversions.messages import StateWriter, write_framed_pose
+from ssik_ros.ros.conversions.pose_conversions import read_pose
 from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.view.mailbox import Mailbox
-from ssik_ros.view.pictures.bars import bar_lines
+from ssik_ros.view.pictures.bars import bar_lines, length_of_bars
 from ssik_ros.view.sessions.session import Session
 from ssik_ros.view.sessions.session_markers import make_markers
 
@@ -191,8 +191,7 @@ class InteractiveTargets:
         frame, stamp = _frame_of(session), self._node.get_clock().now().to_msg()
         for name, pose in session.targets.items():
             moved = InteractiveMarkerPose(name=name)
-            moved.header.frame_id = frame
-            write_pose(moved.pose, pose)
+            write_framed_pose(moved, frame, pose)
             update.poses.append(moved)
         self._updates.publish(update)
         if session.outcome.solved:
@@ -227,13 +226,12 @@ class InteractiveTargets:
     def _make_handles(self, session: Session) -> list[InteractiveMarker]:
         """Return one interactive marker for each target, with handles to move and rotate it."""
         lines = bar_lines(session.robot, session.state)
-        size = float(np.linalg.norm(np.ptp(lines, axis=0))) if len(lines) else 1.0
+        size = length_of_bars(lines)
         markers = []
         for name, pose in session.targets.items():
             marker = InteractiveMarker(name=name, scale=SIZE * size)
-            marker.header.frame_id = _frame_of(session)
+            write_framed_pose(marker, _frame_of(session), pose)
             marker.description = f'Target of {quote(name)}'
-            write_pose(marker.pose, pose)
             marker.controls = [_make_control(word, axis) for word in MODES for axis in AXES]
             markers.append(marker)
         return markers

@@ -10,8 +10,8 @@ from ssik_ros.problem.chain_kinematics import ChainKinematics, manipulability_of
 from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.view.limit_room import shared_unit
 from ssik_ros.view.node_services import GroupOption
-from ssik_ros.view.pictures.bars import bar_lines
-from ssik_ros.view.relaxations import turning_variables
+from ssik_ros.view.pictures.bars import bar_lines, length_of_bars
+from ssik_ros.view.relaxations import are_angles
 from ssik_ros.view.sessions.session_markers import NOTHING, WIDTH
 
 NAMESPACE = 'chosen'
@@ -32,8 +32,7 @@ class BranchPreview:
         self._chain = ChainKinematics(robot, group, group.base_link, group.tip)
         self.frame = robot.tree.root_link
         """The frame of the markers."""
-        turning = turning_variables(robot)
-        self.unit = shared_unit([place in turning for place in group.idx_q.tolist()], 'rad')
+        self.unit = shared_unit(are_angles(robot, group.idx_q), 'rad')
         """Of distances between postures: ``rad``, ``m`` or ``rad or m``."""
         self.others = tuple(
             name
@@ -63,7 +62,7 @@ class BranchPreview:
             positions[self._group.idx_q] = q
             state = FullState(self._robot.with_mimic(positions), np.eye(4))
             lines = bar_lines(self._robot, state)
-            width = WIDTH * float(np.linalg.norm(np.ptp(lines, axis=0)))
+            width = WIDTH * length_of_bars(lines)
         return [
             Marker(NAMESPACE, 0, 'line_list', colour, width, lines),
             Marker(NAMESPACE, 1, 'sphere', colour, 2.0 * width, np.unique(lines, axis=0)),
@@ -80,9 +79,7 @@ def make_preview(robot: RobotModel, group: GroupOption) -> BranchPreview | None:
     links = robot.tree.link_index
     if len(group.tips) != 1 or group.base not in links or group.tips[0] not in links:
         return None
-    named = robot.groups.get(group.name)
-    if named is None or named.joint_names != group.joint_names:
-        named = robot.group_from_links(group.base, group.tips[0], group.name)
+    named = robot.group_from_links(group.base, group.tips[0], group.name)
     if named.variable_names != group.joint_names:
         return None
     return BranchPreview(robot, named)

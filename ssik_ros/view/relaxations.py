@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ssik_ros.arrays import TURN
+from ssik_ros.arrays import IntArray, TURN
 from ssik_ros.errors import quote
 from ssik_ros.model.collision.checks import CollisionChecker
 from ssik_ros.model.joint_group import JointGroup
@@ -94,6 +94,17 @@ def turning_variables(robot: RobotModel) -> set[int]:
     kinds = robot.tree.kinds.tolist()
     turning = (JointKind.REVOLUTE, JointKind.CONTINUOUS)
     return {int(robot.tree.idx_q[j]) for j, kind in enumerate(kinds) if kind in turning}
+
+
+def are_angles(robot: RobotModel, places: IntArray) -> list[bool]:
+    """
+    Return for each of some variables whether it is an angle.
+
+    :param robot: the robot.
+    :param places: (n,) index of each variable in a full state.
+    """
+    turning = turning_variables(robot)
+    return [place in turning for place in places.tolist()]
 
 
 def same_group(robot: RobotModel, group: JointGroup) -> JointGroup:

@@ -20,6 +20,7 @@ from ssik_ros.view.branch_preview import BranchPreview, make_preview
 from ssik_ros.view.branch_table import BranchRow, KEYS, make_row
 from ssik_ros.view.limit_room import shared_unit
 from ssik_ros.view.node_services import (
+    Done,
     FoundBranches,
     GroupOption,
     NodeServices,
@@ -106,7 +107,8 @@ class ServicePanel:
             self.nodes = nodes
             if self.node not in nodes:
                 self.choose_node(nodes[0] if nodes else '')
-            self._changed()
+            else:
+                self._changed()
         if self.node and self.summary is None and not self.is_busy:
             self._ask(self._services.describe, self._take_summary)
 
@@ -258,9 +260,7 @@ class ServicePanel:
             group.name, self.link, target, self.avoids_collisions, self.wants_windings
         )
 
-    def _ask(
-        self, send: Callable[[Callable[[Any], None]], None], take: Callable[[Any], None]
-    ) -> None:
+    def _ask(self, send: Callable[[Done], None], take: Done) -> None:
         """Send a request; call ``take`` with its response if no other request follows and the response is usable."""
         self._number += 1
         number, self.is_busy = self._number, True
@@ -273,8 +273,10 @@ class ServicePanel:
                 self.status = response.text
             else:
                 take(response)
+            # The table is drawn before the marker is followed: a drag without a pause shows each solve, too.
+            if not self.is_busy:
+                self._changed()
             self._follow_marker()
-            self._changed()
 
         send(done)
 
@@ -297,10 +299,8 @@ class ServicePanel:
     def _take_branches(self, response: FoundBranches) -> None:
         self._forget()
         self.response, outcome = response, response.outcome
-        count = len(response.branches)
-        text = outcome.text or counted(count, 'branch', 'branches')
-        how = f'{AT_TARGET} {text}' if outcome.solved else _failure(outcome)
-        self.status = how
+        text = outcome.text or counted(len(response.branches), 'branch', 'branches')
+        self.status = f'{AT_TARGET} {text}' if outcome.solved else _failure(outcome)
         self._show(None, REACHED)
 
     def _take_explanation(self, explanation: Explanation) -> None:

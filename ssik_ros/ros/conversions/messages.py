@@ -28,7 +28,12 @@ from ssik_ros.ros.conversions.object_conversions import (
     read_attached,
     read_vertices,
 )
-from ssik_ros.ros.conversions.pose_conversions import read_pose, read_transform, write_transform
+from ssik_ros.ros.conversions.pose_conversions import (
+    read_pose,
+    read_transform,
+    write_pose,
+    write_transform,
+)
 from ssik_ros.server.requests.constraints import (
     ConstraintsGiven,
     JointConstraintGiven,
@@ -91,9 +96,21 @@ def read_framed_pose(message: PoseStamped) -> FramedPose:
     """
     Return a pose with its frame.
 
-    :param message: the pose.
+    :param message: the pose; any message with a header and a pose will do, such as an InteractiveMarker.
     """
     return FramedPose(message.header.frame_id, read_pose(message.pose))
+
+
+def write_framed_pose(message: Any, frame: str, pose: FloatArray) -> None:
+    """
+    Write the frame into the header, and the pose, of a message that has both, such as a PoseStamped.
+
+    :param message: the message to fill.
+    :param frame: name of the frame.
+    :param pose: (4, 4).
+    """
+    message.header.frame_id = frame
+    write_pose(message.pose, pose)
 
 
 def read_ik_request(message: GetPositionIK.Request) -> IkRequest:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from moveit_msgs.srv import GetPositionFK
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from ssik_msgs.srv import Describe, ExplainIk, SolveAll, SolveGoals
 from std_msgs.msg import String
@@ -17,16 +17,12 @@ from visualization_msgs.srv import GetInteractiveMarkers
 
 from ssik_ros.errors import SolverError, SsikError
 from ssik_ros.markers import Marker
+from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.urdf.source import require_xml_text
+from ssik_ros.ros.conversions.joint_commands import make_joint_state
 from ssik_ros.ros.conversions.marker_messages import write_markers
-from ssik_ros.ros.inputs.robot_source import (
-    DescriptionText,
-    LATCHED,
-    MOST_JOINTS,
-    RobotDescription,
-    URDF_TOPIC,
-)
+from ssik_ros.ros.inputs.robot_source import LATCHED, MOST_JOINTS, URDF_TOPIC
 from ssik_ros.ros.panel.panel_messages import (
     read_branches,
     read_explanation,
@@ -36,7 +32,6 @@ from ssik_ros.ros.panel.panel_messages import (
     read_summary,
     write_explain,
     write_forward,
-    write_joints,
     write_position_goal,
     write_solve_all,
 )
@@ -100,7 +95,9 @@ class NodeClient:
         """Of the node that is asked: results of earlier ones are dropped."""
         self._has_moved = False
         """Whether the panel has yet to be told that the marker has moved."""
-        self._loader = Mailbox(_nothing, _nothing, _LOGGER.warning, name='robot of the panel')
+        self._loader = Mailbox(
+            lambda: None, lambda: None, _LOGGER.warning, name='robot of the panel'
+        )
 
     def find_nodes(self) -> tuple[str, ...]:
         """Return the full names of the nodes that offer ``~/describe``, sorted."""
@@ -135,10 +132,9 @@ class NodeClient:
             kind: make(kind, name, callback_group=self._callbacks)
             for kind, name in services.items()
         }
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._publishers = [
-            self._node.create_publisher(JointState, f'{node}/goal_joint_states', latched),
-            self._node.create_publisher(MarkerArray, f'{node}/markers', latched),
+            self._node.create_publisher(JointState, f'{node}/goal_joint_states', LATCHED),
+            self._node.create_publisher(MarkerArray, f'{node}/markers', LATCHED),
         ]
         self._listen(node, above)
 
@@ -152,8 +148,7 @@ class NodeClient:
                 self._post(self._if_current(number, self._tell_of_marker))
 
         def load(message: String) -> None:
-            topic = f'topic {above}/{URDF_TOPIC}'
-            self._loader.put(lambda: self._load(number, message.data, topic), URDF_TOPIC)
+            self._loader.put(lambda: self._load(number, message.data), URDF_TOPIC)
 
         rows = (
             (InteractiveMarkerUpdate, f'{node}/{MARKERS}/update', hear, QoSProfile(depth=10)),
@@ -167,10 +162,10 @@ class NodeClient:
         self._has_moved = False
         self._move_marker()
 
-    def _load(self, number: int, text: str, origin: str) -> None:
+    def _load(self, number: int, text: str) -> None:
         """Load the robot of a description, in the thread of the loader; raise SsikError if it is malformed."""
-        source = DescriptionText(require_xml_text(text, 'robot description'), origin)
-        robot = RobotDescription(source, None, None, None, MOST_JOINTS).load()
+        text = require_xml_text(text, 'robot description')
+        robot = load_robot(text, max_joints=MOST_JOINTS)
         self._post(self._if_current(number, lambda: self._take_robot(robot)))
 
     def _if_current(self, number: int, act: Callable[[], None]) -> Callable[[], None]:
@@ -279,9 +274,7 @@ class NodeClient:
         joints, drawn = self._publishers
         stamp = self._node.get_clock().now().to_msg()
         if posture is not None:
-            message = write_joints(posture)
-            message.header.stamp = stamp
-            joints.publish(message)
+            joints.publish(make_joint_state(*posture, stamp))
         if markers:
             drawn.publish(write_markers(markers, frame, stamp))
 
@@ -299,7 +292,7 @@ class NodeClient:
 
     def _finish(self, call: _Call) -> None:
         """Hand over a response, unless the call has ended meanwhile."""
-        if not any(call is waiting for waiting in self._calls):
+        if call not in self._calls:
             return
         self._calls.remove(call)
         try:
@@ -307,10 +300,6 @@ class NodeClient:
         except SsikError as error:
             response = ServiceFailure(str(error))
         call.done(response)
-
-
-def _nothing() -> None:
-    """Do nothing between two robots."""
 
 
 def _result_of(future: Any) -> Any:

@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from geometry_msgs.msg import PoseStamped
+from builtin_interfaces.msg import Time
 from moveit_msgs.msg import MoveItErrorCodes, RobotState
 from moveit_msgs.srv import GetPositionFK
 import numpy as np
-from sensor_msgs.msg import JointState
 from ssik_msgs.msg import GroupKinematics, IkBranch, LinkGoal
 from ssik_msgs.srv import Describe, ExplainIk, SolveAll, SolveGoals
 from visualization_msgs.srv import GetInteractiveMarkers
@@ -15,12 +14,13 @@ from visualization_msgs.srv import GetInteractiveMarkers
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import quote, SolverError
 from ssik_ros.results import Cause
-from ssik_ros.ros.conversions.messages import read_framed_pose
-from ssik_ros.ros.conversions.pose_conversions import read_pose, write_pose
-from ssik_ros.ros.services.service_responses import cause_of
+from ssik_ros.ros.conversions.joint_commands import make_joint_state
+from ssik_ros.ros.conversions.messages import read_framed_pose, write_framed_pose
+from ssik_ros.ros.services.service_responses import cause_of, pick_positions
+from ssik_ros.ros.services.status_codes import read_text
 from ssik_ros.server.groups.explanations import Explanation
 from ssik_ros.server.requests.ik_requests import Branch, FramedPose
-from ssik_ros.server.requests.poses import LARGEST_REQUEST_VALUE
+from ssik_ros.server.requests.poses import is_within_reason
 from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.view.node_services import (
     FoundBranches,
@@ -46,13 +46,8 @@ def _fill_query(message: Any, query: PoseQuery) -> Any:
     """Write group, link, target and collisions into a request, and return the request."""
     message.group, message.link = query.group, query.link
     message.avoid_collisions = query.avoids_collisions
-    _fill_pose(message.pose_stamped, query.target)
+    write_framed_pose(message.pose_stamped, *query.target)
     return message
-
-
-def _fill_pose(message: PoseStamped, target: FramedPose) -> None:
-    message.header.frame_id = target.frame
-    write_pose(message.pose, target.pose)
 
 
 def write_solve_all(query: PoseQuery) -> SolveAll.Request:
@@ -82,7 +77,7 @@ def write_position_goal(query: PoseQuery, locked: Sequence[str]) -> SolveGoals.R
     :param locked: joints that stay where they are.
     """
     goal = LinkGoal(link=query.link, free_dof=['EX', 'EY', 'EZ'])
-    _fill_pose(goal.pose_stamped, query.target)
+    write_framed_pose(goal.pose_stamped, *query.target)
     return SolveGoals.Request(goals=[goal], locked_joints=list(locked), max_restarts=RESTARTS)
 
 
@@ -93,17 +88,8 @@ def write_forward(link: str, posture: Posture) -> GetPositionFK.Request:
     :param link: the link.
     :param posture: other joints are where they are now.
     """
-    state = RobotState(joint_state=write_joints(posture), is_diff=True)
+    state = RobotState(joint_state=make_joint_state(*posture, Time()), is_diff=True)
     return GetPositionFK.Request(fk_link_names=[link], robot_state=state)
-
-
-def write_joints(posture: Posture) -> JointState:
-    """
-    Return a posture as joint states.
-
-    :param posture: the posture.
-    """
-    return JointState(name=list(posture.joint_names), position=posture.positions.tolist())
 
 
 def read_summary(message: Describe.Response) -> RobotSummary | ServiceFailure:
@@ -144,7 +130,7 @@ def read_branches(message: SolveAll.Response) -> FoundBranches:
     cause = Cause.NONE
     if not is_solved and 'No solution: ' in text:
         cause = cause_of(message.error_code.val, text)
-    outcome = SolveOutcome(is_solved, cause, text, message.diagnostic.solver_time)
+    outcome = SolveOutcome(is_solved, cause, text)
     return FoundBranches(outcome, names, branches if is_solved else ())
 
 
@@ -184,7 +170,6 @@ def read_explanation(message: ExplainIk.Response) -> Explanation:
         nearest=nearest,
         distance=message.distance,
         angle=message.angle,
-        colliding=tuple(message.colliding),
         advice=tuple(map(_text, message.advice[:MOST_GROUPS])),
     )
 
@@ -201,9 +186,7 @@ def read_reached(
     """
     if message.error_code.val != SUCCESS:
         return ServiceFailure('Not at the target: no posture was found with any orientation.')
-    state = message.state.joint_state
-    positions = dict(zip(state.name, state.position))
-    values = [positions.get(name, np.nan) for name in joint_names]
+    values = pick_positions(message.state.joint_state, joint_names)
     return Posture(tuple(joint_names), _numbers(values, len(values)))
 
 
@@ -229,7 +212,7 @@ def read_marker(message: GetInteractiveMarkers.Response, link: str) -> FramedPos
     """
     for marker in message.markers:
         if marker.name == link:
-            return _checked(FramedPose(marker.header.frame_id, read_pose(marker.pose)))
+            return _checked(read_framed_pose(marker))
     return ServiceFailure(
         f'RViz has no marker for {quote(link)}. Start the node with the parameter '
         'interactive_group, or choose another source of the target.'
@@ -244,14 +227,14 @@ def _checked(target: FramedPose) -> FramedPose:
 def _numbers(values: Iterable[float], count: int) -> FloatArray:
     """Return ``count`` numbers (count,); raise SolverError for another number of them, and for numbers out of range."""
     numbers = np.fromiter(values, np.float64)
-    if len(numbers) != count or not (np.abs(numbers) <= LARGEST_REQUEST_VALUE).all():
+    if len(numbers) != count or not is_within_reason(numbers):
         raise SolverError('The response of the node has wrong numbers; it is not used.')
     return numbers
 
 
 def _message_of(code: MoveItErrorCodes) -> str:
-    """Return the text of an error code; moveit_msgs before 2.5 has only the number."""
-    text = _text(getattr(code, 'message', ''))
+    """Return the text of an error code, or a sentence with its number if the message has no text."""
+    text = _text(read_text(code))
     if text or code.val == SUCCESS:
         return text
     return 'No solution.' if code.val == NO_SOLUTION else f'The node refuses: code {code.val}.'

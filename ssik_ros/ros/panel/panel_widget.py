@@ -230,7 +230,7 @@ class PanelWidget(QWidget):
         self.numbers.setEnabled(panel.target.source == NUMBERS)
         self.avoid.setChecked(panel.avoids_collisions)
         for button in (self.solve, self.why_not):
-            button.setEnabled(panel.group is not None and not panel.is_busy)
+            button.setEnabled(panel.group is not None)
         self.status.setText(panel.status)
         self._show_rows(panel.list_rows())
         self._show_reason()
@@ -261,7 +261,7 @@ class PanelWidget(QWidget):
         self.report.setVisible(bool(panel.details))
         self.restore.setVisible(bool(panel.relaxed))
         remedies = panel.list_remedies()
-        if [new.label for new in remedies] != [old.label for old in self._remedies]:
+        if remedies != self._remedies:
             self._offer_remedies(remedies)
         self.help.setVisible(bool(remedies))
 
@@ -307,7 +307,6 @@ def _offer(box: QComboBox, names: Sequence[str], chosen: str) -> None:
         box.clear()
         box.addItems(names)
     if box.isEditable():
-        if not box.lineEdit().hasFocus() or not box.lineEdit().isModified():
-            box.setEditText(chosen)
+        _write(box.lineEdit(), chosen)
     else:
         box.setCurrentText(chosen)

@@ -4,6 +4,7 @@ Reads responses of ``compute_ik`` from any server.
 Texts of servers of this package give the cause and the effort of a search. Other servers give only a code.
 """
 
+from collections.abc import Sequence
 import re
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.benchmark.calls import RemoteResult
 from ssik_ros.results import Cause, CAUSE_TEXT, IkResult, IkStatus
-from ssik_ros.ros.services.status_codes import SOURCE
+from ssik_ros.ros.services.status_codes import read_text, SOURCE
 
 _SOLVER_TIME = re.compile(r'\[solver (\d+(?:\.\d+)?) us\]$')
 _SEARCHES = re.compile(r'\b(\d+) search(?:es)?\b')
@@ -44,13 +45,12 @@ def read_response(
     :param tip_count: number of tips of the request.
     """
     code = response.error_code
-    # moveit_msgs before 2.5 has only the number.
-    text, source = getattr(code, 'message', ''), getattr(code, 'source', '')
+    text, source = read_text(code), getattr(code, 'source', '')
     time = _SOLVER_TIME.search(text)
     server_time_ns = round(1e3 * float(time[1])) if time else None
     own_text = text if source == SOURCE else ''
     if code.val == MoveItErrorCodes.SUCCESS:
-        solution = _pick(response.solution.joint_state, joint_names)
+        solution = pick_positions(response.solution.joint_state, joint_names)
         result = _make_result(IkStatus.SOLVED, Cause.NONE, solution, tip_count, own_text)
         return RemoteResult(result, '', server_time_ns)
     result = _make_result(
@@ -86,8 +86,13 @@ def cause_of(code: int, own_text: str) -> Cause:
     return _CAUSE_OF_CODE.get(code, Cause.BUDGET)
 
 
-def _pick(state: Any, joint_names: tuple[str, ...]) -> FloatArray:
-    """Return the positions (n,) of joints by name; NaN for joints that the state does not have."""
+def pick_positions(state: Any, joint_names: Sequence[str]) -> FloatArray:
+    """
+    Return the positions (n,) of joints by name; NaN for joints that the state does not have.
+
+    :param state: joint states.
+    :param joint_names: the joints.
+    """
     positions = dict(zip(state.name, state.position))
     return np.array([positions.get(name, np.nan) for name in joint_names], dtype=np.float64)
 

@@ -18,8 +18,9 @@ from ssik_ros.errors import InvalidOption, quote, SolverError
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import IkResult
-from ssik_ros.ros.conversions.pose_conversions import write_pose
+from ssik_ros.ros.conversions.messages import write_framed_pose
 from ssik_ros.ros.services.service_responses import missing_response, read_response
+from ssik_ros.ros.services.status_codes import read_text
 
 _LOGGER = logging.getLogger('ssik_ros.service_solver')
 
@@ -181,7 +182,7 @@ class ServiceSolver:
                 f'{self.service} is there, but responded to none of {ATTEMPTS} requests.'
             )
         if response.error_code.val == MoveItErrorCodes.INVALID_GROUP_NAME:
-            text = getattr(response.error_code, 'message', '') or 'it does not say which it knows'
+            text = read_text(response.error_code) or 'it does not say which it knows'
             raise SolverError(f'{self.service} has no group {quote(self._group)}: {text}')
         for _ in range(WARM_UP_CALLS):
             self._call(message, ATTEMPT_WAIT)
@@ -234,17 +235,13 @@ class ServiceSolver:
         """Write poses (t, 4, 4) and links into a message: the single fields for one tip, the vector for several."""
         if len(targets) == 1:
             request.ik_link_name = self.tip_frames[0]
-            self._write_pose(request.pose_stamped, targets[0])
+            write_framed_pose(request.pose_stamped, self.base_frame, targets[0])
             return
         request.ik_link_names = list(self.tip_frames)
         kind = type(request.pose_stamped)
         request.pose_stamped_vector = [kind() for _ in targets]
         for stamped, target in zip(request.pose_stamped_vector, targets, strict=True):
-            self._write_pose(stamped, target)
-
-    def _write_pose(self, stamped: Any, target: FloatArray) -> None:
-        stamped.header.frame_id = self.base_frame
-        write_pose(stamped.pose, target)
+            write_framed_pose(stamped, self.base_frame, target)
 
 
 def _refuse_unsayable(request: SolveRequest) -> None:

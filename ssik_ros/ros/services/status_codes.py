@@ -91,3 +91,12 @@ def write_code(message: MoveItErrorCodes, code: int, text: str) -> None:
     else:
         # moveit_msgs before 2.5 has only the number.
         message.val = code
+
+
+def read_text(message: MoveItErrorCodes) -> str:
+    """
+    Return the text of an error code; empty if the message has only the number, as in moveit_msgs before 2.5.
+
+    :param message: the error code.
+    """
+    return str(getattr(message, 'message', ''))

@@ -21,7 +21,7 @@ from ssik_ros.ros.conversions.tool_path_messages import (
     write_result,
 )
 from ssik_ros.ros.services.service_handlers import Served, Service, ServiceHandlers
-from ssik_ros.ros.services.status_codes import write_code
+from ssik_ros.ros.services.status_codes import read_text, write_code
 from ssik_ros.server.paths.tool_path_requests import PlanWatch, ToolPathGoal, ToolPathResponse
 from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 
@@ -124,7 +124,7 @@ class ToolPathAction:
             result.reason = CANCELLED
             write_code(result.error_code, int(MoveItErrorCodes.PREEMPTED), CANCELLED)
         elif not result.valid and not result.reason:
-            result.reason = getattr(result.error_code, 'message', '')
+            result.reason = read_text(result.error_code)
         end = goal.succeed if result.valid else goal.canceled if is_cancelled else goal.abort
         try:
             end()

@@ -23,7 +23,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from ssik_ros.errors import quote, SsikError
 from ssik_ros.ros.conversions.joint_commands import make_joint_state, make_trajectory
-from ssik_ros.ros.conversions.pose_conversions import read_pose
+from ssik_ros.ros.conversions.messages import read_framed_pose
 from ssik_ros.ros.inputs.aged_state import AgedState
 from ssik_ros.ros.inputs.robot_source import (
     LIMITS_PREFIX,
@@ -38,7 +38,7 @@ from ssik_ros.ros.process.node_process import ProcessNode, run_node
 from ssik_ros.ros.process.steady_timers import make_steady_timer
 from ssik_ros.ros.streams.stream_diagnostics import StreamDiagnostics
 from ssik_ros.ros.streams.stream_overlay import StreamOverlay
-from ssik_ros.server.requests.ik_requests import FramedPose, FullState
+from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.server.scene.planning_scene import PlanningScene
 from ssik_ros.server.tasks.stream_report import StreamRecords
 from ssik_ros.server.tasks.task_set_stream import (
@@ -162,8 +162,7 @@ class StreamNode(ProcessNode):
         now = time.monotonic()
         assert self._stream is not None
         stamp = message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
-        pose = FramedPose(message.header.frame_id, read_pose(message.pose))
-        self._stream.take(name, pose, stamp, now)
+        self._stream.take(name, read_framed_pose(message), stamp, now)
 
     def _state(self) -> FullState | None:
         """

@@ -46,3 +46,12 @@ def bar_lines(robot: RobotModel, state: FullState) -> FloatArray:
         for end in ends:
             lines += [pose[:3, 3], pose[:3, :3] @ end + pose[:3, 3]]
     return np.array(lines).reshape(-1, 3)
+
+
+def length_of_bars(lines: FloatArray) -> float:
+    """
+    Return the diagonal of the box around bars [m]; 1 without bars.
+
+    :param lines: (2 k, 3) ends of the bars, see :func:`bar_lines`.
+    """
+    return float(np.linalg.norm(np.ptp(lines, axis=0))) if len(lines) else 1.0

@@ -4,7 +4,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.markers import Color, Marker
-from ssik_ros.view.pictures.bars import bar_lines
+from ssik_ros.view.pictures.bars import bar_lines, length_of_bars
 from ssik_ros.view.sessions.session import Session
 
 REACHED: Color = (0.2, 0.75, 0.35, 0.9)
@@ -28,7 +28,7 @@ def make_markers(session: Session) -> list[Marker]:
     :param session: the session.
     """
     lines = bar_lines(session.robot, session.state)
-    size = float(np.linalg.norm(np.ptp(lines, axis=0))) if len(lines) else 1.0
+    size = length_of_bars(lines)
     colour = REACHED if session.outcome.solved else NEAREST
     markers = [
         Marker('posture', 0, 'line_list', colour, WIDTH * size, lines),

@@ -19,7 +19,7 @@ from ssik_ros.view.browser.page_panels import Host, plain
 from ssik_ros.view.limit_room import shared_unit
 from ssik_ros.view.pictures.robot_pictures import GHOSTS
 from ssik_ros.view.reasons import REACHED_HAS_BRANCHES
-from ssik_ros.view.relaxations import turning_variables
+from ssik_ros.view.relaxations import are_angles
 from ssik_ros.view.sessions.session import Session
 
 TAKE = 'take '
@@ -63,8 +63,7 @@ class BranchPanel:
 
         self._buttons.on_click(take)
         self._text = gui.add_markdown('')
-        turning = turning_variables(page.session.robot)
-        self._is_angle = [place in turning for place in page.session.places.tolist()]
+        self._is_angle = are_angles(page.session.robot, page.session.places)
 
     def _wind(self, value: bool) -> None:
         self._page.session.wants_windings = value

@@ -12,7 +12,7 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.view.browser.controls import on_change
 from ssik_ros.view.browser.page_panels import Host
 from ssik_ros.view.limit_room import find_room, from_unit, in_unit, LimitRoom, short, UNITS
-from ssik_ros.view.relaxations import turning_variables
+from ssik_ros.view.relaxations import are_angles
 from ssik_ros.view.sessions.posture_session import PostureSession
 
 STEP, DIGITS = {'rad': 0.001, 'deg': 0.1, 'm': 0.001}, {'rad': 3, 'deg': 1, 'm': 3}
@@ -32,8 +32,7 @@ class JointPanel:
         :param page: the page.
         """
         self._gui, self._page, session = gui, page, page.session
-        turning = turning_variables(session.robot)
-        self._is_angle = [place in turning for place in session.places.tolist()]
+        self._is_angle = are_angles(session.robot, session.places)
         unit = gui.add_dropdown('angles in', UNITS, initial_value=page.angle_unit)
         on_change(unit, lambda name: page.post(partial(self._measure_in, name)))
         self._bars = gui.add_html('')
