@@ -454,9 +454,9 @@ def add_priority(w):
 @inline_kernel
 def terms_of_step(block, t):
     """
-    Return (targets, later), two bit masks of the joint rows TARGETS, RESTS and CENTRES that the mechanism has.
+    Return (target_mask, later_mask): bit masks of the joint rows TARGETS, RESTS and CENTRES that the mechanism has.
 
-    Rows in ``targets`` must be met; rows in ``later`` form the secondary objective.
+    Rows in ``target_mask`` must be met; rows in ``later_mask`` form the secondary objective.
     """
     set_ones = normal.CENTRES
     for joint in range(t.joint.shape[0]):
@@ -466,27 +466,27 @@ def terms_of_step(block, t):
         if block.flags[frame, layout.REST_SET] != 0:
             set_ones |= normal.RESTS
     low = block.options[layout.LOW_TARGETS] != 0.0
-    later = normal.RESTS + (normal.TARGETS if low else 0)
+    later_mask = normal.RESTS + (normal.TARGETS if low else 0)
     if block.options[layout.SECONDARY] == layout.LIMIT_CENTRE:
-        later += normal.CENTRES
-    return set_ones & (0 if low else normal.TARGETS), set_ones & later
+        later_mask += normal.CENTRES
+    return set_ones & (0 if low else normal.TARGETS), set_ones & later_mask
 
 
 @inline_kernel
-def measure(address, block, w, targets):
+def measure(address, block, w, target_mask):
     """
     Measure the state ``trial``: write its poses, residual and errors into the workspace.
 
     :param address: address of the block of the chain.
-    :param targets: bit mask of the joint rows that must be met (TARGETS); 0 for none of them.
+    :param target_mask: bit mask of the joint rows that must be met (TARGETS); 0 for none of them.
     :returns: (cost 1/2 |e|^2, sum of the errors that are not within their tolerance [m, rad], True if every error is
         within its tolerance).
     """
     cost, error, inside = mechanism.locate(address)
     translation, rotation = 0.0, 0.0
-    if targets != 0:
+    if target_mask != 0:
         more, translation, rotation, _ = normal.joint_terms(
-            address, w.trial, targets, False, 1.0, math.inf, w.normal, w.gradient
+            address, w.trial, target_mask, False, 1.0, math.inf, w.normal, w.gradient
         )
         cost += more
     w.numbers[layout.TARGET_TRANSLATION], w.numbers[layout.TARGET_ROTATION] = translation, rotation
@@ -500,29 +500,29 @@ def measure(address, block, w, targets):
 
 
 @inline_kernel
-def secondary(address, w, later):
+def secondary(address, w, later_mask):
     """
     Return (secondary objective at ``current``, number of joints in it); both are 0 without an objective.
 
     :param address: address of the block of the chain.
-    :param later: bit mask of the joint rows of the objective.
+    :param later_mask: bit mask of the joint rows of the objective.
     """
-    if later == 0:
+    if later_mask == 0:
         return 0.0, 0
     value, _, _, count = normal.joint_terms(
-        address, w.current, later, False, 1.0, math.inf, w.normal, w.gradient
+        address, w.current, later_mask, False, 1.0, math.inf, w.normal, w.gradient
     )
     return value, count
 
 
 @inline_kernel
-def linearise(address, t, w, targets, later, clamp, pulling):
+def linearise(address, t, w, target_mask, later_mask, clamp, pulling):
     """
     Write the normal equations at ``current``, which must be the last measured state: H = J^T J and g = J^T e.
 
     Second derivatives are added to H if the descent has made SLOW_STEPS slow steps and ``pulling`` is False.
 
-    :param targets, later: bit masks of the joint rows to meet, and of the rows of the secondary objective.
+    :param target_mask, later_mask: bit masks of the joint rows to meet, and of the rows of the secondary objective.
     :param clamp: factor on the options' largest errors in a step; infinity for no clamp.
     :param pulling: True adds the secondary objective, with less weight than all other rows.
     """
@@ -530,7 +530,7 @@ def linearise(address, t, w, targets, later, clamp, pulling):
     normal.gather(address, clamp)
     if w.numbers[layout.SLOW] >= SLOW_STEPS and not pulling:
         second_order.add_second_order(address)
-    terms, gain = targets, 1.0
+    terms, gain = target_mask, 1.0
     for part in range(2):
         if terms != 0:
             normal.joint_terms(address, w.current, terms, True, gain, clamp, w.normal, w.gradient)
@@ -538,23 +538,23 @@ def linearise(address, t, w, targets, later, clamp, pulling):
         if not pulling or part == 1:
             return
         add_priority(w)
-        terms, gain = later, w.numbers[layout.GAIN]
+        terms, gain = later_mask, w.numbers[layout.GAIN]
 
 
 @inline_kernel
-def add_pull(address, block, w, later, damping):
+def add_pull(address, block, w, later_mask, damping):
     """
     Add ``damping`` times the gradient of the secondary objective to g; ``factor`` and ``pull`` are overwritten.
 
     :param address: address of the block of the chain.
-    :param later: bit mask of the joint rows of the objective.
+    :param later_mask: bit mask of the joint rows of the objective.
     """
     vectors.fill(w.pull, 0.0)
     # Its part of H goes where the factors of the step are written next: the pull adds no damping.
     normal.joint_terms(
         address,
         w.current,
-        later,
+        later_mask,
         True,
         block.options[layout.REST_FACTOR],
         math.inf,
@@ -565,12 +565,12 @@ def add_pull(address, block, w, later, damping):
 
 
 @inline_kernel
-def step_on(address, block, t, w, targets, later, pulling):
+def step_on(address, block, t, w, target_mask, later_mask, pulling):
     """
     Compute a step from ``current`` and write the state after it into ``trial``; the caller measures it next.
 
     :param address: address of the block of the chain.
-    :param targets, later: bit masks of the joint rows to meet, and of the rows of the secondary objective.
+    :param target_mask, later_mask: bit masks of the joint rows to meet, and of the rows of the secondary objective.
     :param pulling: True makes the step reduce the secondary objective, too.
     :returns: False, without a new trial state, if no variable would move by more than the stall threshold or too many
         corrections followed a pull; else True.
@@ -580,7 +580,7 @@ def step_on(address, block, t, w, targets, later, pulling):
     at_hand = block.counters[layout.ANEW] != 0
     if at_hand:
         clamp = numbers[layout.CLAMP] if damped else math.inf
-        linearise(address, t, w, targets, later, clamp, pulling)
+        linearise(address, t, w, target_mask, later_mask, clamp, pulling)
         bounds_of_step(t, w)
         block.counters[layout.ANEW] = 0
     damping = max(2.0 * numbers[layout.MU] * numbers[layout.COST], numbers[layout.LEAST])
@@ -589,8 +589,8 @@ def step_on(address, block, t, w, targets, later, pulling):
     if damped:
         damping = block.options[layout.DAMPING] * block.options[layout.DAMPING]
         sigma = block.options[layout.SIGMA] if block.options[layout.METHOD] == layout.SVD else -1.0
-        if at_hand and later != 0:
-            add_pull(address, block, w, later, damping if sigma < 0.0 else sigma * sigma)
+        if at_hand and later_mask != 0:
+            add_pull(address, block, w, later_mask, damping if sigma < 0.0 else sigma * sigma)
     if pulling:
         damping = PULL_FLOOR * numbers[layout.LARGEST_DIAGONAL]
         block.counters[layout.TRIES] = 0
@@ -677,11 +677,11 @@ def solve(address, seed, stop):
     if block.counters[layout.BAD] >= 0:
         return layout.BAD_FRAME
     random = block.counters[layout.RANDOM : layout.RANDOM + 1].view(np.uint64)
-    targets, later = terms_of_step(block, t)
+    target_mask, later_mask = terms_of_step(block, t)
     start(block, w)
     vectors.copy(w.trial, w.current)
     while True:
-        cost, error, inside = measure(address, block, w, targets)
+        cost, error, inside = measure(address, block, w, target_mask)
         if block.counters[layout.TASK] == LAST_WORD:
             break
         over = is_over(block)
@@ -690,11 +690,11 @@ def solve(address, seed, stop):
         if code == layout.RUNNING:
             if block.counters[layout.ANEW] == REMEASURE:
                 continue
-            if step_on(address, block, t, w, targets, later, pulling):
+            if step_on(address, block, t, w, target_mask, later_mask, pulling):
                 continue
             code = layout.STALLED
         task = block.counters[layout.TASK]
-        value, count = secondary(address, w, later)
+        value, count = secondary(address, w, later_mask)
         random_start = next_task(block, w, code, over, value, count)
         if block.counters[layout.TASK] == LAST_WORD and code == layout.CONVERGED and task != PULL:
             break

@@ -356,7 +356,7 @@ class ChainWorkspace(NamedTuple):
     good: Annotated[Floats, 'ints[STATES]']
     """State to which a descent returns: before it went uphill, or before it diverged."""
     start: Annotated[Floats, 'ints[STATES]']
-    """Not used."""
+    """Not used. Its place stays, because HEADER and the header entry of ``numbers`` depend on it."""
     numbers: Annotated[Floats, NUMBERS]
     """Single numbers of a solve, such as COST."""
 

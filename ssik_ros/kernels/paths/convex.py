@@ -223,7 +223,7 @@ def bounds(kinds, sizes, points, poses, a, b, ends, axis, wanted, hit, room):
     :param room: (BOUNDS_SCRATCH,) scratch.
     """
     radii = sizes[a, 3] + sizes[b, 3]
-    vertices, other = points[ends[a] : ends[a + 1]], points[ends[b] : ends[b + 1]]
+    vertices_a, vertices_b = points[ends[a] : ends[a + 1]], points[ends[b] : ends[b + 1]]
     x = (axis[0], axis[1], axis[2])
     if norm(x) == 0.0:
         x = (
@@ -234,8 +234,8 @@ def bounds(kinds, sizes, points, poses, a, b, ends, axis, wanted, hit, room):
     low, high, count = -math.inf, math.inf, 0
     for _ in range(MOST_STEPS):
         s = subtract(
-            support(kinds[a], sizes[a], vertices, poses[a], scale(-1.0, x)),
-            support(kinds[b], sizes[b], other, poses[b], x),
+            support(kinds[a], sizes[a], vertices_a, poses[a], scale(-1.0, x)),
+            support(kinds[b], sizes[b], vertices_b, poses[b], x),
         )
         bound = dot(x, s) / norm(x)
         if bound > low:

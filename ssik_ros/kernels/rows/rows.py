@@ -369,9 +369,9 @@ def axis_alignment(frames, frame, spare, e, maps):
     :param maps: (3, 9) out: the same map in ``maps[1]`` and ``maps[2]``.
     """
     in_b = frame == layout.FRAME_B
-    pose, other = (frames[2], frames[1]) if in_b else (frames[1], frames[2])
+    frame_pose, other_pose = (frames[2], frames[1]) if in_b else (frames[1], frames[2])
     t = spare[9:12]
-    vectors.write(t, 0, vectors.transposed_times(pose, vectors.column(other, 2)))
+    vectors.write(t, 0, vectors.transposed_times(frame_pose, vectors.column(other_pose, 2)))
     sine = math.sqrt(t[0] * t[0] + t[1] * t[1])
     sign = 1.0 if in_b else -1.0
     local = spare[:9]
@@ -399,9 +399,9 @@ def axis_alignment(frames, frame, spare, e, maps):
     for i in range(3):
         for j in range(3):
             maps[1, 3 * i + j] = (
-                local[3 * i] * pose[3 * j]
-                + local[3 * i + 1] * pose[3 * j + 1]
-                + local[3 * i + 2] * pose[3 * j + 2]
+                local[3 * i] * frame_pose[3 * j]
+                + local[3 * i + 1] * frame_pose[3 * j + 1]
+                + local[3 * i + 2] * frame_pose[3 * j + 2]
             )
     vectors.copy(maps[2], maps[1])
 

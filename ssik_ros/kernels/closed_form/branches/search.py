@@ -125,8 +125,8 @@ def work_size(n: int, capacity: int) -> int:
     :param capacity: largest number of branches that the search keeps.
     """
     a, b = AT_CERTIFICATION
-    scratch = singular_refinement.scratch_size(n) + lane_pipeline.area_size(n)
-    return a * n + b + scratch + (n + 4) * capacity
+    refinement_size = singular_refinement.scratch_size(n) + lane_pipeline.area_size(n)
+    return a * n + b + refinement_size + (n + 4) * capacity
 
 
 @inline_kernel

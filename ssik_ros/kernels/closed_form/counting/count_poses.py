@@ -89,8 +89,8 @@ def _counted_arm(ints, reals, scratch):
     gates.write_limits(limits, lower, upper, n, is_reversed)
     size2 = 0.0
     for k in range(1, n):
-        link = vectors.subtract(triple(points, k), triple(points, k - 1))
-        size2 += vectors.dot(link, link)
+        offset = vectors.subtract(triple(points, k), triple(points, k - 1))
+        size2 += vectors.dot(offset, offset)
     return pose_lanes.CountedArm(axes, points, special, limits, size2)
 
 

@@ -76,8 +76,14 @@ def scratch_size(most):
 
     :param most: most cells to examine for one pose.
     """
-    bounds = hr.ITEMS + hr.RANGES + LANES + 12
-    return bounds + LANES * hb.place_size(7) + hb.ranges_size(7) + hb.scratch_size(7) + CELL * most
+    bounds_size = hr.ITEMS + hr.RANGES + LANES + 12
+    return (
+        bounds_size
+        + LANES * hb.place_size(7)
+        + hb.ranges_size(7)
+        + hb.scratch_size(7)
+        + CELL * most
+    )
 
 
 @kernel

@@ -361,15 +361,15 @@ def _see_target(arm, pose, cells):
 
     A is the point where axes 1 and 2 meet, W the centre of the wrist. The held joint moves through each cell.
     """
-    constants, numbers = arm.vectors, arm.numbers
-    u, h1 = triple(constants, U), triple(constants, H1)
+    arm_vectors, numbers = arm.vectors, arm.numbers
+    u, h1 = triple(arm_vectors, U), triple(arm_vectors, H1)
     sine, cosine = lanes.sine_cosine(numbers[SIGN] * cells.middle)
     start = vectors.add(cells.lift, pose.arm)
     lever_w = _length(vectors.cross(u, start))
     out = vectors.turn(u, cosine, sine, start)
     x, y = vectors.turn(u, cosine, sine, pose.x), vectors.turn(u, cosine, sine, pose.y)
     apart = vectors.subtract(
-        vectors.subtract(triple(constants, A), triple(constants, AROUND)), cells.shift
+        vectors.subtract(triple(arm_vectors, A), triple(arm_vectors, AROUND)), cells.shift
     )
     line, slope = vectors.subtract(out, apart), vectors.cross(u, out)
     half, play = cells.half, cells.ball + POSE_PLAY
@@ -386,7 +386,7 @@ def _see_target(arm, pose, cells):
     change = lanes.absolute(vectors.dot(h1, slope)) * half
     change = change + 0.5 * numbers[S1U] * lever_w * half * half + play
     low, high = _quotient(height - change, height + change, shortest, longest)
-    across, along = triple(constants, ACROSS), triple(constants, ALONG1)
+    across, along = triple(arm_vectors, ACROSS), triple(arm_vectors, ALONG1)
     azimuth = _turning(along, across, line, slope, half, rest)
     # In the frame that rotates with the target, axis 6 is fixed; the line from A to W and axis 1 move.
     last, inverse = vectors.cross(x, y), _inverse(size)
@@ -416,16 +416,16 @@ def _bend_elbow(arm, cells, shortest, longest):
     :param shortest, longest: least and largest distance, in units of the arm.
     :returns: the :class:`Elbow`, and a mask of the lanes in which joint 3 cannot make any such distance.
     """
-    constants, numbers = arm.vectors, arm.numbers
-    h2, h3, h4 = triple(constants, H2), triple(constants, H3), triple(constants, H4)
+    arm_vectors, numbers = arm.vectors, arm.numbers
+    h2, h3, h4 = triple(arm_vectors, H2), triple(arm_vectors, H3), triple(arm_vectors, H4)
     inverse = 1.0 / numbers[TWO_R]
     low = (numbers[MIDDLE3] - longest * longest) * inverse
     high = (numbers[MIDDLE3] - shortest * shortest) * inverse
     (angle, width), is_out = _between_cosines(low, high)
     joint = numbers[PHASE3] + cells.elbow * angle
     sine, cosine = lanes.sine_cosine(joint)
-    arm3 = vectors.turn(h3, cosine, sine, triple(constants, ELBOW))
-    line, slope = vectors.subtract(arm3, triple(constants, BASE)), vectors.cross(h3, arm3)
+    arm3 = vectors.turn(h3, cosine, sine, triple(arm_vectors, ELBOW))
+    line, slope = vectors.subtract(arm3, triple(arm_vectors, BASE)), vectors.cross(h3, arm3)
     rest = 0.5 * numbers[LEVER_W] * width * width + INTERVAL_ROUNDING
     square = vectors.dot(line, line)
     size = lanes.root(square)
@@ -433,7 +433,7 @@ def _bend_elbow(arm, cells, shortest, longest):
     height = vectors.dot(h2, line)
     change = lanes.absolute(vectors.dot(h2, slope)) * width + rest
     low, high = _quotient(height - change, height + change, shortest, longest)
-    across, along = triple(constants, ACROSS), triple(constants, ALONG2)
+    across, along = triple(arm_vectors, ACROSS), triple(arm_vectors, ALONG2)
     azimuth = _turning(along, vectors.scale(-1.0, across), line, slope, width, rest)
     # In the frame of the body after joint 3, axis 4 is fixed; the line from A to W and axis 2 move.
     local_line = vectors.turn(h3, cosine, -sine, line)
@@ -444,8 +444,8 @@ def _bend_elbow(arm, cells, shortest, longest):
     roll = cone_azimuth + _azimuth_of_cone(cone + numbers[S23] * width, base)
     axis4 = vectors.turn(h3, cosine, sine, h4)
     first = lanes.arc_tangent(
-        vectors.dot(triple(constants, Y4), local_line),
-        vectors.dot(triple(constants, X4), local_line),
+        vectors.dot(triple(arm_vectors, Y4), local_line),
+        vectors.dot(triple(arm_vectors, X4), local_line),
     )
     elbow = Elbow(
         (joint, width),
@@ -543,19 +543,19 @@ def _place_wrist(arm, target, elbow, wrist, side):
 
     :param side: 1 for the first wrist, -1 for the second; sign of the angle of joint 5.
     """
-    constants, numbers = arm.vectors, arm.numbers
-    h4, h5, h6 = triple(constants, H4), triple(constants, H5), triple(constants, H6)
+    arm_vectors, numbers = arm.vectors, arm.numbers
+    h4, h5, h6 = triple(arm_vectors, H4), triple(arm_vectors, H5), triple(arm_vectors, H6)
     bend, width = wrist.bend
     joint5 = numbers[PHASE5] + side * bend
     sine, cosine = lanes.sine_cosine(joint5)
     ahead = vectors.turn(h5, cosine, sine, lane_angles.spread_vector(h6))
     slope = vectors.cross(h5, ahead)
     rest = (0.5 * numbers[S56]) * width * width + INTERVAL_ROUNDING
-    about4 = _turning(triple(constants, X4), triple(constants, Y4), ahead, slope, width, rest)
+    about4 = _turning(triple(arm_vectors, X4), triple(arm_vectors, Y4), ahead, slope, width, rest)
     back = vectors.turn(h5, cosine, -sine, lane_angles.spread_vector(h4))
     slope = vectors.cross(back, h5)
     rest = (0.5 * numbers[S45]) * width * width + INTERVAL_ROUNDING
-    about6 = _turning(triple(constants, X6), triple(constants, Y6), back, slope, width, rest)
+    about6 = _turning(triple(arm_vectors, X6), triple(arm_vectors, Y6), back, slope, width, rest)
     at4, at6 = wrist.at4, wrist.at6
     joint4 = (at4[0] + elbow.first[0] - about4[0], at4[1] + elbow.first[1] + about4[1])
     joint6 = (about6[0] + at6[0] - target.last[0], about6[1] + at6[1] + target.last[1])

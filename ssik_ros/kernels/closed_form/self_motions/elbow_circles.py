@@ -133,8 +133,10 @@ class Circles(NamedTuple):
 @inline_kernel
 def scratch_size():
     """Return the size of the scratch of :func:`find`, in numbers."""
-    tables = ELBOW + RING_COLUMNS * RING + ROOTS * (2 * segments.COLUMNS + ROOT + 3) + LANES * PAIR
-    return cp.scratch_size() + tables + certify.scratch_size(N) + TURNS + 3
+    tables_size = (
+        ELBOW + RING_COLUMNS * RING + ROOTS * (2 * segments.COLUMNS + ROOT + 3) + LANES * PAIR
+    )
+    return cp.scratch_size() + tables_size + certify.scratch_size(N) + TURNS + 3
 
 
 @kernel

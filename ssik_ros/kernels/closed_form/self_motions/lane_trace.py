@@ -59,18 +59,18 @@ FOLLOWED = 2
 
 IDLE, START, STEP, LAND = 0.0, 1.0, 2.0, 3.0
 """Phases of a lane."""
-PHASE, CURVE, WAY, ROW, WIDTH, BEFORE, COUNT, MISS, JOINT, SIDE, LANDINGS = range(11)
+PHASE, CURVE, DIRECTION, ROW, WIDTH, BEFORE, COUNT, MISS, JOINT, SIDE, LANDINGS = range(11)
 """Numbers of a lane: phase; curve; direction, 0 or 1; last knot; step length; sign of the determinant at the last knot;
 count of Newton steps; error of the prediction; joint that is put on a limit; side of the limit; count of limits so
 far."""
 STATE = 11
 
-SEED, SIGN, WAYS, LAST, TURN = 0, 1, 2, 4, 6
+SEED, SIGN, DIRECTION_STATES, LAST, TURN = 0, 1, 2, 4, 6
 """Numbers of a curve: index of its first posture, NONE for an unused place; sign of the determinant there; states of
 both directions; last knots of both directions; knot of the first posture in the second direction."""
 CURVES = 7
 NONE = -1.0
-OPEN, UNDER_WAY, DONE = 0.0, 1.0, 2.0
+OPEN, ACTIVE, DONE = 0.0, 1.0, 2.0
 """States of a direction."""
 
 
@@ -225,7 +225,7 @@ def _begin(run, lane):
         if is_done[seed] != 0:
             continue
         is_done[seed] = FOLLOWED + curve
-        run.curves[curve, SEED], run.curves[curve, WAYS + 1] = seed, UNDER_WAY
+        run.curves[curve, SEED], run.curves[curve, DIRECTION_STATES + 1] = seed, ACTIVE
         run.state[lane, CURVE], run.state[lane, PHASE] = curve, START
         for k in range(N):
             lp.set_number(run.numbers, lp.Q + k, lane, run.partial.seeds[seed, k])
@@ -243,7 +243,7 @@ def _take_second(run, lane):
     :returns: False if all curves have both directions followed already.
     """
     for curve in range(LANES):
-        if run.curves[curve, SEED] != NONE and run.curves[curve, WAYS + 1] == OPEN:
+        if run.curves[curve, SEED] != NONE and run.curves[curve, DIRECTION_STATES + 1] == OPEN:
             _follow_second(run, lane, curve)
             return True
     return False
@@ -264,8 +264,8 @@ def _follow_second(run, lane, number):
             value = knots[base + last_copied - i, column]
             is_reversed = TANGENT <= column <= ARC
             knots[base + MOST_LANE_KNOTS + i, column] = -value if is_reversed else value
-    curve[WAYS + 1], curve[TURN] = UNDER_WAY, base + MOST_LANE_KNOTS + last_copied
-    state[CURVE], state[WAY], state[BEFORE] = number, 1.0, curve[SIGN]
+    curve[DIRECTION_STATES + 1], curve[TURN] = ACTIVE, base + MOST_LANE_KNOTS + last_copied
+    state[CURVE], state[DIRECTION], state[BEFORE] = number, 1.0, curve[SIGN]
     state[ROW], state[WIDTH] = curve[TURN], trace.FIRST_ARC_STEP
     _predict(run, lane)
 
@@ -352,8 +352,8 @@ def _write_first(run, lane):
     knots[row, ARC], knots[row, KIND] = 0.0, trace.REGULAR
     knots[row, segments.LEAST_PIVOT] = lp.number_of(run.numbers, lp.LEAST_DIAGONAL, lane)
     curve[SIGN] = lp.number_of(run.numbers, lp.SIGN, lane)
-    curve[WAYS], curve[WAYS + 1], curve[LAST] = UNDER_WAY, OPEN, row
-    state[BEFORE], state[ROW], state[WIDTH], state[WAY] = (
+    curve[DIRECTION_STATES], curve[DIRECTION_STATES + 1], curve[LAST] = ACTIVE, OPEN, row
+    state[BEFORE], state[ROW], state[WIDTH], state[DIRECTION] = (
         -curve[SIGN],
         row,
         trace.FIRST_ARC_STEP,
@@ -368,7 +368,7 @@ def _table_of(state):
 
     :param state: (STATE,) numbers of the lane.
     """
-    return (2 * int(state[CURVE]) + int(state[WAY])) * MOST_LANE_KNOTS
+    return (2 * int(state[CURVE]) + int(state[DIRECTION])) * MOST_LANE_KNOTS
 
 
 @kernel
@@ -501,13 +501,15 @@ def _keep_knot(run, lane, first, width, kind):
     :returns: number of knots of a finished curve, 0 or -1, as :func:`_advance`.
     """
     state, knots, base = run.state[lane], run.partial.knots, _table_of(run.state[lane])
-    number, direction, row = int(state[CURVE]), int(state[WAY]), int(state[ROW])
+    number, direction, row = int(state[CURVE]), int(state[DIRECTION]), int(state[ROW])
     curve, new = run.curves[number], row + 1
     begin = base if direction == 0 else int(curve[TURN])
     knots[new, ARC], knots[new, KIND] = knots[row, ARC] + width, trace.REGULAR
     state[BEFORE] = lp.number_of(run.numbers, lp.SIGN, lane)
     _cross_off(run, lane, row)
-    may_close = kind == trace.REGULAR and row > begin and curve[WAYS + 1 - direction] != DONE
+    may_close = (
+        kind == trace.REGULAR and row > begin and curve[DIRECTION_STATES + 1 - direction] != DONE
+    )
     if may_close and trace.is_closed(run.partial, row, new, begin):
         kind = trace.CLOSED
     state[ROW], curve[LAST + direction] = new, new
@@ -517,12 +519,12 @@ def _keep_knot(run, lane, first, width, kind):
         state[WIDTH] = trace.next_step(state[WIDTH], state[MISS])
         _predict(run, lane)
         return 0
-    knots[new, KIND], curve[WAYS + direction], state[PHASE] = kind, DONE, IDLE
+    knots[new, KIND], curve[DIRECTION_STATES + direction], state[PHASE] = kind, DONE, IDLE
     if kind == trace.CLOSED:
         return _finish(run, number, first, begin, new, 0, -1)
-    if curve[WAYS + 1 - direction] == OPEN:
+    if curve[DIRECTION_STATES + 1 - direction] == OPEN:
         _follow_second(run, lane, number)
-    if curve[WAYS] != DONE or curve[WAYS + 1] != DONE:
+    if curve[DIRECTION_STATES] != DONE or curve[DIRECTION_STATES + 1] != DONE:
         return 0
     begin, last = 2 * number * MOST_LANE_KNOTS, int(curve[LAST])
     trace.turn_round(knots, begin, last)
