@@ -320,8 +320,8 @@ def read_waypoints(path: Path) -> FloatArray:
         table = read_table(path, MOST_WAYPOINTS, COLUMNS)
         rows = np.column_stack([table[name] for name in ('x', 'y', 'z', 'qx', 'qy', 'qz', 'qw')])
     if not 2 <= len(rows) <= MOST_WAYPOINTS:
-        count = counted(len(rows), 'waypoint')
-        text = f"'{path}' has {count}; a path has 2 to {MOST_WAYPOINTS}."
+        number_text = counted(len(rows), 'waypoint')
+        text = f"'{path}' has {number_text}; a path has 2 to {MOST_WAYPOINTS}."
         raise InvalidTarget(text, path=str(path))
     wrong = np.flatnonzero(~(np.abs(np.linalg.norm(rows[:, 3:], axis=1) - 1.0) < 1e-2))
     if len(wrong):

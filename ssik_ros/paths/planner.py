@@ -273,8 +273,9 @@ class ToolPathPlanner:
         if not len(task.space.freedom.columns):
             known_path = KnownPath(outcome.q, cost)
             is_over = task.control.is_over(end)
-            problem = task.limits, task.poses, known_path, is_over, rounds or MOST_ROUNDS
-            bound = relaxed_bound(self.chain, *problem)
+            bound = relaxed_bound(
+                self.chain, task.limits, task.poses, known_path, is_over, rounds or MOST_ROUNDS
+            )
         if bound is None:
             common['notes'] += (NO_BOUND,)
             return quick

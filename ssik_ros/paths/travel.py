@@ -3,8 +3,8 @@ Free travel: collision-free joint motions from the end of one pass to the beginn
 
 Problem
 -------
-Given are the last posture of a pass and the first posture of the next pass. Find straight motions in joint space from
-one to the other that do not collide and stay within the limits.
+Given are the last posture of a pass and the first posture of the next pass. Find a polyline in joint space, straight
+motions from one to the other, that does not collide and stays within the limits.
 
 Method
 ------
@@ -12,9 +12,9 @@ Method
 2. Try the same with the tool drawn back along its axis at one end or both.
 3. Grow two trees of postures from both ends towards random postures, and towards each other (Kuffner and LaValle 2000).
    The random numbers have a fixed seed, and the number of tries is bounded.
-4. Shorten the way: replace parts of it by straight motions if these are free.
+4. Shorten the polyline: replace parts of it by straight motions if these are free.
 
-A returned way is proved to be free. A failed search does not prove that no way exists.
+A returned polyline is proved to be free. A failed search does not prove that no polyline exists.
 """
 
 from collections import Counter
@@ -47,10 +47,10 @@ HALF_TURN = math.pi
 
 
 class TravelResult(NamedTuple):
-    """Result of a search for free travel between two postures: the corners of the way, or None."""
+    """Result of a search for free travel between two postures: the corners of the polyline, or None."""
 
     q: FloatArray | None
-    """(k, n) corners of the way, both postures included; None if none was found."""
+    """(k, n) corners of the polyline, both postures included; None if none was found."""
     tries: int
     """Motions that were looked at."""
     pair: int
@@ -96,7 +96,7 @@ class _Tree:
 
 
 class TravelSearch:
-    """Searches collision-free ways between two postures; serves one thread."""
+    """Searches collision-free polylines between two postures; serves one thread."""
 
     def __init__(
         self,
@@ -113,8 +113,8 @@ class TravelSearch:
         :param obstacles: None if collisions are not checked.
         :param axis: (3,) tool axis in the tip frame.
         :param pause: called before each motion is checked; it raises an exception to stop.
-        :param accepts: the caller's filter: returns whether a way may have a corner at a posture (n,); None accepts
-            all.
+        :param accepts: the caller's filter: returns whether a polyline may have a corner at a posture (n,); None
+            accepts all.
         """
         self._accepts = accepts
         self._chain, self._obstacles, self._axis, self._pause = chain, obstacles, axis, pause
@@ -123,7 +123,7 @@ class TravelSearch:
 
     def find(self, start: FloatArray, end: FloatArray) -> TravelResult:
         """
-        Search a collision-free way from one posture to another; return it with the number of motions tried.
+        Search for a collision-free polyline from one posture to another; return it with the number of motions tried.
 
         If the search fails, the corners ``q`` of the result are None.
 
@@ -134,17 +134,17 @@ class TravelSearch:
         if self._free_part(start, end) == 1.0:
             return TravelResult(np.array([start, end]), self._tries, -1, False)
         trees = _Tree(start), _Tree(end)
-        path = self._drawn_back(trees)
-        if path is None:
-            path = self._grow(trees, start, end)
+        corners = self._drawn_back(trees)
+        if corners is None:
+            corners = self._grow(trees, start, end)
         pair = self._met.most_common(1)[0][0] if self._met else -1
-        if path is None:
+        if corners is None:
             return TravelResult(None, self._tries, pair, len(trees[0]) < len(trees[1]))
-        return TravelResult(self._shortened(path), self._tries, pair, False)
+        return TravelResult(self._shortened(corners), self._tries, pair, False)
 
     def is_free(self, corners: FloatArray) -> bool:
         """
-        Return whether all straight motions between the corners of a way are free of collisions.
+        Return whether all straight motions between the corners of a polyline are free of collisions.
 
         Without collision checks, return True.
 
@@ -172,9 +172,9 @@ class TravelSearch:
 
     def _drawn_back(self, trees: tuple[_Tree, _Tree]) -> FloatArray | None:
         """
-        Return a way (k, n) on which the tool first retreats along its axis at one end or both; None if none is free.
+        Return a polyline (k, n) on which the tool first retreats along its axis at one end or both.
 
-        Postures of free retreats are added to the two trees.
+        Return None if no such polyline is free. Postures of free retreats are added to the two trees.
         """
         retreats: list[list[int]] = [[0], [0]]
         for tree, indices in zip(trees, retreats, strict=True):
@@ -212,7 +212,7 @@ class TravelSearch:
         self, trees: tuple[_Tree, _Tree], start: FloatArray, end: FloatArray
     ) -> FloatArray | None:
         """
-        Grow both trees in turn until they meet; return the way (k, n) from start to end.
+        Grow both trees in turn until they meet; return the polyline (k, n) from start to end.
 
         Return None if they have not met after MOST_TRIES random postures.
         """
@@ -224,8 +224,8 @@ class TravelSearch:
             meeting = self._extend(other, tree.posture(new), math.inf)
             if meeting >= 0 and (other.posture(meeting) == tree.posture(new)).all():
                 halves = tree.path_to(new), other.path_to(meeting)[-2::-1]
-                path = np.vstack(halves)
-                return path if number % 2 == 0 else path[::-1]
+                corners = np.vstack(halves)
+                return corners if number % 2 == 0 else corners[::-1]
         return None
 
     def _targets(self, start: FloatArray, end: FloatArray) -> Iterator[FloatArray]:
@@ -262,32 +262,32 @@ class TravelSearch:
         part *= BACK_OFF
         return tree.add(start + part * motion, near) if part * length > SHORTEST_GROWTH else -1
 
-    def _shortened(self, path: FloatArray) -> FloatArray:
-        """Return a shorter path (k, n): parts of the given path are replaced by straight motions that are free."""
+    def _shortened(self, corners: FloatArray) -> FloatArray:
+        """Return a shorter polyline (k, n): parts of the given one are replaced by straight motions that are free."""
         rng = np.random.default_rng(SEED)
-        for _ in range(SHORTCUTS if len(path) > 2 else 0):
-            a, b = np.sort(rng.random(2) * (len(path) - 1))
+        for _ in range(SHORTCUTS if len(corners) > 2 else 0):
+            a, b = np.sort(rng.random(2) * (len(corners) - 1))
             i, j = int(a), int(b)
             if i == j:
                 continue
-            first = path[i] + (a - i) * (path[i + 1] - path[i])
-            last = path[j] + (b - j) * (path[min(j + 1, len(path) - 1)] - path[j])
+            first = corners[i] + (a - i) * (corners[i + 1] - corners[i])
+            last = corners[j] + (b - j) * (corners[min(j + 1, len(corners) - 1)] - corners[j])
             if self._free_part(first, last) == 1.0:
-                path = np.vstack([path[: i + 1], first, last, path[j + 1 :]])
+                corners = np.vstack([corners[: i + 1], first, last, corners[j + 1 :]])
         corner = 1
-        while corner < len(path) - 1:
-            if self._free_part(path[corner - 1], path[corner + 1]) == 1.0:
-                path = np.delete(path, corner, axis=0)
+        while corner < len(corners) - 1:
+            if self._free_part(corners[corner - 1], corners[corner + 1]) == 1.0:
+                corners = np.delete(corners, corner, axis=0)
             else:
                 corner += 1
-        return path
+        return corners
 
 
 def travel_cost(corners: FloatArray, weights: FloatArray, objective: int) -> float:
     """
-    Return the cost of a way of free travel in the objective of a path; 0 for the objective LARGEST_STEP.
+    Return the cost of a polyline of free travel in the objective of a path; 0 for the objective LARGEST_STEP.
 
-    For the sum of squares, the way counts as one step of the same length.
+    For the sum of squares, the polyline counts as one step of the same length.
 
     :param corners: (k, n) corners.
     :param weights: (n,) of the objective.
@@ -305,7 +305,7 @@ def travel_cost(corners: FloatArray, weights: FloatArray, objective: int) -> flo
 
 def travel_times(corners: FloatArray, velocity: FloatArray) -> FloatArray:
     """
-    Return the time (k,) at which each corner of a way is reached, from 0 at the first [s].
+    Return the time (k,) at which each corner of a polyline is reached, from 0 at the first [s].
 
     On each motion the slowest joint has its velocity limit.
 

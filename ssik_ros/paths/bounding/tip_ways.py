@@ -82,18 +82,24 @@ def _least_motions(poses: FloatArray, freedom: PoseFreedom) -> tuple[FloatArray,
     The tolerances of both waypoints are subtracted; 0 if they overlap.
     """
     corners = np.maximum(np.abs(freedom.lower[:, :3]), np.abs(freedom.upper[:, :3]))
-    room = np.linalg.norm(corners, axis=1)
-    distances = np.linalg.norm(np.diff(poses[:, :3, 3], axis=0), axis=1) - room[:-1] - room[1:]
-    used = (freedom.lower != 0.0) | (freedom.upper != 0.0)
-    has_spin, has_more = used[:, SPIN], used[:, ROLL:].any(axis=1)
+    largest_offsets = np.linalg.norm(corners, axis=1)
+    distances = (
+        np.linalg.norm(np.diff(poses[:, :3, 3], axis=0), axis=1)
+        - largest_offsets[:-1]
+        - largest_offsets[1:]
+    )
+    is_tolerated = (freedom.lower != 0.0) | (freedom.upper != 0.0)
+    has_spin, has_more = is_tolerated[:, SPIN], is_tolerated[:, ROLL:].any(axis=1)
     axes, cones = np.einsum('mij,mj->mi', poses[:, :3, :3], freedom.axes), freedom.upper[:, TILT]
     sines = np.linalg.norm(np.cross(axes[:-1], axes[1:]), axis=1)
     angles = np.arctan2(sines, np.einsum('mi,mi->m', axes[:-1], axes[1:])) - cones[:-1] - cones[1:]
-    same = np.abs(np.diff(freedom.axes, axis=0)).max(axis=1) == 0.0
+    is_same_axis = np.abs(np.diff(freedom.axes, axis=0)).max(axis=1) == 0.0
     # The Frobenius norm of the difference is 2 sqrt(2) sin(angle / 2); a cosine would lose small angles.
     chords = np.linalg.norm(np.diff(poses[:, :3, :3], axis=0), axis=(1, 2))
-    full = 2.0 * np.arcsin(np.clip(chords / math.sqrt(8.0), 0.0, 1.0)) - cones[:-1] - cones[1:]
+    full_angles = (
+        2.0 * np.arcsin(np.clip(chords / math.sqrt(8.0), 0.0, 1.0)) - cones[:-1] - cones[1:]
+    )
     is_spun = has_spin[:-1] | has_spin[1:]
-    angles = np.where(is_spun, np.where(same, angles, 0.0), full)
+    angles = np.where(is_spun, np.where(is_same_axis, angles, 0.0), full_angles)
     angles[has_more[:-1] | has_more[1:]] = 0.0
     return np.maximum(distances, 0.0), np.maximum(angles, 0.0)

@@ -232,30 +232,32 @@ class WristArm:
         # 2: the two axes in S.
         arm = self._w - self._points[2]
         p = self._points[2] + _turned(h[2], q3, arm) - self._s
-        p_away = np.linalg.norm(np.cross(h[2], arm)) * d3 + BOUND_ROUNDING
+        p_radius = np.linalg.norm(np.cross(h[2], arm)) * d3 + BOUND_ROUNDING
         along = p @ h[1]
         across = np.sqrt(np.maximum((p * p).sum(axis=2) - along**2, 0.0))
         c12, s12 = float(h[0] @ h[1]), float(np.linalg.norm(np.cross(h[0], h[1])))
         level = w @ h[0] - c12 * along
-        slack = shift + abs(c12) * p_away
-        near, wide = s12 * np.maximum(across - p_away, 1e-300), s12 * (across + p_away)
+        slack = shift + abs(c12) * p_radius
+        near, wide = s12 * np.maximum(across - p_radius, 1e-300), s12 * (across + p_radius)
         ends = np.stack([(level + s) / d for s in (-slack, slack) for d in (near, wide)])
         middle = level / np.maximum(s12 * across, 1e-300)
-        angle, width, own_there, own_sure = _arc_cosine(middle, ends.min(axis=0), ends.max(axis=0))
-        there, sure = there & own_there, sure & own_sure & (across > 2.0 * p_away)
+        angle, width, joint2_there, joint2_sure = _arc_cosine(
+            middle, ends.min(axis=0), ends.max(axis=0)
+        )
+        there, sure = there & joint2_there, sure & joint2_sure & (across > 2.0 * p_radius)
         first = np.arctan2(np.cross(h[1], p) @ h[0], p @ h[0] - c12 * along)
-        q2, d2 = first + labels[..., 1] * angle, width + _swing(p_away, across)
+        q2, d2 = first + labels[..., 1] * angle, width + _swing(p_radius, across)
         v = _turned(h[1], q2, p)
-        v_away = p_away + across * np.minimum(d2, math.pi)
+        v_radius = p_radius + across * np.minimum(d2, math.pi)
         radius = np.sqrt(np.maximum((w * w).sum(axis=2) - (w @ h[0]) ** 2, 0.0))
         q1 = _angle_between(h[0], v, np.broadcast_to(w, v.shape))
-        d1 = _swing(v_away, radius) + _swing(shift, radius)
+        d1 = _swing(v_radius, radius) + _swing(shift, radius)
         # 3: the wrist.
         m, m_turn = rotation[:, None], d1 + d2 + d3 + turn
         for joint, q in ((0, q1), (1, q2), (2, q3)):
             m = _rotation(h[joint], -q) @ m
-        angles, widths, own_there, own_sure = self._wrist(m, m_turn, labels[..., 2])
-        there, sure = there & own_there, sure & own_sure
+        angles, widths, wrist_there, wrist_sure = self._wrist(m, m_turn, labels[..., 2])
+        there, sure = there & wrist_there, sure & wrist_sure
         angles = np.concatenate([np.stack([q1, q2, q3], axis=2), angles], axis=2)
         widths = np.concatenate([np.stack([d1, d2, d3], axis=2), widths], axis=2)
         widths = np.minimum(widths, math.pi)
