@@ -5,7 +5,7 @@ A search that only its deadline can end would share a processor with everything 
 that has not ended soon continues in slices, and waits for a free slot before each slice. The waiting search with the fewest
 slices so far gets the next free slot, so short searches do not wait for hopeless ones.
 
-Requests that wait for their turn have a queue of their own, :class:`RequestQueue`.
+Requests that wait to be handled have a queue of their own, :class:`RequestQueue`.
 """
 
 import heapq
@@ -223,7 +223,7 @@ class RequestQueue(Generic[Request]):
             if budget < math.inf:
                 heapq.heappush(self._deadlines, (arrived + budget, number, budget))
             if len(self._deadlines) > 2 * self._most:
-                # Drop the entries of requests that had their turn long before their deadline.
+                # Drop the entries of requests that were handled long before their deadline.
                 self._deadlines = [
                     entry for entry in self._deadlines if entry[1] in self._requests
                 ]

@@ -225,18 +225,18 @@ IN_FLIGHT = 24
 
 
 class TimedHandler:
-    """Waits for a gate unless its request is late; notes each turn."""
+    """Waits for a gate unless its request is late; notes the times of each request."""
 
     def __init__(self, gate, budget):
         self._blocked = Blocked(gate)
         self.entered = self._blocked.entered
         self.budget = lambda request: budget
-        self.turns = []
+        self.handlings = []
 
     def __call__(self, request, response):
-        turn = taken_requests.PRESENT.turn
-        self.turns.append(turn)
-        return response if turn.is_late else self._blocked(request, response)
+        handling = taken_requests.PRESENT.handling
+        self.handlings.append(handling)
+        return response if handling.is_late else self._blocked(request, response)
 
 
 def timed_service(running, gate, budget):
@@ -263,18 +263,18 @@ def test_late_requests_get_responses_while_every_thread_is_busy(running, gate, m
         assert handler.entered.acquire(timeout=LIMIT)
     for _ in range(IN_FLIGHT):
         client.call_async(Trigger.Request())
-    assert wait_until(lambda: len(handler.turns) == THREADS + IN_FLIGHT)
-    late = handler.turns[THREADS:]
+    assert wait_until(lambda: len(handler.handlings) == THREADS + IN_FLIGHT)
+    late = handler.handlings[THREADS:]
     assert not gate.is_set()
-    assert [turn.is_late for turn in handler.turns] == [False] * THREADS + [True] * IN_FLIGHT
-    assert {turn.budget for turn in late} == {0.3}
-    assert [turn.arrived for turn in late] == sorted(turn.arrived for turn in late)
+    assert [each.is_late for each in handler.handlings] == [False] * THREADS + [True] * IN_FLIGHT
+    assert {handling.budget for handling in late} == {0.3}
+    assert [handling.arrived for handling in late] == sorted(handling.arrived for handling in late)
     # Responses without a search are timed, the three at long callbacks are not.
     assert wait_until(lambda: len(times) == IN_FLIGHT)
     assert all(0.0 < seconds < LIMIT for seconds in times)
 
 
-def test_arrival_is_when_a_request_comes_and_not_when_its_turn_comes(running, gate):
+def test_arrival_is_when_a_request_comes_and_not_when_it_is_handled(running, gate):
     handler, client = timed_service(running, gate, 1000.0)
     for _ in range(THREADS):
         client.call_async(Trigger.Request())
@@ -284,16 +284,16 @@ def test_arrival_is_when_a_request_comes_and_not_when_its_turn_comes(running, ga
     all_there = time.monotonic()
     gate.set()
     assert wait_until(lambda: all(future.done() for future in futures))
-    later = handler.turns[THREADS:]
+    later = handler.handlings[THREADS:]
     assert len(later) == IN_FLIGHT
-    assert all(turn.arrived <= all_there for turn in later)
-    assert not any(turn.is_late for turn in later)
+    assert all(handling.arrived <= all_there for handling in later)
+    assert not any(handling.is_late for handling in later)
     # The first of them leaves time for the responses of all others.
-    assert max(turn.reserve for turn in later) >= (IN_FLIGHT - 1) * RESPONSE_TIME
+    assert max(handling.reserve for handling in later) >= (IN_FLIGHT - 1) * RESPONSE_TIME
 
 
-def test_a_thread_without_a_request_has_no_turn():
-    assert taken_requests.PRESENT.turn is None
+def test_a_thread_without_a_request_handles_nothing():
+    assert taken_requests.PRESENT.handling is None
 
 
 def test_a_handler_that_raises_still_responds(running):

@@ -1,8 +1,8 @@
 """
-Requests of services that wait for their turn in this process, and the responses to them.
+Requests of services that wait to be handled in this process, and the responses to them.
 
-Requests are taken from the middleware before their turn comes, so that deadlines count from their arrival. The time of
-receipt that the middleware gives cannot be used: Fast DDS fills it with the time of sending, by the clock of the sender.
+Requests are taken from the middleware before they can be handled, so that deadlines count from their arrival. The time
+of receipt that the middleware gives cannot be used: Fast DDS fills it with the time of sending, by the sender's clock.
 """
 
 import inspect
@@ -18,13 +18,13 @@ from ssik_ros.problem.scheduling import RequestQueue
 from ssik_ros.ros.process.wait_set import Ready
 
 MOST_WAITING = 1000
-"""Requests that wait for their turn in this process; further ones stay in the queues of the middleware."""
+"""Requests that wait to be handled in this process; further ones stay in the queues of the middleware."""
 TAKEN_AT_ONCE = 32
 """Requests of one service that are taken before another callback runs: reading a large request takes time."""
 
 
-class Turn(NamedTuple):
-    """Arrival and deadline of the request that a handler handles now; the handler reads them from ``PRESENT.turn``."""
+class Handling(NamedTuple):
+    """Times of the request that a handler handles now; the handler reads them from ``PRESENT.handling``."""
 
     arrived: float
     """Time at which the request was taken from the middleware, by ``time.monotonic`` [s]."""
@@ -39,8 +39,8 @@ class Turn(NamedTuple):
 class _Present(threading.local):
     """Storage with one value per thread: the times of the request that the thread handles, or None."""
 
-    turn: Turn | None = None
-    """Turn of the request that the thread handles; None outside of an :class:`InlineExecutor`."""
+    handling: Handling | None = None
+    """Times of the request that the thread handles; None outside of an :class:`InlineExecutor`."""
 
 
 PRESENT = _Present()
@@ -72,7 +72,7 @@ class TakenRequests:
     def __init__(self) -> None:
         """Begin without requests."""
         self.queue: RequestQueue[TakenRequest] = RequestQueue(MOST_WAITING)
-        """The requests that wait for their turn."""
+        """The requests that wait to be handled."""
         self._taking, self._change = threading.Lock(), threading.Lock()
         self._handled = 0
         """Number of requests that are being handled."""
@@ -98,7 +98,7 @@ class TakenRequests:
         """
         Call the handler of a taken request and send the response, even if the handler raises.
 
-        The handler reads arrival, budget and ``is_late`` from ``PRESENT.turn``.
+        The handler reads arrival, budget and ``is_late`` from ``PRESENT.handling``.
 
         :param taken: the request.
         :param is_late: whether its deadline has passed.
@@ -107,22 +107,22 @@ class TakenRequests:
         others = len(self.queue) + self._handled
         self._count(1)
         response = service.srv_type.Response()
-        PRESENT.turn = Turn(arrived, budget, is_late, self.queue.reserve(budget, others))
+        PRESENT.handling = Handling(arrived, budget, is_late, self.queue.reserve(budget, others))
         begin = time.monotonic()
         try:
             response = service.callback(request, response)
         finally:
-            PRESENT.turn = None
+            PRESENT.handling = None
             self._count(-1)
             # If a handler raises, its client still gets a response; with rclpy's executors the client waits.
             service.send_response(response, header)
             if is_late:
                 self.queue.note_response(time.monotonic() - begin)
 
-    def _count(self, more: int) -> None:
-        """Add ``more``, 1 or -1, to the number of requests that are being handled."""
+    def _count(self, change: int) -> None:
+        """Add ``change``, 1 or -1, to the number of requests that are being handled."""
         with self._change:
-            self._handled += more
+            self._handled += change
 
 
 def is_taken_early(ready: Ready) -> bool:

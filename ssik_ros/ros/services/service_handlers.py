@@ -19,7 +19,7 @@ from ssik_ros.results import Cause, CAUSE_ADVICE, CAUSE_TEXT
 from ssik_ros.ros.conversions.messages import read_seconds, StateWriter
 from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.ros.process.call_records import CallRecords, KEPT
-from ssik_ros.ros.process.taken_requests import PRESENT, Turn
+from ssik_ros.ros.process.taken_requests import Handling, PRESENT
 from ssik_ros.ros.services.status_codes import code_of, SOURCE, write_code
 from ssik_ros.server.loops.loop_server import LoopServer
 from ssik_ros.server.requests.refusals import explain_refusal, Refusal, RequestRefused
@@ -137,21 +137,21 @@ class ServiceHandlers:
         has_text = hasattr(code_kind, 'message')
 
         def handle(message: Any, response: Any) -> Any:
-            turn = PRESENT.turn or Turn(clock())
+            handling = PRESENT.handling or Handling(clock())
             code, cause, is_late = SUCCESS, NO_CAUSE, False
             try:
                 served = self.served
                 if served is None:
                     return _refuse(response, NO_ROBOT)
                 merged = live.find(served.server.states)
-                request, waited = None, clock() - turn.arrived
-                if turn.is_late or waited >= turn.budget:
-                    result: Any = _late(turn.budget, waited)
+                request, waited = None, clock() - handling.arrived
+                if handling.is_late or waited >= handling.budget:
+                    result: Any = _late(handling.budget, waited)
                 else:
                     try:
                         request = read(message)
-                        if turn.budget < math.inf:
-                            left = turn.arrived + turn.budget - turn.reserve - clock()
+                        if handling.budget < math.inf:
+                            left = handling.arrived + handling.budget - handling.reserve - clock()
                             request.timeout = max(left, LEAST_TIME)
                         result = getattr(getattr(served, part), method)(request, merged.state)
                     except RequestRefused as error:
@@ -175,9 +175,9 @@ class ServiceHandlers:
             except Exception as error:
                 response = _fault(kind.Response(), error)
                 code, cause, is_late = MoveItErrorCodes.FAILURE, NO_CAUSE, False
-            took, overrun = clock() - turn.arrived, None
+            took, overrun = clock() - handling.arrived, None
             if is_late:
-                overrun = took - turn.budget if turn.budget < math.inf else math.nan
+                overrun = took - handling.budget if handling.budget < math.inf else math.nan
             calls.append((took, getattr(response, 'error_code', None), cause, overrun))
             # A failure is counted at once, because its text may be long.
             if code != SUCCESS or len(calls) >= KEPT:
