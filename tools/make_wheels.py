@@ -106,23 +106,23 @@ def configured_headers() -> Path:
     types have the same sizes, and the limited API depends on nothing else.
     """
     version = 'python{}.{}'.format(*sys.version_info)
-    headers = Path('/usr/include', sysconfig.get_config_var('MULTIARCH') or '', version)
+    include_folder = Path('/usr/include', sysconfig.get_config_var('MULTIARCH') or '', version)
     for family in FAMILIES:
         folder = WORK / 'headers' / f'{family}-linux-gnu'
         folder.mkdir(parents=True)
-        (folder / version).symlink_to(headers)
+        (folder / version).symlink_to(include_folder)
     return WORK / 'headers'
 
 
 def link_targets() -> dict[str, Path]:
     """Return the libraries by their targets, and add the extension's object to the objects of the kernels."""
     rows = link.read_rows(OBJECTS)
-    headers = configured_headers()
+    include_folder = configured_headers()
     libraries = {}
     os.environ.setdefault('ZIG_GLOBAL_CACHE_DIR', str(ROOT / 'build' / 'zig'))
     for family, targets in FAMILIES.items():
         zig = sys.executable, '-m', 'ziglang', 'cc', '-target', f'{family}-linux-gnu.{GLIBC}'
-        compiler = [*zig, f'-I{headers}']
+        compiler = [*zig, f'-I{include_folder}']
         for target in targets:
             with progress(f'link for {target}'):
                 link.compile_extension(compiler, target, rows, OBJECTS / target / link.EXTENSION)

@@ -8,7 +8,7 @@ import textwrap
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.artifact.sources import Known, Origin, PortableSources
+from ssik_ros.artifact.sources import Origin, ParameterValue, PortableSources
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.manipulator.closed_form_solve import describe_plan
 from ssik_ros.model.serial_chain import SerialChain
@@ -148,7 +148,7 @@ def _collect(ints: NDArray[np.int64]) -> tuple[PortableSources, str]:
     :param ints: integers of the arm's plan, which choose the closed form.
     """
     kind, case = int(ints[search.KIND]), int(ints[search.CASE])
-    constants: dict[Origin, Mapping[str, Known]] = {
+    constants: dict[Origin, Mapping[str, ParameterValue]] = {
         (f'{CLOSED_FORM}.{name}', 'search'): {'ints': tuple(ints.tolist())} for name in SEARCHES
     }
     constants[f'{CLOSED_FORM}.classes.candidates', 'write_candidates'] = {

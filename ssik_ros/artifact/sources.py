@@ -26,7 +26,7 @@ DROPPED_DECORATORS = ('kernel', 'inline_kernel')
 
 Origin = tuple[str, str]
 """A module and a name that it defines."""
-Known = int | tuple[int, ...]
+ParameterValue = int | tuple[int, ...]
 """Known value of a parameter: a number, or all of its numbers."""
 Definition = ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign
 _UNKNOWN = object()
@@ -59,7 +59,7 @@ class _Scope:
 
     module: _Module
     locals: frozenset[str] = frozenset()
-    constants: Mapping[str, Known] = field(default_factory=dict)
+    constants: Mapping[str, ParameterValue] = field(default_factory=dict)
 
 
 Edit = tuple[int, int, int, int, str]
@@ -71,7 +71,7 @@ class PortableSources:
 
     def __init__(
         self,
-        constants: Mapping[Origin, Mapping[str, Known]] | None = None,
+        constants: Mapping[Origin, Mapping[str, ParameterValue]] | None = None,
         replaced: Mapping[Origin, Origin] | None = None,
         plain: Iterable[str] = (),
     ) -> None:

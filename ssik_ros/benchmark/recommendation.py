@@ -206,13 +206,14 @@ def _say_several(chosen: _Candidate, honest: Sequence[_Candidate]) -> list[str]:
 
     :param honest: the solvers without wrong solutions.
     """
-    count = chosen.kinds[Kind.SEVERAL].solutions
-    counts = [(one.kinds[Kind.SEVERAL].solutions or 0.0, one) for one in honest]
-    most, other = max(counts, key=lambda pair: pair[0])
-    if count is None or other is chosen or most <= MANY_MORE * count:
+    mean_count = chosen.kinds[Kind.SEVERAL].solutions
+    pairs = [(one.kinds[Kind.SEVERAL].solutions or 0.0, one) for one in honest]
+    most, other = max(pairs, key=lambda pair: pair[0])
+    if mean_count is None or other is chosen or most <= MANY_MORE * mean_count:
         return []
     return [
-        f'Where up to {MOST_SOLUTIONS} solutions are wanted, {other.name} finds more: {most:.1f} instead of {count:.1f}.'
+        f'Where up to {MOST_SOLUTIONS} solutions are wanted, {other.name} finds more: {most:.1f} instead of '
+        f'{mean_count:.1f}.'
     ]
 
 

@@ -47,8 +47,8 @@ def check_plot(file: Path, name: str) -> Path:
 
 def _check(file: Path, option: str, endings: tuple[str, ...]) -> None:
     if file.suffix.lower() not in endings:
-        choices = ', '.join(endings)
-        raise InvalidOption(f"{option} takes a file that ends in {choices}, not '{file}'.")
+        choices_text = ', '.join(endings)
+        raise InvalidOption(f"{option} takes a file that ends in {choices_text}, not '{file}'.")
     if not file.absolute().parent.is_dir():
         raise InvalidOption(f"'{file}' cannot be written: there is no folder '{file.parent}'.")
 

@@ -243,8 +243,8 @@ class _ClosedChainSearch:
             self._counters[state.LIMITS_SEEN] += 1
             return state.EXHAUSTED
         self._accept(q, errors)
-        found_one = bool(self._counters[state.COUNT])
-        return state.FOUND if found_one else state.EXHAUSTED
+        has_solution = bool(self._counters[state.COUNT])
+        return state.FOUND if has_solution else state.EXHAUSTED
 
     def _full_state(self) -> FloatArray:
         """Return a copy (nq,) of the full state in the request; without one, the robot's initial state."""

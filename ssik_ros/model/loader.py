@@ -53,30 +53,30 @@ def load_robot(
     """
     if max_joints is not None:
         read_count('max_joints', max_joints)
-    source = read_source(urdf, 'robot description', xacro_args)
-    description = parse_urdf(source.text, max_joints, source.origin)
-    warnings = [*source.warnings, *description.warnings]
-    semantics, is_used = Srdf(), source.expanded
+    urdf_source = read_source(urdf, 'robot description', xacro_args)
+    description = parse_urdf(urdf_source.text, max_joints, urdf_source.origin)
+    warnings = [*urdf_source.warnings, *description.warnings]
+    semantics, is_used = Srdf(), urdf_source.expanded
     if srdf is not None:
-        meaning = read_source(srdf, 'semantic description', xacro_args)
-        semantics = parse_srdf(meaning.text, description, meaning.origin)
-        warnings += [*meaning.warnings, *semantics.warnings]
-        is_used = is_used or meaning.expanded
+        srdf_source = read_source(srdf, 'semantic description', xacro_args)
+        semantics = parse_srdf(srdf_source.text, description, srdf_source.origin)
+        warnings += [*srdf_source.warnings, *semantics.warnings]
+        is_used = is_used or srdf_source.expanded
     if xacro_args and not is_used:
         warnings.append('xacro_args are not used: no description is a xacro file.')
     description = hang_on_virtual_joint(description, semantics, warnings)
     followers = resolve_mimic(description)
-    content, where = _read_limits(joint_limits, warnings)
-    entries, faults = find_entries(content, where)
-    limits, limit_warnings = compute_limits(description, entries, followers, where)
+    limits_content, limits_place = _read_limits(joint_limits, warnings)
+    entries, faults = find_entries(limits_content, limits_place)
+    limits, limit_warnings = compute_limits(description, entries, followers, limits_place)
     robot = RobotModel(
         name=description.name,
         tree=build_tree(description, limits, followers),
         urdf=description,
-        urdf_xml=source.text,
+        urdf_xml=urdf_source.text,
         srdf=semantics,
         warnings=_bounded([*warnings, *faults, *limit_warnings]),
-        directory=None if source.path is None else source.path.parent,
+        directory=None if urdf_source.path is None else urdf_source.path.parent,
         accelerations={
             name: bound.acceleration
             for name, bound in limits.items()

@@ -124,7 +124,7 @@ class ReachArm:
         :raises InvalidTarget: if a pose is not a rigid transform.
         """
         matrices = as_matrices(poses)
-        decided = nothing_known(len(matrices))
+        decided = unknown_results(len(matrices))
         if self._arm is not None and self._is_counted:
             return self._count(self._arm, matrices, decided)
         if self._proof is not None and self._is_decided:
@@ -303,7 +303,7 @@ def as_matrices(poses: FloatArray) -> FloatArray:
     return np.ascontiguousarray(given)
 
 
-def nothing_known(count: int) -> Decided:
+def unknown_results(count: int) -> Decided:
     """
     Return results for ``count`` poses with status UNKNOWN, no branches, no effort and measures NaN.
 

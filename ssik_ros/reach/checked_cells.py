@@ -20,9 +20,9 @@ from ssik_ros.reach.cells import (
     Decided,
     MOST_BRANCHES,
     MOST_EFFORT,
-    nothing_known,
     ReachArm,
     ReachSettings,
+    unknown_results,
 )
 from ssik_ros.reach.collisions.chain_scene import ChainScene
 from ssik_ros.reach.collisions.posture_checks import PostureChecks
@@ -130,7 +130,7 @@ class CheckedArm(ReachArm):
         :raises SsikError: as :meth:`ReachArm.decide`.
         """
         matrices = as_matrices(poses)
-        decided = nothing_known(len(matrices))
+        decided = unknown_results(len(matrices))
         branches = self._branches(matrices, decided)
         reached = _Postures(branches.q, np.maximum(branches.counts[:, search.COUNT], 0))
         free, decided = self._check(matrices, reached, decided)

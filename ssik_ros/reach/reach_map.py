@@ -497,12 +497,12 @@ def check_same_cells(first: Cells, second: Cells) -> None:
     :param first, second: the cells of both maps.
     :raises InvalidOption: if they differ, naming the difference, and for lists of poses.
     """
-    settings, other = first.as_mapping(), second.as_mapping()
-    names = sorted(settings.keys() | other.keys())
+    first_settings, second_settings = first.as_mapping(), second.as_mapping()
+    names = sorted(first_settings.keys() | second_settings.keys())
     different = [
-        f'{name} {settings.get(name)}, not {other.get(name)}'
+        f'{name} {first_settings.get(name)}, not {second_settings.get(name)}'
         for name in names
-        if name != 'unit_cells' and settings.get(name) != other.get(name)
+        if name != 'unit_cells' and first_settings.get(name) != second_settings.get(name)
     ]
     if not different and isinstance(first, Grid) and isinstance(second, Grid):
         if np.array_equal(first.orientations, second.orientations):

@@ -109,9 +109,9 @@ class PlanningGroups(dict[str, GroupServer]):
         group = self.get(name)
         if group is None:
             text = f'There is no group {quote(name)}.' if name else 'The group name is empty.'
-            group_names = list_names(self) or 'none'
+            names_text = list_names(self) or 'none'
             robot = quote(self._scene.robot.name)
-            raise Refusal.UNKNOWN_GROUP.error(f'{text} Groups of robot {robot}: {group_names}.')
+            raise Refusal.UNKNOWN_GROUP.error(f'{text} Groups of robot {robot}: {names_text}.')
         return group
 
     def report(self, name: str) -> RobotReport:

@@ -182,8 +182,8 @@ def _linked(
         handles = {task_set.handle for task_set in task_sets}
         tasks = [task for task in maps.tasks if task.task_set in handles]
         names = list(dict.fromkeys(name for task in tasks for name in task.joints))
-    item_handles = {item.handle for item in environment.slots}
-    return maps, tasks, [name for name in names if maps.to_ik.get(name) in item_handles]
+    object_handles = {item.handle for item in environment.slots}
+    return maps, tasks, [name for name in names if maps.to_ik.get(name) in object_handles]
 
 
 def sync_from(

@@ -153,6 +153,8 @@ def write_joint_trajectory(playback: Playback) -> str:
     :param playback: the path.
     """
     stream = io.StringIO()
-    frame, path = playback.robot.model_frame, playback
-    write_trajectory(stream, frame, path.names, path.rows, path.times, path.velocities)
+    frame = playback.robot.model_frame
+    write_trajectory(
+        stream, frame, playback.names, playback.rows, playback.times, playback.velocities
+    )
     return stream.getvalue()

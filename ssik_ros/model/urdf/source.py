@@ -172,10 +172,10 @@ def _xacro_failure(path: Path, reason: str, mappings: Mapping[str, str]) -> Mode
     """Return the error for a file that xacro refuses, with the arguments that the file declares."""
     declared = declared_arguments(path)
     given = list_names(f'{name}:={value}' for name, value in mappings.items()) or 'none'
-    arguments = list_names(declared) or 'none'
+    arguments_text = list_names(declared) or 'none'
     return ModelError(
         f'xacro failed on {quote(path)}: {reason.strip().rstrip(".")}. Its arguments: '
-        f'{arguments}; given (xacro_args, --xacro-arg): {given}.',
+        f'{arguments_text}; given (xacro_args, --xacro-arg): {given}.',
         path=str(path),
         declared=tuple(declared),
     )

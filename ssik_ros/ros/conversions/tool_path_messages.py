@@ -69,10 +69,10 @@ def _read_settings(message: PlanToolPath.Goal) -> dict[str, Any]:
     ``largest_deviation``. The tolerance keeps its default if the list is empty. All other settings are always set.
     """
     if message.objective not in OBJECTIVES:
-        choices = ', '.join(
+        choices_text = ', '.join(
             f'{number} ({objective.name})' for number, objective in OBJECTIVES.items()
         )
-        text = f'There is no objective {message.objective}; known: {choices}.'
+        text = f'There is no objective {message.objective}; known: {choices_text}.'
         raise RequestRefused(Refusal.BAD_OPTION, text)
     settings: dict[str, Any] = {
         'objective': OBJECTIVES[message.objective],

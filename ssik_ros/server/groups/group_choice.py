@@ -59,9 +59,9 @@ def find_only_tip(robot: RobotModel) -> str:
             ends.setdefault(int(tree.link_joints[index]), link)
     if len(ends) == 1:
         return next(iter(ends.values()))
-    tips = list_names(ends.values()) or 'none that a joint moves'
+    tips_text = list_names(ends.values()) or 'none that a joint moves'
     raise ModelError(
-        f'Robot {quote(robot.name)} has no SRDF and no single last link ({tips}): name base_link and '
+        f'Robot {quote(robot.name)} has no SRDF and no single last link ({tips_text}): name base_link and '
         'tip_link, or give an SRDF.',
         ends=tuple(ends.values()),
     )

@@ -328,10 +328,10 @@ class GroupServer:
 
     def _describe_wrong_link(self, link: str, tips: Sequence[str]) -> str:
         """Return the reason why a link cannot have a goal."""
-        tip_names = list_names(map(quote, tips))
+        tips_text = list_names(map(quote, tips))
         if not link:
-            return f'Group {quote(self.group.name)} has several tips ({tip_names}): name the link of the pose.'
+            return f'Group {quote(self.group.name)} has several tips ({tips_text}): name the link of the pose.'
         if link not in self.robot.tree.link_index:
             choices = describe_choices(link, self.robot.tree.link_names)
             return f'Robot {quote(self.robot.name)} has no link {quote(link)}. {choices}'
-        return f'Link {quote(link)} is not rigidly attached to a tip of group {quote(self.group.name)} ({tip_names}).'
+        return f'Link {quote(link)} is not rigidly attached to a tip of group {quote(self.group.name)} ({tips_text}).'

@@ -30,12 +30,12 @@ from ssik_ros.server.requests.refusals import explain_refusal, Refusal, RequestR
 from ssik_ros.server.scene.led_links import tool_at_tip
 from ssik_ros.server.scene.planning_scene import PlanningScene
 
-BLAMES: tuple[tuple[type[SsikError] | tuple[type[SsikError], ...], Refusal], ...] = (
+REFUSALS_BY_ERROR: tuple[tuple[type[SsikError] | tuple[type[SsikError], ...], Refusal], ...] = (
     (InvalidTarget, Refusal.BAD_TARGET),
     ((TopologyMismatch, UnsupportedJoint), Refusal.NO_SOLVER),
     (RequestError, Refusal.BAD_OPTION),
 )
-"""Faults of a goal, apart from refusals by name."""
+"""Refusal for each kind of error of a goal; the last pair is the default."""
 
 
 class ToolPathFinder:
@@ -67,8 +67,11 @@ class ToolPathFinder:
             plan = plan_tool_path(self._scene.robot, self._group, poses, request)
             return self._respond(goal, plan, poses)
         except SsikError as error:
-            blamed = next((blame for blame in BLAMES if isinstance(error, blame[0])), BLAMES[-1])
-            return ToolPathResponse(*explain_refusal(error, *blamed))
+            refusal = next(
+                (pair for pair in REFUSALS_BY_ERROR if isinstance(error, pair[0])),
+                REFUSALS_BY_ERROR[-1],
+            )
+            return ToolPathResponse(*explain_refusal(error, *refusal))
 
     def _waypoints(self, goal: ToolPathGoal, state: FullState, current: FullState) -> FloatArray:
         """

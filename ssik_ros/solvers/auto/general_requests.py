@@ -41,20 +41,19 @@ class GeneralRequests:
         :param tried: result of the fast path; None if the fast path has not run.
         :param began: monotonic time at which the fast path began, if the request has a budget [s]; None means now.
         """
-        group = self._methods
         began = time.monotonic() if began is None else began
-        if tried is not None and (group.is_complete or _is_final(tried)):
+        if tried is not None and (self._methods.is_complete or _is_final(tried)):
             return tried
-        methods, stop = group.for_request(request), _Deadline(request, began)
-        if methods[0] == SolveMethod.POSE_IK:
-            return group.pose_ik.solve(request)
-        if group.closed_form is None or SolveMethod.CLOSED_FORM not in methods:
+        order, stop = self._methods.for_request(request), _Deadline(request, began)
+        if order[0] == SolveMethod.POSE_IK:
+            return self._methods.pose_ik.solve(request)
+        if self._methods.closed_form is None or SolveMethod.CLOSED_FORM not in order:
             return self._search_only(request, tried, stop)
-        if tried is None and methods[0] == SolveMethod.SEARCH:
-            tried = group.first_starts.solve(request)
+        if tried is None and order[0] == SolveMethod.SEARCH:
+            tried = self._methods.first_starts.solve(request)
             if _is_final(tried):
                 return tried
-        return self._use_closed_form(group.closed_form, request, tried, stop)
+        return self._use_closed_form(self._methods.closed_form, request, tried, stop)
 
     def _search_only(
         self, request: SolveRequest, tried: IkResult | None, stop: '_Deadline'
@@ -69,20 +68,23 @@ class GeneralRequests:
         :param tried: result of the first starts; None if they have not run yet.
         :param stop: deadline of the request; if it has passed before PoseIK, the cause is DEADLINE.
         """
-        group = self._methods
         if tried is None:
-            many = group.first_starts if group.closed_form is None else group.more_starts
-            tried = many.solve(request)
-        is_hopeless = tried.cause == Cause.NOT_FOUND and not group.has_unusual_size
-        if _is_final(tried) or is_hopeless or group.closed_form is not None:
+            search = (
+                self._methods.first_starts
+                if self._methods.closed_form is None
+                else self._methods.more_starts
+            )
+            tried = search.solve(request)
+        is_hopeless = tried.cause == Cause.NOT_FOUND and not self._methods.has_unusual_size
+        if _is_final(tried) or is_hopeless or self._methods.closed_form is not None:
             return tried
-        left = stop.remaining(request)
-        if left is None:
+        remaining = stop.remaining(request)
+        if remaining is None:
             return tried._replace(cause=Cause.DEADLINE, clock_ended=True)
-        result = group.pose_ik.solve(left)
+        result = self._methods.pose_ik.solve(remaining)
         if _is_final(result) or not stop.leaves(LAST_TRY):
             return result
-        return group.edges.solve(request, result, group.tolerance(request))
+        return self._methods.edges.solve(request, result, self._methods.tolerance(request))
 
     def _use_closed_form(
         self,
@@ -101,27 +103,32 @@ class GeneralRequests:
         :param tried: result of the first starts; None if the closed form comes first.
         :param stop: deadline of the request; if it has passed before the search, the cause is DEADLINE.
         """
-        group = self._methods
         # If all first starts got stuck, sampling a joint takes longer and hardly ever finds a solution.
         is_stuck = tried is not None and tried.cause == Cause.NOT_FOUND
-        is_hopeless = is_stuck and not (group.is_complete or group.has_unusual_size)
+        is_hopeless = is_stuck and not (
+            self._methods.is_complete or self._methods.has_unusual_size
+        )
         if tried is not None and is_hopeless and closed_form.arm.plan.held >= 0:
             return tried
         exact = closed_form.solve(request)
-        if exact.status == IkStatus.REFUSED or _is_within(exact, group.tolerance(request)):
+        if exact.status == IkStatus.REFUSED or _is_within(exact, self._methods.tolerance(request)):
             return exact
         if tried is not None and is_hopeless:
             return self._with_nearest(exact, tried, request) if exact.is_proved else tried
-        if group.is_complete and (tried is not None or exact.cause == Cause.VALIDATION):
+        if self._methods.is_complete and (tried is not None or exact.cause == Cause.VALIDATION):
             return exact if tried is None else self._with_nearest(exact, tried, request)
-        left = stop.remaining(request)
-        if left is None:
+        remaining = stop.remaining(request)
+        if remaining is None:
             return _unsolved(exact, Cause.DEADLINE)
-        more = group.starts_at_the_edge if group.is_complete else group.more_starts
-        result = more.solve(left)
+        search = (
+            self._methods.starts_at_the_edge
+            if self._methods.is_complete
+            else self._methods.more_starts
+        )
+        result = search.solve(remaining)
         if result.solved or result.clock_ended or exact.solved:
             return result
-        return self._with_nearest(exact, result, request) if group.is_complete else result
+        return self._with_nearest(exact, result, request) if self._methods.is_complete else result
 
     def _with_nearest(
         self, exact: IkResult, searched: IkResult, request: SolveRequest

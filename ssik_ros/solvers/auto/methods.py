@@ -169,10 +169,12 @@ class GroupMethods:
         :param request: any request.
         """
         most = request.max_solutions
-        several = self.wanted == Wanted.ONE and isinstance(most, int | np.integer) and most > 1
+        wants_several = (
+            self.wanted == Wanted.ONE and isinstance(most, int | np.integer) and most > 1
+        )
         return choose(
             self.knowledge,
-            Wanted.SEVERAL if several else self.wanted,
+            Wanted.SEVERAL if wants_several else self.wanted,
             is_tuned=bool(self._tuned),
             is_locked=bool(request.locked),
         )

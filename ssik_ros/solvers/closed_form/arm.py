@@ -19,8 +19,8 @@ from ssik_ros.solvers.closed_form.difficult_poses import DifficultPoses
 from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
 from ssik_ros.solvers.closed_form.request_arrays import RequestArrays
 
-Found = TypeVar('Found')
-Read = Callable[[BranchArrays, int, Prepared], Found]
+Value = TypeVar('Value')
+Read = Callable[[BranchArrays, int, Prepared], Value]
 
 
 class AnalyticArm:
@@ -132,8 +132,8 @@ class AnalyticArm:
         return self._search(pose, prepared, seed, _read_best) or (None, 0)
 
     def _search(
-        self, pose: FloatArray, prepared: Prepared, seed: FloatArray | None, read: Read[Found]
-    ) -> Found | None:
+        self, pose: FloatArray, prepared: Prepared, seed: FloatArray | None, read: Read[Value]
+    ) -> Value | None:
         """
         Search the branches of a pose, pass the result arrays to ``read``, and return the value that ``read`` returns.
 

@@ -65,8 +65,8 @@ def _record(server: Any, session: PostureSession, playback: Playback | None) -> 
     set_scenery(server, bounds, size)
     robot = RobotMeshes(server.scene, solids, '/robot')
     robot.place(session.state)
-    for number, item in enumerate(session.obstacles):
-        add_obstacle(server.scene, f'/obstacles/{number}', item)
+    for number, obstacle in enumerate(session.obstacles):
+        add_obstacle(server.scene, f'/obstacles/{number}', obstacle)
     if playback is None:
         _add_targets(server.scene, session, size)
         states = [session.state_with(branch.positions) for branch in session.branches]

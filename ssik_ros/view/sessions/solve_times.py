@@ -32,8 +32,8 @@ class SolveTimes:
             return
         self._last = outcome
         self._count += 1
-        chosen, other = _figures(outcome), MISSING if rival is None else _figures(rival)
-        self._rows.append((float(self._count), *chosen, *other))
+        figures, rival_figures = _figures(outcome), MISSING if rival is None else _figures(rival)
+        self._rows.append((float(self._count), *figures, *rival_figures))
 
     def columns(self, place: int) -> tuple[Any, ...]:
         """
