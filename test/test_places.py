@@ -70,6 +70,8 @@ def test_a_threshold_shares_its_name_with_no_other_threshold(first, second, is_f
         ('import rows as found', [('found', 1)]),
         ('from rows import pose as own', [('own', 1)]),
         ('async def found(): pass', [('found', 1)]),
+        ('class _Found: pass', [('_Found', 1)]),
+        ('FOUND = 1', []),
         ('import found\ntry: pass\nexcept KeyError: pass', []),
         ('print(found, rows.own, key=own)', []),
         ('owner = founder = 1', []),

@@ -8,7 +8,7 @@ A threshold has a name of its own: a decimal number that is a public constant of
 module that gives a constant this name. A name in :data:`VAGUE` has one value whatever its values are. Other names, such
 as SCRATCH, ROWS or NAME, are roles that each module fills by itself.
 
-No argument, variable, field or function has a name of :data:`EMPTY`.
+No argument, variable, field, function or class has a name of :data:`EMPTY`.
 """
 
 import ast
@@ -45,7 +45,7 @@ VAGUE = frozenset(
 """Names without a noun: they do not say which quantity a number bounds."""
 
 EMPTY = frozenset(['own', 'found', 'known', 'away', 'way', 'ways', 'beside', 'behind'])
-"""Names without a noun for their value."""
+"""Names without a noun for their value. Constants may have them, as codes and places in arrays do."""
 FILE_KEYS = frozenset([('ssik_ros/benchmark/summary.py', 'found')])
 """Fields whose name is a key in files for users."""
 
@@ -150,9 +150,14 @@ def empty_names(source: str) -> list[tuple[str, int]]:
                 | ast.MatchMapping(rest=str(name))
                 | ast.FunctionDef(name=name)
                 | ast.AsyncFunctionDef(name=name)
+                | ast.ClassDef(name=name)
             ):
                 names.append((name, node.lineno))
-    return [(name, line) for name, line in names if name.lstrip('_') in EMPTY]
+    return [
+        (name, line)
+        for name, line in names
+        if name.lstrip('_').lower() in EMPTY and not name.isupper()
+    ]
 
 
 def read_sources(root: Path) -> dict[str, str]:
