@@ -28,10 +28,11 @@ def test_places_that_are_numbers_are_found(source, lines):
 
 
 def test_a_fault_names_file_and_lines(tmp_path):
-    (tmp_path / 'kernel.py').write_text('vector(work, 12, 3)\n')
-    (tmp_path / 'named.py').write_text('vector(work, AT_TURN, 3)\n')
-    assert check_style.faults(tmp_path) == [
-        'kernel.py: lines [1] begin at a number; give the place a name'
+    (tmp_path / 'ssik_ros').mkdir()
+    (tmp_path / 'ssik_ros' / 'kernel.py').write_text('vector(work, 12, 3)\n')
+    (tmp_path / 'ssik_ros' / 'named.py').write_text('vector(work, AT_TURN, 3)\n')
+    assert check_style.faults(check_style.read_sources(tmp_path)) == [
+        'ssik_ros/kernel.py: lines [1] begin at a number; give the place a name'
     ]
 
 
@@ -63,6 +64,15 @@ def test_a_threshold_shares_its_name_with_no_other_threshold(first, second, is_f
         ('def ways(away): pass', [('ways', 1), ('away', 1)]),
         ('self._known = 1', [('_known', 1)]),
         ('class Row:\n    own: int', [('own', 2)]),
+        ('try: pass\nexcept KeyError as found: pass', [('found', 2)]),
+        ('match rows:\n    case found: pass', [('found', 2)]),
+        ('match rows:\n    case [*own] | {**own}: pass', [('own', 2), ('own', 2)]),
+        ('import rows as found', [('found', 1)]),
+        ('from rows import pose as own', [('own', 1)]),
+        ('async def found(): pass', [('found', 1)]),
+        ('class _Found: pass', [('_Found', 1)]),
+        ('FOUND = 1', []),
+        ('import found\ntry: pass\nexcept KeyError: pass', []),
         ('print(found, rows.own, key=own)', []),
         ('owner = founder = 1', []),
     ],
@@ -74,11 +84,10 @@ def test_names_without_a_noun_are_found(source, names):
 def test_a_name_is_judged_in_all_folders(tmp_path):
     (tmp_path / 'test').mkdir()
     (tmp_path / 'test' / 'test_rows.py').write_text('own = 1\nrows = 2\n')
-    assert check_style.faults_of_names(tmp_path) == [
-        'test/test_rows.py: own in line 1 needs the noun of its value'
+    assert check_style.faults(check_style.read_sources(tmp_path)) == [
+        'test/test_rows.py:1: the name own does not say what its value is; use a noun such as branches or offset.'
     ]
 
 
 def test_the_package_keeps_the_rules():
-    assert check_style.faults(check_style.PACKAGE) == []
-    assert check_style.faults_of_names(check_style.ROOT) == []
+    assert check_style.faults(check_style.read_sources(check_style.ROOT)) == []

@@ -8,7 +8,7 @@ A threshold has a name of its own: a decimal number that is a public constant of
 module that gives a constant this name. A name in :data:`VAGUE` has one value whatever its values are. Other names, such
 as SCRATCH, ROWS or NAME, are roles that each module fills by itself.
 
-A name is a noun for the value it holds: arguments, variables, fields and functions are not called as in :data:`EMPTY`.
+No argument, variable, field, function or class has a name of :data:`EMPTY`.
 """
 
 import ast
@@ -17,7 +17,7 @@ from pathlib import Path
 import sys
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / 'ssik_ros'
+PACKAGE = 'ssik_ros/'
 SOURCES = 'ssik_ros', 'test', 'tools', 'bench', 'examples', 'fuzz', 'launch'
 """Folders whose names are judged."""
 VIEWS = 'vector', 'matrix'
@@ -45,9 +45,9 @@ VAGUE = frozenset(
 """Names without a noun: they do not say which quantity a number bounds."""
 
 EMPTY = frozenset(['own', 'found', 'known', 'away', 'way', 'ways', 'beside', 'behind'])
-"""Names that do not say which value they have."""
-KEYS = frozenset([('ssik_ros/benchmark/summary.py', 'found')])
-"""Exceptions: (module, name) of fields that are keys of files for users."""
+"""Names without a noun for their value. Constants may have them, as codes and places in arrays do."""
+FILE_KEYS = frozenset([('ssik_ros/benchmark/summary.py', 'found')])
+"""Fields whose name is a key in files for users."""
 
 Constant = tuple[str, float | str]
 """Name of a constant, and its value: a number, or the source of any other value."""
@@ -139,51 +139,64 @@ def empty_names(source: str) -> list[tuple[str, int]]:
     names = []
     for node in ast.walk(ast.parse(source)):
         match node:
-            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+            case (
+                ast.Name(id=name, ctx=ast.Store())
+                | ast.Attribute(attr=name, ctx=ast.Store())
+                | ast.arg(arg=name)
+                | ast.alias(asname=str(name))
+                | ast.ExceptHandler(name=str(name))
+                | ast.MatchAs(name=str(name))
+                | ast.MatchStar(name=str(name))
+                | ast.MatchMapping(rest=str(name))
+                | ast.FunctionDef(name=name)
+                | ast.AsyncFunctionDef(name=name)
+                | ast.ClassDef(name=name)
+            ):
                 names.append((name, node.lineno))
-            case ast.arg(arg=name) | ast.FunctionDef(name=name):
-                names.append((name, node.lineno))
-    return [(name, line) for name, line in names if name.lstrip('_') in EMPTY]
+    return [
+        (name, line)
+        for name, line in names
+        if name.lstrip('_').lower() in EMPTY and not name.isupper()
+    ]
 
 
-def faults_of_names(root: Path) -> list[str]:
+def read_sources(root: Path) -> dict[str, str]:
     """
-    Return a sentence for each file that gives empty names.
+    Return the source of each module by its file.
 
     :param root: folder of the repository.
     """
-    sentences = []
-    for folder in SOURCES:
-        for path in sorted((root / folder).rglob('*.py')):
-            file = path.relative_to(root).as_posix()
-            sentences += [
-                f'{file}: {name} in line {line} needs the noun of its value'
-                for name, line in empty_names(path.read_text(encoding='utf-8'))
-                if (file, name) not in KEYS
-            ]
-    return sentences
-
-
-def faults(root: Path) -> list[str]:
-    """
-    Return a sentence for each file with literal places, and for each name with different meanings.
-
-    :param root: folder of the package.
-    """
-    sentences = []
-    sources = {
+    return {
         path.relative_to(root).as_posix(): path.read_text(encoding='utf-8')
-        for path in sorted(root.rglob('*.py'))
+        for folder in SOURCES
+        for path in sorted((root / folder).rglob('*.py'))
     }
-    for name, source in sources.items():
+
+
+def faults(sources: dict[str, str]) -> list[str]:
+    """
+    Return a sentence for each file with literal places, each name with different meanings, and each empty name.
+
+    :param sources: source of each module by its file. Places and thresholds are judged in the package only.
+    """
+    sentences = []
+    package = {file: text for file, text in sources.items() if file.startswith(PACKAGE)}
+    for file, source in package.items():
         if lines := literal_places(source):
-            sentences.append(f'{name}: lines {lines} begin at a number; give the place a name')
-    return sentences + shared_names(sources)
+            sentences.append(f'{file}: lines {lines} begin at a number; give the place a name')
+    sentences += shared_names(package)
+    for file, source in sources.items():
+        sentences += [
+            f'{file}:{line}: the name {name} does not say what its value is; use a noun such as branches or offset.'
+            for name, line in empty_names(source)
+            if (file, name) not in FILE_KEYS
+        ]
+    return sentences
 
 
 def main() -> int:
     """Print the faults; return 1 if there are any."""
-    sentences = faults(PACKAGE) + faults_of_names(ROOT)
+    sentences = faults(read_sources(ROOT))
     for sentence in sentences:
         print(sentence, file=sys.stderr)
     return int(bool(sentences))
