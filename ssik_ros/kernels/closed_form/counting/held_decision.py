@@ -216,8 +216,8 @@ def _drift_of_arm(out, arm, is_second):
     """
     Return the part of the wrist centre's drift that the axes of joints 1 to 3 cause, and a bound on its error.
 
-    The drift is the position of the wrist centre W on the nearest chain of the class minus W on the true chain, a
-    vector in units of the arm.
+    The drift is a vector in units of the arm: the wrist centre W on the nearest chain of the class, minus W on the true
+    chain.
 
     :param out: (RANGES,) ranges of the joints.
     :param arm: a :class:`held_ranges.HeldArm`.
@@ -242,8 +242,8 @@ def _drift_of_wrist(out, arm, is_second):
     """
     Return the part of the wrist centre's drift that the axes of joints 4 to 6 cause, and a bound on its error.
 
-    The drift is the position of the wrist centre W on the nearest chain of the class minus W on the true chain, a
-    vector in units of the arm. It is given in the frame of the last body.
+    The drift is a vector in units of the arm: the wrist centre W on the nearest chain of the class, minus W on the true
+    chain. It is given in the frame of the last body.
 
     :param out: (RANGES,) ranges of the joints.
     :param arm: a :class:`held_ranges.HeldArm`.
