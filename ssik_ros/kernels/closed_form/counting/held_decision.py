@@ -18,8 +18,8 @@ Method
 3. Divide the range of the held joint into cells. :mod:`held_ranges` bounds every joint of every branch over a cell. If
    some joint is outside its limits all over the cell, drop the branch. Otherwise examine both halves of the cell. If
    all joints are within limits at the middle of a cell, compute the branches there.
-4. If a chain only nearly fits the class, W of the nearest chain differs from W of the target by a vector that depends
-   on the joints. Ranges of the joints bound this vector, and the vector bounds the joints.
+4. If a chain only nearly fits the class, W of the nearest chain differs from W of the target by a vector. This vector
+   depends on the joints. Ranges of the joints bound it, and it bounds the joints.
 
 Degeneracies
 ------------
