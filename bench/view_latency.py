@@ -3,7 +3,7 @@ Measure the view: time from a dragged handle to new joint values at a client, an
 
 A client speaks viser's protocol over the websocket, as a page does, and drags the target of a Panda with eight ghosts.
 The time ends when the client has the new values of the sliders; drawing in a browser takes additional time. With
-``--browser`` the mouse drags in a Chromium without window, which draws with the processor, and the time ends when the
+``--browser`` the mouse drags in a Chromium without window, which draws with the processor. The time ends when the
 sliders of the page have moved. ``--start`` measures how long ``ssik view panda`` takes until the page can be opened.
 """
 

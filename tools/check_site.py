@@ -1,10 +1,11 @@
 """
 Open every page of the site in a browser without a window: ``python tools/check_site.py [--pictures FOLDER]``.
 
-A page fails if it has a missing picture, an error on the console, a failed request, if it is wider than the window, longer than
-8,000 pixels, if a part is cut off, or if a picture is white in the dark or dark in the light. Each page is opened at 390 and 1,400
-pixels in the dark, and at 1,400 pixels in the light. Each search has to show its page among the first two. Needs the package
-playwright, and Chromium or Chrome. ``--files`` checks without a browser: marks of white pictures, and searches in Node.
+A page fails if it has a missing picture, an error on the console, or a failed request. It fails if it is wider than the
+window or longer than 8,000 pixels. It also fails if a part is cut off, or if a picture is white in the dark or dark in
+the light. Each page is opened at 390 and 1,400 pixels in the dark, and at 1,400 pixels in the light. Each search has to
+show its page among the first two. Needs the package playwright, and Chromium or Chrome. ``--files`` checks without a
+browser: marks of white pictures, and searches in Node.
 """
 
 import argparse

@@ -18,8 +18,8 @@ Show that every kernel gives the same bytes by numba and by the native library o
        python tools/compare_kernels.py compare FOLDER
 
 A kernel may differ through libm, which is not the same code on all processors. ``replay --libm-of OTHER`` replays the
-differing calls once more, and each function of libm returns the result that it had for the same arguments on the target
-OTHER. If the kernel then has the same bytes, libm is the only cause of the difference.
+differing calls once more. Then each function of libm returns the result that it had for the same arguments on OTHER. If
+the kernel then has the same bytes, libm is the only cause of the difference.
 """
 
 import argparse

@@ -33,7 +33,7 @@ class SolveReport:
     targets: FloatArray
     """(t, 4, 4) target poses of the tips in the base frame."""
     result: IkResult
-    """Its result."""
+    """Result of the solve."""
     vectors: tuple[FloatArray, ...]
     """The solutions in the group's joint order; else the nearest state of the search. Empty if nothing was searched."""
     elapsed_ms: float

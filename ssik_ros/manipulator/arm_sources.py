@@ -120,7 +120,7 @@ class ArmSources(ArmTasks):
 
         :param H: (n, 3) directions of the axes in the base frame, all joints at zero.
         :param P: (n + 1, 3) offsets: base to axis 1, axis i to axis i + 1, axis n to the end effector [m].
-        :param limits: (n, 2), or a pair or None for each joint; None means none at all [rad or m].
+        :param limits: (n, 2), or a pair or None for each joint; None means no limits [rad or m].
         :param joint_types: (n,) each ``revolute``, ``continuous`` or ``prismatic``; None means revolute ones.
         :param policy: tolerances.
         :raises ValueError: for wrong shapes, numbers that are not finite, axes without direction, and unknown types.

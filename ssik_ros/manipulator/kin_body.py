@@ -161,7 +161,7 @@ class KinBody:
         :param H: (n, 3) directions in the base frame, of any length.
         :param P: (n + 1, 3) offsets in the base frame at zero: base to axis 1, axis i to axis i + 1, axis n to the
             end effector [m].
-        :param limits: (n, 2), or for each joint a pair or None; None means none at all [rad or m].
+        :param limits: (n, 2), or for each joint a pair or None; None means no limits [rad or m].
         :param joint_types: (n,) each ``revolute``, ``continuous`` (which has no limits) or ``prismatic``; None means
             revolute ones.
         :raises ValueError: for wrong shapes, numbers that are not finite, axes without direction, and unknown types.

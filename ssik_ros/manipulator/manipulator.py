@@ -38,6 +38,7 @@ from ssik_ros.manipulator.solve_settings import (
     count_threads,
     read_seeds,
     read_target,
+    REFINEMENT_MAX_ITERS,
     SEED_NAMES,
     take_seed,
 )
@@ -67,14 +68,14 @@ def _shown_solve(  # type: ignore[no-untyped-def]
     respect_limits=True,
     allow_refinement=False,
     policy=DEFAULT_TOLERANCE_POLICY,
-    refinement_max_iters=15,
+    refinement_max_iters=REFINEMENT_MAX_ITERS,
     method=None,
     timeout=None,
     scene=None,
     cost=None,
     **solver_kwargs,
 ):
-    """Have the signature that ``help`` shows for :meth:`Manipulator.solve`, whose docstring has the other keywords."""
+    """Signature that ``help`` shows for :meth:`Manipulator.solve`. Never called."""
 
 
 class Manipulator(ArmSources):
@@ -174,9 +175,11 @@ class Manipulator(ArmSources):
         :param redundancy_samples: values of the sampled joint of seven, spread over its limits.
         :param method: name of a solver, see ``ssik solvers``.
         :param timeout: wall-clock budget of an iterative solver [s]; a closed form needs no time worth limiting.
-        :param solver_kwargs: parameters of the solver, such as ``target_tolerance=1e-6``; ``seed`` or ``q0``, other
-            names of ``q_seed``; ``scene``, objects from :meth:`scene` that solutions keep clear of; ``cost``, a
-            function of a joint vector whose least value comes first.
+        :param scene: objects from :meth:`scene` that solutions must not collide with; None means no objects.
+        :param cost: function that returns a number for a joint vector (dof,); solutions are sorted by it, the least
+            first. None means the order by distance from the seed.
+        :param solver_kwargs: parameters of the solver, such as ``target_tolerance=1e-6``; or ``seed`` or ``q0``, which
+            are other names of ``q_seed``.
         :returns: the solutions; an empty list if the pose has none, whose ``reason`` says why.
         :raises ValueError: when the target is not a finite rigid transform or an argument is malformed.
         :raises TypeError: for unknown arguments and arguments of a wrong type.

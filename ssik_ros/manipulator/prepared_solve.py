@@ -318,9 +318,14 @@ def _choose(candidates: Candidates, settings: SolveSettings, most: int | None) -
     )
     if kept or not len(candidates.q):
         return chosen
+    count = len(candidates.q)
+    which = (
+        'The only solution of the pose collides,'
+        if count == 1
+        else f'All {count} solutions of the pose collide, the nearest one'
+    )
     return chosen._replace(
-        cause=Cause.COLLISION,
-        detail=f'All {len(candidates.q)} solutions of the pose collide, the nearest one {hits}: move the object or the pose.',
+        cause=Cause.COLLISION, detail=f'{which} {hits}: move the object or the pose.'
     )
 
 

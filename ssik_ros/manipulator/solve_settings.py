@@ -27,6 +27,8 @@ METRICS = ('wrap_l2', 'wrap_linf')
 WRAP = 'wrap'
 SEED_NAMES = ('seed', 'q0')
 """Other names of ``q_seed``."""
+REFINEMENT_MAX_ITERS = 15
+"""Default of ``refinement_max_iters``."""
 _FLOAT64 = np.dtype(np.float64)
 
 
@@ -44,7 +46,7 @@ class SolveSettings(NamedTuple):
     """True, False or ``'wrap'``."""
     allow_refinement: bool = False
     policy: TolerancePolicy = DEFAULT_TOLERANCE_POLICY
-    refinement_max_iters: int = 15
+    refinement_max_iters: int = REFINEMENT_MAX_ITERS
     seed_metric: str = 'wrap_l2'
     seed_tolerance: FloatArray | None = None
     """(dof,) largest difference of each joint from the seed."""

@@ -223,10 +223,10 @@ class WaypointSearch:
 
     def _search(self) -> PathFailure | None:
         """
-        Search the best path on grids of the parameters, from coarse to fine, and store it in ``_best``.
+        Search for the best path on grids of the parameters, from coarse to fine, and store it in ``_best``.
 
-        Return None, or the failure; then ``_best`` is the longest part of a path that was found. Joint limits of
-        windings and travel are not looked at.
+        Return None, or the failure; then ``_best`` is the longest part of a path that was found. Joint limits after
+        winding, and free travel, are not checked here.
         """
         space, limits, poses, checks, control, _ = self._task
         shut_in = tuple(self._shut_in)

@@ -2,7 +2,7 @@
 Build one packed problem, which every iterative kernel can run, from a robot and a list of relative poses.
 
 A goal of a tip, a closure of a loop, a masked target and a task are the same thing here: a :class:`PoseConstraint`.
-Packing folds fixed joints and everything above the common ancestor of all frames into constants, rotates every joint
+Packing folds fixed joints and everything above the common ancestor of all frames into constants. It rotates every joint
 axis to +z, and drops joints that move none of the frames.
 """
 
@@ -824,9 +824,9 @@ def _chain_of(
     """
     Return the chain of joints that moves a constraint's tip in the root frame, for a hull of its reach.
 
-    Return None if a hull cannot be made. So it is if the constraint has no target, has an offset or a box, selects
-    other rows than a pose or a position with unit weights, or its frame a is not the fixed root frame. So it is also if
-    no joint moves frame b, or a joint is neither revolute nor prismatic.
+    Return None if a hull cannot be made: if the constraint has no target, or has an offset or a box. The same holds if
+    its weights do not select a full pose or a position, or frame a is not the fixed root frame. A joint that is neither
+    revolute nor prismatic, or no joint above frame b, also gives None.
 
     :param n_limited: number of velocity variables, from the first on, whose limits count; slides of others have no limits.
     """

@@ -221,8 +221,8 @@ def _telling_points(
     """
     Return further points of the last axis that make the proof stronger, each with its hull.
 
-    Such a point has a hull that is clearly smaller than the wrist's hull enlarged by the distance of the point, so that
-    it also refuses orientations.
+    The hull of such a point is clearly smaller than the wrist's hull enlarged by the distance of the point. So this
+    hull also refuses orientations.
 
     :param axis: (3,) the last axis, with all joints at zero.
     :param wrist, around: (3,) the wrist, a point of this axis; and its hull (SIZE,).

@@ -116,7 +116,7 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """Choice of the processes that do the units: this process, processes of this machine, or a Dask cluster."""
+    """Choice of the processes that compute the units: this process, processes of this machine, or a Dask cluster."""
 
     count: int | None = None
     """Processes on this machine; 0 to work in this process, None for one process per core."""
@@ -189,7 +189,7 @@ class _Batches:
         self._done, self._seconds = 0.0, 0.0
 
     def learn(self, report: BatchReport) -> None:
-        """Update the estimated time of a unit by the report of a finished batch; recent batches count more."""
+        """Update the estimated time of a unit from the report of a finished batch; recent batches count more."""
         # Each report counts half as much as the one after it: units differ from place to place.
         self._done, self._seconds = (
             0.5 * self._done + report.units,

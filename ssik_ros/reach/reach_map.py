@@ -181,8 +181,8 @@ class ReachMap:
         """
         Return for each pose the status of its nearest cell, or with ``exact`` the status of the pose itself.
 
-        :param poses: one pose of the tip in the base in any form of :func:`ssik_ros.pose`, a list of such, or (m, 4,
-            4).
+        :param poses: one pose of the tip in the base in any form of :func:`ssik_ros.pose`, a list of such poses, or (m,
+            4, 4).
         :param exact: True solves the inverse kinematics of each pose, instead of looking up the nearest cell.
         :raises ValueError: for other shapes, numbers that are not finite, and poses that are not rigid transforms.
         """

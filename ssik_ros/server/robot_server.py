@@ -1,7 +1,7 @@
 """
 A robot that responds to requests by name: every planning group with its solver, states and frames.
 
-A server never changes. A new parameter makes a new server, which shares everything else with the old one, so a request in
+A server never changes. A new parameter makes a new server, which shares everything else with the old one. A request in
 progress keeps the server that it began with.
 """
 

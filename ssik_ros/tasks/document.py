@@ -426,7 +426,7 @@ def _set_joint(joint: IkJoint, entry: Mapping[str, Any], what: str) -> None:
 
 def _hang(environment: TaskWorld, item: IkObject, entry: Mapping[str, Any]) -> None:
     """
-    Set the parent of an object to the one in its entry; the local pose stays, the pose in the world may change.
+    Attach an object to the parent that its entry names; the local pose stays, the pose in the world may change.
 
     :raises DocumentError: for an unknown parent, or if the parents form a cycle.
     """

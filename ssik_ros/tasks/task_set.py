@@ -36,7 +36,7 @@ METHOD_NAMES = {
 
 
 class TaskSetNotFound(RequestError, KeyError):
-    """Raised if an environment has no task set of a name or handle, or if a task set does not have a task."""
+    """Raised if no task set has the given name or handle, or if the task set does not contain the given task."""
 
 
 def _read_constraints(task: Task, value: int) -> Constraint:

@@ -327,8 +327,8 @@ def place_tips(robot: RobotModel, group: JointGroup, named: Sequence[str]) -> Jo
     """
     Return a group whose tips are the given links, if each link is rigidly fixed to its tip.
 
-    MoveIt names the last link of every group as its tip. If such a link is not fixed to the tip of a group that
-    branches, the group is returned unchanged and a log message says so.
+    MoveIt names the last link of every group as its tip. If a group branches and such a link is not fixed to the tip of
+    the group, the group is returned unchanged. A log message says so.
 
     :param robot, group: the robot and its planning group.
     :param named: links, in the order of the tips of the group; if there are none, the group is returned unchanged.

@@ -66,9 +66,9 @@ class Cell(NamedTuple):
     """
     Kind of number in the word.
 
-    ``whole`` is an integer, ``real`` a real number without NaN, ``maybe`` a real number or NaN, and ``counted`` a whole
-    number that is stored as a real one. ``bits`` is an integer from 0 to 62 whose bit is set in ``low``. ``must`` is a
-    condition without a word.
+    ``whole`` is an integer, ``real`` a real number without NaN, and ``maybe`` a real number or NaN. ``counted`` is a
+    whole number that is stored as a real one. ``bits`` is an integer from 0 to 62 whose bit is set in ``low``. ``must``
+    is a condition without a word.
     """
     low: str
     """

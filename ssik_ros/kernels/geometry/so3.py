@@ -1,8 +1,8 @@
 """
 Rotations, once for the whole package: matrices, rotation vectors, quaternions (x, y, z, w), wrapping.
 
-Matrices are written as the first nine numbers of a row-major array, so that the same functions serve a
-(3, 3) matrix and the (12,) poses of :mod:`ssik_ros.kernels.geometry.se3`.
+Matrices are written as the first nine numbers of a row-major array. So the same functions serve a (3, 3) matrix and the
+(12,) poses of :mod:`ssik_ros.kernels.geometry.se3`.
 
 References: [Sola2018] for the exponential, the logarithm and the Jacobians of SO(3); [Shepperd1978] for the
 choice of the largest quaternion component.

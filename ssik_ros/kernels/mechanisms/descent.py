@@ -667,9 +667,9 @@ def solve(address, seed, stop):
     :param address: address of the chain's :class:`~ssik_ros.kernels.mechanisms.layout.Block`.
     :param seed: seed of the random states.
     :param stop: monotonic time at which to stop [ns]; 0 means no deadline.
-    :returns: CONVERGED if every tolerance is met. Otherwise STALLED if no step helps, DIVERGED if DLS or SVD moved away
-        from the goal, TIMEOUT if iterations or time are used up or the cancel flag is set, or BAD_FRAME for invalid
-        numbers.
+    :returns: CONVERGED if every tolerance is met, else STALLED if no step helps. DIVERGED if DLS or SVD moved away from
+        the goal. TIMEOUT if iterations or time are used up or the cancel flag is set. BAD_FRAME for invalid numbers of
+        a frame.
     """
     block, t, w = layout.view_chain(address)
     block.counters[layout.RANDOM], block.counters[layout.STOP] = seed, stop

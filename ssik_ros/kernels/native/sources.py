@@ -118,8 +118,8 @@ def manifest() -> dict[str, list[Any]]:
     """
     Compute the manifest of the native library from the files as they are now: an entry for each source file.
 
-    :returns: [hash of the bytes, hash of the code, time of the last change [ns], size [bytes]] of each file, by its
-        path below the folder of the kernels. Files are all kernel modules, the list of signatures
+    :returns: [hash of the bytes, hash of the code, time of the last change [ns], size [bytes]] of each file. The key is
+        the path below the folder of the kernels. Files are all kernel modules, the list of signatures
         ``native/kernels.txt`` and ``native/extension.c``; for the last two, both hashes are of the bytes.
     """
     files = {f'{name.replace(".", "/")}.py': path for name, path in modules().items()}

@@ -178,7 +178,7 @@ def connect_boxes(
     """
     Write for some boxes of a layer a lower bound on the cost of all paths from the first layer to the box.
 
-    The bound is infinite if no path reaches the box. Boxes of a layer do not depend on each other, so a caller may
+    The bound is infinite if no path reaches the box. Boxes of a layer do not depend on each other. So a caller may
     split a layer into several calls and check its deadline in between.
 
     :param costs: (k,) bounds of all boxes of all layers; the layer before is read, rows ``first`` to ``last`` - 1 are
@@ -190,9 +190,9 @@ def connect_boxes(
         postures from this linear form.
     :param cells, prices: (k, r) half widths of the free parameters, and their prices: a step to a posture is cheaper by
         price times parameter, and the step away from it dearer by the same amount.
-    :param block_q, block_halves, block_costs: (b, n), (b, n), (b,) centres and half widths of larger boxes, each around
-        BLOCK neighbouring boxes of the layer before, and the least cost in each, reduced by the largest share of the
-        prices.
+    :param block_q, block_halves, block_costs: (b, n), (b, n), (b,) centres and half widths of larger boxes, and the
+        least cost in each. A larger box contains BLOCK neighbouring boxes of the layer before. Its cost is reduced by
+        the largest share of the prices.
     :param begin, end: first row of the layer before, and the row after its last one.
     :param first, last: first row to write, and the row after the last one.
     :param turning: (n,) 1 for joints that may turn without end, else 0.

@@ -9,9 +9,9 @@ clearance? And which straight motions in joint space from one posture to another
 Method
 ------
 1. Bounding spheres settle most pairs; :mod:`ssik_ros.kernels.paths.convex` gives bounds on the distance of the others.
-2. The lever of a body for joint j is the largest distance that a point of the body moves per unit of the joint, in any
-   posture. While joint j moves by dq_j, the body moves by at most |dq_j| times its lever. A pair at distance d is safe as
-   long as its bodies move by less than d minus the clearance.
+2. The lever of a body for joint j is the largest distance that a point of the body moves per unit of the joint. It
+   holds in any posture. While joint j moves by dq_j, the body moves by at most |dq_j| times its lever. A pair at
+   distance d is safe as long as its bodies move by less than d minus the clearance.
 3. A motion is followed by such safe parts (conservative advancement). It is refused where a part gets too short.
 
 Degeneracies

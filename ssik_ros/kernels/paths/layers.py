@@ -8,7 +8,7 @@ step costs. No joint may move further between neighbouring waypoints than its li
 
 Method
 ------
-1. For each posture, store the largest number of consecutive layers that a path ending there can have, and the least cost
+1. For each posture, store the largest number of consecutive layers of a path that ends there. Also store the least cost
    of such a path (Bellman). This path is the *piece* of the posture.
 2. More layers rank before less cost. So if no path reaches the last layer, the longest piece is still known.
 3. Rows of a layer are sorted by one joint, the key. Only rows within its largest step are compared, the nearest first.
@@ -208,8 +208,9 @@ def _reach(
     """
     Choose the parent of ``row`` among the rows ``begin`` to ``end`` - 1 of the layer before.
 
-    It updates cost, length and parent of the row. The rows are tried from the nearest value of the joint ``key`` on, up
-    and down, until this joint's step is too long or costs too much. Other arguments are as for :func:`connect`.
+    It updates cost, length and parent of the row. Rows are tried upwards and downwards from the value of the joint
+    ``key`` in ``row``. Each way ends when this joint's step is too long or costs too much. Other arguments are as for
+    :func:`connect`.
 
     :param largest, weights: (n,) largest steps and weights for the step to this layer.
     :param longest, least: results of :func:`_best_before` for these rows.

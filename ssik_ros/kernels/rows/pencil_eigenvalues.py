@@ -92,7 +92,7 @@ def _turn_columns(a, start, n, c, s, count):
 @inline_kernel
 def _clear_below(a, b, n, k, first, end):
     """
-    Make the entry of B at row k, column k - 1 zero by a rotation of the columns k - 1 and k of A and B.
+    Make the entry of B at row k, column k - 1 zero: rotate the columns k - 1 and k of A and B.
 
     :param a, b: (n n,) matrices by rows, changed in place.
     :param first: first row of both matrices that takes part.

@@ -111,8 +111,8 @@ def compute(hull, kinds, axes, points, lower, upper, point, next_table, slides):
     """
     Write the hull that contains all positions of a point of the last link of a chain.
 
-    If a prismatic joint has no limits, no joint is revolute, or too many prismatic joints come first, the hull is
-    marked as missing by an infinite number at INNER.
+    An infinite number at INNER marks a missing hull. The hull is missing if a prismatic joint has no limits, no joint
+    is revolute, or too many prismatic joints come first.
 
     :param hull: (SIZE,) out.
     :param kinds: (n,) 0 for revolute joints, 1 for prismatic joints.

@@ -488,8 +488,8 @@ def joint_rows(ints, reals, work, q, row):
     Write the rows in joint space into residual and Jacobian, from row ``row`` on.
 
     The residual of a posture row is the weight times (reference posture minus ``q``), wrapped to half a turn for
-    revolute joints without limits. The residual of a margin row is the weighted motion that takes the joint out of the
-    margin next to a limit, and zero outside of the margin.
+    revolute joints without limits. Margins are next to the limits. The residual of a margin row is the weighted motion
+    that takes the joint out of the margin, and zero outside of it.
 
     :param q: (nq,) position variables [rad or m].
     """

@@ -3,16 +3,16 @@ One start of a search: errors at a state, a step by the law, and steps until the
 
 Method
     1. Errors are measured before the first step and after every step. Each step ends inside the limits
-       (:func:`ssik_ros.kernels.rows.steps.bounded_step`) and is shortened to a largest joint step. PoseIK multiplies its
-       step by a factor instead, which grows to one as the error shrinks, and holds joints only at limits that the step
-       pushes them out of.
-    2. A start is given up after its number of steps, or earlier if the squared error has not shrunk by a fixed factor in
-       a few steps. After many failures every fourth start is patient, because descents to the edge of the workspace are
-       slow. The only or last start of the Newton family is patient too.
+       (:func:`ssik_ros.kernels.rows.steps.bounded_step`) and is shortened to a largest joint step. PoseIK multiplies
+       its step by a factor instead, which grows to one as the error shrinks. It holds joints only at limits that the
+       step would cross.
+    2. A start is given up after its number of steps. It is given up earlier if the squared error has not shrunk by a
+       fixed factor in a few steps. After many failures every fourth start is patient, because descents to the edge of
+       the workspace are slow. The only or last start of the Newton family is patient too.
     3. The Newton family also gives a start up if the linear model predicts no decrease inside the limits twice running.
        The only start of a law with a given damping goes on in any case.
-    4. If the damping does not fade with the error, the last five steps go without damping, and so do five steps before
-       a start is given up. Each of them has to halve the squared error.
+    4. If the damping does not fade with the error, the last five steps go without damping. So do five steps before a
+       start is given up. Each of them has to halve the squared error.
     5. A tolerance decides which starts succeed, not how exact the solution is: steps with next to no damping follow from
        the solution (:func:`polish`), whatever the law. Control loops need this. If a seed within the tolerance were the
        solution, no step shorter than the tolerance would ever move the arm.

@@ -74,8 +74,8 @@ def search(ints, reals, options, phase, timeout_ns, cancel, counters, work, out)
     :param counters, work: (STATE_SIZE,) int64 and float state, kept between calls. Before a fresh call the caller
         writes the seed into ``reference`` and the targets into ``matrices`` of the workspace.
     :param out: (K + 1, nq + 2 c + 2) out: rows of solutions, the candidate as the last row. A row has the nq joint
-        values, position error [m] and rotation error [rad] of each of c constraints, the norm of all errors, and the
-        squared distance to the seed.
+        values, and position error [m] and rotation error [rad] of each of c constraints. Its last two numbers are the
+        norm of all errors and the squared distance to the seed.
     :returns: FOUND; CANDIDATE if the caller must validate the last row; EXHAUSTED, DEADLINE or CANCELLED without a
         solution; or BAD_STATE, BAD_TARGET, OUT_OF_REACH, UNSAMPLED.
     """
@@ -116,9 +116,9 @@ def begin(ints, reals, options, with_hulls, timeout_ns, counters, work):
     :param with_hulls: True lets the reach hulls prove that the targets are out of reach. A control loop passes False,
         because it moves towards such targets.
     :param timeout_ns: wall-clock budget [ns]; <= 0 means no budget.
-    :returns: RUNNING if the search can go on, BAD_STATE for a seed with a value that is not finite or too large or a
-        quaternion that is too short, or BAD_TARGET for a matrix that is not rigid. OUT_OF_REACH if a target is proved
-        to be out of reach; with the option KEEPS_LOOKING this is not tested.
+    :returns: RUNNING if the search can go on. BAD_STATE for a seed with a value that is not finite or too large, or
+        with a quaternion that is too short. BAD_TARGET for a matrix that is not rigid. OUT_OF_REACH if a target is
+        proved to be out of reach; with the option KEEPS_LOOKING this is not tested.
     """
     w = layout.view_workspace(ints, work)
     lower, upper, targets = w.lower, w.upper, w.targets
@@ -307,7 +307,8 @@ def is_put_aside(ints, options, counters, work):
     Return whether the search should go on because the state is only a near miss: within tolerance, but not exact.
 
     The best near miss is stored in ``near_miss`` for :func:`take_near_miss`. A near miss is accepted at once (False) if
-    near misses count as solutions, or if it was reached from a seed next to the target, as in the steps of a path.
+    near misses count as solutions. It is also accepted at once if it was reached from a seed next to the target, as in
+    the steps of a path.
     """
     w = layout.view_workspace(ints, work)
     if options[state.MOST_NEAR_MISSES] == 0.0 or counters[state.NEAR_MISSES] == state.ALL_COUNT:

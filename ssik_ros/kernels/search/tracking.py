@@ -228,9 +228,9 @@ def follow(
     """
     Move a configuration by one cycle of a control loop towards the targets in ``matrices`` of the workspace.
 
-    An invalid configuration is never moved. An invalid target, and a target out of reach whose squared error is above
-    NEARLY_REACHED, leave it unchanged too, if no change of motion is bounded; otherwise its joints brake. A nearer
-    target out of reach is approached.
+    An invalid configuration is never moved. An invalid target stops the joints, and so does a target out of reach whose
+    squared error is above NEARLY_REACHED. If changes of motion are bounded, the joints brake; otherwise they stay. A
+    nearer target out of reach is approached.
 
     :param base: options of a search with a seed and one start.
     :param cycle_options: a copy of these options, overwritten.
@@ -244,8 +244,8 @@ def follow(
         stopped, number of joints that limits stopped.
     :param scratch: (:func:`steps.optimal_size`,) numbers for the best steps; empty for cheaper ones, which brake at
         limits only.
-    :returns: FOUND if the targets are reached within tolerance, OUT_OF_REACH if not and a target is proved to be out of
-        reach, else EXHAUSTED; BAD_STATE for an invalid configuration, BAD_TARGET for an invalid target. After
+    :returns: FOUND if the targets are reached within tolerance. Otherwise OUT_OF_REACH if a target is proved to be out
+        of reach, else EXHAUSTED. BAD_STATE for an invalid configuration, BAD_TARGET for an invalid target. After
         BAD_TARGET and OUT_OF_REACH ``q`` may have moved, see above.
     """
     w = layout.view_workspace(ints, work)

@@ -102,10 +102,10 @@ def run(ints, reals, work, poses, q, numbers):
     :param numbers: (NUMBERS,) int64, the action and its arguments.
     :returns: (reason bits, iterations, largest linear error [m], largest angular error [rad]). The bits are 0 or a sum
         of NOT_WITHIN_TOLERANCE (HANDLE only), CANNOT_INVERT, STEPS_TOO_BIG and LIMIT_HIT. The first number is different
-        for SEARCH: index of the start that led to q, ``EXHAUSTED`` if all starts failed or the time was up before the
-        first one, or ``TIME_IS_UP`` if the time was up before a later one. For EVALUATE it is 1 if all tasks are within
-        precision, else 0; for PROTECT 1 if q moved and must be evaluated again, else 0. PROTECT and a failed SEARCH
-        return errors 0.
+        for SEARCH: the index of the start that led to q, ``EXHAUSTED`` or ``TIME_IS_UP``. ``EXHAUSTED`` means that all
+        starts failed or the time was up before the first one; ``TIME_IS_UP``, that it was up before a later one. For
+        EVALUATE it is 1 if all tasks are within precision, else 0. For PROTECT it is 1 if q moved and must be evaluated
+        again, else 0. PROTECT and a failed SEARCH return errors 0.
     """
     w = packing.view_workspace(ints, work)
     action, limit = numbers[ACTION], numbers[MAX_ITERATIONS]

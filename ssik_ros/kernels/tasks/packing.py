@@ -157,8 +157,8 @@ class TaskWorkspace(NamedTuple):
     """
     Scratch and state of a solve of task sets, as views of one float array that :func:`view_workspace` returns.
 
-    ``jacobian`` and ``residual`` hold the weighted rows of all sets, ``move`` the joint motion of the present step,
-    ``errors`` the linear [m] and angular [rad] error of each task.
+    ``jacobian`` and ``residual`` hold the weighted rows of all sets, ``move`` the joint motion of the present step.
+    ``errors`` holds the linear [m] and angular [rad] error of each task.
     """
 
     node_f: Annotated[Floats, 'ints[NODES]', layout.NODE_REALS]

@@ -97,8 +97,9 @@ def check_shape(shape: ObjectShape, noun: str) -> None:
 
     :param shape: the shape.
     :param noun: words for the object that has the shape, for the message.
-    :raises ModelError: for an unknown kind, numbers that are missing or not finite, a size of a solid that is not above
-        zero, and a plane without direction. Also for a mesh without triangles or with indices outside its vertices.
+    :raises ModelError: for an unknown kind, and for numbers that are missing or not finite. Also for a solid with a
+        size that is not above zero, and a plane without direction. Also for a mesh without triangles or with indices
+        outside its vertices.
     """
     sizes = np.asarray(shape.sizes, dtype=np.float64)
     wrong = ''

@@ -25,11 +25,11 @@ from ssik_ros.paths.search_space import Samples, SearchSpace
 from ssik_ros.paths.windings import every_winding, unwind, wrap_steps
 
 WIDEST_STEP = 1.0
-"""Largest step over several waypoints at once, unless one may be as long [rad or m]."""
+"""Largest step between layers several waypoints apart; a larger limit of one single step wins [rad or m]."""
 WIDEST_SPREAD = 1.5
 """Largest step that is spread over its neighbours [rad or m]."""
 BRANCH = 0.5
-"""Difference of a joint above which rows are not near [rad or m]."""
+"""Joint difference above which two postures are not neighbours [rad or m]."""
 SAME_BRANCH = 1.0
 """Difference of a joint above which a finer grid leaves a posture out [rad or m]."""
 MOST_REPAIRS = 40
@@ -40,9 +40,9 @@ class Corridor(NamedTuple):
     """A candidate for a path: a posture at some or all waypoints, with the values of the r free parameters, and the cost."""
 
     q: FloatArray
-    """(m, n)."""
+    """(m, n) postures [rad or m]."""
     parameters: FloatArray
-    """(m, r)."""
+    """(m, r) values of the free parameters [m or rad]."""
     cost: float
     spacing: FloatArray
     """(r,) of the grid that it comes from."""
@@ -56,7 +56,7 @@ class Checks(NamedTuple):
     obstacles: tuple[Obstacles, Obstacles] | None
     """For waypoints, and for the motions between them; None for no checks."""
     costs: PostureCosts
-    """Penalties."""
+    """Penalties of postures near limits, singularities and obstacles."""
     accepts: Callable[[FloatArray], bool] | None = None
     """Tells of a posture (n,) whether the caller wants it; None for any."""
 

@@ -57,8 +57,8 @@ class _Promotion:
 
 _PROMOTIONS: WeakKeyDictionary[Node, _Promotion] = WeakKeyDictionary()
 """
-One callback for each node, however many listeners it has: rclpy hands every pre-set callback the original list and
-sets all parameters that they return, so with two of them the unconverted integer would be back.
+One callback for each node, however many listeners it has: rclpy hands every pre-set callback the original list and sets
+all parameters that they return. With two callbacks the unconverted integer would be set again.
 """
 
 

@@ -60,7 +60,11 @@ def make_descriptor(parameter: Parameter) -> ParameterDescriptor:
 
 
 def _limits(parameter: Parameter) -> tuple[Any, Any] | None:
-    """Return (lower, upper) that validators allow, one may be open (``_OPEN``); None without such validators."""
+    """
+    Return the (lower, upper) bounds that validators set; a missing bound is ``_OPEN``.
+
+    Return None if no validator sets a bound.
+    """
     scalar = parameter.type.scalar
     if scalar not in _OPEN:
         return None

@@ -1,9 +1,9 @@
 """
 The node ``joint_state_relay``: adds the passive joints of a robot with loops, so that RViz shows the whole robot.
 
-It subscribes to the joints with motors on ``active_joint_states``, closes the loops, and publishes all joints on
-``joint_states`` and the markers of the mechanism on ``~/markers``. It is a separate node because it runs at the rate
-of the drivers and keeps one assembly mode, independent of the requests to the server.
+It subscribes to the joints with motors on ``active_joint_states`` and closes the loops. It publishes all joints on
+``joint_states`` and the markers of the mechanism on ``~/markers``. It is a separate node because it runs at the rate of
+the drivers and keeps one assembly mode. Requests to the server do not change this mode.
 """
 
 from collections.abc import Sequence

@@ -299,7 +299,7 @@ class _StateTopic:
         self.status = ''
         self._node = node
         self._sent: _SentMotion | None = None
-        """Motion that is being sent; None without one."""
+        """Motion that is being sent; None if no motion is being sent."""
         self._publisher = node.create_publisher(JointState, name, QoSProfile(depth=DEPTH))
 
     def send(self, motion: Motion) -> None:
@@ -328,7 +328,11 @@ class _StateTopic:
         self._publisher.publish(make_joint_state(motion.names, posture, stamp))
 
     def stop(self, here: FloatArray | None, reason: str = '') -> None:
-        """End the motion that is being sent, and send the present posture if it is known; nothing without a motion."""
+        """
+        End the motion that is being sent, and send the present posture if it is known.
+
+        Do nothing if no motion is being sent.
+        """
         sent, self._sent = self._sent, None
         if sent is None:
             return

@@ -65,7 +65,7 @@ class GroupServer:
         :param kinematics: name and parameters of its solver.
         :param cancel: (1,) flag that ends every search.
         :param untold: positions array of the state that is used while no joint was reported. For this very array,
-            searches start at the default seed of the group. None for no such array.
+            searches start at the default seed of the group. None if such an array does not exist.
         """
         self.cancel = cancel
         self._untold, self._default_seed = untold, default_seed(frames.robot, group)

@@ -31,7 +31,7 @@ class TargetGiven(NamedTuple):
     name: str
     """Name of the frame in the file."""
     pose: FramedPose
-    """The pose that it gets."""
+    """Target pose of this frame."""
 
 
 @dataclass(slots=True)

@@ -80,7 +80,8 @@ class GroupMethods:
     def _find_closed_form(self) -> tuple[AnalyticSolver | None, str]:
         """Return the closed form and '', or None and a text that says why it cannot be used."""
         if self._tuned:
-            return None, f'{", ".join(self._tuned)} given, which PoseIK alone knows'
+            noun, verb = ('parameter', 'is') if len(self._tuned) == 1 else ('parameters', 'are')
+            return None, f'{noun} {", ".join(self._tuned)} {verb} set, which only PoseIK has'
         if self.position_only:
             return None, 'the orientation is left free'
         if len(self.group.tips) != 1:

@@ -434,8 +434,8 @@ def _drift(geometry: AxisGeometry, nearby: AxisGeometry) -> float:
     """
     Return how far the axes of ``geometry`` are from the axes of ``nearby`` [m].
 
-    The drift is the largest shift of an axis, plus the size of the chain times the largest sine of the angle between an
-    axis and the same axis of ``nearby``.
+    The drift is the largest shift of an axis, plus the size of the chain times the largest sine of a tilt. A tilt is
+    the angle between an axis and the same axis of ``nearby``.
     """
     gaps = np.cross(geometry.axes, nearby.points - geometry.points)
     tilts = np.cross(geometry.axes, nearby.axes)

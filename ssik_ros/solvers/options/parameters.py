@@ -1,8 +1,8 @@
 """
 Parameters of solvers: a schema that checks values and makes a solver's options of them.
 
-Values may be nested or have dotted names; a wrong type, a value out of range, a misspelt name, and an
-alias that contradicts the name are errors that say where the value was written.
+Values may be nested or have dotted names. Errors are a wrong type, a value out of range, a misspelt name, and an alias
+that contradicts the name. Each error says where the value was written.
 """
 
 from collections.abc import Iterator, Mapping

@@ -111,9 +111,9 @@ class SelfMotionTracer:
 
         :param pose: (4, 4) pose of the tip in the base; its rotation is made orthonormal.
         :param resolution: every curve on which the held joint moves by more than this is found [rad or m]. The value
-            used is the range of the joint divided by a whole number from 16 to 1024, the largest such value that is not
-            above ``resolution``. If ``resolution`` is below a 1024th of the range, the value used is a 1024th of it.
-            None means the default, see :attr:`SelfMotions.resolution`.
+            used is the range of the joint divided by a whole number from 16 to 1024. It is the largest such value that
+            is not above ``resolution``. If ``resolution`` is below a 1024th of the range, the value used is a 1024th of
+            it. None means the default, see :attr:`SelfMotions.resolution`.
         """
         if not se3.is_rigid(pose, 0, DEFAULT_TOLERANCES.rigid):
             return None
@@ -280,8 +280,8 @@ class SelfMotionTracer:
         """
         Return starts of curves (m, 7), found with limits widened by up to 0.5 rad; None for an invalid pose.
 
-        Curves are traced within the wide limits. Each part of such a curve that is within the real limits gives at
-        least one start, even if it is too short for the samples of the held joint.
+        Curves are traced within the wide limits. Each part of such a curve within the real limits gives at least one
+        start. This holds even for a part that is too short for the samples of the held joint.
         """
         wide = WIDENED_LIMITS * (shared.upper - shared.lower).clip(0.0, 1.0)
         request = request._replace(lower=shared.lower - wide, upper=shared.upper + wide)

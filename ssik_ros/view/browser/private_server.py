@@ -1,4 +1,4 @@
-"""Start viser's server in such a way that it serves only browsers that a guard lets in."""
+"""Start viser's server with a guard, which decides which browsers the server serves."""
 
 import contextlib
 import errno

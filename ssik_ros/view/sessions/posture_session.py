@@ -148,7 +148,7 @@ class PostureSession(ABC):
 
     def begin_at(self, state: FullState) -> None:
         """
-        Show the robot in a state, such as the one of the real robot, and move the targets to the tips.
+        Show the robot in a state, such as the state of the real robot, and move the targets to the tips.
 
         :param state: full state; joints that a user can move are clamped into their limits.
         """

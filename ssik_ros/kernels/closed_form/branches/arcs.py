@@ -202,8 +202,8 @@ def _rooms(places, n, interval):
     """
     Return the rooms of the eight branches at place a and at place b, and a mask of the branches that exist at neither.
 
-    The room is 0 if the branch reaches the pose, minus its pose error if it misses the pose, and -inf if this was not
-    checked. The mask leaves out branches that were not checked at one of both places.
+    The room is 0 if the branch reaches the pose, and minus its pose error if it misses the pose. It is -inf if this was
+    not checked. The mask leaves out branches that were not checked at one of both places.
     """
     a = lanes.load(places, hb.row_at(interval.a, n + hb.RESIDUAL_ROW, n))
     b = lanes.load(places, hb.row_at(interval.b, n + hb.RESIDUAL_ROW, n))
@@ -216,7 +216,7 @@ def existing(places, n, interval):
     Return a bit mask of the branches that may reach the pose somewhere between two neighbouring places.
 
     A place is one tried value of the held joint. A branch is left out if it misses the pose at both places by so much
-    that its slopes do not let it get there in between.
+    that its slopes exclude a solution in between.
 
     :param places: flat table of places, see :mod:`held_branches`.
     :param n: number of joints.

@@ -204,8 +204,7 @@ def collect(run, spread, places, stack, scratch):
     Append candidates to the waiting table: those within limits at the requested values, and one or more on every arc.
 
     All candidates at the seed's value come first, also those outside the limits. The table is a part of ``scratch``,
-    see
-    :func:`open_scratch`.
+    see :func:`open_scratch`.
 
     :param run: a :class:`search.BranchRun`, after :func:`search.begin`.
     :param spread, places, stack, scratch: as for :func:`search`.

@@ -52,7 +52,7 @@ def _load_angle(angles, joint):
 @kernel
 def write_arm_parallel_23(angles, axes, points, w, p):
     """
-    Write joints 1 to 3 of four postures that move the wrist centre W to p, for an arm whose axes 2 and 3 are parallel.
+    Write joints 1 to 3 of four postures that move the wrist centre W to p. Axes 2 and 3 must be parallel.
 
     :param angles: (SCRATCH,) out: rows of four: the angles [rad], their sines, their cosines.
     :param axes, points: (18,) directions of the six axes and a point on each, all joints at zero.

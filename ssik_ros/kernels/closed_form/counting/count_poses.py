@@ -99,8 +99,8 @@ def _has_lanes(ints, reals, arm):
     """
     Return whether a kernel can count the branches of eight poses of this arm at once.
 
-    The arm must fit its class exactly and have no prismatic joint. The class must be a spherical wrist with axes 2 and
-    3 parallel, or axes 2, 3 and 4 parallel with axes 5 and 6 meeting.
+    The arm must fit its class exactly and have no prismatic joint. In one class, the wrist is spherical and axes 2 and
+    3 are parallel. In the other, axes 2 to 4 are parallel and axes 5 and 6 meet.
 
     :param ints, reals: integers and real numbers of the plan.
     :param arm: a :class:`pose_lanes.CountedArm`.

@@ -48,7 +48,7 @@ def write_limits(table, lower, upper, n, is_reversed):
     """
     Write a table of joint limits as cosines and sines, in the form that :func:`within` reads.
 
-    :param table: (LIMIT n,) out: for each joint, in the order of the class, cosine and sine of the middle, cosine of
+    :param table: (LIMIT n,) out, in the order of the class. For each joint: cosine and sine of the middle, cosine of
         the half width, and width of the uncertain edge.
     :param lower, upper: (n,) limits of the chain [rad]; may be infinite.
     :param n: number of joints.

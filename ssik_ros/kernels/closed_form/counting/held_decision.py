@@ -18,8 +18,8 @@ Method
 3. Divide the range of the held joint into cells. :mod:`held_ranges` bounds every joint of every branch over a cell. If
    some joint is outside its limits all over the cell, drop the branch. Otherwise examine both halves of the cell. If
    all joints are within limits at the middle of a cell, compute the branches there.
-4. If a chain only nearly fits the class, W of the nearest chain differs from W of the target by a vector that depends
-   on the joints. Ranges of the joints bound this vector, and the vector bounds the joints.
+4. If a chain only nearly fits the class, W of the nearest chain differs from W of the target by a vector. This vector
+   depends on the joints. Ranges of the joints bound it, and it bounds the joints.
 
 Degeneracies
 ------------
@@ -222,8 +222,8 @@ def _drift_of_arm(out, arm, is_second):
     """
     Return the part of the wrist centre's drift that the axes of joints 1 to 3 cause, and a bound on its error.
 
-    The drift is the position of the wrist centre W on the nearest chain of the class minus W on the true chain, a
-    vector in units of the arm.
+    The drift is a vector in units of the arm: the wrist centre W on the nearest chain of the class, minus W on the true
+    chain.
 
     :param out: (RANGES,) ranges of the joints.
     :param arm: a :class:`held_ranges.HeldArm`.
@@ -248,8 +248,8 @@ def _drift_of_wrist(out, arm, is_second):
     """
     Return the part of the wrist centre's drift that the axes of joints 4 to 6 cause, and a bound on its error.
 
-    The drift is the position of the wrist centre W on the nearest chain of the class minus W on the true chain, a
-    vector in units of the arm. It is given in the frame of the last body.
+    The drift is a vector in units of the arm: the wrist centre W on the nearest chain of the class, minus W on the true
+    chain. It is given in the frame of the last body.
 
     :param out: (RANGES,) ranges of the joints.
     :param arm: a :class:`held_ranges.HeldArm`.

@@ -13,8 +13,8 @@ require. The difference is the error of the whole chain.
 
 Degeneracies
 ------------
-With a stretched arm, a straight wrist, or the wrist on axis 1 or 2, the number of the
-branches of this pose is marked as uncertain.
+The number of branches of a pose is marked as uncertain in three cases: the arm is stretched, the wrist is straight, or
+the wrist is on axis 1 or 2.
 
 Cost
 ----

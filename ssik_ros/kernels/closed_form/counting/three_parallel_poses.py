@@ -13,8 +13,8 @@ chain.
 
 Degeneracies
 ------------
-If axis 6 is parallel to axis 2, the elbow is stretched or the wrist is on axis 1, the number of the branches of
-this pose is marked as uncertain.
+The number of branches of a pose is marked as uncertain in three cases: axis 6 is parallel to axis 2, the elbow is
+stretched, or the wrist is on axis 1.
 
 Cost
 ----

@@ -479,8 +479,8 @@ def _add_root(roots, count, psi, sign_wave, joint, upper):
 
     :param roots: (ROOTS, ROOT) rows PLACE, JOINT, UPPER, FLIP; the width of the gap after the root is not written.
     :param psi: angle at which the joint reaches its limit [rad].
-    :param sign_wave: wave (m, a, b). If its value at psi is negative, the root belongs to images with the other posture
-        of the joint's side of the arm (FLIP is 1).
+    :param sign_wave: wave (m, a, b). If its value at psi is negative, FLIP is 1: the root belongs to images with the
+        other posture of the joint's side of the arm.
     :param joint, upper: index of the joint; 1 for its upper limit, 0 for its lower limit.
     """
     value, _ = _wave(sign_wave, 0, 0, math.cos(psi), math.sin(psi))

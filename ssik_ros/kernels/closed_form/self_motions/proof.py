@@ -266,8 +266,9 @@ def _advance(run, lane):
     """
     Advance a lane by one round, after its equations were solved.
 
-    If the posture is near enough to the curve, a ball is made around it, given postures in the ball are marked, and
-    the lane aims at the next point of its segment. Otherwise the lane takes a Newton step, or chooses a nearer point.
+    If the posture is near enough to the curve, a ball is made around it. Then given postures in the ball are marked,
+    and the lane aims at the next point of its segment. Otherwise the lane takes a Newton step, or chooses a nearer
+    point.
 
     :param run: a :class:`Proving` with solved equations.
     :param lane: index of the lane; it becomes idle at the end of its segment.

@@ -1,10 +1,10 @@
 """
 Segments of a traced curve: two knots with their tangents, and the cubic between them.
 
-A knot is a row of numbers: seven joints, unit tangent (TANGENT), arc length (ARC), kind (KIND), and the least pivot of
-the Jacobian with one joint held (LEAST_PIVOT), which is small near other curves. Angles are continuous along a curve,
-so joints without limits may leave (-pi, pi]. A share tells a place on a segment: 0 at its first knot, 1 at its second
-one.
+A knot is a row of numbers: seven joints, unit tangent (TANGENT), arc length (ARC), kind (KIND) and LEAST_PIVOT. The
+last is the least pivot of the Jacobian with one joint held, which is small near other curves. Angles are continuous
+along a curve, so joints without limits may leave (-pi, pi]. A share gives a place on a segment: 0 at its first knot, 1
+at its second one.
 """
 
 import math

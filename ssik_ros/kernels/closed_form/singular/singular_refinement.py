@@ -10,8 +10,8 @@ Method
 ------
 1. Equations: position error over the chain's length unit, and rotation error, six rows.
 2. Levenberg-Marquardt: (J^T J + d I) x = J^T e with a damping d proportional to the square of the error. This keeps the
-   rate of Newton's method on a continuum of solutions, and reduces the error of a double solution by a factor of four
-   in each step. If a step does not reduce the error, repeat it with more damping.
+   rate of Newton's method on a continuum of solutions. The error of a double solution falls by a factor of four in each
+   step. If a step does not reduce the error, repeat it with more damping.
 3. If the squares in J^T J have cost too many digits, take steps of the pseudo-inverse from the singular values of J.
 4. Stop when steps no longer reduce the error. A double solution is then known to the square root of rounding.
 

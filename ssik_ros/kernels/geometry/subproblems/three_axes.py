@@ -96,8 +96,9 @@ def solve(out, row, h1, h2, h3, image, preimage, aside, offered):
     """
     Write two triples (t1, t2, t3) with R(h1, t1) R(h2, t2) R(h3, t3) = R; return the outcome.
 
-    The outcome is EXACT, NEAREST if the axes cannot make R (the nearest triple is written twice), or FREE if t1 and t3
-    are not determined. R is given by its effect on three vectors, so that the caller need not multiply rotations.
+    The outcome is EXACT, or NEAREST if the axes cannot make R; then the nearest triple is written twice. It is FREE if
+    t1 and t3 are not determined. R is given by its effect on three vectors, so that the caller need not multiply
+    rotations.
 
     :param out: (., 3 or more) triples in the first three columns [rad]; the rows ``row`` and ``row + 1`` are written.
     :param h1, h2, h3: unit axes.

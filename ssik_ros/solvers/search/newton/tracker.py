@@ -306,7 +306,7 @@ class Tracker:
         """
         Move the arm towards a target, by one cycle.
 
-        :param target: a pose in any form of :func:`ssik_ros.pose`; for several tips a list of such, or (t, 4, 4).
+        :param target: a pose in any form of :func:`ssik_ros.pose`; for several tips a list of such poses, or (t, 4, 4).
         :param previous: target of the cycle before, if the target moves, as along a path; None if the target rests.
             With acceleration limits, joints then follow the moving target and do not brake for it.
         :returns: OK if the target is reached, LIMITED if the arm came nearer, HELD if it stays. :attr:`cause` says why
