@@ -46,6 +46,8 @@ SERVICE_BATCH = 0.02
 """Share of a call of its own that a pose of a batch may take."""
 IMPORT_S, FIRST_SOLUTION_S = 0.6, 1.0
 """Of our façade, on the slowest arm."""
+ADDED_MS = 20.0
+"""Largest time by which running searches may delay single calls, at p99."""
 START_RATIOS = {
     'import': 1.4,
     'URDF to first solution': 0.2,
@@ -360,6 +362,32 @@ def start_ratios(results: Results) -> Iterator[Verdict]:
         yield at_most(f'start: {name}', 'panda', row['ratio'], most, unit)
 
 
+def loads(results: Results) -> Iterator[Verdict]:
+    """
+    Yield the goals of single calls while searches run.
+
+    :param results: content of the result files.
+    """
+    for row in results['load'].get('delays', ()):
+        if row['searches']:
+            goal = f'delay of a call at p99, {row["searches"]} searching'
+            yield at_most(goal, 'panda', row['added'], ADDED_MS, 'ms')
+
+
+def tool_paths(results: Results) -> Iterator[Verdict]:
+    """
+    Yield the goals of long tool paths: processor time, and memory where a path has a bound.
+
+    :param results: content of the result files.
+    """
+    for row in results['tool_paths']['rows']:
+        more = {'reached': False} if row['fault'] else {}
+        name = row['problem']
+        yield at_most('tool path', name, row['seconds'], row['goal'], 's', **more)
+        if row['memory'] and row['most_memory']:
+            yield at_most('memory of a tool path', name, row['memory'], row['most_memory'], 'MiB')
+
+
 PARTS = (
     ('peers', one_solution),
     ('peers', refusals),
@@ -370,6 +398,8 @@ PARTS = (
     ('round_trip', services),
     ('start_up', start_ups),
     ('start_up_ratios', start_ratios),
+    ('load', loads),
+    ('tool_paths', tool_paths),
 )
 
 
