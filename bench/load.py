@@ -161,7 +161,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     :param arguments: words of the command line; None means ``sys.argv``.
     """
-    parser = program.make_parser(__doc__, calls=2000, threads=64)
+    parser = program.make_parser(__doc__, is_pinned=False, calls=2000, threads=64)
     parser.add_argument(
         '--searches', type=int, nargs='*', default=[1, 4, 16, 40], help='at once (%(default)s)'
     )
@@ -169,7 +169,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         '--late', action='store_true', help=f'only the overrun of {LATE_IN_FLIGHT} in flight'
     )
     options = parser.parse_args(arguments)
-    run = program.Run('load', options, is_pinned=False)
+    run = program.Run('load', options)
     command = own_server(ROBOT, NAMESPACE, options.threads) + solver_arguments(GROUPS[ROBOT])
     with Caller([NAMESPACE]) as caller, ServerProcesses(None, LIFETIME) as servers:
         servers.start(command, options.output / 'round_trip_logs' / 'load.log')

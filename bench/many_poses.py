@@ -132,8 +132,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     :param arguments: words of the command line; None means ``sys.argv``.
     """
     numbers = {'poses': 10_000, 'threads': 2, 'passes': 15}
-    options = program.make_parser(__doc__, MEASURED, ARMS, **numbers).parse_args(arguments)
-    run = program.Run('many_poses', options, (eaik_closed_form.PEER,), is_pinned=False)
+    parser = program.make_parser(__doc__, MEASURED, ARMS, is_pinned=False, **numbers)
+    options = parser.parse_args(arguments)
+    run = program.Run('many_poses', options, (eaik_closed_form.PEER,))
     rows = [row for name in options.arms for row in measure(name, options)]
     run.show(table_of(COLUMNS, rows))
     goals.finish(run, poses=options.poses, rows=rows)

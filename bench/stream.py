@@ -177,12 +177,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     :param arguments: words of the command line; None means ``sys.argv``.
     """
-    parser = program.make_parser(__doc__, seconds=20.0, targets=500.0)
+    parser = program.make_parser(__doc__, is_pinned=False, seconds=20.0, targets=500.0)
     parser.add_argument('--rates', type=float, nargs='+', default=[100.0, 500.0], help='[Hz]')
     options = parser.parse_args(arguments)
     os.chdir(REPOSITORY)
     claim_domain()
-    run = program.Run('stream', options, is_pinned=False)
+    run = program.Run('stream', options)
     rows = [measure(rate, options.targets, options.seconds) for rate in options.rates]
     run.show(table_of(COLUMNS, rows))
     run.finish(rows=rows)
