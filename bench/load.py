@@ -23,9 +23,9 @@ from bench import goals, pinning, program
 from bench.arms import FloatArray, read_arm
 from bench.cases import draw_cases
 from bench.ros.caller import Caller
-from bench.ros.processes import own_server, ServerProcesses
+from bench.ros.processes import claim_domain, own_server, ServerProcesses
 from bench.ros.requests import GROUPS, make_requests
-from bench.ros.searches import Searches, solver_arguments, unreachable_requests
+from bench.ros.searches import Searches, solver_parameter, unreachable_requests
 from bench.tables import table_of
 from bench.times import Times
 from ssik_ros.benchmark.harness import no_garbage_collection
@@ -169,8 +169,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         '--late', action='store_true', help=f'only the overrun of {LATE_IN_FLIGHT} in flight'
     )
     options = parser.parse_args(arguments)
+    claim_domain()
     run = program.Run('load', options)
-    command = own_server(ROBOT, NAMESPACE, options.threads) + solver_arguments(GROUPS[ROBOT])
+    command = own_server(ROBOT, NAMESPACE, options.threads, solver_parameter(GROUPS[ROBOT]))
     with Caller([NAMESPACE]) as caller, ServerProcesses(None, LIFETIME) as servers:
         servers.start(command, options.output / 'round_trip_logs' / 'load.log')
         caller.wait_for(NAMESPACE, START_LIMIT)

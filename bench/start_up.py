@@ -31,7 +31,7 @@ from bench.arms import Arm
 from bench.catalogue_arms import find_arm
 from bench.fresh_process import NO_PEER
 from bench.peers import load_peers, Peer
-from bench.ros.processes import claim_domain
+from bench.ros.processes import claim_domain, node_words
 from bench.run import CHOICES
 from bench.tables import extended, table_of
 from bench.usage import memory_mib, processor_seconds, RESIDENT
@@ -91,9 +91,8 @@ node.get_logger().info('{READY}')
 rclpy.spin(node)
 """
 """A node without entities of its own, with the third-party imports of the product's node."""
-OWN_PROGRAM = (
-    *('-m', 'ssik_ros.ros.executables', 'ik_server', '--ros-args'),
-    *('-p', f'moveit_config_package:={RATIO_ARM}'),
+OWN_PROGRAM = node_words(
+    'ssik_ros.ros.executables ik_server', f'moveit_config_package:={RATIO_ARM}'
 )
 
 
