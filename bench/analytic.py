@@ -27,10 +27,7 @@ from bench.report import find, Row, speedups
 from bench.tables import extended, table_of
 
 CLASS = 'all_branches'
-OWN = ssik_ros_solve_q.PEER.name
-FREE = ssik_ros_solve_q.FREE.name
-AS_MANY = f'{OWN} as many'
-"""Our solver with as many samples of the redundancy as it takes to return at least ssik's number of solutions."""
+OWN, FREE, AS_MANY = goals.OWN_ALL, goals.OWN_FREE, goals.OWN_AS_MANY
 REFERENCE = 'ssik'
 LEAST_SAMPLES, MOST_SAMPLES = 16, 256
 COLUMNS = {

@@ -63,7 +63,7 @@ def residuals(arm: Arm, q: FloatArray, target: FloatArray) -> FloatArray:
 
     :param arm: the arm.
     :param q: (k, n).
-    :param target: (4, 4).
+    :param target: (4, 4), or (k, 4, 4) for a target of each row.
     """
     norms: FloatArray = np.linalg.norm(arm.fk(q) - target, axis=(1, 2))
     return norms

@@ -15,10 +15,10 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from bench import arms, goals, node_peer, pinning, program
+from bench.arms import FloatArray
 from bench.cases import Cases, draw_cases
 from bench.clocks import calibrate, measure_overhead
 from bench.tables import table_of
@@ -26,7 +26,6 @@ from bench.times import Times
 from ssik_ros.benchmark.harness import no_garbage_collection, timed_call
 from ssik_ros.mechanisms import DOF, Frame, from_urdf, Goal, Joint, load_mechanism, Solver
 
-FloatArray = NDArray[np.float64]
 MECHANISM = 'hexapod'
 PLATFORM = 'platform'
 ARM = 'ur5e'

@@ -30,6 +30,7 @@ from bench.goals import (
     verdicts,
 )
 from bench.tables import table, table_of
+from ssik_ros.benchmark.harness import write_atomically
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / 'docs' / 'benchmarks' / 'results.md'
@@ -297,9 +298,9 @@ def draw(results: Results, folder: Path) -> None:
     """
     rows = results.get('peers', {}).get('rows', [])
     for bench_class in CLASSES.values():
-        of_class = [row for row in rows if row['bench_class'] == bench_class.name]
-        if of_class:
-            plots.boxes(of_class, bench_class.title, folder / f'bench_{bench_class.name}.png')
+        of_this = [row for row in rows if row['bench_class'] == bench_class.name]
+        if of_this:
+            plots.boxes(of_this, bench_class.title, folder / f'bench_{bench_class.name}.png')
     if rows:
         titles = {bench_class.name: bench_class.title for bench_class in CLASSES.values()}
         plots.success(rows, titles, folder / 'bench_success.png')
@@ -322,8 +323,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not results:
         sys.exit(f'bench: nothing was measured yet: {options.results} has no results')
     draw(results, options.page.parent / 'images')
-    options.page.parent.mkdir(parents=True, exist_ok=True)
-    options.page.write_text(page(results), encoding='utf-8')
+    write_atomically(options.page, page(results))
     print(f'Written: {options.page}')
 
 

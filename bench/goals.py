@@ -7,6 +7,7 @@ from typing import Any
 
 from bench import catalogue_arms, program
 from bench.classes import CLASSES
+from bench.peers import eaik_closed_form, ssik_ros_solve_q
 from bench.tables import extended, table_of
 
 Row = Mapping[str, Any]
@@ -46,15 +47,15 @@ SERVICE_BATCH = 0.02
 """Share of a call of its own that a pose of a batch may take."""
 IMPORT_S, FIRST_SOLUTION_S = 0.6, 1.0
 """Of our façade, on the slowest arm."""
-START_RATIOS = {
-    'import': 1.4,
-    'URDF to first solution': 0.2,
-    'node': 1.6,
-    'memory of the node': 190.0,
-}
+ADDED_MS = 20.0
+"""Largest time by which running searches may delay single calls, at p99."""
+MEMORY = 'memory of the node'
+START_RATIOS = {'import': 1.4, 'URDF to first solution': 0.2, 'node': 1.6, MEMORY: 190.0}
 """Largest processor time, as a multiple of the process for comparison, and largest memory [MiB]."""
-OWN_ALL, OWN_AS_MANY, OWN_FREE = 'solve_q', 'solve_q as many', 'solve_q free'
-PEER_FREE = 'eaik'
+OWN_ALL, OWN_FREE = ssik_ros_solve_q.PEER.name, ssik_ros_solve_q.FREE.name
+OWN_AS_MANY = f'{OWN_ALL} as many'
+"""Our solver with as many samples of the redundancy as it takes to return at least ssik's number of solutions."""
+PEER_FREE = eaik_closed_form.PEER.name
 """The peer without limits and seed; our row for comparison gets none either."""
 EXPECTED = (
     *('peers', 'analytic', 'many_poses', 'closed_chain', 'start_up'),
@@ -323,7 +324,7 @@ def services(results: Results) -> Iterator[Verdict]:
         more = {'ours': f'{p50:.0f} us', 'peer': peer, 'ratio': shown}
         yield at_most('service round trip', robot, times, ROUND_TRIP, 'times', **more)
         if row.get('peak_mib'):
-            yield at_most('memory of the node', robot, row['peak_mib'], NODE_MIB, 'MiB')
+            yield at_most(MEMORY, robot, row['peak_mib'], NODE_MIB, 'MiB')
     for row in results['round_trip'].get('batches', ()):
         ours = f'{row["batch"]:.1f} us, alone {row["single"]:.0f} us'
         part = row['batch'] / row['single']
@@ -360,6 +361,32 @@ def start_ratios(results: Results) -> Iterator[Verdict]:
         yield at_most(f'start: {name}', 'panda', row['ratio'], most, unit)
 
 
+def loads(results: Results) -> Iterator[Verdict]:
+    """
+    Yield the goals of single calls while searches run.
+
+    :param results: content of the result files.
+    """
+    for row in results['load'].get('delays', ()):
+        if row['searches']:
+            goal = f'delay of a call at p99, {row["searches"]} searching'
+            yield at_most(goal, 'panda', row['added'], ADDED_MS, 'ms')
+
+
+def tool_paths(results: Results) -> Iterator[Verdict]:
+    """
+    Yield the goals of long tool paths: processor time, and memory where a path has a bound.
+
+    :param results: content of the result files.
+    """
+    for row in results['tool_paths']['rows']:
+        more = {'reached': False} if row['fault'] else {}
+        name = row['problem']
+        yield at_most('tool path', name, row['seconds'], row['goal'], 's', **more)
+        if row['memory'] and row['most_memory']:
+            yield at_most('memory of a tool path', name, row['memory'], row['most_memory'], 'MiB')
+
+
 PARTS = (
     ('peers', one_solution),
     ('peers', refusals),
@@ -370,6 +397,8 @@ PARTS = (
     ('round_trip', services),
     ('start_up', start_ups),
     ('start_up_ratios', start_ratios),
+    ('load', loads),
+    ('tool_paths', tool_paths),
 )
 
 

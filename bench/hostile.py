@@ -41,6 +41,7 @@ from bench import pinning
 from bench.arms import FloatArray, read_arm
 from bench.ros.caller import Client, Flight, NoResponse
 from bench.ros.hostile_messages import HostileMessages, SERVICES, TOPICS
+from bench.ros.processes import node_words
 from bench.ros.requests import make_request, pose_message
 from bench.ros.watch import (
     make_parser,
@@ -268,9 +269,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument('--messages', type=int, default=100_000, help='how many (%(default)s)')
     parser.add_argument('--round', type=int, default=1_000, help='messages between judgements')
     options = parser.parse_args(arguments)
-    node = [sys.executable, '-m', 'ssik_ros.ros.executables', 'ik_server', '--ros-args']
-    command = [*node, '-p', 'task_sets_file:=panda']
-    return run_against_node('hostile', options, command, attack, SETTLING)
+    words = node_words('ssik_ros.ros.executables ik_server', 'task_sets_file:=panda')
+    return run_against_node('hostile', options, [sys.executable, *words], attack, SETTLING)
 
 
 if __name__ == '__main__':

@@ -39,10 +39,10 @@ def rounds_of(arm: Arm, label: str) -> dict[str, Round]:
     auto, pose_ik = (
         create_solver(f'ssik_ros/{name}', robot, group).solve for name in ('Auto', 'PoseIK')
     )
-    pairs = list(zip(far.targets, far.seeds, strict=True))
+    pairs = list(far.pairs())
     solved = [(manipulator.fk(q), q) for q in far.q]
     remote = [(_moved_away(target), q) for target, q in pairs]
-    near_pairs = list(zip(near.targets, near.seeds, strict=True))
+    near_pairs = list(near.pairs())
     return {
         f'{label}: forward kinematics': lambda: [manipulator.fk(q) for q in far.q],
         f'{label}: all branches': lambda: [manipulator.solve_q(t, q) for t, q in pairs],

@@ -19,6 +19,7 @@ import numpy as np
 
 from bench import goals, pinning, program
 from bench.arms import Arm
+from bench.cases import draw_cases
 from bench.catalogue_arms import make_arm, MEASURED
 from bench.peers import eaik_closed_form, NotComparable
 from bench.tables import table_of
@@ -66,18 +67,6 @@ class Row:
     """Whether single calls give the same bytes; None if there were no single calls."""
 
 
-def draw(arm: Arm, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return random reachable poses (m, 4, 4) and seeds (m, n), within limits.
-
-    :param arm: the arm.
-    :param count: how many.
-    """
-    rng, (lower, upper) = np.random.default_rng(11), arm.sampling_bounds()
-    q, seeds = (rng.uniform(lower, upper, (count, len(lower))) for _ in range(2))
-    return np.ascontiguousarray(arm.fk(q)), seeds
-
-
 def times(call: Callable[[], Any], poses: int, passes: int) -> tuple[Any, Spent]:
     """
     Return the result of a call and its time for each pose.
@@ -101,12 +90,12 @@ def measure(name: str, options: argparse.Namespace) -> list[Row]:
     """
     arm = make_arm(name, options.output / 'urdf')
     manipulator = Manipulator.from_urdf(arm.urdf_path, base=arm.base, ee=arm.tip)
-    poses, seeds = draw(arm, options.poses)
-    rows = []
+    cases, rows = draw_cases(arm, options.poses), []
+    poses = cases.targets
     for threads in sorted({1, options.threads}):
-        call = functools.partial(manipulator.solve_batch, poses, seeds, threads=threads)
+        call = functools.partial(manipulator.solve_batch, poses, cases.seeds, threads=threads)
         batch, spent = times(call, len(poses), options.passes)
-        alone = (manipulator.solve_q(pose, seed) for pose, seed in zip(poses, seeds, strict=True))
+        alone = (manipulator.solve_q(pose, seed) for pose, seed in cases.pairs())
         same = all(a.tobytes() == b.tobytes() for a, b in zip(batch, alone, strict=True))
         mean = float(batch.counts.mean())
         rows.append(Row(name, OWN, threads, spent, mean, same))
@@ -143,8 +132,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     :param arguments: words of the command line; None means ``sys.argv``.
     """
     numbers = {'poses': 10_000, 'threads': 2, 'passes': 15}
-    options = program.make_parser(__doc__, MEASURED, ARMS, **numbers).parse_args(arguments)
-    run = program.Run('many_poses', options, (eaik_closed_form.PEER,), is_pinned=False)
+    parser = program.make_parser(__doc__, MEASURED, ARMS, is_pinned=False, **numbers)
+    options = parser.parse_args(arguments)
+    run = program.Run('many_poses', options, (eaik_closed_form.PEER,))
     rows = [row for name in options.arms for row in measure(name, options)]
     run.show(table_of(COLUMNS, rows))
     goals.finish(run, poses=options.poses, rows=rows)

@@ -9,11 +9,9 @@ import subprocess
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ssik_ros.mechanisms import DOF, Frame, Goal, Joint
 
-FloatArray = NDArray[np.float64]
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / '.venv-bench' / 'node_modules' / 'closed-chain-ik'
 PROGRAM = Path(__file__).with_name('peers') / 'closed_chain_ik.mjs'

@@ -21,6 +21,8 @@ def make_parser(
     purpose: str | None,
     arms: Sequence[str] = (),
     default: Sequence[str] | None = None,
+    *,
+    is_pinned: bool = True,
     **numbers: float,
 ) -> argparse.ArgumentParser:
     """
@@ -29,6 +31,7 @@ def make_parser(
     :param purpose: docstring of the program, whose first line is shown.
     :param arms: choices of ``--arms``; empty for a program without this option.
     :param default: of ``--arms``; None means all choices.
+    :param is_pinned: whether the program stays on one core, chosen by ``--cpu``.
     :param numbers: further options with their defaults.
     """
     parser = argparse.ArgumentParser(description=(purpose or '').strip().partition('\n')[0])
@@ -38,7 +41,8 @@ def make_parser(
     for name, value in numbers.items():
         option = f'--{name.replace("_", "-")}'
         parser.add_argument(option, type=type(value), default=value, help='(%(default)s)')
-    parser.add_argument('--cpu', type=int, help='core to run on; the last one by default')
+    if is_pinned:
+        parser.add_argument('--cpu', type=int, help='core to run on; the last one by default')
     parser.add_argument('--output', type=Path, default=OUTPUT, help='folder of the results')
     return parser
 
@@ -46,25 +50,17 @@ def make_parser(
 class Run:
     """One run of a program. It prints paragraphs, and writes them and the figures to files."""
 
-    def __init__(
-        self,
-        name: str,
-        options: argparse.Namespace,
-        peers: Iterable[Peer] = (),
-        *,
-        is_pinned: bool = True,
-    ) -> None:
+    def __init__(self, name: str, options: argparse.Namespace, peers: Iterable[Peer] = ()) -> None:
         """
-        Take a core, and print the conditions.
+        Take a core if the program is pinned, and print the conditions.
 
         :param name: of the files, without ending.
         :param options: from :func:`make_parser`.
         :param peers: whose versions are quoted.
-        :param is_pinned: whether the process stays on one core.
         """
         self.name, self._parts = name, list[str]()
         self._file: Path = options.output / name
-        self.core = pinning.pin(options.cpu) if is_pinned else None
+        self.core = pinning.pin(options.cpu) if 'cpu' in options else None
         self.conditions = conditions.describe(self.core, peers)
         self.show(conditions.as_text(self.conditions))
 

@@ -141,30 +141,25 @@ def speedups(row: Row | None, reference: Row | None) -> dict[str, float] | None:
     }
 
 
-def as_json(rows: Sequence[Row], classes: Mapping[str, BenchClass]) -> list[dict[str, Any]]:
+def as_json(rows: Sequence[Row], reference: str) -> list[dict[str, Any]]:
     """
-    Return all rows with how many times faster they are than the peer to beat.
+    Return rows with how many times faster they are than the peer to beat.
 
-    :param rows: all rows.
-    :param classes: their classes by name.
+    :param rows: all rows of the classes and arms in them.
+    :param reference: name of that peer.
     """
-    references = (
-        find(rows, row.bench_class, row.arm, classes[row.bench_class].reference) for row in rows
-    )
     return [
-        extended(row, faster=speedups(row, reference))
-        for row, reference in zip(rows, references, strict=True)
+        extended(row, faster=speedups(row, find(rows, row.bench_class, row.arm, reference)))
+        for row in rows
     ]
 
 
-def class_table(bench_class: BenchClass, rows: Sequence[Row]) -> str:
+def class_table(lines: Sequence[Mapping[str, Any]]) -> str:
     """
     Return the table of one class.
 
-    :param bench_class: the class.
-    :param rows: its rows.
+    :param lines: from :func:`as_json`.
     """
-    lines = as_json(rows, {bench_class.name: bench_class})
     without = ('arm', 'peer', 'note')
     return table_of(
         COLUMNS, [line if line['cpu'] else {k: line[k] for k in without} for line in lines]

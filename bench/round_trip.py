@@ -26,7 +26,7 @@ from bench import goals, pinning, program
 from bench.arms import FloatArray, read_arm
 from bench.cases import draw_cases
 from bench.ros.caller import Caller
-from bench.ros.processes import empty_server, own_server, ServerProcesses
+from bench.ros.processes import claim_domain, empty_server, own_server, ServerProcesses
 from bench.ros.requests import GROUPS, make_batch_request, make_request, make_requests
 from bench.tables import table_of
 from bench.times import Times
@@ -259,6 +259,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = program.make_parser(__doc__, calls=3000, threads=threads, in_a_row=1)
     parser.add_argument('--robots', nargs='+', choices=GROUPS, default=['panda', 'ur5e'])
     options = parser.parse_args(arguments)
+    claim_domain()
     server_core = max(allowed) if options.cpu is None else options.cpu
     # Before this process is pinned, for servers would be too.
     batches = [measure_batch(robot, options) for robot in options.robots]

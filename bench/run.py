@@ -8,6 +8,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 import sys
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -96,16 +97,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     peers = choose_peers(options.peers)
     run = program.Run('peers', options, peers.values())
-    rows: list[report.Row] = []
+    rows: list[dict[str, Any]] = []
     for name in options.classes:
         bench_class = CLASSES[name]
-        new = [row for arm in options.arms for row in compare(bench_class, arm, peers, options)]
+        measured = [
+            row for arm in options.arms for row in compare(bench_class, arm, peers, options)
+        ]
+        new = report.as_json(measured, bench_class.reference)
         run.show(
             f'## {name}: {bench_class.title}', f'x: times faster than {bench_class.reference}'
         )
-        run.show(report.class_table(bench_class, new))
+        run.show(report.class_table(new))
         rows += new
-    goals.finish(run, rows=report.as_json(rows, CLASSES))
+    goals.finish(run, rows=rows)
 
 
 if __name__ == '__main__':

@@ -33,10 +33,10 @@ from rclpy.node import Node
 
 from bench import pinning
 from bench.arms import read_arm
-from bench.ros.caller import Caller, Client, Flight
+from bench.ros.caller import Caller, Flight
 from bench.ros.mixed_requests import Asked, MixedRequests, SERVICES
 from bench.ros.processes import own_server
-from bench.ros.searches import Searches, solver_arguments, unreachable_requests
+from bench.ros.searches import Searches, solver_parameter, unreachable_requests
 from bench.ros.watch import make_parser, RESPONSE_LIMIT, run_against_node, START_LIMIT, Watch
 from bench.tables import table
 from bench.times import Times
@@ -120,24 +120,22 @@ def taken_seconds() -> float:
 class Soak:
     """Requests of every service in flight, with storms between."""
 
-    def __init__(
-        self, watch: Watch, client: Client, caller: Caller, options: argparse.Namespace
-    ) -> None:
+    def __init__(self, watch: Watch, caller: Caller, options: argparse.Namespace) -> None:
         """
         Wait for the node, and look for poses that it searches for until the clock ends the search.
 
         :param watch: where faults are noted.
-        :param client: of all services; caller: of the storms.
+        :param caller: of all services.
         :param options: of the command line.
         """
         arm = read_arm(options.robot)
         self._watch, self._caller = watch, caller
         self._flight, self._requests = (
-            Flight(client, RESPONSE_LIMIT),
+            Flight(caller, RESPONSE_LIMIT),
             MixedRequests(arm, options.seed),
         )
-        self.overruns = OverrunWatch(client.node).latest
-        client.wait_for_services(START_LIMIT)
+        self.overruns = OverrunWatch(caller.node).latest
+        caller.wait_for_services(START_LIMIT)
         caller.wait_for(NAMESPACE, START_LIMIT)
         self._long = unreachable_requests(arm, caller, NAMESPACE, STORM_BUDGET, STORM_GROUP)
         self.sent = self.lost = 0
@@ -188,8 +186,8 @@ class Soak:
 def attack(watch: Watch, options: argparse.Namespace) -> dict[str, Any]:
     """Send requests until the time is over; return the figures."""
     services = {name: (kind, f'{NAMESPACE}/{name}') for name, kind in SERVICES.items()}
-    with Client(services) as client, Caller([NAMESPACE]) as caller:
-        soak = Soak(watch, client, caller, options)
+    with Caller([NAMESPACE], None, **services) as caller:
+        soak = Soak(watch, caller, options)
         begin = monotonic()
         end = begin + 60.0 * options.minutes
         while monotonic() < end and watch.is_alive and not soak.lost:
@@ -243,7 +241,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = make_parser(__doc__, growth=32.0, minutes=30.0)
     parser.add_argument('--robot', default='panda')
     options = parser.parse_args(arguments)
-    command = own_server(options.robot, NAMESPACE, 0) + solver_arguments(STORM_GROUP)
+    command = own_server(options.robot, NAMESPACE, 0, solver_parameter(STORM_GROUP))
     return run_against_node('soak', options, command, attack, settling=0.0)
 
 

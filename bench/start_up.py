@@ -31,7 +31,7 @@ from bench.arms import Arm
 from bench.catalogue_arms import find_arm
 from bench.fresh_process import NO_PEER
 from bench.peers import load_peers, Peer
-from bench.ros.processes import claim_domain
+from bench.ros.processes import claim_domain, node_words
 from bench.run import CHOICES
 from bench.tables import extended, table_of
 from bench.usage import memory_mib, processor_seconds, RESIDENT
@@ -44,7 +44,6 @@ OWN_MODULE = 'ssik_ros.manipulator.manipulator'
 """The module that users of this package import; the package itself is empty."""
 BARE = ('numpy', 'numpy,pinocchio')
 """Imports of the processes for comparison; the second names the third-party imports of this package."""
-FACADE = 'solve_q'
 COLUMNS = {
     'arm': '{arm}',
     'solver': '{solver}',
@@ -57,7 +56,6 @@ COLUMNS = {
     'remark': '{note}',
 }
 RATIO_ARM = 'panda'
-MEMORY = 'memory of the node'
 RATIO_COLUMNS = {
     'what': '{name}',
     'ours': '{ours:.3f}',
@@ -93,9 +91,8 @@ node.get_logger().info('{READY}')
 rclpy.spin(node)
 """
 """A node without entities of its own, with the third-party imports of the product's node."""
-OWN_PROGRAM = (
-    *('-m', 'ssik_ros.ros.executables', 'ik_server', '--ros-args'),
-    *('-p', f'moveit_config_package:={RATIO_ARM}'),
+OWN_PROGRAM = node_words(
+    'ssik_ros.ros.executables ik_server', f'moveit_config_package:={RATIO_ARM}'
 )
 
 
@@ -120,7 +117,7 @@ class Ratio:
     @property
     def unit(self) -> str:
         """Return the unit of both figures."""
-        return 'MiB' if self.name == MEMORY else 's'
+        return 'MiB' if self.name == goals.MEMORY else 's'
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +291,7 @@ def measure_ratios(arm: Arm, rounds: int, seconds: float) -> list[Ratio]:
     steps, partial = functools.partial(processor_steps, arm, seconds=seconds), functools.partial
     starts = {
         IMPORTS: partial(steps, BARE[-1], NO_PEER),
-        OWN_START: partial(steps, OWN_MODULE, FACADE),
+        OWN_START: partial(steps, OWN_MODULE, goals.OWN_ALL),
     }
     best = best_of(starts, rounds)
     own_start, unavoidable = best[OWN_START], best[IMPORTS]['import']
@@ -314,7 +311,7 @@ def measure_ratios(arm: Arm, rounds: int, seconds: float) -> list[Ratio]:
     return [
         *ratios,
         Ratio('node', own_node['cpu'], nodes[EMPTY_NODE]['cpu']),
-        Ratio(MEMORY, own_node['mib'], None),
+        Ratio(goals.MEMORY, own_node['mib'], None),
     ]
 
 
@@ -346,7 +343,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     arms = ['panda', 'jaco2']
     parser = program.make_parser(__doc__, CHOICES, arms, rounds=8, seconds=30.0)
-    parser.add_argument('--peers', nargs='+', help='all by default')
+    parser.add_argument('--peers', nargs='+', choices=load_peers(), help='all by default')
     parser.add_argument('--ratios', action='store_true', help='measure only the ratios')
     options = parser.parse_args(arguments)
     if options.ratios:

@@ -27,7 +27,7 @@ from ssik_msgs.msg import StreamStatus
 
 from bench import program
 from bench.ros.caller import Client
-from bench.ros.processes import claim_domain, REPOSITORY, ServerProcesses
+from bench.ros.processes import claim_domain, node_words, REPOSITORY, ServerProcesses
 from bench.ros.requests import pose_message
 from bench.tables import table_of
 from bench.times import Times
@@ -162,8 +162,7 @@ def measure(rate: float, targets: float, seconds: float) -> Row:
         *('moveit_config_package:=panda', 'task_sets_file:=panda', 'task_sets:=arm'),
         *(f'rate:={rate:g}.0', 'max_state_age:=3600.0', 'max_lag:=0.0', 'report_period:=1.0'),
     )
-    command = [sys.executable, '-m', 'ssik_ros.ros.streams.stream_node', '--ros-args']
-    command += [word for parameter in parameters for word in ('-p', parameter)]
+    command = [sys.executable, *node_words('ssik_ros.ros.streams.stream_node', *parameters)]
     with tempfile.TemporaryDirectory() as folder, ServerProcesses(None, LIFETIME) as processes:
         processes.start(command, Path(folder) / 'node.log')
         with StreamClient(rate, targets, seconds) as client:
@@ -177,12 +176,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     :param arguments: words of the command line; None means ``sys.argv``.
     """
-    parser = program.make_parser(__doc__, seconds=20.0, targets=500.0)
+    parser = program.make_parser(__doc__, is_pinned=False, seconds=20.0, targets=500.0)
     parser.add_argument('--rates', type=float, nargs='+', default=[100.0, 500.0], help='[Hz]')
     options = parser.parse_args(arguments)
     os.chdir(REPOSITORY)
     claim_domain()
-    run = program.Run('stream', options, is_pinned=False)
+    run = program.Run('stream', options)
     rows = [measure(rate, options.targets, options.seconds) for rate in options.rates]
     run.show(table_of(COLUMNS, rows))
     run.finish(rows=rows)

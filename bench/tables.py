@@ -81,8 +81,3 @@ def table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
     rule = '|' + '|'.join('-' * (width + 1) + ':' for width in widths) + '|'
     return '\n'.join([line(header), rule, *map(line, lines)])
-
-
-def reached(is_reached: bool) -> str:
-    """Return the word for a goal."""
-    return 'reached' if is_reached else 'MISSED'

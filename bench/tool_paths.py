@@ -54,13 +54,13 @@ POSITIONER = """
 <origin xyz="0 0 0.1"/><limit velocity="2" effort="1"/></joint>
 """
 LONG = {
-    'ur5e free': ('ur5e', 1000, False, 1.0),
-    'irb6700 free': ('irb6700', 1000, False, 1.0),
-    'ur5e mesh': ('ur5e', 1000, True, 20.0),
-    'irb6700 mesh': ('irb6700', 1000, True, 20.0),
-    'rail, ur5e, positioner': ('cell', 10_000, False, 60.0),
+    'ur5e free': ('ur5e', 1000, False, 1.0, None),
+    'irb6700 free': ('irb6700', 1000, False, 1.0, None),
+    'ur5e mesh': ('ur5e', 1000, True, 20.0, None),
+    'irb6700 mesh': ('irb6700', 1000, True, 20.0, None),
+    'rail, ur5e, positioner': ('cell', 10_000, False, 60.0, 1e9 / 2**20),
 }
-"""Long problems: robot, poses, whether the workpiece is in the way, and the goal [s]."""
+"""Long problems: robot, poses, whether the workpiece is in the way, the goal [s], and the largest memory [MiB]."""
 
 COLUMNS = {
     'path': '{problem}',
@@ -78,7 +78,7 @@ class LongProblem:
 
     def __init__(self, name: str, folder: Path) -> None:
         """Write the robot's files and lay out path and workpiece."""
-        self._robot, count, has_mesh, _ = LONG[name]
+        self._robot, count, has_mesh, *_ = LONG[name]
         self._write(folder)
         self.robot = load_robot(folder / 'robot.urdf', folder / 'robot.srdf')
         self.group = max(self.robot.groups.values(), key=lambda group: len(group.joint_names))
@@ -268,6 +268,8 @@ class Row:
     cost: float
     memory: float
     """Peak memory of the process up to the end of the plan [MiB]."""
+    most_memory: float | None
+    """Largest memory that is a goal [MiB], None without one."""
 
     @property
     def judged(self) -> str:
@@ -284,7 +286,8 @@ def measure(name: str) -> Row:
         path = ToolPathPlanner(problem.robot, problem.group, request).plan(problem.poses)
         seconds, memory = time.process_time() - start, memory_mib() or np.nan
         fault = path.reason if not path.valid else problem.fault(path)
-    return Row(name, len(problem.poses), fault, seconds, LONG[name][-1], path.cost, memory)
+    *_, goal, most = LONG[name]
+    return Row(name, len(problem.poses), fault, seconds, goal, path.cost, memory, most)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -293,6 +296,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     :param arguments: words of the command line; None means ``sys.argv``.
     """
+    # The processes of the paths, whose memory is measured, must not import the goals.
+    from bench import goals
+
     parser = program.make_parser(__doc__)
     parser.add_argument('--only', nargs='+', choices=LONG, default=list(LONG), help='some paths')
     options = parser.parse_args(arguments)
@@ -301,7 +307,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with multiprocessing.get_context('spawn').Pool(1) as pool:
             rows.append(pool.apply(measure, (name,)))
     run.show(table_of(COLUMNS, rows))
-    run.finish(rows=rows)
+    goals.finish(run, rows=rows)
     return int(any(row.fault for row in rows))
 
 

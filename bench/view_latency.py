@@ -123,11 +123,11 @@ def describe_page(samples):
 
 def main():
     """Print the figures."""
-    parser = program.make_parser(__doc__, samples=500)
+    parser = program.make_parser(__doc__, is_pinned=False, samples=500)
     parser.add_argument('--browser', action='store_true', help='drag with the mouse in Chromium')
     parser.add_argument('--start', action='store_true', help='time the start of the command')
     options = parser.parse_args()
-    run = program.Run('view_latency', options, is_pinned=False)
+    run = program.Run('view_latency', options)
     if options.start:
         wall, cpu = np.min([measure_start() for _ in range(5)], axis=0)
         run.show(f'start to page: {wall:.2f} s, {cpu:.2f} s of processor time, least of 5')

@@ -21,12 +21,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import numpy as np
 
 from bench import program
+from bench.arms import FloatArray
+from bench.cases import draw_cases
+from bench.catalogue_arms import make_arm
 from bench.tables import table, table_of
-from ssik_ros.arrays import FloatArray
 from ssik_ros.cli.command import main as ssik
 from ssik_ros.manipulator.manipulator import Manipulator
-from ssik_ros.model.catalogue import arm_data, load_arm
-from ssik_ros.model.serial_chain import SerialChain
 
 ROBOTS = ('ur5e', 'irb6700', 'panda', 'iiwa14')
 FOLDER = Path(__file__).parent
@@ -35,7 +35,6 @@ ROUNDS = 5
 REQUESTS = 400
 ARM = 'ssik_arm'
 """Name of the library of each arm."""
-OWN_CALLS = ('all_branches', 'first_found', 'one_cycle')
 
 Figures = dict[str, float]
 
@@ -60,21 +59,15 @@ class Arm:
 
     def __init__(self, robot: str, folder: Path) -> None:
         """Write the requests of a robot of the catalogue: joint values and seeds within limits, and their poses."""
-        data, model = arm_data(robot), load_arm(robot)
+        arm = make_arm(robot, folder)
         self.robot, self.requests = robot, folder / f'{robot}.requests'
-        self.manipulator = Manipulator(
-            model, model.group_from_links(data.base_link, data.tip_link)
-        )
-        chain = SerialChain.from_robot(model, data.base_link, data.tip_link)
-        lower = np.where(np.isfinite(chain.lower), chain.lower, -np.pi)
-        upper = np.where(np.isfinite(chain.upper), chain.upper, np.pi)
-        rng, n = np.random.default_rng(1), len(lower)
-        values = rng.uniform(lower, upper, (REQUESTS, 2, n))
-        self.poses = [chain.pose(q) for q in values[:, 0]]
-        places = np.vstack([np.zeros(3), chain.points, chain.home[:3, 3]])
-        parts = lower, upper, chain.axes, np.diff(places, axis=0), chain.home[:3, :3]
-        rows = np.hstack([values.reshape(REQUESTS, -1), np.reshape(self.poses, (REQUESTS, 16))])
-        numbers: list[FloatArray] = [np.array([n, REQUESTS]), *parts, rows]
+        self.manipulator = Manipulator.from_urdf(arm.urdf_path, base=arm.base, ee=arm.tip)
+        cases, (axes, points, home) = draw_cases(arm, REQUESTS), arm.lines()
+        self.poses = cases.targets
+        steps = np.diff(np.vstack([np.zeros(3), points, home[:3, 3]]), axis=0)
+        parts = *arm.sampling_bounds(), axes, steps, home[:3, :3]
+        rows = np.hstack([cases.q, cases.seeds, cases.targets.reshape(REQUESTS, 16)])
+        numbers: list[FloatArray] = [np.array([len(arm.joints), REQUESTS]), *parts, rows]
         np.concatenate([part.ravel() for part in numbers]).astype(float).tofile(self.requests)
 
     def time_python(self) -> Figures:
@@ -171,8 +164,8 @@ def measure(arm: Arm, programs: list[Program], calls: int) -> Figures:
                 best[key] = min(value, best.get(key, np.inf))
     slowest = programs[0].run(arm.requests, calls)
     best |= {key: value for key, value in slowest.items() if key.endswith('slowest')}
-    for call in OWN_CALLS[2:]:
-        best[f'own {call}'] -= best['own kinematics']
+    for name in ('own', 'libssik'):
+        best[f'{name} one_cycle'] -= best[f'{name} kinematics']
     return best
 
 
@@ -194,6 +187,7 @@ TABLES = {
         'KDL, NR_JL': '{kdl nr_jl:.0f}, {kdl nr_jl_result:.1%}',
         'loop with Eigen': '{eigen first_found:.2f}, {eigen first_found_result:.1%}',
         'one cycle': '{own one_cycle:.2f}',
+        'one cycle of libssik': '{libssik one_cycle:.2f}',
     },
     'Slowest call [us]': {
         **ARM_COLUMN,

@@ -29,7 +29,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     :param arguments: words of the command line; None means ``sys.argv``.
     """
     numbers = {'seed': 1, 'chains': 500, 'group': 24, 'most_files': 2000}
-    parser = program.make_parser(__doc__, minutes=10.0, **numbers)
+    parser = program.make_parser(__doc__, is_pinned=False, minutes=10.0, **numbers)
     parser.set_defaults(output=program.OUTPUT / 'campaign')
     parser.add_argument('--poses', type=int, help='end after so many planted postures')
     parser.add_argument('--robots', type=Path, help='folder of further robots')
@@ -89,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse_arguments(arguments)
     if options.replay:
         return failures.replay(options.replay)
-    report, started = program.Run('campaign', options, is_pinned=False), perf_counter()
+    report, started = program.Run('campaign', options), perf_counter()
     # A loader warns once for each pair of limits.
     logger = logging.getLogger('ssik_ros')
     level = logger.level

@@ -11,8 +11,8 @@ import math
 import numpy as np
 
 from bench.arms import FloatArray
-from bench.campaign.judging import Fault, ISOLATED, Judged, LOCATED, NEAREST, Tally
-from bench.campaign.postures import rescaled, scaled_jacobians
+from bench.campaign.judging import branch_distance, Fault, ISOLATED, Judged, NEAREST, Tally
+from bench.campaign.postures import rescaled, smallest_singular_values
 from bench.campaign.robots import Robot, rotation_about
 from ssik_ros.errors import SolverError, TopologyMismatch
 from ssik_ros.kernels.closed_form.self_motions import segments
@@ -49,8 +49,8 @@ def judge_branches(judged: Judged, tally: Tally) -> Iterator[Fault]:
             distance = judged.distances(branches, q).min(initial=math.inf)
             if distance <= NEAREST:
                 continue
-            sigma = _sigma(judged, q)
-            unsure = max(NEAREST, LOCATED / max(sigma, 1e-300))
+            sigma = float(smallest_singular_values(judged.robot, q[None])[0])
+            unsure = branch_distance(sigma)
             if sigma >= ISOLATED and judged.margin(q) >= unsure and distance > unsure:
                 detail = (
                     f'Newton finds {q.tolist()} with sigma {sigma:.1e}, nearest {distance:.2g}'
@@ -109,12 +109,6 @@ def scaled_errors(robot: Robot, actual: FloatArray, pose: FloatArray) -> FloatAr
     skew = 0.5 * (turned - np.swapaxes(turned, 1, 2))
     rotation = np.stack([skew[:, 2, 1], skew[:, 0, 2], skew[:, 1, 0]], axis=1)
     return np.hstack([(pose[:3, 3] - actual[:, :3, 3]) / robot.size, rotation])
-
-
-def _sigma(judged: Judged, q: FloatArray) -> float:
-    """Return the smallest singular value at a posture (n,)."""
-    jacobian = scaled_jacobians(judged.robot, q[None])[0]
-    return float(np.linalg.svd(jacobian, compute_uv=False)[-1])
 
 
 def judge_self_motions(judged: Judged, tally: Tally) -> Iterator[Fault]:

@@ -9,13 +9,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 import functools
-import math
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bench.arms import FloatArray
-from bench.campaign.postures import Group, scaled_jacobians
+from bench.branch_sets import residuals, wrap
+from bench.campaign.postures import Group, smallest_singular_values
 from bench.campaign.robots import Robot
 from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.model.serial_chain import SerialChain
@@ -101,14 +101,13 @@ class Judged:
     @functools.cached_property
     def sigma(self) -> FloatArray:
         """Return (k,) smallest singular values at the planted postures."""
-        jacobians = scaled_jacobians(self.robot, self.group.q)
-        return np.linalg.svd(jacobians, compute_uv=False)[:, -1]
+        return smallest_singular_values(self.robot, self.group.q)
 
     def errors(self, rows: int | IntArray, q: FloatArray) -> FloatArray:
         """Return (m,) Frobenius norms of FK(q) - T for postures (m, n) of one pose or of one each, lengths in metres."""
         if not len(q):
             return np.zeros(0)
-        return np.linalg.norm(self.robot.arm.fk(q) - self.poses[rows], axis=(1, 2))
+        return residuals(self.robot.arm, q, self.poses[rows])
 
     @property
     def tolerance(self) -> float:
@@ -123,17 +122,18 @@ class Judged:
 
     def distances(self, q: FloatArray, center: FloatArray) -> FloatArray:
         """Return (m,) largest differences of joints, full turns left out, lengths in units of the arm."""
-        difference = np.abs(q - center) / self.robot.unit
-        turns = self.robot.turns
-        wrapped = np.abs((difference + math.pi) % (2.0 * math.pi) - math.pi)
-        return np.where(turns, wrapped, difference).max(axis=1, initial=0.0)
+        return self._gaps(q - center)
 
     def repeated(self, q: FloatArray) -> IntArray:
         """Return the indices of postures (m, n) that are as good as an earlier one."""
-        differences = np.abs(q[:, None] - q[None]) / self.robot.unit
-        wrapped = np.abs((differences + math.pi) % (2.0 * math.pi) - math.pi)
-        gaps = np.where(self.robot.turns, wrapped, differences).max(axis=2)
+        gaps = self._gaps(q[:, None] - q[None])
         return np.flatnonzero((np.tril(gaps < DUPLICATE, -1)).any(axis=1))
+
+    def _gaps(self, differences: FloatArray) -> FloatArray:
+        """Return the largest entry (...) of joint differences (..., n), in the units of :meth:`distances`."""
+        scaled = np.abs(differences) / self.robot.unit
+        wrapped = np.where(self.robot.turns, np.abs(wrap(scaled)), scaled)
+        return wrapped.max(axis=-1, initial=0.0)
 
     def fault(self, claim: str, judge: str, row: int, detail: str) -> Fault:
         """Return a fault of one planted posture."""
@@ -151,8 +151,7 @@ class Judged:
     @property
     def is_complete(self) -> bool:
         """Return whether the package says that it returns every branch of a pose."""
-        plan = self.manipulator.dispatch_plan
-        return plan.is_analytic and plan.held_joint is None and plan.drift == 0.0
+        return is_complete(self.manipulator)
 
     def margin(self, q: FloatArray) -> float:
         """Return the least distance of a posture (n,) from the limits [rad or m]."""
@@ -182,6 +181,25 @@ class Judged:
             if is_good.any():
                 names.append(name.removeprefix('ssik_ros/'))
         return names
+
+
+def is_complete(manipulator: Manipulator) -> bool:
+    """
+    Return whether the package says that it returns every branch of a pose.
+
+    :param manipulator: the arm as the package loads it.
+    """
+    plan = manipulator.dispatch_plan
+    return plan.is_analytic and plan.held_joint is None and plan.drift == 0.0
+
+
+def branch_distance(sigma: float) -> float:
+    """
+    Return the largest distance at which two postures may be one branch [rad, and lengths of the arm].
+
+    :param sigma: smallest singular value at a posture; rounding moves the branch by the inverse of it.
+    """
+    return max(NEAREST, LOCATED / max(sigma, 1e-300))
 
 
 def judge_nothing(

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.random import Generator
 
 from bench.arms import FloatArray
-from bench.campaign.judging import Fault, ISOLATED, Judged, LOCATED, NEAREST, Tally
-from bench.campaign.postures import scaled_jacobians
+from bench.campaign.judging import branch_distance, Fault, is_complete, Judged, Tally
+from bench.campaign.postures import smallest_singular_values
 from bench.campaign.robots import direction, Robot, rotation_about, Screws, screws_of
 
 ROWS = 4
@@ -121,8 +121,7 @@ def judge_laws(judged: Judged, tally: Tally) -> Iterator[Fault]:
     law = LAWS[int(rng.integers(len(LAWS)))]
     other = law(judged, rng)
     arm = other.robot.manipulator()
-    plan = arm.dispatch_plan
-    if not plan.is_analytic or plan.held_joint is not None or plan.drift != 0.0:
+    if not is_complete(arm):
         return
     for row in judged.rows(ROWS):
         pose = _rigid(other.poses[row])
@@ -143,11 +142,10 @@ def _lost(judged: Judged, rows: FloatArray, others: FloatArray) -> FloatArray | 
     """Return an isolated posture of a set that is missing in another set, or None."""
     if not len(rows):
         return None
-    jacobians = scaled_jacobians(judged.robot, rows)
-    sigmas = np.linalg.svd(jacobians, compute_uv=False)[:, -1]
+    sigmas = smallest_singular_values(judged.robot, rows)
     for q, sigma in zip(rows, sigmas, strict=True):
-        unsure = max(NEAREST, LOCATED / max(float(sigma), 1e-300))
-        if sigma < max(CERTAIN, ISOLATED) or judged.margin(q) < unsure:
+        unsure = branch_distance(float(sigma))
+        if sigma < CERTAIN or judged.margin(q) < unsure:
             continue
         if judged.distances(others, q).min(initial=math.inf) > unsure:
             lost: FloatArray = q

@@ -299,6 +299,17 @@ def scaled_jacobians(robot: Robot, q: FloatArray, dropped: int | None = None) ->
     return jacobians if dropped is None else np.delete(jacobians, dropped, axis=2)
 
 
+def smallest_singular_values(robot: Robot, q: FloatArray) -> FloatArray:
+    """
+    Return the smallest singular values (k,) of the Jacobians, lengths in units of the arm.
+
+    :param robot: any.
+    :param q: (k, n) postures.
+    """
+    values: FloatArray = np.linalg.svd(scaled_jacobians(robot, q), compute_uv=False)[:, -1]
+    return values
+
+
 def rescaled(robot: Robot, jacobians: FloatArray) -> FloatArray:
     """
     Return Jacobians (k, 6, n) with lengths in units of the arm.

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.random import Generator
 from scipy.spatial.transform import Rotation
 
-from bench.arms import Arm, chain_from_xml, CHAINS, FloatArray, ROBOTS
+from bench.arms import Arm, chain_from_xml, CHAINS, FloatArray, read_arm
 from ssik_ros.manipulator.kin_body import KinBody, KinBodyJoint
 from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.model.catalogue import arm_data, list_arms, make_urdf
@@ -101,8 +101,8 @@ def shipped(name: str) -> Robot:
     """
     plain = name.removeprefix('config/')
     if plain != name:
-        text = (ROBOTS / f'{plain}_moveit_config' / 'config' / f'{plain}.urdf').read_text()
-        return Robot(name, 'shipped', text, *CHAINS[plain])
+        arm = read_arm(plain)
+        return Robot(name, 'shipped', arm.urdf_path.read_text(), arm.base, arm.tip)
     data = arm_data(name)
     return Robot(name, 'shipped', make_urdf(data), data.base_link, data.tip_link)
 

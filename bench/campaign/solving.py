@@ -5,14 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from bench.campaign.judging import (
+    branch_distance,
     Fault,
     FROBENIUS,
     ISOLATED,
     judge_nothing,
     judge_solutions,
     Judged,
-    LOCATED,
-    NEAREST,
     SEARCHES,
     Tally,
 )
@@ -36,9 +35,8 @@ def judge_solve(judged: Judged, tally: Tally) -> Iterator[Fault]:
         yield from judge_solutions(judged, tally, row, solutions, 'solve', allowed, row_errors)
         if len(solutions):
             if judged.is_complete and judged.sigma[row] >= ISOLATED:
-                unsure = max(NEAREST, LOCATED / judged.sigma[row])
                 nearest = judged.distances(solutions, judged.group.q[row]).min()
-                if nearest > unsure:
+                if nearest > branch_distance(float(judged.sigma[row])):
                     yield judged.fault('missing', 'solve', row, f'nearest {nearest:.2g}')
             continue
         solutions, diagnostic = arm.solve(pose, explain=True, **options)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bench.arms import FloatArray
+from bench.branch_sets import residuals
 from bench.campaign.judging import Fault, Judged, SEARCHES, Tally
 from ssik_ros.problem.contract import SolveRequest
 
@@ -51,4 +52,4 @@ def _step(judged: Judged, row: int) -> FloatArray:
 
 def _error(judged: Judged, q: FloatArray, target: FloatArray) -> float:
     """Return the Frobenius norm of FK(q) - T."""
-    return float(np.linalg.norm(judged.robot.arm.fk(q[None])[0] - target))
+    return float(residuals(judged.robot.arm, q[None], target)[0])

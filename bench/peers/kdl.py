@@ -9,7 +9,6 @@ from bench.peers import check_fk, Prepared
 from bench.peers.pairs import at_both_tolerances
 from bench.peers.restarts import Restarts
 
-SECONDS = 0.05
 EPSILON = 1e-5
 """Of the error whose rotation it weighs by 0.01, its defaults both: 1e-5 m and 1e-3 rad."""
 EXACT_EPSILON = 5e-9
@@ -81,7 +80,7 @@ def prepare(arm: Arm, epsilon: float) -> Prepared:
     # Its own weights: with a numpy newer than the one it was built for, an array of them ends the process.
     solver = PyKDL.ChainIkSolverPos_LMA(chain, epsilon)
     start_values, solution = PyKDL.JntArray(n), PyKDL.JntArray(n)
-    restarts = Restarts(arm, SECONDS)
+    restarts = Restarts(arm)
     # The solver refers to the chain without keeping it.
     owned = chain, solver
 

@@ -9,7 +9,6 @@ from bench.peers import check_fk, Prepared
 from bench.peers.pairs import at_both_tolerances
 from bench.peers.restarts import Restarts
 
-SECONDS = 0.05
 DAMPING = 1e-6
 ITERATIONS = 30
 
@@ -53,7 +52,7 @@ def prepare(arm: Arm, tolerance: float) -> Prepared:
 
     model, frame = make_model(arm)
     data, damping = model.createData(), DAMPING * np.eye(6)
-    restarts = Restarts(arm, SECONDS)
+    restarts = Restarts(arm)
 
     def solve(target: Any, seed: FloatArray) -> FloatArray | None:
         def search(start: FloatArray) -> FloatArray | None:

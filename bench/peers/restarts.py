@@ -8,6 +8,8 @@ import numpy as np
 
 from bench.arms import Arm, FloatArray
 
+SECONDS = 0.05
+"""Processor time after which no other start follows [s]."""
 Search = Callable[[FloatArray], FloatArray | None]
 """A start (n,) in, where the search has arrived or None out."""
 
@@ -15,7 +17,7 @@ Search = Callable[[FloatArray], FloatArray | None]
 class Restarts:
     """Random starts within the limits of an arm until a solution lies within them too."""
 
-    def __init__(self, arm: Arm, seconds: float) -> None:
+    def __init__(self, arm: Arm, seconds: float = SECONDS) -> None:
         """
         Remember the limits.
 

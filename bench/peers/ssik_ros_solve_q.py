@@ -32,7 +32,6 @@ def prepare(arm: Arm, samples: int | None = None) -> Prepared:
     return Prepared(
         solve if samples is None else solve_with,
         convert=lambda target: target.copy(),
-        read=lambda q: q,
         note=note,
     )
 
@@ -57,7 +56,6 @@ def prepare_free(arm: Arm) -> Prepared:
     return Prepared(
         solve,
         convert=lambda target: target.copy(),
-        read=lambda q: q,
         note=f'{manipulator.solver_name}, no limits, no seed',
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 from ssik_msgs.srv import ExplainIk, SolveAll, SolveBatch
 
 from bench.arms import Arm, FloatArray
-from bench.ros.requests import GROUPS, make_batch_request, make_request
+from bench.ros.requests import GROUPS, make_batch_request, make_request, pose_message
 
 TOLERANCE = 2e-3
 """Distance [m] and difference of rotation matrices within which a pose counts as reached."""
@@ -179,7 +179,7 @@ class MixedRequests:
         self._set_state(request.start_state, posture)
         pose = self._pose(posture)
         pose[2, 3] -= 0.05
-        request.waypoints = [make_request(self._arm, pose, posture).ik_request.pose_stamped.pose]
+        request.waypoints = [pose_message(pose)]
         return Asked('path', 'compute_cartesian_path', request, lambda r: _expect(r, SUCCESS))
 
     def _all(self) -> Asked:

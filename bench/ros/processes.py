@@ -70,17 +70,29 @@ class ServerProcesses:
             os.sched_setaffinity(0, {self._cpu})
 
 
-def own_server(robot: str, namespace: str, threads: int) -> list[str]:
+def node_words(module: str, *parameters: str, namespace: str = '') -> list[str]:
+    """
+    Return the arguments of Python that start a node.
+
+    :param module: of the node, with its arguments after a space.
+    :param parameters: such as ``executor_threads:=4``.
+    :param namespace: of the node; empty for none.
+    """
+    names = ['-r', f'__ns:={namespace}'] if namespace else []
+    words = [word for parameter in parameters for word in ('-p', parameter)]
+    return ['-m', *module.split(), '--ros-args', *names, *words]
+
+
+def own_server(robot: str, namespace: str, threads: int, *parameters: str) -> list[str]:
     """
     Return the command of the product's node.
 
     :param robot: name of a shipped robot; namespace: of its services.
     :param threads: how many threads run handlers.
+    :param parameters: further ones.
     """
-    parameters = f'moveit_config_package:={robot}', f'executor_threads:={threads}'
-    words = [word for parameter in parameters for word in ('-p', parameter)]
-    program = [sys.executable, '-m', 'ssik_ros.ros.node']
-    return [*program, '--ros-args', '-r', f'__ns:={namespace}', *words]
+    given = f'moveit_config_package:={robot}', f'executor_threads:={threads}', *parameters
+    return [sys.executable, *node_words('ssik_ros.ros.node', *given, namespace=namespace)]
 
 
 def empty_server(namespace: str, threads: int, prepared: Path) -> list[str]:

@@ -23,9 +23,9 @@ POSES = 60
 """Poses that are tried for them."""
 
 
-def solver_arguments(group: str) -> list[str]:
-    """Return the parameters that give a group of a node :data:`SOLVER`."""
-    return ['-p', f'robot_description_kinematics.{group}.kinematics_solver:={SOLVER}']
+def solver_parameter(group: str) -> str:
+    """Return the parameter that gives a group of a node :data:`SOLVER`."""
+    return f'robot_description_kinematics.{group}.kinematics_solver:={SOLVER}'
 
 
 def poses_at_the_edge(arm: Arm, count: int) -> FloatArray:

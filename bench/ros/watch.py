@@ -29,7 +29,9 @@ def make_parser(
     :param growth: bound of the growth of memory [MB].
     :param minutes: length.
     """
-    return program.make_parser(purpose, minutes=minutes, seed=1, bound=growth, memory=300.0)
+    return program.make_parser(
+        purpose, is_pinned=False, minutes=minutes, seed=1, bound=growth, memory=300.0
+    )
 
 
 class Watch:
@@ -98,7 +100,7 @@ def run_against_node(
     """
     # A node of another run would take half of the requests.
     claim_domain()
-    run = program.Run(name, options, is_pinned=False)
+    run = program.Run(name, options)
     minutes = min(options.minutes, 24.0 * 60.0)
     lifetime = int(60.0 * minutes + START_LIMIT + 2.0 * RESPONSE_LIMIT)
     log: Path = options.output / f'{name}.log'

@@ -200,6 +200,32 @@ def test_each_other_goal_is_missed_by_its_own_figure_alone(missed):
     assert sum(not v.reached for v in verdicts) == (missed < 5)
 
 
+@pytest.mark.parametrize(('added', 'reached'), [(20.0, True), (20.1, False)])
+def test_searches_may_delay_single_calls_by_a_bound(added, reached):
+    rows = [{'searches': 0, 'added': 0.0}, {'searches': 4, 'added': added}]
+    (verdict,) = goals.verdicts({'load': {'delays': rows}})
+    assert (verdict.ours, verdict.reached) == (f'{added:.3g} ms', reached)
+    assert goals.verdicts({'load': {'late': []}}) == []
+
+
+@pytest.mark.parametrize(
+    ('more', 'reached'),
+    [
+        ({}, [True, True]),
+        ({'seconds': 61.0}, [False, True]),
+        ({'fault': 'waypoint 3 collides'}, [False, True]),
+        ({'memory': 955.0}, [True, False]),
+        ({'most_memory': None}, [True]),
+        ({'memory': None}, [True]),
+    ],
+)
+def test_a_tool_path_must_be_valid_and_keep_to_time_and_memory(more, reached):
+    row = {'problem': 'rail', 'fault': '', 'seconds': 60.0, 'goal': 60.0}
+    row |= {'memory': 953.0, 'most_memory': 954.0, **more}
+    verdicts = goals.verdicts({'tool_paths': {'rows': [row]}})
+    assert [verdict.reached for verdict in verdicts] == reached
+
+
 def branches(arm, peer, median, is_own, count=8):
     sets = {'counts': [count], 'empty': 0.0, 'recovered_share': 100.0}
     return {

@@ -5,12 +5,14 @@ import json
 import numpy as np
 
 from bench import many_poses
+from bench.cases import draw_cases
 from bench.catalogue_arms import make_arm
 
 
 def test_poses_are_reachable_and_differ_and_seeds_are_within_limits(tmp_path):
     arm = make_arm('irb6700', tmp_path)
-    poses, seeds = many_poses.draw(arm, 50)
+    cases = draw_cases(arm, 50)
+    poses, seeds = cases.targets, cases.seeds
     assert poses.shape == (50, 4, 4) and len({pose.tobytes() for pose in poses}) == 50
     assert (seeds >= arm.lower).all() and (seeds <= arm.upper).all()
 
