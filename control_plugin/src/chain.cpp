@@ -3,6 +3,7 @@
 #include <tinyxml2.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <locale>
@@ -17,6 +18,9 @@ namespace ssik_control {
 namespace {
 
 constexpr double NONE = std::numeric_limits<double>::infinity();
+// The rules of the package's URDF reader: a limit as large as this means no limit [rad, m, or one of them per s], and a
+// joint with an axis as short as this is fixed.
+constexpr double UNBOUNDED = 1e9, SHORTEST_AXIS = 1e-12;
 constexpr Frame HERE = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0};
 
 using tinyxml2::XMLElement;
@@ -45,14 +49,22 @@ std::array<double, 3> triple(const XMLElement *element, const char *name, std::a
   return values;
 }
 
+// A number of an attribute, which may be infinite, or the default where it is missing.
 double number(const XMLElement *element, const char *name, double otherwise) {
   const std::string text = attribute(element, name);
-  std::istringstream stream(text);
-  stream.imbue(std::locale::classic());
-  double value = otherwise;
-  if (!text.empty() && !(stream >> value)) throw std::invalid_argument(std::string(name) + "=\"" + text + "\" is not a number");
+  const char *const blanks = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(blanks);
+  if (first == std::string::npos) return otherwise;
+  const char *const begin = text.data() + first + (text[first] == '+');
+  const char *const end = text.data() + text.find_last_not_of(blanks) + 1;
+  double value = 0.0;
+  const auto [stop, error] = std::from_chars(begin, end, value);
+  if (error != std::errc() || stop != end || std::isnan(value))
+    throw std::invalid_argument(std::string(name) + "=\"" + text + "\" is not a number");
   return value;
 }
+
+double unbounded(double limit) { return std::fabs(limit) < UNBOUNDED ? limit : std::copysign(NONE, limit); }
 
 Frame frame_of(const std::array<double, 3> &xyz, const std::array<double, 3> &rpy) {
   const double a = std::cos(rpy[0]), b = std::sin(rpy[0]), c = std::cos(rpy[1]), d = std::sin(rpy[1]);
@@ -60,6 +72,8 @@ Frame frame_of(const std::array<double, 3> &xyz, const std::array<double, 3> &rp
   return {e * c, e * d * b - f * a, e * d * a + f * b, f * c, f * d * b + e * a, f * d * a - e * b,
           -d,    c * b,             c * a,             xyz[0], xyz[1], xyz[2]};
 }
+
+bool is_movable(const Joint &joint) { return joint.type == "revolute" || joint.type == "continuous" || joint.type == "prismatic"; }
 
 Joint read_joint(const XMLElement *element) {
   Joint joint;
@@ -69,13 +83,17 @@ Joint read_joint(const XMLElement *element) {
   joint.child = attribute(element->FirstChildElement("child"), "link");
   const XMLElement *origin = element->FirstChildElement("origin"), *limit = element->FirstChildElement("limit");
   joint.origin = frame_of(triple(origin, "xyz", {0, 0, 0}), triple(origin, "rpy", {0, 0, 0}));
-  joint.axis = triple(element->FirstChildElement("axis"), "xyz", joint.axis);
+  const auto [x, y, z] = triple(element->FirstChildElement("axis"), "xyz", joint.axis);
+  const double length = std::hypot(x, y, z);
+  if (length > SHORTEST_AXIS && std::isfinite(length)) joint.axis = {x / length, y / length, z / length};
+  else if (is_movable(joint)) joint.type = "fixed";
   if (limit && joint.type != "continuous") {
-    joint.lower = number(limit, "lower", 0.0);
-    joint.upper = number(limit, "upper", 0.0);
+    const auto [lower, upper] = std::minmax({number(limit, "lower", 0.0), number(limit, "upper", 0.0)});
+    joint.lower = unbounded(lower);
+    joint.upper = unbounded(upper);
   }
-  const double velocity = number(limit, "velocity", NONE);
-  if (velocity > 0.0) joint.velocity = velocity;
+  const double velocity = std::fabs(number(limit, "velocity", NONE));
+  if (velocity > 0.0) joint.velocity = unbounded(velocity);
   return joint;
 }
 
@@ -127,11 +145,8 @@ Chain::Chain(const std::string &urdf, std::string base, const std::string &tip) 
   const auto pass = [&](const std::string &child, bool is_backwards) {
     const Joint &joint = tree.joints.at(child);
     Segment segment{is_backwards ? inverse(joint.origin) : joint.origin, {0, 0, 0}, -1, joint.type == "prismatic", is_backwards};
-    if (joint.type == "revolute" || joint.type == "continuous" || joint.type == "prismatic") {
-      const auto [x, y, z] = joint.axis;
-      const double size = std::sqrt(x * x + y * y + z * z);
-      if (!(size > 0.0)) throw std::invalid_argument("joint '" + joint.name + "' has no axis");
-      segment.axis = {x / size, y / size, z / size};
+    if (is_movable(joint)) {
+      segment.axis = joint.axis;
       segment.joint = static_cast<int>(names_.size());
       names_.push_back(joint.name);
       lower_.push_back(joint.lower);

@@ -2,6 +2,7 @@
 //
 // usage: chain_program URDF BASE TIP [BLOCKS | COMMAND...]
 //   link NAME q...       pose of a link (12 numbers) and its Jacobian (6 rows)
+//   limits               lower, upper and velocity limits of the joints, a line each
 //   nearest pose(12) q...  joint vector, or nothing
 //   all pose(12)         one line for each joint vector, then an empty line
 //   within pose(12) low high ...  joint vector, or nothing
@@ -105,6 +106,8 @@ void serve(const Chain &chain, PoseSolver *solver) {
       std::vector<double> jacobian(6 * chain.size());
       chain.jacobian(q.data(), link, jacobian.data(), 1, static_cast<std::ptrdiff_t>(chain.size()));
       write(jacobian);
+    } else if (verb == "limits") {
+      for (const auto *limits : {&chain.lower(), &chain.upper(), &chain.velocity()}) write(*limits);
     } else if (verb == "nearest") {
       const Frame pose = frame(line);
       std::vector<double> q = numbers(line, chain.size()), found(chain.size());

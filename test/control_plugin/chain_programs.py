@@ -99,6 +99,10 @@ class ChainProgram:
         frame = self.ask('link', name, q)
         return to_matrix(frame), self.read().reshape(6, -1)
 
+    def limits(self):
+        """Return lower, upper and velocity limits (3, n) of the joints."""
+        return np.array([self.ask('limits'), self.read(), self.read()])
+
     def nearest(self, pose, seed):
         """Return the solution nearest to the seed, or an empty array."""
         return self.ask('nearest', to_frame(pose), seed)

@@ -9,6 +9,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
+from ssik_ros import load_robot
 from ssik_ros.cli.command import main
 
 
@@ -87,6 +88,52 @@ def test_poses_and_jacobians_are_those_of_pinocchio(program, tmp_path, seed):
                     )
                     turn = pin.log3(ends[1][:3, :3] @ ends[0][:3, :3].T) / 2e-6
                     np.testing.assert_allclose(column[3:], turn, atol=1e-8)
+
+
+ODD_JOINTS = {
+    'exchanged': 'revolute"><limit lower="2" upper="-1" velocity="1" effort="1"/>',
+    'huge': 'revolute"><limit lower="-1e9" upper="1e12" velocity="1e9" effort="1"/>',
+    'infinite': 'prismatic"><limit lower="-inf" upper="Infinity" velocity="inf" effort="1"/>',
+    'signs and blanks': 'revolute"><limit lower=" -1.5 " upper="+2.5" velocity="+3" effort="1"/>',
+    'one limit': 'revolute"><limit upper="2.5" velocity="1" effort="1"/>',
+    'negative velocity': 'revolute"><limit lower="-1" upper="1" velocity="-2" effort="1"/>',
+    'velocity zero': 'revolute"><limit lower="-1" upper="1" velocity="0" effort="1"/>',
+    'no velocity': 'revolute"><limit lower="-1" upper="1" effort="1"/>',
+    'continuous': 'continuous"><limit lower="-1" upper="1" velocity="2" effort="1"/>',
+    'slide without limits': 'prismatic">',
+    'no axis': 'revolute"><axis xyz="0 0 0"/><limit lower="-1" upper="1" velocity="1" effort="1"/>',
+    'long axis': 'revolute"><axis xyz="0 0 7"/><limit lower="-1" upper="1" velocity="1" effort="1"/>',
+}
+
+
+@pytest.mark.parametrize('joint', ODD_JOINTS)
+def test_joints_of_odd_files_have_the_limits_that_the_package_reads(program, tmp_path, joint):
+    """Otherwise the plugin refuses the solver that the package made of the same file."""
+    ends = '<parent link="l{}"/><child link="l{}"/>'.format
+    usual = '<limit lower="-2" upper="1" velocity="4" effort="1"/>'
+    urdf = tmp_path / 'odd.urdf'
+    urdf.write_text(
+        '<robot name="odd"><link name="l0"/><link name="l1"/><link name="l2"/>'
+        f'<joint name="odd" type="{ODD_JOINTS[joint]}{ends(0, 1)}</joint>'
+        f'<joint name="usual" type="revolute">{usual}{ends(1, 2)}</joint></robot>'
+    )
+    robot = load_robot(urdf)
+    group = robot.group_from_links('l0', 'l2')
+    expected = np.array([group.lower, group.upper, robot.tree.velocity[group.idx_q]])
+    with ChainProgram(program, urdf, 'l0', 'l2') as chain:
+        assert not chain.error
+        np.testing.assert_array_equal(chain.limits(), expected)
+
+
+def test_a_limit_that_is_not_a_number_is_refused(program, tmp_path):
+    urdf = tmp_path / 'odd.urdf'
+    for text in ('nan', '1 m', '1,5', 'far'):
+        urdf.write_text(
+            '<robot name="odd"><link name="a"/><link name="b"/><joint name="j" type="revolute">'
+            f'<limit lower="-1" upper="{text}"/><parent link="a"/><child link="b"/></joint></robot>'
+        )
+        with ChainProgram(program, urdf, 'a', 'b') as chain:
+            assert chain.error == f'upper="{text}" is not a number'
 
 
 def joints_between(model, links):
