@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ssik_ros.errors import InvalidLimits, quote, SsikError
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.results import Cause, IkStatus
+from ssik_ros.results import Cause, IkStatus, no_solution
 from ssik_ros.server.groups.batches import BatchRequest, BatchResponse, read_poses, solve_batch
 from ssik_ros.server.groups.cycle_steps import StepRequest, StepResponse
 from ssik_ros.server.groups.explanations import explain_pose, Explanation
@@ -202,7 +202,7 @@ class RobotServer:
             goals, state, request.branches, timeout=request.timeout, accepts=checks
         )
         if checks is not None and response.cause == Cause.COLLISION:
-            text = f'No solution: {checks.describe()}.'
+            text = no_solution(checks.cause, f'{checks.describe()}.')
             return response._replace(text=text, cause=checks.cause)
         return response
 
@@ -211,9 +211,11 @@ class RobotServer:
         """Find all postures that put a link at a pose, as curves, for an arm with one redundant joint."""
         group = self.groups.find(request.group)
         state = self.states.merge(current, request.state)
-        (goal,) = self._requests.resolve(request, current, group, state).goals
+        goals = self._requests.resolve(request, current, group, state).goals
+        if len(goals) != 1:
+            raise Refusal.GOAL_COUNT.error(f'{len(goals)} poses came; self-motions have one.')
         finder = self.groups.finders[group.group.name].self_motions
-        return finder.find(goal, state, request.self_motions)
+        return finder.find(goals[0], state, request.self_motions)
 
     @refused_as(BatchResponse, *BLAMED)
     def solve_batch(self, request: BatchRequest, current: FullState) -> BatchResponse:

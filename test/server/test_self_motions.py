@@ -34,6 +34,13 @@ def ask(server, group, link, pose, **wishes):
     return server.self_motions(request, standing(server))
 
 
+def test_several_poses_are_refused(panda):
+    pose = np.eye(4)
+    request = ik_request('panda_arm', [('panda_link8', pose), ('panda_hand', pose)])
+    answer = panda.self_motions(request, standing(panda))
+    assert answer.refusal is Refusal.GOAL_COUNT and answer.text.startswith('2 poses came')
+
+
 def standing(server):
     """Return a state with all joints at their default values."""
     return FullState(server.robot.default_positions(), np.eye(4))

@@ -17,7 +17,7 @@ class Refusal(IntEnum):
     BAD_STATE = 2
     """The state names unknown joints, or has values that are missing or not finite."""
     GOAL_COUNT = 3
-    """Several poses came with another number of link names, or no link was named."""
+    """The number of poses is not the number of links, or not one that the request may have; or no link is named."""
     UNKNOWN_FRAME = 4
     UNKNOWN_LINK = 5
     """No such link, not rigid with a tip of the group, or two poses for one tip."""
