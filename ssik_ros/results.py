@@ -106,6 +106,18 @@ CAUSE_ADVICE: dict[Cause, str] = {
 PROOF = 'proved by the geometry of its links'
 
 
+def no_solution(cause: Cause, rest: str = '') -> str:
+    """
+    Return the text of a failure: "No solution: ", the words of its cause, and the rest.
+
+    Clients of the node read the cause back from these words.
+
+    :param cause: reason of the failure.
+    :param rest: details, with the full stop.
+    """
+    return f'No solution: {CAUSE_TEXT[cause]}{rest}'
+
+
 _SOLVED = IkStatus.SOLVED
 """By a plain name: looking up a member of an enumeration costs time at every solve."""
 Report = tuple[Any, int, int, float, float, float, Any]
@@ -260,7 +272,7 @@ class IkResult:
         elif self.cause == Cause.LIMITS:
             sure = ', as far as a search can tell'
         advice = CAUSE_ADVICE.get(self.cause, '')
-        return f'No solution: {CAUSE_TEXT[self.cause]}{advice}{sure}{nearest_text} ({", ".join(work)}).{clock}'
+        return no_solution(self.cause, f'{advice}{sure}{nearest_text} ({", ".join(work)}).{clock}')
 
 
 FIELDS = tuple(IkResult.__annotations__)

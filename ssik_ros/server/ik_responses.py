@@ -1,7 +1,7 @@
 """Responses to requests for one solution: the solution, or the cause of the failure in words, with notes."""
 
 from ssik_ros.errors import counted
-from ssik_ros.results import Cause, CAUSE_TEXT, IkResult
+from ssik_ros.results import Cause, CAUSE_TEXT, IkResult, no_solution
 from ssik_ros.server.groups.group_server import JointBounds
 from ssik_ros.server.groups.notes import (
     describe_nearest,
@@ -29,7 +29,7 @@ def solve_resolved(request: IkRequest, resolved: ResolvedRequest) -> IkResponse:
     """
     limits = _narrow_limits(resolved)
     if isinstance(limits, str):
-        text = f'No solution: the joint constraints leave no room: {limits}.'
+        text = no_solution(Cause.CONSTRAINTS, f'; they leave no room: {limits}.')
         refused = IkResponse(Refusal.NONE, Cause.CONSTRAINTS, text)
         return _with_notes(request, resolved, refused)
     result, solve_ns = resolved.group.solve(
@@ -80,12 +80,14 @@ def _describe_failure(
     # A response without a solution never counts as a success.
     cause = result.cause or Cause.NOT_FOUND
     if checks is not None and cause == Cause.VALIDATION:
-        cause = Cause.DEADLINE if result.clock_ended else checks.cause
-        clock = ' The clock ended the search.' if result.clock_ended else ''
-        text = f'No solution: {checks.describe()} ({counted(result.searches, "search")}).{clock}'
+        cause, rest = checks.cause, f'{checks.describe()} ({counted(result.searches, "search")}).'
+        if result.clock_ended:
+            rest = f'; {CAUSE_TEXT[cause]}{rest} The clock ended the search.'
+            cause = Cause.DEADLINE
+        text = no_solution(cause, rest)
     elif limits is not None and _is_kept_away(request, resolved, result, solve_ns):
         cause = Cause.CONSTRAINTS
-        text = f'No solution: within the joint constraints, {CAUSE_TEXT[result.cause]}.'
+        text = no_solution(cause, f'; within the joint constraints, {CAUSE_TEXT[result.cause]}.')
     colliding = tuple(checks.pair or ()) if checks is not None and cause == Cause.COLLISION else ()
     return IkResponse(Refusal.NONE, cause, text, None, result, solve_ns, colliding)
 

@@ -17,7 +17,7 @@ from served_robots import (
 )
 
 from ssik_ros.model.loader import load_robot
-from ssik_ros.results import Cause
+from ssik_ros.results import Cause, no_solution
 from ssik_ros.server.requests.constraints import (
     ConstraintsGiven,
     JointConstraintGiven,
@@ -304,6 +304,7 @@ def test_constraints_that_nothing_keeps_are_the_cause(server, ready):
         answer = server.solve(asked, ready)
         assert not answer.solved
         assert (answer.refusal, answer.cause) == (Refusal.NONE, Cause.CONSTRAINTS), name
+        assert answer.text.startswith(no_solution(answer.cause)), name
 
 
 def test_a_pose_beyond_the_links_stays_unreachable_under_constraints(server, ready):

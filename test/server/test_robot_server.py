@@ -27,7 +27,7 @@ from ssik_ros.errors import counted, InvalidLimits, SolverError
 from ssik_ros.model.collision import checks as collision
 from ssik_ros.model.collision.objects import ObjectShape, SolidKind, WorldObject
 from ssik_ros.model.loader import load_robot
-from ssik_ros.results import Cause, IkResult, IkStatus
+from ssik_ros.results import Cause, CAUSE_TEXT, IkResult, IkStatus, no_solution
 from ssik_ros.server.paths.path_requests import PathRequest
 from ssik_ros.server.requests.constraints import ConstraintsGiven
 from ssik_ros.server.requests.ik_requests import (
@@ -513,6 +513,8 @@ def test_a_search_that_the_clock_ended_among_collisions_says_so(robots, ready, t
     answer = server.solve(asked, ready)
     assert ('The clock ended the search.' in answer.text) == ended
     assert answer.cause is (Cause.DEADLINE if ended else Cause.COLLISION)
+    assert answer.text.startswith(no_solution(answer.cause))
+    assert CAUSE_TEXT[Cause.COLLISION] in answer.text
 
 
 def test_a_search_that_cannot_draw_starts_is_no_fault(robots, ready, target):

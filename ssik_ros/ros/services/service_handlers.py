@@ -15,7 +15,7 @@ from moveit_msgs.msg import MoveItErrorCodes
 from rclpy.node import Node
 
 from ssik_ros.errors import shorten
-from ssik_ros.results import Cause, CAUSE_ADVICE, CAUSE_TEXT
+from ssik_ros.results import Cause, CAUSE_ADVICE, no_solution
 from ssik_ros.ros.conversions.messages import read_seconds, StateWriter
 from ssik_ros.ros.inputs.live_state import LiveState
 from ssik_ros.ros.process.call_records import CallRecords, KEPT
@@ -213,10 +213,8 @@ def read_budget(timeout: Any) -> float:
 
 def _late(budget: float, waited: float) -> _Refused:
     """Return the result, with the cause DEADLINE, of a request that waited too long: ``waited`` of ``budget`` [s]."""
-    text = (
-        f'No solution: {CAUSE_TEXT[DEADLINE]}{CAUSE_ADVICE[DEADLINE]}. The request waited {waited:.3g} s behind others, '
-        f'and had {budget:.3g} s.'
-    )
+    waits = f'The request waited {waited:.3g} s behind others, and had {budget:.3g} s.'
+    text = no_solution(DEADLINE, f'{CAUSE_ADVICE[DEADLINE]}. {waits}')
     return _Refused(Refusal.NONE, DEADLINE, text)
 
 

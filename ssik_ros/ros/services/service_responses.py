@@ -14,7 +14,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.benchmark.calls import RemoteResult
-from ssik_ros.results import Cause, CAUSE_TEXT, IkResult, IkStatus
+from ssik_ros.results import Cause, CAUSE_TEXT, IkResult, IkStatus, no_solution
 from ssik_ros.ros.services.status_codes import read_text, SOURCE
 
 _SOLVER_TIME = re.compile(r'\[solver (\d+(?:\.\d+)?) us\]$')
@@ -80,8 +80,8 @@ def cause_of(code: int, own_text: str) -> Cause:
     :param code: the error code of the response.
     :param own_text: the text of a server of this package; empty for other servers.
     """
-    for cause, text in CAUSE_TEXT.items():
-        if f'No solution: {text}' in own_text:
+    for cause in CAUSE_TEXT:
+        if no_solution(cause) in own_text:
             return cause
     return _CAUSE_OF_CODE.get(code, Cause.BUDGET)
 

@@ -18,7 +18,7 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted
 from ssik_ros.problem.chain_kinematics import ChainKinematics
 from ssik_ros.problem.contract import BranchSet, BranchSolver, IkSolver, SolveRequest
-from ssik_ros.results import Cause, CAUSE_TEXT
+from ssik_ros.results import Cause, no_solution
 from ssik_ros.server.groups.group_server import GroupServer, StateCheck
 from ssik_ros.server.requests.ik_requests import (
     Branch,
@@ -406,7 +406,7 @@ class BranchFinder:
         if cause == Cause.VALIDATION:
             cause = Cause.DEADLINE if report.dropped_by_clock else Cause.COLLISION
         clock = ' The clock ended the search.' if report.clock_ended else ''
-        text = f'No solution: {CAUSE_TEXT[cause]}.{clock}'
+        text = no_solution(cause, f'.{clock}')
         return BranchesResponse(Refusal.NONE, cause, text, names, (), report)
 
 

@@ -11,7 +11,7 @@ from ssik_ros.errors import counted, InvalidOption, TopologyMismatch
 from ssik_ros.manipulator.self_motion_arms import make_tracer, read_axis
 from ssik_ros.manipulator.tolerance_policy import DEFAULT_TOLERANCE_POLICY
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.results import Cause
+from ssik_ros.results import Cause, no_solution
 from ssik_ros.server.groups.all_branches import BranchFinder
 from ssik_ros.server.requests.ik_requests import (
     FullState,
@@ -85,7 +85,7 @@ class SelfMotionFinder:
         if motions is None:
             raise Refusal.BAD_TARGET.error('The target pose is no rigid transform.')
         if not len(motions):
-            text = 'No solution: no posture within the limits was found.'
+            text = no_solution(Cause.NOT_FOUND, '; no posture within the limits was found.')
             return SelfMotionsResponse(Refusal.NONE, Cause.NOT_FOUND, text, names, motions)
         postures = _sample(motions, spacing)
         complete = (

@@ -205,11 +205,13 @@ class PathFollower:
         if followed.reached < len(steps):
             step = steps[followed.reached]
             failed = step.waypoint
+            cause = CAUSE_TEXT[followed.cause]
+            why = followed.text if cause in followed.text else f'{followed.text} ({cause})'
             part = step.begin + followed.part * (step.end - step.begin)
             fraction = (failed + part) / waypoints
             text = (
                 f'Followed {100.0 * fraction:.4g} % of the path: on the way to waypoint {failed}, at sample '
-                f'{followed.reached + 1} of {len(steps)}, {followed.text} ({CAUSE_TEXT[followed.cause]}).'
+                f'{followed.reached + 1} of {len(steps)}, {why}.'
             )
         return PathResponse(
             Refusal.NONE, followed.cause, text, self._start, path, fraction, failed_waypoint=failed
@@ -245,7 +247,7 @@ class PathFollower:
         def refusal() -> tuple[Cause, str]:
             if checks is None:
                 return Cause.NONE, ''
-            return checks.cause, checks.describe()
+            return checks.cause, f'{CAUSE_TEXT[checks.cause]}{checks.describe()}'
 
         return PathModel(
             find=self._find,

@@ -52,17 +52,13 @@ class CandidateChecks:
 
     def describe(self) -> str:
         """
-        Return a clause for messages about why candidates were refused.
+        Return a clause that follows the text of ``cause`` in a message; it may be empty.
 
         It names the constraint that the last refused candidate breaks, or the two bodies that collide.
         """
-        if self._complaint and self.pair is None:
-            return f'no candidate keeps the constraints; of the last one, {self._complaint}'
-        which = (
-            'every candidate'
-            if not self._complaint
-            else 'every candidate that keeps the constraints'
-        )
+        if self.cause == Cause.CONSTRAINTS:
+            return f'; of the last one, {self._complaint}'
+        text = ' or breaks the constraints' if self._complaint else ''
         if self.pair is None:
-            return f'{which} is in collision'
-        return f'{which} is in collision, the last one {quote(self.pair[0])} with {quote(self.pair[1])}'
+            return text
+        return f'{text}, the last one {quote(self.pair[0])} with {quote(self.pair[1])}'

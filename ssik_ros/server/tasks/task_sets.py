@@ -15,7 +15,7 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, list_names, quote, RequestError
 from ssik_ros.kernels.geometry.rotations import invert_pose
-from ssik_ros.results import Cause
+from ssik_ros.results import Cause, CAUSE_TEXT
 from ssik_ros.server.requests.ik_requests import FramedPose, FullState
 from ssik_ros.server.requests.poses import require_pose
 from ssik_ros.server.requests.refusals import Refusal, refused_as, unknown
@@ -419,7 +419,7 @@ def _why_none(
     The cause is the checks' if they refused a configuration, else DEADLINE if the time ran out, else NOT_FOUND.
     """
     if checks is not None and validate is not None and validate.refused:
-        return checks.cause, f'No configuration: {checks.describe()}.'
+        return checks.cause, f'No configuration: {CAUSE_TEXT[checks.cause]}{checks.describe()}.'
     if clock_ended:
         return Cause.DEADLINE, 'No configuration was found within the time.'
     return Cause.NOT_FOUND, 'No configuration was found from any start.'
@@ -431,5 +431,5 @@ def _why_ended(path: PathResult, checks: CandidateChecks | None) -> tuple[Cause,
         return Cause.NONE, f'{counted(len(path.configs), "point")}.'
     text = f'The path ends before point {path.failed_index}: {path.reason}'
     if path.reason.startswith('refused') and checks is not None:
-        return checks.cause, f'{text}; {checks.describe()}.'
+        return checks.cause, f'{text}; {CAUSE_TEXT[checks.cause]}{checks.describe()}.'
     return Cause.NOT_FOUND, f'{text}.'
