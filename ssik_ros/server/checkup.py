@@ -1,7 +1,8 @@
 """
-The descriptions of a robot checked against each other: URDF, SRDF, kinematics.yaml and joint_limits.yaml.
+Check of the files of a robot before it is served: URDF, SRDF, kinematics.yaml and joint_limits.yaml.
 
-Files, collision geometry, named postures, groups and their solvers are checked; each problem comes with a remedy.
+:func:`examine` loads the files of :class:`RobotFiles` and returns findings, each with a remedy if something is wrong.
+    It also looks at collision geometry and named postures, and solves random poses with the solver of each group.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -116,7 +117,7 @@ _LACKING = {
 
 
 def _examine_semantics(robot: RobotModel, files: RobotFiles) -> Iterator[Finding]:
-    """Yield findings about the groups and the disabled collisions of the SRDF; none without an SRDF."""
+    """Yield a fault if the SRDF has no group, and a note if it disables no collisions; nothing without an SRDF."""
     if files.srdf is None:
         return
     where = str(files.srdf)

@@ -1,5 +1,5 @@
 """
-A robot that responds to requests by name: every planning group with its solver, states and frames.
+All responses to inverse kinematics requests about one robot, without ROS: :class:`RobotServer` has a method per kind.
 
 A server never changes. A new parameter makes a new server, which shares everything else with the old one. A request in
 progress keeps the server that it began with.
@@ -85,8 +85,9 @@ class RobotServer:
 
         :param robot: the robot.
         :param groups: the groups to serve.
-        :param kinematics: solver and parameters by group; other groups have the default solver.
-        :param cancel: (1,) flag that ends all searches.
+        :param kinematics: solver and parameters by group name; other groups have the default solver. None for no
+            parameters.
+        :param cancel: (1,) flag that ends all searches; None for no flag.
         :param scene: the robot among objects; None for no objects.
         """
         self.robot = robot
@@ -102,9 +103,10 @@ class RobotServer:
 
     def with_kinematics(self, kinematics: GroupKinematics) -> 'RobotServer':
         """
-        Return a copy of the server in which one group has another solver or other parameters, warmed up.
+        Return a copy of the server in which one group has a new solver or new parameters; this solver is warmed up.
 
-        :param kinematics: the new kinematics of the group that it names.
+        :param kinematics: the new solver and parameters; its ``group`` names the group.
+        :raises KeyError: for a group that the server does not have.
         """
         other = copy.copy(self)
         other.groups = self.groups.with_kinematics(kinematics)

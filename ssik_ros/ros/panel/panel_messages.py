@@ -1,4 +1,4 @@
-"""Requests of a panel as messages, and checked responses: a panel trusts no node."""
+"""Write the request messages of the rqt panel, and read and check the responses, because a panel trusts no node."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,4 +1,9 @@
-"""Requests to robots with loops by name, as services receive them, and their responses."""
+"""
+Requests to a robot with closed loops, by name, and their response.
+
+A :class:`GoalsRequest` asks for joint positions that reach poses, a :class:`CompletionRequest` for all joint positions
+from some of them. Both get a :class:`LoopResponse`.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -62,7 +67,7 @@ class GoalsRequest:
     max_iterations: int = 0
     """Iterations of each start of a chain; 0: ``ITERATIONS``."""
     max_restarts: int = 0
-    """Restarts of each chain from random states."""
+    """Restarts of each chain from random states; 0: none."""
     seed: int = 0
     """Seed of the random states."""
 

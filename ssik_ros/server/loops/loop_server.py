@@ -1,4 +1,4 @@
-"""Solves requests to a robot with loops: goals on its links, and all joints from the active ones."""
+"""Solve requests to a robot with closed loops: :class:`LoopServer` reaches goals, or completes given joint positions."""
 
 from collections.abc import Iterable, Iterator, Mapping
 import contextlib
@@ -57,7 +57,11 @@ def _not_completed(refusal: Refusal, _: Cause, text: str) -> LoopResponse:
 
 
 class LoopServer:
-    """Solves requests for all joints of one robot; several threads may call it at once."""
+    """
+    Finds positions of all joints of a robot such that its loops are closed; several threads may call it at once.
+
+    :meth:`solve_goals` also reaches poses of links; :meth:`complete` also keeps given joint positions.
+    """
 
     def __init__(
         self,

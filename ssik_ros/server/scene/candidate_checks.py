@@ -44,7 +44,7 @@ class CandidateChecks:
         """
         Return the cause for a search whose candidates were all refused: CONSTRAINTS or COLLISION.
 
-        It is COLLISION as soon as one candidate satisfied the constraints and collided.
+        It is CONSTRAINTS if a candidate broke a constraint and none collided, else COLLISION.
         """
         if self._complaint and self.pair is None:
             return Cause.CONSTRAINTS

@@ -1,4 +1,8 @@
-"""A robot among objects: its states, its frames, and the checks of a request."""
+"""
+A robot among objects, which requests need in addition to a solver: :class:`PlanningScene`.
+
+It makes full states, computes poses of frames, knows the objects, and makes the checks of constraints and collisions.
+"""
 
 from collections.abc import Callable, Collection, Mapping
 import dataclasses
@@ -39,7 +43,11 @@ class SceneRequest(Protocol):
 
 
 class PlanningScene:
-    """A robot with its surroundings; several threads may call it at once."""
+    """
+    A robot with the objects around it; several threads may call it at once.
+
+    ``states`` makes full states, ``frames`` computes poses, ``world`` has the objects, ``collisions`` checks states.
+    """
 
     def __init__(
         self,
