@@ -32,14 +32,14 @@ SHORT_TIMEOUT = 1e-3
 
 
 class RobotFiles(NamedTuple):
-    """The files that describe one robot; None for a missing file."""
+    """The files that describe one robot: the URDF, and others that may be missing (None), with arguments for xacro."""
 
     urdf: Path
     srdf: Path | None = None
     kinematics: Path | None = None
     joint_limits: Path | None = None
     xacro_args: Mapping[str, str] | None = None
-    """Arguments of the URDF and the SRDF if these are xacro files."""
+    """Arguments of the URDF and the SRDF by name if these are xacro files; None without arguments."""
 
 
 def examine(files: RobotFiles) -> list[Finding]:

@@ -69,7 +69,7 @@ class RobotServer:
     Responds to requests about one robot; several threads may call it at once.
 
     Each method takes a request and the current state of the robot, which counts for joints that the request does not
-    name. A request that cannot be solved gets a response with a refusal.
+    name. A wrong request gets a response with a refusal. A pose without a solution gets a response with a cause.
     """
 
     def __init__(
@@ -190,7 +190,7 @@ class RobotServer:
 
     @refused_as(BranchesResponse, *BLAMED)
     def solve_all(self, request: IkRequest, current: FullState) -> BranchesResponse:
-        """Find every branch of a pose, nearest to the seed first."""
+        """Find every branch of a pose, nearest to the seed first; without a branch, the response has the cause."""
         group = self.groups.find(request.group)
         state = self.states.merge(current, request.state)
         _, _, goals, checks = self._requests.resolve(request, current, group, state)
@@ -210,7 +210,7 @@ class RobotServer:
 
     @refused_as(SelfMotionsResponse, *BLAMED)
     def self_motions(self, request: IkRequest, current: FullState) -> SelfMotionsResponse:
-        """Find all postures that put a link at a pose, as curves, for an arm with one redundant joint."""
+        """Find all postures that put one link at a pose, as curves; any arm without one redundant joint gets a refusal."""
         group = self.groups.find(request.group)
         state = self.states.merge(current, request.state)
         (goal,) = self._requests.resolve(request, current, group, state).goals
@@ -219,7 +219,7 @@ class RobotServer:
 
     @refused_as(BatchResponse, *BLAMED)
     def solve_batch(self, request: BatchRequest, current: FullState) -> BatchResponse:
-        """Find joint positions for each of many poses of one link."""
+        """Find joint positions for each of many poses of one link; a pose without a solution has a cause of its own."""
         group = self.groups.find(request.group)
         state = self.states.merge(current, request.state)
         poses = read_poses(request.poses)

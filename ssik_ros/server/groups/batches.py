@@ -33,7 +33,7 @@ MOST_POSES = 100_000
 
 @dataclass(slots=True)
 class BatchRequest:
-    """Find joint positions for each of many poses of one link."""
+    """Request for joint positions of a group for each of many poses of one link."""
 
     group: str
     """Name of the planning group."""

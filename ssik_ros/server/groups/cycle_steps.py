@@ -43,7 +43,7 @@ LONGEST_PERIOD = 1e3
 
 @dataclass(slots=True)
 class StepRequest:
-    """Move a group by one control cycle, so that a link comes as near to a pose as its limits allow."""
+    """Request for the motion of a group in one control cycle that brings a link as near to a pose as its limits allow."""
 
     group: str
     """Name of the planning group."""

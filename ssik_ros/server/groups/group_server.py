@@ -54,7 +54,7 @@ class GroupServer:
     """
     Solves requests for one planning group; several threads may call it at once.
 
-    If no solver can be made, ``solver`` is None, ``reason`` has the error, and requests raise RequestRefused.
+    ``solver`` may be None; ``reason`` then has the error, and requests raise RequestRefused.
     """
 
     def __init__(

@@ -48,7 +48,7 @@ class PoseGoal(NamedTuple):
 
 @dataclass(slots=True)
 class GoalsRequest:
-    """Find joint positions that reach all goals and close all loops."""
+    """Request for joint positions that reach all goals and close all loops."""
 
     goals: Sequence[PoseGoal]
     """The targets; none if only loops are to be closed."""
@@ -74,7 +74,7 @@ class GoalsRequest:
 
 @dataclass(slots=True)
 class CompletionRequest:
-    """Find all joint positions from some of them."""
+    """Request for the positions of all joints, given the positions of some, such that all loops are closed."""
 
     names: Sequence[str]
     """Names of the given joints; empty for the active joints."""

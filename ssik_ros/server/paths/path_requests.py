@@ -21,7 +21,7 @@ from ssik_ros.value_class import dataclass
 
 @dataclass(slots=True)
 class PathRequest:
-    """Lead a link along straight lines from its present pose through waypoints."""
+    """Request to lead a link along straight lines from its present pose through waypoints."""
 
     group: str
     """Name of the planning group."""

@@ -42,7 +42,7 @@ FREE_POSTURE = NamedValues()
 
 @dataclass(slots=True)
 class ToolPathGoal:
-    """Plan the best joint path of a group along a tool path."""
+    """Request for the best joint path of a group along a tool path."""
 
     group: str
     """Name of the planning group."""

@@ -153,7 +153,7 @@ class IkRequest:
 
 @dataclass(slots=True)
 class FkRequest:
-    """Compute the poses of links, of carried objects and of their subframes."""
+    """Request for the poses of links, of carried objects and of their subframes."""
 
     links: Sequence[str]
     """Names of links, carried objects and subframes."""
@@ -165,7 +165,7 @@ class FkRequest:
 
 @dataclass(slots=True)
 class StateRequest:
-    """Check a state for collisions and constraints."""
+    """Request to check a state for collisions and constraints."""
 
     group: str = ''
     """Planning group: only collisions of links that its joints move count. Empty for the whole robot."""

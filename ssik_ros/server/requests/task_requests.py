@@ -37,7 +37,7 @@ class TargetGiven(NamedTuple):
 
 @dataclass(slots=True)
 class TaskSetsRequest:
-    """Move joints so that the tips of task sets meet their targets."""
+    """Request to move joints so that the tips of task sets meet their targets."""
 
     task_sets: Sequence[str] = ()
     """Names, the one of the highest priority first; empty for all task sets of the file."""
@@ -71,7 +71,7 @@ class CheckedRequest:
 
 @dataclass(slots=True)
 class ConfigsRequest(CheckedRequest):
-    """Find configurations in which all tips of a task set meet their targets."""
+    """Request for configurations in which all tips of a task set meet their targets."""
 
     options: Mapping[str, Any] = field(default_factory=dict)
     """Fields of :class:`ssik_ros.tasks.configuration_search.SearchOptions` that differ from their defaults."""

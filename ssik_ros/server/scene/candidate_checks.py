@@ -1,4 +1,8 @@
-"""Checks of a candidate posture that reaches the pose: constraints first, then collisions."""
+"""
+Check candidates of a search, which are postures that reach the pose: constraints first, then collisions.
+
+:class:`CandidateChecks` has the checks of one request, and tells afterwards why candidates were refused.
+"""
 
 from collections.abc import Callable, Sequence
 

@@ -76,7 +76,7 @@ class PlanningScene:
         self.collisions = RobotCollisions(robot, padding)
 
     def _find_frame(self, name: str) -> PlacedFrame | str:
-        """Return the pose of an object, subframe or published frame, or the reason why it is unknown."""
+        """Return the pose of an object, subframe or published frame; or why it is unknown, which may be an empty text."""
         placed = self.world.now().find_frame(name)
         if placed is not None:
             return placed
