@@ -175,7 +175,7 @@ def _read_shape(data: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """
     Return the request fields objective, penalties, passes and ``is_closed`` that a file sets.
 
-    Raise an error for an unknown objective or a value of a wrong type.
+    Raise InvalidOption for an unknown objective, and ConfigError for a value of a wrong type.
     """
     settings: dict[str, Any] = {}
     if data.get('objective') is not None:

@@ -137,6 +137,7 @@ class RobotServer:
         """
         Find joint positions of a group that put links at poses.
 
+        The response tells a failure: the refusal of a wrong request, or the cause if no solution was found.
         The order of checks is MoveIt's: group, state, number of goals, frames, links.
         """
         try:

@@ -191,7 +191,7 @@ class NodeClient:
         self._loader.close()
 
     def _forget(self) -> None:
-        """End all calls without results, subscriptions and publishers."""
+        """Drop all calls, which get no result, and destroy the clients, subscriptions and publishers."""
         self._number += 1
         self._has_moved = False
         self._calls.clear()
@@ -267,7 +267,7 @@ class NodeClient:
 
     def show(self, posture: Posture | None, markers: Sequence[Marker], frame: str) -> None:
         """
-        Publish a posture for robot_state_publisher, and as markers.
+        Publish a posture for robot_state_publisher, and as markers; do nothing while no node is asked.
 
         :param posture: the posture; None publishes markers only.
         :param markers: the same posture as lines.

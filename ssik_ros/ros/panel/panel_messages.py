@@ -204,7 +204,7 @@ def read_forward(message: GetPositionFK.Response) -> FramedPose | ServiceFailure
 
 def read_marker(message: GetInteractiveMarkers.Response, link: str) -> FramedPose | ServiceFailure:
     """
-    Return the pose of the interactive marker of a link.
+    Return the pose of the interactive marker of a link; a ServiceFailure if RViz has no such marker.
 
     :param message: the response.
     :param link: name of the marker.

@@ -156,7 +156,8 @@ class LoopServer:
         """
         Return the given positions by joint name; without names, the positions are of the active joints, in their order.
 
-        Raise RequestRefused if the numbers of names and positions differ.
+        Raise RequestRefused if the numbers of names and positions differ, or if names are missing and no active joints
+        are known.
         """
         names, positions = request.names, request.positions
         if len(positions) and not len(names):
@@ -191,7 +192,7 @@ class LoopServer:
         """
         Return the link, offset, fixed directions and axes of a goal.
 
-        Raise RequestRefused for an unknown link or direction, and for a goal that fixes no direction.
+        Raise RequestRefused for an unknown link or direction, an invalid offset, and a goal that fixes no direction.
         """
         if goal.link not in self.robot.tree.link_index:
             text = f'Robot {quote(self.robot.name)} has no link {quote(goal.link)}'
@@ -252,7 +253,7 @@ class LoopServer:
 
 def _options(request: GoalsRequest) -> ClosedChainOptions:
     """
-    Return the solver options of a request: zeros become defaults, too large counts the largest allowed ones.
+    Return the solver options of a request: zeros become defaults, too large counts the largest allowed counts.
 
     A time of 0 means no limit. Refuse a tolerance that is negative or not finite.
     """

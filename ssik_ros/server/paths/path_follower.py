@@ -328,7 +328,11 @@ class PathFollower:
 
 
 def _divide(lines: Sequence[Line], max_step: float) -> list[_Step]:
-    """Return the equal steps of each line, at most ``max_step`` [m] long; refuse more than ``MOST_SAMPLES`` in all."""
+    """
+    Return the equal steps of each line; refuse more than ``MOST_SAMPLES`` steps in all.
+
+    A step is at most ``max_step`` [m] long, and turns the tip by at most 3.5 times this number [rad].
+    """
     counts = [line.count_steps(max_step) for line in lines]
     if sum(counts) > MOST_SAMPLES:
         raise Refusal.BAD_STEP.error(

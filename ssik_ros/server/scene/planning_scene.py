@@ -109,7 +109,7 @@ class PlanningScene:
         """
         Return a function without arguments that returns the objects around the robot.
 
-        The objects are collected when it is called first, because many requests do not need them.
+        The returned function collects the objects in its first call, because many requests do not need them.
 
         :param given: the state that a request names, with its carried objects.
         :param state: the full state of the request.
