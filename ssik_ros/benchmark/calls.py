@@ -53,8 +53,11 @@ class Call:
     """A timed call of a solver: its wall time and processor time, and the result, which is not checked yet."""
 
     wall_ns: int
+    """Wall time of the call [ns]."""
     cpu_ns: int
+    """Processor time of this process during the call [ns]."""
     result: IkResult | None
+    """The solver's result; None if it raised an exception or returned another type."""
     vector: FloatArray
     """(n,) the first solution, or the best state, in the solver's joint order; empty without a result."""
     note: str
@@ -62,6 +65,7 @@ class Call:
     raised: bool
     """Whether the solver raised an exception or returned another type."""
     server_time_ns: int | None = None
+    """Time in the solver [ns], as a remote server reports it; None otherwise."""
 
 
 def time_calls(

@@ -80,11 +80,13 @@ class CheckedResult(NamedTuple):
 
     verdict: TrialVerdict
     time_us: float
+    """Time of the solve [us]."""
     solutions: int
     """Number of correct solutions."""
     seed_distance: float
     """Norm of the joint distance of the first solution from the seed; NaN without a solution."""
     cause: str
+    """Name of the cause that the solver gives for a failure, a member of Cause; ``NONE`` for a success."""
 
 
 @dataclass(slots=True)

@@ -60,6 +60,7 @@ class BenchmarkConfig:
     name: str
     """Name of the file without suffix."""
     moveit_config_pkg: str
+    """Name or folder of the MoveIt configuration package."""
     robot_name: str
     planning_group: str
     sample_size: int
@@ -67,6 +68,7 @@ class BenchmarkConfig:
     ik_timeout: float
     """Budget of each solve [s]."""
     ik_iteration_display_step: int
+    """Number of trials between two reports of the progress."""
     ik_solvers: tuple[SolverEntry, ...]
     robot_description_file: str = ''
     """URDF that replaces the URDF of the package; not a key of the file."""

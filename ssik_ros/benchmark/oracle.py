@@ -29,6 +29,7 @@ class Verification:
     verdict: TrialVerdict
     """VERIFIED, NOT_FINITE, OUTSIDE_LIMITS or OUTSIDE_TOLERANCE."""
     within_limits: bool
+    """Whether all joint positions are within their limits; False when the vector is not finite."""
     position_error: float
     """Largest position error of a tip [m]; NaN when the vector is not finite."""
     orientation_error: float

@@ -1,5 +1,5 @@
 """
-Runs the solvers of a benchmark one after another on the same requests.
+Run the solvers of a benchmark one after another on the same requests: :class:`BenchmarkSession`.
 
 All calls of a solver are made before its results are checked, so that the checks do not disturb the processor's caches
 between calls. Garbage collection is off meanwhile, as in ``timeit``.

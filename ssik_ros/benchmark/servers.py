@@ -1,4 +1,4 @@
-"""Plans the servers to start for a benchmark through ROS services: one for each solver of this package."""
+"""Plan the servers to start for a benchmark through ROS services, one for each solver of this package; nothing is started."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The steps of one benchmark: load robot and requests, and write the result files."""
+"""The steps of one benchmark: :func:`prepare_benchmark` loads robot and requests, :func:`write_results` writes the files."""
 
 import dataclasses
 import json

@@ -43,18 +43,24 @@ class TrialRecord(NamedTuple):
     trial: int
     """Number of the trial, from 1."""
     solver_claim: bool
+    """Whether the solver calls its result solved."""
     verdict: TrialVerdict
+    """Verdict of the independent check on this result."""
     solve_time_ns: int
+    """Wall time of the call [ns]."""
     cpu_time_ns: int
+    """Processor time of the call [ns]."""
     position_error: float
     """Largest distance of a tip from its target, by independent FK [m]."""
     orientation_error: float
     """Largest orientation error of a tip, by independent FK [rad]."""
     within_limits: bool
     cause: str
+    """Name of the cause that the solver gives; empty without a result."""
     iterations: int
     searches: int
     clock_ended: bool
+    """Whether the time budget ended the search."""
     seed_distance: float
     """Norm of the joint distance from the seed; joints without limits are compared modulo 2 pi."""
     note: str = ''

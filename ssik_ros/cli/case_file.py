@@ -1,4 +1,8 @@
-"""Test cases that the view saves: read as the options of ``ssik solve``."""
+"""
+Read a test case that the view saved as the options of ``ssik solve``: :func:`take_case`.
+
+:func:`robot_origin` collects the options of a robot for such a case.
+"""
 
 import argparse
 import json

@@ -49,7 +49,7 @@ DISTRIBUTIONS = ('humble', 'jazzy', 'kilted', 'lyrical', 'rolling')
 
 
 class Package(NamedTuple):
-    """A required package."""
+    """A required package, with its names for import, pip and apt."""
 
     name: str
     module: str

@@ -1,4 +1,4 @@
-"""Target poses and joint positions from the command line."""
+"""Read target poses and joint positions from the options of a verb."""
 
 import argparse
 from collections.abc import Sequence

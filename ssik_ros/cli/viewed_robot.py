@@ -1,4 +1,8 @@
-"""Contents that ``ssik view`` shows: a planning group, a mechanism or task sets, with objects and recordings."""
+"""
+Open the session that the options of ``ssik view`` describe: :func:`open_session`.
+
+It shows a planning group, a mechanism or task sets, with obstacles, a joint path and a reach map.
+"""
 
 import argparse
 from pathlib import Path

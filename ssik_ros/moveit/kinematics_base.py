@@ -182,7 +182,7 @@ class KinematicsBase:
         """
         Choose the redundant joints and set their sampling steps to 0.1 rad or m; return True on success.
 
-        If a joint does not exist, change nothing and return False.
+        If a joint does not exist, or before initialization, change nothing and return False.
 
         :param joints: indices into the joint names, or names.
         """
@@ -267,7 +267,7 @@ class KinematicsBase:
         Return the solution nearest to the seed by the sum of the joint differences, as MoveIt measures it.
 
         Only a solver that knows the branches of a pose compares solutions. Any other runs one search, which starts at
-        the seed.
+        the seed. Without a solution, ``solved`` of the reply is False, and the reply has the error code and the cause.
 
         :param pose: (4, 4) in the base frame, or (t, 4, 4) for several tips.
         :param seed: (n,).

@@ -32,20 +32,21 @@ class Core(NamedTuple):
     """
 
     kind: int
+    """Kind of the simple shape: POINT, SEGMENT, BOX, CYLINDER, CONE or HULL of the kernel module ``convex``."""
     sizes: FloatArray
     """(4,) half lengths and radii by kind; the last one is the distance by which the shape is inflated [m]."""
     vertices: FloatArray
-    """(v, 3) of a hull."""
+    """(v, 3) corners of a hull [m]; (0, 3) for other kinds."""
     placement: FloatArray
     """(4, 4) in the frame of the geometry."""
 
 
 class BodyArrays(NamedTuple):
     """
-    All bodies of a robot and its obstacles, with the pairs to check, as flat arrays for the collision kernels.
+    The joints of a chain, the convex bodies of robot and obstacles, and the pairs to check, as flat arrays for kernels.
 
-    The fields and their order are the same as in :class:`ssik_ros.kernels.paths.clearance.Bodies`, which describes
-    them.
+    The fields from ``poses`` on are scratch. :class:`ssik_ros.kernels.paths.clearance.Bodies` has the same fields in
+    the same order, and describes each of them.
     """
 
     axes: FloatArray

@@ -1,4 +1,4 @@
-"""Progress, deadline and cancellation of a plan."""
+"""Clock, cancellation and progress of one plan: :class:`PlanControl` ends the plan in time and reports to the caller."""
 
 from collections.abc import Callable
 import importlib

@@ -35,6 +35,9 @@ class StepLimits(NamedTuple):
     weights: FloatArray
     """(m, n) of the objective."""
     objective: int
+    """
+    Number of the objective: SUM_OF_STEPS, SUM_OF_SQUARES, LARGEST_STEP, SUM_OF_LARGEST or SUM_OF_POWERS of the kernels.
+    """
 
     @property
     def is_travel(self) -> 'np.ndarray[tuple[int], np.dtype[np.bool_]]':
@@ -103,6 +106,7 @@ class Piece(NamedTuple):
     """A sequence of rows (postures), one of each of several consecutive layers, with its cost."""
 
     rows: IntArray
+    """Indices of the rows in :class:`Layers`, one for each layer of the sequence."""
     first: int
     """Layer of the first row."""
     cost: float
@@ -119,13 +123,15 @@ class Layers:
     q: FloatArray
     """(k, n); angles of joints that may turn without end are in [-pi, pi)."""
     parameters: FloatArray
-    """(k, r)."""
+    """(k, r) values of the free parameters of each posture [rad or m]."""
     starts: IntArray
     """(m + 1,) first row of each layer, then k."""
     row_costs: FloatArray
     """(k,) cost of each row; infinite for rows that must not be taken."""
     key: int
+    """Index of the joint in whose values the rows of a layer ascend."""
     limits: StepLimits
+    """Largest steps between layers, and the objective."""
     is_checked: 'np.ndarray[tuple[int], np.dtype[np.bool_]]'
     """(k,) whether it is known if a row collides."""
     is_doubtful: 'np.ndarray[tuple[int], np.dtype[np.bool_]]'

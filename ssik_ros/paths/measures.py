@@ -34,8 +34,12 @@ class PathMeasures(NamedTuple):
     singular: FloatArray
     """(k,) smallest singular value of the Jacobian, lengths in units of the arm's reach."""
     clearance: FloatArray | None
-    """(k,) least distance of bodies that move towards each other, at most ``LARGEST_CLEARANCE`` [m]; None if collisions
-    are not checked."""
+    """
+    (k,) lower bound on the distance of bodies that joints of the path move towards each other, with meshes as hulls
+    [m].
+
+    It is at most ``LARGEST_CLEARANCE``. None if collisions are not checked.
+    """
 
 
 def measure_path(planner: ToolPathPlanner, path: ToolPath) -> PathMeasures:

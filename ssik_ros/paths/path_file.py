@@ -1,7 +1,7 @@
 """
-Tool paths as files: a YAML file with robot, waypoints and obstacles.
+Read tool paths from files: :func:`read_problem` reads a YAML file with robot, waypoints, tolerances and obstacles.
 
-Waypoints are in a further file: a CSV table, or a nav_msgs/Path in YAML.
+Waypoints are in a further file: a CSV table, or a nav_msgs/Path in YAML, which :func:`read_waypoints` reads.
 """
 
 from collections.abc import Mapping
@@ -175,7 +175,7 @@ def _read_shape(data: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """
     Return the request fields objective, penalties, passes and ``is_closed`` that a file sets.
 
-    Raise an error for an unknown objective or a value of a wrong type.
+    Raise InvalidOption for an unknown objective, and ConfigError for a value of a wrong type.
     """
     settings: dict[str, Any] = {}
     if data.get('objective') is not None:
@@ -313,6 +313,7 @@ def read_waypoints(path: Path) -> FloatArray:
 
     :param path: a CSV with the columns x, y, z, qw, qx, qy, qz, or a nav_msgs/Path as YAML.
     :raises InvalidTarget: for rows that are not poses, fewer than two rows or too many.
+    :raises SsikError: for a file that cannot be read or has another form.
     """
     if path.suffix.lower() in ('.yaml', '.yml'):
         rows = np.array(_rows_of_path(path))

@@ -222,6 +222,7 @@ class ToolPath:
     first_waypoint: int = 0
     """Index of the waypoint that the first row of ``positions`` belongs to."""
     seconds: float = 0.0
+    """Duration of the planning [s]."""
     penalty: float = 0.0
     """Part of the cost that comes from penalties."""
     deviation: float = 0.0

@@ -1,7 +1,8 @@
 """
-The search for a joint path along waypoints: first grids, refinement of corridors, windings, and travel between passes.
+Search for the best joint path along waypoints: :class:`WaypointSearch`, or :func:`search_closed` for a closed path.
 
-A corridor is a sequence of postures with its free parameters, which finer and finer grids improve.
+A corridor is a sequence of postures with its free parameters. A search finds corridors on coarse grids and improves the
+best of them on finer grids. Then it chooses windings, and joins passes by free travel.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,7 +45,7 @@ class SearchOutcome(NamedTuple):
     """Result of a search for a joint path: the path, or its longest part with the failure."""
 
     q: FloatArray
-    """(k, n) the path, or its longest piece."""
+    """(k, n) the path [rad or m]; if the search failed, the longest part of a path that was found."""
     first: int
     """Waypoint of the first row."""
     cost: float

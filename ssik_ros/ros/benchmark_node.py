@@ -47,7 +47,7 @@ RAN, NOTHING_RAN, WRONG_QUESTION = 0, 1, 2
 
 
 class BenchmarkNode(Node):
-    """Sends the requests of a benchmark to services."""
+    """The node that sends the requests of a benchmark to services; :meth:`run` does this once and writes the results."""
 
     def __init__(self, **options: Any) -> None:
         """

@@ -1,4 +1,8 @@
-"""The executables of the package; ``python -m ssik_ros.ros.executables NAME`` runs one without an installation."""
+"""
+The start functions of the ROS 2 programs, one for each: server, stream, view, joint state relay and benchmark.
+
+``python -m ssik_ros.ros.executables NAME`` runs a program without an installation.
+"""
 
 import gc
 import importlib

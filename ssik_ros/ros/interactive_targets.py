@@ -1,9 +1,9 @@
 """
-Targets that RViz users drag: the protocol of interactive markers, without the package ``interactive_markers``.
+Targets that RViz users drag, and the solved posture in RViz: :class:`InteractiveTargets`.
 
-A client asks ``get_interactive_markers`` once for all markers and the number of the last update. It then follows the updates, each
-with the next number, and asks again when one is missing. The user's drags come back as feedback. Names and meaning are as in
-``visualization_msgs``; RViz's display draws the handles.
+It speaks the protocol of interactive markers without the package ``interactive_markers``. A client calls
+``get_interactive_markers`` once for all markers and the number of the last update. It then follows the updates, each
+with the next number, and calls again when a number is missing. Drags of the user come back as feedback.
 """
 
 from collections.abc import Callable

@@ -326,7 +326,7 @@ class IkServer(ProcessNode):
                 self._handlers.serve(served._replace(report_times=times, report_timeout=timeout))
 
     def _change_group(self, kinematics: GroupKinematics) -> None:
-        """Serve a group with another solver or other parameters from the next request on."""
+        """Serve a group with another solver or parameters from the next request on; do nothing without such a group."""
         with self._exchange:
             served = self._handlers.served
             if served is not None and kinematics.group in served.server.groups:

@@ -1,4 +1,8 @@
-"""Parts of the node with modules of their own: task sets, a reach map, draggable targets, and tool paths."""
+"""
+Parts of the server node that are imported only if parameters ask for them: task sets, reach map, draggable targets.
+
+:class:`OptionalParts` makes them, and the action that plans tool paths.
+"""
 
 from collections.abc import Callable
 from importlib.util import find_spec

@@ -1,7 +1,8 @@
 """
-The descriptions of a robot checked against each other: URDF, SRDF, kinematics.yaml and joint_limits.yaml.
+Check of the files of a robot before it is served: URDF, SRDF, kinematics.yaml and joint_limits.yaml.
 
-Files, collision geometry, named postures, groups and their solvers are checked; each problem comes with a remedy.
+:func:`examine` loads the files of :class:`RobotFiles` and returns findings, each with a remedy if something is wrong.
+    It also looks at collision geometry and named postures, and solves random poses with the solver of each group.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,14 +32,14 @@ SHORT_TIMEOUT = 1e-3
 
 
 class RobotFiles(NamedTuple):
-    """The files that describe one robot; None for a missing file."""
+    """The files that describe one robot: the URDF, and others that may be missing (None), with arguments for xacro."""
 
     urdf: Path
     srdf: Path | None = None
     kinematics: Path | None = None
     joint_limits: Path | None = None
     xacro_args: Mapping[str, str] | None = None
-    """Arguments of the URDF and the SRDF if these are xacro files."""
+    """Arguments of the URDF and the SRDF by name if these are xacro files; None without arguments."""
 
 
 def examine(files: RobotFiles) -> list[Finding]:
@@ -116,7 +117,7 @@ _LACKING = {
 
 
 def _examine_semantics(robot: RobotModel, files: RobotFiles) -> Iterator[Finding]:
-    """Yield findings about the groups and the disabled collisions of the SRDF; none without an SRDF."""
+    """Yield a fault if the SRDF has no group, and a note if it disables no collisions; nothing without an SRDF."""
     if files.srdf is None:
         return
     where = str(files.srdf)

@@ -1,11 +1,11 @@
-"""Findings of a check-up: one line for each check."""
+"""The result of one check of an installation or of a robot's files: a :class:`Finding` with its :class:`Level`."""
 
 from enum import IntEnum
 from typing import NamedTuple
 
 
 class Level(IntEnum):
-    """How bad a finding is."""
+    """Severity of a finding: FINE, NOTE (works, though perhaps not as meant) or FAULT (does not work)."""
 
     FINE = 0
     NOTE = 1

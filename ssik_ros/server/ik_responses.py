@@ -1,4 +1,9 @@
-"""Responses to requests for one solution: the solution, or the cause of the failure in words, with notes."""
+"""
+Solve a request for one solution, and make its response: the solution, or the cause of the failure in words.
+
+:func:`solve_resolved` solves and responds; :func:`respond` makes the response from a solver's result. Both add notes on
+    possible mistakes in the request to the text.
+"""
 
 from ssik_ros.errors import counted
 from ssik_ros.results import Cause, CAUSE_TEXT, IkResult, no_solution

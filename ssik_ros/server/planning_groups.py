@@ -1,4 +1,9 @@
-"""The planning groups of a robot by name, with the finders of several solutions of each."""
+"""
+The planning groups of a robot, each with its solver and with finders for requests of several postures.
+
+:class:`PlanningGroups` maps group names to :class:`GroupServer`; its ``finders`` has the :class:`GroupFinders` of each.
+    :class:`RobotReport` responds to the request for the groups that are served.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 import copy
@@ -21,7 +26,7 @@ from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
 
 class RobotReport(NamedTuple):
-    """Planning groups that are served."""
+    """Response to a request for the planning groups of a robot: the groups, or the reason of a refusal."""
 
     refusal: Refusal
     """Kind of fault of the request; NONE if it was accepted."""
@@ -34,19 +39,24 @@ class RobotReport(NamedTuple):
 
 
 class GroupFinders(NamedTuple):
-    """The finders of all branches, all self-motions, steps and the best tool paths of a group."""
+    """The objects that respond for one group to requests other than for one solution."""
 
     branches: BranchFinder
+    """Finds all branches of a pose."""
     self_motions: SelfMotionFinder
+    """Finds all postures of a pose as curves."""
     steps: StepFinder
+    """Finds the motion in one control cycle towards a pose."""
     tool_paths: ToolPathFinder
+    """Finds the best joint path along a tool path."""
 
 
 class PlanningGroups(dict[str, GroupServer]):
     """
-    The planning groups of a robot by name.
+    The planning groups of a robot: a mapping from group name to :class:`GroupServer`.
 
-    A mapping is never changed: :meth:`with_kinematics` makes another one, which shares all other groups.
+    ``finders`` maps the same names to :class:`GroupFinders`. A mapping is never changed: :meth:`with_kinematics` makes
+    another one, which shares all other groups.
     """
 
     def __init__(
@@ -82,9 +92,11 @@ class PlanningGroups(dict[str, GroupServer]):
 
     def with_kinematics(self, kinematics: GroupKinematics) -> 'PlanningGroups':
         """
-        Return a copy of the groups in which one has another solver or other parameters; its solver is warmed up.
+        Return a copy in which one group has a new solver or new parameters; this solver is warmed up.
 
-        :param kinematics: the new kinematics of the group that it names.
+        The group is the one that ``kinematics.group`` names.
+
+        :param kinematics: the new solver and parameters of the group.
         :raises KeyError: for a group that is not in the mapping.
         """
         name = kinematics.group

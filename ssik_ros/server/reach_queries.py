@@ -1,4 +1,8 @@
-"""Whether an arm reaches poses, by a reach map of the robot that is served."""
+"""
+Requests whether an arm reaches each of many poses: :class:`ReachQueries` responds by a reach map, or by its solver.
+
+:func:`open_map` reads the map, and refuses a map that is not of the robot that is served.
+"""
 
 from pathlib import Path
 import threading
@@ -55,7 +59,7 @@ class ReachResponse(NamedTuple):
 
 
 class ReachQueries:
-    """Responds to requests about the reach of one robot; several threads may call it at once."""
+    """Responds to requests whether the arm of one reach map reaches poses; several threads may call it at once."""
 
     def __init__(
         self,
@@ -67,7 +71,7 @@ class ReachQueries:
         Keep a map.
 
         :param map_or_reason: a map of the robot, or the reason why no map is used.
-        :param frames: of the robot.
+        :param frames: places named frames, and the base link of the map.
         :param cancel: (1,) flag that ends all work; None for no flag.
         """
         self._map_or_reason, self._frames = map_or_reason, frames

@@ -1,4 +1,8 @@
-"""Requests with their names looked up: group, state, the poses of links in the model frame, and checks."""
+"""
+Look up the names in requests: :class:`RequestResolver` makes a :class:`ResolvedRequest`, ready to be solved.
+
+It has the group, the full state, the target poses in the model frame, and the checks of candidates.
+"""
 
 import logging
 from typing import NamedTuple
@@ -28,7 +32,7 @@ class ResolvedRequest(NamedTuple):
 
 
 class RequestResolver:
-    """Looks up the names in requests; several threads may call it at once."""
+    """Looks up links and frames of requests and moves target poses into the model frame; several threads may call it."""
 
     def __init__(self, scene: PlanningScene) -> None:
         """
@@ -65,7 +69,8 @@ class RequestResolver:
 
         :param request: the request.
         :param current: state of the robot, which places the frames.
-        :raises RequestRefused: without poses, for other numbers of poses and links, unknown frames and invalid poses.
+        :raises RequestRefused: if there are no poses or not as many as links, for unknown frames, and for invalid
+            poses.
         """
         if not request.poses or len(request.poses) != len(request.links):
             raise Refusal.GOAL_COUNT.error(

@@ -1,5 +1,5 @@
 """
-A robot that responds to requests by name: every planning group with its solver, states and frames.
+All responses to inverse kinematics requests about one robot, without ROS: :class:`RobotServer` has a method per kind.
 
 A server never changes. A new parameter makes a new server, which shares everything else with the old one. A request in
 progress keeps the server that it began with.
@@ -69,7 +69,7 @@ class RobotServer:
     Responds to requests about one robot; several threads may call it at once.
 
     Each method takes a request and the current state of the robot, which counts for joints that the request does not
-    name. A request that cannot be solved gets a response with a refusal.
+    name. A wrong request gets a response with a refusal. A pose without a solution gets a response with a cause.
     """
 
     def __init__(
@@ -85,8 +85,9 @@ class RobotServer:
 
         :param robot: the robot.
         :param groups: the groups to serve.
-        :param kinematics: solver and parameters by group; other groups have the default solver.
-        :param cancel: (1,) flag that ends all searches.
+        :param kinematics: solver and parameters by group name; other groups have the default solver. None for no
+            parameters.
+        :param cancel: (1,) flag that ends all searches; None for no flag.
         :param scene: the robot among objects; None for no objects.
         """
         self.robot = robot
@@ -102,9 +103,10 @@ class RobotServer:
 
     def with_kinematics(self, kinematics: GroupKinematics) -> 'RobotServer':
         """
-        Return a copy of the server in which one group has another solver or other parameters, warmed up.
+        Return a copy of the server in which one group has a new solver or new parameters; this solver is warmed up.
 
-        :param kinematics: the new kinematics of the group that it names.
+        :param kinematics: the new solver and parameters; its ``group`` names the group.
+        :raises KeyError: for a group that the server does not have.
         """
         other = copy.copy(self)
         other.groups = self.groups.with_kinematics(kinematics)
@@ -135,6 +137,7 @@ class RobotServer:
         """
         Find joint positions of a group that put links at poses.
 
+        The response tells a failure: the refusal of a wrong request, or the cause if no solution was found.
         The order of checks is MoveIt's: group, state, number of goals, frames, links.
         """
         try:
@@ -188,7 +191,7 @@ class RobotServer:
 
     @refused_as(BranchesResponse, *BLAMED)
     def solve_all(self, request: IkRequest, current: FullState) -> BranchesResponse:
-        """Find every branch of a pose, nearest to the seed first."""
+        """Find every branch of a pose, nearest to the seed first; without a branch, the response has the cause."""
         group = self.groups.find(request.group)
         state = self.states.merge(current, request.state)
         _, _, goals, checks = self._requests.resolve(request, current, group, state)
@@ -208,7 +211,7 @@ class RobotServer:
 
     @refused_as(SelfMotionsResponse, *BLAMED)
     def self_motions(self, request: IkRequest, current: FullState) -> SelfMotionsResponse:
-        """Find all postures that put a link at a pose, as curves, for an arm with one redundant joint."""
+        """Find all postures that put one link at a pose, as curves; any arm without one redundant joint gets a refusal."""
         group = self.groups.find(request.group)
         state = self.states.merge(current, request.state)
         goals = self._requests.resolve(request, current, group, state).goals
@@ -219,7 +222,7 @@ class RobotServer:
 
     @refused_as(BatchResponse, *BLAMED)
     def solve_batch(self, request: BatchRequest, current: FullState) -> BatchResponse:
-        """Find joint positions for each of many poses of one link."""
+        """Find joint positions for each of many poses of one link; a pose without a solution has a cause of its own."""
         group = self.groups.find(request.group)
         state = self.states.merge(current, request.state)
         poses = read_poses(request.poses)

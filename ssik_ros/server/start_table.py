@@ -1,4 +1,4 @@
-"""The report of a server that is ready: one table with a line for each group."""
+"""The table that a node logs when its groups are ready: one line for each group with its solver and warm-up time."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Responses about states of a robot: whether they are valid, and where their links are."""
+"""Responses about states of a robot: :func:`check_state` judges a state, :func:`compute_fk` returns poses of links."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

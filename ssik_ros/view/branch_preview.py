@@ -1,4 +1,8 @@
-"""Manipulability, unit of joint distances, and markers of postures, for a panel that has loaded the robot of a node."""
+"""
+Draw postures of one planning group and measure them, for a panel that has loaded the robot of a node.
+
+:func:`make_preview` makes a :class:`BranchPreview`, which returns markers and manipulability of a posture.
+"""
 
 import numpy as np
 
@@ -19,7 +23,7 @@ NAMESPACE = 'chosen'
 
 
 class BranchPreview:
-    """Computes manipulability and markers of postures of one group; a panel makes it from the robot that it has loaded."""
+    """Draws postures of one planning group as markers, and computes their manipulability."""
 
     def __init__(self, robot: RobotModel, group: JointGroup) -> None:
         """

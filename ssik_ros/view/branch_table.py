@@ -1,4 +1,8 @@
-"""The branches of a pose as rows of a table: distance from the shown posture, distance to the limits, manipulability."""
+"""
+The branches of a pose as rows of a table: distance from the shown posture, distance to the limits, manipulability.
+
+:func:`list_branches` makes a :class:`BranchRow` for each; other functions return titles and texts of the columns.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -12,11 +16,13 @@ class BranchRow(NamedTuple):
     """A row of the table: the shown posture, or a branch, which is another posture that reaches the target."""
 
     rank: int
-    """Number of its ghost, from 1 on; 0 for the shown posture."""
+    """
+    Number of the branch, from 1 on, and of its ghost, the transparent robot that shows it; 0 for the shown posture.
+    """
     signs: str
     """Label of the branch; empty for the shown posture."""
     held: str
-    """Position of the joint that the solver holds; empty if the arm has no redundant joint."""
+    """Position of the joint that the solver holds, as text; empty if the solver holds no joint."""
     windings: tuple[int, ...]
     """Winding of each variable; empty if no joint is wound."""
     distance: float

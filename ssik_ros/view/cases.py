@@ -1,4 +1,4 @@
-"""A request as a test case in JSON, which ``ssik solve --case FILE`` replays."""
+"""Write a request of a viewer as a test case in JSON, which ``ssik solve --case FILE`` replays."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The shown request and the recorded waypoints as text that runs elsewhere: Python, ``ssik`` and ``ros2 service call``."""
+"""Write the shown request, or the path through recorded waypoints, as text: Python, ``ssik`` or ``ros2 service call``."""
 
 from collections.abc import Callable, Mapping, Sequence
 import json

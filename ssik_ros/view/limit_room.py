@@ -1,4 +1,4 @@
-"""How near joints are to their limits, and how numbers of joints are shown: unit and digits."""
+"""Tell how near joints are to their limits (:class:`LimitRoom`), and convert joint values between radians and degrees."""
 
 from collections.abc import Sequence
 from enum import IntEnum

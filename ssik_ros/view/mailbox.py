@@ -1,4 +1,8 @@
-"""A queue of events of a page, which one thread handles in order; of waiting events of one kind only the newest is kept."""
+"""
+A queue of events that one thread handles in order: :class:`Mailbox`, used for pages and panels.
+
+Of waiting events of one kind only the newest is kept, so that a drag does not fill the queue.
+"""
 
 from collections.abc import Callable, Hashable
 import contextlib

@@ -1,4 +1,8 @@
-"""The services of a running node as a panel calls them: requests and responses as plain data, without ROS."""
+"""
+Interface through which a panel calls the services of a running node, without ROS: :class:`NodeServices`.
+
+Other classes are the requests and results as plain data.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -66,7 +70,11 @@ Done = Callable[[Any], None]
 
 
 class NodeServices(Protocol):
-    """Calls the services of one node; no method waits for a response."""
+    """
+    Interface of a class that calls the services of one node; no method waits for a response.
+
+    Each ``done`` is called once, with the result or with a :class:`ServiceFailure`.
+    """
 
     how_to_start: str
     """How a user starts a node; one line."""
@@ -85,7 +93,7 @@ class NodeServices(Protocol):
         """
         Ask for the :class:`RobotSummary`.
 
-        :param done: takes the response.
+        :param done: called with the summary, or with a :class:`ServiceFailure`.
         """
 
     def solve_all(self, query: PoseQuery, done: Done) -> None:
@@ -93,7 +101,7 @@ class NodeServices(Protocol):
         Ask for the :class:`FoundBranches` of a pose.
 
         :param query: the target.
-        :param done: takes the response.
+        :param done: called with the branches, or with a :class:`ServiceFailure`.
         """
 
     def explain(self, query: PoseQuery, done: Done) -> None:
@@ -101,7 +109,7 @@ class NodeServices(Protocol):
         Ask for the :class:`~ssik_ros.server.groups.explanations.Explanation` of a failure.
 
         :param query: the target.
-        :param done: takes the response.
+        :param done: called with the explanation, or with a :class:`ServiceFailure`.
         """
 
     def find_marker(self, link: str, done: Done) -> None:
@@ -109,7 +117,7 @@ class NodeServices(Protocol):
         Ask for the :class:`FramedPose` of the interactive marker of a link.
 
         :param link: the link.
-        :param done: takes the response.
+        :param done: called with the pose, or with a :class:`ServiceFailure`.
         """
 
     def find_link(self, link: str, posture: Posture, done: Done) -> None:
@@ -118,7 +126,7 @@ class NodeServices(Protocol):
 
         :param link: the link.
         :param posture: joints that are not in it are where they are now.
-        :param done: takes the response.
+        :param done: called with the pose, or with a :class:`ServiceFailure`.
         """
 
     def reach_position(

@@ -1,4 +1,4 @@
-"""Poses and joint values as text that a user copies and pastes."""
+"""Read and write poses and joint values as text that a user copies and pastes."""
 
 from collections.abc import Callable, Sequence
 import re

@@ -1,4 +1,8 @@
-"""Explanation of a pose that is not reached: the cause, the nearest posture, remedies, and details at the end."""
+"""
+Texts for a pose that is not reached: the cause, the distance of the nearest posture, remedies and details.
+
+:func:`find_reason` collects them for a session as a :class:`FailureReason`.
+"""
 
 from typing import NamedTuple
 
@@ -27,6 +31,7 @@ class FailureReason(NamedTuple):
     nearest: str
     """How far the nearest posture is from the target, in one number."""
     remedies: list[Remedy]
+    """Constraints that a user may ignore."""
     details: list[str]
     """The report of the solver, and sentences with all numbers."""
 

@@ -47,7 +47,9 @@ class TargetChoice(NamedTuple):
     """A target as a user gives it in a panel: the kind of source, and a frame or numbers if the source needs them."""
 
     source: str = TIP
+    """One of :data:`SOURCES`: the tip as it is now, a frame, the marker in RViz, or numbers."""
     frame: str = ''
+    """Frame of the target for a frame or numbers; empty for the model frame."""
     numbers: str = ''
     """Position and orientation as text, for :data:`NUMBERS`."""
 

@@ -15,7 +15,7 @@ from ssik_ros.arrays import FloatArray
 
 
 class VelocityEllipsoid(NamedTuple):
-    """The ellipsoid of all linear velocities that a tip can have with joint velocities of norm 1."""
+    """The ellipsoid of all linear velocities that a tip can have with joint velocities of norm up to 1."""
 
     pose: FloatArray
     """(4, 4) of the ellipsoid in the model frame; its axes are the columns of the rotation."""

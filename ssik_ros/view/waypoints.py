@@ -1,4 +1,4 @@
-"""Waypoints that a user records in a viewer, and the joint path that is planned through them."""
+"""Record waypoints in a viewer, and plan the joint path through them: :func:`record_waypoint`, :func:`plan_waypoints`."""
 
 from collections.abc import Callable, Sequence
 

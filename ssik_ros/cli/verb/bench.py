@@ -1,4 +1,4 @@
-"""``ssik bench``: replay ik_benchmarking configurations in process."""
+"""``ssik bench``: run the solvers of ik_benchmarking configurations in this process, check and write the results."""
 
 import argparse
 from collections.abc import Iterator

@@ -1,4 +1,8 @@
-"""``ssik build``: one Python module, or one C library, that solves one arm."""
+"""
+``ssik build``: write the solver of an arm as a Python module or C library, or the parts of the generic C library.
+
+These parts are ``libssik``, which serves any arm, and the blocks, which are the data of one arm that it reads.
+"""
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""``ssik path``: the best joint path along a tool path."""
+"""``ssik path``: plan the best joint path along a tool path, print it, and write files and plots."""
 
 import argparse
 import json

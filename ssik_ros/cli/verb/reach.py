@@ -1,4 +1,4 @@
-"""``ssik reach``: a map of the poses that an arm reaches."""
+"""``ssik reach``: make a map of the poses that an arm reaches, and show, export or compare it."""
 
 import argparse
 import json

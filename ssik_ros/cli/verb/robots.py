@@ -1,4 +1,4 @@
-"""``ssik robots``: list the shipped robots."""
+"""``ssik robots``: list the shipped robots with their groups, and on request the arms of the catalogue."""
 
 import argparse
 import json

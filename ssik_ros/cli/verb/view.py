@@ -1,4 +1,4 @@
-"""``ssik view``: show a robot in the browser and drag its target."""
+"""``ssik view``: show a robot in the browser and drag its target, or draw the robot into a picture, film or HTML file."""
 
 import argparse
 from importlib.util import find_spec

@@ -1,4 +1,9 @@
-"""Corridors on coarse grids over all values of the free parameters."""
+"""
+Find candidates for a joint path on coarse grids of the free parameters.
+
+A candidate is a corridor: a posture at some or all waypoints, with its parameters. :func:`first_corridors` keeps the
+step limits; :func:`corridors_of_larger_steps` allows larger steps for a later refinement.
+"""
 
 import math
 

@@ -1,7 +1,8 @@
 """
-Finer grids around a corridor.
+Make a candidate for a joint path cheaper by finer grids around its parameters: :class:`Refinement`.
 
-A finer grid around a corridor holds the corridor itself, so that the cost never rises.
+A candidate is a corridor: a posture at some or all waypoints. A finer grid holds the corridor itself, so that the cost
+never rises.
 """
 
 import math

@@ -1,7 +1,8 @@
 """
-The best sequence of postures on one grid of the free parameters.
+Find the best sequence of postures, one for each waypoint, on a grid of the free parameters: :class:`GridSearch`.
 
-A grid gives the postures of each waypoint as a layer. A sequence takes one posture of each layer.
+A grid gives the postures of each waypoint as a layer; a sequence takes one posture of each layer. A :class:`Corridor`
+is such a sequence with its parameters.
 """
 
 from collections.abc import Callable, Sequence
@@ -73,15 +74,20 @@ class Checks(NamedTuple):
 
 
 class StepRule(NamedTuple):
-    """Largest steps of the sequences of a grid, and their cost."""
+    """Rule for sequences of postures: largest joint steps and objective, and whether penalties of postures count."""
 
     limits: StepLimits
+    """Largest steps, objective and weights."""
     has_penalties: bool = True
     """Whether the penalties of postures count; False if only the steps are to become small."""
 
 
 class GridSearch(NamedTuple):
-    """Finds the best sequence on each grid of one path."""
+    """
+    Finds the best sequence of postures along the waypoints of one path, on any grid of the free parameters.
+
+    :meth:`layers` makes the postures of a grid, :meth:`find` the best sequence that passes the checks.
+    """
 
     space: SearchSpace
     """The free parameters."""

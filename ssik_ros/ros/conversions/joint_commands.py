@@ -1,4 +1,4 @@
-"""Joint values as messages for controllers and other nodes that move the joints."""
+"""Convert joint positions and timed paths to messages that controllers read: JointState and JointTrajectory."""
 
 from array import array
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Marker data as messages that RViz draws."""
+"""Convert the markers of this package to messages that RViz draws: :func:`write_markers` and :func:`write_overlays`."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,9 @@
-"""Messages to requests, and states to messages, field by field."""
+"""
+Convert moveit_msgs to requests of this package and states to messages: inverse kinematics, states and constraints.
+
+Functions named ``read_`` take a message; names and numbers are checked later. :class:`StateWriter` and functions named
+``write_`` fill a message.
+"""
 
 from array import array
 from collections.abc import Sequence

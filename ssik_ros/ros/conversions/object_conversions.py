@@ -1,4 +1,4 @@
-"""Collision object messages as the objects of requests and of the world."""
+"""Convert collision object messages of moveit_msgs to the objects of requests and of the world."""
 
 from collections.abc import Iterator, Sequence
 import itertools

@@ -1,4 +1,4 @@
-"""Poses and transforms as messages and as matrices."""
+"""Convert between (4, 4) matrices and the messages Pose and Transform of geometry_msgs."""
 
 from geometry_msgs.msg import Pose, Transform
 

@@ -1,4 +1,4 @@
-"""Reach maps as messages that RViz draws."""
+"""Convert the positions of a reach map to messages that RViz draws: a point cloud, or a list of cubes."""
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point

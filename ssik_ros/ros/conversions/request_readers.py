@@ -1,5 +1,5 @@
 """
-Functions that turn service messages of this package into requests, field by field.
+Make functions that turn service messages of this package into requests, field by field: :func:`request_reader`.
 
 A field of the request is read from the message field of the same name, or of the name in ``_CONVERTED``.
 """

@@ -1,4 +1,4 @@
-"""Goals, feedback and results of the action ``~/plan_tool_path`` as messages."""
+"""Convert the messages of the action ``~/plan_tool_path``: goals to requests, progress and results to messages."""
 
 from array import array
 import math

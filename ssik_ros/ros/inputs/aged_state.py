@@ -1,4 +1,4 @@
-"""Joint states with the age of each joint's value."""
+"""The latest joint states of a robot with the age of each value: :class:`AgedState`."""
 
 from collections.abc import Iterable, Sequence
 import math

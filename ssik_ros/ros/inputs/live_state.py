@@ -1,4 +1,4 @@
-"""The state of the robot from the latest joint states, which are merged when a request needs them."""
+"""The state of the robot from the latest joint states: :class:`LiveState` merges them when a request needs the state."""
 
 from collections.abc import Sequence
 import logging

@@ -59,7 +59,7 @@ class DescriptionText:
 
 @dataclass(frozen=True, slots=True)
 class RobotDescription:
-    """The descriptions that are needed to load a robot: URDF, SRDF, limits and xacro arguments."""
+    """The descriptions that are needed to load a robot: URDF, SRDF, limits and xacro arguments; :meth:`load` loads it."""
 
     urdf: DescriptionText
     srdf: DescriptionText | None

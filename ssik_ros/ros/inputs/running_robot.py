@@ -1,4 +1,8 @@
-"""The robot of a running system, read once from its topics by a node that does nothing else meanwhile."""
+"""
+Read the description and joint states of a running robot once, by a node that does nothing else meanwhile.
+
+:class:`RunningRobot` reads them; it raises :class:`RobotNotRunning` if they do not come in time.
+"""
 
 from collections.abc import Callable
 import logging

@@ -1,4 +1,4 @@
-"""Frames of other nodes, from the topics ``/tf`` and ``/tf_static``, without tf2_ros."""
+"""Find frames of other nodes in the topics ``/tf`` and ``/tf_static``, without tf2_ros: :class:`TransformListener`."""
 
 from collections.abc import Collection
 import logging

@@ -1,4 +1,8 @@
-"""Calls the services of one node for a panel: no call waits, and each ends with a response or with a sentence."""
+"""
+Call the services of one running node for the rqt panel: :class:`NodeClient`.
+
+No call waits. Each ends with a result or with a :class:`ServiceFailure`, which the panel gets in its own thread.
+"""
 
 from collections.abc import Callable, Sequence
 import logging
@@ -173,7 +177,7 @@ class NodeClient:
         return lambda: act() if number == self._number else None
 
     def tick(self) -> None:
-        """End the calls whose time is over; called several times a second."""
+        """End the calls whose deadline has passed with a ServiceFailure; called several times a second."""
         now = time.monotonic()
         for call in [call for call in self._calls if call.deadline <= now]:
             self._calls.remove(call)
@@ -187,7 +191,7 @@ class NodeClient:
         self._loader.close()
 
     def _forget(self) -> None:
-        """End all calls without results, subscriptions and publishers."""
+        """Drop all calls, which get no result, and destroy the clients, subscriptions and publishers."""
         self._number += 1
         self._has_moved = False
         self._calls.clear()
@@ -201,9 +205,9 @@ class NodeClient:
 
     def describe(self, done: Done) -> None:
         """
-        Ask for robot and groups.
+        Ask for the robot and its groups.
 
-        :param done: takes the response.
+        :param done: called with a RobotSummary, or with a ServiceFailure.
         """
         self._call(Describe, Describe.Request(), read_summary, done)
 
@@ -212,7 +216,7 @@ class NodeClient:
         Ask for all branches of a pose.
 
         :param query: the target.
-        :param done: takes the response.
+        :param done: called with FoundBranches, or with a ServiceFailure.
         """
         self._call(SolveAll, write_solve_all(query), read_branches, done)
 
@@ -221,7 +225,7 @@ class NodeClient:
         Ask why a pose is not reached.
 
         :param query: the target.
-        :param done: takes the response.
+        :param done: called with an Explanation, or with a ServiceFailure.
         """
         self._call(ExplainIk, write_explain(query), read_explanation, done)
 
@@ -230,7 +234,7 @@ class NodeClient:
         Ask for the pose of the interactive marker of a link.
 
         :param link: the link.
-        :param done: takes the response.
+        :param done: called with a FramedPose, or with a ServiceFailure.
         """
         request = GetInteractiveMarkers.Request()
         self._call(
@@ -243,7 +247,7 @@ class NodeClient:
 
         :param link: the link.
         :param posture: joints that are not in it are where they are now.
-        :param done: takes the response.
+        :param done: called with a FramedPose, or with a ServiceFailure.
         """
         self._call(GetPositionFK, write_forward(link, posture), read_forward, done)
 
@@ -256,14 +260,14 @@ class NodeClient:
         :param query: the target.
         :param joint_names: the joints of the posture.
         :param locked: joints that stay where they are.
-        :param done: takes the response.
+        :param done: called with a Posture, or with a ServiceFailure.
         """
         request = write_position_goal(query, locked)
         self._call(SolveGoals, request, lambda response: read_reached(response, joint_names), done)
 
     def show(self, posture: Posture | None, markers: Sequence[Marker], frame: str) -> None:
         """
-        Publish a posture for robot_state_publisher, and as markers.
+        Publish a posture for robot_state_publisher, and as markers; do nothing while no node is asked.
 
         :param posture: the posture; None publishes markers only.
         :param markers: the same posture as lines.

@@ -1,4 +1,4 @@
-"""Requests of a panel as messages, and checked responses: a panel trusts no node."""
+"""Write the request messages of the rqt panel, and read and check the responses, because a panel trusts no node."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -204,7 +204,7 @@ def read_forward(message: GetPositionFK.Response) -> FramedPose | ServiceFailure
 
 def read_marker(message: GetInteractiveMarkers.Response, link: str) -> FramedPose | ServiceFailure:
     """
-    Return the pose of the interactive marker of a link.
+    Return the pose of the interactive marker of a link; a ServiceFailure if RViz has no such marker.
 
     :param message: the response.
     :param link: name of the marker.

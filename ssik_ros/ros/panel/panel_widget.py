@@ -1,4 +1,4 @@
-"""The widget of the panel: it shows a ServicePanel, and passes clicks and typed texts to it."""
+"""The Qt widget of the rqt panel: it shows a :class:`ServicePanel`, and passes clicks and typed texts to it."""
 
 from collections.abc import Callable, Sequence
 import contextlib
@@ -54,7 +54,7 @@ RANK = Qt.ItemDataRole.UserRole
 
 
 class PanelWidget(QWidget):
-    """Selectors of node, group, tip and target; the table of branches; causes and remedies."""
+    """The widget of the rqt panel: selectors of node, group, tip and target, the table of branches, causes and remedies."""
 
     _posted = Signal(object)
     """Carries functions of other threads to the thread of Qt."""

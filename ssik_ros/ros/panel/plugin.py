@@ -1,4 +1,4 @@
-"""The plugin that rqt loads; ``config/rqt/plugin.xml`` names its class."""
+"""The plugin that rqt loads to show the panel for inverse kinematics; ``config/rqt/plugin.xml`` names its class."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from ssik_ros.ros.panel.panel_widget import PanelWidget
 
 
 class IkPanel(Plugin):
-    """The panel in a window of rqt."""
+    """The rqt plugin: one window with a :class:`PanelWidget`."""
 
     def __init__(self, context: Any) -> None:
         """

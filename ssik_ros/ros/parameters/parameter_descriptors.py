@@ -1,4 +1,4 @@
-"""ROS types and descriptors of the parameters of a schema."""
+"""The ROS type and the ROS descriptor, with its range, of a parameter of a schema."""
 
 from collections.abc import Callable, Sequence
 import sys

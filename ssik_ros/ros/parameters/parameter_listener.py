@@ -1,8 +1,9 @@
 """
-Parameters of a node by a schema: the two classes that generate_parameter_library makes from a file.
+Declare the parameters of a schema on a node, and follow their changes.
 
-Parameters are declared with type, default, description and range, checked when they are set, and read as a copy with
-nested structs. A change takes effect as a whole, after every callback of the node has agreed to it.
+:class:`ParamListener` does this; :class:`Params` has a copy of the values, with nested structs. Both have the interface
+    that generate_parameter_library gives such classes. A change takes effect as a whole, after every callback of the
+    node has agreed to it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -145,7 +146,9 @@ class ParamListener:
 
     def set_params_from_dict(self, param_dict: Mapping[str, Any]) -> SetParametersResult:
         """
-        Change values in this listener without setting the node's parameters; all of them or none.
+        Change values in this listener, all or none, without setting the node's parameters; return the result.
+
+        The result is not successful and has a reason if a type or value is wrong.
 
         :param param_dict: values by full name, prefix included; nested or dotted.
         """
@@ -153,7 +156,9 @@ class ParamListener:
 
     def update(self, parameters: Iterable[RosParameter]) -> SetParametersResult:
         """
-        Change values in this listener without setting the node's parameters; all of them or none.
+        Change values in this listener, all or none, without setting the node's parameters; return the result.
+
+        The result is not successful and has a reason if a type or value is wrong.
 
         :param parameters: parameters by their full names; parameters of other listeners are skipped.
         """

@@ -1,4 +1,4 @@
-"""Records of the services: calls, times, codes and reasons, for ``/diagnostics``."""
+"""Statistics of the calls of a node's services, for ``/diagnostics``: :class:`CallRecords` makes a :class:`CallSummary`."""
 
 from collections import deque
 import math

@@ -1,4 +1,8 @@
-"""``/diagnostics``: statuses that a node publishes regularly."""
+"""
+Publish the state of a node on ``/diagnostics`` at a fixed period.
+
+:class:`Diagnostics` is the base class; :class:`ServiceDiagnostics` publishes the statistics of a node's services.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping

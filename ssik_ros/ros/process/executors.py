@@ -1,8 +1,9 @@
 """
-An executor for nodes whose callbacks are short except for a few; it records when each request arrived.
+An executor for nodes whose callbacks are short except for a few: :class:`InlineExecutor` runs them where it waits.
 
 rclpy's executor with several threads hands every callback from the thread that waits to another thread. Both then
-compete for the interpreter, which costs most of the time of a short response.
+compete for the interpreter, which costs most of the time of a short response. This executor also records when each
+request arrived, so that deadlines count from the arrival.
 """
 
 from collections import deque

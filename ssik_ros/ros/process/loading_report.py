@@ -1,4 +1,4 @@
-"""Lines of the log while a robot takes long to load."""
+"""Log the progress while a robot takes long to load: :class:`LoadingReport`."""
 
 from collections.abc import Callable
 import time

@@ -1,4 +1,8 @@
-"""Start, run and end of a node's process; the end is quiet and has a bounded duration."""
+"""
+Start, run and end the process of a node: :func:`run_node` runs a :class:`ProcessNode`.
+
+After a signal, the process ends within a bounded time, even if a thread still works.
+"""
 
 from collections.abc import Callable, Sequence
 import contextlib

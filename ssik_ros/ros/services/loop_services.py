@@ -1,4 +1,9 @@
-"""``~/solve_goals`` and ``~/complete_state``: goals on links of a robot with loops, and all joints from given ones."""
+"""
+The ROS services ``~/solve_goals`` and ``~/complete_state`` for a robot with closed loops.
+
+The first one reaches poses of links, the second one finds all joint positions from some. ``LOOP_SERVICES`` describes
+both for the handler.
+"""
 
 from array import array
 from typing import Any

@@ -1,4 +1,8 @@
-"""MoveIt's services: inverse and forward kinematics, validity of states, and Cartesian paths."""
+"""
+The services with MoveIt's interfaces: inverse and forward kinematics, validity of states, and Cartesian paths.
+
+``MOVEIT_SERVICES`` describes each service for the handler.
+"""
 
 from collections.abc import Sequence
 import logging

@@ -1,4 +1,8 @@
-"""This package's own services for planning groups: batches, every branch, self-motions, explanations, and descriptions."""
+"""
+This package's own services for planning groups; ``DESCRIBE`` and ``GROUP_SERVICES`` describe them for the handler.
+
+They are batches, every branch, self-motions, steps of control cycles, explanations, and descriptions of the groups.
+"""
 
 from array import array
 from typing import Any

@@ -1,4 +1,4 @@
-"""``~/reach_query`` and ``~/reach_cloud``: a reach map of the robot, which answers requests and is drawn by RViz."""
+"""A reach map of the robot in ROS: ``~/reach_query`` tells whether poses are reachable, ``~/reach_cloud`` draws the map."""
 
 from array import array
 import logging

@@ -1,4 +1,4 @@
-"""Objects around the robot, from ``~/collision_object`` and ``~/attached_collision_object``."""
+"""Change the objects around the robot by messages on ``~/collision_object`` and ``~/attached_collision_object``."""
 
 from collections.abc import Callable
 import dataclasses

@@ -1,5 +1,5 @@
 """
-Reads responses of ``compute_ik`` from any server.
+Read responses of ``compute_ik`` from any server as results of a solver: :func:`read_response`.
 
 Texts of servers of this package give the cause and the effort of a search. Other servers give only a code.
 """

@@ -1,4 +1,8 @@
-"""MoveIt's error codes of responses; no other module chooses them."""
+"""
+Choose MoveIt's error code of a response from its refusal and cause: :func:`code_of`.
+
+All codes that the node sends come from here.
+"""
 
 from typing import Any
 

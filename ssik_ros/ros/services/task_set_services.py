@@ -1,4 +1,4 @@
-"""``~/handle_task_sets``, ``~/find_configs`` and ``~/generate_path``: the task sets of a file."""
+"""The services for the task sets of a file: ``~/handle_task_sets``, ``~/find_configs`` and ``~/generate_path``."""
 
 from array import array
 from typing import Any

@@ -1,4 +1,4 @@
-"""The action ``~/plan_tool_path``: plans tool paths for goals, which can be cancelled and get feedback."""
+"""The action ``~/plan_tool_path``: :class:`ToolPathAction` plans tool paths; goals can be cancelled and get feedback."""
 
 from collections.abc import Callable
 import threading
@@ -68,7 +68,7 @@ class _Exchange:
 
 
 class ToolPathAction:
-    """Serves the action; a goal beyond the limits ends at once with the reason."""
+    """Serves the action that plans tool paths; a goal beyond the limits of the node ends at once with the reason."""
 
     def __init__(
         self,

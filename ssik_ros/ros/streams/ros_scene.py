@@ -1,9 +1,9 @@
 """
-The scene of IK environments over ROS 2.
+Connect IK environments to a running robot over ROS 2: :class:`RosScene` reads the robot and publishes joint values.
 
-Structure comes from ``robot_description``, values from ``joint_states``, poses of other frames from tf; joint values
-are published as messages. The user owns the node and has to spin it while the scene is in use; every method may be
-called from another thread.
+An IK environment has a copy of the robot and its task sets. Structure comes from ``robot_description``, values from
+``joint_states``, poses of other frames from tf. The user owns the node and has to spin it while the scene is in use;
+every method may be called from another thread.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -60,11 +60,15 @@ PREFIX = 'ik/'
 
 
 class SceneNotReady(SolverError):
-    """The topics have not yet delivered everything that the scene needs."""
+    """Raised if the topics have not yet delivered the robot or recent joint values, or if tf2_msgs is missing."""
 
 
 class RosScene:
-    """A running robot, as the scene of IK environments."""
+    """
+    A running robot as the scene of IK environments, which copy its links, joints and frames.
+
+    Environments read it by :meth:`structure`, :meth:`joint_positions` and :meth:`pose`, and move it by :meth:`apply`.
+    """
 
     def __init__(
         self,

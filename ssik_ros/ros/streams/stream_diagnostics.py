@@ -1,4 +1,4 @@
-"""Statistics of a stream on ``/diagnostics``."""
+"""Publish the statistics of the stream that ``ik_stream`` runs on ``/diagnostics``: :class:`StreamDiagnostics`."""
 
 import math
 

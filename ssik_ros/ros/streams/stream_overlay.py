@@ -1,4 +1,4 @@
-"""Markers of the tasks of a stream, on ``~/debug_overlay``."""
+"""Draw the tasks of the stream that ``ik_stream`` runs in RViz: markers on ``~/debug_overlay``."""
 
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node

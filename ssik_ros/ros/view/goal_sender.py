@@ -1,5 +1,5 @@
 """
-Sends goals to the receiver that the user named: a topic or an action.
+Send joint goals from the page in the browser to the robot: :class:`GoalSender` uses a topic or action of the user.
 
 The type of the receiver decides which message is sent. Only :meth:`GoalSender.send` starts a motion. The caller gives
 the current posture, which has to be recent and within all limits. On a topic of joint states, the motion is sent as

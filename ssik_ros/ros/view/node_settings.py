@@ -1,4 +1,4 @@
-"""The descriptions and solver parameters of a running node, read once."""
+"""Read the robot descriptions and solver parameters of another running node once: :func:`read_settings`."""
 
 from collections.abc import Iterable
 import threading

@@ -1,4 +1,8 @@
-"""The running robot: its state from joint states and tf, and goals that are sent to it."""
+"""
+One planning group of the running robot for the page in the browser: :class:`RunningGroup`.
+
+It tells the state from joint states and tf, and checks goals before they are sent.
+"""
 
 from collections.abc import Sequence
 
@@ -30,7 +34,11 @@ MOST_NAMED = 3
 
 
 class RunningGroup:
-    """One group of the running robot, as the robot panel of the page uses it."""
+    """
+    One planning group of the running robot: where it is, and goals for it.
+
+    :meth:`where` returns the state. :meth:`send` and :meth:`stop` move or hold the robot; they need a receiver.
+    """
 
     def __init__(
         self,

@@ -1,7 +1,8 @@
 """
 Find every branch of a pose for one group: by its closed form, or by a search for several solutions.
 
-A posture is returned only after forward kinematics has measured its errors, whatever solver returned it.
+:class:`BranchFinder` does this; :class:`GroupClosedForm` makes the closed form once. A posture is returned only after
+    forward kinematics has measured its errors, whatever solver returned it.
 """
 
 from collections.abc import Sequence
@@ -122,7 +123,11 @@ class _Outcome(NamedTuple):
 
 
 class BranchFinder:
-    """Finds every branch of one group; several threads may call it at once."""
+    """
+    Finds every branch of a pose for one group, by its closed form or its own solver; several threads may call it.
+
+    :meth:`find` returns the branches. Other methods return forward kinematics and a complete solver for other finders.
+    """
 
     def __init__(self, server: GroupServer, closed_form: GroupClosedForm | None = None) -> None:
         """

@@ -1,4 +1,8 @@
-"""Many poses of one link of a group, one after the other, within one deadline."""
+"""
+Requests for many poses of one link: :func:`solve_batch` finds joint positions for each pose of a :class:`BatchRequest`.
+
+:func:`read_poses` reads the poses. The :class:`BatchResponse` has a row for each pose, NaN for a pose without solution.
+"""
 
 import time
 from typing import NamedTuple
@@ -29,7 +33,7 @@ MOST_POSES = 100_000
 
 @dataclass(slots=True)
 class BatchRequest:
-    """Find joint positions for each of many poses of one link."""
+    """Request for joint positions of a group for each of many poses of one link."""
 
     group: str
     """Name of the planning group."""
@@ -52,7 +56,7 @@ class BatchRequest:
 
 
 class BatchResponse(NamedTuple):
-    """A row for each pose, or the reason of a failure."""
+    """Joint positions, cause and errors for each of m poses, or the reason of a refusal."""
 
     refusal: Refusal
     """Kind of fault of the request; NONE if it was accepted."""
@@ -71,7 +75,7 @@ class BatchResponse(NamedTuple):
 
     @property
     def solved(self) -> bool:
-        """Return whether the request was accepted; each pose then has an outcome in ``causes``."""
+        """Return whether the request was accepted, even if no pose has a solution; ``causes`` tells the outcome of each."""
         return self.refusal is Refusal.NONE
 
     @property

@@ -1,4 +1,9 @@
-"""The step of one control cycle from a posture towards the pose of a link, within the limits of a group."""
+"""
+The motion of a group in one control cycle: :class:`StepFinder` moves joints towards a pose of a link, within limits.
+
+A :class:`StepRequest` has the pose, the start and the period; a :class:`StepResponse` has the step. A step need not
+reach the pose.
+"""
 
 from collections.abc import Sequence
 import math
@@ -38,7 +43,7 @@ LONGEST_PERIOD = 1e3
 
 @dataclass(slots=True)
 class StepRequest:
-    """Move a group by one control cycle, so that a link comes as near to a pose as its limits allow."""
+    """Request for the motion of a group in one control cycle that brings a link as near to a pose as its limits allow."""
 
     group: str
     """Name of the planning group."""
@@ -49,7 +54,7 @@ class StepRequest:
     previous: Sequence[FramedPose] = ()
     """The pose of the cycle before, if the pose moves; empty if it rests."""
     state: StateGiven = NOTHING_GIVEN
-    """Joints at the beginning of the cycle; other joints have their current values."""
+    """Joint positions at the beginning of the cycle; joints that it does not name have their current values."""
     velocities: Sequence[float] = ()
     """Velocities of the joints that ``state`` names, at the beginning of the cycle; empty for an arm at rest."""
     period: float = 0.0
@@ -78,7 +83,7 @@ class StepResponse(NamedTuple):
 
 
 class StepFinder:
-    """Finds steps of one group; several threads may call it at once."""
+    """Finds the motion of one group in a control cycle towards a pose; several threads may call it at once."""
 
     def __init__(self, server: GroupServer) -> None:
         """

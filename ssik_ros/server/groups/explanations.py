@@ -50,7 +50,11 @@ class BindingLimit(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """Why one pose has no solution, with a remedy."""
+    """
+    Why one pose has no solution: the cause, the nearest posture, joint limits in the way, and advice.
+
+    For a solved pose, ``solved`` is True and ``nearest`` is the solution.
+    """
 
     refusal: Refusal
     """Kind of fault of the request; NONE if it was accepted."""
@@ -65,7 +69,7 @@ class Explanation(NamedTuple):
     joint_names: tuple[str, ...] = ()
     """Names of the variables of the group, in the order of ``nearest``."""
     nearest: FloatArray | None = None
-    """(n,) the nearest posture within limits; None if no search ran."""
+    """(n,) the nearest posture within limits, or the solution of a solved pose; None if no finite posture is known."""
     distance: float = math.nan
     """Distance of the link at the nearest posture from the pose [m]."""
     angle: float = math.nan

@@ -1,4 +1,4 @@
-"""The groups of a robot that are served: all of its semantic description, or one between two links."""
+"""Choose the planning groups that a node serves: groups of the SRDF, or without an SRDF one group between two links."""
 
 from collections.abc import Sequence
 import logging

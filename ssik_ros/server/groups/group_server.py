@@ -1,4 +1,8 @@
-"""One planning group of a robot: its solver, the reason why this solver was chosen, and requests by link names."""
+"""
+One planning group with its solver: :class:`GroupServer` solves for poses of links that requests name.
+
+It translates poses of links in the model frame to targets of the solver: poses of tips in the solver's base link.
+"""
 
 from collections.abc import Callable, Sequence
 import time
@@ -47,7 +51,11 @@ def _offset_of(goal: LinkGoal, link: _TipLink) -> FloatArray | None:
 
 
 class GroupServer:
-    """A group with its solver; several threads may call it at once."""
+    """
+    Solves requests for one planning group; several threads may call it at once.
+
+    ``solver`` may be None; ``reason`` then has the error, and requests raise RequestRefused.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,8 @@
-"""Notes of a response about its request: changes before the solve, and possible mistakes."""
+"""
+Sentences for the text of a response: possible mistakes in its request, and how near a failed search came.
+
+:func:`notes_on_request` is for every response, :func:`notes_on_failure` and :func:`describe_nearest` for a failure.
+"""
 
 from collections.abc import Sequence
 

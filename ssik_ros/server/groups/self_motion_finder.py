@@ -1,4 +1,8 @@
-"""All postures of a group with one redundant joint that put a link at a pose, as curves."""
+"""
+All postures of a group with one redundant joint that put a link at a pose, as curves: the self-motions of the pose.
+
+:class:`SelfMotionFinder` responds to a request with a :class:`SelfMotionsResponse`.
+"""
 
 from dataclasses import replace
 import math
@@ -47,7 +51,7 @@ class SelfMotionsResponse(NamedTuple):
 
 
 class SelfMotionFinder:
-    """Finds the self-motions of one group."""
+    """Finds the self-motions of a pose for one group: curves of postures along which the link keeps the pose."""
 
     def __init__(self, finder: BranchFinder) -> None:
         """

@@ -1,1 +1,1 @@
-"""Requests for goals and loops of a whole robot, by name and without ROS."""
+"""Requests to robots with closed kinematic loops, by name and without ROS: reach poses, or complete joint positions."""

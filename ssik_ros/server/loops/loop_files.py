@@ -1,4 +1,4 @@
-"""The loop closures of the robot that is served, read from a file and compared with the robot."""
+"""Read the file of loop closures of a robot, and check that the joints in the file are joints of the robot."""
 
 from pathlib import Path
 

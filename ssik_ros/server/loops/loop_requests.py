@@ -1,4 +1,9 @@
-"""Requests to robots with loops by name, as services receive them, and their responses."""
+"""
+Requests to a robot with closed loops, by name, and their response.
+
+A :class:`GoalsRequest` asks for joint positions that reach poses, a :class:`CompletionRequest` for all joint positions
+from some of them. Both get a :class:`LoopResponse`.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -43,7 +48,7 @@ class PoseGoal(NamedTuple):
 
 @dataclass(slots=True)
 class GoalsRequest:
-    """Find joint positions that reach all goals and close all loops."""
+    """Request for joint positions that reach all goals and close all loops."""
 
     goals: Sequence[PoseGoal]
     """The targets; none if only loops are to be closed."""
@@ -62,14 +67,14 @@ class GoalsRequest:
     max_iterations: int = 0
     """Iterations of each start of a chain; 0: ``ITERATIONS``."""
     max_restarts: int = 0
-    """Restarts of each chain from random states."""
+    """Restarts of each chain from random states; 0: none."""
     seed: int = 0
     """Seed of the random states."""
 
 
 @dataclass(slots=True)
 class CompletionRequest:
-    """Find all joint positions from some of them."""
+    """Request for the positions of all joints, given the positions of some, such that all loops are closed."""
 
     names: Sequence[str]
     """Names of the given joints; empty for the active joints."""

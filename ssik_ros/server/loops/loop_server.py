@@ -1,4 +1,4 @@
-"""Solves requests to a robot with loops: goals on its links, and all joints from the active ones."""
+"""Solve requests to a robot with closed loops: :class:`LoopServer` reaches goals, or completes given joint positions."""
 
 from collections.abc import Iterable, Iterator, Mapping
 import contextlib
@@ -57,7 +57,11 @@ def _not_completed(refusal: Refusal, _: Cause, text: str) -> LoopResponse:
 
 
 class LoopServer:
-    """Solves requests for all joints of one robot; several threads may call it at once."""
+    """
+    Finds positions of all joints of a robot such that its loops are closed; several threads may call it at once.
+
+    :meth:`solve_goals` also reaches poses of links; :meth:`complete` also keeps given joint positions.
+    """
 
     def __init__(
         self,
@@ -152,7 +156,8 @@ class LoopServer:
         """
         Return the given positions by joint name; without names, the positions are of the active joints, in their order.
 
-        Raise RequestRefused if the numbers of names and positions differ.
+        Raise RequestRefused if the numbers of names and positions differ, or if names are missing and no active joints
+        are known.
         """
         names, positions = request.names, request.positions
         if len(positions) and not len(names):
@@ -187,7 +192,7 @@ class LoopServer:
         """
         Return the link, offset, fixed directions and axes of a goal.
 
-        Raise RequestRefused for an unknown link or direction, and for a goal that fixes no direction.
+        Raise RequestRefused for an unknown link or direction, an invalid offset, and a goal that fixes no direction.
         """
         if goal.link not in self.robot.tree.link_index:
             text = f'Robot {quote(self.robot.name)} has no link {quote(goal.link)}'
@@ -248,7 +253,7 @@ class LoopServer:
 
 def _options(request: GoalsRequest) -> ClosedChainOptions:
     """
-    Return the solver options of a request: zeros become defaults, too large counts the largest allowed ones.
+    Return the solver options of a request: zeros become defaults, too large counts the largest allowed counts.
 
     A time of 0 means no limit. Refuse a tolerance that is negative or not finite.
     """

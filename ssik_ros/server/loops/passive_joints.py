@@ -1,4 +1,9 @@
-"""Passive joints that follow a stream of active ones, in the assembly mode in which the robot began."""
+"""
+Compute the positions of passive joints from a stream of active ones, in the assembly mode in which the robot began.
+
+:class:`PassiveJoints` takes the reports of joints and returns a :class:`Followed` for each. Passive joints are the
+    joints that the loops of the robot move.
+"""
 
 from collections.abc import Sequence
 import math
@@ -32,7 +37,7 @@ class PassiveJoints:
 
     def __init__(self, robot: UrdfRobot, limit_tolerance: float = 0.0) -> None:
         """
-        Keep a robot in its initial state, whose assembly mode is kept too.
+        Keep a robot; its present positions choose the assembly mode that is kept.
 
         :param robot: mechanism with loops; this object moves it from now on.
         :param limit_tolerance: largest distance of a reported joint outside its limits that counts as at the limit [rad

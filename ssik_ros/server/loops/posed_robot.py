@@ -1,4 +1,8 @@
-"""One mechanism of a robot with goals on some links, placed in a state and solved."""
+"""
+A robot with loops whose links have goals: :class:`PosedRobot` is placed in a state, then solved.
+
+A :class:`MarkedLink` describes a goal without its pose, so that requests with similar goals share a robot.
+"""
 
 from collections.abc import Collection
 from typing import NamedTuple
@@ -26,12 +30,13 @@ class MarkedLink(NamedTuple):
     """
 
     link: str
+    """Name of the link."""
     offset: bytes
     """Bytes of the pose (4, 4) of the goal's frame in the link."""
     fixed: tuple[DOF, ...]
     """Degrees of freedom that the goal fixes."""
     world_axes: bool
-    """Whether they are measured along and about the axes of the model frame, not of the goal."""
+    """Whether ``fixed`` is measured along and about the axes of the model frame, not of the goal."""
 
 
 def goal_key(number: int) -> str:
@@ -51,7 +56,7 @@ class PosedRobot:
         Put goals on links of a mechanism.
 
         :param robot: with a free root; this object owns it from now on.
-        :param marked: the links, and the degrees of freedom that the goals fix.
+        :param marked: one for each goal: its link, the frame on the link, and the degrees of freedom that are fixed.
         """
         self.robot = robot
         self.marked = marked

@@ -1,4 +1,9 @@
-"""Joint paths of one group along straight lines: runs the path search with the solver, link and checks of a request."""
+"""
+Respond to a request for a joint path that leads a link along straight lines, for one planning group.
+
+:class:`PathFollower` searches from sample to sample with :class:`PathSearch`. If this search ends early, the planner of
+    tool paths may try all samples at once; the longer path is returned, with times.
+"""
 
 from collections.abc import Callable, Sequence
 import itertools
@@ -59,7 +64,7 @@ class _Step(NamedTuple):
 
 
 class PathFollower:
-    """Computes the joint path of one path request with one group."""
+    """Computes the joint path for one request, with the link, the start state and the checks of this request."""
 
     def __init__(
         self,
@@ -101,7 +106,8 @@ class PathFollower:
         :param waypoints: (4, 4) of the link in the model frame, at least one.
         :param planning: settings of the planner, which runs if the search from sample to sample ends early; None for no
             planner.
-        :raises RequestRefused: for more than ``MOST_SAMPLES`` samples, or a path longer than ``LONGEST``.
+        :raises RequestRefused: for more than ``MOST_SAMPLES`` samples, or a path that takes ``LONGEST_PATH`` [s] or
+            longer.
         """
         request = self._request
         q = self._start.positions[self._server.group.idx_q]
@@ -324,7 +330,11 @@ class PathFollower:
 
 
 def _divide(lines: Sequence[Line], max_step: float) -> list[_Step]:
-    """Return the equal steps of each line, at most ``max_step`` [m] long; refuse more than ``MOST_SAMPLES`` in all."""
+    """
+    Return the equal steps of each line; refuse more than ``MOST_SAMPLES`` steps in all.
+
+    A step is at most ``max_step`` [m] long, and turns the tip by at most 3.5 times this number [rad].
+    """
     counts = [line.count_steps(max_step) for line in lines]
     if sum(counts) > MOST_SAMPLES:
         raise Refusal.BAD_STEP.error(

@@ -1,4 +1,8 @@
-"""Requests for joint paths along straight lines, and their responses, without ROS."""
+"""
+A request to lead a link along straight lines, and its response, without ROS.
+
+A :class:`PathRequest` gets a :class:`PathResponse` with a :class:`TimedPath`. A path that ends early is a success.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,16 +21,16 @@ from ssik_ros.value_class import dataclass
 
 @dataclass(slots=True)
 class PathRequest:
-    """Lead a link along straight lines from its present pose through waypoints."""
+    """Request to lead a link along straight lines from its present pose through waypoints."""
 
     group: str
     """Name of the planning group."""
     waypoints: Sequence[FloatArray]
-    """(4, 4) each."""
+    """(4, 4) pose of the link at each waypoint, in ``frame``."""
     frame: str = ''
     """Frame of the waypoints; the name of the link means that each waypoint is relative to the pose before."""
     link: str = ''
-    """Empty for the only tip."""
+    """The link that follows the lines; empty for the only tip."""
     max_step: float = 0.01
     """Largest distance between neighbouring samples [m]; the largest angle [rad] is 3.5 times this number."""
     state: StateGiven = NOTHING_GIVEN

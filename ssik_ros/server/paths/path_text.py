@@ -1,4 +1,4 @@
-"""Joint paths as text: a CSV table, and a trajectory_msgs/JointTrajectory as YAML."""
+"""Write joint paths as text: a CSV table, or a trajectory_msgs/JointTrajectory as YAML."""
 
 from collections.abc import Iterable, Sequence
 import csv

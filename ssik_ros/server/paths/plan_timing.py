@@ -1,9 +1,10 @@
 """
-Times of planned tool paths: from rest to rest, within joint limits, and within the speed limit of the tool.
+Times for planned tool paths: from rest to rest, within joint limits, and within the speed limit of the tool.
 
-Controllers that join points by cubics leave the straight line next to a corner, by about 0.15 times the shorter line
-there. Free motions between passes therefore get more points near their corners, so that the arm does not touch near
-obstacles.
+:func:`time_plan` makes a :class:`TimedPlan`. A tool path may have several passes; between two passes the arm moves
+    freely. Controllers that join points by cubics leave the straight line next to a corner, by about 0.15 times the
+    shorter line there. Free motions therefore get more points near their corners, so that the arm does not touch near
+    obstacles.
 """
 
 from collections.abc import Mapping

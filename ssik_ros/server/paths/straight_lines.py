@@ -25,7 +25,7 @@ RADIANS_PER_METRE = 3.5
 
 
 class Line(NamedTuple):
-    """The straight motion from one pose to the next."""
+    """The straight motion of a frame from one pose to the next; :func:`make_line` makes it from the two poses."""
 
     start: FloatArray
     """(4, 4)."""

@@ -1,4 +1,9 @@
-"""Goals for the best joint path along a tool path, by names, and their outcomes, without ROS."""
+"""
+A goal to plan the best joint path along a tool path, and its response, without ROS.
+
+A :class:`ToolPathGoal` has waypoints and settings and gets a :class:`ToolPathResponse`. Joints, links and frames are
+given by name.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
@@ -17,14 +22,16 @@ class PlanWatch(NamedTuple):
     """Callbacks of a plan: one tells whether it is cancelled, one receives its progress."""
 
     is_cancelled: Callable[[], bool]
+    """Polled during the plan; true ends it."""
     report: Callable[[PathProgress], None]
+    """Called with the progress of the plan."""
 
 
 UNWATCHED = PlanWatch(lambda: False, lambda progress: None)
 
 
 class NamedValues(NamedTuple):
-    """Values of joints by name; the last of a repeated name counts."""
+    """Values of joints [rad or m] by name; the last of a repeated name counts."""
 
     names: Sequence[str] = ()
     positions: Sequence[float] = ()
@@ -35,7 +42,7 @@ FREE_POSTURE = NamedValues()
 
 @dataclass(slots=True)
 class ToolPathGoal:
-    """Plan the best joint path of a group along a tool path."""
+    """Request for the best joint path of a group along a tool path."""
 
     group: str
     """Name of the planning group."""
@@ -44,7 +51,7 @@ class ToolPathGoal:
     frame: str = ''
     """Frame of the waypoints; empty for the frame of the workpiece or, without a workpiece, the model frame."""
     link: str = ''
-    """Empty for the tip of the group."""
+    """The link, or carried object, that follows the waypoints; empty for the tip of the group."""
     workpiece: str = ''
     """Second tip of the group, in whose frame the waypoints are; empty for none."""
     state: StateGiven = NOTHING_GIVEN
@@ -83,9 +90,11 @@ class ToolPathResponse(NamedTuple):
     plan: ToolPath | None = None
     """The plan; None if the goal was refused."""
     path: TimedPath | None = None
-    """The path, or its longest piece, with times; repeated postures are left out. None if the plan has no posture."""
+    """
+    The joint path with times, as far as it was planned, without repeated postures. None if the plan has no posture.
+    """
     waypoint_times: FloatArray | None = None
-    """(m,) time at which the path is at each waypoint of the piece [s]."""
+    """(k,) time at which the path is at each planned waypoint [s]; None without a path."""
 
     @property
     def solved(self) -> bool:

@@ -1,4 +1,9 @@
-"""Constraints on a posture by name, as a service receives them; :mod:`ssik_ros.server.scene.constraint_check` judges."""
+"""
+Constraints on a posture as a service receives them: joints near values, points in regions, links near orientations.
+
+:class:`ConstraintsGiven` has all constraints of a request. Names are not looked up yet;
+    :class:`ssik_ros.server.scene.constraint_check.ConstraintCheck` does this and tests states.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,7 +13,7 @@ from ssik_ros.server.requests.regions import RegionPart
 
 
 class JointConstraintGiven(NamedTuple):
-    """Keeps a joint within ``position - below .. position + above`` [rad or m]."""
+    """Constraint: a joint is between ``position - below`` and ``position + above`` [rad or m]."""
 
     joint: str
     """A joint with one variable, or a variable as ``joint/x``."""
@@ -20,11 +25,11 @@ class JointConstraintGiven(NamedTuple):
 
 
 class PositionConstraintGiven(NamedTuple):
-    """Keeps a point of a link within a region."""
+    """Constraint: a point of a link lies in a region."""
 
     link: str
     frame: str
-    """Of the region: empty for the model frame."""
+    """Frame of the region; empty for the model frame."""
     point: FloatArray
     """(3) in the frame of the link [m]."""
     parts: Sequence[RegionPart]
@@ -34,11 +39,11 @@ class PositionConstraintGiven(NamedTuple):
 
 
 class OrientationConstraintGiven(NamedTuple):
-    """Keeps the orientation of a link near a given one."""
+    """Constraint: the orientation of a link is within tolerances of a given orientation."""
 
     link: str
     frame: str
-    """Of the orientation: empty for the model frame."""
+    """Frame of the orientation; empty for the model frame."""
     pose: FloatArray
     """(4, 4) pose of which only the rotation is used."""
     tolerances: tuple[float, float, float]

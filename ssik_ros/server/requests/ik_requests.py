@@ -1,8 +1,8 @@
 """
-Requests by name, as a service receives them, and their responses.
+Requests to a robot server and their responses, without ROS: inverse kinematics, all branches, and forward kinematics.
 
-Poses are (4, 4) transforms; names are names of the robot's links, frames and joints. Nothing here knows
-ROS: a service reads a request from its message and writes the response into another one.
+Poses are (4, 4) transforms; links, frames and joints are given by name. A service reads a request from its message and
+writes the response into another message.
 """
 
 from collections.abc import Sequence
@@ -113,7 +113,11 @@ class BranchOptions(NamedTuple):
 
 
 class SelfMotionOptions(NamedTuple):
-    """The options of a request for self-motions, in addition to the fields of :class:`IkRequest`."""
+    """
+    The options of a request for self-motions, in addition to the fields of :class:`IkRequest`.
+
+    The held joint is the joint whose value a curve varies; a closed form computes all other joints from it.
+    """
 
     free_axis: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """Axis in the frame of the link about which the link may rotate freely; zero for no such axis."""
@@ -149,22 +153,22 @@ class IkRequest:
 
 @dataclass(slots=True)
 class FkRequest:
-    """Compute the poses of links, of carried objects and of their subframes."""
+    """Request for the poses of links, of carried objects and of their subframes."""
 
     links: Sequence[str]
     """Names of links, carried objects and subframes."""
     frame: str = ''
-    """Of the poses: empty for the model frame."""
+    """Frame of the poses in the response; empty for the model frame."""
     state: StateGiven = NOTHING_GIVEN
     """Joint values that the request names; all others keep their current values."""
 
 
 @dataclass(slots=True)
 class StateRequest:
-    """Check a state for collisions and constraints."""
+    """Request to check a state for collisions and constraints."""
 
     group: str = ''
-    """Only collisions of links that its joints move count; empty for the whole robot."""
+    """Planning group: only collisions of links that its joints move count. Empty for the whole robot."""
     state: StateGiven = NOTHING_GIVEN
     """The state to check; joints that it does not name have their current values."""
     constraints: ConstraintsGiven = NO_CONSTRAINTS
@@ -172,7 +176,7 @@ class StateRequest:
 
 
 class IkResponse(NamedTuple):
-    """A full state, or the reason of a failure."""
+    """Response to a request for one solution: a full state, or the reason of a failure."""
 
     refusal: Refusal
     """Kind of fault of the request; NONE if it was accepted."""

@@ -1,4 +1,4 @@
-"""Index arrays as slices, if the indices are consecutive: numpy copies a slice at once, other indices one by one."""
+"""Turn an index array into a slice if its indices are consecutive, because numpy copies a slice faster."""
 
 import numpy as np
 from numpy.typing import NDArray

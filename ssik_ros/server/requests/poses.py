@@ -1,4 +1,8 @@
-"""Poses as seven numbers, as messages carry them, and as matrices."""
+"""
+Convert poses between (4, 4) matrices and seven numbers, and refuse poses that are not finite or too far away.
+
+The seven numbers are position [m] and quaternion x, y, z, w, as ROS messages have them.
+"""
 
 from array import array
 

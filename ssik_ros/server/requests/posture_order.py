@@ -103,6 +103,8 @@ class PostureOrder:
         """
         Return the postures of a response, nearest to the seed first; in all windings if the request enumerates them.
 
+        The number of postures is cut to ``options.max_solutions``, or to ``LARGEST_RESPONSE`` if this is 0 or larger.
+
         :param q: (k, n) one posture of each branch, within limits.
         :param seed: (n,).
         :param options: largest number of postures, and whether to enumerate windings.

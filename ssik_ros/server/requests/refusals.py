@@ -1,4 +1,9 @@
-"""Reasons to refuse a request: it names something that does not exist, has an invalid value, or cannot be served."""
+"""
+Refuse requests that name something unknown, have an invalid value, or cannot be served.
+
+:class:`Refusal` is the kind of fault, :class:`RequestRefused` the exception with it. The decorator :func:`refused_as`
+    turns such an exception into a response.
+"""
 
 from collections.abc import Callable, Iterable
 from enum import IntEnum

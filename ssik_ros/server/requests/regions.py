@@ -1,4 +1,4 @@
-"""Volumes that a point may have to lie in: unions of solids, as constraints name them."""
+"""Test whether a point lies in a region of a position constraint: a union of boxes, spheres, cylinders, cones and hulls."""
 
 from collections.abc import Callable, Sequence
 from enum import IntEnum

@@ -1,7 +1,8 @@
 """
-Requests and responses of the services for task sets.
+Requests and responses of the services for task sets, without ROS.
 
-Task sets, targets and tips come from a task set file; poses are (4, 4) in named frames.
+A task set is a list of tasks of a task set file; each task moves a tip to its target. :class:`TaskSetsRequest` asks for
+joint positions, :class:`ConfigsRequest` for several configurations, :class:`LedPathRequest` for a joint path.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +37,7 @@ class TargetGiven(NamedTuple):
 
 @dataclass(slots=True)
 class TaskSetsRequest:
-    """Move joints so that the tips of task sets meet their targets."""
+    """Request to move joints so that the tips of task sets meet their targets."""
 
     task_sets: Sequence[str] = ()
     """Names, the one of the highest priority first; empty for all task sets of the file."""
@@ -47,7 +48,7 @@ class TaskSetsRequest:
     priority: str = ''
     """``strict`` or ``nested``; empty for the setting of the file."""
     max_iterations: int = 0
-    """Zero for the number of the first task set."""
+    """Largest number of steps; zero for the setting of the first task set."""
 
 
 @dataclass(slots=True)
@@ -55,7 +56,7 @@ class CheckedRequest:
     """Common fields of requests for several configurations of one task set."""
 
     task_set: str = ''
-    """Empty for the only one of the file."""
+    """Name of the task set; empty for the only one of the file."""
     joints: Sequence[str] = ()
     """Joints whose values make a configuration; empty for the joints that the task set moves."""
     targets: Sequence[TargetGiven] = ()
@@ -70,7 +71,7 @@ class CheckedRequest:
 
 @dataclass(slots=True)
 class ConfigsRequest(CheckedRequest):
-    """Find configurations in which all tips of a task set meet their targets."""
+    """Request for configurations in which all tips of a task set meet their targets."""
 
     options: Mapping[str, Any] = field(default_factory=dict)
     """Fields of :class:`ssik_ros.tasks.configuration_search.SearchOptions` that differ from their defaults."""
@@ -81,7 +82,7 @@ class LedPathRequest(CheckedRequest):
     """Request a joint path along which a tip moves straight to its target, or through waypoints."""
 
     tip: str = ''
-    """Empty for the tip of the task set's first task."""
+    """Name of the tip that is led; empty for the tip of the task set's first enabled task."""
     points: int = 0
     """Number of points of a straight path, the start included."""
     waypoints: Sequence[FramedPose] = ()
@@ -110,7 +111,7 @@ class TaskLeft(NamedTuple):
 
 
 class TaskSetsResponse(NamedTuple):
-    """Final joint positions and remaining errors."""
+    """Joint positions with which tips of task sets meet their targets or come near, and the remaining errors."""
 
     refusal: Refusal
     """Kind of fault of the request; NONE if it was accepted."""

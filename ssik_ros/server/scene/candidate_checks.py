@@ -1,4 +1,8 @@
-"""Checks of a candidate posture that reaches the pose: constraints first, then collisions."""
+"""
+Check candidates of a search, which are postures that reach the pose: constraints first, then collisions.
+
+:class:`CandidateChecks` has the checks of one request, and tells afterwards why candidates were refused.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -44,7 +48,7 @@ class CandidateChecks:
         """
         Return the cause for a search whose candidates were all refused: CONSTRAINTS or COLLISION.
 
-        It is COLLISION as soon as one candidate satisfied the constraints and collided.
+        It is CONSTRAINTS if a candidate broke a constraint and none collided, else COLLISION.
         """
         if self._complaint and self.pair is None:
             return Cause.CONSTRAINTS

@@ -1,4 +1,8 @@
-"""Forward kinematics of a link, or of an object that it carries, for joint vectors of a group."""
+"""
+Forward kinematics of a link or of an object that it carries: :class:`LedLink` for joint vectors of a group.
+
+:func:`tool_at_tip` returns the pose of such a link or object in a tip.
+"""
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import describe_choices, quote

@@ -1,4 +1,8 @@
-"""A robot among objects: its states, its frames, and the checks of a request."""
+"""
+A robot among objects, which requests need in addition to a solver: :class:`PlanningScene`.
+
+It makes full states, computes poses of frames, knows the objects, and makes the checks of constraints and collisions.
+"""
 
 from collections.abc import Callable, Collection, Mapping
 import dataclasses
@@ -39,7 +43,11 @@ class SceneRequest(Protocol):
 
 
 class PlanningScene:
-    """A robot with its surroundings; several threads may call it at once."""
+    """
+    A robot with the objects around it; several threads may call it at once.
+
+    ``states`` makes full states, ``frames`` computes poses, ``world`` has the objects, ``collisions`` checks states.
+    """
 
     def __init__(
         self,
@@ -68,7 +76,7 @@ class PlanningScene:
         self.collisions = RobotCollisions(robot, padding)
 
     def _find_frame(self, name: str) -> PlacedFrame | str:
-        """Return the pose of an object, subframe or published frame, or the reason why it is unknown."""
+        """Return the pose of an object, subframe or published frame; or why it is unknown, which may be an empty text."""
         placed = self.world.now().find_frame(name)
         if placed is not None:
             return placed
@@ -101,7 +109,7 @@ class PlanningScene:
         """
         Return a function without arguments that returns the objects around the robot.
 
-        The objects are collected when it is called first, because many requests do not need them.
+        The returned function collects the objects in its first call, because many requests do not need them.
 
         :param given: the state that a request names, with its carried objects.
         :param state: the full state of the request.

@@ -1,4 +1,9 @@
-"""Full states from messages: requests are read strictly, live joint states leniently."""
+"""
+Make full states of a robot from joint names and values: :class:`StateReader`.
+
+:meth:`StateReader.merge` reads a request and refuses whatever is wrong. :meth:`StateReader.update` reads a joint state
+    message and ignores whatever is unknown or invalid.
+"""
 
 from collections.abc import Mapping, Sequence
 import logging

@@ -1,4 +1,4 @@
-"""Published transforms between frames, searched for the pose of a frame in the nearest known frame."""
+"""Find the pose of a frame in published transforms: :class:`TransformTree` keeps the transforms of /tf."""
 
 from collections import deque
 from collections.abc import Collection

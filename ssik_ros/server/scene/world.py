@@ -1,4 +1,8 @@
-"""Objects around a robot and objects that it carries: changed by messages, read by requests as one snapshot."""
+"""
+The objects around a robot and the objects that it carries.
+
+Messages change them through :class:`SceneWorld`; each request reads one snapshot, a :class:`Surroundings`.
+"""
 
 from collections.abc import Iterable, Sequence
 import dataclasses
@@ -82,7 +86,7 @@ NOTHING_AROUND = Surroundings()
 
 
 class SceneWorld:
-    """The current objects of one node; several threads may change and read them at once."""
+    """The present objects around a robot and on its links; several threads may change and read them at once."""
 
     def __init__(self) -> None:
         """Start without objects."""

@@ -1,4 +1,8 @@
-"""Statistics of a stream over a period: counts of cycles and quantiles of latencies."""
+"""
+Statistics of a stream that follows targets in cycles: counts of cycles, and quantiles of latencies.
+
+:class:`StreamRecords` collects the result of each cycle and returns a :class:`StreamReport` for a period.
+"""
 
 from collections import Counter
 from typing import NamedTuple

@@ -1,8 +1,8 @@
 """
-Task sets that follow targets in cycles: each cycle returns one command and its status.
+Follow targets with task sets, cycle by cycle: :class:`TaskSetStream` returns one command and its status per cycle.
 
-Times are read from a monotonic clock, in seconds. The age of a target counts from its arrival; its stamp only decides which
-of two targets is newer.
+Times are read from a monotonic clock, in seconds. The age of a target counts from its arrival; its stamp only decides
+which of two targets is newer.
 """
 
 from collections.abc import Sequence
@@ -114,7 +114,12 @@ class StreamSettings:
 
 
 class TaskSetStream:
-    """Computes commands with which task sets follow targets; serves one thread."""
+    """
+    Computes commands with which task sets follow targets; serves one thread.
+
+    :meth:`take` receives a target, :meth:`step` returns the command of a cycle. If a target, the state or the motion is
+        not usable, the robot is held at the last command.
+    """
 
     def __init__(
         self,
@@ -126,7 +131,7 @@ class TaskSetStream:
         """
         Prepare the task sets without targets.
 
-        :param scene: knows states and frames.
+        :param scene: reads states and places frames.
         :param task_sets: the file and the robot.
         :param names: names of the task sets, the one of the highest priority first; empty for all.
         :param settings: period and limits.

@@ -1,8 +1,8 @@
 """
 A pool of environments of one robot with the task sets of one file.
 
-An environment serves one thread. A request borrows an environment; idle ones are kept. Each loan starts in the state
-that the file defines, so that a response depends on its request only.
+An environment has the joints, frames and task sets, and serves one thread. A request borrows an environment; idle ones
+are kept. Each loan starts in the state that the file defines, so that a response depends on its request only.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,11 @@ MOVED = 1e-9
 
 
 class TaskSetWorlds:
-    """A pool of environments; several threads may call it at once."""
+    """
+    A pool of environments for requests about task sets; several threads may call it at once.
+
+    :meth:`lent` lends one. Other methods convert between joint values of an environment and full states of the robot.
+    """
 
     def __init__(self, robot: RobotModel, content: TaskSetFile) -> None:
         """

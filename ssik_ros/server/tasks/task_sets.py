@@ -1,8 +1,7 @@
 """
-Requests about the task sets of a file, by name: targets, configurations and paths.
+Respond to requests about the task sets of a file: :class:`TaskSets` finds joint positions, configurations and paths.
 
-A wrong request gets a response too, with the codes of all other services. Nothing is remembered between two
-requests.
+A wrong request gets a response too, with the codes of all other services. Nothing is remembered between two requests.
 """
 
 from collections.abc import Iterable, Sequence
@@ -51,7 +50,11 @@ LONGEST_TIME = 3600.0
 
 
 class TaskSets:
-    """Serves the task sets of one file; several threads may call it at once."""
+    """
+    Responds to requests about the task sets of one file; several threads may call it at once.
+
+    :meth:`handle` moves tips to targets, :meth:`find_configs` finds several configurations, :meth:`lead` a joint path.
+    """
 
     def __init__(self, scene: PlanningScene, content: TaskSetFile) -> None:
         """
