@@ -124,7 +124,8 @@ def knowledge_of_arm(arm: AnalyticArm) -> Knowledge:
     """
     Return how many branches of a pose the closed form of an arm finds.
 
-    ALL or ALL_AT_ONCE needs six joints, no held joint, and axes that fit their class exactly; otherwise SAMPLES.
+    SAMPLES for an arm with a held joint, without exactly six joints, or with axes that fit their class only nearly. For
+    other arms, ALL_AT_ONCE if three axes are parallel or the wrist is spherical, otherwise ALL.
 
     :param arm: closed form of the arm.
     """

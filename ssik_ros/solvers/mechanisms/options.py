@@ -128,7 +128,7 @@ class ClosedChainOptions:
         Return a copy of these options with changes.
 
         Options of closed-chain-ik-js are accepted: ``use_svd`` sets the method to ``svd`` (True) or ``dls`` (False).
-        Its step sizes of finite differences are ignored with a warning, because the Jacobian is exact.
+        ``translation_step`` and ``rotation_step`` are ignored with a warning, because the Jacobian is exact.
 
         :param changes: options by name.
         :raises InvalidOption: for an unknown name or a value out of range.

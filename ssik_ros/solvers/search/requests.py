@@ -55,7 +55,7 @@ class SearchRequests:
         self._seed_shape = (problem.group_size,)
 
     def poses(self, poses: FloatArray | None) -> FloatArray:
-        """Return an argument as one pose for each tip: (t, 4, 4), or (4, 4) for one tip; refuse other shapes."""
+        """Return an argument as one pose for each tip: (t, 4, 4), or (4, 4) for one tip; else raise DimensionMismatch."""
         array = poses if isinstance(poses, np.ndarray) else np.array(poses, dtype=np.float64)
         shape = array.shape
         if shape != self.stack and (shape != (4, 4) or self.stack[0] != 1):

@@ -156,7 +156,11 @@ class SelfMotion:
 
     @functools.cached_property
     def label(self) -> str:
-        """Return the branch label, such as ``shoulder +, elbow -, wrist +``; empty if the class has no signs."""
+        """
+        Return the branch label, such as ``shoulder +, elbow -, wrist +``; empty if the class has no signs.
+
+        :raises SolverError: if the middle of the curve fails its verification, as in :meth:`__call__`.
+        """
         label = label_branch(self._pose.plan, self._solve(np.array([0.5 * self.length]))[0])
         return '' if label == NO_LABEL else str(label)
 

@@ -1,7 +1,7 @@
 """
-PoseIK: damped least squares from a deterministic sequence of starts, for one tip or several.
+The solver ``ssik_ros/PoseIK``: damped least squares from a deterministic sequence of starts, for one tip or several.
 
-It is a :class:`ssik_ros.solvers.search.solver.SearchSolver` with other options. A search of more than 8 starts runs in
+:class:`PoseIkSolver` is a :class:`ssik_ros.solvers.search.solver.SearchSolver` with other options. A search of more than 8 starts runs in
 slices. Before each slice it waits for a free search slot, so that other requests get their turn.
 """
 
