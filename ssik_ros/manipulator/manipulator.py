@@ -1,5 +1,5 @@
 """
-The façade for Python users: an arm from its URDF, forward and inverse kinematics in three lines.
+The class ``Manipulator``, the entry point for Python users: an arm with forward and inverse kinematics, from its URDF.
 
 >>> arm = Manipulator.from_urdf('ur5e.urdf')
 >>> solutions = arm.solve(arm.fk(arm.neutral), q_seed=arm.neutral)

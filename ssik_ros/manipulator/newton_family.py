@@ -181,7 +181,7 @@ class NewtonFamily:
         validate: Validation | None,
     ) -> IkSolution:
         """
-        Solve one pose with a time budget, a validation, or both.
+        Solve one pose with a time budget, a validation, or both; failures are as for :meth:`one`.
 
         :param target: (4, 4) pose of the end effector in the base.
         :param q0: (n,) first start; None means the default start.
@@ -375,7 +375,9 @@ def ik_NR(
     **options: Any,
 ) -> Any:
     """
-    Solve by Newton-Raphson, q += J^+ e; arguments as for :func:`ik_LM`.
+    Solve one pose or a stack of poses by Newton-Raphson, q += J^+ e.
+
+    Other arguments, result and errors are as for :func:`ik_LM`.
 
     :param pinv: use the pseudo-inverse; False needs as many joints as rows, and gives a search up where the inverse
         does not exist.
@@ -406,7 +408,9 @@ def ik_GN(
     **options: Any,
 ) -> Any:
     """
-    Solve by Gauss-Newton, q += (J^T W J)^-1 J^T W e; arguments as for :func:`ik_NR` and :func:`ik_LM`.
+    Solve one pose or a stack of poses by Gauss-Newton, q += (J^T W J)^-1 J^T W e.
+
+    Arguments, result and errors are as for :func:`ik_LM`, ``pinv`` as for :func:`ik_NR`.
 
     :param pinv_damping: as for :func:`ik_NR`; the toolbox ignores it here.
     """
@@ -434,7 +438,7 @@ def ik_LM(
     **options: Any,
 ) -> Any:
     """
-    Solve by Levenberg-Marquardt, q += (J^T W J + A)^-1 J^T W e.
+    Solve one pose or a stack of poses by Levenberg-Marquardt, q += (J^T W J + A)^-1 J^T W e.
 
     The default ``method='adaptive'`` is not the toolbox's; ``method='chan'`` with ``k=1.0`` is.
 

@@ -1,4 +1,8 @@
-"""``ssik_ros/ClosedChain``: searches for a planning group, with or without loops, from repeatable starts."""
+"""
+The IK solver ``ssik_ros/ClosedChain``: finds joint values of a planning group with which all loops of the robot close.
+
+It iterates from the seed, then from random starts that are the same at each call. Robots without loops are solved, too.
+"""
 
 import math
 from pathlib import Path

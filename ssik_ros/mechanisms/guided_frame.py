@@ -50,7 +50,8 @@ class GuidedFrame(FreeFrame):
         """
         Set the targets of all free degrees of freedom: values that the solver tries to reach [m or rad].
 
-        Return whether one is at or beyond a limit; a solve clamps it to the limit.
+        Return whether one is at or beyond a limit; a solve clamps it to the limit. Raise DimensionMismatch for another
+        number of values than of free degrees of freedom.
         """
         return any(self._for_each(self.set_target_value, values))
 
@@ -71,7 +72,8 @@ class GuidedFrame(FreeFrame):
         """
         Set the values that the solver prefers in all free degrees of freedom if freedom is left [m or rad].
 
-        Return whether one is at or beyond a limit; a solve clamps it to the limit.
+        Return whether one is at or beyond a limit; a solve clamps it to the limit. Raise DimensionMismatch for another
+        number of values than of free degrees of freedom.
         """
         return any(self._for_each(self.set_rest_pose_value, values))
 

@@ -1,4 +1,4 @@
-"""Joints, which have one child or close a loop, and goals."""
+"""Joints of a mechanism, which move a child link or close a loop, and goals, which are target poses of links."""
 
 from ssik_ros.arguments import check_kind, read_choice, shown
 from ssik_ros.errors import InvalidClosure, InvalidOption

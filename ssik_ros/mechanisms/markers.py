@@ -1,7 +1,8 @@
 """
-Marker data of a mechanism: links, degrees of freedom, limits and goals.
+Draw a mechanism as markers for a 3D viewer such as RViz: links, degrees of freedom, limits and goals.
 
-Points are in the world of the frames. Names and numbers of markers change only with the structure.
+:func:`markers` returns them as data. Points are in the world frame of the mechanism. Names and numbers of markers change
+only with the structure of the mechanism.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,9 @@
-"""The numbers of frames: one row per frame, in a table that a whole mechanism shares."""
+"""
+The memory of all frames of a mechanism: poses, joint values, limits, targets and flags, one row for each frame.
+
+:class:`Storage` has the tables, and :func:`gather` moves frames into one. :class:`LiveArray` is an array that users may
+change in place.
+"""
 
 from collections.abc import Sequence
 import threading

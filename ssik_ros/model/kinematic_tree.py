@@ -9,7 +9,7 @@ Position variables of a joint, in this order: revolute, continuous and prismatic
 variables: as many as degrees of freedom; a rotation's tangent is the body angular velocity.
 
 A mimic joint keeps its own position variable, so that a full state names every joint as MoveIt does;
-``leader`` refers to the joint that finally drives it (chains are resolved): q = multiplier * q_leader + offset.
+``leaders`` refers to the joint that finally drives it (chains are resolved): q = multiplier * q_leader + offset.
 """
 
 from dataclasses import field

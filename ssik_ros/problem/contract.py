@@ -50,7 +50,7 @@ class SolveRequest:
     max_solutions: int = 1
     """Stop after so many distinct solutions."""
     timeout: float | None = None
-    """Wall-clock budget from the call [s]; zero or negative means the solver's own."""
+    """Wall-clock budget from the call [s]; None and 0 set no limit, a negative number is refused."""
     max_searches: int | None = None
     """Budget of starts, the seed included."""
     tolerance: float | FloatArray | None = None

@@ -219,6 +219,7 @@ class Environment(World[TaskSet]):
         :param allow_error: write to the scene after a failure, too.
         :param debug: bit 0 adds overlays (marker data) of all tasks to the result.
         :param callback: sees and may replace the rows, see :mod:`ssik_ros.tasks.jacobian_callback`.
+        :raises TaskSetNotFound: (a KeyError) for a task set that the environment does not have.
         """
         if task_sets is None:
             task_sets = tuple(self.task_sets.values())

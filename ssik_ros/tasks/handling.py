@@ -67,9 +67,9 @@ def protect(plan: Plan, world: TaskWorld, values: FloatArray) -> None:
     """
     Correct the last step in place, until no task set has lost too much accuracy to task sets of lower priority.
 
-    :param values: (nq,) the joint values of the world after the step.
-
     How much is too much is defined in :mod:`ssik_ros.kernels.tasks.protection`.
+
+    :param values: (nq,) the joint values of the world after the step.
     """
     numbers = make_numbers(handling.PROTECT, 0)
     while True:

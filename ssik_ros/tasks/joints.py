@@ -343,7 +343,7 @@ class IkJoint(IkObject):
 
     @property
     def dependency(self) -> Dependency | None:
-        """Return the rule by which the joint follows another one; None for a free joint."""
+        """Return the rule by which the joint follows another joint; None if it follows no joint."""
         return self._dependency
 
     def depend_on(

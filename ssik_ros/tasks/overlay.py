@@ -186,11 +186,9 @@ class Overlay:
 
     def _errors(self) -> Shapes:
         """
-        Return a line marker from tip to target and, if ``text`` is set, a text marker.
+        Return a line marker from tip to target and, if ``text`` is set, a text marker; empty if the tip has no target.
 
         The text has, for each task of the tip, the norm of the errors of its task set.
-
-        The list is empty if the tip has no target.
         """
         if self.tip.target is None:
             return []

@@ -57,7 +57,7 @@ class NearestPair(NamedTuple):
     first: str
     second: str
     distance: float
-    """Between them, negative if they overlap [m]."""
+    """Distance of the two bodies, negative if they overlap [m]."""
     points: FloatArray
     """(2, 3) the nearest point of each, in the model frame [m]."""
 
