@@ -61,7 +61,11 @@ NEARLY = 0.05
 
 
 class ArmClosedForm:
-    """The closed form of one chain, with the facts about it and its arm angles, if the chain has any."""
+    """
+    The closed form ``arm`` of one ``chain``, with ``facts`` for reports.
+
+    ``arm_angle`` computes arm angles; None if the chain lacks a spherical shoulder or wrist.
+    """
 
     def __init__(self, chain: SerialChain, policy: TolerancePolicy) -> None:
         """

@@ -328,7 +328,8 @@ class Manipulator(ArmSources):
 
         :param q0: (dof,) where the arm is [rad or m].
         :param options: ``max_joint_step``, or ``dt`` with ``velocity_limits`` and ``acceleration_limits``;
-            ``max_iterations``; ``mask`` or ``rows``; ``pos_tol``, ``rot_tol`` (both 1e-6 by default) and the other options of :meth:`ik_LM`.
+            ``max_iterations``; ``mask`` or ``rows``; ``pos_tol``, ``rot_tol`` (both 1e-6 by default) and the other
+            options of :meth:`ik_LM`.
         :raises ValueError: for wrong shapes and values.
         """
         return self.newton_family.tracker(q0, options)

@@ -83,7 +83,7 @@ class Chain(Protocol):
 
 
 class NewtonFamily:
-    """The Newton solvers of one arm, each made at its first use."""
+    """The Newton solvers of one arm, by their settings; each is made at its first use."""
 
     def __init__(self, robot: RobotModel, group: JointGroup) -> None:
         """

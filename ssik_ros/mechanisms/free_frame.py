@@ -38,7 +38,7 @@ def six_numbers(start: int, text: str) -> property:
 
 class FreeFrame(Frame):
     """
-    A fixed pose in the parent, followed by up to six degrees of freedom.
+    A frame that moves: a fixed pose in the parent, followed by up to six degrees of freedom with values and limits.
 
     After the fixed pose comes Trans(x, y, z) Rz(ez) Ry(ey) Rx(ex).
     """

@@ -1,4 +1,4 @@
-"""Find all frames of a connected mechanism, and describe its structure by row numbers instead of objects."""
+"""Find all frames of a connected mechanism, and describe its structure by the frames' numbers in a list."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

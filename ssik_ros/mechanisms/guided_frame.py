@@ -32,7 +32,7 @@ def _flag(column: int, text: str) -> property:
 
 
 class GuidedFrame(FreeFrame):
-    """A frame with targets, rest poses, locks and weights of its degrees of freedom, for the solver."""
+    """A frame that moves, with targets, rest poses, locks and weights of its degrees of freedom, for the solver."""
 
     dof_target = six_numbers(layout.TARGET, '(6,) targets.')
     dof_rest_pose = six_numbers(layout.REST, '(6,) rest pose.')

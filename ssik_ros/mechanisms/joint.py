@@ -10,7 +10,7 @@ from ssik_ros.mechanisms.names import DOF, read_dof
 
 class Joint(GuidedFrame):
     """
-    A fixed pose in the parent, followed by up to six degrees of freedom.
+    A joint between two links: a fixed pose in the parent, followed by up to six degrees of freedom.
 
     After the fixed pose comes Trans(x, y, z) Rz(ez) Ry(ey) Rx(ex). A joint has one child, a link, or closes onto a link
     that has another parent.

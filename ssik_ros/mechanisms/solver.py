@@ -156,7 +156,8 @@ class Solver(OptionAttributes):
 
         :param chain: index of the chain in the results of :meth:`solve`.
         :param exact: False leaves out the derivative of the rotation vector, which is right at zero error.
-        :returns: (m, n); columns are the ``variables`` of the chain's result, of ball joints the rotations about their own axes.
+        :returns: (m, n); columns are the ``variables`` of the chain's result, of ball joints the rotations about their
+            own axes.
         """
         return self._measure(chain, exact)[1]
 

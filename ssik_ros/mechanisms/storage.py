@@ -17,7 +17,7 @@ from ssik_ros.kernels.mechanisms import layout
 
 class Storage:
     """
-    The numbers (``reals``) and flags of some frames in two tables, with one row for each frame.
+    The numbers (``reals``: poses, joint values, limits, targets) and ``flags`` of some frames, one row for each frame.
 
     Another thread may replace the array ``reals`` by a new one, when a solve applies its result. To read several
     numbers of one state, read the attribute ``reals`` once. To write, hold ``lock``.

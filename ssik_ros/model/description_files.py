@@ -112,7 +112,8 @@ def data_folders() -> Iterator[Path]:
     """
     Yield the folders of packages without ROS that may hold descriptions and meshes; some may be missing.
 
-    These are the share folders of wheels made by cmeel, such as example-robot-data, and the cache of robot_descriptions.
+    These are the share folders of wheels made by cmeel, such as example-robot-data, and the cache of
+    robot_descriptions.
     """
     for entry in dict.fromkeys(sys.path):
         yield Path(entry) / 'cmeel.prefix' / 'share'

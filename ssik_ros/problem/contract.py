@@ -1,8 +1,9 @@
 """
-Data classes and interfaces between solvers and their callers (node, benchmark, command line, façades).
+Data classes and interfaces between solvers and their callers (node, benchmark, command line, classes for users).
 
-A solver is made once for a robot and a group; several threads may call it at once. Poses of targets are poses of the
-solver's tip frames in its base frame.
+:class:`SolveRequest` goes to an :class:`IkSolver` or a :class:`BranchSolver`; :class:`SolverSpec` describes a kind of
+solver. A solver is made once for a robot and a group; several threads may call it at once. Poses of targets are poses
+of the solver's tip frames in its base frame.
 """
 
 from collections.abc import Callable, Mapping

@@ -43,7 +43,7 @@ MOST_CONFIGS = 4096
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """Options of a search for configurations, see :func:`find_configs`."""
+    """Options of a search for configurations, see :func:`find_configs`: budgets, metrics, results and checks."""
 
     max_dist: float = math.inf
     """Starts whose tips are further from their targets than this are left out, by ``p_metric``."""

@@ -38,7 +38,11 @@ RUN: Any = handling.run
 
 
 class TaskSet(TaskSetData):
-    """A list of tasks of an environment that are solved together; made by :meth:`Environment.add_task_set`."""
+    """
+    A list of tasks of an environment that are solved together; made by :meth:`Environment.add_task_set`.
+
+    It adds to its base class the methods that need the environment, such as tasks from a scene.
+    """
 
     world: Environment
 

@@ -45,7 +45,7 @@ LONGEST_ARC = 2.0 * math.pi
 
 class Overlay:
     """
-    Marker data of the chain from a base to one tip.
+    Marker data that draw the chain from a base to one tip in a viewer such as RViz.
 
     Each call of :meth:`markers` draws the present state of the environment.
     """

@@ -69,7 +69,7 @@ MOST_POINTS = 1_000_000
 
 @dataclass(frozen=True)
 class PathOptions:
-    """Options of :func:`generate_path` and :func:`follow_path`."""
+    """Options of :func:`generate_path` and :func:`follow_path`: user check, joint jumps, tip tolerance and time stamps."""
 
     validate: Callable[[FloatArray], object] | None = None
     """Takes the configuration of each point and returns whether it is acceptable; a refused point ends the path."""

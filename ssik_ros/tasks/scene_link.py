@@ -1,4 +1,4 @@
-"""Exchange between environments and scenes: copy chains from a scene, and joint values in both directions."""
+"""Exchange between environments and scenes: copy chains from a scene; copy joint values in both directions."""
 
 from __future__ import annotations
 

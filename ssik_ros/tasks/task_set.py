@@ -174,7 +174,11 @@ def _switch(flag: TaskSetFlag) -> property:
 
 
 class TaskSetData:
-    """A list of tasks that are solved together, with the method and the settings of the solve."""
+    """
+    A list of tasks that are solved together, with the method and the settings of the solve.
+
+    Users get the derived class ``TaskSet``, which also reaches the environment.
+    """
 
     flags = Setting(
         TaskSetFlag.ENABLED | TaskSetFlag.IGNORE_MAX_STEPS,

@@ -1,4 +1,4 @@
-"""Check that the joints of a URDF form one tree, and release mimic joints that have no leader."""
+"""Check that the joints of a URDF form one tree, find its root link, and release mimic joints that have no leader."""
 
 from dataclasses import replace
 

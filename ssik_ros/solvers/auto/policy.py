@@ -10,8 +10,8 @@ complete closed form by elimination        Levenberg-Marquardt, closed form
 complete closed form without elimination   closed form (a near seed is followed first), Levenberg-Marquardt
 =========================================  =======================================================================
 
-If several solutions or the nearest one are wanted, a complete closed form comes first. If the nearest one is wanted and the
-closed form only samples, or if a parameter is given that only PoseIK has, PoseIK solves. The tolerance of a request
+If several solutions or the nearest one are wanted, a complete closed form comes first. If the nearest one is wanted and
+the closed form only samples, or if a parameter is given that only PoseIK has, PoseIK solves. The tolerance of a request
 does not influence the decision.
 """
 

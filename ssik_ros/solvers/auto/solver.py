@@ -2,8 +2,8 @@
 The default solver ``ssik_ros/Auto``: it chooses between closed form and searches for each chain and request.
 
 :class:`AutoSolver` is its class. :mod:`ssik_ros.solvers.auto.policy` chooses the methods;
-:mod:`ssik_ros.solvers.auto.general_requests` runs them in order.
-``solve_mode: optimize_distance`` asks for the solution nearest to the seed. Parameters that only PoseIK has select PoseIK.
+:mod:`ssik_ros.solvers.auto.general_requests` runs them in order. ``solve_mode: optimize_distance`` asks for the
+solution nearest to the seed. Parameters that only PoseIK has select PoseIK.
 """
 
 from collections.abc import Callable

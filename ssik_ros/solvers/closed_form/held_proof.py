@@ -2,7 +2,8 @@
 Decide whether an arm of seven joints reaches a pose within its limits: find a posture, or prove that none exists.
 
 :class:`HeldDecision` decides for many poses. :class:`AbsenceCauses` tells why searches found no posture. Sampling the
-held joint proves nothing; these proofs hold for all its values. They are in :mod:`ssik_ros.kernels.closed_form.counting.held_ranges`.
+held joint proves nothing; these proofs hold for all its values. They are in
+:mod:`ssik_ros.kernels.closed_form.counting.held_ranges`.
 """
 
 import dataclasses

@@ -1,5 +1,5 @@
 """
-Requests for branches as arrays that the kernels read.
+Convert requests for branches to arrays that the kernels read, with the plans of the chain.
 
 Shapes: ``n`` joints. A pose is the pose of the tip in the base frame, unless a request has a tool.
 """

@@ -1,5 +1,5 @@
 """
-Analytic solver: return every branch of an arm from the geometry of its axes, certified on the arm's own chain.
+The IK solver ``ssik_ros/Analytic``: every branch of an arm from the geometry of its axes, checked on the arm itself.
 
 This module translates a request into arrays and the outcome into a result. The mathematics is in
 :mod:`ssik_ros.kernels.closed_form`.

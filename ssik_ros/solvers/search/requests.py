@@ -20,7 +20,7 @@ LARGEST_TIMEOUT = 1e9
 
 class SearchRequests:
     """
-    Checks and converts the requests of one solver; several threads may use it at once.
+    Checks the requests of one solver and converts them to kernel arrays; several threads may use it at once.
 
     Variables of joints outside the group that still move a tip are called passive.
     """

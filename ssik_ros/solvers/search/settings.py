@@ -1,7 +1,8 @@
 """
 The settings of an iterative search: step law, tolerances and budgets, checked and packed as the kernel's options.
 
-:class:`SearchSettings` has the settings, and :func:`make_settings` makes them from keywords. The packed options are one flat array, see :mod:`ssik_ros.kernels.search.state`.
+:class:`SearchSettings` has the settings, and :func:`make_settings` makes them from keywords. The packed options are one
+flat array, see :mod:`ssik_ros.kernels.search.state`.
 """
 
 from collections.abc import Mapping

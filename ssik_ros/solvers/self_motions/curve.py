@@ -1,5 +1,5 @@
 """
-One curve of a self-motion: its two ends and its postures.
+One curve of a self-motion: all its postures reach one pose. It gives postures by arc length, and both ends.
 
 A curve is stored as knots. A knot has a posture, the unit tangent of the curve, and the arc length from the start. A
 code says whether and why the curve ends there.

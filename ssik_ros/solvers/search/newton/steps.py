@@ -99,7 +99,7 @@ class Step(NamedTuple):
 
 
 class StepSolver:
-    """Computes single control-cycle steps of one arm; several threads may call it at once."""
+    """Computes steps of one arm towards a target, one per control cycle; several threads may call it at once."""
 
     def __init__(self, solver: SearchSolver, max_iterations: int = 30) -> None:
         """

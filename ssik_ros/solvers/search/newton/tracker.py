@@ -1,4 +1,9 @@
-"""Tracking for control loops: each cycle takes one target and moves the arm by one step."""
+"""
+Tracking for control loops: each cycle takes one target and moves the arm by one step.
+
+:class:`Tracker` moves the arm. :class:`TrackStatus` says how a cycle ended, and :class:`StoppedBy` says which bound
+stopped a joint.
+"""
 
 from enum import IntEnum
 import math
