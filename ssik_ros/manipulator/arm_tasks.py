@@ -87,6 +87,7 @@ class ArmTasks(ArmGeometry):
         :param q: (dof,) joint vector [rad or m]; None means :attr:`neutral`.
         :param scene: the objects; None means an empty scene.
         :param locked: values of further variables of the robot, by name.
+        :raises InvalidOption: for several postures.
         """
         from ssik_ros.view.sessions.session import Session
 

@@ -218,7 +218,8 @@ class NewtonFamily:
         """
         Return the result of a search without a solution, with a copy of its best state ``q``.
 
-        Raise an error if target or start is malformed, or if starts cannot be drawn for a joint without limits.
+        Raise InvalidTarget or RequestError if target or start is malformed. Raise InvalidLimits if starts cannot be
+        drawn for a joint without limits.
 
         :param report: code, iterations, searches, residual, position error [m] and rotation error [rad] of the search.
         :param arrays: arrays of the search.
@@ -570,7 +571,7 @@ def _rows(mask: ArrayLike | None, rows: Rows | None) -> Rows:
     """
     Return the rows of the pose error from a mask or from ``rows``; all six with weight 1 if both are None.
 
-    Raise InvalidOption if both are given. The weights of rows are square roots of the weights in a mask.
+    Raise InvalidOption if both are given, and for a wrong mask; DimensionMismatch for its shape. The weights of rows are square roots of the weights in a mask.
 
     :param mask: (6,) weights that are finite, not negative and not all zero.
     """

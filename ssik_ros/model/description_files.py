@@ -267,7 +267,11 @@ class _Given:
 
 
 def _find_shipped(name: str, given: _Given) -> MoveItConfig:
-    """Return the files of a robot of this package, by the robot's name or an alias of the robot or its package."""
+    """
+    Return the files of a robot of this package, by the robot's name or an alias of the robot or its package.
+
+    Raise DescriptionNotFound for an unknown name, and for a name that means another robot than ``given`` names.
+    """
     robots = config_directory() / 'robots'
     aliases = read_mapping(robots / 'aliases.yaml') if (robots / 'aliases.yaml').is_file() else {}
     shipped = list_shipped_robots()

@@ -145,7 +145,7 @@ class RobotState:
         """
         Return the value of a joint as an array with a number for each of its variables.
 
-        Raise an error if the number of values is wrong or one is not finite.
+        Raise RequestError if the number of values is wrong, or if a value is not a finite number.
         """
         tree = self.robot.tree
         name = tree.joint_names[joint]

@@ -149,7 +149,7 @@ class _ConfigurationSearch:
         The results in ``configs`` begin with the configurations that the settings have.
 
         :param joints: the joints of a configuration.
-        :raises InvalidOption: without any joint, or for wrong configurations in the settings.
+        :raises RequestError: without any joint, or for wrong configurations or joint weights in the settings.
         """
         self.world = world
         self.plan = plan

@@ -108,7 +108,7 @@ def _handle_by_steps(
     start: FloatArray,
 ) -> tuple[int, int, float, float]:
     """
-    Do the work of :func:`handle_by_steps`, without restoring the joint values if a user function raises.
+    Solve as :func:`handle_by_steps`, but leave the joint values as they are if a user function raises.
 
     :param start: (nq,) joint values that a failed solve may restore.
     """

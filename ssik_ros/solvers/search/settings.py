@@ -59,7 +59,7 @@ NEWTON_POLICY = {
 MOST_NEAR_MISSES = 24
 """Number of near misses after which a search takes the best one."""
 NEAR_MISSES_OF_FEW_JOINTS = 4
-"""The same for problems with more rows than variables, in which most targets are near misses."""
+"""As MOST_NEAR_MISSES, for problems with more rows than variables, in which most targets are near misses."""
 JOINT_ARRAYS = ('joint_weights', 'pi', 'posture')
 
 

@@ -22,7 +22,7 @@ STEP_TEXT = {
 }
 """Why a step does not reach its pose."""
 OTHER_STEP = 'no step comes nearer'
-"""The same for all other causes."""
+"""Why a step does not reach its pose, for causes that STEP_TEXT does not list."""
 
 
 class Bounds(NamedTuple):

@@ -231,7 +231,12 @@ class Tracker:
             rows[row][outside] = self._state[problem.variable_q[outside]]
 
     def _read_joints(self, name: str, given: ArrayLike) -> FloatArray:
-        """Return an argument as one finite number for each joint variable (n,); raise for any other value."""
+        """
+        Return an argument as one finite number for each joint variable (n,).
+
+        :raises InvalidOption: if it does not hold numbers.
+        :raises RequestError: for another shape, and for numbers that are not finite or too large.
+        """
         values = read_numbers(name, given)
         if values.shape != self._view.shape:
             raise DimensionMismatch(
