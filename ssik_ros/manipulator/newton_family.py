@@ -4,7 +4,7 @@ The Robotics Toolbox's functions ``ik_NR``, ``ik_GN`` and ``ik_LM``, and the sam
 >>> q, success, iterations, searches, residual = ik_LM(arm, Tep)
 
 Names, order and defaults of the arguments are the Robotics Toolbox's. The criterion is E = e^T W e / 2 < ``tol``, as
-there. Only ``method`` and ``k`` of ``ik_LM`` have other defaults: here the damping follows the success of the steps
+there. Only ``method`` and ``k`` of ``ik_LM`` have other defaults. Here the damping follows the success of the steps
 (``'adaptive'``), there it is ``'chan'`` with k = 1. Limits are kept during the search instead of checked after it.
 Without success ``q`` is the best state of all searches.
 """

@@ -102,8 +102,8 @@ class TaskSet(TaskSetData):
         belong to ``joints``.
 
         :param exact: whether J is the derivative -de/dq of the error. False gives the velocity of the tip instead,
-            which does not depend on the target: linear in the axes of the constraint base, angular in the axes of the
-            tip. Both are equal if the tip is at its target.
+            which does not depend on the target. It is linear in the axes of the constraint base, then angular in the
+            axes of the tip. Both are equal if the tip is at its target.
         """
         return jacobian_of(self.world, self, exact=exact)
 

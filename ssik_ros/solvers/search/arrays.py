@@ -22,9 +22,9 @@ class SearchArrays:
     Counters and workspace of one running search, with views of its parts.
 
     ``matrices`` has the targets (t, 4, 4), ``reference`` the seed (nq,), and ``best`` the best state (nq,). ``errors``
-    (2 t,) has the position error [m] and the rotation error [rad] of each tip in turn, ``scalars`` other numbers of the
-    kernel, such as the best error. Later searches reuse an instance; searches that run at the same time need separate
-    instances.
+    (2 t,) has the position error [m] and the rotation error [rad] of each tip in turn. ``scalars`` has other numbers of
+    the kernel, such as the best error. Later searches reuse an instance; searches that run at the same time need
+    separate instances.
     """
 
     __slots__ = (
