@@ -39,8 +39,8 @@ def show_session(
     """
     Show a robot with its surroundings, and return the result.
 
-    With ``picture``, write a file and return its path. In a notebook, return a scene that the notebook displays.
-    Otherwise open a page in the browser and return the page.
+    With ``picture``, write a file and return its path. In a notebook, return a scene that the notebook displays;
+    without viser and without ``playback``, a still picture. Otherwise open a page in the browser and return the page.
 
     :param session: the robot, its state and its surroundings, from the viewer.
     :param picture: HTML, PNG or JPEG file to write; None for a notebook or a page.

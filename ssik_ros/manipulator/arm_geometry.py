@@ -106,8 +106,8 @@ class ArmGeometry:
         """
         Return a random posture (dof,) within the limits [rad or m].
 
-        :param rng: a generator of numpy, or the seed of a new one; None draws from a generator of this arm, which gives
-            the same sequence in every run.
+        :param rng: a generator of numpy, or the seed of a new one; None means a generator of this arm, with the same
+            sequence in every run.
         :raises ValueError: for a sliding joint without limits.
         """
         if rng is None:

@@ -31,7 +31,7 @@ class ArmPath(ToolPath):
 
         :param picture: an HTML file to write instead of opening a page.
         :param port: port of the page.
-        :returns: the path of the file; in a notebook a scene that can be turned; else the page, which lives as long as
+        :returns: the path of the file; in a notebook a scene that can be turned; else the page. The page lives as long as
             the program or until its ``close()``.
         :raises InvalidOption: if no joint path was found.
         :raises SolverError: when viser is missing; ``pip install 'ssik_ros[view]'`` brings it.

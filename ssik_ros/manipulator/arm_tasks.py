@@ -68,7 +68,7 @@ class ArmTasks(ArmGeometry):
         :param picture: a PNG, JPEG or HTML file to write instead of opening a page.
         :param port: port of the page.
         :returns: the path of the picture; in a notebook a scene that can be turned, or a picture without viser;
-            else the page, which lives as long as the program or until its ``close()``.
+            else the page. The page lives as long as the program or until its ``close()``.
         :raises SolverError: when viser is missing; ``pip install 'ssik_ros[view]'`` brings it.
         """
         from ssik_ros.manipulator.arm_display import show_session
@@ -87,6 +87,7 @@ class ArmTasks(ArmGeometry):
         :param q: (dof,) joint vector [rad or m]; None means :attr:`neutral`.
         :param scene: the objects; None means an empty scene.
         :param locked: values of further variables of the robot, by name.
+        :raises InvalidOption: for several postures.
         """
         from ssik_ros.view.sessions.session import Session
 

@@ -61,7 +61,11 @@ NEARLY = 0.05
 
 
 class ArmClosedForm:
-    """The closed form of one chain, with the facts about it and its arm angles, if the chain has any."""
+    """
+    The closed form ``arm`` of one ``chain``, with ``facts`` for reports.
+
+    ``arm_angle`` computes arm angles; None if the chain lacks a spherical shoulder or wrist.
+    """
 
     def __init__(self, chain: SerialChain, policy: TolerancePolicy) -> None:
         """
@@ -101,7 +105,7 @@ class ClosedFormSolve(PreparedSolve):
         self, T_target: ArrayLike, q_seed: ArrayLike | None, with_errors: bool
     ) -> FloatArray | None:
         """
-        Return the solutions as rows by the fast path, see the base class.
+        Return all solutions as rows, best first, by one kernel call, with arguments and columns of the base class.
 
         Return None if the settings need filters, or if the pose is singular or not quite rigid. Return None also for no
         branch with ``allow_refinement``.
@@ -130,7 +134,7 @@ class ClosedFormSolve(PreparedSolve):
         self, targets: FloatArray, seeds: FloatArray | None, threads: int
     ) -> BatchSolutions:
         """
-        Return the solutions of many poses, see the base class.
+        Return the solutions of many poses, with arguments and result of the base class.
 
         If the settings need no filters, each kernel call solves a chunk of poses; otherwise the poses are solved one by
         one.
@@ -218,7 +222,8 @@ class _Request:
         """
         Return the branches of the pose; if its rotation is not quite orthonormal, make it so first.
 
-        Raise InvalidTarget if the pose is too far from a rigid transform.
+        Raise InvalidTarget if the pose is too far from a rigid transform, and TopologyMismatch if the closed form
+        refuses the repaired pose, too.
         """
         branches = self._arm.branches_refined(self._target, self._branch_request)
         if branches is None:

@@ -18,7 +18,7 @@ class Diagnostic:
     raw_candidates: int
     """Different candidates that reach the target, before limits; 0 when none does."""
     dropped_by_limits: int
-    """Of these, outside the joint limits at every winding; 0 with ``respect_limits=False``."""
+    """Raw candidates outside the joint limits at every winding; 0 with ``respect_limits=False``."""
     dropped_by_max_solutions: int
     """Solutions that ``max_solutions`` cut off."""
     final_count: int
@@ -34,7 +34,7 @@ class Diagnostic:
     geometric_branches: int = 0
     """Branches that pass limits, seed tolerance and held joints."""
     winding_representatives: int = 0
-    """Postures that these branches have, windings of joints included; the same number without ``enumerate_windings``."""
+    """Postures of the geometric branches with all windings of joints; without ``enumerate_windings``, one for each."""
     dropped_by_seed_tolerance: int = 0
     """Branches further from the seed than ``seed_tolerance``."""
     dropped_by_hold: int = 0

@@ -253,7 +253,11 @@ class KinBody:
         return cls.from_transforms(np.array(frames), limits=limits, joint_types=types)
 
     def to_urdf(self) -> str:
-        """Return the text of a URDF with the same joints; its links have no shapes and no inertia."""
+        """
+        Return the text of a URDF with the same joints; its links have no shapes and no inertia.
+
+        A revolute joint without limits becomes a continuous joint.
+        """
         corners = [np.zeros(3), *(joint.point for joint in self.joints)]
         flange = self.home[:3, 3] - corners[-1]
         arm = CatalogueArm(

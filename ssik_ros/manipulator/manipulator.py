@@ -1,5 +1,5 @@
 """
-The façade for Python users: an arm from its URDF, forward and inverse kinematics in three lines.
+The class ``Manipulator``, the entry point for Python users: an arm with forward and inverse kinematics, from its URDF.
 
 >>> arm = Manipulator.from_urdf('ur5e.urdf')
 >>> solutions = arm.solve(arm.fk(arm.neutral), q_seed=arm.neutral)
@@ -328,7 +328,8 @@ class Manipulator(ArmSources):
 
         :param q0: (dof,) where the arm is [rad or m].
         :param options: ``max_joint_step``, or ``dt`` with ``velocity_limits`` and ``acceleration_limits``;
-            ``max_iterations``; ``mask`` or ``rows``; ``pos_tol``, ``rot_tol`` (both 1e-6 by default) and the other options of :meth:`ik_LM`.
+            ``max_iterations``; ``mask`` or ``rows``; ``pos_tol``, ``rot_tol`` (both 1e-6 by default) and the other
+            options of :meth:`ik_LM`.
         :raises ValueError: for wrong shapes and values.
         """
         return self.newton_family.tracker(q0, options)

@@ -4,7 +4,7 @@ The Robotics Toolbox's functions ``ik_NR``, ``ik_GN`` and ``ik_LM``, and the sam
 >>> q, success, iterations, searches, residual = ik_LM(arm, Tep)
 
 Names, order and defaults of the arguments are the Robotics Toolbox's. The criterion is E = e^T W e / 2 < ``tol``, as
-there. Only ``method`` and ``k`` of ``ik_LM`` have other defaults: here the damping follows the success of the steps
+there. Only ``method`` and ``k`` of ``ik_LM`` have other defaults. Here the damping follows the success of the steps
 (``'adaptive'``), there it is ``'chan'`` with k = 1. Limits are kept during the search instead of checked after it.
 Without success ``q`` is the best state of all searches.
 """
@@ -83,7 +83,7 @@ class Chain(Protocol):
 
 
 class NewtonFamily:
-    """The Newton solvers of one arm, each made at its first use."""
+    """The Newton solvers of one arm, by their settings; each is made at its first use."""
 
     def __init__(self, robot: RobotModel, group: JointGroup) -> None:
         """
@@ -181,7 +181,7 @@ class NewtonFamily:
         validate: Validation | None,
     ) -> IkSolution:
         """
-        Solve one pose with a time budget, a validation, or both.
+        Solve one pose with a time budget, a validation, or both; failures are as for :meth:`one`.
 
         :param target: (4, 4) pose of the end effector in the base.
         :param q0: (n,) first start; None means the default start.
@@ -218,7 +218,8 @@ class NewtonFamily:
         """
         Return the result of a search without a solution, with a copy of its best state ``q``.
 
-        Raise an error if target or start is malformed, or if starts cannot be drawn for a joint without limits.
+        Raise InvalidTarget or RequestError if target or start is malformed. Raise InvalidLimits if starts cannot be
+        drawn for a joint without limits.
 
         :param report: code, iterations, searches, residual, position error [m] and rotation error [rad] of the search.
         :param arrays: arrays of the search.
@@ -375,7 +376,9 @@ def ik_NR(
     **options: Any,
 ) -> Any:
     """
-    Solve by Newton-Raphson, q += J^+ e; arguments as for :func:`ik_LM`.
+    Solve one pose or a stack of poses by Newton-Raphson, q += J^+ e.
+
+    Other arguments, result and errors are as for :func:`ik_LM`.
 
     :param pinv: use the pseudo-inverse; False needs as many joints as rows, and gives a search up where the inverse
         does not exist.
@@ -406,7 +409,9 @@ def ik_GN(
     **options: Any,
 ) -> Any:
     """
-    Solve by Gauss-Newton, q += (J^T W J)^-1 J^T W e; arguments as for :func:`ik_NR` and :func:`ik_LM`.
+    Solve one pose or a stack of poses by Gauss-Newton, q += (J^T W J)^-1 J^T W e.
+
+    Arguments, result and errors are as for :func:`ik_LM`, ``pinv`` as for :func:`ik_NR`.
 
     :param pinv_damping: as for :func:`ik_NR`; the toolbox ignores it here.
     """
@@ -434,7 +439,7 @@ def ik_LM(
     **options: Any,
 ) -> Any:
     """
-    Solve by Levenberg-Marquardt, q += (J^T W J + A)^-1 J^T W e.
+    Solve one pose or a stack of poses by Levenberg-Marquardt, q += (J^T W J + A)^-1 J^T W e.
 
     The default ``method='adaptive'`` is not the toolbox's; ``method='chan'`` with ``k=1.0`` is.
 
@@ -566,7 +571,7 @@ def _rows(mask: ArrayLike | None, rows: Rows | None) -> Rows:
     """
     Return the rows of the pose error from a mask or from ``rows``; all six with weight 1 if both are None.
 
-    Raise InvalidOption if both are given. The weights of rows are square roots of the weights in a mask.
+    Raise InvalidOption if both are given, and for a wrong mask; DimensionMismatch for its shape. The weights of rows are square roots of the weights in a mask.
 
     :param mask: (6,) weights that are finite, not negative and not all zero.
     """

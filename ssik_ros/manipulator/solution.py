@@ -109,7 +109,8 @@ class Candidates(NamedTuple):
     clock_ended: bool = False
     detail: str = ''
     curves: FloatArray | None = None
-    """(k, n + 2) the curves of solutions through them, see :class:`ssik_ros.solvers.closed_form.singular_poses.Settled`."""
+    """(k, n + 2) curve of solutions through each, see :class:`ssik_ros.solvers.closed_form.singular_poses.Settled`; None if
+    all solutions are isolated."""
     warnings: tuple[str, ...] = ()
 
 

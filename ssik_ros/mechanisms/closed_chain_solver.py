@@ -1,4 +1,8 @@
-"""``ssik_ros/ClosedChain``: searches for a planning group, with or without loops, from repeatable starts."""
+"""
+The IK solver ``ssik_ros/ClosedChain``: finds joint values with which the tips reach their targets and all loops close.
+
+It iterates from the seed, then from random starts that are the same at each call. Robots without loops are solved, too.
+"""
 
 import math
 from pathlib import Path
@@ -33,7 +37,11 @@ TARGET_DEVIATION = 1e-4
 
 
 class ClosedChainSolver(SearchSolver):
-    """Finds the joints of one planning group, and the passive joints that close the robot's loops, by iterations."""
+    """
+    Finds joint values of one planning group at which its tips reach their targets, by iterations.
+
+    The passive joints are solved with them, so that all loops of the robot close.
+    """
 
     kernel = staticmethod(descent.solve)
 

@@ -218,6 +218,7 @@ class Frame(CamelCaseNames):
         Set the orientation of the frame in the world, at zero values of its degrees of freedom.
 
         :param quaternion: x, y, z, w.
+        :raises InvalidTarget: for other than four finite numbers.
         """
         values = check_finite('quaternion', quaternion, 4)
         rotation = self._parent_world()[:3, :3].T @ matrix_of_quaternion(values)

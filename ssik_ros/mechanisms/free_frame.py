@@ -38,7 +38,7 @@ def six_numbers(start: int, text: str) -> property:
 
 class FreeFrame(Frame):
     """
-    A fixed pose in the parent, followed by up to six degrees of freedom.
+    A frame that moves: a fixed pose in the parent, followed by up to six degrees of freedom with values and limits.
 
     After the fixed pose comes Trans(x, y, z) Rz(ez) Ry(ey) Rx(ex).
     """
@@ -287,11 +287,25 @@ class FreeFrame(Frame):
         return value in (low, high)
 
     def set_min_limits(self, *values: float) -> None:
-        """Set the lower limits of all free degrees of freedom."""
+        """
+        Set the lower limits of all free degrees of freedom; clamp their values at once.
+
+        :param values: as many limits as there are free degrees of freedom [m or rad].
+        :raises DimensionMismatch: for another number of limits.
+        :raises InvalidLimits: when a limit is above the upper limit.
+        :raises InvalidOption: when an angle of a ball joint gets a finite limit.
+        """
         self._for_each(self.set_min_limit, values)
 
     def set_max_limits(self, *values: float) -> None:
-        """Set the upper limits of all free degrees of freedom."""
+        """
+        Set the upper limits of all free degrees of freedom; clamp their values at once.
+
+        :param values: as many limits as there are free degrees of freedom [m or rad].
+        :raises DimensionMismatch: for another number of limits.
+        :raises InvalidLimits: when a limit is below the lower limit.
+        :raises InvalidOption: when an angle of a ball joint gets a finite limit.
+        """
         self._for_each(self.set_max_limit, values)
 
     def get_min_limit(self, dof: DOF) -> float:

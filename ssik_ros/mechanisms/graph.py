@@ -1,4 +1,4 @@
-"""Find all frames of a connected mechanism, and describe its structure by row numbers instead of objects."""
+"""Find all frames of a connected mechanism, and describe its structure by the frames' numbers in a list."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -50,7 +50,7 @@ def neighbours(frame: Frame) -> list[Frame]:
 
 def find_roots(frames: Iterable[Frame]) -> list[Frame]:
     """
-    Return the roots of all trees that are connected with some frames by parents, children and closures.
+    Return the roots of all trees that are connected with some frames by parents, children, closures and leaders.
 
     :param frames: any frames of the mechanism; one of each connected part is enough.
     :returns: each root once, in the order in which they are met.

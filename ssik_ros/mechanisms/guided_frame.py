@@ -32,7 +32,7 @@ def _flag(column: int, text: str) -> property:
 
 
 class GuidedFrame(FreeFrame):
-    """A frame with targets, rest poses, locks and weights of its degrees of freedom, for the solver."""
+    """A frame that moves, with targets, rest poses, locks and weights of its degrees of freedom, for the solver."""
 
     dof_target = six_numbers(layout.TARGET, '(6,) targets.')
     dof_rest_pose = six_numbers(layout.REST, '(6,) rest pose.')
@@ -50,7 +50,8 @@ class GuidedFrame(FreeFrame):
         """
         Set the targets of all free degrees of freedom: values that the solver tries to reach [m or rad].
 
-        Return whether one is at or beyond a limit; a solve clamps it to the limit.
+        Return whether one is at or beyond a limit; a solve clamps it to the limit. Raise DimensionMismatch for another
+        number of values than of free degrees of freedom.
         """
         return any(self._for_each(self.set_target_value, values))
 
@@ -71,7 +72,8 @@ class GuidedFrame(FreeFrame):
         """
         Set the values that the solver prefers in all free degrees of freedom if freedom is left [m or rad].
 
-        Return whether one is at or beyond a limit; a solve clamps it to the limit.
+        Return whether one is at or beyond a limit; a solve clamps it to the limit. Raise DimensionMismatch for another
+        number of values than of free degrees of freedom.
         """
         return any(self._for_each(self.set_rest_pose_value, values))
 

@@ -1,4 +1,4 @@
-"""Joints, which have one child or close a loop, and goals."""
+"""Joints of a mechanism, which move a child link or close a loop, and goals, which are target poses of links."""
 
 from ssik_ros.arguments import check_kind, read_choice, shown
 from ssik_ros.errors import InvalidClosure, InvalidOption
@@ -10,7 +10,7 @@ from ssik_ros.mechanisms.names import DOF, read_dof
 
 class Joint(GuidedFrame):
     """
-    A fixed pose in the parent, followed by up to six degrees of freedom.
+    A joint between two links: a fixed pose in the parent, followed by up to six degrees of freedom.
 
     After the fixed pose comes Trans(x, y, z) Rz(ez) Ry(ey) Rx(ex). A joint has one child, a link, or closes onto a link
     that has another parent.

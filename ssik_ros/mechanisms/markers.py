@@ -1,7 +1,8 @@
 """
-Marker data of a mechanism: links, degrees of freedom, limits and goals.
+Draw a mechanism as markers for a 3D viewer such as RViz: links, degrees of freedom, limits and goals.
 
-Points are in the world of the frames. Names and numbers of markers change only with the structure.
+:func:`markers` returns them as data. Points are in the world frame of the mechanism. Names and numbers of markers
+change only with the structure of the mechanism.
 """
 
 from collections.abc import Iterable, Iterator
@@ -49,8 +50,8 @@ def markers(
     Return the markers of a mechanism at its present values.
 
     Lines lead from frames to their parents. A rotation is a cylinder along its axis, three rotations are a sphere, a
-    translation is a line over its range. Limits of angles are wedges, nested as the rotations (about z, then y, then x).
-    Colours distinguish free joints, locked joints, joints at a limit, joints outside every chain, and goals.
+    translation is a line over its range. Limits of angles are wedges, nested as the rotations (about z, then y, then
+    x). Colours distinguish free joints, locked joints, joints at a limit, joints outside every chain, and goals.
 
     :param roots: frames of the mechanisms.
     :param scale: size of a joint [m].

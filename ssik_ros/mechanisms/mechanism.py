@@ -26,7 +26,7 @@ from ssik_ros.solvers.mechanisms.structure import find_chains
 
 class Mechanism:
     """
-    All frames that are connected with some frames, compiled for solving.
+    A mechanism compiled for solving: the given frames and all frames that are connected with them.
 
     Their numbers are in one table, and each chain has a compiled program.
     """

@@ -1,4 +1,4 @@
-"""Constants of the mechanism classes, and the support for camelCase names of closed-chain-ik-js."""
+"""Degrees of freedom and solve statuses of mechanisms, and the support for camelCase names of closed-chain-ik-js."""
 
 from enum import IntEnum
 import re

@@ -1,4 +1,4 @@
-"""The result of the solve of one chain: a status with errors, iterations and values."""
+"""The result of the solve of one chain: a status with errors, iterations and values; and the chain that was solved."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""``Solver``: closures, goals and joint targets of a mechanism, solved together."""
+"""The class ``Solver``, which moves joints so that loops close, links reach goals and joints reach their targets."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -67,10 +67,10 @@ for _name in (*NAMES, *REMOVED, 'use_svd'):
 
 class Solver(OptionAttributes):
     """
-    Solves all chains that are connected with some roots.
+    Solves mechanisms: moves joints so that loops close, links reach goals and joints reach their targets.
 
-    :meth:`solve` sets the values of the joints and returns a result for each chain. A changed structure is compiled
-    again. One thread may use a solver at a time.
+    :meth:`solve` sets the values of the joints and returns a result for each chain, a set of joints that must be solved
+    together. A changed structure is compiled again. One thread may use a solver at a time.
     """
 
     def __init__(self, roots: Frame | Iterable[Frame], **options: Any) -> None:
@@ -156,7 +156,8 @@ class Solver(OptionAttributes):
 
         :param chain: index of the chain in the results of :meth:`solve`.
         :param exact: False leaves out the derivative of the rotation vector, which is right at zero error.
-        :returns: (m, n); columns are the ``variables`` of the chain's result, of ball joints the rotations about their own axes.
+        :returns: (m, n); columns are the ``variables`` of the chain's result, of ball joints the rotations about their
+            own axes.
         """
         return self._measure(chain, exact)[1]
 

@@ -1,4 +1,9 @@
-"""The numbers of frames: one row per frame, in a table that a whole mechanism shares."""
+"""
+The memory of all frames of a mechanism: poses, joint values, limits, targets and flags, one row for each frame.
+
+:class:`Storage` has the tables, and :func:`gather` moves frames into one. :class:`LiveArray` is an array that users may
+change in place.
+"""
 
 from collections.abc import Sequence
 import threading
@@ -12,7 +17,7 @@ from ssik_ros.kernels.mechanisms import layout
 
 class Storage:
     """
-    The numbers (``reals``) and flags of some frames in two tables, with one row for each frame.
+    The numbers (``reals``: poses, joint values, limits, targets) and ``flags`` of some frames, one row for each frame.
 
     Another thread may replace the array ``reals`` by a new one, when a solve applies its result. To read several
     numbers of one state, read the attribute ``reals`` once. To write, hold ``lock``.

@@ -60,7 +60,11 @@ MOST_STEPS = 1_000_000
 
 
 class UrdfRobot:
-    """A robot as frames by the names of its URDF, with its joint states and closed loops."""
+    """
+    A robot as a mechanism: its links, joints and loop closures as frames, and its joint states; see :func:`from_urdf`.
+
+    ``links``, ``joints`` and ``closures`` have the frames by their names in the URDF.
+    """
 
     def __init__(
         self, frames: UrdfFrames, active_joints: Sequence[str], warnings: Sequence[str]

@@ -283,7 +283,7 @@ class _Entry:
     """
 
     def __init__(self, content: Any, what: str, place: str) -> None:
-        """Keep the mapping; messages call it ``what`` and give its ``place`` (file and line)."""
+        """Keep the mapping, else raise ConfigError; messages call it ``what`` and give its ``place`` (file and line)."""
         self.what = what
         self.place = place
         if not isinstance(content, Mapping):

@@ -112,7 +112,8 @@ def data_folders() -> Iterator[Path]:
     """
     Yield the folders of packages without ROS that may hold descriptions and meshes; some may be missing.
 
-    These are the share folders of wheels made by cmeel, such as example-robot-data, and the cache of robot_descriptions.
+    These are the share folders of wheels made by cmeel, such as example-robot-data, and the cache of
+    robot_descriptions.
     """
     for entry in dict.fromkeys(sys.path):
         yield Path(entry) / 'cmeel.prefix' / 'share'
@@ -266,7 +267,11 @@ class _Given:
 
 
 def _find_shipped(name: str, given: _Given) -> MoveItConfig:
-    """Return the files of a robot of this package, by the robot's name or an alias of the robot or its package."""
+    """
+    Return the files of a robot of this package, by the robot's name or an alias of the robot or its package.
+
+    Raise DescriptionNotFound for an unknown name, and for a name that means another robot than ``given`` names.
+    """
     robots = config_directory() / 'robots'
     aliases = read_mapping(robots / 'aliases.yaml') if (robots / 'aliases.yaml').is_file() else {}
     shipped = list_shipped_robots()

@@ -61,7 +61,7 @@ class JointGroup:
     joint_indices: IntArray
     """Index of each of ``joint_names`` in the tree."""
     idx_q: IntArray
-    """(n) positions of the group's variables in a full state."""
+    """(n) index of each of the group's variables in a full state."""
     variable_names: tuple[str, ...]
     """(n) names of the variables, ``joint/x`` for joints with several."""
     lower: FloatArray = field(repr=False)

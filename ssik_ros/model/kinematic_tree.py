@@ -4,12 +4,12 @@ The robot as data: one immutable tree of joints and links in flat arrays.
 ``nj`` moving joints (revolute, continuous, prismatic, planar, floating, spherical), ``nl`` links, ``nq``
 position variables. Fixed joints are folded into placements. ``T_ab`` is the pose of b in a.
 
-Position variables of a joint, in this order: revolute, continuous and prismatic one scalar; planar
-(x, y, theta) as MoveIt; floating (x, y, z, qx, qy, qz, qw); spherical (qx, qy, qz, qw). Tangent (velocity)
-variables: as many as degrees of freedom; a rotation's tangent is the body angular velocity.
+Position variables: a revolute, continuous or prismatic joint has one scalar. A planar joint has (x, y, theta) as in
+MoveIt, a floating joint (x, y, z, qx, qy, qz, qw), a spherical joint (qx, qy, qz, qw). Tangent (velocity) variables
+are as many as degrees of freedom; the tangent of a rotation is the body angular velocity.
 
-A mimic joint keeps its own position variable, so that a full state names every joint as MoveIt does;
-``leader`` refers to the joint that finally drives it (chains are resolved): q = multiplier * q_leader + offset.
+A mimic joint keeps its own position variable, so that a full state names every joint as MoveIt does. ``leaders``
+refers to the joint that finally drives it (chains are resolved): q = multiplier * q_leader + offset.
 """
 
 from dataclasses import field

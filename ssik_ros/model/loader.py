@@ -154,7 +154,12 @@ def hang_on_virtual_joint(urdf: Urdf, srdf: Srdf, warnings: list[str]) -> Urdf:
 def _read_limits(
     source: LimitsSource | None, warnings: list[str]
 ) -> tuple[Mapping[str, Any] | None, str]:
-    """Return the content of a joint_limits.yaml and its name for messages; append notes on it to ``warnings``."""
+    """
+    Return the content of a joint_limits.yaml and its name for messages; append notes on it to ``warnings``.
+
+    :param source: a path, or the content itself; None gives the content None.
+    :raises InvalidOption: if it is something else.
+    """
     if source is None or isinstance(source, Mapping):
         return source, 'joint_limits'
     if not isinstance(source, str | os.PathLike):

@@ -74,7 +74,11 @@ def _holds_parameters(value: Any) -> bool:
 
 
 def _below_node(node: Mapping[str, Any], prefix: str, source: str) -> list[Mapping[str, Any]]:
-    """Return the mappings below a prefix among the parameters of a node, or of all nodes in a namespace."""
+    """
+    Return the mappings below a prefix among the parameters of a node, or of all nodes in a namespace.
+
+    Raise ConfigError, with file and line, for a ``ros__parameters`` that is not a mapping.
+    """
     sections: list[Mapping[str, Any]] = []
     for key, value in node.items():
         place = location(node, key, source)

@@ -80,8 +80,8 @@ class RobotState:
         """
         Set joints by name; mimic joints follow, and all other joints keep their values.
 
-        If a mimic joint is given without its leader, the leader is set so that the mimic joint has its value; a
-        multiplier of 0 leaves the leader as it is. If both are given, the value of the leader counts. On an error
+        If a mimic joint is given without its leader, the leader is set so that the mimic joint has its value. With a
+        multiplier of 0, the leader stays as it is. If both are given, the value of the leader counts. On an error
         nothing is changed.
 
         :param values: by the name of a joint: a number, or a list with a number for each of its variables [rad or m].
@@ -145,7 +145,7 @@ class RobotState:
         """
         Return the value of a joint as an array with a number for each of its variables.
 
-        Raise an error if the number of values is wrong or one is not finite.
+        Raise RequestError if the number of values is wrong, or if a value is not a finite number.
         """
         tree = self.robot.tree
         name = tree.joint_names[joint]

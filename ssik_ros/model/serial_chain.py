@@ -49,7 +49,7 @@ class SerialChain:
     joint_indices: IntArray
     """(n) index of each joint in the tree."""
     idx_q: IntArray
-    """(n) positions of the variables in a full state."""
+    """(n) index of each joint's variable in a full state."""
 
     def __post_init__(self) -> None:
         """Make every array read-only."""

@@ -1,4 +1,4 @@
-"""Forward kinematics and Jacobian of one tip relative to one base, by the kernels that solvers use."""
+"""Forward kinematics, Jacobian and manipulability of one tip relative to one base, by the kernels that solvers use."""
 
 import numpy as np
 

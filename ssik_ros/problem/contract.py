@@ -1,8 +1,9 @@
 """
-Data classes and interfaces between solvers and their callers (node, benchmark, command line, façades).
+Data classes and interfaces between solvers and their callers (node, benchmark, command line, classes for users).
 
-A solver is made once for a robot and a group; several threads may call it at once. Poses of targets are poses of the
-solver's tip frames in its base frame.
+:class:`SolveRequest` goes to an :class:`IkSolver` or a :class:`BranchSolver`; :class:`SolverSpec` describes a kind of
+solver. A solver is made once for a robot and a group; several threads may call it at once. Poses of targets are poses
+of the solver's tip frames in its base frame.
 """
 
 from collections.abc import Callable, Mapping
@@ -50,7 +51,7 @@ class SolveRequest:
     max_solutions: int = 1
     """Stop after so many distinct solutions."""
     timeout: float | None = None
-    """Wall-clock budget from the call [s]; zero or negative means the solver's own."""
+    """Wall-clock budget from the call [s]; None and 0 set no limit, a negative number is refused."""
     max_searches: int | None = None
     """Budget of starts, the seed included."""
     tolerance: float | FloatArray | None = None
@@ -67,8 +68,8 @@ class IkSolver(Protocol):
     """
     Interface that every solver of a planning group has: names of its joints and frames, ``solve`` and ``warm_up``.
 
-    A solver may also have ``tier`` (``closed_form``, ``search`` or ``iterative``) and ``reason``, a part of a sentence
-    that says why the solver suits this chain; both are shown to users. A solver that chooses a method for each request
+    A solver may also have ``tier`` (``closed_form``, ``search`` or ``iterative``) and ``reason``, which are shown to
+    users. The reason is a part of a sentence that says why the solver suits this chain. A solver that chooses a method for each request
     may have ``reason_for(request)``, which returns a text that names the method and says why.
     """
 

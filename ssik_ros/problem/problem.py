@@ -828,7 +828,8 @@ def _chain_of(
     its weights do not select a full pose or a position, or frame a is not the fixed root frame. A joint that is neither
     revolute nor prismatic, or no joint above frame b, also gives None.
 
-    :param n_limited: number of velocity variables, from the first on, whose limits count; slides of others have no limits.
+    :param n_limited: number of velocity variables, from the first on, whose limits count; slides of others have no
+        limits.
     """
     rows = constraint.rows
     is_full_pose = bool((rows.weights == 1.0).all()) and rows.rotation == RotationKind.FULL

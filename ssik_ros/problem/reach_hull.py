@@ -1,5 +1,8 @@
 """
-Make the hull of a chain's reach, once for each chain: see :mod:`ssik_ros.kernels.rows.reach_hull`.
+Prove that a pose is out of reach: compute hulls that contain all positions of one point of the last link.
+
+The hulls of a chain are computed once; :mod:`ssik_ros.kernels.rows.reach_hull` tests poses. For chains with prismatic
+joints, :class:`UnlimitedReach` gives a proof that holds whatever their limits are.
 
 A full pose gives a place to every point of the last link. Two points are always checked: the tip and, if the last joint
 is revolute, the wrist. The wrist is a point of the last axis, which the last joint does not move. More points of this

@@ -1,4 +1,8 @@
-"""Compute the limits of one request: the model's, narrowed by the request. All solvers refuse the same limits."""
+"""
+Compute the joint limits of one request: the limits of the model, narrowed by the request.
+
+Solvers share these functions, so that all of them refuse the same limits.
+"""
 
 from collections.abc import Sequence
 

@@ -1,9 +1,9 @@
 """
 Scheduling of long searches: at most as many run at once as this process has processors.
 
-A search that only its deadline can end would share a processor with everything else for its whole time. Therefore a search
-that has not ended soon continues in slices, and waits for a free slot before each slice. The waiting search with the fewest
-slices so far gets the next free slot, so short searches do not wait for hopeless ones.
+A search that only its deadline can end would share a processor with everything else for its whole time. Therefore a
+search that has not ended soon continues in slices, and waits for a free slot before each slice. The waiting search with
+the fewest slices so far gets the next free slot, so short searches do not wait for hopeless ones.
 
 Requests that wait to be handled have a queue of their own, :class:`RequestQueue`.
 """

@@ -1,7 +1,7 @@
 """
-Two layouts of a kinematics.yaml, and keys in such files that belong to other solvers.
+Find the planning groups in the content of a kinematics.yaml, and list the keys in such files that other solvers use.
 
-Groups are at the root, or below a node name (or ``/**``), ``ros__parameters`` and
+Two layouts are supported: groups are at the root, or below a node name (or ``/**``), ``ros__parameters`` and
 ``robot_description_kinematics``.
 """
 

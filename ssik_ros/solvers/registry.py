@@ -184,7 +184,7 @@ def solver_spec(name: str) -> SolverSpec:
     :param name: name or alias of the solver.
     :raises UnknownSolver: if no solver has this name; the text has the nearest name.
     :raises PluginLoadError: if a third-party solver fails to import, is not a SolverSpec or has another name in its
-        spec, or if two packages offer the name. An exception of the import is the cause.
+        spec. Also if two packages offer the name. An exception of the import is the cause.
     """
     check_kind('The name of a solver', name, str, 'a text')
     built_in = _built_in().get(name)

@@ -1,5 +1,8 @@
 """
-IK environments: objects, task sets, tasks and priorities, searches and paths, without a simulator.
+Solve several IK tasks of a mechanism together, with priorities, as CoppeliaSim's simIK does, but without a simulator.
+
+An :class:`Environment` has joints, plain frames and task sets, and methods that solve, search configurations and plan
+paths.
 
 >>> env = Environment()
 >>> joint = env.add_joint('revolute', 'j1', limits=(-2.0, 2.0))

@@ -43,7 +43,7 @@ MOST_CONFIGS = 4096
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """Options of a search for configurations, see :func:`find_configs`."""
+    """Options of a search for configurations, see :func:`find_configs`: budgets, metrics, results and checks."""
 
     max_dist: float = math.inf
     """Starts whose tips are further from their targets than this are left out, by ``p_metric``."""
@@ -149,7 +149,7 @@ class _ConfigurationSearch:
         The results in ``configs`` begin with the configurations that the settings have.
 
         :param joints: the joints of a configuration.
-        :raises InvalidOption: without any joint, or for wrong configurations in the settings.
+        :raises RequestError: without any joint, or for wrong configurations or joint weights in the settings.
         """
         self.world = world
         self.plan = plan

@@ -42,7 +42,8 @@ class Reason(IntFlag):
     """
     Events of a solve as bits.
 
-    The solve failed if NOT_PERFORMED, CANNOT_INVERT or NOT_WITHIN_TOLERANCE is set; the other bits do not tell.
+    The solve failed if NOT_PERFORMED, CANNOT_INVERT or NOT_WITHIN_TOLERANCE is set. The other bits may be set after a
+    success and after a failure.
     """
 
     NONE = 0

@@ -38,7 +38,11 @@ RUN: Any = handling.run
 
 
 class TaskSet(TaskSetData):
-    """A list of tasks of an environment that are solved together; made by :meth:`Environment.add_task_set`."""
+    """
+    A list of tasks of an environment that are solved together; made by :meth:`Environment.add_task_set`.
+
+    It adds to its base class the methods that need the environment, such as tasks from a scene.
+    """
 
     world: Environment
 
@@ -98,8 +102,8 @@ class TaskSet(TaskSetData):
         belong to ``joints``.
 
         :param exact: whether J is the derivative -de/dq of the error. False gives the velocity of the tip instead,
-            which does not depend on the target: linear in the axes of the constraint base, angular in the axes of the
-            tip. Both are equal if the tip is at its target.
+            which does not depend on the target. It is linear in the axes of the constraint base, then angular in the
+            axes of the tip. Both are equal if the tip is at its target.
         """
         return jacobian_of(self.world, self, exact=exact)
 
@@ -219,6 +223,7 @@ class Environment(World[TaskSet]):
         :param allow_error: write to the scene after a failure, too.
         :param debug: bit 0 adds overlays (marker data) of all tasks to the result.
         :param callback: sees and may replace the rows, see :mod:`ssik_ros.tasks.jacobian_callback`.
+        :raises TaskSetNotFound: (a KeyError) for a task set that the environment does not have.
         """
         if task_sets is None:
             task_sets = tuple(self.task_sets.values())

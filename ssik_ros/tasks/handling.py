@@ -67,9 +67,9 @@ def protect(plan: Plan, world: TaskWorld, values: FloatArray) -> None:
     """
     Correct the last step in place, until no task set has lost too much accuracy to task sets of lower priority.
 
-    :param values: (nq,) the joint values of the world after the step.
-
     How much is too much is defined in :mod:`ssik_ros.kernels.tasks.protection`.
+
+    :param values: (nq,) the joint values of the world after the step.
     """
     numbers = make_numbers(handling.PROTECT, 0)
     while True:
@@ -108,7 +108,7 @@ def _handle_by_steps(
     start: FloatArray,
 ) -> tuple[int, int, float, float]:
     """
-    Do the work of :func:`handle_by_steps`, without restoring the joint values if a user function raises.
+    Solve as :func:`handle_by_steps`, but leave the joint values as they are if a user function raises.
 
     :param start: (nq,) joint values that a failed solve may restore.
     """

@@ -1,11 +1,11 @@
 """
 The Jacobian callback: a function that sees the rows of every task set in every step and may replace them.
 
-It gets a :class:`CallbackData` and returns None for no change, or a mapping with any of
+The function gets a :class:`CallbackData` and returns None for no change, or a mapping with any of
 
 ===============  ==============================================================================
-``jacobian``     (m, n) used instead of the own one
-``e``            (m,) used instead of the own one
+``jacobian``     (m, n) used instead of the Jacobian of the task set
+``e``            (m,) used instead of the errors of the task set
 ``dq``           (n,) the motion itself; nothing is inverted
 ``jacobianPinv`` (n, m) the motion is this times e; joint weights are not used
 ===============  ==============================================================================

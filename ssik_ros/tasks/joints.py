@@ -125,7 +125,11 @@ def _read_length(what: str, least: str) -> Callable[[IkJoint, float], float]:
 
 
 class IkJoint(IkObject):
-    """A joint of an environment: it turns about its z axis or slides along it; a spherical joint turns about any axis."""
+    """
+    A joint of an environment: it turns about its z axis or slides along it; a spherical joint turns about any axis.
+
+    ``kind`` is its JointType; ``place_in_values`` is the index of its first value among all joint values.
+    """
 
     object_type = ObjectType.JOINT
     mode = Setting(JointMode.IK, _read_mode)
@@ -343,7 +347,7 @@ class IkJoint(IkObject):
 
     @property
     def dependency(self) -> Dependency | None:
-        """Return the rule by which the joint follows another one; None for a free joint."""
+        """Return the rule by which the joint follows another joint; None if it follows no joint."""
         return self._dependency
 
     def depend_on(

@@ -33,7 +33,12 @@ class EnvironmentClosed(RequestError, RuntimeError):
 
 
 class ObjectTable(ABC):
-    """Base of an environment: its objects by name and handle, their local poses (slots, 12), and the joint values (nq,)."""
+    """
+    Base of an environment: its objects by name and handle, their poses, and the joint values.
+
+    ``slots`` lists the objects in the order in which they were made. ``poses`` has a row (12,) for each of them, its
+    pose relative to its parent. ``values`` (nq,) has the joint values.
+    """
 
     def __init__(self, name: str | None = None) -> None:
         """

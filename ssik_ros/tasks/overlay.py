@@ -45,7 +45,7 @@ LONGEST_ARC = 2.0 * math.pi
 
 class Overlay:
     """
-    Marker data of the chain from a base to one tip.
+    Marker data that draw the chain from a base to one tip in a viewer such as RViz.
 
     Each call of :meth:`markers` draws the present state of the environment.
     """
@@ -186,11 +186,9 @@ class Overlay:
 
     def _errors(self) -> Shapes:
         """
-        Return a line marker from tip to target and, if ``text`` is set, a text marker.
+        Return a line marker from tip to target and, if ``text`` is set, a text marker; empty if the tip has no target.
 
         The text has, for each task of the tip, the norm of the errors of its task set.
-
-        The list is empty if the tip has no target.
         """
         if self.tip.target is None:
             return []

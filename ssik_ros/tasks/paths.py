@@ -69,17 +69,18 @@ MOST_POINTS = 1_000_000
 
 @dataclass(frozen=True)
 class PathOptions:
-    """Options of :func:`generate_path` and :func:`follow_path`."""
+    """Options of :func:`generate_path` and :func:`follow_path`: user check, joint jumps, tip tolerance and time stamps."""
 
     validate: Callable[[FloatArray], object] | None = None
-    """Takes a configuration and returns whether it is acceptable; sees every one."""
+    """Takes the configuration of each point and returns whether it is acceptable; a refused point ends the path."""
     partial: bool = False
     """Whether the part before a failure is kept."""
     max_joint_step: float | None = None
     """
-    Largest way of a joint between points; None for no check [rad or m].
+    Largest motion of a joint between points; None for no check [rad or m].
 
-    A joint that moves further, even after the way was halved several times, has jumped to another branch.
+    A joint that moves further, even after the path between the points was halved several times, has jumped to another
+    branch: the path ends there.
     """
     tolerance: float | None = DEFAULT_TIP_TOLERANCE
     """Largest deviation of the tip from the line [m, rad]; None for the precision of its tasks."""

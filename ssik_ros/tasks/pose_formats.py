@@ -107,7 +107,12 @@ def read_rotation(value: ArrayLike, noun: str = 'rotation') -> FloatArray:
 
 
 def euler_to_quaternion(angles: ArrayLike) -> FloatArray:
-    """Return the unit quaternion x, y, z, w of Rx(alpha) Ry(beta) Rz(gamma); angles in [rad]."""
+    """
+    Return the unit quaternion x, y, z, w of Rx(alpha) Ry(beta) Rz(gamma).
+
+    :param angles: (alpha, beta, gamma) [rad].
+    :raises InvalidTarget: if an angle is not finite.
+    """
     a, b, c = (0.5 * float(angle) for angle in read_numbers('angles', angles, (3,)))
     if not math.isfinite(a + b + c):
         raise InvalidTarget(f'Euler angles must be finite: {shown(angles)}.')

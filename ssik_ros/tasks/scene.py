@@ -63,7 +63,7 @@ class SceneItem:
     multiplier: float = 1.0
     """Factor of the master's value in the value of this joint."""
     offset: float = 0.0
-    """Added to this product [rad or m]."""
+    """Added to multiplier * master's value [rad or m]."""
     passive: bool = False
     """Whether the joint is not to be moved by a solve."""
 

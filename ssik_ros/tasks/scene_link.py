@@ -1,4 +1,4 @@
-"""Exchange between environments and scenes: copy chains from a scene, and joint values in both directions."""
+"""Exchange between environments and scenes: copy chains from a scene; copy joint values in both directions."""
 
 from __future__ import annotations
 
@@ -120,7 +120,11 @@ class Copier:
         target: str,
         constraints: int,
     ) -> tuple[Task, SceneMaps]:
-        """Do the work of :meth:`TaskSet.add_task_from_scene`, with the same arguments, for a task set of the environment."""
+        """
+        Add a task between two frames of the scene to a task set of the environment, and copy the frames it needs.
+
+        Arguments, result and errors are as for :meth:`TaskSet.add_task_from_scene`.
+        """
         for name in (tip, target):
             if self.item(name).joint is not None:
                 raise InvalidOption(f'{quote(name)} is a joint; tip and target are other frames.')

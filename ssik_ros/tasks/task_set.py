@@ -116,7 +116,7 @@ class Task:
 
     @property
     def target(self) -> Dummy | None:
-        """Return or set the target of the tip; all tasks with this tip share it."""
+        """Return or set the target of the tip, None for no target; all tasks with this tip share it."""
         return self.tip.target
 
     @target.setter
@@ -174,7 +174,11 @@ def _switch(flag: TaskSetFlag) -> property:
 
 
 class TaskSetData:
-    """A list of tasks that are solved together, with the method and the settings of the solve."""
+    """
+    A list of tasks that are solved together, with the method and the settings of the solve.
+
+    Users get the derived class ``TaskSet``, which also reaches the environment.
+    """
 
     flags = Setting(
         TaskSetFlag.ENABLED | TaskSetFlag.IGNORE_MAX_STEPS,
@@ -192,7 +196,7 @@ class TaskSetData:
     The first task set of a solve decides for all of them.
     """
     restore_on_bad_angular = _switch(TaskSetFlag.RESTORE_ON_BAD_ANGULAR)
-    """The same for angular errors."""
+    """Whether a solve restores the joint values before it if the angular error of a tip is beyond its precision."""
     stop_on_limit_hit = _switch(TaskSetFlag.STOP_ON_LIMIT_HIT)
     """Whether a solve ends after the step in which a joint stops at a limit; the first task set of a solve decides."""
     avoid_limits = _switch(TaskSetFlag.AVOID_LIMITS)

@@ -44,7 +44,7 @@ class CollisionChecker:
     Collision checks of one robot, with the pairs of links that the SRDF leaves enabled; serves one thread.
 
     Links that no joint moves relative to each other are never checked. If the SRDF disables no pair, two kinds of pairs
-    are left out: neighbours in the tree, and pairs that collide in all of some random states.
+    are left out. These are neighbours in the tree, and pairs that collide in all of some random states.
     """
 
     def __init__(self, robot: RobotModel, padding: float = 0.0) -> None:

@@ -36,7 +36,7 @@ class CollisionShape:
     placement: FloatArray
     """(4, 4) pose in the carrier's moved frame."""
     geometry: Any
-    """The shape as the library has it."""
+    """The shape as an object of the collision library coal."""
     center: FloatArray
     """(3) centre of its bounding sphere in its own frame [m]."""
     radius: float

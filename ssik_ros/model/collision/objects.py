@@ -1,4 +1,4 @@
-"""Collision objects: solids, meshes and planes in the world or carried by a link."""
+"""Collision objects as data, with checks: solids, meshes and planes, fixed in the world or carried by a link."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
@@ -16,7 +16,7 @@ from ssik_ros.value_class import dataclass
 
 
 class SolidKind(Enum):
-    """Kinds of shapes of collision objects; the value is or begins with the number of sizes of the shape."""
+    """Kinds of shapes of collision objects; the text of each names its sizes in their order, ``count`` their number."""
 
     BOX = 3
     """x, y, z [m]."""
@@ -73,7 +73,9 @@ class CarriedObject:
     """A collision object that a link carries, with the links that may touch it."""
 
     object: WorldObject
+    """The object; its pose is in the frame of ``link``."""
     link: str
+    """The link that carries it."""
     touch_links: frozenset[str] = frozenset()
     """Links that may touch it, in addition to the link that carries it."""
 

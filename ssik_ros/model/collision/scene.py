@@ -1,4 +1,4 @@
-"""Collision checks of a robot among objects: which pairs of shapes are checked, and which collide in a state."""
+"""Collision checks of a robot among objects: colliding pairs, contacts and least distance of the bodies in a state."""
 
 from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
@@ -44,9 +44,9 @@ class Contact(NamedTuple):
     kinds: tuple[BodyKind, BodyKind]
     """Kind of the first and of the second body."""
     position: FloatArray
-    """(3) in the model frame [m]."""
+    """(3,) in the model frame [m]."""
     normal: FloatArray
-    """(3) from the first to the second."""
+    """(3,) unit vector from the first body to the second, in the model frame."""
     depth: float
     """Penetration depth [m]."""
 
@@ -57,7 +57,7 @@ class NearestPair(NamedTuple):
     first: str
     second: str
     distance: float
-    """Between them, negative if they overlap [m]."""
+    """Distance of the two bodies, negative if they overlap [m]."""
     points: FloatArray
     """(2, 3) the nearest point of each, in the model frame [m]."""
 

@@ -2,7 +2,11 @@
 
 
 class FileNotes:
-    """Warnings about faults in one file: each gives file and line, and says how the fault was interpreted."""
+    """
+    Collects warnings about faults in one file, as sentences in ``lines``.
+
+    Each gives file and line, and says how the fault was interpreted.
+    """
 
     def __init__(self, source: str) -> None:
         """

@@ -1,4 +1,4 @@
-"""Check that the joints of a URDF form one tree, and release mimic joints that have no leader."""
+"""Check that the joints of a URDF form one tree, find its root link, and release mimic joints that have no leader."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from ssik_ros.model.urdf.xml_document import XmlElement
 
 
 def check_ends(joints: dict[str, UrdfJoint], links: dict[str, XmlElement]) -> None:
-    """Raise if a joint names a link that does not exist, or if two joints have the same child link."""
+    """Raise ModelError if a joint names a link that does not exist, or if two joints have the same child link."""
     above: dict[str, UrdfJoint] = {}
     for joint in joints.values():
         for end, link in (('parent', joint.parent), ('child', joint.child)):
@@ -32,7 +32,7 @@ def check_ends(joints: dict[str, UrdfJoint], links: dict[str, XmlElement]) -> No
 
 
 def find_root(joints: dict[str, UrdfJoint], links: dict[str, XmlElement]) -> str:
-    """Return the only link without a parent; raise for zero or several such links, and for separate cycles."""
+    """Return the only link without a parent; raise ModelError for zero or several such links, and for separate cycles."""
     children = {joint.child: joint for joint in joints.values()}
     roots = [link for link in links if link not in children]
     if len(roots) > 1:

@@ -1,5 +1,5 @@
 """
-XML elements with their line; documents that could exhaust memory are refused.
+Parse the XML of a URDF or an SRDF into elements that know their line; refuse documents that could exhaust memory.
 
 The text between elements is not kept, because descriptions have no content there.
 """

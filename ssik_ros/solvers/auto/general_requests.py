@@ -1,7 +1,8 @@
 """
-General requests: the methods of the policy in order, each with the time that the ones before have left.
+Solve any request to ``ssik_ros/Auto``: try several IK methods in turn, which share the timeout of the request.
 
-The fast path for plain requests hands over the requests that it does not take or does not solve.
+:class:`GeneralRequests` takes the methods and their order from :mod:`ssik_ros.solvers.auto.methods`. A faster path for
+plain requests, :mod:`ssik_ros.solvers.auto.plain_requests`, may run before: requests that it cannot solve come here.
 """
 
 import dataclasses
@@ -19,13 +20,17 @@ LAST_TRY = 0.05
 
 
 class GeneralRequests:
-    """Solves any request by the methods of one group; several threads may call it at once."""
+    """
+    Solves any request for one group by closed form, Levenberg-Marquardt search or PoseIK, in the order of the policy.
+
+    Several threads may call it at once.
+    """
 
     def __init__(self, methods: GroupMethods) -> None:
         """
-        Keep the methods.
+        Store the solvers that requests are passed to.
 
-        :param methods: closed form and searches of the group.
+        :param methods: closed form, searches and PoseIK of the group.
         """
         self._methods = methods
 
@@ -96,8 +101,8 @@ class GeneralRequests:
         """
         Return the result of the closed form or, if it has no solution within the tolerance, of a further search.
 
-        If all first starts of an arm of usual size got stuck, no search follows. An arm with a held joint then does not
-        even try the closed form.
+        After a complete closed form, a search follows only if none has run before. If all first starts of an arm of
+        usual size got stuck, no search follows; with a held joint, the closed form is skipped, too.
 
         :param closed_form: closed form of the chain.
         :param tried: result of the first starts; None if the closed form comes first.
@@ -158,7 +163,7 @@ class _Deadline:
     """The time at which a request ends, for several solvers that share its budget."""
 
     def __init__(self, request: SolveRequest, began: float) -> None:
-        """Set the deadline of a request that began at the monotonic time ``began`` [s]; a timeout of 0 sets none."""
+        """Set the deadline of a request that began at the monotonic time ``began`` [s]; a timeout of None or 0 sets none."""
         timeout = request.timeout
         self._is_set = timeout is not None and timeout > 0.0
         self._stop = began + (timeout or 0.0)

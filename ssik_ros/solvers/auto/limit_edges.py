@@ -28,7 +28,7 @@ class LimitEdges:
 
     def __init__(self, search: SearchSolver, *, position_only: bool) -> None:
         """
-        Prepare the searches; for a group that is not a chain to one tip, they find nothing.
+        Prepare the searches; for a group that is not a chain of at most MOST_JOINTS to one tip, they find nothing.
 
         :param search: search of the group.
         :param position_only: whether the orientation of targets is free; if so, the searches find nothing, too.

@@ -1,7 +1,8 @@
 """
-The methods of one group: its closed form, its searches and PoseIK, and the policy that chooses among them.
+The IK solvers that ``ssik_ros/Auto`` uses for one group, and the order in which a request tries them.
 
-A method that few requests need is made when it is needed first.
+:class:`GroupMethods` has the closed form of the chain, Levenberg-Marquardt searches and PoseIK. Solvers that few
+requests need are created at their first use.
 """
 
 import functools
@@ -43,7 +44,11 @@ SECOND_SEQUENCE = 1
 
 
 class GroupMethods:
-    """The methods of one group; several threads may use them at once."""
+    """
+    The IK solvers for one group: closed form, Levenberg-Marquardt searches and PoseIK, with the order of their use.
+
+    Several threads may use them at once.
+    """
 
     def __init__(
         self, robot: RobotModel, group: JointGroup, options: PoseIkOptions, *, position_only: bool
@@ -106,9 +111,9 @@ class GroupMethods:
 
     def _count_first_starts(self) -> int:
         """
-        Return the number of starts of the first search.
+        Return the number of starts of the first search: 8 with a fast complete closed form, 16 with a slower one.
 
-        It runs before the closed form, or after a fast closed form without a solution, where few starts are enough.
+        A group without a complete closed form gets 100 starts.
         """
         if self.knowledge == Knowledge.ALL_AT_ONCE:
             return STARTS_AT_THE_EDGE
@@ -150,7 +155,7 @@ class GroupMethods:
 
     @functools.cached_property
     def edges(self) -> LimitEdges:
-        """Return the last try of a search, which begins at joint limits."""
+        """Return the search that begins at joint limits, for use after all other searches have failed."""
         return LimitEdges(self.first_starts, position_only=self.position_only)
 
     @functools.cached_property

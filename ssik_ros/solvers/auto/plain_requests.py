@@ -67,7 +67,11 @@ class ClosedForm(NamedTuple):
 
 
 class PlainRequests:
-    """The fast path for plain requests to one arm; several threads may call it at once."""
+    """
+    The fast path for plain requests to one arm: one kernel call. Other requests go on to the general path.
+
+    Several threads may call it at once.
+    """
 
     def __init__(
         self,

@@ -10,8 +10,8 @@ complete closed form by elimination        Levenberg-Marquardt, closed form
 complete closed form without elimination   closed form (a near seed is followed first), Levenberg-Marquardt
 =========================================  =======================================================================
 
-If several solutions or the nearest one are wanted, a complete closed form comes first. If the nearest one is wanted and the
-closed form only samples, or if a parameter is given that only PoseIK has, PoseIK solves. The tolerance of a request
+If several solutions or the nearest one are wanted, a complete closed form comes first. If the nearest one is wanted and
+the closed form only samples, or if a parameter is given that only PoseIK has, PoseIK solves. The tolerance of a request
 does not influence the decision.
 """
 
@@ -124,7 +124,8 @@ def knowledge_of_arm(arm: AnalyticArm) -> Knowledge:
     """
     Return how many branches of a pose the closed form of an arm finds.
 
-    ALL or ALL_AT_ONCE needs six joints, no held joint, and axes that fit their class exactly; otherwise SAMPLES.
+    SAMPLES for an arm with a held joint, without exactly six joints, or with axes that fit their class only nearly. For
+    other arms, ALL_AT_ONCE if three axes are parallel or the wrist is spherical, otherwise ALL.
 
     :param arm: closed form of the arm.
     """

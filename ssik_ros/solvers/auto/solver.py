@@ -1,9 +1,9 @@
 """
-Auto: the name to write in a kinematics.yaml when in doubt.
+The default solver ``ssik_ros/Auto``: it chooses between closed form and searches for each chain and request.
 
-:mod:`ssik_ros.solvers.auto.policy` chooses the methods for each chain and request;
-:mod:`ssik_ros.solvers.auto.general_requests` runs them in order.
-``solve_mode: optimize_distance`` asks for the solution nearest to the seed. Parameters that only PoseIK has select PoseIK.
+:class:`AutoSolver` is its class. :mod:`ssik_ros.solvers.auto.policy` chooses the methods;
+:mod:`ssik_ros.solvers.auto.general_requests` runs them in order. ``solve_mode: optimize_distance`` asks for the
+solution nearest to the seed. Parameters that only PoseIK has select PoseIK.
 """
 
 from collections.abc import Callable
@@ -90,7 +90,7 @@ class AutoSolver:
 
     @property
     def tier(self) -> str:
-        """Return the tier of the closed form if it comes first, otherwise ``iterative``."""
+        """Return ``closed_form``, ``elimination`` or ``search`` if the closed form comes first, otherwise ``iterative``."""
         closed_form, first = self._methods.closed_form, self._methods.usual[0]
         if closed_form is None or first != SolveMethod.CLOSED_FORM:
             return 'iterative'

@@ -1,5 +1,5 @@
 """
-Closed form of one chain: return the branches of a pose as arrays, for the solver and for façades.
+Find the IK solutions (branches) of a pose of one chain by closed form, as arrays; see :class:`AnalyticArm`.
 
 Shapes: ``n`` joints, ``k`` branches. A pose is the pose of the tip in the base frame, unless a request has a tool.
 """
@@ -68,8 +68,8 @@ class AnalyticArm:
         """
         Return the arrays of a request for :meth:`rows`, to be used for many poses.
 
-        Return None for an arm whose held joint is sampled over its whole range. If the search samples it only where a
-        branch may be within the limits, the arrays are returned.
+        Return None if a held joint is sampled over its whole range. Arrays are returned if no joint is held or the
+        request gives the held values, and if only values with a branch within the limits are sampled.
 
         :param request: options of the request. Values of the seed are ignored; only its presence counts.
         """

@@ -1,5 +1,9 @@
 """
-Arrays of one running search for branches. Later searches reuse them; two running searches never share them.
+Arrays that the kernels read and write while they search the branches (IK solutions) of a pose.
+
+:class:`Prepared` is the request. :class:`BranchArrays` has the result and the scratch memory of one running search;
+later searches reuse it, and two running searches never share it. :class:`ArcArrays` is more scratch memory for a search
+on arcs.
 
 A search on arcs tries values of the held joint only on arcs of its range. An arc is an interval in which a branch is
 within the limits.

@@ -1,4 +1,9 @@
-"""Solve one pose of a closed form by a single kernel call, for loops with a hundred thousand calls a second."""
+"""
+Find the branches of one pose by a single kernel call, for loops with a hundred thousand calls a second.
+
+:class:`PlainBranches` is the call, for arms without a held joint and without elimination. :class:`BranchBlock` is the
+memory that it needs.
+"""
 
 from collections.abc import Callable
 

@@ -1,5 +1,8 @@
 """
-A request for the branches of a pose, and its result.
+Request and result of a search for all branches (IK solutions) of a pose by closed form.
+
+:class:`BranchRequest` has the options, :class:`Branches` the result. Functions find the cause of an empty result, and
+add a branch to a result.
 
 Shapes: ``n`` joints, ``k`` branches. A pose is the pose of the tip in the base frame, unless a request has a tool.
 """
@@ -123,7 +126,7 @@ def with_row(
     branches: Branches, row: FloatArray, request: BranchRequest, plan: AnalyticPlan
 ) -> Branches:
     """
-    Return branches with one more branch inserted; unchanged if all joints of a branch there agree up to whole turns.
+    Return branches with one more branch; unchanged if an existing branch agrees in all joints up to whole turns.
 
     Joints agree if they differ by less than ``request.same`` (1e-3 by default). With a seed the branches are sorted by
     distance from it; without a seed the new one comes last. Branches above ``max_solutions`` are cut off. The counts

@@ -220,7 +220,7 @@ class DifficultPoses:
         Try once more, after a failed posture search, to find a posture on or next to the limits.
 
         Return the search result with the new posture as ``q``, or with None, and the number of new descents. Nothing is
-        tried if no posture outside the limits reaches the pose and no descent came near: then the pose is most likely
+        tried if no posture outside the limits reaches the pose and no descent came near. Then the pose is most likely
         out of reach.
 
         New descents start at spread postures and at the postures of ``outside`` that miss the limits least. Their ends,

@@ -1,7 +1,9 @@
 """
-Prove that a pose of an arm with seven joints has no posture, whatever the value of the held joint.
+Decide whether an arm of seven joints reaches a pose within its limits: find a posture, or prove that none exists.
 
-This module packs the constants of an arm. The proofs are in :mod:`ssik_ros.kernels.closed_form.counting.held_ranges`.
+:class:`HeldDecision` decides for many poses. :class:`AbsenceCauses` tells why searches found no posture. Sampling the
+held joint proves nothing; these proofs hold for all its values. They are in
+:mod:`ssik_ros.kernels.closed_form.counting.held_ranges`.
 """
 
 import dataclasses
@@ -46,7 +48,7 @@ class Decisions(NamedTuple):
     branches: IntArray
     """(m,) number of branches within limits in the first batch of held values that has any; 0 if none was found."""
     cells: IntArray
-    """(m,) number of examined cells of the held joint."""
+    """(m,) number of examined cells, which are intervals of the held joint's range."""
 
 
 class HeldDecision:

@@ -1,4 +1,4 @@
-"""Move a posture from an iteration to a winding within limits, and return it with its errors as a row of branches."""
+"""Move a posture by whole turns of joints into the limits, and measure its position and rotation error at a pose."""
 
 import numpy as np
 

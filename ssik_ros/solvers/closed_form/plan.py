@@ -1,5 +1,5 @@
 """
-Plan of a chain: its closed form and its held joint, packed for the kernel. A chain is planned once.
+Choose the closed form of a chain and its held joint, and pack them for the kernel: the plan of the chain.
 
 Before a plan is accepted, it must solve the poses of some postures and find these postures again. So a degenerate arm,
 which fits a rule but not its mathematics, goes on to the next rule.

@@ -10,8 +10,8 @@ misses it. The search therefore moves all joints at once:
 3. If all patient descents stop short, the pose is at the edge of reach, where descents stop in narrow valleys. The
    posture on the edge is then computed by :mod:`ssik_ros.kernels.closed_form.singular.reach_edge`.
 
-An arm of unusual size is searched as the arm of one metre that it is in another unit of length: the descents compare
-metres with radians.
+The descents compare metres with radians. So an arm of unusual size is searched in another unit of length, in which its
+length is 1.
 
 A returned posture meets the tolerance of branches. An empty result proves nothing, unless the length of the links or
 the reach hulls exclude the pose.

@@ -1,5 +1,5 @@
 """
-Requests for branches as arrays that the kernels read.
+Convert requests for branches to arrays that the kernels read, with the plans of the chain.
 
 Shapes: ``n`` joints. A pose is the pose of the tip in the base frame, unless a request has a tool.
 """
@@ -96,8 +96,8 @@ class RequestArrays:
         Return a request as arrays for the kernel, which only reads them.
 
         :param request: options of the request.
-        :param pose: (4, 4) pose of the tip; the tried values of a held prismatic joint depend on it, and are all 0
-            without a pose.
+        :param pose: (4, 4) pose of the tip. The tried values of a held prismatic joint depend on it; without a pose, all
+            are 0.
         :raises TopologyMismatch: if the chain has no closed form with the requested joint held.
         :raises InvalidLimits: if a prismatic joint is held and other prismatic joints without limits leave its range
             unbounded.
@@ -136,8 +136,8 @@ class RequestArrays:
         """
         Return the largest Frobenius norm of FK - T that a branch of this arm may have.
 
-        It shrinks with arms below :data:`SMALL_ARM`: on an arm of a micrometre, a tolerance meant for metres would
-        accept an error of a thousandth of the arm.
+        It shrinks with arms below :data:`SMALL_ARM` [m]. Otherwise, on an arm of a micrometre, a tolerance meant for
+        metres would accept an error of a thousandth of the arm.
 
         :param tolerance: the norm for larger arms; None means the default.
         """

@@ -9,7 +9,7 @@ points outside. Or rounding may lose roots. Three sources of candidates make up 
 3. Descents within the limits from spread starts; if none reaches the pose, one from an edge or a face of the limits.
 
 :mod:`ssik_ros.kernels.closed_form.singular.singular_postures` then reduces the candidates to isolated solutions and to
-one point of each curve: the point within the limits that is nearest to the seed.
+one point of each curve. This is the point within the limits that is nearest to the seed.
 """
 
 import math

@@ -1,5 +1,5 @@
 """
-Analytic solver: return every branch of an arm from the geometry of its axes, certified on the arm's own chain.
+The IK solver ``ssik_ros/Analytic``: every branch of an arm from the geometry of its axes, checked on the arm itself.
 
 This module translates a request into arrays and the outcome into a result. The mathematics is in
 :mod:`ssik_ros.kernels.closed_form`.
@@ -44,7 +44,7 @@ SOLVED, NO_CAUSE = IkStatus.SOLVED, Cause.NONE
 
 
 class AnalyticSolver:
-    """Solver of the registry for one group, by the closed form of its chain; several threads may call it at once."""
+    """The IK solver ``ssik_ros/Analytic`` for one group, by the closed form of its chain; several threads may call it."""
 
     def __init__(
         self,
@@ -114,7 +114,8 @@ class AnalyticSolver:
         """
         Return the branches within the limits, at most ``max_solutions``, as a result; nearest to the seed first.
 
-        If ``validate`` is set, only branches that it accepts are returned and counted. Without a branch, the result has
+        ``tolerance`` and ``max_searches`` are ignored, and ``timeout`` is only checked. If ``validate`` is set, only
+        branches that it accepts are returned and counted. Without a branch, the result has
         the cause of the failure. Its status is REFUSED for a pose that is not rigid and for an unusable seed.
 
         :raises RequestError: if an array has a wrong shape or an option a wrong value.

@@ -1,4 +1,4 @@
-"""Options of a closed-chain solve with their ranges, and two sets of defaults."""
+"""Options of a closed-chain solve with their ranges: our own defaults, and the defaults of closed-chain-ik-js."""
 
 from dataclasses import fields, replace
 import functools
@@ -128,7 +128,7 @@ class ClosedChainOptions:
         Return a copy of these options with changes.
 
         Options of closed-chain-ik-js are accepted: ``use_svd`` sets the method to ``svd`` (True) or ``dls`` (False).
-        Its step sizes of finite differences are ignored with a warning, because the Jacobian is exact.
+        ``translation_step`` and ``rotation_step`` are ignored with a warning, because the Jacobian is exact.
 
         :param changes: options by name.
         :raises InvalidOption: for an unknown name or a value out of range.

@@ -88,7 +88,11 @@ class Shape:
 
 
 class ChainRows(NamedTuple):
-    """One independent chain: the indices of its joints, and the indices of the joints and goals that close it."""
+    """
+    One independent chain of a mechanism, as indices of frames.
+
+    ``joints`` are its joints; ``closures`` are the joints and goals that close onto links.
+    """
 
     joints: tuple[int, ...]
     closures: tuple[int, ...]

@@ -43,8 +43,9 @@ class MechanismTables:
     """
     The packed tables of one chain, and the order of its unknowns in the kernel.
 
-    ``keys`` lists the unknowns as (frame, degree of freedom) in natural order. ``place`` maps this order to the
-    kernel's.
+    ``keys`` lists the unknowns as (frame, degree of freedom) in natural order, ``variables`` their names. ``place`` has
+    the kernel's index of each, and ``states`` its first index in the state vector. ``columns`` has the kernel's indices
+    of the unknowns of each closure.
     """
 
     def __init__(self, shape: Shape, chain: ChainRows) -> None:

@@ -159,7 +159,11 @@ def _default(parameter: Parameter, leaf: Mapping[str, Any], where: str) -> Any:
 
 
 def _parse_type(text: str, where: str) -> tuple[ParameterType, tuple[Validator, ...]]:
-    """Return the type, and a tuple with the size limit that a ``_fixed_N`` type implies; empty for other types."""
+    """
+    Return the type with a name, and a tuple with the size limit that a ``_fixed_N`` type implies.
+
+    The tuple is empty for other types. Raise ConfigError for an unknown name; the message begins with ``where``.
+    """
     if text == 'none':
         return ParameterType('none', 'none'), ()
     match = _TYPE.match(text)

@@ -1,4 +1,9 @@
-"""The memory of a running search: counters, workspace, target poses and states, as views of one or two arrays."""
+"""
+The memory of a running restart search, with named views: targets, seed, best state, errors and counters.
+
+:class:`SearchArrays` serves any request. :class:`SingleArrays` puts all in one block with a known address, for
+:class:`SingleSearch`, the fastest way to search for one pose.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,8 +22,9 @@ class SearchArrays:
     Counters and workspace of one running search, with views of its parts.
 
     ``matrices`` has the targets (t, 4, 4), ``reference`` the seed (nq,), and ``best`` the best state (nq,). ``errors``
-    (2 t,) has the position error [m] and the rotation error [rad] of each tip in turn. Later searches reuse an
-    instance; searches that run at the same time need separate instances.
+    (2 t,) has the position error [m] and the rotation error [rad] of each tip in turn. ``scalars`` has other numbers of
+    the kernel, such as the best error. Later searches reuse an instance; searches that run at the same time need
+    separate instances.
     """
 
     __slots__ = (

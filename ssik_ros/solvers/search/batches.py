@@ -95,8 +95,8 @@ class BatchWork:
         """
         Yield (row, nanoseconds until the deadline) of each target that this thread solves; 0 means no deadline.
 
-        From 0.03 s after its creation on, the thread waits before each block of targets for a search slot: few searches
-        may run long at once. The iteration ends at the deadline, or after the block during which ``last`` passes.
+        From 0.03 s after its creation on, the thread waits for a search slot before each block of targets, because few
+        searches may run long at once. The iteration ends at the deadline, or after the block during which ``last`` passes.
         """
         for number, block in enumerate(self._blocks):
             now = time.perf_counter()

@@ -59,8 +59,8 @@ class BoundedRefinement:
         """
         Return the chain and a pose as the kernels' arguments: (axes, points, home, n, slides, joints, target, unit).
 
-        ``unit`` is the length by which the kernels divide lengths [m]. It is the largest distance of the target, or of
-        the chain's point on another axis, from the chain's point on axis 1; 1 if this is 0.
+        ``unit`` is the length by which the kernels divide lengths [m]. It is the largest distance from
+        the chain's point on axis 1 to the target or to its point on another axis; 1 if this is 0.
         """
         target, (axes, points, home, slides) = pose_numbers(pose), self._chain
         places = np.vstack([points.reshape(-1, 3), target[9:]])

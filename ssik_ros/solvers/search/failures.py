@@ -16,7 +16,7 @@ EVIDENCE = 100
 
 
 class SearchFailures:
-    """Determines the causes of failed searches of one solver."""
+    """Determines status and cause of failed searches of one solver, and the error for a joint without finite limits."""
 
     def __init__(self, problem: Problem, packed: FloatArray, tips: int) -> None:
         """

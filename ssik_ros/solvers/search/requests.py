@@ -20,7 +20,7 @@ LARGEST_TIMEOUT = 1e9
 
 class SearchRequests:
     """
-    Checks and converts the requests of one solver; several threads may use it at once.
+    Checks the requests of one solver and converts them to kernel arrays; several threads may use it at once.
 
     Variables of joints outside the group that still move a tip are called passive.
     """
@@ -55,7 +55,7 @@ class SearchRequests:
         self._seed_shape = (problem.group_size,)
 
     def poses(self, poses: FloatArray | None) -> FloatArray:
-        """Return an argument as one pose for each tip: (t, 4, 4), or (4, 4) for one tip; refuse other shapes."""
+        """Return an argument as one pose for each tip: (t, 4, 4), or (4, 4) for one tip; else raise DimensionMismatch."""
         array = poses if isinstance(poses, np.ndarray) else np.array(poses, dtype=np.float64)
         shape = array.shape
         if shape != self.stack and (shape != (4, 4) or self.stack[0] != 1):

@@ -1,7 +1,8 @@
 """
-The settings of a search: its policy, tolerances and budgets, checked and packed as the kernel's options.
+The settings of an iterative search: step law, tolerances and budgets, checked and packed as the kernel's options.
 
-The options are one flat array, see :mod:`ssik_ros.kernels.search.state`.
+:class:`SearchSettings` has the settings, and :func:`make_settings` makes them from keywords. The packed options are one
+flat array, see :mod:`ssik_ros.kernels.search.state`.
 """
 
 from collections.abc import Mapping
@@ -58,7 +59,7 @@ NEWTON_POLICY = {
 MOST_NEAR_MISSES = 24
 """Number of near misses after which a search takes the best one."""
 NEAR_MISSES_OF_FEW_JOINTS = 4
-"""The same for problems with more rows than variables, in which most targets are near misses."""
+"""As MOST_NEAR_MISSES, for problems with more rows than variables, in which most targets are near misses."""
 JOINT_ARRAYS = ('joint_weights', 'pi', 'posture')
 
 
@@ -77,7 +78,7 @@ class SearchSettings:
     slimit: int = 100
     """Most searches."""
     tol: float = math.inf
-    """Largest E = e^T W e / 2 of a solution, exclusive."""
+    """A solution has E = e^T W e / 2 below this; e has the pose errors of all tips, W their weights."""
     tolerance: float = math.inf
     """Largest norm over position [m] and rotation [rad] error at each tip."""
     pos_tol: float | None = None

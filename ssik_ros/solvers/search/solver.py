@@ -1,7 +1,8 @@
 """
-The restart search as a solver: converts requests to kernel arrays, and kernel counters to results with causes.
+Iterative IK solver for one group, which starts again from other states until it finds a solution.
 
-The mathematics is in :mod:`ssik_ros.kernels.search.restart_search`. PoseIK, Newton-Raphson, Gauss-Newton and
+:class:`SearchSolver` converts requests to kernel arrays, and the kernel's counters to results with causes. The
+mathematics is in :mod:`ssik_ros.kernels.search.restart_search`. PoseIK, Newton-Raphson, Gauss-Newton and
 Levenberg-Marquardt differ only in the options that the kernel receives.
 """
 
@@ -59,7 +60,7 @@ class Run(NamedTuple):
 
 
 class SearchSolver:
-    """Searches for one group by iterations from several starts; several threads may call it at once."""
+    """Iterative IK solver for one group: it searches from several starts. Several threads may call it at once."""
 
     tier = 'iterative'
     reason = 'iterative: it solves chains of any kind'

@@ -1,5 +1,5 @@
 """
-One curve of a self-motion: its two ends and its postures.
+One curve of a self-motion: all its postures reach one pose. It gives postures by arc length, and both ends.
 
 A curve is stored as knots. A knot has a posture, the unit tangent of the curve, and the arc length from the start. A
 code says whether and why the curve ends there.
@@ -156,7 +156,11 @@ class SelfMotion:
 
     @functools.cached_property
     def label(self) -> str:
-        """Return the branch label, such as ``shoulder +, elbow -, wrist +``; empty if the class has no signs."""
+        """
+        Return the branch label, such as ``shoulder +, elbow -, wrist +``; empty if the class has no signs.
+
+        :raises SolverError: if the middle of the curve fails its verification, as in :meth:`__call__`.
+        """
         label = label_branch(self._pose.plan, self._solve(np.array([0.5 * self.length]))[0])
         return '' if label == NO_LABEL else str(label)
 

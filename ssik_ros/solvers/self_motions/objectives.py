@@ -1,4 +1,4 @@
-"""Objectives that rate the postures of a curve, by name."""
+"""Objectives that rate the postures of a curve, by name, such as manipulability or distance to the joint limits."""
 
 from collections.abc import Callable, Sequence
 

@@ -37,7 +37,7 @@ PARALLEL_AXES_DISTANCE = 0.02
 
 class Alignment(NamedTuple):
     """
-    A pair of joints, one joint apart, whose axes become parallel when the joint between them has the angle ``angle``.
+    Two joints with one joint between them, whose axes become parallel when the middle joint has the angle ``angle``.
 
     ``first``, ``between`` and ``last`` are the indices of the three joints.
     """
@@ -206,7 +206,9 @@ def _choose_joints(arm: AnalyticArm) -> list[int]:
 
 def find_alignments(chain: SerialChain) -> list[Alignment]:
     """
-    Return the pairs of revolute joints, one joint apart, whose axes can become parallel within the limits.
+    Return the pairs of revolute joints, with one joint between, whose axes can become parallel within the limits.
+
+    The limits of the joint between may be exceeded by 0.1 rad.
 
     :param chain: seven joints.
     """

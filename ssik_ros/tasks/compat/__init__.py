@@ -7,6 +7,9 @@ The API of scripts that were written for CoppeliaSim's simIK plugin: integer han
 As in the original, environments use the priority ``nested``, and task weights scale errors only (``gain``). Three
 functions are new: ``use_scene`` and ``scene_handle`` replace the simulator, ``overlay_of`` gives the markers of a debug
 overlay.
+
+Unknown handles and names raise UnknownHandle, FrameNotFound or TaskSetNotFound, each a KeyError. Wrong values raise
+ValueErrors such as InvalidOption.
 """
 
 from types import FunctionType

@@ -17,7 +17,7 @@ from ssik_ros.tasks.pose_formats import read_rotation, to_euler, to_seven, to_tw
 
 
 def createDummy(environmentHandle: int, dummyName: str = '') -> int:
-    """Add a dummy and return its handle; for an empty name, a free name is chosen."""
+    """Add a dummy and return its handle; an empty name means a free one, a taken name raises ModelError."""
     return (
         environment_of(environmentHandle)
         .add_dummy(None if check_kind('dummyName', dummyName, str) == '' else dummyName)

@@ -30,7 +30,7 @@ def createJoint(
     jointName: str | int = '',
 ) -> int:
     """
-    Add a joint and return its handle; for an empty name, a free name is chosen.
+    Add a joint and return its handle; an empty name means a free one, a taken name raises ModelError.
 
     Type and name may come in either order, because the original's document and examples differ.
     """
@@ -95,14 +95,22 @@ def getJointMatrix(environmentHandle: int, jointHandle: int) -> list[float]:
 
 
 def setSphericalJointMatrix(environmentHandle: int, jointHandle: int, matrix: ArrayLike) -> None:
-    """Set the rotation of a spherical joint: twelve numbers of a 3x4 matrix, whose translation is ignored."""
+    """
+    Set the rotation of a spherical joint: twelve numbers of a 3x4 matrix, whose translation is ignored.
+
+    Raise UnsupportedJoint for another kind of joint.
+    """
     _joint(environmentHandle, jointHandle).rotation = matrix
 
 
 def setSphericalJointRotation(
     environmentHandle: int, jointHandle: int, eulerOrQuaternion: Sequence[float]
 ) -> None:
-    """Set the rotation of a spherical joint: three Euler angles [rad], or a quaternion x, y, z, w."""
+    """
+    Set the rotation of a spherical joint: three Euler angles [rad], or a quaternion x, y, z, w.
+
+    Raise DimensionMismatch for another number of values, and UnsupportedJoint for another kind of joint.
+    """
     numbers = read_numbers('eulerOrQuaternion', eulerOrQuaternion, (None,))
     if len(numbers) not in (3, 4):
         raise DimensionMismatch(f'3 or 4 numbers are a rotation, not {len(numbers)}.')
@@ -124,6 +132,8 @@ def setJointInterval(
 
     :param interval: lower limit, and upper minus lower limit [rad or m]; without it the stored limits apply, which are
         the defaults after a joint was cyclic. Not used if ``cyclic`` is true.
+    :raises DimensionMismatch: for another number of values.
+    :raises UnsupportedJoint: for limits of a spherical joint, and for a cyclic prismatic joint.
     """
     joint = _joint(environmentHandle, jointHandle)
     if read_flag('cyclic', cyclic):
@@ -213,7 +223,7 @@ def getJointMaxStepSize(environmentHandle: int, jointHandle: int) -> float:
 
 
 def setJointMaxStepSize(environmentHandle: int, jointHandle: int, stepSize: float) -> None:
-    """Set the largest motion of a joint in one iteration [rad or m]."""
+    """Set the largest motion of a joint in one iteration [rad or m]; raise InvalidOption if it is not positive."""
     _joint(environmentHandle, jointHandle).max_step = stepSize
 
 
@@ -223,5 +233,9 @@ def getJointScrewLead(environmentHandle: int, jointHandle: int) -> float:
 
 
 def setJointScrewLead(environmentHandle: int, jointHandle: int, lead: float) -> None:
-    """Set the translation per turn of a revolute joint [m]; 0 makes it a hinge, another value a screw."""
+    """
+    Set the translation per turn of a revolute joint [m]; 0 makes it a hinge, another value a screw with limits.
+
+    Raise UnsupportedJoint for a lead on another kind of joint.
+    """
     _joint(environmentHandle, jointHandle).screw_lead = lead

@@ -169,7 +169,12 @@ def handle_of(item: IkObject | None) -> int:
 
 
 def task_set_of(environment: int, handle: int) -> TaskSet:
-    """Return the task set of an environment with a handle; raise TaskSetNotFound for an unknown handle."""
+    """
+    Return a task set of an environment by both handles.
+
+    :raises UnknownHandle: if the environment is unknown.
+    :raises TaskSetNotFound: if the task set is unknown.
+    """
     if isinstance(handle, bool) or not isinstance(handle, int):
         raise TaskSetNotFound(f'A task set handle is a number, not {shown(handle)}.', name=handle)
     return environment_of(environment).task_set(handle)

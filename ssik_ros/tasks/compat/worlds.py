@@ -29,7 +29,7 @@ def createEnvironment(flags: int = 0) -> int:
     """
     Create an empty environment whose task sets have the priority ``nested``, and return its handle.
 
-    :param flags: reserved; must be 0.
+    :param flags: reserved; must be 0, else InvalidOption is raised.
     """
     if read_count('flags', flags) != 0:
         raise InvalidOption(f'The flags of an environment are reserved and 0, not {shown(flags)}.')

@@ -47,9 +47,9 @@ class FileFrame:
     pose: FloatArray | None = None
     """(4, 4) pose in the parent; None for a frame with ``at`` or ``follow``."""
     at: str | None = None
-    """Frame of the scene to whose pose this frame is moved before each calculation; the motion leaves it there."""
+    """Frame of the scene to whose pose this frame is moved before each calculation; it does not move along afterwards."""
     follow: str | None = None
-    """Frame whose latest pose this frame takes at each reading; it need not be part of the robot."""
+    """Frame to whose latest pose this frame is moved before each calculation; it need not be part of the robot."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,9 @@
 """
-Newton-Raphson, Gauss-Newton and Levenberg-Marquardt as solvers of the registry.
+The solvers ``ssik_ros/NewtonRaphson``, ``ssik_ros/GaussNewton`` and ``ssik_ros/LevenbergMarquardt`` of the registry.
 
-The mathematics is in :mod:`ssik_ros.kernels.search`; the three solvers differ only in their step law.
+:func:`make_newton` makes them from their options. All three are
+:class:`ssik_ros.solvers.search.solver.SearchSolver` with different step laws; the mathematics is in
+:mod:`ssik_ros.kernels.search`.
 """
 
 import dataclasses

@@ -1,4 +1,9 @@
-"""Steps of one control cycle each, from any posture, for callers that keep the state of the arm themselves."""
+"""
+Compute the joint motion of one control cycle towards a target, from a posture that the caller gives.
+
+:meth:`StepSolver.take` gets a target, a :class:`Start` and :class:`Bounds`, and returns a :class:`Step`. No state is
+kept between calls; :class:`ssik_ros.solvers.search.newton.tracker.Tracker` keeps the state of the arm.
+"""
 
 from typing import NamedTuple
 
@@ -17,7 +22,7 @@ STEP_TEXT = {
 }
 """Why a step does not reach its pose."""
 OTHER_STEP = 'no step comes nearer'
-"""The same for all other causes."""
+"""Why a step does not reach its pose, for causes that STEP_TEXT does not list."""
 
 
 class Bounds(NamedTuple):
@@ -68,7 +73,8 @@ class Step(NamedTuple):
     """(n,) [rad or m]."""
     status: TrackStatus
     cause: Cause
-    """Why the step does not reach the pose: a key of :data:`STEP_TEXT`; NONE if it does."""
+    """Why the step does not reach the pose: CONSISTENCY (velocity, acceleration or largest step), LIMITS, SINGULAR,
+    UNREACHABLE or BAD_TARGET; NONE if it does."""
     distance: float
     """Largest distance of a tip from its target [m]."""
     angle: float
@@ -93,7 +99,7 @@ class Step(NamedTuple):
 
 
 class StepSolver:
-    """Computes single control-cycle steps of one arm; several threads may call it at once."""
+    """Computes steps of one arm towards a target, one per control cycle; several threads may call it at once."""
 
     def __init__(self, solver: SearchSolver, max_iterations: int = 30) -> None:
         """

@@ -1,4 +1,9 @@
-"""Tracking for control loops: each cycle takes one target and moves the arm by one step."""
+"""
+Tracking for control loops: each cycle takes one target and moves the arm by one step.
+
+:class:`Tracker` moves the arm. :class:`TrackStatus` says how a cycle ended, and :class:`StoppedBy` says which bound
+stopped a joint.
+"""
 
 from enum import IntEnum
 import math
@@ -226,7 +231,12 @@ class Tracker:
             rows[row][outside] = self._state[problem.variable_q[outside]]
 
     def _read_joints(self, name: str, given: ArrayLike) -> FloatArray:
-        """Return an argument as one finite number for each joint variable (n,); raise for any other value."""
+        """
+        Return an argument as one finite number for each joint variable (n,).
+
+        :raises InvalidOption: if it does not hold numbers.
+        :raises RequestError: for another shape, and for numbers that are not finite or too large.
+        """
         values = read_numbers(name, given)
         if values.shape != self._view.shape:
             raise DimensionMismatch(

@@ -1,8 +1,8 @@
 """
-PoseIK: damped least squares from a deterministic sequence of starts, for one tip or several.
+The solver ``ssik_ros/PoseIK``: damped least squares from a deterministic sequence of starts, for one tip or several.
 
-It is a :class:`ssik_ros.solvers.search.solver.SearchSolver` with other options. A search of more than 8 starts runs in
-slices. Before each slice it waits for a free search slot, so that other requests get their turn.
+:class:`PoseIkSolver` is a :class:`ssik_ros.solvers.search.solver.SearchSolver` with other options. A search of more
+than 8 starts runs in slices. Before each slice it waits for a free search slot, so that other requests get their turn.
 """
 
 import time
@@ -44,7 +44,7 @@ POLICY = {
 
 
 class PoseIkSolver(SearchSolver):
-    """PoseIK for one group; several threads may call it at once."""
+    """The solver ``ssik_ros/PoseIK`` for one group: damped least squares; several threads may call it at once."""
 
     def __init__(
         self,
