@@ -1,10 +1,10 @@
 """
-Postures of a traced curve: at given arc lengths, and nearest to a given posture.
+Compute exact postures of a followed curve: at given arc lengths, and nearest to a given posture.
 
 Problem
 -------
-Knots are near a curve, and the cubics between them are a little farther away. Find postures that reach the pose
-exactly, up to rounding.
+On a curve seven joints keep a pose. Its stored postures, the knots, are near the curve, and the cubics between knots
+are a little farther away. Find postures that reach the pose exactly, up to rounding.
 
 Solutions
 ---------
