@@ -1,7 +1,8 @@
 """
-Solve task sets: handle them, take single steps, evaluate rows, search from many starts.
+Solve task sets: handle them, take single steps, evaluate rows, search from many starts, protect higher priorities.
 
-All actions take the same steps, so one kernel holds them: the compiler translates the steps once.
+A task set is a group of tasks with one priority; a task asks that a tip meet its target. :func:`run` does one of these
+actions. All actions take the same steps, so one kernel holds them: the compiler translates the steps once.
 
 Handling
     Steps until every task is within its precision.
