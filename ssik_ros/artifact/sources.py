@@ -166,6 +166,8 @@ class PortableSources:
         """
         Return the name that a definition has in the text: ``stem_name``, or ``name`` for plain modules.
 
+        Leading underscores of both parts are dropped; before a name in upper case, the stem is in upper case, too.
+
         :param module: the module that defines it; ``stem`` is the last part of the module's name.
         """
         if module.name in self._plain:

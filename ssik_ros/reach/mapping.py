@@ -92,7 +92,7 @@ class MapJob:
 @functools.lru_cache(maxsize=2)
 def _prepare(path: Path, made_of: str) -> tuple[MapPlan, ReachArm]:
     """
-    Return the plan of a map and the object that decides its poses; results for the last two maps are cached.
+    Return (plan of a map, object that decides its poses); results for the last two maps are cached.
 
     :param path: folder of the map.
     :param made_of: checksum of the map, only a key of the cache.

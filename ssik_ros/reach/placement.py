@@ -1,4 +1,4 @@
-"""Parts of a search for places: the tasks, the space of base places, and an arm that computes postures for both."""
+"""Parts of a search for base places: tasks, the space of places, and an arm with its postures for tasks."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -127,7 +127,8 @@ class ReachMap:
         Return the map in a folder.
 
         :param path: path of the folder.
-        :raises OSError: if the folder does not exist.
+        :raises StoreError: if the folder does not exist, is not a map or is damaged; it is an OSError.
+        :raises InvalidOption: for a map of single poses.
         """
         if not isinstance(path, str | os.PathLike):
             refuse('path', path, 'the path of a folder')
@@ -171,7 +172,10 @@ class ReachMap:
         Return a stored array with axes (x, y, z, orientation), or a part of it.
 
         :param name: one of :attr:`arrays`.
-        :param where: slices of the part; all of it by default.
+        :param where: slices with positive steps and whole numbers, as for NumPy; all of the array by default.
+        :raises StoreError: if the map does not have the array, it is damaged, or the part is too large to be read at
+            once.
+        :raises InvalidOption: for any other part.
         """
         check_kind('name', name, str, 'the name of an array')
         part: NDArray[Any] = self._store.array(name)[where]

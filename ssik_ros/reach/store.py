@@ -90,7 +90,9 @@ class MapPlan:
     robot: str
     """Name of the robot."""
     cells: Cells
+    """The poses to decide: a grid or a list of poses."""
     arrays: tuple[str, ...]
+    """Names of the arrays to store, each a key of FILLS."""
     settings: Mapping[str, Any]
     """Further settings that change the numbers, for JSON."""
     scene: ChainScene | None = None
@@ -589,7 +591,7 @@ def _write_scene(store: Any, scene: ChainScene) -> None:
 
 
 def _rows(cells: Cells) -> tuple[str, FloatArray]:
-    """Return the rows that define the cells, with the name of their array: ``orientations`` of a grid, or ``poses``."""
+    """Return (name, rows) of the array that defines the cells: ``orientations`` of a grid, or ``poses`` of a list."""
     if isinstance(cells, Grid):
         return 'orientations', cells.orientations
     return 'poses', cells.rows

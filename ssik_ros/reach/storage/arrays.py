@@ -253,7 +253,7 @@ def packed_limit(size: int) -> int:
 
 def _ranges(where: Any, shape: tuple[int, ...]) -> tuple[list[range], list[bool]]:
     """
-    Return for each axis the indices that ``where`` selects, and whether the axis is dropped (an integer index).
+    Return (ranges, single), for each axis the indices that ``where`` selects, and True if an integer drops the axis.
 
     Raise InvalidOption for anything but integers in range and slices with positive steps.
     """
