@@ -1,6 +1,9 @@
 """
 Decide for poses whether an arm reaches them without a collision; count self-motions and measure clearances.
 
+:class:`CheckedArm` decides. :func:`make_arm` returns one if there are shapes, or if clearance or self-motions are
+wanted; otherwise it returns a :class:`ssik_ros.reach.cells.ReachArm`.
+
 Proofs
     A REACHABLE pose has a posture that does not collide. A pose is COLLIDES only if all branches are known, none of
     them is singular, and each collides. An arm with seven joints has curves of postures. If all samples collide,

@@ -203,7 +203,7 @@ def base_pose(coordinates: FloatArray) -> FloatArray:
 
 
 class PlacedPostures(NamedTuple):
-    """k postures of tasks at places, each with the value of the objective."""
+    """k postures of tasks at places of the base, each with the value of the objective."""
 
     q: FloatArray
     """(k, n)."""

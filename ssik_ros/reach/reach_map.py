@@ -1,4 +1,9 @@
-"""Queries of a finished or unfinished reach map: poses, slices, counts, comparisons."""
+"""
+Read a reach map from its folder and answer questions about it, also if the map is unfinished.
+
+:class:`ReachMap` looks up poses, finds the nearest reachable cell, and compares maps. It also gives a measure, such as
+the dexterity, at each position of the grid. A cell is one pose of the tip: a position with one of the orientations.
+"""
 
 from collections import OrderedDict
 from collections.abc import Iterable

@@ -1,7 +1,8 @@
 """
-A map on the disk: a Zarr v3 group that is written unit by unit.
+Write and read the folder of a reach map: a Zarr v3 group that is written unit by unit.
 
-A finished map has the same bytes however often its making was interrupted.
+:class:`MapPlan` defines a map, and :class:`MapStore` makes, writes and reads its folder. A unit is a block of cells,
+which are the poses to decide. A finished map has the same bytes however often its making was interrupted.
 
 How
     Each unit is one chunk of each array. A chunk is written to a temporary name and renamed when complete, so that it

@@ -1,4 +1,9 @@
-"""Build a C library for one arm, or one for the images of any arm; its folder is written completely or not at all."""
+"""
+Build a C library for one arm, or one for the images of any arm; its folder is written completely or not at all.
+
+:func:`build` compiles an :class:`ArmLibrary` or a :class:`GenericLibrary` and writes the folder. An image is the packed
+data of an arm, which the library reads.
+"""
 
 from collections.abc import Iterator
 import contextlib

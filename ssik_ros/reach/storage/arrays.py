@@ -1,9 +1,10 @@
 """
-Arrays of a Zarr v3 group, written and read chunk by chunk.
+Read arrays of a Zarr v3 group chunk by chunk, and encode the chunks that are written.
 
-The zarr package creates the arrays, and every Zarr reader can read them. This package reads them with its own code. It
-accepts only metadata of the kind that it writes. It unpacks a chunk only if the header states exactly the size of its
-cells. So a damaged or hostile folder cannot exhaust the memory, and each fault is reported as one error.
+The zarr package creates the arrays, and every Zarr reader can read them. This package reads them with its own code, a
+:class:`StoredArray`. It accepts only metadata of the kind that it writes. It unpacks a chunk only if the header states
+exactly the size of its cells. So a damaged or hostile folder cannot exhaust the memory, and each fault is reported as
+one error.
 """
 
 from collections.abc import Callable, Iterator
