@@ -123,7 +123,7 @@ def task_error(ints, reals, work, e):
     Write the errors of task ``e`` at the present node poses into the workspace.
 
     The frames of base, target and tip, the six error components and the matrices for its Jacobian are written. So are
-    the norms of linear [m] and angular [rad] error.
+    the norms of linear [m] and angular [rad] error. A task without a target has zero errors.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     frames = matrix(work, ints[packing.AT_FRAMES] + packing.FRAMES_SIZE * e, 3, 12)

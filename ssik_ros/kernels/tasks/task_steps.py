@@ -106,7 +106,7 @@ def add_level(ints, reals, work, q, g, rank, damping):
     Add the step of set ``g`` to ``move``, without motion along the first ``rank`` rows of ``basis``.
 
     These rows span the motions that sets of higher priority notice, so those keep their errors to first order. Joints
-    stop at their limits.
+    stop at their limits; if this does not suffice, the set's own motion is shortened.
 
     :returns: (reason bits, new rank); the axes of stopped joints are added to the basis.
     """

@@ -345,7 +345,9 @@ def _row_of(heads, curve, end):
 @kernel
 def _link(out, heads, count, curve, end, lower):
     """
-    List at one end of a split curve the other curves that end in the same posture, in the heads of the curve.
+    List at one end of a split curve the curves that end in the same posture, in the heads of the curve.
+
+    The curve itself is listed if its other end is there too.
 
     At most OTHERS indices are written, -1 fills the other places. An end that is neither a fold nor a crossing gets -1
     only.

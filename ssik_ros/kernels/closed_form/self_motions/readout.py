@@ -61,6 +61,8 @@ def write_postures(out, errors, arcs, knots, ints, reals, target, free, work):
     """
     Write the postures of a curve at given arc lengths, exact up to rounding, and their errors.
 
+    If Newton's method fails, a posture is not exact; its errors tell.
+
     :param out: (m, 7) out.
     :param errors: (m, 3) out: position error [m], rotation error [rad], Frobenius norm of FK - T.
     :param arcs: (m,) arc lengths [rad], clipped to the curve.
