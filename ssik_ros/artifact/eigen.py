@@ -1,7 +1,7 @@
 """
 Compute eigenvalues by numpy in artifacts, in place of kernels with the same arguments and results.
 
-The kernels' QR steps would be slow in plain Python.
+An artifact is a generated Python module that solves one arm. The kernels' QR steps would be slow in plain Python.
 """
 
 import math

@@ -1,4 +1,8 @@
-"""Function for artifacts of arms that are solved by elimination, copied into them like :mod:`ssik_ros.artifact.runtime`."""
+"""
+Solve one pose by elimination in an artifact, a generated Python module that solves one arm.
+
+:func:`eliminate` is copied into artifacts of arms without a closed form, like :mod:`ssik_ros.artifact.runtime`.
+"""
 
 from typing import Any
 
@@ -12,10 +16,10 @@ def eliminate(*request: Any) -> int:
     """
     Solve one pose by elimination; return the number of solutions, -1 if the pose is not rigid.
 
-    The solutions are written into the first array.
+    The solutions are written into the first array, as :func:`general_search.search` does.
 
     :param request: rows, counters, ints, reals, samples, target, reference, options, work, as for the search in closed
-        form; ``reals`` ends with the constants of the elimination.
+        form; ``reals`` ends with the constants of the elimination. ``reference`` is the seed.
     """
     ints, reals = request[2:4]
     # A copy: with a held joint, the search overwrites the constants for its present value.

@@ -1,4 +1,8 @@
-"""Write the text of an artifact: one Python module that solves one arm and needs only numpy."""
+"""
+Write the text of an artifact: one Python module that solves one arm and needs only numpy.
+
+:func:`write_module` returns the text, for an :class:`ArtifactSubject`.
+"""
 
 from collections.abc import Iterable, Mapping
 import importlib.metadata

@@ -1,7 +1,8 @@
 """
-Functions of every artifact that are not kernels: they read arguments, call the search, and return solutions.
+Read arguments, call the search and return solutions, in every artifact: a generated Python module that solves one arm.
 
-These functions are copied into artifacts, where they may need only Python and numpy.
+:func:`solve_pose` and :func:`forward` and all that they need are copied into artifacts. So they may need only Python
+and numpy.
 """
 
 from typing import Any, NamedTuple

@@ -1,10 +1,10 @@
 """
 Copy functions of this package, with everything that they call, into one text that needs only Python and numpy.
 
-Everything that the functions call and every constant that they read is collected from the syntax trees of their
-modules, under unique names: ``dot`` of ``vectors`` becomes ``vectors_dot``. Decorators are dropped, so that compiled
-kernels become plain Python. Text is copied, not generated from the tree: the same sources give the same bytes under
-every Python.
+:class:`PortableSources` collects the functions and returns the text. Everything that the functions call and every
+    constant that they read is collected from the syntax trees of their modules, under unique names: ``dot`` of
+    ``vectors`` becomes ``vectors_dot``. Decorators are dropped, so that compiled kernels become plain Python. Text is
+    copied, not generated from the tree: the same sources give the same bytes under every Python.
 """
 
 import ast
@@ -165,6 +165,8 @@ class PortableSources:
     def _written(self, module: _Module, name: str) -> str:
         """
         Return the name that a definition has in the text: ``stem_name``, or ``name`` for plain modules.
+
+        Leading underscores of both parts are dropped; before a name in upper case, the stem is in upper case, too.
 
         :param module: the module that defines it; ``stem`` is the last part of the module's name.
         """

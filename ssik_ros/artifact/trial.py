@@ -1,4 +1,9 @@
-"""Test an artifact before it is written: its solutions must be exact, and the same as this package's."""
+"""
+Test an artifact before it is written: its solutions must be exact, and the same as this package's.
+
+An artifact is a generated Python module that solves one arm. :func:`try_module` runs the trials, and its
+:class:`TrialReport` tells the result.
+"""
 
 from collections.abc import Callable, Iterator
 import math
@@ -134,7 +139,7 @@ def try_module(module: Any, subject: ArtifactSubject, judge: Judge, count: int) 
 
 
 class _Tally:
-    """Running counts of the trials of a module."""
+    """Running counts and errors of the trials of an artifact module; :meth:`add` runs one trial."""
 
     def __init__(self, module: Any, subject: ArtifactSubject, judge: Judge) -> None:
         """

@@ -1,5 +1,5 @@
 """
-Views of tables inside flat arrays for artifacts, in place of the kernels' function of the same name.
+View tables inside flat arrays in artifacts, generated Python modules, in place of the kernels' function ``matrix``.
 
 A ``memoryview`` returns Python's own numbers, with which plain Python calculates twice as fast as with numpy's.
 """

@@ -1,4 +1,4 @@
-"""Numerical kernels: plain arrays in, plain arrays out; compiled when the package is built."""
+"""Numerical kernels: functions of arrays and numbers, compiled at build time, that write results into given arrays."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Collisions between the two arms of a work cell."""
+"""Check postures of the two arms of a work cell for collisions with the other arm."""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,8 @@
 """
 Decide for poses whether an arm reaches them: reachable, proved out of reach, or unknown.
 
+:class:`ReachArm` decides, and :class:`Decided` has the results.
+
 Proofs
     A pose is REACHABLE if a posture within the limits is found whose forward kinematics is the pose. It is
     OUT_OF_REACH in three cases. The hull of the arm's reach does not contain it. Or the closed form of six joints
@@ -249,7 +251,7 @@ class ReachArm:
 
     def _look(self, pose: FloatArray) -> tuple[FloatArray, int, bool]:
         """
-        Search one pose; return its postures (k, n), the number of samples and starts, and whether it is out of reach.
+        Search one pose; return (postures (k, n), number of samples and starts, whether the pose is out of reach).
 
         The last value is True only if that is proved. Without searches in the settings, no posture is returned.
         """

@@ -1,6 +1,9 @@
 """
 Decide for poses whether an arm reaches them without a collision; count self-motions and measure clearances.
 
+:class:`CheckedArm` decides. :func:`make_arm` returns one if there are shapes, or if clearance or self-motions are
+wanted; otherwise it returns a :class:`ssik_ros.reach.cells.ReachArm`.
+
 Proofs
     A REACHABLE pose has a posture that does not collide. A pose is COLLIDES only if all branches are known, none of
     them is singular, and each collides. An arm with seven joints has curves of postures. If all samples collide,
@@ -147,7 +150,7 @@ class CheckedArm(ReachArm):
         self, poses: FloatArray, reached: _Postures, decided: Decided
     ) -> tuple[_Postures, Decided]:
         """
-        Check the postures of poses for collisions; return the free postures, and ``decided`` with more results.
+        Check the postures of poses for collisions; return (free postures, ``decided`` with more results).
 
         ``decided`` gets the status of poses whose postures all collide, the clearances, and the effort. If it is not
         proved that such a pose always collides, further postures are tried.
@@ -190,7 +193,7 @@ class CheckedArm(ReachArm):
 
     def _look_further(self, pose: FloatArray) -> tuple[FloatArray, int]:
         """
-        Try further postures of a pose whose postures all collide; return the free ones (k, n), and the number tried.
+        Try further postures of a pose whose postures all collide; return (free ones (k, n), number tried).
 
         They come from self-motions if the arm has seven joints and a closed form, otherwise from a search.
         """
@@ -203,9 +206,9 @@ class CheckedArm(ReachArm):
 
     def _look_along(self, pose: FloatArray) -> tuple[FloatArray, int]:
         """
-        Sample the self-motions of a pose, curve by curve, until a curve has free postures; return these (k, 7).
+        Sample the self-motions of a pose until a curve has free postures; return (free postures, number tried).
 
-        Also return the number of samples tried. Without a free posture the array is empty.
+        The free postures (k, 7) lie on one curve; k = 0 if no curve has any.
         """
         assert self._checks is not None
         tried = 0
@@ -218,9 +221,9 @@ class CheckedArm(ReachArm):
 
     def _look_elsewhere(self, pose: FloatArray) -> tuple[FloatArray, int]:
         """
-        Search from OTHER_STARTS random starts for a free posture of a pose; return it (1, n), and the number of starts.
+        Search from at most OTHER_STARTS random starts for a free posture of a pose; return (posture, number of starts).
 
-        Without a free posture the array is empty (0, n).
+        The posture is an array (1, n), or empty (0, n) if none is found.
         """
         assert self._search is not None and self._checks is not None
         rng, limits = np.random.default_rng(0), self._limits

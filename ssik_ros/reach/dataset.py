@@ -1,7 +1,8 @@
 """
-Data sets of poses with all their postures, branch labels and causes of failure, for machine learning.
+Make data sets of poses with all their postures, branch labels and causes of failure, for machine learning.
 
-A unit is a block of samples, and the whole data set is made unit by unit. Its bytes do not depend on the order.
+:func:`make_dataset` makes the data set that a :class:`DatasetPlan` defines. A unit is a block of samples, and the whole
+data set is made unit by unit. Its bytes do not depend on the order.
 
 How
     Each unit has its own generator of random numbers, seeded by the seed of the data set and the number of the

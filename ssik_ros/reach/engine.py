@@ -1,6 +1,9 @@
 """
 Run independent, numbered units of work: in this process, on all cores, or on a Dask cluster.
 
+:func:`run_units` runs the units of a :class:`Job` in the processes that :class:`Workers` chooses. An example of a unit
+is a block of poses of a reach map.
+
 Short units are sent in batches, because a scheduler takes milliseconds for each task. Only a few more batches than
 workers are under way at a time. So the memory of scheduler and this process does not grow with the map. If a worker is
 lost, only its batches are repeated. The output of a unit depends neither on workers nor on batches.

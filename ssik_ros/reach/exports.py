@@ -161,7 +161,7 @@ def colours_of(shares: FloatArray) -> NDArray[np.uint8]:
 
 def cloud_to_show(reach_map: ReachMap, measure: str = 'dexterity') -> tuple[DexterityCloud, int]:
     """
-    Return the points of a map, at most MOST_SHOWN, and the stride along each axis that was needed.
+    Return (points, stride): at most MOST_SHOWN points of a map, and the stride along each axis that this needs.
 
     :param reach_map, measure: as for :func:`dexterity_cloud`.
     :raises InvalidOption: as :func:`dexterity_cloud`.

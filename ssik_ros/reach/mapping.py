@@ -1,4 +1,9 @@
-"""Make a reach map, or complete an interrupted one: decide its cells unit by unit and store the results."""
+"""
+Make a reach map, or complete an interrupted one: decide its cells unit by unit and store the results.
+
+:func:`make_plan` defines a map, :func:`estimate` tells its cost beforehand, and :func:`make_map` makes it. A cell is
+    one pose of the tip, and a unit is a block of cells that one process decides.
+"""
 
 from collections.abc import Callable
 import functools
@@ -92,7 +97,7 @@ class MapJob:
 @functools.lru_cache(maxsize=2)
 def _prepare(path: Path, made_of: str) -> tuple[MapPlan, ReachArm]:
     """
-    Return the plan of a map and the object that decides its poses; results for the last two maps are cached.
+    Return (plan of a map, object that decides its poses); results for the last two maps are cached.
 
     :param path: folder of the map.
     :param made_of: checksum of the map, only a key of the cache.

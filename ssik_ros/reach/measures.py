@@ -1,4 +1,4 @@
-"""Quality of postures: manipulability and distance to the joint limits, for many postures at once."""
+"""Compute the quality of many postures at once: manipulability, distance to the joint limits, and singularity."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ def best_measures(
     chain: SerialChain, q: FloatArray, counts: IntArray
 ) -> tuple[NDArray[np.float32], ...]:
     """
-    Return for each pose the largest manipulability (m,) and the largest limit margin (m,) [rad or m] of its postures.
+    Return for each pose (largest manipulability (m,), largest limit margin (m,) [rad or m]) of its postures.
 
     Both are NaN for poses without a posture.
 

@@ -508,9 +508,9 @@ def _explain(
     reached: list[NDArray[np.bool_]],
 ) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
     """
-    Return the tasks that no place on the grid reaches, and pairs of other tasks that no place reaches together.
+    Return (tasks that no place on the grid reaches, pairs of other tasks that no place reaches together).
 
-    Collisions are ignored. For two arms, no pairs are returned.
+    Tasks are given by their indices. Collisions are ignored. For two arms, no pairs are returned.
 
     :param reached: for each arm, a mask (c, m) of the tasks that each place reaches.
     """

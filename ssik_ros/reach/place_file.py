@@ -1,4 +1,4 @@
-"""Work cells as files: a YAML that names arms, places, tasks and boxes, and the tasks as CSV."""
+"""Read work cells from YAML files, which name arms, base places, tasks and boxes; read tasks from CSV files."""
 
 from collections.abc import Iterator, Mapping, Sequence
 import itertools

@@ -1,4 +1,4 @@
-"""Parts of a search for places: the tasks, the space of base places, and an arm that computes postures for both."""
+"""Parts of a search for base places: tasks, the space of places, and an arm with its postures for tasks."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -203,7 +203,7 @@ def base_pose(coordinates: FloatArray) -> FloatArray:
 
 
 class PlacedPostures(NamedTuple):
-    """k postures of tasks at places, each with the value of the objective."""
+    """k postures of tasks at places of the base, each with the value of the objective."""
 
     q: FloatArray
     """(k, n)."""

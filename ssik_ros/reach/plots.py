@@ -79,7 +79,8 @@ def _planes(reach_map: ReachMap, measure: str) -> dict[str, tuple[float, FloatAr
     """
     Return, by axis name, the coordinate of the middle plane across that axis [m] and the measure on the plane.
 
-    Values are NaN outside the region, and -1 where no orientation is reachable.
+    Values are NaN outside the region. Where no orientation is reachable, a share is 0 and a measure without a value is
+    -1.
     """
     grid, planes = reach_map.grid, {}
     for number, axis in enumerate('xyz'):
@@ -92,7 +93,7 @@ def _planes(reach_map: ReachMap, measure: str) -> dict[str, tuple[float, FloatAr
 
 def _colour_scale(reach_map: ReachMap, measure: str, planes: list[FloatArray]) -> tuple[Any, Any]:
     """
-    Return matplotlib's colour map and normalisation for a measure.
+    Return (colour map, normalisation) of matplotlib for a measure.
 
     :param planes: values of the measure; the largest one gets the brightest colour, unless the measure is a share.
     """
@@ -205,7 +206,7 @@ def _name(status: CellStatus) -> str:
 
 def _nearest_on_sphere(directions: FloatArray) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
     """
-    Return longitudes (a,) and latitudes (b,) of a raster [rad], and the index (b, a) of the nearest direction.
+    Return (longitudes (a,), latitudes (b,), index (b, a) of the nearest direction) of a raster on the sphere [rad].
 
     ``directions`` (n, 3) are the unit directions.
     """
@@ -229,7 +230,7 @@ def _figure(width: float, height: float) -> Any:
 
 
 def _ends(reach_map: ReachMap, axis: int) -> tuple[float, float]:
-    """Return the coordinates at which the cells of a map begin and end along an axis [m]."""
+    """Return (begin, end): the coordinates at which the cells of a map begin and end along an axis [m]."""
     first = float(reach_map.grid.origin[axis] - 0.5 * reach_map.grid.step)
     return first, first + reach_map.grid.step * reach_map.grid.shape[axis]
 

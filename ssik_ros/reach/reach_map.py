@@ -1,4 +1,9 @@
-"""Queries of a finished or unfinished reach map: poses, slices, counts, comparisons."""
+"""
+Read a reach map from its folder and answer questions about it, also if the map is unfinished.
+
+:class:`ReachMap` looks up poses, finds the nearest reachable cell, and compares maps. It also gives a measure, such as
+the dexterity, at each position of the grid. A cell is one pose of the tip: a position with one of the orientations.
+"""
 
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -127,7 +132,8 @@ class ReachMap:
         Return the map in a folder.
 
         :param path: path of the folder.
-        :raises OSError: if the folder does not exist.
+        :raises StoreError: if the folder does not exist, is not a map or is damaged; it is an OSError.
+        :raises InvalidOption: for a map of single poses.
         """
         if not isinstance(path, str | os.PathLike):
             refuse('path', path, 'the path of a folder')
@@ -171,7 +177,10 @@ class ReachMap:
         Return a stored array with axes (x, y, z, orientation), or a part of it.
 
         :param name: one of :attr:`arrays`.
-        :param where: slices of the part; all of it by default.
+        :param where: slices with positive steps and whole numbers, as for NumPy; all of the array by default.
+        :raises StoreError: if the map does not have the array, it is damaged, or the part is too large to be read at
+            once.
+        :raises InvalidOption: for any other part.
         """
         check_kind('name', name, str, 'the name of an array')
         part: NDArray[Any] = self._store.array(name)[where]

@@ -1,4 +1,8 @@
-"""Regions and lists of poses for reach maps, read from the text and files that users write."""
+"""
+Read the region of a reach map from a text, and poses for a map from a CSV file.
+
+The region ``auto`` is a ball that the tip never leaves, from :func:`ball_of`.
+"""
 
 import math
 from pathlib import Path

@@ -1,7 +1,8 @@
 """
-A map on the disk: a Zarr v3 group that is written unit by unit.
+Write and read the folder of a reach map: a Zarr v3 group that is written unit by unit.
 
-A finished map has the same bytes however often its making was interrupted.
+:class:`MapPlan` defines a map, and :class:`MapStore` makes, writes and reads its folder. A unit is a block of cells,
+which are the poses to decide. A finished map has the same bytes however often its making was interrupted.
 
 How
     Each unit is one chunk of each array. A chunk is written to a temporary name and renamed when complete, so that it
@@ -90,7 +91,9 @@ class MapPlan:
     robot: str
     """Name of the robot."""
     cells: Cells
+    """The poses to decide: a grid or a list of poses."""
     arrays: tuple[str, ...]
+    """Names of the arrays to store, each a key of FILLS."""
     settings: Mapping[str, Any]
     """Further settings that change the numbers, for JSON."""
     scene: ChainScene | None = None
@@ -589,7 +592,7 @@ def _write_scene(store: Any, scene: ChainScene) -> None:
 
 
 def _rows(cells: Cells) -> tuple[str, FloatArray]:
-    """Return the rows that define the cells, with the name of their array: ``orientations`` of a grid, or ``poses``."""
+    """Return (name, rows) of the array that defines the cells: ``orientations`` of a grid, or ``poses`` of a list."""
     if isinstance(cells, Grid):
         return 'orientations', cells.orientations
     return 'poses', cells.rows

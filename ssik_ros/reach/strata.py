@@ -70,9 +70,9 @@ def draw(
 
 def _range(chain: SerialChain) -> tuple[FloatArray, FloatArray]:
     """
-    Return lower and upper ends (n,) of the range in which each joint is drawn [rad or m].
+    Return (lower ends (n,), upper ends (n,)) of the ranges in which joints are drawn [rad or m].
 
-    It is the range of the limits, cut to +-WIDE.
+    A range has the limits of the joint, cut to +-WIDE.
     """
     return np.maximum(chain.lower, -WIDE), np.minimum(chain.upper, WIDE)
 

@@ -1,6 +1,8 @@
 """
 Pack one arm into an array of 64-bit words, the *image* that the C library reads.
 
+:func:`find_arm` finds the solvers of a planning group, and :func:`pack` returns the image.
+
 An image holds a head, a table of its sections, and the sections: single numbers, the packed closed form, the packed
 search and forward kinematics. :mod:`ssik_ros.artifact.c.image_rules` has the rules of the sections. ``layout.h`` tells
 the C library where they begin.

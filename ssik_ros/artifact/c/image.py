@@ -1,6 +1,8 @@
 """
 Write and check images: the data of an arm for the C library, as 64-bit words.
 
+:func:`join` makes an image from its sections after :func:`check`, and :func:`split` returns the sections of an image.
+
 An image begins with a head: magic, format, digest of the kernels, number of words, SHA-256 of all other words. A table
 with begin and size of each section follows, then the sections. :mod:`ssik_ros.artifact.c.image_rules` has their rules.
 """

@@ -290,7 +290,7 @@ class _Problem(NamedTuple):
 
     @property
     def places(self) -> tuple[Places, Places]:
-        """Return where the fields of ``layout.Tables`` and of ``layout.Workspace`` begin, as expressions."""
+        """Return (tables, workspace): where the fields of both layouts, ``Tables`` and ``Workspace``, begin."""
         counts: dict[str, Any] = {
             **dict.fromkeys(('VARIABLES', 'POSITIONS'), 'joints'),
             'NODES': self.nodes,

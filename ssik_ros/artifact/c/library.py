@@ -1,4 +1,9 @@
-"""Build a C library for one arm, or one for the images of any arm; its folder is written completely or not at all."""
+"""
+Build a C library for one arm, or one for the images of any arm; its folder is written completely or not at all.
+
+:func:`build` compiles an :class:`ArmLibrary` or a :class:`GenericLibrary` and writes the folder. An image is the packed
+data of an arm, which the library reads.
+"""
 
 from collections.abc import Iterator
 import contextlib
@@ -21,14 +26,19 @@ GENERIC = 'ssik'
 
 
 class ArmLibrary(NamedTuple):
-    """Contents of a C library for one arm: its name, version, packed arm, and poses for its self-test."""
+    """
+    Contents of a C library for one arm; :func:`build` writes its files.
+
+    ``name`` is the library's name, ``version`` the version of this package, and ``arm`` the arm with its solvers.
+    """
 
     name: str
     version: str
     arm: Arm
     words: IntArray
-    """The image."""
+    """The image of the arm, its packed data as 64-bit words."""
     poses: list[recorded.RecordedPose]
+    """Poses with solutions for the self-test of the library."""
 
     def values(self, tools: toolchain.Toolchain) -> dict[str, str]:
         """
@@ -97,7 +107,11 @@ class ArmLibrary(NamedTuple):
 
 
 class GenericLibrary(NamedTuple):
-    """Contents of the C library that reads the image of any arm at run time: its version and name."""
+    """
+    Contents of the C library that reads the image (packed data) of any arm at run time.
+
+    ``version`` is the version of this package, ``name`` the library's name.
+    """
 
     version: str
     name: str = GENERIC
@@ -141,7 +155,7 @@ class GenericLibrary(NamedTuple):
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Return the flag that chooses template lines for this library: ``library``."""
+        """Return the flags that choose template lines for this library: a tuple of one word, ``library``."""
         return ('library',)
 
 

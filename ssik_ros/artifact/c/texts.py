@@ -1,5 +1,5 @@
 """
-Write the files of a C library from templates.
+Make the texts of a C library's files from templates and data; also its name as a C identifier.
 
 In a template, ``@NAME@`` is replaced by a text, and the lines from ``@if FLAG@`` to ``@end@`` are kept for some
 libraries.

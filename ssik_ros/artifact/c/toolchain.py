@@ -1,4 +1,8 @@
-"""Find and run compiler, archiver and linker of an architecture, to make a static and a shared library."""
+"""
+Find and run compiler, archiver and linker of an architecture, to make a static and a shared library.
+
+:func:`find` returns the programs as a :class:`Toolchain`, and :func:`make_libraries` runs them.
+"""
 
 from collections.abc import Callable, Sequence
 import os

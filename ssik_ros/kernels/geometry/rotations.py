@@ -36,19 +36,19 @@ def rotate_about(axis: np.ndarray, angle: float) -> np.ndarray:
 
 
 def matrix_of_quaternion(quaternion: ArrayLike) -> np.ndarray:
-    """Return the rotation (3, 3) of a quaternion of any length but zero."""
+    """Return the rotation (3, 3) of a quaternion (x, y, z, w) of any length but zero."""
     out = np.empty(9)
     so3.from_quaternion(out, *np.asarray(quaternion, dtype=np.float64).tolist())
     return out.reshape(3, 3)
 
 
 def quaternion_of_matrix(rotation: np.ndarray) -> np.ndarray:
-    """Return the unit quaternion of a rotation (3, 3), w >= 0."""
+    """Return the unit quaternion (4,) of a rotation (3, 3): x, y, z, w with w >= 0."""
     return np.array(so3.quaternion_of(*np.ravel(rotation).tolist()))
 
 
 def matrix_of_rpy(roll: float, pitch: float, yaw: float) -> np.ndarray:
-    """Return the rotation (3, 3) of roll, pitch and yaw [rad]."""
+    """Return the rotation (3, 3) of roll, pitch and yaw [rad]: Rz(yaw) Ry(pitch) Rx(roll), as in a URDF."""
     sx, cx, sy, cy, sz, cz = (f(a) for a in (roll, pitch, yaw) for f in (math.sin, math.cos))
     return np.array(
         [
@@ -60,7 +60,7 @@ def matrix_of_rpy(roll: float, pitch: float, yaw: float) -> np.ndarray:
 
 
 def rpy_of_matrix(rotation: np.ndarray) -> tuple[float, float, float]:
-    """Return roll, pitch and yaw [rad] of a rotation (3, 3), exact at pitch +-pi/2 too; yaw is 0 there."""
+    """Return (roll, pitch, yaw) [rad] of a rotation (3, 3), exact at pitch +-pi/2 too; yaw is 0 there."""
     (r00, r01, r02), (r10, r11, r12), (r20, _, _) = rotation.tolist()
     cosine = math.hypot(r00, r10)
     yaw = math.atan2(r10, r00) if cosine > NO_YAW else 0.0
@@ -78,7 +78,7 @@ def pose_matrix(position: np.ndarray, rotation: np.ndarray) -> np.ndarray:
 
 
 def invert_pose(matrix: np.ndarray) -> np.ndarray:
-    """Return the inverse of a pose (4, 4)."""
+    """Return the inverse (4, 4) of a rigid pose (4, 4)."""
     rotation = matrix[:3, :3].T
     return pose_matrix(-rotation @ matrix[:3, 3], rotation)
 

@@ -133,10 +133,10 @@ def orthonormalise(transform):
 @kernel
 def errors_between(actual, target):
     """
-    Return the distance and the angle between two poses.
+    Return (distance, angle) between two poses: position error [m] and rotation error [rad].
 
     :param actual, target: (12,) poses in the same frame.
-    :returns: position error [m], rotation angle in [0, pi] [rad].
+    :returns: (distance, angle): at least 0 [m], and in [0, pi] [rad].
     """
     dx, dy, dz = target[9] - actual[9], target[10] - actual[10], target[11] - actual[11]
     x, y, z = relative_rotation_vector(actual, target)

@@ -31,7 +31,7 @@ LARGEST_ANGLE = 1e5
 
 @kernel
 def large_sine_cosine(angle):
-    """Return sine and cosine of an angle of any size by the C library."""
+    """Return (sine, cosine) of an angle of any size [rad], computed by the C library."""
     return math.sin(angle), math.cos(angle)
 
 
@@ -187,7 +187,7 @@ def log_of(r00, r01, r02, r10, r11, r12, r20, r21, r22):
 @inline_kernel
 def matrix_of(x, y, z, w):
     """
-    Return the nine numbers of the rotation matrix of a quaternion, row by row.
+    Return the rotation matrix of a quaternion (x, y, z, w) as a tuple of nine numbers, row by row.
 
     The quaternion may have any length but zero.
     """
@@ -208,7 +208,7 @@ def matrix_of(x, y, z, w):
 @kernel
 def from_quaternion(out, x, y, z, w):
     """
-    Write the rotation matrix of a quaternion of any length but zero.
+    Write the rotation matrix of a quaternion (x, y, z, w) of any length but zero.
 
     :param out: (9+,) row-major rotation.
     """

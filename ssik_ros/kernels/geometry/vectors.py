@@ -28,26 +28,26 @@ def cross(a, b):
 
 @inline_kernel
 def add(a, b):
-    """Return a + b."""
+    """Return a + b, the sum of two vectors."""
     return a[0] + b[0], a[1] + b[1], a[2] + b[2]
 
 
 @inline_kernel
 def subtract(a, b):
-    """Return a - b."""
+    """Return a - b, the difference of two vectors."""
     return a[0] - b[0], a[1] - b[1], a[2] - b[2]
 
 
 @inline_kernel
 def scale(s, a):
-    """Return s a."""
+    """Return s a, a vector times a number."""
     return s * a[0], s * a[1], s * a[2]
 
 
 @inline_kernel
 def unit(k):
     """
-    Return the unit vector along a coordinate axis.
+    Return the unit vector (x, y, z) along a coordinate axis.
 
     :param k: 0 for x, 1 for y, 2 for z.
     """

@@ -1,5 +1,7 @@
 """
-Loop of a solve: Levenberg-Marquardt or damped least squares, escapes from stalls, secondary objectives.
+Solve one chain of a mechanism with closed loops by Levenberg-Marquardt, damped least squares or the spectral step.
+
+:func:`solve` runs the loop: steps, escapes from stalls by random motions, and secondary objectives.
 
 Problem
     min 1/2 |e(q)|^2 within limits, where e has all rows of a chain. Among the states that meet every tolerance, find a

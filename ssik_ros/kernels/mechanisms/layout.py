@@ -217,7 +217,7 @@ GAIN = 12
 SPREAD = 13
 BEST_COST = 14
 SLOW = 15
-"""1 if a descent falls slowly, so that second derivatives pay."""
+"""Number of slow steps of a descent since its last fast one; enough of them switch second derivatives on."""
 WATCH_COST = 16
 """Cost of the state to restore if going uphill does not help."""
 STEPS = 17

@@ -1,5 +1,5 @@
 """
-Poses, residual rows and exact Jacobian columns of a mechanism with closed loops.
+Compute poses, residual rows and exact Jacobian columns of a mechanism with closed loops, and load and store its state.
 
 Problem
     A closing frame A (a closure joint after its own degrees of freedom, or a goal) and its closed link B must coincide.

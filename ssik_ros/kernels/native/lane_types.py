@@ -1,5 +1,7 @@
 """
-Eight numbers, or four, that a kernel treats as one: types of the compiler, for :mod:`ssik_ros.kernels.geometry.lanes`.
+Teach numba lanes and masks of lanes: eight numbers, or four, that a kernel treats as one.
+
+:mod:`ssik_ros.kernels.geometry.lanes` offers them to kernels.
 
 The type is a vector of the processor, or several if its registers are shorter. So the compiler need not detect that a
 loop over eight candidates can be vectorized: the source says so. Every operation follows IEEE 754 for each number. So

@@ -1,5 +1,7 @@
 """
-Hashes of the sources of the native library; comments and docstrings do not change them.
+Find the sources that have changed since the native library was built; comments and docstrings do not count.
+
+:func:`manifest` computes the hashes that the build stores, and :func:`changed` compares the sources with them.
 
 No compiler and no numba is needed. At import, the package compares a source tree with its library. The build uses the
 same hashes to decide which modules to compile again. Files with the same time and size as at the build are not read.

@@ -268,6 +268,9 @@ def follow(
     """
     Write how much of each straight motion from one posture to the next is proved free of collisions.
 
+    Pairs of bodies that a motion does not move relative to each other are not checked.
+
+
     :param reached: (k - 1,) out: free share of each motion from its begin, 0 to 1; 1 if all of the motion is free.
     :param culprits: (k - 1,) out: row in ``pairs`` of the pair that ends the free share; -1 if all of the motion is
         free.

@@ -79,7 +79,8 @@ def _isolate(h, n):
     """
     Permute a matrix (n, n) in place, so that eigenvalues which are on the diagonal already come to its ends.
 
-    :returns: first and last index of the block in the middle, whose eigenvalues must be computed.
+    :returns: (low, high): first and last index of the block in the middle, whose eigenvalues must be computed; high <
+        low if none are left.
     """
     low, high, i = 0, n - 1, n - 1
     while i >= low:

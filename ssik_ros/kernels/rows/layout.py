@@ -180,7 +180,7 @@ class Workspace(NamedTuple):
     step: Annotated[Floats, 'ints[VARIABLES]']
     """Joint step."""
     gradient: Annotated[Floats, 'ints[VARIABLES]']
-    """Difference to the seed, or the pull towards it."""
+    """Wished motion within the null space, such as the pull to the seed; also scratch of a step."""
     lower: Annotated[Floats, 'ints[VARIABLES]']
     """Lower limits of the search; equal limits hold a joint."""
     upper: Annotated[Floats, 'ints[VARIABLES]']
@@ -192,11 +192,11 @@ class Workspace(NamedTuple):
     best: Annotated[Floats, 'ints[POSITIONS]']
     """Configuration with the smallest error seen within limits."""
     trial: Annotated[Floats, 'ints[POSITIONS]']
-    """Nearest verified configuration of a pull."""
+    """Nearest verified configuration of a pull, or the state before a step that may be undone."""
     reference: Annotated[Floats, 'ints[POSITIONS]']
     """The seed as it was given; the caller writes it."""
     errors: Annotated[Floats, 'ints[CONSTRAINTS]', 2]
-    """Position and rotation error of each constraint."""
+    """Position error [m] and rotation error [rad] of each constraint."""
     targets: Annotated[Floats, 'ints[TARGETS]', 12]
     """Target poses, checked and orthonormal."""
     frames: Annotated[Floats, 3, 12]

@@ -1,4 +1,4 @@
-"""Small dense linear algebra in place."""
+"""Form, factorise and solve small dense systems of linear equations, in place in arrays of the caller."""
 
 import math
 

@@ -1,5 +1,7 @@
 """
-Residual and Jacobian rows of any problem: targets, closures, tasks and postures are all the same rows.
+Write residual and Jacobian rows of a packed problem: targets, closures of loops, tasks, postures and limit margins.
+
+:func:`evaluate` writes all of them for one configuration.
 
 Problem
     A constraint asks that frame b have the pose of a goal G, both in the root frame. The goal is G = T_a * offset_a *

@@ -1,9 +1,9 @@
 """
-Layouts of several named arrays in one flat array; every shape is written only once, with its name.
+Pack several named arrays into one flat integer and one flat float array, and view them there again.
 
-A layout is a named tuple. The annotation of a field has the type of its array, then the length of each side: a number,
-or an expression of ``ints``, whose first numbers are the header of the problem. The header has the offset of every
-field.
+A :class:`Layout` describes where they are. It is made from a named tuple, so that every shape is written only once. The
+annotation of a field has the type of its array, then the length of each side: a number, or an expression of ``ints``,
+whose first numbers are the header of the problem. The header has the offset of every field.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,7 +44,11 @@ class Layout(Generic[Fields]):
         """The first header entry after the entries of the fields."""
 
     def entry(self, name: str) -> int:
-        """Return the index of the header entry that stores where the field ``name`` begins."""
+        """
+        Return the index of the header entry that stores where the field ``name`` begins.
+
+        :raises ValueError: if no field has this name.
+        """
         return self._first + self._fields._fields.index(name)  # type: ignore[attr-defined]
 
     @functools.cached_property
@@ -71,6 +75,7 @@ class Layout(Generic[Fields]):
 
         :param header: has all counts already; where each table begins is written into it.
         :param tables: the rows of each field, in the order of the fields.
+        :raises ValueError: if there are not as many tables as fields.
         """
         ints, reals = [header], [np.zeros(0)]
         for k, (is_integer, table) in enumerate(zip(self._is_integer, tables, strict=True)):

@@ -1,4 +1,4 @@
-"""The monotonic clock, readable from inside a kernel, so that every deadline can be kept to one iteration."""
+"""Read the monotonic clock, also inside compiled kernels, so that searches end at most one step after a deadline."""
 
 import sys
 import time

@@ -79,11 +79,11 @@ def is_over(counters, cancel):
 @kernel
 def measure(ints, reals, options, work, q):
     """
-    Write residual, Jacobian and errors at a configuration into the workspace.
+    Write residual, Jacobian and errors at a configuration into the workspace; return (square, inside).
 
     :param ints, reals, options, work: packed problem, options of the search, workspace.
     :param q: (nq,) the configuration.
-    :returns: squared norm of the weighted residual, and whether every error is within tolerance.
+    :returns: (square, inside): squared norm of the weighted residual, and whether every error is within tolerance.
     """
     square, inside = look(ints, reals, options, work, q)
     if options[state.SERIAL] != 0.0:
@@ -94,10 +94,10 @@ def measure(ints, reals, options, work, q):
 @inline_kernel
 def look(ints, reals, options, work, q):
     """
-    Write residual and errors at a configuration into the workspace; the Jacobian may be missing.
+    Write residual and errors at a configuration into the workspace; return (square, inside), as :func:`measure`.
 
-    Arguments and results are as for :func:`measure`. For a serial problem (an arm of revolute joints with one target),
-    :func:`serial.fill_jacobian` writes the Jacobian later; for other problems it is written here.
+    The arguments are as for :func:`measure`, too. For a serial problem (an arm of revolute joints with one target), the
+    Jacobian is missing, and :func:`serial.fill_jacobian` writes it later; for other problems it is written here.
     """
     w = layout.view_workspace(ints, work)
     if options[state.SERIAL] != 0.0:

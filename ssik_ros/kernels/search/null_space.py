@@ -279,7 +279,7 @@ def correct(ints, reals, options, work, limited):
     Bring the state back to the targets by at most CORRECTIONS Newton steps, and measure it.
 
     :param limited: True keeps the steps inside the limits.
-    :returns: squared norm of the weighted residual, and whether every error is within tolerance.
+    :returns: (square, inside): squared norm of the weighted residual, and whether every error is within tolerance.
     """
     w = layout.view_workspace(ints, work)
     square, inside = descent.measure(ints, reals, options, work, w.state)

@@ -79,7 +79,7 @@ def gram(jacobian, damping):
     """
     Return the lower triangle of J J^T + damping I, column by column from the diagonal down.
 
-    :returns: tuples of 6, 5, 4, 3 and 2 numbers, then one number.
+    :returns: (column 0, ..., column 4, last entry): tuples of 6, 5, 4, 3 and 2 numbers, then one number.
     """
     m00 = m11 = m22 = m33 = m44 = m55 = damping
     m10 = m20 = m21 = m30 = m31 = m32 = m40 = m41 = m42 = m43 = 0.0
@@ -118,7 +118,7 @@ def inverse(pivot):
 @inline_kernel
 def solve(columns, right, normal):
     """
-    Return the solution (6 numbers) of a symmetric positive semidefinite system.
+    Return the solution (y0, ..., y5) of a symmetric positive semidefinite system of six equations.
 
     :param columns: lower triangle, column by column, as of :func:`gram`.
     :param right: (6,) right side.

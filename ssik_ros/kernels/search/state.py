@@ -153,13 +153,13 @@ def joint_row(ints, options, row):
 
 @inline_kernel
 def limits(ints, options):
-    """Return views (nv,) of the lower and the upper joint limits in the options [rad or m]."""
+    """Return (lower, upper), views (nv,) of the joint limits in the options [rad or m]."""
     return joint_row(ints, options, LOWER), joint_row(ints, options, UPPER)
 
 
 @inline_kernel
 def sampling_range(ints, options):
-    """Return views (nv,) of the lower and the upper end of the ranges in which starts are drawn [rad or m]."""
+    """Return (lower, upper), views (nv,) of the ends of the ranges in which starts are drawn [rad or m]."""
     return joint_row(ints, options, SAMPLING_LOWER), joint_row(ints, options, SAMPLING_UPPER)
 
 

@@ -475,7 +475,8 @@ def approach(ints, reals, options, bend, cancel, counters, work, scratch):
         overshoot. With calm steps, a step that gains nothing noticeable is undone, too.
     :param cancel, counters, work: as for :func:`restart_search.search`.
     :param scratch: as for :func:`follow`.
-    :returns: squared norm of the weighted residual, and whether the targets are reached exactly and within tolerance.
+    :returns: (square, inside): squared norm of the weighted residual, and whether the targets are reached exactly and
+        within tolerance.
     """
     t, w = layout.view_problem(ints, reals, work)
     limited = options[state.LIMITED] != 0.0

@@ -1,7 +1,8 @@
 """
-Solve task sets: handle them, take single steps, evaluate rows, search from many starts.
+Solve task sets: handle them, take single steps, evaluate rows, search from many starts, protect higher priorities.
 
-All actions take the same steps, so one kernel holds them: the compiler translates the steps once.
+A task set is a group of tasks with one priority; a task asks that a tip meet its target. :func:`run` does one of these
+actions. All actions take the same steps, so one kernel holds them: the compiler translates the steps once.
 
 Handling
     Steps until every task is within its precision.
@@ -275,8 +276,9 @@ def judge(ints, reals, work, q, within, square, iterations, limit):
     """
     Decide how a search goes on at a measured state.
 
-    Within precision, steps go on as long as they polish the state. If the last of them made it worse, ``q`` gets the
-    state before.
+    A start is given up after ``limit`` steps, or if three steps shrink its error too little. It is given up at once if
+    its tips are too far from their targets, see :func:`is_near`. Within precision, steps go on as long as they polish
+    the state. If the last of them made it worse, ``q`` gets the state before.
 
     :param within: whether every task is within its precision.
     :param square: squared residual of the state.
@@ -319,8 +321,8 @@ def is_near(ints, reals, work):
     """
     Return whether the tips are near enough to their targets that a start of a search is worth its steps.
 
-    This is so if the distances of all tips, weighted by METRIC, add up to MAX_DISTANCE at most; always if MAX_DISTANCE
-    is infinite.
+    This is so if the distances of all tips add up to MAX_DISTANCE at most; always if MAX_DISTANCE is infinite. A
+    distance combines linear and angular error, weighted by METRIC.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     if math.isinf(w.options[packing.MAX_DISTANCE]):
@@ -353,7 +355,8 @@ def move(ints, reals, work, q):
     """
     Move the joints ``q`` by the step in ``move`` of the workspace, within limits and largest steps.
 
-    ``hits`` gets by how much a joint would have crossed a limit.
+    ``move`` has the motions of the joints divided by their scales. For each joint that would have crossed a limit,
+    ``hits`` gets by how much.
 
     :param q: (nq,) joint values [rad or m], moved in place, dependent joints included.
     :returns: reason bits: LIMIT_HIT, STEPS_TOO_BIG, or CANNOT_INVERT for a step that is not finite and is not made.

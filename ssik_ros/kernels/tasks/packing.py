@@ -196,13 +196,13 @@ class TaskWorkspace(NamedTuple):
     move: Annotated[Floats, 'ints[VARIABLES]']
     """Joint motion so far, divided by the scales."""
     step: Annotated[Floats, 'ints[VARIABLES]']
-    """Motion of one level."""
+    """Motion that one set adds to ``move``, divided by the scales."""
     level: Annotated[Floats, 'ints[VARIABLES]']
-    """Motion at the start of a level."""
+    """``move`` before the present set adds its motion."""
     held: Annotated[Floats, 'ints[VARIABLES]']
     """1 for joints that stop at a limit."""
     wish: Annotated[Floats, 'ints[VARIABLES]']
-    """Motion to the limit, in the nested form."""
+    """With nested priorities, the motion of each stopped joint to its limit, divided by the scale."""
     travel: Annotated[Floats, 'ints[VARIABLES]']
     """Motion of the joints since the step began [rad or m]."""
     kept_travel: Annotated[Floats, 'ints[VARIABLES]']
@@ -226,13 +226,13 @@ class TaskWorkspace(NamedTuple):
     levels: Annotated[Floats, 'ints[SETS]', 'ints[VARIABLES]']
     """Motion that each set added to the step, divided by the scales."""
     reference: Annotated[Floats, 'ints[ROWS]']
-    """Residual of each set where its own level ended; every margin has a place of its own."""
+    """Residual of each set at the state where its own part of the step ended; every margin has its own entry."""
     before: Annotated[Floats, 'ints[POSITIONS]']
     """Values at the start of a step."""
     kept: Annotated[Floats, 'ints[POSITIONS]']
-    """Values where the last level ended that was accepted."""
+    """Values at the end of the part of the step that was accepted last."""
     set_errors: Annotated[Floats, SET_ERRORS, 'ints[SETS]']
-    """Norm of each set's residual before the step, and where its own level ended."""
+    """Norm of each set's residual before the step, and at the end of its own part of the step."""
 
 
 TABLES = Layout(TaskTables, COUNTS, globals())

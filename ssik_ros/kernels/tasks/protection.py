@@ -81,7 +81,7 @@ def is_needed(ints):
 @kernel
 def begin(ints, reals, work, q):
     """
-    Store the joint values ``q`` and the error of each set before a step, and set ``travel`` to zero.
+    Store the joint values ``q`` and the error of each set but the last before a step, and set ``travel`` to zero.
 
     The errors belong to the last measurement. If protection is not needed, only ``travel`` is set.
     """
@@ -267,8 +267,8 @@ def correct(ints, reals, work, q, level):
     """
     Move ``q`` by a Newton step that brings the sets above set ``level`` back to the residuals that :func:`keep` stored.
 
-    :returns: False if the last correction did not help, the limit of corrections is reached or no step exists; then q
-        may stay. True if q moved.
+    :returns: True if q moved. False if the last correction did not help, CORRECTIONS steps were made, or no step
+        exists; then q is unchanged.
     """
     w = packing.view_workspace(ints, work)
     task_rows.fill_rows(ints, reals, work, q)

@@ -1,15 +1,13 @@
 """
-Error and Jacobian rows of tasks: a tip that is to meet a target, measured in a constraint base.
+Write errors and Jacobian rows of tasks. A task asks that a tip meet a target, measured in a constraint base.
 
-Problem
-    A task is a constraint of :mod:`ssik_ros.kernels.rows.rows`: frame a is the constraint base C, the goal is the target T, frame b
-    is the tip B, and all three may move. The rows are, in this order and only those selected: R_C^T (p_T - p_B) (x, y, z), and
-    the rotation vector log(R_B^T R_T) in the axes of the tip (alpha, beta, gamma). alpha and beta without gamma keep the z axes
-    together; gamma without both keeps the spin about them.
+Problem A task is a constraint of :mod:`ssik_ros.kernels.rows.rows`: frame a is the constraint base C, the goal is the
+target T, frame b is the tip B, and all three may move. The rows are, in this order and only those selected: R_C^T (p_T
+- p_B) (x, y, z), and the rotation vector log(R_B^T R_T) in the axes of the tip (alpha, beta, gamma). alpha and beta
+without gamma keep the z axes together; gamma without both keeps the spin about them.
 
-Method
-    Fixed placements are folded once for each solve. Poses, errors and columns are computed as for a constraint. A dependent joint
-    adds its rate times its own columns to the columns of the joint that drives it.
+Method Fixed placements are folded once for each solve. Poses, errors and columns are computed as for a constraint. A
+dependent joint adds its rate times its own columns to the columns of the joint that drives it.
 
 References
     [Sola2018] for the Jacobians of the logarithm.
@@ -125,7 +123,7 @@ def task_error(ints, reals, work, e):
     Write the errors of task ``e`` at the present node poses into the workspace.
 
     The frames of base, target and tip, the six error components and the matrices for its Jacobian are written. So are
-    the norms of linear [m] and angular [rad] error.
+    the norms of linear [m] and angular [rad] error. A task without a target has zero errors.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     frames = matrix(work, ints[packing.AT_FRAMES] + packing.FRAMES_SIZE * e, 3, 12)

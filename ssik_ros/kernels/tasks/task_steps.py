@@ -1,9 +1,8 @@
 """
-One joint step for sets in order of priority, within limits.
+Compute one joint step for several task sets in order of their priority, within joint limits.
 
-Problem
-    Sets with rows J_i and errors e_i, the first the most important one, ask for J_i dq = e_i. Joint weights W make
-    some joints move more than others: with x = W^(-1/2) dq and J_i W^(1/2) for J_i all formulas are the unweighted ones.
+Problem Sets with rows J_i and errors e_i, the first the most important one, ask for J_i dq = e_i. Joint weights W make
+some joints move more than others: with x = W^(-1/2) dq and J_i W^(1/2) for J_i all formulas are the unweighted ones.
 
 Method
     Inverses. pseudo_inverse and damped_least_squares: J^T (J J^T + damping I)^-1; undamped: by rank; transpose: a J^T
@@ -21,8 +20,8 @@ Method
     x <- x + J_i^+ (e_i - J_i x). Joints that would go beyond a limit go there, their columns are dropped and their
     motion is taken out of all errors, then everything is solved again.
 
-Cost
-    O(m^2 n) per set and O(n r) for each row against r rows of the basis; each joint stopped at a limit repeats its level.
+Cost O(m^2 n) per set and O(n r) for each row against r rows of the basis; each joint stopped at a limit repeats its
+level.
 
 References
     [Siciliano1991] for projected priorities, [Flacco2015] for limits in the null space of higher tasks.
@@ -107,7 +106,7 @@ def add_level(ints, reals, work, q, g, rank, damping):
     Add the step of set ``g`` to ``move``, without motion along the first ``rank`` rows of ``basis``.
 
     These rows span the motions that sets of higher priority notice, so those keep their errors to first order. Joints
-    stop at their limits.
+    stop at their limits; if this does not suffice, the set's own motion is shortened.
 
     :returns: (reason bits, new rank); the axes of stopped joints are added to the basis.
     """

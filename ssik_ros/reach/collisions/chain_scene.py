@@ -1,8 +1,11 @@
 """
 The collision shapes of a robot and its surroundings as plain arrays, which a reach map stores.
 
-With them, a worker process or a later reader of the map needs neither the URDF nor its meshes. Joints that are not in
-the chain stay at their default values. Pairs of shapes whose distance no joint of the chain changes are left out.
+:func:`make_scene` makes the arrays, a :class:`ChainScene`, from a robot; :func:`build_shapes` makes shapes from them.
+
+With the arrays, a worker process or a later reader of the map needs neither the URDF nor its meshes. Joints that are
+not in the chain stay at their default values. Pairs of shapes whose distance no joint of the chain changes are left
+out.
 """
 
 from collections.abc import Iterator, Sequence

@@ -50,7 +50,7 @@ class PostureChecks:
 
     def clearances(self, q: FloatArray) -> tuple[NDArray[np.bool_], FloatArray]:
         """
-        Return a mask (k,) of postures without collisions, and a lower bound (k,) on the clearance of each [m].
+        Return (mask (k,) of postures without collisions, lower bound (k,) on the clearance of each posture [m]).
 
         The clearance is the least distance of two bodies. Hulls replace meshes: the bound is 0 if hulls overlap or the
         posture collides. It is at most :data:`LARGEST_POSTURE_CLEARANCE`.
@@ -72,7 +72,7 @@ class PostureChecks:
 
     def _check(self, q: FloatArray, wanted: float) -> tuple[NDArray[np.bool_], FloatArray]:
         """
-        Return a mask (k,) of postures without collisions, and a lower bound (k,) on the least distance of bodies [m].
+        Return (mask (k,) of postures without collisions, lower bound (k,) on the least distance of bodies [m]).
 
         The bound uses hulls instead of meshes, so that it may be zero or negative for a free posture.
 

@@ -1,9 +1,10 @@
 """
-Arrays of a Zarr v3 group, written and read chunk by chunk.
+Read arrays of a Zarr v3 group chunk by chunk, and encode the chunks that are written.
 
-The zarr package creates the arrays, and every Zarr reader can read them. This package reads them with its own code. It
-accepts only metadata of the kind that it writes. It unpacks a chunk only if the header states exactly the size of its
-cells. So a damaged or hostile folder cannot exhaust the memory, and each fault is reported as one error.
+The zarr package creates the arrays, and every Zarr reader can read them. This package reads them with its own code, a
+:class:`StoredArray`. It accepts only metadata of the kind that it writes. It unpacks a chunk only if the header states
+exactly the size of its cells. So a damaged or hostile folder cannot exhaust the memory, and each fault is reported as
+one error.
 """
 
 from collections.abc import Callable, Iterator
@@ -253,7 +254,7 @@ def packed_limit(size: int) -> int:
 
 def _ranges(where: Any, shape: tuple[int, ...]) -> tuple[list[range], list[bool]]:
     """
-    Return for each axis the indices that ``where`` selects, and whether the axis is dropped (an integer index).
+    Return (ranges, single), for each axis the indices that ``where`` selects, and True if an integer drops the axis.
 
     Raise InvalidOption for anything but integers in range and slices with positive steps.
     """

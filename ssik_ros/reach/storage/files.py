@@ -25,7 +25,7 @@ LARGEST_JSON = 1 << 24
 
 
 class StoreError(SsikError, OSError):
-    """A map or data set cannot be read or written."""
+    """Error raised if a map or data set cannot be read or written."""
 
 
 def read_file(file: Path, most: int) -> bytes:

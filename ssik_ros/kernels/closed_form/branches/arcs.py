@@ -8,20 +8,21 @@ joint is within its limits. Those values form arcs, which may be narrow or a sin
 
 Solutions
 ---------
-At least one posture on every arc of every branch.
+At least one posture on every arc of every branch, unless MOST_TRIED_VALUES tried values are too few.
 
 Method
 ------
 1. The margin of a branch is the smallest distance of a joint to its limits. Where the branch does not exist, its room
    is minus the residual of the nearest posture. A branch is inside if its margin is not negative and its room is 0.
 2. Scan values. An arc that contains no scanned value lies between two neighbours that are both outside.
-3. Assume that, between two neighbours, a joint deviates from its chord by at most half the width times the change of slope
-   towards the adjacent intervals. This is exact where two straight lines meet, and four times too large for a parabola.
-   It bounds the part of the interval in which each joint may be within its limits. The slopes bound the room:
+3. Assume that, between two neighbours, a joint deviates from its chord by at most half the width times the change of
+   slope towards the adjacent intervals. This is exact where two straight lines meet, and four times too large for a
+   parabola. It bounds the part of the interval in which each joint may be within its limits. The slopes bound the room:
    it is at most (f(a) + f(b) + K (b - a)) / 2. If no part is left, the interval has no arc. Otherwise try values in
    between until an arc is found or ruled out.
-4. There may be another arc next to a sampled one. If a branch leaves the limits by joints that move steadily, it does not
-   return. If two joints may leave and return between two values that are inside, there may be a third arc between them.
+4. There may be another arc next to a sampled one. If a branch leaves the limits by joints that move steadily, it does
+   not return. If two joints may leave and return between two values that are inside, there may be a third arc between
+   them.
 
 Degeneracies
 ------------
@@ -171,9 +172,9 @@ def _step(places, ranges, n, interval, joint):
 @inline_kernel
 def _shares_inside(start, change, reach):
     """
-    Return the first and the last share of an interval at which a joint may be within its limits.
+    Return (first, last): the shares of an interval between which a joint may be within its limits, eight lanes each.
 
-    A share is 0 at place a and 1 at place b. If the joint is outside all along, the first share is larger than the
+    A share is 0 at place a and 1 at place b. Where the joint is outside all along, the first share is larger than the
     last.
 
     :param start: angle at a relative to the middle of the range [rad].
@@ -200,7 +201,7 @@ def _shares_inside(start, change, reach):
 @inline_kernel
 def _rooms(places, n, interval):
     """
-    Return the rooms of the eight branches at place a and at place b, and a mask of the branches that exist at neither.
+    Return (rooms at a, rooms at b, mask) of the eight branches; the mask marks branches that reach the pose at neither.
 
     The room is 0 if the branch reaches the pose, and minus its pose error if it misses the pose. It is -inf if this was
     not checked. The mask leaves out branches that were not checked at one of both places.
@@ -405,8 +406,8 @@ def choose_values(places, ranges, n, pending, stack, size, values):
     :param stack: (stack_size(last),) from :func:`push_scanned`. The taken intervals are copied to its beginning.
     :param size: number of intervals on the stack.
     :param values: (8,) out: values of the held joint [rad], interval by interval.
-    :returns: number of taken intervals (0 if the search is finished), number of values in each, and number of
-        intervals that are left on the stack.
+    :returns: (count, parts, size): number of taken intervals (0 if the search is finished), number of values in each,
+        and number of intervals that are left on the stack.
     """
     count = 0
     while size > 0 and count < LANES:

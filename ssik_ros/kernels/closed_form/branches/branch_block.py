@@ -3,7 +3,7 @@ Find every branch of one pose by one call from Python that passes only two array
 
 Problem
     The same as :func:`ssik_ros.kernels.closed_form.branches.search.search` for a chain without a held joint. The
-    results are bitwise equal.
+        results are bitwise equal. :func:`solve` is the call from Python; :func:`search_block` is its inner part.
 
 Method
     All arrays that stay the same from call to call are in one block of memory. So a call passes the address of the

@@ -182,9 +182,10 @@ def search(
 @inline_kernel
 def open_scratch(n, wanted, capacity, scratch):
     """
-    Return three views of the scratch: ranges of the joints, extra values of the held joint, waiting candidates.
+    Return (ranges, fill, pending): views of the joints' ranges, of extra held values, and of waiting candidates.
 
-    The candidates wait for certification; see :func:`held_branches.keep_place` for their table.
+    They are flat parts of the scratch. The candidates wait for certification; see :func:`held_branches.keep_place` for
+    their table.
 
     :param n, wanted, capacity: as for :func:`scratch_size`.
     :param scratch: scratch of the search.
@@ -388,7 +389,7 @@ def _count_bits(bits):
 @inline_kernel
 def _stretch(places, at, n):
     """
-    Return the distance from a place to the next [rad], and the number of branches that are within limits at both.
+    Return (distance from a place to the next [rad], number of branches that are within limits at both).
 
     A place is one tried value of the held joint. Both results are 0 for the last place.
 

@@ -1,7 +1,12 @@
 """
-Find every branch of one pose by one kernel call: candidates, certification, limits, order.
+Find every branch of one pose by one kernel call. A branch is an isolated posture that reaches the pose.
 
-An arm with seven joints is solved once for every given value of its held joint.
+:func:`search` takes the candidates of the arm's closed form, certifies them on the arm's own chain, chooses windings
+within the limits, and sorts the solutions by their distance from the seed. A plan has the data of the arm:
+:func:`pack_plan` packs its real numbers. Other searches call the parts of this search with a :class:`BranchRun`.
+
+Of an arm with seven joints, one joint is held, and the search is repeated for every given value of it. Branches at
+other values are not found.
 """
 
 import math
@@ -181,11 +186,11 @@ def pack_plan(
 
 class BranchRun(NamedTuple):
     """
-    Arrays of one search, passed together to its functions.
+    Arrays of one search, passed together to its functions; n is the number of joints.
 
-    ``counters``: integers such as KEPT, then scratch. ``ints``, ``reals``: plan of the arm. ``seed``: (n,) joint
-    values. ``options``: options of the call, such as MODE. ``work``: scratch with target, candidates and kept
-    branches.
+    ``counters``: (COUNTERS + capacity,) integers such as KEPT, then scratch. ``ints`` (PLAN_INTS,) and ``reals``
+    (plan_size(n),): plan of the arm. ``seed``: (n,) joint values [rad or m]. ``options``: (OPTIONS,) options of the
+    call, such as MODE. ``work``: (work_size(n, capacity),) scratch with target, candidates and kept branches.
     """
 
     counters: np.ndarray
@@ -200,7 +205,7 @@ class BranchRun(NamedTuple):
 
 @inline_kernel
 def chain_of(run):
-    """Return axes (3 n,), points (3 n,) and home (12,) of the chain on which candidates are certified."""
+    """Return (axes, points, home) of the chain that certifies candidates: views (3 n,), (3 n,), (12,) of the plan."""
     n = run.ints[N]
     axes = vector(run.reals, at(plan_places.AXES, n), 3 * n)
     points = vector(run.reals, at(plan_places.POINTS, n), 3 * n)
@@ -209,7 +214,7 @@ def chain_of(run):
 
 @inline_kernel
 def limits_of(run):
-    """Return views of lower and upper joint limits (n,) of the plan."""
+    """Return (lower, upper), views (n,) of the joint limits in the plan [rad or m]; infinite for none."""
     n = run.ints[N]
     lower = vector(run.reals, at(plan_places.LOWER, n), n)
     return lower, vector(run.reals, at(plan_places.UPPER, n), n)
@@ -307,7 +312,9 @@ def search(out, counters, ints, reals, samples, matrix_t, seed, options, work):
     """
     Write the solutions of one pose, best first; return their number, -1 if the pose is not a rigid transform.
 
-    The best solution is the one nearest to the seed. DOUBT of ``counters`` tells whether solutions may be missing.
+    The best solution is the one nearest to the seed; without a seed, the order is arbitrary. If the reach hull of the
+    arm proves the pose out of reach, the number is 0 and counter PROVED is 1. DOUBT of ``counters`` tells whether
+    solutions may be missing.
 
     :param out: (capacity, n + 3) joint values in each row, then the errors at exactly these numbers: position error
         [m], rotation error [rad], and Frobenius norm of FK - T.
@@ -619,7 +626,7 @@ def _keep_group(run, start, group, first):
     Certify up to eight candidates and keep new solutions; return the smallest residual of a candidate.
 
     Candidates that reach the target up to rounding are kept as they are. Candidates with a residual of at most
-    RESIDUAL_OPTION get Newton steps one by one. Others are dropped.
+    RESIDUAL_OPTION get Newton steps one by one. Others are ignored.
 
     :param start, group: index of the first candidate in the scratch, and number of candidates.
     :param first: as for :func:`keep`.

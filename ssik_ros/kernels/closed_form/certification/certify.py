@@ -143,7 +143,7 @@ def measure(axes, points, home, n, slides, q, target, errors, scratch):
 
 @inline_kernel
 def _squares(pose, target):
-    """Return two numbers: the sum of squared differences of the rotations, and of the translations [m^2]."""
+    """Return (rotation, translation): sums of squared differences of two transforms (12,); the second in [m^2]."""
     rotation = translation = 0.0
     for i in range(9):
         rotation += (pose[i] - target[i]) ** 2

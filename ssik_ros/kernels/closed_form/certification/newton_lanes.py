@@ -142,7 +142,7 @@ def write_columns(n, slides, t, scratch):
 @inline_kernel
 def error_at(x, y, z, t, target):
     """
-    Return the pose error of the tip at eight postures, as two vectors of lanes.
+    Return (shift, turn), the pose error of the tip at eight postures: two vectors (x, y, z), each component in lanes.
 
     The first is the vector from the tip to the origin of the target [m]. The second is the axis of the missing
     rotation, times the sine of its angle.

@@ -1,4 +1,9 @@
-"""Move solutions into the limits, choose one winding for each branch, and sort by distance from the seed."""
+"""
+Choose the winding of each joint of a solution, and compute and sort the distances of solutions from a seed.
+
+A winding of an angle is the angle plus a multiple of 2 pi. :func:`place` moves a solution into the limits, or tells
+that the limits exclude it; :func:`distance` and :func:`order` serve to sort solutions.
+"""
 
 import math
 

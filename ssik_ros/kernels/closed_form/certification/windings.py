@@ -49,7 +49,7 @@ def has_windings(lower, upper, slides):
 
 @inline_kernel
 def _range_of_windings(value, lower, upper):
-    """Return the least and the largest k for which value + 2 pi k lies within the limits; (0, 0) if no k does."""
+    """Return (least, largest) k for which value + 2 pi k lies within the limits; (0, 0) if no k does."""
     first = math.ceil((lower - LIMIT_ROUNDING - value) / TWO_PI)
     last = math.floor((upper + LIMIT_ROUNDING - value) / TWO_PI)
     return (first, last) if first <= last else (0.0, 0.0)

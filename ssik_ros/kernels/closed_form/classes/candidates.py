@@ -1,5 +1,8 @@
 """
-Candidates of a whole arm: six joints of a class, fewer with prismatic joints, or seven with one joint held at a value.
+Write the candidates of a whole arm by the closed form of its class: joint vectors that may reach a pose.
+
+:func:`write_candidates` serves six joints of a class, fewer with prismatic joints, or seven with one joint held at a
+value.
 
 Seven joints with joint L held are six: the joints after joint L are moved by E_L, and G becomes G E_L^-1. For the
 reversed chain, E_6^-1 ... E_1^-1 = G^-1 is a chain with the axes -h_6 ... -h_1 through the same points.
@@ -124,8 +127,8 @@ def write_candidates(
     :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
     :param offered: angle for a joint that a singular pose leaves free [rad].
     :param scratch: (SCRATCH,) scratch.
-    :returns: number of candidates; whether the pose hardly determines one of their angles, so that other postures may
-        exist.
+    :returns: (count, is_free): number of candidates; whether the pose hardly determines one of their angles, so that
+        other postures may exist.
     """
     own_axes, own_points = vector(scratch, AT_AXES, 18), vector(scratch, AT_POINTS, 18)
     own_special, rest = vector(scratch, AT_SPECIAL, 6), vector(scratch, AT_REST, OWN_SCRATCH)

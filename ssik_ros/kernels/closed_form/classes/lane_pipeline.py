@@ -82,9 +82,10 @@ def read_candidates(area, rows, start, count, n):
 @inline_kernel
 def _place_in_limits(value, lower, upper, wish):
     """
-    Return the winding of ``value`` nearest to ``wish`` within limits, in each lane, and a mask of lanes that have one.
+    Return (winding of ``value`` within limits that is nearest to ``wish``, mask of lanes that have such a winding).
 
-    Values outside by at most FOLD_LIMIT_ROUNDING count as inside. Returned values are clipped to the limits.
+    Values outside by at most FOLD_LIMIT_ROUNDING count as inside. Returned windings are clipped to the limits, also in
+    lanes that have none inside.
 
     :param value, wish: angles in eight lanes [rad].
     :param lower, upper: limits of the joint; may be infinite.
@@ -142,7 +143,7 @@ def place(area, n, slides, lower, upper, seed, has_seed, mode):
 @inline_kernel
 def turn_pose(h, o, s, c, x, y, t):
     """
-    Return a frame after a rotation about a line: two of its directions x, y, and its origin t.
+    Return (x, y, t) of a frame after a rotation about a line: two of its directions, and its origin, three lanes each.
 
     :param h, o: unit direction and a point of the line.
     :param s, c: sine and cosine of the angle.

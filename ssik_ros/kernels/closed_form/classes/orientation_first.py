@@ -1,5 +1,5 @@
 """
-Chains whose orientation depends only on at most three revolute joints, with at most three prismatic joints.
+Solve chains of at most three revolute and at most three prismatic joints: the angles first, then the lengths.
 
 Problem
 -------
@@ -67,7 +67,8 @@ def write_rotations(out, axes, count, image_of, offered):
     :param count: number of axes, 0 to 3.
     :param image_of: (12,) a transform whose rotation is R.
     :param offered: angle of the third axis if R leaves it free [rad].
-    :returns: number of rows, 2 for three axes, else 1; whether R leaves an angle free.
+    :returns: (rows, is_free): number of rows, 2 for three axes, else 1; whether R leaves an angle free, which can only
+        happen with three axes.
     """
     if count == 0:
         return 1, False
@@ -101,7 +102,7 @@ def write_rotations(out, axes, count, image_of, offered):
 @kernel
 def solve(out, axes, points, slides, n, g, offered, scratch):
     """
-    Write the candidates; return their number, and whether the pose hardly determines one of their angles.
+    Write the joint vectors that may reach a pose, for at most three revolute and three prismatic joints.
 
     :param out: (2, n) candidates, not certified.
     :param axes, points: (3 n,) directions of the joint axes and a point on each, all joints at zero.
@@ -110,6 +111,8 @@ def solve(out, axes, points, slides, n, g, offered, scratch):
     :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
     :param offered: angle of the last revolute joint if the pose leaves it free [rad].
     :param scratch: (SCRATCH,) numbers.
+    :returns: (count, is_free): number of candidates, 2 with three revolute joints, else 1; whether the pose hardly
+        determines one of their angles.
     """
     turning, turns = matrix(scratch, 0, 3, 3), matrix(scratch, AT_TURNS, 2, 3)
     count = 0

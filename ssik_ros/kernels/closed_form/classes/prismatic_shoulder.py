@@ -1,5 +1,5 @@
 """
-Chains whose first three joints include one or two prismatic joints, followed by a wrist whose axes meet.
+Solve chains whose first three joints include one or two prismatic joints, followed by a wrist whose axes meet.
 
 Problem
 -------
@@ -292,7 +292,7 @@ def solve(out, axes, points, slides, n, special, g, offered, scratch):
     :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
     :param offered: angle of the last joint for a straight wrist [rad].
     :param scratch: (SCRATCH,) numbers.
-    :returns: number of candidates, and whether the pose hardly determines one of their angles.
+    :returns: (count, is_free): number of candidates, and whether the pose hardly determines one of the wrist's angles.
     """
     h1, h2, h3 = triple(axes, 0), triple(axes, 1), triple(axes, 2)
     o1, o2, o3 = triple(points, 0), triple(points, 1), triple(points, 2)
@@ -317,7 +317,7 @@ def _write_wrists(out, arm, count, axes, slides, n, g, offered, scratch):
 
     :param out, axes, slides, n, g, offered, scratch: as for :func:`solve`.
     :param arm: (4, 3) values of the first three joints in its first ``count`` rows.
-    :returns: number of candidates, and whether a wrist is straight.
+    :returns: (count, is_straight): number of candidates, and whether a wrist is straight.
     """
     wrist, left = matrix(scratch, AT_WRIST, 2, 3), vector(scratch, AT_LEFT, 12)
     written, is_free = 0, False

@@ -1,5 +1,5 @@
 """
-Six revolute joints whose last three axes meet in one point.
+Solve arms of six revolute joints whose last three axes meet in one point.
 
 Problem
 -------
@@ -70,7 +70,7 @@ def _arm_parallel_23(arm, h1, o1, h2, o2, h3, o3, w, p):
     :param arm: (4, 3) out; rows of a subproblem out of reach are the nearest angles.
     :param h1, o1, h2, o2, h3, o3: directions and points of the first three axes.
     :param w, p: centre W of the wrist with all joints at zero, and the place that it must reach.
-    :returns: 4, and whether the angle of joint 1 is hardly determined.
+    :returns: (4, is_free): number of rows, and whether the pose hardly determines the angle of joint 1.
     """
     back = (-h1[0], -h1[1], -h1[2])
     outcome, q1, other = sp4.solve(
@@ -103,7 +103,7 @@ def _arm_parallel_12(arm, h1, o1, h2, o2, h3, o3, w, p):
     :param arm: (4, 3) out; rows of a subproblem out of reach are the nearest angles.
     :param h1, o1, h2, o2, h3, o3: directions and points of the first three axes.
     :param w, p: centre W of the wrist with all joints at zero, and the place that it must reach.
-    :returns: 4, and whether one of the angles is hardly determined.
+    :returns: (4, is_free): number of rows, and whether the pose hardly determines one of the angles.
     """
     outcome, q3, other = sp4.solve(
         h1, h3, vectors.subtract(w, o3), vectors.dot(h1, vectors.subtract(p, o3))
@@ -146,7 +146,7 @@ def _arm_meeting(arm, alone, h, o, point, reach, outer, middle, a):
     :param reach: place relative to A to which the other two joints must move the point.
     :param outer, middle: axes of the other two joints; ``outer`` is at the end of the arm.
     :param a: the point A.
-    :returns: 4, and whether the pose hardly determines one of the angles.
+    :returns: (4, is_free): number of rows, and whether the pose hardly determines one of the angles.
     """
     outcome, q, other = sp3.solve(
         h, vectors.subtract(point, o), vectors.subtract(a, o), vectors.dot(reach, reach)
@@ -166,7 +166,7 @@ def _arm_meeting(arm, alone, h, o, point, reach, outer, middle, a):
 @kernel
 def solve(out, case, axes, points, special, g, offered, scratch):
     """
-    Write the candidates; return their number, and whether the pose hardly determines one of their angles.
+    Write the joint vectors that may reach a pose, for six revolute joints whose axes 4, 5 and 6 meet.
 
     :param out: (8, 6) candidates, not certified.
     :param case: PARALLEL_23, PARALLEL_12, MEETING_12, MEETING_23 or GENERIC.
@@ -175,6 +175,8 @@ def solve(out, case, axes, points, special, g, offered, scratch):
     :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
     :param offered: q6 for a straight wrist [rad].
     :param scratch: (SCRATCH,) scratch: (4, 3), (2, 3) and (4,), then the scratch of eight candidates together.
+    :returns: (count, is_free): number of candidates, 0 to 8; whether the pose hardly determines one of their angles,
+        also if the wrist of any of them is nearly straight.
     """
     h1, h2, h3 = triple(axes, 0), triple(axes, 1), triple(axes, 2)
     h4, h5, h6 = triple(axes, 3), triple(axes, 4), triple(axes, 5)

@@ -1,8 +1,8 @@
 """
-Compute the candidates of :mod:`spherical_wrist` in SIMD lanes; a nearly straight wrist is refused.
+Compute all candidates of an arm with a spherical wrist together, in SIMD lanes; a nearly straight wrist is refused.
 
-The formulas are the same. Four lanes compute up to four postures of the first three joints. Then eight lanes compute
-both wrists of each posture, in two neighbouring lanes.
+See :mod:`spherical_wrist` for the formulas. Four lanes compute up to four postures of the first three joints. Then
+eight lanes compute both wrists of each posture, in two neighbouring lanes.
 """
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, vector
@@ -27,7 +27,7 @@ def _store_angle(angles, joint, y, x):
 
     :param angles: (SCRATCH,) out: four lanes for each number.
     :param joint: index of the joint, 0 to 2.
-    :returns: sine and cosine in four lanes.
+    :returns: (sine, cosine) of the angle, in four lanes each.
     """
     s, c = lane_angles.turned_by(y, x)
     lanes.store(angles, joint * lanes.HALF_LANES, lanes.arc_tangent(y, x))
@@ -39,7 +39,9 @@ def _store_angle(angles, joint, y, x):
 @inline_kernel
 def _load_angle(angles, joint):
     """
-    Return sine and cosine of one joint in four postures, as lanes.
+    Return (sine, cosine) of one joint in four postures, in four lanes each.
+
+    :param angles: (SCRATCH,) with the angle, from :func:`_store_angle`.
 
     :param joint: index of the joint, 0 to 2.
     """

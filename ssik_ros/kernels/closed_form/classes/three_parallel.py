@@ -1,5 +1,5 @@
 """
-Six revolute joints with three parallel axes next to each other.
+Solve arms of six revolute joints with three parallel axes next to each other.
 
 Problem
 -------
@@ -127,7 +127,7 @@ def _solve_last(h6, p, q, offered, u, v, nearest, furthest):
 @kernel
 def _reach(h, arm, base):
     """
-    Return the smallest and the largest squared distance |R(h, t) arm - base|^2 over all angles t.
+    Return (smallest, largest) squared distance |R(h, t) arm - base|^2 over all angles t.
 
     :param h: unit axis.
     :param arm, base: vectors.
@@ -172,7 +172,7 @@ def _solve_234(out, axes, points, g, offered, scratch):
     """
     Write the candidates for axes 2, 3, 4 parallel, one by one; arguments are as for :func:`solve`.
 
-    :returns: number of candidates, and whether the pose hardly determines one of their angles.
+    :returns: (count, is_free): number of candidates, and whether the pose hardly determines one of their angles.
     """
     h1, h, h5, h6 = triple(axes, 0), triple(axes, 1), triple(axes, 4), triple(axes, 5)
     o1, o2, o3 = triple(points, 0), triple(points, 1), triple(points, 2)
@@ -238,7 +238,7 @@ def _solve_123(out, axes, points, meeting, g, offered):
     Write the candidates for axes 1, 2, 3 parallel; other arguments are as for :func:`solve`.
 
     :param meeting: point where axes 5 and 6 meet.
-    :returns: 8, the number of candidates, and whether the pose hardly determines one of their angles.
+    :returns: (8, is_free): number of candidates, and whether the pose hardly determines one of their angles.
     """
     h, h4, h5, h6 = triple(axes, 0), triple(axes, 3), triple(axes, 4), triple(axes, 5)
     o1, o2, o3, o4 = triple(points, 0), triple(points, 1), triple(points, 2), triple(points, 3)
@@ -290,7 +290,7 @@ def _solve_123(out, axes, points, meeting, g, offered):
 @kernel
 def solve(out, case, axes, points, special, g, offered, scratch):
     """
-    Write the candidates; return their number, and whether the pose hardly determines one of their angles.
+    Write the joint vectors that may reach a pose, for six revolute joints with three parallel axes.
 
     :param out: (8, 6) candidates, not certified.
     :param case: AXES_234 or AXES_123.
@@ -299,6 +299,8 @@ def solve(out, case, axes, points, special, g, offered, scratch):
     :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
     :param offered: q6 if it is free [rad].
     :param scratch: (SCRATCH,) numbers.
+    :returns: (count, is_free): number of candidates, 0 to 8, and whether the pose hardly determines one of their
+        angles.
     """
     if case == AXES_234:
         angles = vector(scratch, 0, three_parallel_lanes.SCRATCH)

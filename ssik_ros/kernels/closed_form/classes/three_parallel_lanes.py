@@ -1,9 +1,9 @@
 """
-Compute the candidates of :mod:`three_parallel` with axes 2, 3, 4 parallel in SIMD lanes.
+Compute all candidates of an arm with parallel axes 2, 3 and 4 together, in SIMD lanes.
 
-Four lanes compute four pairs of joints 1 and 5. Then eight lanes compute both elbows of each pair. The formulas are the
-same. Poses near a wrist singularity are left to the kernel for single solutions, which chooses free angles and keeps
-digits that are lost here.
+Four lanes compute four pairs of joints 1 and 5. Then eight lanes compute both elbows of each pair. See
+:mod:`three_parallel` for the formulas. Poses near a wrist singularity are left to the kernel for single solutions,
+which chooses free angles and keeps digits that are lost here.
 """
 
 import math
@@ -83,7 +83,7 @@ def write_outer(angles, axes, points, g):
     :param angles: (SCRATCH,) out: rows of four: the angles [rad], their sines, their cosines.
     :param axes, points: (18,) directions of the six axes and a point on each, all joints at zero.
     :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
-    :returns: number of pairs, up to four; whether one of the angles is hardly determined.
+    :returns: (count, is_free): number of pairs, 0 to 4; whether the pose hardly determines one of the angles.
     """
     h1, h, h5, h6 = triple(axes, 0), triple(axes, 1), triple(axes, 4), triple(axes, 5)
     o1, o5, o6 = triple(points, 0), triple(points, 4), triple(points, 5)
@@ -180,7 +180,7 @@ def _elbows(h, o2, o3, o4, reach, whole):
     :param o2, o3, o4: points of the axes.
     :param reach: required vector from ``o2`` to the point of axis 4, in four lanes.
     :param whole: sum of the three angles, in four lanes [rad].
-    :returns: three angles, each in eight lanes.
+    :returns: (q2, q3, q4): the angles of the parallel joints, each in eight lanes.
     """
     arm, base = vectors.subtract(o4, o3), vectors.subtract(o2, o3)
     a, b, c = sp4.coefficients(base, h, arm)

@@ -71,7 +71,7 @@ def write_limits(table, lower, upper, n, is_reversed):
 @inline_kernel
 def within(table, joint, s, c):
     """
-    Return a mask of lanes with a winding of the angle within limits, and a mask of lanes where this is certain.
+    Return (is_inside, certain): masks of the lanes whose angle has a winding within limits, and where this is certain.
 
     :param table: from :func:`write_limits`.
     :param joint: index of the joint in the class.
@@ -91,7 +91,8 @@ def component(r2, d, size2):
     :param r2: a^2 + b^2 in each lane.
     :param d: right side in each lane.
     :param size2: square of the reference length, in the unit of r2.
-    :returns: mask of lanes with two angles; mask of lanes where this is certain; x = sqrt(r2 - d^2), 0 without angles.
+    :returns: (has_two, certain, x): mask of lanes with two angles; mask of lanes where this is certain;
+        x = sqrt(r2 - d^2), 0 in lanes without angles.
     """
     square = d * d
     gap = r2 - square

@@ -220,7 +220,7 @@ def _joint_of(out, joint, is_second):
 @inline_kernel
 def _drift_of_arm(out, arm, is_second):
     """
-    Return the part of the wrist centre's drift that the axes of joints 1 to 3 cause, and a bound on its error.
+    Return (drift, bound): part of the wrist centre's drift that axes 1 to 3 cause, and a bound on its error, in lanes.
 
     The drift is a vector in units of the arm: the wrist centre W on the nearest chain of the class, minus W on the true
     chain.
@@ -246,7 +246,7 @@ def _drift_of_arm(out, arm, is_second):
 @inline_kernel
 def _drift_of_wrist(out, arm, is_second):
     """
-    Return the part of the wrist centre's drift that the axes of joints 4 to 6 cause, and a bound on its error.
+    Return (drift, bound): part of the wrist centre's drift that axes 4 to 6 cause, and a bound on its error, in lanes.
 
     The drift is a vector in units of the arm: the wrist centre W on the nearest chain of the class, minus W on the true
     chain. It is given in the frame of the last body.
@@ -367,7 +367,7 @@ def _examine(out, arm, pose, items):
     :param out: (RANGES,) out: ranges of the joints, see :func:`held_ranges.bound`.
     :param arm, pose: a :class:`held_ranges.HeldArm` and the target, a :class:`held_ranges.Pose`.
     :param items: (ITEMS,) eight cells; their drift of W and range of joint 6 may be narrowed.
-    :returns: bits of these cells for the first wrist, and for the second wrist.
+    :returns: (first, second): bits of these cells for the first wrist, and for the second wrist.
     """
     is_split = arm.numbers[hr.SPLIT] != 0.0
     if is_split:
@@ -487,8 +487,8 @@ def _decide(run, arm, pose, spread, scratch):
     :param arm, pose: a :class:`held_ranges.HeldArm` and the target, a :class:`held_ranges.Pose`.
     :param spread: (SPREAD,) settings.
     :param scratch: (scratch_size(most),) scratch.
-    :returns: REACHED, PROVED (no posture exists) or UNDECIDED; number of branches in the batch of values that found
-        any, else 0; number of examined cells.
+    :returns: (status, branches, cells): REACHED, PROVED (no posture exists) or UNDECIDED; number of branches in the
+        batch of values that found any, else 0; number of examined cells.
     """
     most, n = int(spread[CELL_COUNT]), 7
     items, out = vector(scratch, 0, hr.ITEMS), vector(scratch, hr.ITEMS, hr.RANGES)

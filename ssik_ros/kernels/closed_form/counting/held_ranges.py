@@ -259,9 +259,9 @@ def _arc_cosine(x):
 @inline_kernel
 def _between_cosines(low, high):
     """
-    Return the range of angles in [0, pi] whose cosine is from ``low`` to ``high``, as (centre, radius) [rad].
+    Return (range, is_empty): angles in [0, pi] whose cosine is from ``low`` to ``high``, as (centre, radius) [rad].
 
-    The second result is a mask of lanes with no such angle. The range is widened by INTERVAL_ROUNDING.
+    ``is_empty`` is a mask of the lanes with no such angle. The range is widened by INTERVAL_ROUNDING.
     """
     low, high = low - INTERVAL_ROUNDING, high + INTERVAL_ROUNDING
     least = _arc_cosine(lanes.lesser(lanes.greater(high, -1.0), 1.0))
@@ -272,7 +272,7 @@ def _between_cosines(low, high):
 
 @inline_kernel
 def _quotient(low, high, least, most):
-    """Return least and largest x / y for x from ``low`` to ``high`` and positive y from ``least`` to ``most``."""
+    """Return (least, largest) x / y, lane by lane, for x from ``low`` to ``high`` and y from ``least`` to ``most``, y > 0."""
     to_least, to_most = _inverse(least), _inverse(most)
     return (
         low * lanes.select(low < 0.0, to_least, to_most),
@@ -282,7 +282,7 @@ def _quotient(low, high, least, most):
 
 @inline_kernel
 def _product(a, b, c, d):
-    """Return least and largest value of the product of the ranges [a, b] and [c, d]."""
+    """Return (least, largest) value of the product of the ranges [a, b] and [c, d], in each lane."""
     first, second, third, fourth = a * c, a * d, b * c, b * d
     low = lanes.lesser(lanes.lesser(first, second), lanes.lesser(third, fourth))
     high = lanes.greater(lanes.greater(first, second), lanes.greater(third, fourth))
@@ -291,7 +291,7 @@ def _product(a, b, c, d):
 
 @inline_kernel
 def _sines(low, high):
-    """Return least and largest sine of an angle in [0, pi] whose cosine is from ``low`` to ``high``, plus rounding."""
+    """Return (least, largest) sine of an angle in [0, pi] with cosine from ``low`` to ``high``, widened by rounding."""
     near = lanes.lesser(lanes.absolute(low), lanes.absolute(high))
     near = lanes.select((low <= 0.0) & (high >= 0.0), 0.0, near)
     far = lanes.greater(lanes.absolute(low), lanes.absolute(high))
@@ -326,7 +326,7 @@ def _turning(axis_x, axis_y, vector, slope, width, rest):
     :param vector, slope: the vector and its derivative at the middle of the parameter's range.
     :param width: half the width of the parameter's range.
     :param rest: bound on the vector's distance from its first-order prediction.
-    :returns: centre and radius of the angle from x towards y [rad]; the radius is pi if the vector may vanish in the
+    :returns: (centre, radius) of the angle from x towards y [rad]; the radius is pi if the vector may vanish in the
         plane.
     """
     x, y = vectors.dot(axis_x, vector), vectors.dot(axis_y, vector)
@@ -414,7 +414,8 @@ def _bend_elbow(arm, cells, shortest, longest):
 
     :param arm, cells: a :class:`HeldArm`, and eight :class:`Cells`.
     :param shortest, longest: least and largest distance, in units of the arm.
-    :returns: the :class:`Elbow`, and a mask of the lanes in which joint 3 cannot make any such distance.
+    :returns: (elbow, is_out): the :class:`Elbow`, and a mask of the lanes in which joint 3 cannot make any such
+        distance.
     """
     arm_vectors, numbers = arm.vectors, arm.numbers
     h2, h3, h4 = triple(arm_vectors, H2), triple(arm_vectors, H3), triple(arm_vectors, H4)
@@ -462,9 +463,9 @@ def _bend_elbow(arm, cells, shortest, longest):
 @inline_kernel
 def _angle_of_triangle(low, high, least, most):
     """
-    Return the range of the angle whose cosine is x / y, as (centre, radius) [rad].
+    Return (range, is_empty): the range of the angle whose cosine is x / y, as (centre, radius) [rad].
 
-    The second result is a mask of lanes without such an angle.
+    ``is_empty`` is a mask of the lanes without such an angle.
 
     :param low, high: range of x.
     :param least, most: range of y, which is positive.
@@ -479,7 +480,7 @@ def _place_shoulder(arm, cells, target, elbow):
     Bound joints 1 and 2, which turn the line from A to W onto the target's line.
 
     :param arm, cells, target, elbow: data of eight cells.
-    :returns: the :class:`Shoulder`, and a mask of the lanes in which no angles exist.
+    :returns: (shoulder, is_out): the :class:`Shoulder`, and a mask of the lanes in which no angles exist.
     """
     c, s = arm.numbers[C12], arm.numbers[S12]
     size = abs(c)
@@ -512,7 +513,7 @@ def _bend_wrist(arm, target, elbow, roll):
     Bound the angle between axes 4 and 6, and so joint 5.
 
     :param roll: centre and radius of the angle about the line from A to W, from axis 6 to axis 4.
-    :returns: the :class:`Wrist`, and a mask of the lanes in which joint 5 cannot make this angle.
+    :returns: (wrist, is_out): the :class:`Wrist`, and a mask of the lanes in which joint 5 cannot make this angle.
     """
     c6, s6, cone6 = target.side
     c4, s4, cone4 = elbow.side
@@ -570,8 +571,8 @@ def _inside(limits, joint, place):
     :param limits: (12,) middles, then half widths of the ranges.
     :param joint: index of the joint, 0 to 5.
     :param place: centre and radius of the joint [rad].
-    :returns: distance of the centre from the nearer limit [rad], negative outside, infinite without limits; mask of
-        lanes in which the whole range is outside by more than PROVED_OUTSIDE.
+    :returns: (margin, is_out): distance of the centre from the nearer limit [rad], negative outside, infinite without
+        limits; mask of lanes in which the whole range is outside by more than PROVED_OUTSIDE.
     """
     half = limits[6 + joint]
     if not half < math.pi:
@@ -629,7 +630,7 @@ def bound(out, arm, pose, items):
     :param arm: a :class:`HeldArm`.
     :param pose: :class:`Pose`.
     :param items: (ITEMS,) eight :class:`Cells`.
-    :returns: bits of the cells that may have a posture within limits, for the first wrist and for the second wrist.
+    :returns: (first, second): bits of the cells that may have a posture within limits, for each of the two wrists.
     """
     cells = _load(items)
     target = _see_target(arm, pose, cells)

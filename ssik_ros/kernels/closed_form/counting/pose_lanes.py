@@ -1,4 +1,9 @@
-"""Eight poses side by side in SIMD lanes: read and transform them, with the data of an arm for the counting kernels."""
+"""
+Read and transform eight poses side by side in SIMD lanes, for the kernels that count branches.
+
+A pose in lanes is a tuple of twelve lanes: the rotation row by row, then the translation. :class:`CountedArm` has the
+data of an arm for these kernels.
+"""
 
 from typing import NamedTuple
 
@@ -39,7 +44,7 @@ def at_zero():
 @inline_kernel
 def columns_of(g):
     """
-    Return the first two columns of the rotations of eight poses, as two vectors of lanes.
+    Return (x, y), the first two columns of the rotations of eight poses: vectors of three lanes each.
 
     :param g: poses in eight lanes, see :func:`load_poses`.
     """
@@ -48,7 +53,13 @@ def columns_of(g):
 
 @inline_kernel
 def undo_joint(h, o, s, c, x, y, t):
-    """Return directions x, y and point t rotated back about the line h through o, by an angle with sine s, cosine c."""
+    """
+    Return (x, y, t): two directions and a point rotated back about the line h through o, in lanes.
+
+    :param h, o: unit direction and a point of the line.
+    :param s, c: sine and cosine of the angle by which the joint has turned.
+    :param x, y, t: the directions and the point before.
+    """
     return vectors.turn(h, c, -s, x), vectors.turn(h, c, -s, y), screw(h, o, c, -s, t)
 
 

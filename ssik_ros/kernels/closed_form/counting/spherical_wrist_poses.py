@@ -33,11 +33,11 @@ from ssik_ros.kernels.geometry.subproblems import sp4
 @inline_kernel
 def count(arm, g):
     """
-    Count the branches within limits of eight poses.
+    Count the branches within limits of eight poses, for an arm with a spherical wrist and parallel axes 2 and 3.
 
     :param arm: :class:`pose_lanes.CountedArm`.
     :param g: poses G in eight lanes.
-    :returns: number of branches in each lane, and the bits of the lanes whose number is uncertain.
+    :returns: (total, doubt): number of branches in each lane, and the bits of the lanes whose number is uncertain.
     """
     h1, h2 = triple(arm.axes, 0), triple(arm.axes, 1)
     o1, w = triple(arm.points, 0), triple(arm.special, 0)
@@ -75,7 +75,7 @@ def _count_elbows(arm, left, ok1):
     :param arm: a :class:`pose_lanes.CountedArm`.
     :param left: first two columns of the rotation of E_1^-1 G, and the point E_1^-1 G W with the wrist centre W.
     :param ok1: mask of lanes to count; other lanes get 0.
-    :returns: number of branches in each lane, and the bits of the lanes whose number is uncertain.
+    :returns: (total, doubt): number of branches in each lane, and the bits of the lanes whose number is uncertain.
     """
     h2, h3 = triple(arm.axes, 1), triple(arm.axes, 2)
     o2, o3, w = triple(arm.points, 1), triple(arm.points, 2), triple(arm.special, 0)
@@ -128,7 +128,7 @@ def _count_wrists(arm, x, y, t, ok):
     :param x, y: first two columns of R_4 R_5 R_6, the required rotation of the wrist.
     :param t: position of the wrist centre that the wrist must have, with joints 1 to 3 undone.
     :param ok: mask of lanes to count; other lanes get 0.
-    :returns: number of wrists in each lane, and the bits of the lanes whose number is uncertain.
+    :returns: (total, doubt): number of wrists in each lane, and the bits of the lanes whose number is uncertain.
     """
     h4, h5, h6 = triple(arm.axes, 3), triple(arm.axes, 4), triple(arm.axes, 5)
     o4, o5, o6, w = (

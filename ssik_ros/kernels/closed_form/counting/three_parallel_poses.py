@@ -41,8 +41,8 @@ def outer_equations(arm):
     Return the coefficients of joint 5 in the two equations of joints 1 and 5, which do not depend on the pose.
 
     :param arm: :class:`pose_lanes.CountedArm`.
-    :returns: four coefficients of cos q5 and sin q5, equation by equation; constant of the first equation [m];
-        constant of the second. The first equation's coefficients are in units of the arm.
+    :returns: (coefficients, k, k2): four coefficients of cos q5 and sin q5, equation by equation; constant of the first
+        equation [m]; constant of the second. The first equation's coefficients are in units of the arm.
     """
     h, h5, h6 = triple(arm.axes, 1), triple(arm.axes, 4), triple(arm.axes, 5)
     o5, o6 = triple(arm.points, 4), triple(arm.points, 5)
@@ -55,11 +55,11 @@ def outer_equations(arm):
 @inline_kernel
 def count(arm, g):
     """
-    Count the branches within limits of eight poses.
+    Count the branches within limits of eight poses, for an arm with parallel axes 2 to 4 whose axes 5 and 6 meet.
 
     :param arm: :class:`pose_lanes.CountedArm`.
     :param g: poses G in eight lanes.
-    :returns: number of branches in each lane, and the bits of the lanes whose number is uncertain.
+    :returns: (total, doubt): number of branches in each lane, and the bits of the lanes whose number is uncertain.
     """
     h1, h, h6 = triple(arm.axes, 0), triple(arm.axes, 1), triple(arm.axes, 5)
     o1, o5, o6 = triple(arm.points, 0), triple(arm.points, 4), triple(arm.points, 5)
@@ -112,7 +112,7 @@ def _count_wrists(arm, left, equation, ok1):
     :param left: first two columns of the rotation of E_1^-1 G, and the point E_1^-1 G o_6 with axis 6's point o_6.
     :param equation: m1, m2, d and sqrt(m1^2 + m2^2 - d^2) of the equation m1 cos q5 + m2 sin q5 = d.
     :param ok1: mask of lanes to count; other lanes get 0.
-    :returns: number of branches in each lane, and the bits of the lanes whose number is uncertain.
+    :returns: (total, doubt): number of branches in each lane, and the bits of the lanes whose number is uncertain.
     """
     h, h5, h6 = triple(arm.axes, 1), triple(arm.axes, 4), triple(arm.axes, 5)
     ax, ay, _ = left
@@ -153,7 +153,7 @@ def _count_planes(arm, left, angles, ok):
     :param left: first two columns of the rotation of E_1^-1 G, and the point E_1^-1 G o_6 with axis 6's point o_6.
     :param angles: sines and cosines of joints 5 and 6.
     :param ok: mask of lanes to count; other lanes get 0.
-    :returns: number of postures in each lane, and the bits of the lanes whose number is uncertain.
+    :returns: (total, doubt): number of postures in each lane, and the bits of the lanes whose number is uncertain.
     """
     h, h3, h4 = triple(arm.axes, 1), triple(arm.axes, 2), triple(arm.axes, 3)
     h5, h6 = triple(arm.axes, 4), triple(arm.axes, 5)

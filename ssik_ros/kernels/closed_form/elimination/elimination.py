@@ -427,8 +427,8 @@ def write_companion(out, sine, cosine, one, counts, c, s, scratch):
     :param counts: of the :class:`Elimination`.
     :param c, s: cosine and sine of the origin.
     :param scratch: (12 WIDTH + 9,).
-    :returns: number of rows of the matrix, and its largest entry; (0, inf) if the leading coefficients are singular at
-        this origin, so that no matrix exists.
+    :returns: (rows, largest): number of rows of the matrix, and its largest entry; (0, inf) if the leading coefficients
+        are singular at this origin, so that no matrix exists.
     """
     pairs, quadratic, constant = int(counts[0]), int(counts[1]), int(counts[2])
     linear, second = 4 * pairs, 2 * quadratic
@@ -454,7 +454,7 @@ def write_companion(out, sine, cosine, one, counts, c, s, scratch):
 @kernel
 def other_angles(loop_line, elimination, scratch):
     """
-    Return the angles of joints k-1 and k-2 [rad], from the line that both must make.
+    Return (q_(k-1), q_(k-2)), the angles of joints k-1 and k-2 [rad], from the line that both must make.
 
     :param loop_line: (15, 1) z axis after the rotations of joints k, k+1 and k+2, as in :mod:`line_representation`.
     :param elimination: the :class:`Elimination` of joint k.

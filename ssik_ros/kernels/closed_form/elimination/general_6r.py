@@ -131,7 +131,7 @@ ORIGINS = 5
 
 
 def workspace() -> tuple[Any, Any]:
-    """Return new arrays for the ``work`` (floats) and ``ints`` (int32) arguments of :func:`solve`."""
+    """Return (work, ints), new arrays of floats and of int32 integers, as :func:`solve` takes them."""
     return np.zeros(WORKSPACE), np.zeros(INTS, dtype=np.int32)
 
 
@@ -145,8 +145,8 @@ def _choose_matrix(elimination, work):
 
     :param elimination: the :class:`Elimination`; the mixed polynomials are in ``work``.
     :param work: the float workspace.
-    :returns: size of the matrix (0 if no origin has one), the origin [rad], and the largest entry (infinite without a
-        matrix).
+    :returns: (size, origin, largest): size of the matrix (0 if no origin has one), the origin [rad], and the largest
+        entry (infinite without a matrix).
     """
     sine, cosine = matrix(work, W_MIXED_SINE, 6, 9), matrix(work, W_MIXED_COSINE, 6, 9)
     one = matrix(work, W_MIXED_ONE, 6, 9)
@@ -260,12 +260,14 @@ def _add_roots(candidates, begin, elimination, k, work, ints, is_careful):
     """
     Compute the roots of one cut and add their candidates; use the robust roots, too, if the fast ones leave a doubt.
 
-    :param candidates: (ROWS, 7) out: six angles in the order of the loop [rad], then the miss; ``begin`` rows are filled.
+    :param candidates: (ROWS, 7) out: six angles in the order of the loop [rad], then the miss; ``begin`` rows are
+        filled.
     :param begin: number of filled rows.
     :param elimination, k: the :class:`Elimination`, and the joint of the roots.
     :param work, ints: of :func:`workspace`.
     :param is_careful: as for :func:`solve`.
-    :returns: new number of filled rows, and whether every root has its candidate.
+    :returns: (count, complete): new number of filled rows, and whether every root has its candidate; without
+        candidates, whether it is certain that there are no roots.
     """
     roots = vector(work, W_ROOTS, 2 * el.MOST_EIGENVALUES)
     size, origin, largest = _choose_matrix(elimination, work)
@@ -301,7 +303,8 @@ def solve_cut(candidates, count, constants, g, work, ints, is_careful):
     :param g: (12,) target, T M^-1.
     :param work, ints: of :func:`workspace`.
     :param is_careful: as for :func:`solve`.
-    :returns: new number of filled rows, and whether the candidates of this cut are certainly complete.
+    :returns: (count, certain): new number of filled rows, and whether the candidates of this cut are certainly
+        complete.
     """
     k = int(constants[AT_JOINT])
     close_loop(constants, g, work)
@@ -506,7 +509,7 @@ def _trial(axes: Any, points: Any, number: int) -> tuple[Any, Any]:
 
     :param axes, points: (6, 3) unit directions of the axes, and a point on each [m].
     :param number: place in a fixed sequence of postures, from 0.
-    :returns: angles (6,) [rad], and the target G (12,).
+    :returns: (angles, target): angles (6,) [rad], and the target G (12,).
     """
     joints = np.arange(JOINTS)
     share = (number + 1) * 0.7548776662 + joints * joints * 0.5698402910
@@ -560,14 +563,15 @@ def _joint_of(cut: int) -> int:
 
 def choose_start(axes: Any, points: Any) -> tuple[int, float]:
     """
-    Choose where to cut the loop of a chain; return the choice as one number, and the digits of its accuracy.
+    Choose where to cut the loop of a chain; return (start, digits): the choice as one number, and its accuracy.
 
     All twelve cuts are tested with known postures. The number contains the best cut, and a second cut for doubtful
     targets. It is -1, with 0 digits, if no cut finds all postures.
 
     :param axes: (18,) unit directions.
     :param points: (18,) a point on each axis [m].
-    :returns: number for :func:`prepare` and :func:`prepare_constants`; correct digits of the worst test posture.
+    :returns: (start, digits): number for :func:`prepare` and :func:`prepare_constants`; correct decimal digits of the
+        worst test posture.
     """
     # The kernels take arrays that are writable.
     axes = np.array(axes, dtype=float).ravel()

@@ -1,8 +1,8 @@
 """
 Find every branch of one pose by elimination, for chains without special structure or close to a chain with structure.
 
-If the chain is close to a chain with a closed form, the closed form comes first. The elimination follows only if a
-doubt is left.
+:func:`search` is the kernel, :func:`make_scratch` returns its scratch. If the chain is close to a chain with a closed
+form, the closed form comes first. The elimination follows only if a doubt is left.
 
 This is a separate module, because the elimination is much machine code and few arms need it. With seven joints, six are
 solved at each value of the held joint; the constants of this chain are computed for each value.

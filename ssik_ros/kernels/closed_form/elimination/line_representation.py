@@ -40,7 +40,7 @@ def write_line(out, column, pose):
 @inline_kernel
 def _rotated(pose, x, row, i):
     """
-    Return three components of a line, rotated by the rotation of ``pose``.
+    Return (x, y, z), three components of a line, rotated by the rotation of ``pose`` (12,).
 
     :param x: (15, .) table of lines.
     :param row, i: first row of the three components, and column of the line.

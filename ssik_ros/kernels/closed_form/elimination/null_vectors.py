@@ -1,5 +1,7 @@
 """
-Null vectors of the twelve equations at a root, and the two angles that each belongs to.
+Find the null vectors of an elimination's twelve equations at a root, and read two joint angles from each.
+
+A root is a value of joint k at which the equations are singular; the angles belong to joints k+1 and k+2.
 
 A null vector has the entries x_a^i x_b^j, i = 3..0, j = 2..0, up to a factor. Several solutions that share the root
 span a null space of as many dimensions; multiplication by x_a and by x_b acts on it linearly, and the common

@@ -267,7 +267,7 @@ def _join_ends(roots, total):
 @kernel
 def add_candidates(candidates, count, roots, total, elimination, k, work, ints, is_careful):
     """
-    Add the candidates of all roots of a cut.
+    Add the candidates of all roots of a cut; return (count, complete).
 
     :param candidates: (ROWS, 7) out: angles in the order of the loop, then the miss; ``count`` rows are filled.
     :param roots: (32,) ascending angles of joint k, of which ``total`` count, then from 16 on their imaginary parts
@@ -276,8 +276,8 @@ def add_candidates(candidates, count, roots, total, elimination, k, work, ints, 
     :param work, ints: the float and the integer workspace; ``W_MULTIPLE`` gets the certainty of roots that coincide or
         are nearly complex.
     :param is_careful: whether to leave out nearly complex roots that are surely complex; this takes time.
-    :returns: new number of filled rows; whether every group of close roots has at least as many candidates that reach
-        the target as surely real roots.
+    :returns: (count, complete): new number of filled rows; whether every group of close roots has at least as many
+        candidates that reach the target as surely real roots.
     """
     _join_ends(roots, total)
     work[W_MULTIPLE] = CERTAIN

@@ -1,5 +1,5 @@
 """
-Points of the curve on which seven joints keep a pose: Newton steps across the curve, and the tangent.
+Compute points of the curve on which seven joints keep a pose: Newton steps across the curve, and the tangent.
 
 Problem
 -------
@@ -71,9 +71,9 @@ class Curve(NamedTuple):
     """
     One curve of postures of a seven-joint chain that keep a target pose, with the scratch to compute its points.
 
-    ``axes``, ``points``, ``home``, ``slides``: the chain, as for :func:`certify.evaluate`. ``held``: the joint by
-    which the curve's direction is chosen. ``screws``, ``pose``: axes of the joints and pose of the tip at the last
-    posture.
+    ``axes`` (21,), ``points`` (21,), ``home`` (12,), ``slides``: the chain, as for :func:`certify.evaluate`. ``held``:
+    the joint by which the curve's direction is chosen. ``screws`` (42,) and ``pose`` (12,): axes of the joints and pose
+    of the tip at the last posture.
     """
 
     axes: np.ndarray
@@ -154,7 +154,7 @@ def open_curve(ints, reals, target, free, work):
 @kernel
 def _eliminate(system):
     """
-    Solve seven equations in place for two right sides; return the determinant and the least absolute pivot.
+    Solve seven equations in place for two right sides; return (determinant, least absolute pivot).
 
     Both are zero, and the system is spoilt, if the equations are singular.
 

@@ -1,5 +1,5 @@
 """
-Postures on the curves of a pose, by Newton's method from arbitrary postures.
+Find postures on the curves on which seven joints keep a pose, by Newton's method from arbitrary postures.
 
 Problem
 -------

@@ -1,5 +1,5 @@
 """
-All curves of one pose of an arm with two spherical joints, from the circle of its elbow.
+Compute all curves on which an arm with two spherical joints keeps a pose, from the circle of its elbow.
 
 Problem
 -------
@@ -103,9 +103,10 @@ class Circles(NamedTuple):
     """
     Arrays that build the curves of a pose for one value of joint 4.
 
-    The circle is the curve on which the elbow turns by psi about the line from shoulder to wrist. An image is the same
-    curve with the other posture of the shoulder, of the wrist, or of both; there are four. A root is an angle psi at
-    which a joint reaches a limit.
+    The circle is the curve on which the elbow turns by psi about the line from shoulder to wrist. A knot is a stored
+    posture of the circle, a wave a function m + a cos psi + b sin psi. An image is the same curve with the other
+    posture of the shoulder, of the wrist, or of both; there are four. A root is an angle psi at which a joint reaches a
+    limit. ``curve`` has the chain, the limits and the target; ``scratch`` is flat.
     """
 
     curve: cp.Curve
@@ -388,7 +389,13 @@ def _write_knots(run, table, first, count):
 
 @inline_kernel
 def _wave(elbow, side, k, cosine, sine):
-    """Return value and derivative by psi of wave ``k`` of a side (0 shoulder, 1 wrist), from cosine and sine of psi."""
+    """
+    Return (value, derivative by psi) of wave ``k`` of one side of the arm, in each lane.
+
+    :param elbow: waves of both sides, as :func:`_write_waves` stores them.
+    :param side: 0 for the shoulder, 1 for the wrist.
+    :param cosine, sine: cosine and sine of the elbow angle psi, in eight lanes.
+    """
     mean, a, b = vectors.read(elbow, SIDE * side + 3 * k)
     return mean + a * cosine + b * sine, b * cosine - a * sine
 
@@ -400,8 +407,8 @@ def _write_side(run, side, cosine, sine):
 
     :param side: 0 for the shoulder, joints 1 to 3; 1 for the wrist, joints 5 to 7.
     :param sine, cosine: sine and cosine of psi, in eight lanes.
-    :returns: sine of joint 2 or 6, counted from its singular value, and the sum of the squared derivatives, in eight
-        lanes.
+    :returns: (sine, sum): sine of joint 2 or 6, counted from its singular value, and the sum of the squared
+        derivatives, in eight lanes.
     """
     middle, middle_slope = _wave(run.elbow, side, 0, cosine, sine)
     x, x_slope = _wave(run.elbow, side, 1, cosine, sine)
@@ -561,7 +568,8 @@ def _write_image(run, knots, heads, count, row, image, size):
     :param knots, heads: out, after the first ``row`` rows of knots and ``count`` heads.
     :param image: bit 0 for the shoulder's other posture, bit 1 for the wrist's other posture.
     :param size: number of roots.
-    :returns: number of written curves, or NO_ROOM if their knots do not fit; and the next free row of knots.
+    :returns: (curves, row): number of written curves, or NO_ROOM if their knots do not fit; and the next free row of
+        knots.
     """
     image_roots, n_roots, outside = run.image_roots, 0, -1
     for root in range(size):

@@ -1,5 +1,5 @@
 """
-Split traced curves at folds, where the held joint turns back, and at crossings.
+Split the curves on which seven joints keep a pose at folds, where the held joint turns back, and at crossings.
 
 Problem
 -------
@@ -236,9 +236,10 @@ def _look_at(q, knots, state, numbers, lane):
 @kernel
 def _part(out, heads, count, written, fold_at, knots, first, rows):
     """
-    Write the parts of one curve between its folds and crossings; return their number, and the rows written in all.
+    Write the parts of one curve between its folds and crossings; return (number of parts, rows written in all).
 
-    A closed curve with a fold or crossing begins at the first of them.
+    A closed curve with a fold or crossing begins at the first of them. The rows written in all include the first
+    ``written`` rows.
 
     :param out, heads: knots and heads out, after the first ``written`` rows and ``count`` heads.
     :param fold_at: row of the fold after each knot, or -1.
@@ -344,7 +345,9 @@ def _row_of(heads, curve, end):
 @kernel
 def _link(out, heads, count, curve, end, lower):
     """
-    List at one end of a split curve the other curves that end in the same posture, in the heads of the curve.
+    List at one end of a split curve the curves that end in the same posture, in the heads of the curve.
+
+    The curve itself is listed if its other end is there too.
 
     At most OTHERS indices are written, -1 fills the other places. An end that is neither a fold nor a crossing gets -1
     only.

@@ -1,5 +1,5 @@
 """
-Find the stretches within the limits on curves that were traced within wider limits.
+Find postures within the limits on curves that were followed within wider limits. On a curve seven joints keep a pose.
 
 Problem
 -------
@@ -54,7 +54,8 @@ def write_inside(out, knots, ints, reals, target, free, work):
     """
     Write postures of one curve within the limits, at least one for each stretch inside; return their number.
 
-    A stretch is a part of the curve with all joints within their limits. A curve of one knot gives no posture.
+    A stretch is a part of the curve with all joints within their limits. A very short stretch may be missed, and a
+    curve of one knot gives no posture.
 
     :param out: (m, 7) out; further postures are left out if it is full.
     :param knots: (k, segments.COLUMNS) knots of one curve, postures with tangent and arc length; they may exceed the

@@ -1,5 +1,5 @@
 """
-Points of eight curves at once, in SIMD lanes; :mod:`curve_points` does the same for one curve.
+Compute points of eight curves on which seven joints keep a pose, at once in SIMD lanes.
 
 Problem
 -------
@@ -12,6 +12,8 @@ The Newton step and the unit tangent.
 
 Method
 ------
+:mod:`curve_points` does the same for one curve by another factorisation.
+
 1. Householder reflections H_1 ... H_6 move the rows of the Jacobian J into the first six coordinates: J H_1 ... H_6 =
    [L, 0] with L lower triangular. The tangent t is H_1 ... H_6 applied to the seventh unit vector, up to its sign.
 2. Solve L y = e by forward substitution. The reflections applied to (y, 0) give the shortest step. A multiple of t is

@@ -1,13 +1,13 @@
 """
-Curves through given postures, followed eight at a time in SIMD lanes.
+Follow the curves on which seven joints keep a pose, through given postures, eight curves at a time in SIMD lanes.
 
 Problem
 -------
-As in :mod:`trace`.
+Postures that reach a pose are given. Follow the curve through each of them to both ends, each curve once.
 
 Solutions
 ---------
-The same curves, in another order.
+The same curves as :mod:`trace`, in another order.
 
 Method
 ------

@@ -1,9 +1,10 @@
 """
-All curves of one pose by one call, for arms exactly of a class whose kernel solves eight values of a joint at once.
+Find curves on which seven joints keep a pose, within the limits, by one call of :func:`find`.
 
 Problem
 -------
-As in :mod:`lane_trace`, but without given postures.
+As in :mod:`lane_trace`, but without given postures. The arm must fit exactly a class whose kernel solves eight values
+of the held joint at once.
 
 Solutions
 ---------
@@ -41,7 +42,7 @@ def find(
     matrix_t, seed, options, work, places, stack, scratch,
 ):  # fmt: skip
     """
-    Write all curves of a pose within the limits; return their number.
+    Write the curves of a pose within the limits to which sampled values of the held joint lead; return their number.
 
     :param knots: (., segments.COLUMNS) out: knots of all curves in turn, postures with tangent and arc length.
     :param heads: (m, 2) integers out: first row and number of rows of each curve.

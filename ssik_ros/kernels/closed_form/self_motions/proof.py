@@ -1,5 +1,7 @@
 """
-Prove that consecutive knots lie on one curve, and find the given postures on this curve.
+Prove that consecutive knots lie on one curve on which seven joints keep a pose, and find given postures on this curve.
+
+A knot is a stored posture of the curve.
 
 Problem
 -------

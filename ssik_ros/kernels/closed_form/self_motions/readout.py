@@ -1,10 +1,10 @@
 """
-Postures of a traced curve: at given arc lengths, and nearest to a given posture.
+Compute exact postures of a followed curve: at given arc lengths, and nearest to a given posture.
 
 Problem
 -------
-Knots are near a curve, and the cubics between them are a little farther away. Find postures that reach the pose
-exactly, up to rounding.
+On a curve seven joints keep a pose. Its stored postures, the knots, are near the curve, and the cubics between knots
+are a little farther away. Find postures that reach the pose exactly, up to rounding.
 
 Solutions
 ---------
@@ -60,6 +60,8 @@ def scratch_size():
 def write_postures(out, errors, arcs, knots, ints, reals, target, free, work):
     """
     Write the postures of a curve at given arc lengths, exact up to rounding, and their errors.
+
+    If Newton's method fails, a posture is not exact; its errors tell.
 
     :param out: (m, 7) out.
     :param errors: (m, 3) out: position error [m], rotation error [rad], Frobenius norm of FK - T.

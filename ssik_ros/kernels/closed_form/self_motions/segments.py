@@ -1,5 +1,5 @@
 """
-Segments of a traced curve: two knots with their tangents, and the cubic between them.
+Evaluate the cubic between two neighbouring knots, the stored postures of a curve on which seven joints keep a pose.
 
 A knot is a row of numbers: seven joints, unit tangent (TANGENT), arc length (ARC), kind (KIND) and LEAST_PIVOT. The
 last is the least pivot of the Jacobian with one joint held, which is small near other curves. Angles are continuous

@@ -85,7 +85,11 @@ MOST_STEPS = 5000
 
 
 class Tracing(NamedTuple):
-    """Arrays of a running trace, which follows curves one after the other and writes their knots."""
+    """
+    Arrays of a running trace, which follows curves of a pose one after the other and writes their knots.
+
+    A knot is a stored posture of a curve, with tangent and arc length.
+    """
 
     knots: np.ndarray
     """(., segments.COLUMNS) out: knots of all curves in turn."""
@@ -176,7 +180,8 @@ def _follow(run, first, sign):
     Follow a curve from the knot in row ``first`` in the direction of its tangent, and write the knots up to its end.
 
     :param sign: a number with the sign of the determinant of [J; tangent] at ``first``.
-    :returns: row of the last knot, and its kind: CLOSED, a joint limit or SINGULAR; FULL if the table is full.
+    :returns: (row, kind) of the last knot. The kind is CLOSED; a joint limit; SINGULAR, also after MOST_STEPS steps; or
+        FULL if the table is full.
     """
     knots, c = run.knots, run.curve
     row, step, before = first, FIRST_ARC_STEP, sign
@@ -237,7 +242,7 @@ def next_step(step, miss):
 @kernel
 def write_prediction(q, run, row, first, step):
     """
-    Write the posture that is predicted one step after a knot; return its scalar product with the tangent at the knot.
+    Write the posture predicted one step after a knot; return its scalar product with the knot's tangent.
 
     :param q: (7,) out.
     :param run: a :class:`Tracing`.
@@ -305,8 +310,8 @@ def _meet_limit(run, row, width, miss):
 
     :param width: length of the segment, the curve between two neighbouring knots [rad].
     :param miss: error of the prediction of the next knot.
-    :returns: kind of the next knot, REGULAR or a joint limit; and a share. A positive share asks for a step shortened
-        by this factor, because a joint peaks near its limit or the knot could not be moved.
+    :returns: (kind, share): kind of the next knot, REGULAR or a joint limit; and a share. A positive share asks for a
+        step shortened by this factor, because a joint peaks near its limit or the knot could not be moved.
     """
     knots, c = run.knots, run.curve
     kind = REGULAR

@@ -214,7 +214,7 @@ def _power(x, m):
 @kernel
 def _mean_zero(g, a):
     """
-    Return how many zeros of the polynomial through g coincide near zero (m), and their mean in spacings.
+    Return (m, mean): how many zeros of the polynomial through g coincide near zero, and their mean in spacings.
 
     m is 1 for a single zero. If Pellet's test does not decide, m is the power of the largest term, and the mean is cut
     to FARTHEST_MEAN.
@@ -312,7 +312,7 @@ def _write_tangent(along, q, aim, scratch):
 @kernel
 def _rate(q, aim, lower, upper, wish, play):
     """
-    Rate a posture: return the number of joints outside their limits, and its squared distance from a reference.
+    Rate a posture: return (number of joints outside their limits, squared distance from a reference posture).
 
     :param q, lower, upper: (n,) posture and limits; a joint is inside if one of its windings is.
     :param aim: a :class:`singular_refinement.Aim`: the chain.

@@ -251,7 +251,7 @@ def _add_curve(place, kept, curves, q, aim, choice):
     :param kept, curves: numbers of solutions and of curves so far.
     :param q: (n,) the point; it is overwritten.
     :param aim, choice: chain and target; criteria, see :class:`Choice`.
-    :returns: new numbers of solutions and of curves.
+    :returns: (kept, curves): new numbers of solutions and of curves.
     """
     # If the curves do not fit, replace the last one.
     curve = min(curves, CURVES - 1)
@@ -289,7 +289,7 @@ def _add_crossing(place, kept, curves, nulls, q, aim, choice):
     :param nulls: number of null vectors.
     :param q: (n,) the posture, moved if it is isolated.
     :param aim, choice: chain and target; criteria, see :class:`Choice`.
-    :returns: new numbers of solutions and of curves.
+    :returns: (kept, curves): new numbers of solutions and of curves.
     """
     is_crossing = False
     for direction in range(2 * nulls):
@@ -365,7 +365,7 @@ def _take(place, kept, curves, aim, choice):
 
     :param kept, curves: numbers of solutions and of curves before.
     :param aim, choice: chain and target; criteria, see :class:`Choice`.
-    :returns: new numbers of solutions and of curves.
+    :returns: (kept, curves): new numbers of solutions and of curves.
     """
     q = place.q[0]
     nulls = _count_null_vectors(place, q, aim)

@@ -54,7 +54,7 @@ PARALLEL_SQUARE = 1e-18
 @inline_kernel
 def squared_height(k1, p, k2, q, c, sign):
     """
-    Return the square of w (1 - c^2), and e = 1 - sign k1.p; step 2 of the module's method.
+    Return (square of w (1 - c^2), e = 1 - sign k1.p), for step 2 of the module's method.
 
     Here w is the component along k1 x k2 of the common image z of p and q. A negative square means that no solution
     exists.

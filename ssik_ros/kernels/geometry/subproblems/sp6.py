@@ -66,7 +66,7 @@ def relative_determinant(m11, m12, m21, m22):
 @inline_kernel
 def split_rank_one(a, b, d):
     """
-    Return two equations that are equivalent to A u1 + B u2 = d if B has rank one.
+    Return (first, second), two equations that are equivalent to A u1 + B u2 = d if B has rank one.
 
     The first equation is (p, q, r) with p cos t1 + q sin t1 = r. It contains the first angle only, because the left
     null vector of B is applied to both equations. The second is (m, n, p, q, r) with m cos t2 + n sin t2 = r - p cos t1
