@@ -359,7 +359,7 @@ class PlacedArm:
         if self._proof.refuses(targets[0], PoseFreedom([PathTolerance(spin=spin)], 1), 0, room):
             return f'out of reach, {place}'
         counts = search_batch(self._tool.arm, targets, None, PLAIN, 1).counts
-        if len(poses) == 1 and not self._absence.is_complete:
+        if len(poses) == 1:
             cause = self._absence.explain(targets, counts)[0]
             if cause == Cause.UNREACHABLE:
                 return f'out of reach, {place}'

@@ -1,6 +1,7 @@
 """Poses of singular postures, planted within limits: no proof against them, and curves of postures meet the limits."""
 
 import dataclasses
+import itertools
 
 from arms_under_test import catalogue_arm, catalogue_chain
 from complete_oracle import wrap
@@ -10,6 +11,7 @@ from synthetic_arms import make_six, serial_chain
 
 from bench.campaign.robots import random_robot
 from ssik_ros import Manipulator
+from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.certification.ranking import KEEP_ALL
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.reach.cells import ReachArm, ReachSettings
@@ -17,7 +19,12 @@ from ssik_ros.reach.statuses import CellStatus
 from ssik_ros.results import Cause
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.batch import search_batch
-from ssik_ros.solvers.closed_form.branch_request import BranchRequest, cause_of_absence
+from ssik_ros.solvers.closed_form.branch_request import (
+    BranchRequest,
+    cause_of_absence,
+    causes_of_absence,
+)
+from ssik_ros.solvers.closed_form.held_proof import AbsenceCauses
 from ssik_ros.solvers.closed_form.plan import CERTIFIED_ERROR
 from ssik_ros.solvers.closed_form.solver import AnalyticSolver
 
@@ -367,6 +374,35 @@ def test_branches_outside_the_limits_prove_nothing_at_a_singular_pose():
     assert cause_of_absence(arm.plan, beyond, Cause.LIMITS) == Cause.LIMITS
     doubtful = beyond._replace(is_doubtful=True)
     assert cause_of_absence(arm.plan, doubtful, Cause.LIMITS) == Cause.NOT_FOUND
+
+
+@pytest.mark.parametrize('name', ['ur5e', 'panda'])
+def test_maps_and_requests_decide_the_same_cause(name):
+    """Maps read counters, a request reads branches; a doubtful pose proves neither limits nor reach in either."""
+    arm, pose = catalogue_arm(name), np.eye(4)
+    result = arm.branches_refined(pose)
+    kinds = list(itertools.product((0, 1), repeat=3))
+    counts = np.zeros((len(kinds), search.COUNTERS), dtype=np.int64)
+    counts[:, (search.PROVED, search.DOUBT, search.DROPPED)] = kinds
+    expected = [
+        cause_of_absence(
+            arm.plan,
+            result._replace(
+                is_too_far=bool(far), is_doubtful=bool(doubt), certified=dropped, dropped=dropped
+            ),
+            Cause.LIMITS,
+        )
+        for far, doubt, dropped in kinds
+    ]
+    assert causes_of_absence(arm.plan, counts).tolist() == expected
+    assert expected[0b011] == Cause.NOT_FOUND
+
+
+def test_a_map_takes_no_doubtful_pose_for_one_outside_the_limits():
+    counts = np.zeros((1, search.COUNTERS), dtype=np.int64)
+    counts[0, [search.DOUBT, search.DROPPED]] = 1
+    causes = AbsenceCauses(catalogue_arm('ur5e')).explain(np.eye(4)[None], counts)
+    assert causes.tolist() == [Cause.NOT_FOUND]
 
 
 @pytest.mark.parametrize(('tilt', 'is_proof'), [(0.0, True), (5e-12, True), (1e-9, False)])

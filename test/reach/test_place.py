@@ -203,6 +203,24 @@ def test_why_seven_joints_fail_is_proved() -> None:
     assert arm.why_not(base, tasks, 1) == 'out of reach, 1.00 m from the base link'
 
 
+def test_why_six_joints_fail_is_proved() -> None:
+    """Some postures beyond the limits have other branches within; all others are proved to have none."""
+    rng, arm, base = np.random.default_rng(5), placed('irb120', space_of()), np.zeros(6)
+    chain = arm.chain
+    free = Manipulator.from_prebuilt('irb120')
+    proved = 0
+    for _ in range(40):
+        q = rng.uniform(-np.pi, np.pi, 6)
+        q[1] = rng.uniform(2.2, 3.0)
+        assert q[1] > chain.upper[1]
+        pose = chain.pose(q)
+        if not free.solve_q(pose).size:
+            tasks = PlaceTasks.exact(pose[None])
+            assert arm.why_not(base, tasks, 0) == 'every posture is outside the joint limits'
+            proved += 1
+    assert proved > 5
+
+
 @pytest.mark.sampled
 @pytest.mark.parametrize('spins', [False, True])
 @pytest.mark.parametrize('name', ['irb120', 'ur5e', 'puma560'])

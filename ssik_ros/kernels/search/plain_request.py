@@ -117,8 +117,8 @@ def solve_one(address, closed, timeout_ns, flag, q0, target, q):
     :param address, timeout_ns, flag, q0, target, q: as for :func:`search_one`.
     :param closed: address of the block of the closed form, see
         :mod:`ssik_ros.kernels.closed_form.branches.branch_block`; its part OWN has the NUMBERS.
-    :returns: as :func:`search_one`, but the seventh number is the number of branches inside and outside the limits;
-        NOT_CALLED (-1) if the closed form was not called or proves nothing.
+    :returns: as :func:`search_one`, but the seventh number counts the certified candidates inside and outside the limits
+        (two candidates may be one branch); NOT_CALLED (-1) if the closed form was not called or proves nothing.
     """
     if is_misshapen(q0, target, q):
         return MISSHAPEN, 0, 0, math.inf, math.inf, math.inf, NOT_CALLED, math.inf
@@ -261,8 +261,8 @@ def _call_closed_form(closed, target, seed, q):
     :param closed: address of the block of the closed form.
     :param target: (4, 4) target pose.
     :param seed: the seed.
-    :returns: (number of written branches, number of branches with those outside the limits, position error [m],
-        rotation error [rad]); the errors mean nothing if no branch was written.
+    :returns: (number of written branches, number of certified candidates with those outside the limits,
+        position error [m], rotation error [rad]); the errors mean nothing if no branch was written.
     """
     n = q.shape[0]
     written = branch_block.search_block(closed, target, seed)

@@ -7,11 +7,13 @@ add a branch to a result.
 Shapes: ``n`` joints, ``k`` branches. A pose is the pose of the tip in the base frame, unless a request has a tool.
 """
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.certification import ranking
 from ssik_ros.kernels.geometry.rotations import invert_pose
@@ -98,13 +100,41 @@ def cause_of_absence(plan: AnalyticPlan, branches: Branches, beyond: Cause) -> C
     :param branches: branches of the pose.
     :param beyond: cause to return if branches exist outside the limits of the request.
     """
-    if branches.is_too_far:
+    facts = branches.is_too_far, branches.is_doubtful, branches.certified > 0
+    return _cause_by_facts(*facts, plan.is_complete, beyond)
+
+
+def causes_of_absence(plan: AnalyticPlan, counts: IntArray) -> NDArray[np.uint8]:
+    """
+    Return for many poses the cause (m,) why a pose has no branch within the limits, as :func:`cause_of_absence` does.
+
+    The cause is LIMITS if branches exist outside the limits of the arm.
+
+    :param plan: plan of the arm.
+    :param counts: (m, COUNTERS) counters of the search for branches within limits.
+    """
+    bits = itertools.product((False, True), repeat=3)
+    rows = [
+        _cause_by_facts(is_too_far, is_doubtful, is_beyond, plan.is_complete, Cause.LIMITS)
+        for is_too_far, is_doubtful, is_beyond in bits
+    ]
+    causes = np.array(rows, dtype=np.uint8).reshape(2, 2, 2)
+    has = (counts > 0).astype(np.intp)
+    places = has[:, search.PROVED], has[:, search.DOUBT], has[:, search.DROPPED]
+    return np.asarray(causes[places])
+
+
+def _cause_by_facts(
+    is_too_far: bool, is_doubtful: bool, is_beyond: bool, is_complete: bool, beyond: Cause
+) -> Cause:
+    """Return the cause of a pose without a branch within the limits; ``is_beyond`` tells of branches outside of them."""
+    if is_too_far:
         return Cause.UNREACHABLE
-    if branches.is_doubtful:
+    if is_doubtful:
         return Cause.NOT_FOUND
-    if branches.certified:
+    if is_beyond:
         return beyond
-    return Cause.UNREACHABLE if plan.is_complete else Cause.NOT_FOUND
+    return Cause.UNREACHABLE if is_complete else Cause.NOT_FOUND
 
 
 def tip_pose(pose: FloatArray, request: BranchRequest) -> FloatArray:

@@ -22,7 +22,7 @@ from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.model.topology import AxisGeometry
 from ssik_ros.results import Cause
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
-from ssik_ros.solvers.closed_form.branch_request import PLAIN
+from ssik_ros.solvers.closed_form.branch_request import causes_of_absence, PLAIN
 
 MOST_CELLS, MOST_SPLIT = 4096, 65_536
 """Most cells examined for one pose: of the held joint, or of the held joint and the joint at the other end."""
@@ -138,10 +138,8 @@ class AbsenceCauses:
 
         :param arm: closed form of any arm.
         """
-        plan, chain = arm.plan, arm.chain
-        self.is_complete = plan.is_complete
-        """True if a search finds all branches: then an empty result proves that the pose has no posture."""
-        self._limited = None if self.is_complete else HeldDecision.of(arm)
+        self._plan, chain = arm.plan, arm.chain
+        self._limited = None if self._plan.is_complete else HeldDecision.of(arm)
         if self._limited is not None:
             wide = np.full(len(chain.axes), np.inf)
             self._free = HeldDecision.of(
@@ -157,13 +155,11 @@ class AbsenceCauses:
         :param poses: (m, 4, 4) poses of the tip in the base, contiguous.
         :param counts: (m, COUNTERS) counters of the search for branches within limits.
         """
-        causes = np.full(len(poses), Cause.NOT_FOUND, dtype=np.uint8)
+        causes = causes_of_absence(self._plan, counts)
         is_dropped = counts[:, search.DROPPED] > 0
-        if self.is_complete:
-            is_doubtful = counts[:, search.DOUBT] > 0
-            absent = np.where(is_doubtful, Cause.NOT_FOUND, Cause.UNREACHABLE)
-            causes[:] = np.where(is_dropped, Cause.LIMITS, absent)
-        causes[counts[:, search.PROVED] > 0] = Cause.UNREACHABLE
+        if not self._plan.is_complete:
+            # The samples of a held joint prove no limits.
+            causes[causes == Cause.LIMITS] = Cause.NOT_FOUND
         causes[counts[:, search.COUNT] > 0] = Cause.NONE
         if self._limited is not None and self._free is not None:
             left = np.flatnonzero(causes == Cause.NOT_FOUND)
