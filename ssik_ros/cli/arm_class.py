@@ -46,6 +46,9 @@ _CLASSES = {
         _Class('spherical_shoulder_5_meets_6', [], [_SHOULDER, (5, 6)]),
         _Class('spherical_shoulder_4_meets_5', [], [_SHOULDER, (4, 5)]),
         _Class('spherical_shoulder_6r', [], [_SHOULDER]),
+        _Class('three_parallel_3_4_5', [(3, 4), (4, 5)]),
+        _Class('three_parallel_1_2_3', [(1, 2), (2, 3)], [(5, 6)]),
+        _Class('three_parallel_4_5_6', [(4, 5), (5, 6)], [(1, 2)]),
     ),
     7: (
         _Class('srs', [], [_SHOULDER, (5, 6, 7)]),

@@ -1,15 +1,17 @@
 """Candidates that are made eight at a time: all of their class, and left to others where those know better."""
 
+import importlib
+import pkgutil
+
 from arms_under_test import catalogue_arm
 import numpy as np
 import pytest
 from synthetic_arms import make_six, serial_chain
 
+from ssik_ros.kernels.closed_form import classes
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.classes import (
     candidates,
-    orientation_first,
-    prismatic_shoulder,
     spherical_wrist,
     spherical_wrist_lanes,
     three_parallel,
@@ -98,5 +100,13 @@ def test_postures_near_a_singularity_of_the_wrist_are_left_to_the_kernel_for_one
 
 
 def test_every_class_has_room_for_its_numbers():
-    classes = spherical_wrist, three_parallel, prismatic_shoulder, orientation_first
-    assert max(kernels.SCRATCH for kernels in classes) <= candidates.OWN_SCRATCH
+    modules = [
+        importlib.import_module(f'{classes.__name__}.{module.name}')
+        for module in pkgutil.iter_modules(classes.__path__)
+    ]
+    sizes = {
+        module.__name__: module.SCRATCH
+        for module in modules
+        if hasattr(module, 'SCRATCH') and module is not candidates
+    }
+    assert len(sizes) >= 4 and max(sizes.values()) <= candidates.OWN_SCRATCH

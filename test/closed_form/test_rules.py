@@ -6,18 +6,30 @@ from arms_under_test import arm_of, ask
 from complete_oracle import compare, LineChain
 import numpy as np
 import pytest
+from repository import ROOT
 from synthetic_arms import CLASSES, direction, make_six, random_lines, random_pose, serial_chain
 
 from ssik_ros import Manipulator, TolerancePolicy
+from ssik_ros.artifact import module_text
+from ssik_ros.artifact.c import image_rules
+from ssik_ros.cli.arm_class import classify_arm
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.kernels.closed_form.branches import search
+from ssik_ros.kernels.closed_form.classes import candidates, spherical_wrist, three_parallel
+from ssik_ros.model.catalogue import ARM_CLASSES
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.topology import AxisGeometry, EXACT_MEETING, EXACT_PARALLEL
 from ssik_ros.solvers.closed_form import plan as planning
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays, Prepared
+from ssik_ros.solvers.closed_form.labels import FACTORS
 from ssik_ros.solvers.closed_form.plan import make_plan
 from ssik_ros.solvers.closed_form.rules import matches, RULES
+
+KERNEL_OF_KIND = {
+    candidates.SPHERICAL_WRIST: spherical_wrist,
+    candidates.THREE_PARALLEL: three_parallel,
+}
 
 
 def test_every_rule_is_reached_by_an_arm_in_both_directions():
@@ -29,6 +41,34 @@ def test_every_rule_is_reached_by_an_arm_in_both_directions():
             reached.add((plan.name, 'reversed' in plan.reason))
     turning = [rule for rule in RULES if not rule.has_slides]
     assert reached == {(rule.name, value) for rule in turning for value in (False, True)}
+
+
+def test_every_table_of_classes_has_every_rule():
+    names = [rule.name for rule in RULES]
+    assert list(dict.fromkeys(names)) == names and set(FACTORS) == set(names)
+    table = (ROOT / 'docs/math/closed_forms.md').read_text(encoding='utf-8')
+    for rule in RULES:
+        if not rule.has_slides:
+            assert f'| `{rule.name}` |' in table
+            # The C library accepts blocks of the class, and the module of one arm has its kernel.
+            assert image_rules.TURNING >> rule.kind & 1
+            kernel = KERNEL_OF_KIND[rule.kind].__name__.removeprefix(
+                'ssik_ros.kernels.closed_form.'
+            )
+            assert kernel in module_text.CLASSES
+        assert image_rules.ALL_KINDS >> rule.kind & 1
+
+
+def test_every_rule_has_a_class_of_arms_seen_from_base_and_tip():
+    named = {}
+    for name in CLASSES:
+        for is_reversed in (False, True):
+            chain = serial_chain(make_six(name, np.random.default_rng(1), is_reversed=is_reversed))
+            arm_class, near_miss = classify_arm(chain)
+            assert arm_class in ARM_CLASSES and not arm_class.startswith('general')
+            assert near_miss is None
+            named.setdefault(arm_class, set()).add((name.split(',')[0], is_reversed))
+    assert all(len(rules) == 1 for rules in named.values())
 
 
 @pytest.mark.parametrize('name', CLASSES)

@@ -326,6 +326,9 @@ CONDITIONS = {
         'spherical_shoulder_5_meets_6': ([], [SHOULDER, (5, 6)]),
         'spherical_shoulder_4_meets_5': ([], [SHOULDER, (4, 5)]),
         'spherical_shoulder_6r': ([], [SHOULDER]),
+        'three_parallel_3_4_5': ([(3, 4), (4, 5)], []),
+        'three_parallel_1_2_3': ([(1, 2), (2, 3)], [(5, 6)]),
+        'three_parallel_4_5_6': ([(4, 5), (5, 6)], [(1, 2)]),
     },
     7: {
         'srs': ([], [SHOULDER, (5, 6, 7)]),

@@ -1,5 +1,7 @@
 """Mechanisms and task sets in a viewer: targets are reached with all loops closed, and unmet levels are named."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -149,3 +151,15 @@ def test_the_targets_of_tasks_follow_joints_that_are_moved_by_hand():
     session.set_joints(session.joints + 0.05)
     assert np.abs(session.targets['goal'] - link_place(session, 'left_hand')).max() < 1e-12
     assert session.outcome.solved
+
+
+@pytest.mark.parametrize(
+    ('make', 'name', 'title'),
+    [(loop_session, 'hexapod', 'Mechanism'), (task_session, 'dual_arm', 'Tasks')],
+)
+def test_a_session_has_a_tab_of_its_own_among_those_of_all(make, name, title):
+    tabs = pytest.importorskip('ssik_ros.view.browser.tabs')
+    extras = SimpleNamespace(playback=None, cloud=None)
+    listed = tabs.list_tabs(SimpleNamespace(session=make(name), extras=extras))
+    assert list(listed) == ['Target', 'Joints', title, 'Obstacles', 'Measures']
+    assert all(listed.values())

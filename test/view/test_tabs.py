@@ -1,4 +1,4 @@
-"""Each kind of session has its tabs, and each panel of a tab can be made."""
+"""An arm has its tabs, and each panel of a tab can be made."""
 
 from made_pages import open_page
 import pytest
