@@ -118,7 +118,14 @@ def _misses(frames: list[Frame], poses: dict[int, FloatArray], width: float) -> 
 
 
 def _axes(frame: Joint, scale: float) -> FloatArray:
-    """Return the ends (2 k, 3) of a line along each direction that a goal fixes, or along z if it fixes angles only."""
+    """
+    Return the ends (2 k, 3) in the world [m] of lines from a goal's origin along each direction that it fixes.
+
+    A goal that fixes angles only has one line, along its z axis.
+
+    :param frame: the goal.
+    :param scale: length of a line [m].
+    """
     pose = frame.matrix_world
     fixed = [dof for dof in frame.dof if dof < DOF.EX] or [DOF.Z]
     origin = pose[:3, 3]

@@ -308,7 +308,7 @@ def _closure_of(item: ClosureSource, number: int) -> LoopClosure:
     """
     Return a loop from a LoopClosure or from (frame, frame, degrees of freedom); ``number`` gives its name.
 
-    Raise InvalidClosure for anything else.
+    Raise InvalidClosure for anything that is neither, and InvalidOption if one of the three parts is malformed.
     """
     if isinstance(item, LoopClosure):
         return item

@@ -35,7 +35,7 @@ class WaysOn(NamedTuple):
     ends: FloatArray
     """(k, n) the postures that they reach there."""
     largest: FloatArray
-    """(n,) largest steps."""
+    """(n,) largest step that each joint may take between the two waypoints [rad or m]."""
     followed: int
     """Number of postures that were followed, including those that do not reach the next waypoint."""
 

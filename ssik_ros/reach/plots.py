@@ -115,8 +115,9 @@ def draw_directions(reach_map: ReachMap, measure: str = 'dexterity') -> Any:
     """
     Return a matplotlib figure of the sphere of directions of the tip's z axis, coloured by a measure.
 
-    For a share or the status, a colour is the share of positions at which the direction is reachable (or unknown). For
-    another measure it is the mean over the positions at which the direction is reachable.
+    For ``dexterity`` and ``status`` a colour is the share of positions at which the direction is reachable, for
+    ``unknown`` the share at which it is unknown. Positions that were not asked do not count. For another measure it is
+    the mean over the positions at which the direction is reachable.
 
     :param reach_map, measure: as for :func:`write_plots`.
     """
@@ -144,8 +145,9 @@ def _by_orientation(reach_map: ReachMap, measure: str) -> tuple[FloatArray, str]
     """
     Return a value (k,) for each orientation of a map over all positions, and the label of the values.
 
-    It is the share of positions at which the orientation is reachable (or unknown), or the mean of another measure over
-    these positions; 0 without any.
+    It is the share of the asked positions at which the orientation is reachable; for ``unknown`` the share at which it
+    is unknown. For another measure it is the mean over the positions at which the orientation is reachable. Without
+    such positions it is 0.
     """
     status = reach_map.read()
     axes = (0, 1, 2)

@@ -79,7 +79,9 @@ def places_needed(last):
 @inline_kernel
 def scratch_size(n, wanted, capacity):
     """
-    Return the size of the scratch of a search, without its places, in numbers.
+    Return the size of the scratch of a search, in numbers.
+
+    The table of places is an array of its own: a place is a tried value of the held joint with its branches.
 
     :param n: number of joints.
     :param wanted: least number of values to try.

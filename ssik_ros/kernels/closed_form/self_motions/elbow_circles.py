@@ -390,10 +390,11 @@ def _write_knots(run, table, first, count):
 @inline_kernel
 def _wave(elbow, side, k, cosine, sine):
     """
-    Return (value, derivative by psi) of wave ``k`` of one side of the arm, in each lane.
+    Return (value, derivative by psi) of a function ``m + a cos(psi) + b sin(psi)`` of one side of the arm, in each lane.
 
-    :param elbow: waves of both sides, as :func:`_write_waves` stores them.
+    :param elbow: coefficients (m, a, b) of the functions of both sides, as :func:`_write_waves` stores them.
     :param side: 0 for the shoulder, 1 for the wrist.
+    :param k: index of the function, below WAVES.
     :param cosine, sine: cosine and sine of the elbow angle psi, in eight lanes.
     """
     mean, a, b = vectors.read(elbow, SIDE * side + 3 * k)

@@ -113,7 +113,7 @@ class Proving(NamedTuple):
     q: np.ndarray
     """(7,) scratch."""
     bound: np.ndarray
-    """(BOUND,) numbers such as BEND, a bound on the second derivative of the functions that vanish at solutions."""
+    """(BOUND,) numbers JOINT, ALONG, LENGTH and BEND, which define the six functions that vanish at solutions."""
 
 
 @inline_kernel
@@ -135,8 +135,9 @@ def prove(is_on, knots, goes_on, seeds, bound, ints, reals, target, free, work):
     :param knots: (k, segments.COLUMNS) knots of all curves in turn, postures with tangent and arc length.
     :param goes_on: (k,) integers: 0 for the last knot of each curve, else 1.
     :param seeds: (m, 7) given postures.
-    :param bound: (BOUND,) numbers of the six functions that vanish at solutions: JOINT, ALONG, LENGTH, and BEND, a
-        bound on their second derivative.
+    :param bound: (BOUND,) numbers that define the six functions that vanish at solutions. JOINT is the joint whose axis
+        has the compared point, ALONG the place of the point on that axis [m], LENGTH the length that counts as one
+        radian [m]. BEND is a bound on the second derivative of the functions.
     :param ints, reals: the plan of seven joints.
     :param target: (12,) pose of the tip: rotation row by row, then translation.
     :param free: (7,) indices of the joints: 0 to 6.
