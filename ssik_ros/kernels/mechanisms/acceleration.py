@@ -155,7 +155,9 @@ def seen_by(a, rates, x, first, second):
 @inline_kernel
 def write_rows(row, a, b, moves_a, moves_b, turn, out):
     """
-    Write the second derivatives of the six errors of a constraint into ``out``, as if all six were selected.
+    Write the second derivatives of the six errors of a constraint into ``out``, selected or not.
+
+    If the constraint selects no rotation, the three rotation numbers are zero.
 
     :param row: row of the constraint table.
     :param a, b: (12,) poses of the closing frame A and the closed link B.

@@ -279,7 +279,8 @@ def take(block, w, cost):
     """
     Accept the trial state: copy ``trial`` to ``current`` and store its cost.
 
-    BOOST and LEAST get their first values, and ANEW asks for a new Jacobian.
+    The damping after a refused step starts anew (BOOST, its growth factor, and LEAST, its lower bound), and ANEW asks
+    for a new Jacobian.
     """
     vectors.copy(w.current, w.trial)
     w.numbers[layout.COST] = cost
@@ -365,7 +366,7 @@ def next_task(block, w, code, over, value, count):
 
     :param code: status with which the descent ended at ``current``.
     :param over: whether the solve must end.
-    :param value, count: secondary objective at ``current``, and number of joints in it.
+    :param value, count: results of :func:`secondary`.
     :returns: True if the caller must move ``current`` at random first, for ESCAPE; else False.
     """
     task = block.counters[layout.TASK]
@@ -456,9 +457,11 @@ def add_priority(w):
 @inline_kernel
 def terms_of_step(block, t):
     """
-    Return (target_mask, later_mask): bit masks of the joint rows TARGETS, RESTS and CENTRES that the mechanism has.
+    Return (target_mask, later_mask): bit masks of the rows in joint space that this solve uses.
 
-    Rows in ``target_mask`` must be met; rows in ``later_mask`` form the secondary objective.
+    The bits are TARGETS (wanted joint values), RESTS (rest values) and CENTRES (middles of limits). Rows in
+    ``target_mask`` must be met; rows in ``later_mask`` form the secondary objective. With option LOW_TARGETS, targets
+    are in ``later_mask`` only.
     """
     set_ones = normal.CENTRES
     for joint in range(t.joint.shape[0]):
@@ -481,8 +484,8 @@ def measure(address, block, w, target_mask):
 
     :param address: address of the block of the chain.
     :param target_mask: bit mask of the joint rows that must be met (TARGETS); 0 for none of them.
-    :returns: (cost 1/2 |e|^2, sum of the errors that are not within their tolerance [m, rad], True if every error is
-        within its tolerance).
+    :returns: (cost, error, inside): 1/2 |e|^2; position plus rotation error, summed over the constraints with an error
+        outside its tolerance, and likewise for the joint rows [m + rad]; True if every error is within its tolerance.
     """
     cost, error, inside = mechanism.locate(address)
     translation, rotation = 0.0, 0.0
@@ -504,7 +507,9 @@ def measure(address, block, w, target_mask):
 @inline_kernel
 def secondary(address, w, later_mask):
     """
-    Return (secondary objective at ``current``, number of joints in it); both are 0 without an objective.
+    Return (secondary objective at ``current``, number of its terms); both are 0 without an objective.
+
+    A term is a joint with one kind of row: target, rest or centre.
 
     :param address: address of the block of the chain.
     :param later_mask: bit mask of the joint rows of the objective.

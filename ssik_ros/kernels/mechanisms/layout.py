@@ -244,8 +244,9 @@ class Block(NamedTuple):
     """
     Arguments, scratch and results of the solve of one chain: views of one block of memory.
 
-    ``table`` and ``flags`` hold all frames of the mechanism; ``ints`` and ``reals`` the compiled chain; ``counters``
-    and ``work`` state and results.
+    ``table`` and ``flags`` hold all frames of the mechanism, one row each; ``ints`` and ``reals`` the compiled chain;
+    ``options`` the options of the solve; ``counters`` and ``work`` state and results. If another thread sets
+    ``cancel`` (1,) to 1, the solve ends.
     """
 
     table: np.ndarray
@@ -295,8 +296,11 @@ class ChainWorkspace(NamedTuple):
     """
     Scratch and results of the solve of one chain, as views of one float array that :func:`view_workspace` returns.
 
-    ``current``, ``trial``, ``best`` and ``good`` are states of the chain [rad or m]; ``normal`` and ``gradient`` are H
-    = J^T J and g = J^T e; ``numbers`` has single numbers such as COST.
+    States of the chain [rad or m]: ``current`` (before a step), ``trial`` (after it), ``best`` (of all descents) and
+    ``good`` (to return to). ``step`` is the step, between ``low`` and ``high``; ``lower`` and ``upper`` are limits of
+    values. ``residual`` and ``blocks`` are the weighted rows e and J, ``errors`` the unweighted errors [m, rad];
+    ``normal`` and ``gradient`` are H = J^T J and g = J^T e. ``numbers`` has single numbers such as COST. The poses, twists
+    and other arrays are scratch.
     """
 
     poses: Annotated[Floats, 'ints[NODES]', 12]

@@ -264,8 +264,8 @@ def residuals(block, t, w):
 
     Both are zero for excluded constraints.
 
-    :returns: (half the squared weighted residual, sum of the errors that are not within their tolerance [m, rad],
-        whether all errors are within).
+    :returns: (cost, error, inside): half the squared weighted residual; position plus rotation error, summed over the
+        constraints with an error outside its tolerance [m + rad]; whether all errors are within.
     """
     cost, unmet, inside = 0.0, 0.0, True
     for c in range(t.constraint.shape[0]):

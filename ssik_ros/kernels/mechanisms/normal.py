@@ -101,8 +101,8 @@ def joint_terms(address, state, which, build, gain, clamp, normal, gradient):
     :param gain: factor on the errors in g.
     :param clamp: as for :func:`gather`.
     :param normal, gradient: profile of H and vector g, added to in place.
-    :returns: (half the squared weighted errors, largest translation error [m], largest rotation error [rad], number of
-        joints measured).
+    :returns: (half the squared weighted errors; largest absolute translation error of a variable [m]; largest rotation
+        error of a variable [rad]; number of measured terms, each a joint with one kind of row).
     """
     block, t, w = layout.view_chain(address)
     e, weights = vector(w.scratch, 0, 6), vector(w.scratch, AT_WEIGHTS, 6)

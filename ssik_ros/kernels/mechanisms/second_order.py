@@ -76,7 +76,8 @@ def write_distance(row, a, b, scratch):
     """
     Write the vector p_A - p_B in world axes [m] into the first three numbers of ``scratch``.
 
-    Only components that the constraint selects are kept.
+    Only components that the constraint selects are kept: along the axes of the world, or along the axes of A if the
+    constraint is measured there.
 
     :param row: row of the constraint table.
     :param a, b: (12,) poses of the closing frame A and the closed link B.

@@ -29,7 +29,13 @@ LEAST_LLVM = (22, 0, 0)
 
 
 class Frozen(NamedTuple):
-    """An array argument of some kernels that has the same values at every call, to be replaced by a constant."""
+    """
+    An array argument of some kernels that has the same values at every call, to be replaced by a constant.
+
+    ``functions`` is a regular expression for the symbols of these kernels, ``argument`` the name of the argument in their
+    Python source, and ``values`` the flat array of its values. If only some values never change, ``entries`` has their
+    indices; None means all values and the length.
+    """
 
     functions: str
     """Regular expression for the symbols of the functions."""

@@ -41,7 +41,8 @@ def _load() -> Any:
     """
     Load the native library for this machine and return it as a Python extension module.
 
-    :raises NativeLibraryError: if this machine has no library, or the library was built from other sources.
+    :raises NativeLibraryError: if this platform has no library, the library is not built, or it was built from other
+        sources.
     """
     names = targets.of_this_machine()
     if not names:

@@ -81,7 +81,7 @@ def digest() -> int:
     """
     Return a number of 60 bits that identifies the built kernels, for comparison with the digest in an image.
 
-    :raises NativeLibraryError: if they are not built, or were built from other sources.
+    :raises NativeLibraryError: if they are not built, or, in a source tree, were built from other sources.
     """
     path = FOLDER / STAMP
     if not path.is_file():

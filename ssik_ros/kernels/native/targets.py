@@ -11,7 +11,7 @@ def of_this_machine() -> list[str]:
     """
     Return the targets whose code this machine runs, the fastest first; empty on platforms without a native library.
 
-    The environment variable SSIK_ROS_TARGET replaces the list by its value.
+    If the environment variable SSIK_ROS_TARGET is set, its value is the only target.
     """
     chosen = os.environ.get('SSIK_ROS_TARGET')
     if chosen:

@@ -41,8 +41,11 @@ class Bodies(NamedTuple):
     """
     A chain, the convex bodies on its links, the pairs of bodies to check, and scratch arrays.
 
-    The fields ``axes`` to ``levers`` describe chain, bodies and pairs; the fields from ``poses`` on are scratch. The
-    kernels of this module take the fields one by one, in this order.
+    ``axes``, ``points`` and ``slides`` (bit mask of the prismatic joints) describe the chain in the base frame, joints at
+    zero. ``kinds``, ``sizes``, ``vertices`` and ``ends`` give the shape of each body, ``homes`` its pose at zero,
+    ``carriers`` the last joint that moves it (-1 for none), ``spheres`` its bounding sphere. ``pairs`` (p, 2) are the
+    pairs to check. ``levers`` (n, s) is the largest motion of a body per unit of a joint. The fields from ``poses`` on
+    are scratch. The kernels of this module take the fields one by one, in this order.
     """
 
     axes: np.ndarray
@@ -192,7 +195,8 @@ def check_rows(
     """
     Write for each checked posture whether it is free of collisions, the nearest pair, and the distance of that pair.
 
-    The first pair that certainly collides ends the check of its posture; later pairs are not measured.
+    Pairs are measured in turn. A pair that certainly collides, and is nearer than all pairs before, ends the check of
+    its posture; later pairs are not measured.
 
     :param verdicts: (k,) out: COLLISION_FREE, COLLIDES, or DOUBTFUL if an exact check must decide. Of this and the next
         two arrays, only the checked rows are written.
@@ -269,7 +273,6 @@ def follow(
     Write how much of each straight motion from one posture to the next is proved free of collisions.
 
     Pairs of bodies that a motion does not move relative to each other are not checked.
-
 
     :param reached: (k - 1,) out: free share of each motion from its begin, 0 to 1; 1 if all of the motion is free.
     :param culprits: (k - 1,) out: row in ``pairs`` of the pair that ends the free share; -1 if all of the motion is

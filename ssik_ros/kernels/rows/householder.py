@@ -1,7 +1,8 @@
 """
 Orthogonal factorisations of tiny matrices with column pivoting, for their rank and the complement of their columns.
 
-Reflector j is I - tau v v^T with v = (0, .., 0, 1, below the diagonal of column j).
+:func:`factorise` factorises a real matrix; :func:`solve_factorised` and :func:`write_orthogonal` use the factors.
+:func:`reduce_complex` is for complex matrices. Reflector j is I - tau v v^T with v = (0, .., 0, 1, below the diagonal of column j).
 """
 
 import math
@@ -148,6 +149,8 @@ def _reflect_complex(re, im, m, c, v_re, v_im, j, scale):
 def reduce_complex(re, im, m, n, total, scratch, tolerance):
     """
     Reduce the first n columns of a complex matrix to triangular form by reflections of all columns; return their rank.
+
+    The first n columns are exchanged among each other, the largest remainder first.
 
     If the columns from n on are the unit matrix, they end as H^H, the inverse of the product of the reflections. Then
     the rows of H^H from the rank on, times the first n columns, are zero.

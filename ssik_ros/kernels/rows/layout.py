@@ -163,8 +163,11 @@ class Workspace(NamedTuple):
     """
     Scratch and state of a search, as views of one float array that :func:`view_workspace` returns.
 
-    Values of joints are in [rad or m]. ``state`` is the configuration of the search, ``best`` the one with the smallest
-    error within limits. ``jacobian`` and ``residual`` hold the weighted rows J and e of the last evaluation.
+    Values of joints are in [rad or m]. The caller writes the seed into ``reference`` and the targets into ``matrices``.
+    ``state`` is the present configuration; ``best``, ``near_miss``, ``kept`` and ``trial`` are stored ones, ``refused``
+    solutions that the caller refused. ``lower`` and ``upper`` are limits. ``jacobian`` and ``residual`` hold the weighted
+    rows J and e of the last evaluation, ``errors`` position [m] and rotation [rad] error of each constraint. ``step`` is
+    the joint step. The other fields are poses, and scratch of steps.
     """
 
     poses: Annotated[Floats, 'ints[NODES]', 12]

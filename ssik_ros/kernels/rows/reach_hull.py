@@ -310,7 +310,7 @@ def is_in_ball(hull, x, y, z):
     """
     Return whether a position is in the ball that lies inside the hull, so that no direction can prove it outside.
 
-    False for hulls with prismatic joints before the first revolute axis, which move the ball.
+    False for hulls with prismatic joints before the first revolute axis, which move the ball; True for a missing hull.
 
     :param hull, x, y, z: as for :func:`is_beyond`.
     """

@@ -452,8 +452,8 @@ def apply_box(constraint_f, e, active):
     """
     Reduce each error component in place to the distance from the box of tolerated deviations.
 
-    If the deviation d = -e is inside [lower, upper], the component and its weight become zero. A box of zero width
-    leaves the row unchanged.
+    If the deviation d = -e is inside [lower, upper], the component and its weight become zero. If lower equals upper,
+    the weight stays.
 
     :param constraint_f: row of the constraint table, which has the bounds.
     :param e, active: (6,) errors and weights.

@@ -88,14 +88,14 @@ def bounded_step(ints, reals, work, damping, limited, scales, largest):
 
     A joint that would leave its limits stops at the limit, and the other joints compensate. The workspace must have
     jacobian, residual, state and limits; ``lower == upper`` holds a joint. Jacobian, residual and gradient are
-    overwritten. ``free`` is set to 1 for joints that no limit stopped, else to 0.
+    overwritten. ``free`` is set to 0 for held joints and joints that a limit stopped, to 1 for the others.
 
     :param damping: added to the diagonal of the normal equations.
     :param limited: False ignores limits; held joints stay held in any case.
     :param scales: (nv,) scale of each joint, larger for joints that move more readily; empty for ones. See
         :func:`ssik_ros.kernels.search.state.joint_scales`.
     :param largest: longest step of a turning joint [rad]; if a joint exceeds it, the whole step is scaled down.
-    :returns: squared norm of the residual that the step leaves according to the linear model.
+    :returns: squared norm of the residual that the step leaves according to the linear model, before it is scaled down.
     """
     t, w = layout.view_problem(ints, reals, work)
     m, nv = w.jacobian.shape
@@ -162,11 +162,11 @@ def optimal_step(ints, reals, work, damping, limited, scales, largest, scratch):
     """
     Write the best of all damped steps that end inside the limits into ``step`` of the workspace.
 
-    It leaves at most the error of :func:`bounded_step`, but takes longer. Effects and other arguments are the same,
-    except that the residual of the workspace stays as it is.
+    No such step has a smaller |J dq - e|^2 + damping |dq|^2. It takes longer than :func:`bounded_step`, whose effects
+    and other arguments are the same, except that the residual of the workspace stays as it is.
 
     :param scratch: (optimal_size(m, nv),) numbers, overwritten.
-    :returns: squared norm of the residual that the step leaves according to the linear model.
+    :returns: squared norm of the residual that the step leaves according to the linear model, before it is scaled down.
     """
     t, w = layout.view_problem(ints, reals, work)
     m, nv = w.jacobian.shape

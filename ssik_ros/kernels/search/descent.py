@@ -133,9 +133,9 @@ def patience(options, count):
     """
     Return (is patient, may give up, factor): how long a start of a search is continued without good progress.
 
-    A patient start is not given up for slow progress. If ``may give up`` is True, it ends when the linear model
-    predicts no decrease twice. Other starts must shrink the squared error to ``factor`` times itself in PROGRESS_STEPS
-    steps.
+    A patient start is not given up for slow progress. Other starts must shrink the squared error to ``factor`` times
+    itself in PROGRESS_STEPS steps. If ``may give up`` is True, any start ends when the linear model predicts no decrease
+    twice running.
 
     :param count: number of the start, from 1.
     """

@@ -95,8 +95,8 @@ def search_one(address, timeout_ns, flag, q0, target, q):
     :param q: (n,) out: the solution, or the best state seen; not written for BAD_TARGET, BAD_STATE and MISSHAPEN.
     :returns: (code, iterations, searches, norm of the errors, position error [m], rotation error [rad], -1, E). The
         code is a code of :func:`ssik_ros.kernels.search.restart_search.search`, or MISSHAPEN for arrays of wrong
-        shapes. E is half the squared weighted residual. The three errors are infinite if q is not written; E is then
-        infinite for MISSHAPEN, else 0.
+        shapes. E is half the squared weighted residual; without a solution, the norm is also of this residual. The
+        three errors are infinite if q is not written; E is then infinite for MISSHAPEN, else 0.
     """
     if is_misshapen(q0, target, q):
         return MISSHAPEN, 0, 0, math.inf, math.inf, math.inf, NOT_CALLED, math.inf

@@ -99,7 +99,7 @@ def settle_for_best(ints, reals, options, work):
     """
     Copy ``best`` of the workspace to ``state`` and measure it; return the squared norm of its weighted residual.
 
-    BEST_ERROR of the scalars gets the norm.
+    BEST_ERROR of the scalars gets the square root of this number.
     """
     w = layout.view_workspace(ints, work)
     vectors.copy(w.state, w.best)
@@ -466,7 +466,8 @@ def stage(ints, reals, options, counters, work, out):
     """
     Write the measured state as candidate into the last row of ``out``; return whether it is a new, useful solution.
 
-    :returns: False if it equals a stored or refused solution, or is not nearer to the seed than :func:`distance_bound`.
+    :returns: False, and nothing is written, if the state equals a stored or refused solution, or is not nearer to the
+        seed than :func:`distance_bound`.
     """
     w = layout.view_workspace(ints, work)
     errors, row, width = w.errors, out.shape[0] - 1, out.shape[1]

@@ -49,8 +49,8 @@ def draw(variable_i, lower, upper, seed, spread, free, random, q):
     """
     Write a random configuration within the limits.
 
-    With a spread below one, every joint stays near the seed: within this fraction of its range. Joints without limits
-    are drawn from the full turn around the seed. Joints that move no frame of the problem keep their values of ``q``.
+    With a spread below one, every joint stays near the seed: within this fraction of its range. The range of a joint
+    without limits is the full turn around the seed. Joints that move no frame of the problem keep their values of ``q``.
 
     :param variable_i: variable table of the problem.
     :param lower, upper: (nv,) limits [rad or m].
@@ -164,7 +164,8 @@ def draw_joint(lower, upper, centre, spread, random):
 
     Equal limits give their value; without limits the range is a full turn about ``centre``.
 
-    :param centre: if the spread is below one, the result differs from this value by at most ``spread`` times the range.
+    :param centre: if the spread is below one, the result differs from this value, moved inside the limits, by at most
+        ``spread`` times the range.
     :param spread: share of the range, in (0, 1].
     :param random: (1,) uint64 state of the generator, advanced.
     """
@@ -183,7 +184,12 @@ def draw_joint(lower, upper, centre, spread, random):
 
 @kernel
 def draw_rotation(random, quaternion):
-    """Write a uniformly distributed unit quaternion (x, y, z, w)."""
+    """
+    Write a random unit quaternion (x, y, z, w), uniformly distributed over all rotations.
+
+    :param random: (1,) uint64 state of the generator, advanced.
+    :param quaternion: (4,) out.
+    """
     a, b, c = uniform(random), uniform(random), uniform(random)
     first, second = math.sqrt(1.0 - a), math.sqrt(a)
     quaternion[0] = first * math.sin(2.0 * math.pi * b)

@@ -86,7 +86,10 @@ class Cycle(NamedTuple):
     """
     Bounds of the joint motions in one cycle of a control loop, and the bound that stopped each joint.
 
-    Motions are in [rad or m] per cycle; ``largest_change`` bounds the difference between the motions of two cycles.
+    Each field has a number for each of nv joints. Motions are in [rad or m] per cycle. ``largest_motion`` and
+    ``largest_change`` are given: they bound the motion, and its difference from ``last_motion``, the motion of the cycle
+    before; infinite means no bound. A cycle writes its own motions into ``last_motion``. ``stopped_by`` is written:
+    BY_NOTHING, BY_LIMIT, BY_VELOCITY (``largest_motion``) or BY_ACCELERATION (``largest_change``).
     """
 
     largest_motion: np.ndarray

@@ -353,10 +353,10 @@ def squared_residual(ints, reals, work):
 @kernel
 def move(ints, reals, work, q):
     """
-    Move the joints ``q`` by the step in ``move`` of the workspace, within limits and largest steps.
+    Move the joints ``q`` by the step in ``move`` of the workspace, within limits.
 
-    ``move`` has the motions of the joints divided by their scales. For each joint that would have crossed a limit,
-    ``hits`` gets by how much.
+    The step is scaled down to the largest steps of the joints, unless these are ignored. ``move`` has the motions of
+    the joints divided by their scales. For each joint that would have crossed a limit, ``hits`` gets by how much.
 
     :param q: (nq,) joint values [rad or m], moved in place, dependent joints included.
     :returns: reason bits: LIMIT_HIT, STEPS_TOO_BIG, or CANNOT_INVERT for a step that is not finite and is not made.

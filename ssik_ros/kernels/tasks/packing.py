@@ -8,11 +8,13 @@ and joint values come as arguments of every call.
 table          one row per
 =============  =================================================================================
 slot           object of the environment: kind of joint (-1 for a dummy), place of its value
-node           joint that moves during a solve, parents first; columns as in ``kernels.layout``
+node           joint that moves during a solve, parents first; columns as in ``kernels.rows.layout``
+node run       for each node, begin and size of its part of the table ``run``
+run            object on the way from a node or frame to the node before it
 variable       degree of freedom (column of the Jacobian)
-task        tip that is to meet a target
+task           tip that is to meet a target
 path           node that moves tip, target or constraint base of a task
-set          tasks solved together, in the order of priority
+set            tasks solved together, in the order of priority
 margin         variable that a set keeps away from its limits
 follower       dependent joint: its value is linear in the value of another joint
 =============  =================================================================================
@@ -115,10 +117,13 @@ LONGER_SIDE = 'max(ints[WIDEST], ints[VARIABLES])'
 
 class TaskTables(NamedTuple):
     """
-    The tables of packed task sets, as views that :func:`view_tables` returns.
+    The tables of packed task sets, as views that :func:`view_tables` returns; constants of this module name the columns.
 
-    Fields that end in ``_i``, and ``node_run``, ``run``, ``path`` and ``margin``, hold integers; fields that end in
-    ``_f`` floats. The module docstring describes the rows of each table; constants of this module name the columns.
+    Fields that end in ``_f`` hold floats, all others integers. ``slot_*``: objects of the environment. ``node_*``:
+    joints that move. ``run``: objects between a node, or a frame of a task, and the node before it. ``variable_*``:
+    columns of the Jacobian. ``task_*``: tips and targets. ``path``: nodes that move a frame of a task. ``set_*``: task
+    sets, highest priority first. ``margin``: variables that a set keeps away from limits. ``follower_*``: dependent
+    joints.
     """
 
     slot_i: Annotated[Ints, 'ints[SLOTS]', SLOT_INTS]
@@ -157,8 +162,11 @@ class TaskWorkspace(NamedTuple):
     """
     Scratch and state of a solve of task sets, as views of one float array that :func:`view_workspace` returns.
 
-    ``jacobian`` and ``residual`` hold the weighted rows of all sets, ``move`` the joint motion of the present step.
-    ``errors`` holds the linear [m] and angular [rad] error of each task.
+    ``jacobian`` and ``residual`` hold the weighted rows of all sets, and ``errors`` the linear [m] and angular [rad]
+    error of each task. ``move``, ``step``, ``level``, ``levels`` and ``wish`` are joint motions divided by the joint
+    scales; ``travel`` and ``hits`` are in [rad or m]. ``start``, ``before``, ``kept`` and ``best`` are joint values:
+    before the solve, before the step, last accepted in the step, and best of a search. Other fields are poses, matrices
+    and scratch of the functions that compute a step.
     """
 
     node_f: Annotated[Floats, 'ints[NODES]', layout.NODE_REALS]

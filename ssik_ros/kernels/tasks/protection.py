@@ -145,8 +145,8 @@ def all_gained(ints, reals, work, q, level):
     """
     Return whether each set above set ``level`` is met, or has at most the share ``COST`` of its error left.
 
-    The share is of the error before the step. A set is met if all its tasks are nearer than ``MET``. The state ``q``
-    must be measured.
+    The share is of the error before the step. For a set that is met, see :func:`is_met`. The state ``q`` must be
+    measured.
     """
     w = packing.view_workspace(ints, work)
     for g in range(level):
@@ -163,7 +163,8 @@ def is_protected(ints, reals, work, q, level):
     """
     Return whether the motion of set ``level`` moves no joint too far and leaves each set above enough of its progress.
 
-    A set may lose at most the share ``COST`` of its own progress in this step. The state ``q`` must be measured.
+    A set may lose at most the share ``COST`` of its own progress in this step, unless :func:`is_met` accepts its
+    error. The state ``q`` must be measured.
     """
     w = packing.view_workspace(ints, work)
     for g in range(level):

@@ -223,7 +223,7 @@ def gradient_step(rows, right, error, step):
     If the gradient is zero, the step is zero.
 
     :param rows: (m, nv) J.
-    :param right, error: (m,) residuals: of the step, and for its length.
+    :param right, error: (m,) residual that gives the direction of the step, and residual that gives its length.
     """
     m, nv = rows.shape
     above, below = 0.0, 0.0
