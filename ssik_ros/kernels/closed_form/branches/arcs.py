@@ -76,7 +76,9 @@ class Interval(NamedTuple):
     An interval of the held joint between two neighbouring tried values.
 
     ``p``, ``a``, ``b`` and ``r`` are indices of places in ascending order of the value. A place is one tried value of
-    the held joint with its branches. The interval is from ``a`` to ``b``; ``p`` and ``r`` are needed for slopes.
+    the held joint with its branches. The interval is from ``a`` to ``b``; ``p`` and ``r`` are needed for slopes. At an
+    end of the range, p is a, or r is b. ``width`` is the distance from a to b [rad]. ``before``, ``between`` and
+    ``after`` are the inverse distances from p to a, a to b, and b to r [1/rad], 0 for a distance of 0.
     """
 
     p: int
@@ -291,7 +293,7 @@ def is_doubtful(places, ranges, n, interval):
     Return whether more values of the held joint must be tried between two neighbouring tried values, the places.
 
     This is so if a branch whose bit in HIT_BITS is clear at both places may be within limits in between. It is also so
-    if a branch with such a bit may leave the limits and return, so that a further arc lies in between.
+    if a branch whose bit is set at one or both places may have a further range within limits in between.
 
     :param places: flat table of places, see :mod:`held_branches`.
     :param ranges: from :func:`held_branches.write_ranges`.

@@ -184,11 +184,11 @@ def write_ranges(ranges, ints, reals):
 @kernel
 def prepare(ranges, ints, reals, g, scratch):
     """
-    Write ranges of all joints and constants of the free joints, which do not depend on the value of the held joint.
+    Write ranges and constants of the free joints, which do not depend on the value of the held joint.
 
     :param ranges: (ranges_size(n),) out, see :func:`write_ranges`.
     :param ints, reals: integers and real numbers of the arm's plan, see :mod:`search`.
-    :param g: (12,) G of the seven joints.
+    :param g: (12,) G, the motion that all seven joints together must make: rotation row by row, then translation.
     :param scratch: (scratch_size(n),) out: axes, points, special points and target of the six free joints for
         :func:`write_by_lanes`; not written unless :func:`is_done_by_lanes`.
     """

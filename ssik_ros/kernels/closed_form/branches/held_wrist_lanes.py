@@ -98,7 +98,7 @@ def write_targets(scratch, g, h, o, values, is_behind, is_reversed):
     Write into the scratch the eight targets that the six free joints must reach, one for each value of the held joint.
 
     :param scratch: (SCRATCH,) out: rotation row by row, then translation, eight numbers each.
-    :param g: (12,) G of the seven joints, or its inverse if ``is_reversed``.
+    :param g: (12,) G, the motion that all seven joints together must make, or its inverse if ``is_reversed``.
     :param h, o: axis of the held joint, and a point on it.
     :param values: (8,) angles of the held joint [rad].
     :param is_behind: True if the held joint is the last of the chain, False if it is the first.

@@ -191,6 +191,7 @@ class BranchRun(NamedTuple):
     ``counters``: (COUNTERS + capacity,) integers such as KEPT, then scratch. ``ints`` (PLAN_INTS,) and ``reals``
     (plan_size(n),): plan of the arm. ``seed``: (n,) joint values [rad or m]. ``options``: (OPTIONS,) options of the
     call, such as MODE. ``work``: (work_size(n, capacity),) scratch with target, candidates and kept branches.
+    ``capacity``: most branches that can be kept.
     """
 
     counters: np.ndarray

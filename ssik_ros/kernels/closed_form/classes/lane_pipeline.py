@@ -111,7 +111,7 @@ def place(area, n, slides, lower, upper, seed, has_seed, mode):
     Choose the windings of eight candidates, in place; return a bit mask of the candidates outside the limits.
 
     The mask is 0 unless ``mode`` is WITHIN_LIMITS. Joints outside by at most FOLD_LIMIT_ROUNDING are moved onto the
-    limit.
+    limit, except in mode KEEP_ALL.
 
     :param area: (area_size(n),) joint values.
     :param slides: bit mask of the prismatic joints.
@@ -180,8 +180,8 @@ def measure(area, axes, points, home, n, slides, target, doubtful):
     """
     Write position error [m], rotation error [rad] and Frobenius norm of FK - T of eight candidates into their area.
 
-    Two marks of each candidate are written, too. They are sums of sines and cosines that are nearly equal for
-    duplicates.
+    The rotation error is exact for small errors only. Two marks of each candidate are written, too. They are sums of
+    sines and cosines that are nearly equal for duplicates.
 
     :param area: (area_size(n),) joint values; all rows but DISTANCE are written.
     :param axes, points, home, slides: the chain, as for :func:`certify.evaluate`.

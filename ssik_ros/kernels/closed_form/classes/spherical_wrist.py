@@ -144,7 +144,7 @@ def _arm_meeting(arm, alone, h, o, point, reach, outer, middle, a):
     :param h, o: this axis, and a point on it.
     :param point: point that this joint moves.
     :param reach: place relative to A to which the other two joints must move the point.
-    :param outer, middle: axes of the other two joints; ``outer`` is at the end of the arm.
+    :param outer, middle: axes of the other two joints: ``middle`` is axis 2, ``outer`` axis 1 or 3.
     :param a: the point A.
     :returns: (4, is_free): number of rows, and whether the pose hardly determines one of the angles.
     """

@@ -45,13 +45,13 @@ def _store_angle(angles, place, angle, sine, cosine):
 @inline_kernel
 def _write_rank_one(angles, a, b, d):
     """
-    Write four pairs (q1, q5) that solve both outer equations, for an arm whose axes 5 and 6 meet.
+    Write four pairs (q1, q5) that solve two equations, for an arm whose axes 5 and 6 meet.
 
-    One combination of the equations then contains joint 1 only.
+    The equations are a (cos q1, sin q1) + b (cos q5, sin q5) = d. One combination of them contains joint 1 only.
 
     :param angles: (SCRATCH,) out: rows of four: the angles [rad], their sines, their cosines.
     :param a, b: coefficients of joints 1 and 5, 2x2 matrices as tuples, row by row; b has rank one.
-    :param d: right-hand sides.
+    :param d: right-hand sides, a pair.
     :returns: whether one of the angles is hardly determined.
     """
     alone, (m1, m2, ma1, ma2, md) = sp6.split_rank_one(a, b, d)

@@ -98,7 +98,9 @@ class HeldArm(NamedTuple):
     """
     Constants of an arm for the bounds: its held joint, and the other six joints in the order of their class.
 
-    Lengths are in units of the arm's size.
+    ``vectors`` and ``numbers`` have the geometry, such as axes and cosines between axes, with lengths in units of the
+    arm's size. ``limits`` (12,) are the middles and half widths of the joints' ranges [rad], infinite without limits.
+    ``axis_offsets`` (18,) lead from each axis of the true chain to the axis of the nearest chain of the class.
     """
 
     vectors: np.ndarray
@@ -116,7 +118,7 @@ class Pose(NamedTuple):
     Three vectors in the base frame, given by the target pose of the six free joints with the held joint at zero.
 
     ``arm`` leads from the point AROUND on the held joint's axis to W, the intersection of axes 4, 5 and 6. Its unit is
-    the arm's size.
+    the arm's size. ``x`` and ``y`` are unit vectors perpendicular to axis 6, fixed to the last body.
     """
 
     arm: tuple[float, float, float]
@@ -130,8 +132,10 @@ class Cells(NamedTuple):
     """
     Eight cells to bound, one in each lane: a range of the held joint, and a branch of the first three joints.
 
-    The offset of W is the vector from its position on the target to its position on the nearest chain of the class. It
-    lies in a ball whose centre is ``shift`` plus ``lift`` rotated by the held joint, in units of the arm.
+    The range is ``middle`` plus or minus ``half`` [rad]. ``elbow`` and ``shoulder``, 1 or -1, select the branch: sign of
+    the angle of joint 3, and side of the plane of axes 1 and 2. The offset of W is the vector from its position on the
+    target to its position on the nearest chain of the class. It lies in a ball of radius ``ball`` whose centre is
+    ``shift`` plus ``lift`` rotated by the held joint, in units of the arm.
     """
 
     middle: float
@@ -154,8 +158,10 @@ class Target(NamedTuple):
     """
     Ranges that the target allows while the held joint moves through a cell, seen from A, where axes 1 and 2 meet.
 
-    W is the centre of the wrist. Angles are (centre, radius) [rad]; sides of spherical triangles are (cosine, sine,
-    radius).
+    W is the centre of the wrist. The distance from A to W is ``shortest`` to ``longest``; the cosine between this line
+    and axis 1 is ``low`` to ``high``. ``azimuth`` is the line's angle about axis 1, ``roll`` the angle of axis 6 about
+    the line, ``last`` the line's angle about axis 6, each (centre, radius) [rad]. ``side`` is the angle between the line
+    and axis 6 as (cosine, sine, radius).
     """
 
     shortest: float
@@ -178,7 +184,9 @@ class Elbow(NamedTuple):
     """
     Ranges of the line from A, where axes 1 and 2 meet, to the wrist centre W, as joint 3 positions it.
 
-    ``joint`` is the range of joint 3. Angles are (centre, radius) [rad]; sides are (cosine, sine, radius).
+    ``joint`` is the range of joint 3. The cosine between the line and axis 2 is ``low`` to ``high``. ``azimuth`` is the
+    line's angle about axis 2, ``roll`` the angle of axis 4 about the line, ``first`` the line's angle about axis 4.
+    Angles are (centre, radius) [rad]. ``side`` is the angle between the line and axis 4 as (cosine, sine, radius).
     """
 
     joint: tuple[float, float]
@@ -199,7 +207,8 @@ class Shoulder(NamedTuple):
     """
     Ranges from the spherical triangle of axis 1, axis 2 and the line from A to W, as (centre, radius) [rad].
 
-    ``joint1`` and ``joint2`` are the ranges of joints 1 and 2.
+    ``joint1`` and ``joint2`` are the ranges of joints 1 and 2; ``roll`` is the angle about the line from A to W, from
+    axis 6 to axis 4. A is the point where axes 1 and 2 meet, W the centre of the wrist.
     """
 
     joint1: tuple[float, float]
@@ -212,7 +221,8 @@ class Wrist(NamedTuple):
     """
     Ranges from the spherical triangle of axis 4, axis 6 and the line from A to the wrist centre W.
 
-    All are (centre, radius) [rad]; ``at4`` and ``at6`` are the triangle's angles at axis 4 and at axis 6.
+    All are (centre, radius) [rad]; ``at4`` and ``at6`` are the triangle's angles at axis 4 and at axis 6. ``bend`` is the
+    angle of joint 5 without its sign, counted from the value at which axes 4 and 6 are nearest to parallel.
     """
 
     bend: tuple[float, float]
@@ -479,7 +489,8 @@ def _place_shoulder(arm, cells, target, elbow):
     """
     Bound joints 1 and 2, which turn the line from A to W onto the target's line.
 
-    :param arm, cells, target, elbow: data of eight cells.
+    :param arm, cells, target, elbow: a :class:`HeldArm`; :class:`Cells`, :class:`Target` and :class:`Elbow` of eight
+        cells.
     :returns: (shoulder, is_out): the :class:`Shoulder`, and a mask of the lanes in which no angles exist.
     """
     c, s = arm.numbers[C12], arm.numbers[S12]

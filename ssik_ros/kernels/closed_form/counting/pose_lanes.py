@@ -21,7 +21,13 @@ POSES = 12 * lanes.LANES
 
 
 class CountedArm(NamedTuple):
-    """Constants of an arm of six joints for the counting kernels, in the order of its class."""
+    """
+    Constants of an arm of six joints for the counting kernels, in the order of its class.
+
+    ``axes`` and ``points``: (18,) unit direction and a point of each axis [m], joints at zero. ``special``: (6,) special
+    points of the class, such as the wrist centre. ``limits``: table of :func:`gates.write_limits`. ``size2``: square of
+    the arm's reference length [m^2].
+    """
 
     axes: np.ndarray
     """(18,) unit directions."""

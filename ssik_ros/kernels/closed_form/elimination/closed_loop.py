@@ -141,7 +141,7 @@ def close_loop(constants, g, work):
     Write the six motions B of a loop and their inverses into the workspace; the last one contains the target.
 
     :param constants: (CUT,) of :func:`prepare_cut`.
-    :param g: (12,) target G of the chain.
+    :param g: (12,) G, the motion that all joints together must make: rotation row by row, then translation.
     :param work: float workspace; W_LOOP and W_INVERSES are written.
     """
     copy(vector(work, W_LOOP, 60), vector(constants, AT_MOTIONS, 60))

@@ -48,8 +48,10 @@ class Elimination(NamedTuple):
     """
     The part of a cut loop's 14 equations that joints k-1 and k-2 contribute, as views of one flat array.
 
-    It has the combinations of the equations in which these joints do not occur, and the factorisation that later gives
-    their angles.
+    ``null`` (6, 14) are six combinations of the equations without these joints, ``offset`` (6,) their constant parts.
+    ``mix`` (6, 6) combines the six rows again, so that few of them are quadratic in tan(q_k / 2); ``counts`` (4,) says how
+    many. ``factors``, ``tau`` and ``order`` are the factorisation that later gives the two angles, and ``constant`` (14,)
+    is the part of each equation without the angles.
     """
 
     null: np.ndarray

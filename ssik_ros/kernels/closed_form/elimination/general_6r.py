@@ -138,10 +138,10 @@ def workspace() -> tuple[Any, Any]:
 @kernel
 def _choose_matrix(elimination, work):
     """
-    Choose an origin of q_k, and write the matrix of the eigenvalue problem for it to ``W_MATRIX``.
+    Choose the origin of q_k, an angle [rad], and write the eigenvalue problem's matrix for it to ``W_MATRIX``.
 
-    The first of ORIGINS origins whose matrix has no entry above GOOD_ENTRY is chosen, else the origin with the
-    smallest largest entry.
+    The eigenvalues are tan((q_k - origin) / 2). Of ORIGINS origins, the first one whose matrix has no entry above
+    GOOD_ENTRY is chosen, else the origin whose matrix has the smallest largest entry.
 
     :param elimination: the :class:`Elimination`; the mixed polynomials are in ``work``.
     :param work: the float workspace.
@@ -194,7 +194,7 @@ def _write_roots(out, size, origin, largest, work):
 
     :param out: (32,) out: up to 16 roots [rad], then from 16 on their imaginary parts, 0 for a root that is surely
         real.
-    :param size, origin: size of the eigenvalue problem, and its origin of q_k [rad].
+    :param size, origin: size of the eigenvalue problem, whose unknown is tan((q_k - origin) / 2); the origin [rad].
     :param largest: largest entry of the eigenvalue problem.
     :param work: the float workspace.
     """

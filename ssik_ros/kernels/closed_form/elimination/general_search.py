@@ -161,7 +161,7 @@ def _settle(run, count, value, constants, six, g, loop_work, loop_ints):
     :param run: a :class:`search.BranchRun`, with the candidates in its scratch; solutions replace them.
     :param count: number of candidates.
     :param value: value of the held joint.
-    :param g: (12,) target of the six joints.
+    :param g: (12,) G, the motion that the six joints together must make.
     :param constants, six, loop_work, loop_ints: as for :func:`search`.
     """
     n, held, options = run.ints[common.N], run.ints[common.HELD], run.options

@@ -72,8 +72,10 @@ class Curve(NamedTuple):
     One curve of postures of a seven-joint chain that keep a target pose, with the scratch to compute its points.
 
     ``axes`` (21,), ``points`` (21,), ``home`` (12,), ``slides``: the chain, as for :func:`certify.evaluate`. ``held``:
-    the joint by which the curve's direction is chosen. ``screws`` (42,) and ``pose`` (12,): axes of the joints and pose
-    of the tip at the last posture.
+    the joint by which the curve's direction is chosen. ``lower``, ``upper`` (7,): limits, infinite for joints that may
+    turn fully. ``target`` (12,): the pose. ``screws`` (42,) and ``pose`` (12,): axes of the joints and pose of the tip at
+    the last posture. ``system`` (7, 9): the seven equations; ``row`` (7,) of the seventh one. ``tangent`` (7,): unit
+    tangent there. ``free``: the indices 0 to 6. ``facts``: first step of the last correction, and least pivot.
     """
 
     axes: np.ndarray

@@ -485,7 +485,8 @@ def _add_root(roots, count, psi, sign_wave, joint, upper):
     """
     Insert a root, an angle psi at which a joint reaches a limit, into the ``count`` sorted roots.
 
-    :param roots: (ROOTS, ROOT) rows PLACE, JOINT, UPPER, FLIP; the width of the gap after the root is not written.
+    :param roots: (ROOTS, ROOT) rows PLACE (psi in [0, 2 pi)), JOINT, UPPER (1 for an upper limit, -1 for a lower one),
+        FLIP; the width of the gap after the root is not written.
     :param psi: angle at which the joint reaches its limit [rad].
     :param sign_wave: wave (m, a, b). If its value at psi is negative, FLIP is 1: the root belongs to images with the
         other posture of the joint's side of the arm.

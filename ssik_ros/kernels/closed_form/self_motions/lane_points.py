@@ -117,8 +117,8 @@ def solve_there(c, numbers):
     """
     Write the Newton step towards the curve and the unit tangent of eight postures, without moving these.
 
-    Also write error, SIZE (length of the step), LEAST_DIAGONAL, ALONG and SIGN. The Jacobian is replaced by its
-    factors.
+    Also write the error, SIZE (length of the step), LEAST_DIAGONAL (least diagonal of the factor L), ALONG (row .
+    tangent) and SIGN (determinant of [J; tangent]). The Jacobian J is replaced by its factors.
 
     :param c: from :func:`curve_points.open_curve`.
     :param numbers: (numbers_size(),) with the postures Q, and ROW and AIM of their seventh equations row . q = aim.
@@ -132,9 +132,11 @@ def solve_equations(numbers):
     """
     Write the Newton step and the unit tangent of eight systems of equations, whose Jacobian and error are given.
 
-    Also write SIZE (length of the step), LEAST_DIAGONAL, ALONG and SIGN. The Jacobian is replaced by its factors.
+    Also write SIZE (length of the step), LEAST_DIAGONAL (least diagonal of the factor L), ALONG (row . tangent) and SIGN
+    (determinant of [J; tangent]). The Jacobian J is replaced by its factors.
 
-    :param numbers: (numbers_size(),) with the Jacobian, ERROR, Q, ROW and AIM.
+    :param numbers: (numbers_size(),) with J, the six errors ERROR, the postures Q, and ROW and AIM of their seventh
+        equations row . q = aim.
     """
     least, product = lanes.spread(math.inf), lanes.spread(1.0)
     for row in range(ROWS):
@@ -248,8 +250,8 @@ def _meet_aim(numbers, product):
     """
     Complete the Newton steps: add the multiple of the tangent by which row . q becomes AIM.
 
-    The tangent is turned so that it points along ROW. SIZE, ALONG and the determinant of [J; tangent], SIGN, are
-    written.
+    The sign of the tangent is chosen so that ROW . tangent is not negative. SIZE (length of the step), ALONG (ROW .
+    tangent) and SIGN (determinant of [J; tangent]) are written.
 
     :param numbers: with the shortest step and a unit tangent of either sign.
     :param product: product of the diagonal of L, in eight lanes.

@@ -79,7 +79,9 @@ class Lanes(NamedTuple):
     Arrays of up to eight curves that are followed at the same time, and of the eight lanes that follow them.
 
     A lane follows one direction of a curve. Its phase is IDLE; START, at the first posture; STEP, towards the next
-    knot; or LAND, towards a joint limit.
+    knot; or LAND, towards a joint limit. ``state`` belongs to the lanes, ``curves`` to the curves, ``numbers`` to the
+    equations. ``joints`` has the given postures for comparison, ``limits`` the joint limits. ``partial`` has the knots of
+    unfinished curves, ``whole`` the knots of finished curves.
     """
 
     state: np.ndarray

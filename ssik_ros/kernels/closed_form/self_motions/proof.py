@@ -91,7 +91,9 @@ class Proving(NamedTuple):
     Arrays of a running proof that knots lie on curves.
 
     A lane proves one segment after another by a chain of balls around points of the segment. In each ball the
-    solutions form one arc.
+    solutions form one arc. ``state`` and ``numbers`` belong to the eight lanes. ``knots`` and ``goes_on`` (0 for the last
+    knot of a curve) are the curves; ``seeds`` the given postures, ``is_on`` 1 for those that are proved to lie on a curve.
+    ``bound`` and ``curve`` define the equations.
     """
 
     state: np.ndarray

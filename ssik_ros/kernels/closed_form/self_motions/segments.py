@@ -181,7 +181,7 @@ def share_of(knots, a, b, q, lower, reach_aside):
 
     :param q: (7,) the posture.
     :param lower: (7,) lower limits; -inf for joints that are compared modulo 2 pi.
-    :param reach_aside: largest distance of the posture from the chord.
+    :param reach_aside: largest distance of the posture from the chord in joint space [rad].
     """
     along = square = square_distance = 0.0
     for k in range(N):

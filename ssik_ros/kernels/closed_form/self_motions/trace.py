@@ -128,7 +128,8 @@ def trace_one(run, seed, first):
     :param run: a :class:`Tracing`; ``is_done`` becomes 1 for the postures on the curve.
     :param seed: index of the posture.
     :param first: row of the first knot.
-    :returns: number of knots, 1 at a singular posture without a tangent; -1 if they do not fit.
+    :returns: number of knots, 1 for a curve of one point, such as a singular posture without a tangent; -1 if they do
+        not fit.
     """
     knots, c = run.knots, run.curve
     if first + 2 >= knots.shape[0]:
@@ -438,7 +439,7 @@ def _cross_off(run, row, last):
 @inline_kernel
 def held_range(run, a, b, width):
     """
-    Return the range in which the held joint must be for a posture to lie between two knots, as (middle, half width).
+    Return the range of the held joint outside of which no posture lies between two knots: (middle, half width) [rad].
 
     :param run: a :class:`Tracing`.
     :param a, b: rows of the knots.

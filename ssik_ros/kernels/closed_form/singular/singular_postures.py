@@ -88,7 +88,9 @@ class Place(NamedTuple):
     """
     Working memory for one pose: the solutions and curves that were found, and the solution under examination.
 
-    All are views of one flat array.
+    ``solutions`` (16, n) are stored, ``is_point`` is 1 for singular ones. ``q`` (1, n) is examined; ``values`` and
+    ``vectors`` are its singular values and right singular vectors. ``traces`` are points of the curves of solutions that
+    were followed, ``strides`` their lengths in steps. The rest is scratch. All are views of one flat array.
     """
 
     solutions: np.ndarray
@@ -116,7 +118,13 @@ class Place(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """Bounds on the pose error of solutions, and criteria for the point that represents a curve of solutions."""
+    """
+    Bounds on the pose error of solutions, and criteria for the point that represents a curve of solutions.
+
+    ``exact`` is the Frobenius norm of FK - T that rounding causes, ``tolerance`` its largest value for a solution. The
+    point has the fewest joints outside ``lower`` and ``upper`` (n,); among such points, the nearest to the posture
+    ``wish`` (n,).
+    """
 
     exact: float
     """Frobenius norm of FK - T that rounding causes."""
@@ -444,7 +452,8 @@ def settle_rows(
     :param out: (16, n) out, another array than ``rows``.
     :param curves: (16, n + 2) out: unit tangent of each solution's curve, then the lengths of the curve within the
         limits against the tangent and along it [rad]; zeros for an isolated solution.
-    :param isolated: (count,) out: 1 for each candidate that is an isolated solution, however ill-conditioned, else 0.
+    :param isolated: (count,) out: 1 for each candidate that is a solution up to rounding and whose smallest singular
+        value exceeds ISOLATED, which proves that it is isolated; else 0.
     :param rows: (count, n) candidates; they are refined in place.
     :param axes, points, home, n, slides: the chain, as for :func:`certify.evaluate`.
     :param free: (n,) indices of the joints, 0 to n - 1.

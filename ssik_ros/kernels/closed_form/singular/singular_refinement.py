@@ -66,7 +66,9 @@ class Aim(NamedTuple):
     """
     The problem of a refinement: a chain, which of its joints may move, and the pose that the tip has to reach.
 
-    The first ``moving`` entries of ``free`` are the joints that may move; lengths are divided by ``unit`` [m].
+    ``axes``, ``points`` (3 n,), ``home`` (12,), ``n`` and ``slides`` (bit mask of the prismatic joints) are the chain, as
+    for :func:`certify.evaluate`; ``target`` (12,) is the pose. The first ``moving`` entries of ``free`` are the joints
+    that may move; lengths are divided by ``unit`` [m].
     """
 
     axes: np.ndarray
