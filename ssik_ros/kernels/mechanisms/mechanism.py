@@ -1,6 +1,9 @@
 """
 Compute poses, residual rows and exact Jacobian columns of a mechanism with closed loops, and load and store its state.
 
+:func:`locate` writes poses and residuals, :func:`jacobian` the columns; :func:`load` and :func:`store` copy the
+state.
+
 Problem
     A closing frame A (a closure joint after its own degrees of freedom, or a goal) and its closed link B must coincide.
     The error is ``e``, and ``J = -de/dq``, so that ``J dq = e`` is a Newton step.

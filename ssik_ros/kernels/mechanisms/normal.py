@@ -1,6 +1,8 @@
 """
 Damped normal equations of a chain: sparse by their profile, solved within bounds.
 
+:func:`gather` and :func:`joint_terms` write the equations, and :func:`bounded_step` solves them.
+
 Problem
     min |J d - e|^2 + damping |d|^2 with low <= d <= high, where each constraint depends on few of the variables.
 

@@ -1,6 +1,8 @@
 """
 Find a lower bound on the cost of joint paths whose postures are known only up to boxes.
 
+:func:`connect_boxes` writes the bounds of one layer from the bounds of the layer before.
+
 Problem
 -------
 A path has one posture for each waypoint. The possible postures of a waypoint are a layer, which is cut into boxes. The

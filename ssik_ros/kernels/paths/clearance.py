@@ -1,6 +1,8 @@
 """
 Collision checks of postures of a chain, and of straight motions between postures.
 
+:func:`check_rows` checks postures, :func:`follow` checks the straight motions between them.
+
 Problem
 -------
 Bodies are attached to the links of a chain. Given pairs of bodies, which postures keep each pair further apart than a

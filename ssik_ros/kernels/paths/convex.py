@@ -1,6 +1,8 @@
 """
 Bounds on the distance of two convex bodies.
 
+:func:`bounds` returns a lower and an upper bound; :func:`support` is the furthest point of a body in a direction.
+
 Problem
 -------
 A and B are convex. Each is the set of points within a radius of a core (point, segment, box, disc-swept segment, cone,

@@ -1,6 +1,8 @@
 """
 Find the cheapest joint path: one posture for each waypoint, by dynamic programming.
 
+:func:`connect` does this layer by layer; :func:`join` is the cost of one step.
+
 Problem
 -------
 Layer i has the possible postures of waypoint i, one in each row. Choose one posture of each layer with the least sum of

@@ -1,6 +1,8 @@
 """
 Prove that a pose is out of reach: convex hull of all positions of a point of the last link, as a support function.
 
+:func:`compute` writes the hull of a point of a chain; :func:`is_beyond` tests a position, :func:`refuses` a pose.
+
 Problem
     Given are a chain of joints, which turn by any angle or slide within limits, and a position x of a point of its last
     link. Decide in well below a microsecond that no joint values bring the point to x. If some do, never claim it.

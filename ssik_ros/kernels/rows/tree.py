@@ -1,6 +1,8 @@
 """
 Forward kinematics of a tree of nodes: one pass from the root, every axis turned to +z beforehand.
 
+:func:`forward` writes the poses of all nodes, :func:`frame_poses` the poses of frames that are fixed to them.
+
 Rotating a joint's frame until its axis is +z is free at solve time: the constant placements on both sides contain the
 rotation. Every revolute joint then mixes two columns.
 """

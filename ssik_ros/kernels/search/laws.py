@@ -1,6 +1,8 @@
 """
 Step laws: the damping on the diagonal of the normal equations, and its adaptation to the success of steps.
 
+:func:`damping_of` returns the damping; :func:`follow` adapts it in the law ADAPTIVE.
+
 Problem
     Given e and J = -de/dq with row weights already applied, and E = |e|^2 / 2, find the damping lambda of the step
     dq = J^T (J J^T + lambda I)^-1 e, which is (J^T J + lambda I)^-1 J^T e.

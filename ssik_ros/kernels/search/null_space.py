@@ -1,6 +1,8 @@
 """
 Moves within the null space of a redundant arm: secondary objectives, and the pull towards the seed.
 
+:func:`improve` serves the secondary objectives, :func:`pull_to_seed` the pull.
+
 Problem
     Among the configurations with the same targets, find one nearby with a larger
     F(q) = -kq sum phi(d_v) - kp |q - posture|^2 / 2 + km m(q), where d_v are the distances of joint v to its two

@@ -1,6 +1,8 @@
 """
 Solve many poses in one call: each independently, or in order as the path of an arm.
 
+:func:`solve_each` solves independent poses, :func:`solve_path` a path.
+
 Problem
     For each of several poses, write a configuration that reaches it. On a path, neighbouring configurations should be
     near each other, and the caller must see the jumps.

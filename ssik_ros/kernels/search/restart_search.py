@@ -196,7 +196,8 @@ def is_out_of_reach(ints, reals, options, targets, with_hulls):
     """
     Return whether it is proved that no joint values reach the targets; False proves nothing.
 
-    A target is out of reach if it is farther from the first joint than the links are long, or outside the reach hull.
+    A target is out of reach if it is farther from the first joint than the links are long, or outside the reach hull, by
+    more than the tolerances.
 
     :param targets: (t, 12) poses.
     :param with_hulls: True uses the hulls, too.

@@ -1,6 +1,8 @@
 """
 One cycle of a control loop: the step towards a target that comes nearest, within the motion that one cycle allows.
 
+:func:`follow` makes one cycle. :func:`condition_number` measures how near a state is to a singular posture.
+
 Problem
     Given a configuration, a target, and the largest motion of each joint in one cycle, find a configuration inside
     that box and the joint limits that reaches the target, or the nearest one that the cycle has seen. A largest

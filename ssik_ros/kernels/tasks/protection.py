@@ -1,6 +1,9 @@
 """
 Protect task sets of higher priority: a step may cost them only a share of their own progress.
 
+:func:`begin` is called before a step; after the step, :func:`next_trial` accepts the state or moves the joints to
+another.
+
 Problem
     Motions that :mod:`ssik_ros.kernels.tasks.task_steps` adds for a set do not change the rows of any set above to
     first order. The remaining change is of second order in the step, and steps are long if a target is far or out of reach.

@@ -1,6 +1,8 @@
 """
 Write errors and Jacobian rows of tasks. A task asks that a tip meet a target, measured in a constraint base.
 
+:func:`measure` writes the errors, :func:`fill_rows` the rows for a step.
+
 Problem A task is a constraint of :mod:`ssik_ros.kernels.rows.rows`: frame a is the constraint base C, the goal is the
 target T, frame b is the tip B, and all three may move. The rows are, in this order and only those selected: R_C^T (p_T
 - p_B) (x, y, z), and the rotation vector log(R_B^T R_T) in the axes of the tip (alpha, beta, gamma). alpha and beta

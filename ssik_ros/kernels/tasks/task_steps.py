@@ -1,6 +1,8 @@
 """
 Compute one joint step for several task sets in order of their priority, within joint limits.
 
+:func:`compute_step` writes the step, and :func:`apply_step` moves the joints by it.
+
 Problem Sets with rows J_i and errors e_i, the first the most important one, ask for J_i dq = e_i. Joint weights W make
 some joints move more than others: with x = W^(-1/2) dq and J_i W^(1/2) for J_i all formulas are the unweighted ones.
 

@@ -1,6 +1,8 @@
 """
 Find the arcs of the held joint of seven on which a branch is within all joint limits.
 
+:func:`choose_values` chooses the values to try next, and :func:`take_in` adds their branches.
+
 Problem
 -------
 The branches of six joints are curves over the value of the seventh. A branch is a solution where it exists and every

@@ -1,6 +1,9 @@
 """
 Certify candidates on the user's own chain: forward kinematics, Newton steps, duplicates.
 
+:func:`certify` improves one candidate, :func:`measure` writes the errors of a posture, and :func:`meet_half_way`
+decides whether two close postures are one solution.
+
 Problem
 -------
 Given joint vectors from a closed form, return those that reach the target up to rounding, each once.

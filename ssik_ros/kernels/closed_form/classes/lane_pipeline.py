@@ -1,6 +1,8 @@
 """
 Eight candidates at once: winding of each joint, limits, pose, and distance from the seed.
 
+:func:`place` chooses windings, :func:`measure` writes the errors, and :func:`write_distances` writes the distances.
+
 Problem
 -------
 Joint vectors from a closed form are given. Choose the windings of their joints, and measure the error between the

@@ -1,6 +1,8 @@
 """
 Decide whether poses of seven joints are reached within limits: find a posture, or prove that none exists.
 
+:func:`decide_many` does this for many poses.
+
 Problem
 -------
 Seven joints reach a pose along curves that the held joint parametrises. Decide whether any point of these curves is

@@ -1,6 +1,8 @@
 """
 Bound the joints of a seven-joint arm while its held joint moves through a cell: basis of proofs of unreachability.
 
+:func:`bound` writes the ranges of all joints in eight cells; a cell is a range of the held joint for one branch.
+
 Problem
 -------
 The held joint is the first or the last of seven. Of the other six, axes 4, 5 and 6 meet in W and axes 1 and 2 in A, on

@@ -1,6 +1,8 @@
 """
 Write a chain of six joints and a target as a closed loop of rotations about z, ready to be cut at a joint.
 
+:func:`prepare_constants` writes the part that only depends on the arm, :func:`close_loop` the part of the target.
+
 Joint i gets a frame F_i with z on its axis. The unit of length is the largest distance of neighbouring points. With
 B_i = F_i^-1 F_(i+1) and B_5 = F_5^-1 G^-1 F_0, the equation E_0 ... E_5 = G reads Rz(q_0) B_0 ... Rz(q_5) B_5 = I. A
 reversed loop has the axes -h_5 .. -h_0, the target G^-1, and the same angles in reversed order.

@@ -350,8 +350,8 @@ def _write_system(table, sine, cosine, one, pairs, quadratic, constant, c, s, ro
     The leading coefficients come first, then the lower ones. Each of the six equations comes twice: unchanged, and
     multiplied by x_a.
 
-    :param table: (12, WIDTH) out; columns: leading coefficients of linear, quadratic, constant rows; then D0 of the
-        linear rows, C1 and C0 of the quadratic ones.
+    :param table: (12, WIDTH) out; columns: leading coefficients of linear, quadratic, constant rows; then the constant
+        coefficients of the linear rows, and the linear and the constant coefficients of the quadratic rows.
     :param sine, cosine, one: (6, 9) mixed polynomials.
     :param pairs, quadratic, constant: number of pairs of linear rows, of quadratic rows and of constant rows.
     :param c, s: cosine and sine of the origin.

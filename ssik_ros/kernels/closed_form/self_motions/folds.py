@@ -1,6 +1,8 @@
 """
 Split the curves on which seven joints keep a pose at folds, where the held joint turns back, and at crossings.
 
+:func:`part_curves` does this for all curves of a pose, and tells which parts meet.
+
 Problem
 -------
 The held joint's component of the tangent changes its sign between two knots. Find the posture where it vanishes: two

@@ -1,6 +1,8 @@
 """
 Compute exact postures of a followed curve: at given arc lengths, and nearest to a given posture.
 
+:func:`write_postures` reads at arc lengths, :func:`write_nearest` finds the nearest posture.
+
 Problem
 -------
 On a curve seven joints keep a pose. Its stored postures, the knots, are near the curve, and the cubics between knots

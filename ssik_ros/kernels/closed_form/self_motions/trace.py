@@ -1,6 +1,8 @@
 """
 Follow the curve on which seven joints keep a pose within their limits, starting from a posture.
 
+:func:`trace_one` follows one curve in both directions.
+
 Problem
 -------
 A posture that reaches a pose is given. Follow its curve to both ends.
@@ -88,7 +90,9 @@ class Tracing(NamedTuple):
     """
     Arrays of a running trace, which follows curves of a pose one after the other and writes their knots.
 
-    A knot is a stored posture of a curve, with tangent and arc length.
+    A knot is a stored posture of a curve, with tangent and arc length; ``knots`` gets the knots of all curves in turn.
+    ``seeds`` (m, 7) are the given postures, and ``is_done`` (m,) is 1 for those that a curve has passed. ``curve`` has
+    the chain and the pose; ``q`` is scratch.
     """
 
     knots: np.ndarray

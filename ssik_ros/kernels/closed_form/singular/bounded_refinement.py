@@ -64,7 +64,9 @@ class BoundedScratch(NamedTuple):
     """
     Views of the scratch of :func:`refine_within`: equations, bounds, step and best posture.
 
-    They lie after the scratch of :mod:`certify`.
+    ``table`` (6 + n, n + 1) is the Jacobian above the damping, with the error as the last column. ``bounds`` (2, n) are
+    the least and the largest ``step`` (n,), prismatic joints in units of length. ``best`` (n,) is the best posture so
+    far, ``squares`` scratch of the solver.
     """
 
     table: np.ndarray

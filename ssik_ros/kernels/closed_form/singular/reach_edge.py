@@ -51,7 +51,9 @@ class EdgeScratch(NamedTuple):
     """
     Views of the scratch of :func:`move_to_edge`, for m joints that may move.
 
-    They lie after the scratch of :mod:`certify`. u is the direction that no joint feels.
+    ``motions`` (6, m + 1) is the Jacobian, then the error; ``force`` (6,) the direction u that no joint feels.
+    ``turned``, ``values`` and ``vectors`` are the singular value decomposition that gives u. ``equations``, ``bounds``,
+    ``squares`` and ``step`` are the least-squares problem of a Newton step and its solution.
     """
 
     motions: np.ndarray

@@ -1,6 +1,8 @@
 """
 Classify a solution with one singular direction: isolated, multiple, or a point of a curve of solutions.
 
+:func:`examine` classifies, :func:`represent` follows a curve to the point that represents it.
+
 Problem
 -------
 The Jacobian at a solution q_0 has one null vector n. Decide whether q_0 is an isolated solution, several coincident

@@ -95,7 +95,9 @@ class RefinementScratch(NamedTuple):
     """
     Views of the scratch of a refinement: postures, equations and singular vectors.
 
-    Its beginning is the scratch of :func:`write_equations`.
+    ``pose`` (12,) is FK(q); ``trial`` and ``best`` (n,) are postures: after a step, and the best so far. ``system`` and
+    ``other`` (6, 7) are the Jacobian, then the error, at the posture and at another one; ``normal`` (6, 7) the normal
+    equations or their solution; ``values`` and ``vectors`` singular values and vectors.
     """
 
     pose: np.ndarray
