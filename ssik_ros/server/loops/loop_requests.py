@@ -41,7 +41,7 @@ class PoseGoal(NamedTuple):
     offset: FloatArray
     """(4, 4) pose of the frame in the link."""
     free: Sequence[str] = ()
-    """Names of degrees of freedom that are ignored."""
+    """Names of degrees of freedom that are ignored: X, Y, Z along the axes, EX, EY, EZ about them."""
     world_axes: bool = False
     """Whether ``free`` is measured along and about the axes of the model frame, not of the goal."""
 

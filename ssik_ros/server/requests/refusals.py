@@ -34,7 +34,7 @@ class Refusal(IntEnum):
     CONSTRAINTS = 9
     """Constraints of a kind that is not honoured."""
     NOT_SEARCHABLE = 10
-    """The seed does not lead to a solution, and the model does not say where else to start."""
+    """The search needs random starts, but a joint without finite limits has no range to draw them from."""
     FAULT = 11
     """The request was in order, but solving it failed."""
 
@@ -45,7 +45,7 @@ class Refusal(IntEnum):
     BAD_OPTION = 14
     """Something else that a request says has no meaning, or contradicts itself."""
     BUSY = 15
-    """Other requests of this kind take all the places that there are."""
+    """The node already works on as many requests of this kind as it allows at once."""
 
     def error(self, message: str) -> 'RequestRefused':
         """
