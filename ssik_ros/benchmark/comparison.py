@@ -84,7 +84,7 @@ class CheckedResult(NamedTuple):
     solutions: int
     """Number of correct solutions."""
     seed_distance: float
-    """Norm of the joint distance of the first solution from the seed; NaN without a solution."""
+    """Norm of the joint differences between the first solution and the seed [rad or m]; NaN without a solution."""
     cause: str
     """Name of the cause that the solver gives for a failure, a member of Cause; ``NONE`` for a success."""
 

@@ -27,6 +27,7 @@ class Refusal(IntEnum):
     UNKNOWN_LINK = 5
     """No such link, not rigid with a tip of the group, or two poses for one tip."""
     BAD_TARGET = 6
+    """A pose that is not finite, is not rigid or is too far away, or another goal that cannot be served."""
     NO_SOLVER = 7
     """The group exists, but no solver could be made for it."""
     NO_COLLISION_CHECK = 8
