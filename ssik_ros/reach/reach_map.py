@@ -193,7 +193,7 @@ class ReachMap:
         :param poses: one pose of the tip in the base in any form of :func:`ssik_ros.pose`, a list of such poses, or (m,
             4, 4).
         :param exact: True solves the inverse kinematics of each pose, instead of looking up the nearest cell.
-        :raises ValueError: for other shapes, numbers that are not finite, and poses that are not rigid transforms.
+        :raises TypeError, ValueError: for anything that is not a pose or a list of poses.
         """
         targets = read_pose_or_poses(poses)
         targets = targets[None] if targets.ndim == 2 else targets

@@ -68,6 +68,7 @@ class KnownPath(NamedTuple):
     q: FloatArray
     """(m, n) postures without jumps of whole turns."""
     cost: float
+    """Value of the objective and penalties."""
 
 
 class Sweep(NamedTuple):

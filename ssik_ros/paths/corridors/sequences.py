@@ -45,8 +45,9 @@ class Corridor(NamedTuple):
     parameters: FloatArray
     """(m, r) values of the free parameters [m or rad]."""
     cost: float
+    """Value of the objective and penalties on these waypoints; infinite if not known."""
     spacing: FloatArray
-    """(r,) of the grid that it comes from."""
+    """(r,) distance of neighbouring parameter values on the grid that it comes from [m or rad]."""
     rows: IntArray
     """(m,) index of the waypoint of each posture."""
 
