@@ -213,8 +213,9 @@ class PoseFreedom:
         """
         Return nine numbers (k, COLUMNS) for each given pose relative to its waypoint [m, rad].
 
-        They are x, y, z, two components of the tilt, spin, roll, pitch, yaw. If the waypoint has ranges of roll, pitch or
-        yaw, these give the rotation, and tilt and spin are zero; otherwise tilt and spin give it, and these are zero.
+        They are x, y, z, two components of the tilt, spin, roll, pitch, yaw. If the waypoint has ranges of roll, pitch
+        or yaw, these give the rotation, and tilt and spin are zero; otherwise tilt and spin give the rotation, and
+        roll, pitch and yaw are zero.
 
         :param rows: (k,) index of each waypoint.
         :param waypoints, reached: (k, 4, 4) waypoints and given poses.
@@ -284,7 +285,8 @@ def _ranges(tolerance: PathTolerance | None) -> tuple[FloatArray, FloatArray, Fl
     """
     Return lower and upper ends (COLUMNS,) of the ranges of a tolerance [m, rad], and its unit tool axis (3,).
 
-    The ranges are of x, y, z, two components of the tilt, spin, roll, pitch and yaw. None is an exact pose. Raise InvalidOption for ranges that make no sense.
+    The ranges are of x, y, z, two components of the tilt, spin, roll, pitch and yaw. None is an exact pose. Raise
+    InvalidOption for ranges that make no sense.
     """
     ranges = tolerance if tolerance is not None else PathTolerance()
     lower, upper = np.zeros(COLUMNS), np.zeros(COLUMNS)

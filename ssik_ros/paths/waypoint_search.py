@@ -290,7 +290,7 @@ class WaypointSearch:
 
     def _refine_best(self, grids: GridSearch, corridors: Sequence[Corridor]) -> PathFailure | None:
         """
-        Refine corridors (candidate paths) on all waypoints, the most promising first; store the first success in ``_best``.
+        Refine corridors (candidate paths) on all waypoints, best first; store the first success in ``_best``.
 
         Return None, or NO_SEQUENCE if no corridor can be refined.
         """

@@ -73,8 +73,8 @@ def write_path_python(session: Session) -> str:
     Return a Python program that plans a joint path along straight lines through the recorded waypoints, and prints it.
 
     :param session: the session, without ignored constraints (``relaxations``).
-    :raises InvalidOption: as :func:`write_python`, and for fewer than two waypoints. If collisions are avoided, also for
-        an obstacle that is not one box, sphere or cylinder.
+    :raises InvalidOption: as :func:`write_python`, and for fewer than two waypoints. If collisions are avoided, also
+        for an obstacle that is not one box, sphere or cylinder.
     """
     _refuse_relaxed(session)
     _only_tip(session)

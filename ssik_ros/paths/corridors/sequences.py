@@ -167,10 +167,10 @@ class GridSearch(NamedTuple):
 
     def find(self, layers: Layers, are_motions_checked: bool) -> Piece:
         """
-        Return the longest sequence of collision-free postures of consecutive layers; of equally long ones, the cheapest.
+        Return the longest sequence of collision-free postures of consecutive layers; of several, the cheapest.
 
-        With ``are_motions_checked``, a posture at the end of a colliding motion is forbidden, and the search is repeated
-        up to MOST_REPAIRS times. If motions still collide then, the sequence ends before the first of them.
+        With ``are_motions_checked``, a posture at the end of a colliding motion is forbidden, and the search is
+        repeated up to MOST_REPAIRS times. If motions still collide then, the sequence ends before the first of them.
 
         :param layers: the postures.
         :param are_motions_checked: whether the motions between waypoints must be free of collisions too.

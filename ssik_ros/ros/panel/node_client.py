@@ -180,7 +180,7 @@ class NodeClient:
         """
         Return a function that calls ``act``, or does nothing if the node was changed since.
 
-        :meth:`use` and :meth:`close` change the value of ``_number``; ``number`` is its value at the time of the request.
+        :meth:`use` and :meth:`close` change ``self._number``; ``number`` is its value at the time of the request.
         """
         return lambda: act() if number == self._number else None
 

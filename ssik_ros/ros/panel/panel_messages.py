@@ -120,7 +120,7 @@ def read_branches(message: SolveAll.Response) -> FoundBranches:
     Return the branches of a pose, at most ``MOST_BRANCHES``. If the node found no branch, the outcome has the cause.
 
     :param message: the response.
-    :raises SolverError: if the positions of a branch are not finite or too large, or if there is not one for each joint.
+    :raises SolverError: if the positions of a branch are not finite or too large, or not one for each joint.
     """
     names = tuple(message.joint_names)
     kept = message.branches[:MOST_BRANCHES]

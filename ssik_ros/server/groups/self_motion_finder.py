@@ -147,7 +147,8 @@ def _sample(motions: SelfMotions, spacing: float) -> tuple[tuple[FloatArray, Flo
     """
     Return (arc lengths (m,), postures (m, n)) of each curve, at most ``spacing`` apart.
 
-    Arc lengths and spacing are lengths in joint space [rad]; a metre of a prismatic joint counts as a radian. Refuse more than ``LARGEST_RESPONSE`` postures in all.
+    Arc lengths and spacing are lengths in joint space [rad]; a metre of a prismatic joint counts as a radian. Refuse
+    more than ``LARGEST_RESPONSE`` postures in all.
     """
     counts = [math.ceil(min(curve.length / spacing, 1e9)) + 1 for curve in motions]
     if sum(counts) > LARGEST_RESPONSE:

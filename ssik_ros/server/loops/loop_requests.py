@@ -100,7 +100,7 @@ class LoopResponse(NamedTuple):
     text: str
     """One sentence or more about the outcome."""
     failure: Cause = Cause.NOT_FOUND
-    """Cause of the response if a chain did not converge for another reason than time, or if a given joint was clamped."""
+    """Cause of the response if a chain did not converge for another reason than time, or a given joint was clamped."""
 
     @property
     def cause(self) -> Cause:
