@@ -54,19 +54,26 @@ class Cause(IntEnum):
     This is proved if no start was tried. Otherwise the search reached the target only outside of them.
     """
     COLLISION = 3
+    """Every candidate collides."""
     CONSTRAINTS = 4
+    """No candidate satisfies the constraints."""
     CONSISTENCY = 5
     """Solutions exist only further from the seed than the consistency limits allow."""
     SINGULAR = 6
+    """The search stopped at a singular posture."""
     BUDGET = 7
     """An iteration or search budget ended the search."""
     DEADLINE = 8
     """The wall clock, or the caller's cancel flag, ended the search."""
     BAD_TARGET = 9
+    """The target is not a finite rigid transform."""
     BAD_STATE = 10
+    """The seed or the state is not finite, is too large, or has the wrong size."""
     UNKNOWN_GROUP = 11
     UNKNOWN_LINK = 12
+    """The link is unknown, or not rigidly attached to a tip of the group."""
     FRAME = 13
+    """The frame of a pose is unknown."""
     VALIDATION = 14
     """Every candidate was refused by the validation callback."""
     LOOP = 15

@@ -84,7 +84,7 @@ class CheckedResult(NamedTuple):
     solutions: int
     """Number of correct solutions."""
     seed_distance: float
-    """Norm of the joint distance of the first solution from the seed; NaN without a solution."""
+    """Norm of the joint differences between the first solution and the seed [rad or m]; NaN without a solution."""
     cause: str
     """Name of the cause that the solver gives for a failure, a member of Cause; ``NONE`` for a success."""
 
@@ -132,7 +132,7 @@ class TrialRequests:
 
         :param oracle: the group and its forward kinematics.
         :param random_seed: seed of the random generators.
-        :raises InvalidLimits: if a sliding joint of the group has no limits.
+        :raises InvalidLimits: if a translation of the group, such as a sliding joint, has no limits.
         """
         self._oracle = oracle
         robot, group = oracle.robot, oracle.group
@@ -194,7 +194,7 @@ def compare_solvers(
     :param settings: time and size of the trial.
     :param clock: returns the time that ``settings.seconds`` limits [s].
     :param tell: called with a text about each step.
-    :raises InvalidLimits: if a sliding joint of the group has no limits.
+    :raises InvalidLimits: if a translation of the group, such as a sliding joint, has no limits.
     """
     runners = []
     for name in names:

@@ -64,7 +64,9 @@ class BenchmarkConfig:
     robot_name: str
     planning_group: str
     sample_size: int
+    """Number of requests to each solver."""
     random_seed: int
+    """Seed of the generator of random requests."""
     ik_timeout: float
     """Budget of each solve [s]."""
     ik_iteration_display_step: int

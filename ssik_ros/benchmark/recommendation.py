@@ -53,7 +53,7 @@ class Figures:
     solutions: float | None
     """Mean number of correct solutions."""
     seed_distance: float | None
-    """Mean over verified results: norm of the joint distance of the first solution."""
+    """Mean over verified results: norm of the joint differences between first solution and seed [rad or m]."""
     causes: Mapping[str, float]
     """Share of requests without a solution, 0 to 1, by cause."""
 

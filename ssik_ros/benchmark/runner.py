@@ -43,8 +43,11 @@ class BenchmarkSession:
     """Path of the robot description, or the topic that brought it."""
     oracle: GroupOracle
     kinematics: tuple[tuple[SolverEntry, GroupKinematics], ...]
+    """Each solver with its name and parameters from the kinematics file."""
     cases: BenchmarkCases
+    """The requests: goals and seeds."""
     goals_source: str
+    """Text about the source of goals and seeds, for the report."""
 
     def run(
         self,

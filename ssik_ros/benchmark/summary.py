@@ -46,7 +46,7 @@ class RunSummary:
     mean_iterations: float | None
     mean_searches: float | None
     mean_seed_distance: float | None
-    """Mean norm of the joint distance from the seed, over verified solutions."""
+    """Mean norm of the joint differences from the seed, over verified solutions [rad or m]."""
     clock_ended: int
     """Number of trials that the wall clock ended; 0 means that a rerun gives the same results."""
     server_mean_us: float | None

@@ -62,7 +62,7 @@ class TrialRecord(NamedTuple):
     clock_ended: bool
     """Whether the time budget ended the search."""
     seed_distance: float
-    """Norm of the joint distance from the seed; joints without limits are compared modulo 2 pi."""
+    """Norm of the joint differences from the seed [rad or m]; joints without limits are compared modulo 2 pi."""
     note: str = ''
     """Text of an exception, or the server's text about a failure."""
     server_time_ns: int | None = None

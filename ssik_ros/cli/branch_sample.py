@@ -29,7 +29,8 @@ class BranchSample:
     most: int
     """Largest number of branches of a pose."""
     worst_residual: float
-    """Largest Frobenius norm of FK - T; NaN if no pose was solved."""
+    """Largest Frobenius norm of the difference between the (4, 4) pose of a branch and its target; NaN if no pose was
+    solved."""
     median_us: float
     """Median time of a solve for all branches of a pose [us]."""
 

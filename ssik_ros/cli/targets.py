@@ -28,7 +28,8 @@ def read_targets(arguments: argparse.Namespace, oracle: TipPoses) -> FloatArray:
     :param arguments: the parsed arguments; one of pose, xyz, xyz_rpy and joints is given.
     :param oracle: the group and its forward kinematics.
     :raises InvalidTarget: when the numbers are not poses of the group's tips.
-    :raises InvalidOption: for joint positions of another number, or an orientation without ``--xyz``.
+    :raises InvalidOption: for joint positions that are not finite or of another number, or an orientation without
+        ``--xyz``.
     """
     if arguments.joints is None:
         return read_poses(arguments, len(oracle.group.tips))

@@ -89,8 +89,8 @@ class GroupSetup:
         """
         Return a list with the solution (n,) to which one search from the seed leads; the list may be empty.
 
-        It is empty if the search fails, for a solver that returns all branches itself, and for one without a closed
-        form.
+        It is empty if the search fails or the request is malformed. It is also empty without a search for a solver that
+        returns all branches itself, and for a chain without a closed form.
 
         :param poses: (t, 4, 4), as for :meth:`solve`.
         :param seed: (n,).
@@ -125,6 +125,7 @@ class GroupSetup:
 
         :param seed: (n,); values outside the limits are moved to the limits.
         :param method: how values between the limits are chosen: at steps or at random.
+        :raises InvalidLimits: if a translation of the group lacks a limit.
         """
         rng = np.random.default_rng(0)
         low, high = self.robot.sampling_bounds(self.group)

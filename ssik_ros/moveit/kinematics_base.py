@@ -203,7 +203,8 @@ class KinematicsBase:
         """
         Replace the steps at which redundant joints are sampled; does nothing before initialization.
 
-        :param step: one step for all redundant joints, or a step by index of the joint [rad or m].
+        :param step: one step for all redundant joints, or a step by index of the joint [rad or m]. It is not checked;
+            joints that the mapping lacks have no step.
         """
         if self._setup is None:
             return
@@ -306,6 +307,8 @@ class KinematicsBase:
     ) -> IkReply:
         """
         Search for one solution within a time budget; the arguments cover all forms of MoveIt's ``searchPositionIK``.
+
+        Without a solution, ``solved`` of the reply is False, and the reply has the error code and the cause.
 
         :param poses: (4, 4) in the base frame, or one for each tip in the order of the tip frames.
         :param seed: (n,).

@@ -43,29 +43,46 @@ class Core(NamedTuple):
 
 class BodyArrays(NamedTuple):
     """
-    The joints of a chain, the convex bodies of robot and obstacles, and the pairs to check, as flat arrays for kernels.
+    n joints of a chain, s convex bodies of robot and obstacles, and the p pairs to check, as arrays for kernels.
 
-    The fields from ``poses`` on are scratch. :class:`ssik_ros.kernels.paths.clearance.Bodies` has the same fields in
-    the same order, and describes each of them.
+    Poses are in the base frame, 12 numbers each, row by row. The fields from ``poses`` on are scratch memory of the
+    kernels. The kernels' class :class:`ssik_ros.kernels.paths.clearance.Bodies` has the same fields in the same order.
     """
 
     axes: FloatArray
+    """(3 n,) unit direction of each joint axis in the base frame, all joints at zero."""
     points: FloatArray
+    """(3 n,) a point on each joint axis in the base frame, all joints at zero [m]."""
     slides: int
+    """Bit mask of the prismatic joints: bit i for joint i, counted from zero."""
     kinds: IntArray
+    """(s,) kind of each body, see :class:`Core`."""
     sizes: FloatArray
+    """(s, 4) sizes of each body, see :class:`Core` [m]."""
     vertices: FloatArray
+    """(., 3) corners of all hulls in the frames of their bodies, one body after the other [m]."""
     ends: IntArray
+    """(s + 1,) index in ``vertices`` of the first corner of each body, then the number of corners."""
     carriers: IntArray
+    """(s,) index of the last joint that moves each body; -1 for bodies that do not move."""
     homes: FloatArray
+    """(s, 12) pose of each body, all joints at zero."""
     spheres: FloatArray
+    """(s, 4) bounding sphere of each body: centre in the body's frame, and radius [m]."""
     pairs: IntArray
+    """(p, 2) indices of the two bodies of each pair; the body on the earlier joint comes first."""
     levers: FloatArray
+    """(n, s) largest motion of a body per unit of a joint [m/rad, or 1 for prismatic joints]."""
     poses: FloatArray
+    """(s, 12) scratch: pose of each body."""
     places: FloatArray
+    """(s, 3) scratch: centre of each bounding sphere in the base frame [m]."""
     moved: FloatArray
+    """(n + 1, 12) scratch: the identity, then for each joint the motion of the joints up to it."""
     axis_of: FloatArray
+    """(p, 3) scratch: direction that separated each pair last; zero before the first check."""
     room: FloatArray
+    """Scratch memory of the distance bounds."""
 
 
 def make_bodies(

@@ -119,6 +119,7 @@ class ToolPathPlanner:
         :param waypoints: (m, 4, 4) poses of the tip in the base frame of the group, or in the frame of the workpiece.
         :param control: ends the plan in time; None starts a new clock with the timeout of the request.
         :raises InvalidTarget: if the waypoints are not such an array of rigid transforms.
+        :raises InvalidOption: for settings that make no sense, such as a start posture that misses its waypoint.
         :raises PlanCancelled: when the caller has cancelled.
         :raises PlanStopped: at a deadline before the search has begun.
         :raises SolverError: if the path fails its verification.
@@ -255,7 +256,8 @@ class ToolPathPlanner:
         """
         Return a lower bound on the cost of any path, improved if the request asks for it; otherwise the quick bound.
 
-        If time runs out, or the arm or its tolerances do not allow an improved bound, a note is added to ``common``.
+        A note is added to ``common`` if the arm or its tolerances do not allow an improved bound, or if time runs out
+        while it is improved.
 
         :param cost: cost of the path that was found.
         :param common: fields of the result; ``lower_bound`` is the quick bound.
@@ -349,7 +351,8 @@ def plan_tool_path(
     :param waypoints: (m, 4, 4) poses of the tip in the base frame of the group, or in the frame of the workpiece.
     :param request: the settings; None to give them as keywords.
     :param settings: fields of :class:`ToolPathRequest`.
-    :raises SsikError: for a chain without closed form, and for waypoints and settings that make no sense.
+    :raises SsikError: for a chain without closed form, waypoints and settings that make no sense, and a path that fails
+        its verification.
     """
     if request is None:
         fields = ToolPathRequest.__dataclass_fields__

@@ -30,16 +30,17 @@ class PoseMiss(NamedTuple):
     """Distance and angle by which each of k poses is outside the tolerance of its waypoint; 0 inside."""
 
     position: FloatArray
-    """(k,) [m]."""
+    """(k,) distance from the box of allowed positions [m]."""
     angle: FloatArray
-    """(k,) [rad]."""
+    """(k,) norm of the angles by which tilt, spin, roll, pitch and yaw are outside their ranges [rad]."""
 
 
 class PoseFreedom:
     """
-    The tolerances of the tool's pose at all m waypoints: a range for each of nine numbers, X to YAW.
+    The tolerances of the tool's pose at all m waypoints: a range for each of nine numbers that describe a pose.
 
-    ``columns`` are the numbers that a search may vary; the others are zero.
+    The numbers are x, y, z [m], two components of the tilt, spin, roll, pitch and yaw [rad], relative to the waypoint.
+    ``columns`` has the indices of the numbers that a search may vary; the others are zero.
     """
 
     def __init__(self, tolerances: Sequence[PathTolerance | None], count: int) -> None:
@@ -79,7 +80,7 @@ class PoseFreedom:
 
     def without_narrow(self, wide: float) -> 'PoseFreedom | None':
         """
-        Return a copy whose ``columns`` have wide ranges only; numbers with narrow ranges are zero.
+        Return a copy in which a search varies only numbers with wide ranges; numbers with narrow ranges are zero.
 
         Return None if no range is narrow, or if a narrow range does not contain zero.
 
@@ -96,9 +97,9 @@ class PoseFreedom:
 
     def with_all_numbers(self) -> 'PoseFreedom':
         """
-        Return a copy whose ``columns`` are all numbers with a range, even if they were removed before.
+        Return a copy in which a search varies all numbers that have a range.
 
-        Numbers are removed by :meth:`solved_spin` and :meth:`without_narrow`.
+        It undoes :meth:`solved_spin` and :meth:`without_narrow`, which remove numbers.
         """
         freedom = copy.copy(self)
         freedom.columns = self._used
@@ -110,7 +111,7 @@ class PoseFreedom:
 
         A cell holds all poses whose numbers are within half widths of the middle pose's numbers.
 
-        :param halves: (k, c) half widths of each cell in ``columns`` [m or rad].
+        :param halves: (k, c) half widths of each cell, one for each of the c numbers in ``columns`` [m or rad].
         """
         numbers = np.zeros((len(halves), COLUMNS))
         numbers[:, self.columns] = halves
@@ -120,7 +121,7 @@ class PoseFreedom:
 
     def solved_spin(self) -> tuple[FloatArray, float, float]:
         """
-        Remove the spin from ``columns``, because the inverse kinematics of an arm with five joints finds the spin.
+        Stop varying the spin of the tool, because the inverse kinematics of an arm with five joints finds the spin.
 
         :returns: tool axis (3,), lower and upper end of the spin [rad].
         :raises InvalidOption: if axis or range differ between waypoints, or if the spin may not vary.
@@ -139,16 +140,16 @@ class PoseFreedom:
 
     def is_free_spin(self, column: int) -> bool:
         """
-        Return whether a number is the spin, and the spin may have any angle at every waypoint.
+        Return whether a number of the pose is the spin, and the spin may have any angle at every waypoint.
 
-        :param column: the number, from X to YAW.
+        :param column: index of the number: X, Y, Z, TILT, TILT_ACROSS, SPIN, ROLL, PITCH or YAW of this module.
         """
         widths = self.upper[:, SPIN] - self.lower[:, SPIN]
         return column == SPIN and bool((widths >= FULL_TURN).all())
 
     def poses(self, waypoints: FloatArray, rows: IntArray, values: FloatArray) -> FloatArray:
         """
-        Return the poses (k, 4, 4) that result from waypoints and values of ``columns``.
+        Return the poses (k, 4, 4) that result from waypoints and values of the c numbers in ``columns``.
 
         :param waypoints: (k, 4, 4) poses of the waypoints.
         :param rows: (k,) index of each waypoint, which selects the tool axis.
@@ -165,10 +166,10 @@ class PoseFreedom:
 
     def _rotations(self, rows: IntArray, numbers: FloatArray) -> FloatArray:
         """
-        Return the rotations (k, 3, 3) of tilt, spin, yaw, pitch and roll.
+        Return the rotations (k, 3, 3) tilt * spin * yaw * pitch * roll, relative to the waypoints.
 
         :param rows: (k,) index of each waypoint, which selects the tool axis.
-        :param numbers: (COLUMNS, k) all nine numbers.
+        :param numbers: (COLUMNS, k) the nine numbers of each pose [m, rad].
         """
         parts = []
         if {TILT, TILT_ACROSS}.intersection(self.columns.tolist()):
@@ -186,7 +187,7 @@ class PoseFreedom:
 
     def clip(self, rows: IntArray, values: FloatArray) -> FloatArray:
         """
-        Return values of ``columns`` clipped to their ranges; tilts are shortened to the cone angle.
+        Return values of the c numbers in ``columns``, clipped to their ranges; tilts are shortened to the cone angle.
 
         A free spin is not clipped.
 
@@ -210,9 +211,11 @@ class PoseFreedom:
 
     def numbers_of(self, rows: IntArray, waypoints: FloatArray, reached: FloatArray) -> FloatArray:
         """
-        Return all nine numbers (k, COLUMNS) of given poses relative to their waypoints [m, rad].
+        Return nine numbers (k, COLUMNS) for each given pose relative to its waypoint [m, rad].
 
-        If the waypoint has ranges of roll, pitch or yaw, the rotation is given by these, otherwise by tilt and spin.
+        They are x, y, z, two components of the tilt, spin, roll, pitch, yaw. If the waypoint has ranges of roll, pitch
+        or yaw, these give the rotation, and tilt and spin are zero; otherwise tilt and spin give the rotation, and
+        roll, pitch and yaw are zero.
 
         :param rows: (k,) index of each waypoint.
         :param waypoints, reached: (k, 4, 4) waypoints and given poses.
@@ -235,7 +238,7 @@ class PoseFreedom:
 
     def values_of(self, row: int, waypoint: FloatArray, reached: FloatArray) -> FloatArray:
         """
-        Return the values (c,) of ``columns`` for a given pose relative to its waypoint [m or rad].
+        Return the values (c,) of the numbers in ``columns`` for a given pose relative to its waypoint [m or rad].
 
         :param row: index of the waypoint.
         :param waypoint, reached: (4, 4) the waypoint and the given pose.
@@ -280,9 +283,10 @@ class PoseFreedom:
 
 def _ranges(tolerance: PathTolerance | None) -> tuple[FloatArray, FloatArray, FloatArray]:
     """
-    Return lower and upper ends (COLUMNS,) of the nine ranges of a tolerance, and its unit tool axis (3,).
+    Return lower and upper ends (COLUMNS,) of the ranges of a tolerance [m, rad], and its unit tool axis (3,).
 
-    None is an exact pose. Raise InvalidOption for ranges that make no sense.
+    The ranges are of x, y, z, two components of the tilt, spin, roll, pitch and yaw. None is an exact pose. Raise
+    InvalidOption for ranges that make no sense.
     """
     ranges = tolerance if tolerance is not None else PathTolerance()
     lower, upper = np.zeros(COLUMNS), np.zeros(COLUMNS)

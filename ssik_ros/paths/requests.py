@@ -74,13 +74,15 @@ class PathTolerance:
     spin: Range = FIXED_ANGLE
     """Range of the turn about the tool axis [rad]; (-pi, pi) for a free spin."""
     cone: float = 0.0
-    """Largest angle between the tool axis and where the waypoint has it [rad]."""
+    """Largest angle between the tool axis and its direction at the waypoint [rad]."""
     position: tuple[Sequence[float], Sequence[float]] = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
     """Lower and upper corner of a box in the waypoint's frame [m]."""
     roll: Range = FIXED_ANGLE
     """Range of the turn about the waypoint's x axis [rad]; the pose is waypoint * Rz(yaw) Ry(pitch) Rx(roll)."""
     pitch: Range = FIXED_ANGLE
+    """Range of the turn about the y axis [rad], within (-pi / 2, pi / 2)."""
     yaw: Range = FIXED_ANGLE
+    """Range of the turn about the z axis [rad]."""
 
 
 @dataclass(frozen=True, eq=False)

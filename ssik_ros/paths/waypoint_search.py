@@ -290,7 +290,7 @@ class WaypointSearch:
 
     def _refine_best(self, grids: GridSearch, corridors: Sequence[Corridor]) -> PathFailure | None:
         """
-        Refine corridors on all waypoints, the most promising first; store the first success in ``_best``.
+        Refine corridors (candidate paths) on all waypoints, best first; store the first success in ``_best``.
 
         Return None, or NO_SEQUENCE if no corridor can be refined.
         """
@@ -309,7 +309,7 @@ class WaypointSearch:
         return NO_SEQUENCE
 
     def _corridor_of(self, q: FloatArray) -> Corridor:
-        """Return a path (m, n) as a corridor, with the parameters of its postures and infinite cost."""
+        """Return a path (m, n) as a corridor: a candidate with the parameters of its postures and infinite cost."""
         space, poses = self._task.space, self._task.poses
         parameters = []
         for row, posture in enumerate(q):
@@ -319,9 +319,9 @@ class WaypointSearch:
 
     def _refine_all(self, refinement: Refinement, corridors: Sequence[Corridor]) -> list[Corridor]:
         """
-        Refine each corridor roughly, on about ROUGH_LAYERS waypoints; return the refined ones, the cheapest first.
+        Refine each corridor (candidate path) roughly, on about ROUGH_LAYERS waypoints; return them, the cheapest first.
 
-        If no corridor can be refined, all are returned unchanged.
+        Corridors that cannot be refined are left out; if none can be refined, all are returned unchanged.
         """
         control, spacing = self._task.control, self._task.space.spacing
         rough: list[Corridor] = []

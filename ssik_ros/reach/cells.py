@@ -54,11 +54,12 @@ class Decided(NamedTuple):
     limit_margin: NDArray[np.float32]
     """(n,) largest distance to the limits of all branches [rad or m], NaN without a branch."""
     effort: NDArray[np.uint16]
-    """(n,) tried values and cells of a sampled joint, and starts of a search; 0 if a closed form or a proof decided."""
+    """(n,) amount of work: number of tried values and cells of the sampled joint, plus starts of a search. It is 0 if a
+    closed form or a proof decided without them."""
     clearance: NDArray[np.float32] | None = None
     """(n,) largest of all branches [m], NaN without a branch; None if it was not requested."""
     self_motions: NDArray[np.uint8] | None = None
-    """(n,) curves of postures, 255 for more; None if they were not requested."""
+    """(n,) number of self-motions (curves of postures) of each pose, 255 for more; None if not requested."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -89,7 +89,8 @@ def dexterity_cloud(
 
     :param reach_map: the map.
     :param stride: take only every n-th position along each axis.
-    :param measure: one of :attr:`ReachMap.measures`. Colours go from dark at 0 to bright at the largest value.
+    :param measure: one of :attr:`ReachMap.measures`. Colours go from dark at 0 to bright at :attr:`DexterityCloud.top`;
+        each status has a colour of its own.
     :raises InvalidOption: for a measure that the map does not have, and for a map that is too large to be read.
     """
     check_measure(measure, reach_map.arrays)

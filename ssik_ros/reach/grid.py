@@ -39,9 +39,10 @@ class UnitPoses(NamedTuple):
     """Some poses of a unit that are inside the region, with their indices in the unit."""
 
     poses: FloatArray
-    """(n, 4, 4) poses of the tip in the base; the next piece overwrites them."""
+    """(n, 4, 4) poses of the tip in the base; the next poses that ``pieces`` yields overwrite them."""
     places: NDArray[np.int64]
-    """(n,) indices of the poses in the flattened unit; cells with other indices are outside of the region."""
+    """(n,) index of each pose in the unit, whose cells are counted from 0; cells that no piece has are outside of the
+    region."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +50,11 @@ class GridRegion:
     """The region of positions that a map covers, in the base frame: a box, or a ball given by the box around it."""
 
     kind: str
+    """The shape: ``box`` or ``sphere``."""
     low: tuple[float, float, float]
     """Lowest corner of the box, or of the box around the ball [m]."""
     high: tuple[float, float, float]
+    """Highest corner of this box [m]."""
 
     @classmethod
     def sphere(cls, centre: tuple[float, float, float], radius: float) -> 'GridRegion':

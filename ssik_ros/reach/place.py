@@ -207,7 +207,7 @@ class _PlaceSearch:
         self, placements: list[tuple[FloatArray, tuple[float, float]]], spacing: FloatArray
     ) -> list[FloatArray]:
         """
-        Return placements (d,), best first, without those that are nearly equal to a better one.
+        Return placements (d,) as shares from 0 to 1, best first, without those that are nearly equal to a better one.
 
         A placement with the same base positions but other orientations is also left out if its score is equal.
 
@@ -243,7 +243,7 @@ class _PlaceSearch:
         Return a mask (c, m) of the tasks that an arm reaches within limits from each place, without collision checks.
 
         :param index: index of the arm.
-        :param grid: (c, d) shares of the places of this arm.
+        :param grid: (c, d) places of this arm, as shares from 0 to 1 of its ranges.
         """
         arm, rows = self.arms[index], []
         chunk = max(1, 100_000 // len(self.variants.owners))
@@ -260,7 +260,9 @@ class _PlaceSearch:
         """
         Return placements (d,) to start searches from, best first and apart from each other, and the grid spacing (d,).
 
-        :param grids: for each arm, the shares (c, d) of its places.
+        Both are shares: for each direction in which a base may move, a number from 0 to 1.
+
+        :param grids: for each arm, its places (c, d) as shares.
         :param reached: for each arm, a mask (c, m) of the tasks that each place reaches.
         """
         rows = self._paired(grids, reached)
@@ -467,7 +469,9 @@ class _PlaceSearch:
 
 def _grid(lengths: FloatArray) -> FloatArray:
     """
-    Return a regular grid of placements (c, d) in shares, at most MOST_PLACES, about equally fine in all directions.
+    Return a regular grid of places (c, d), at most MOST_PLACES, about equally fine in all directions.
+
+    A place has a share, from 0 to 1, of each direction.
 
     :param lengths: (d,) length of each direction [m or rad].
     """

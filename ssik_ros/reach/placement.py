@@ -208,9 +208,9 @@ class PlacedPostures(NamedTuple):
     q: FloatArray
     """(k, n)."""
     cells: IntArray
-    """(k,) place times the number of tasks plus task."""
+    """(k,) index of the place times the number of tasks, plus index of the task."""
     values: FloatArray
-    """(k,) value of the objective."""
+    """(k,) value of the objective at each posture, at most LARGEST_MARGIN."""
 
 
 class PlacedArm:

@@ -193,7 +193,7 @@ class ReachMap:
         :param poses: one pose of the tip in the base in any form of :func:`ssik_ros.pose`, a list of such poses, or (m,
             4, 4).
         :param exact: True solves the inverse kinematics of each pose, instead of looking up the nearest cell.
-        :raises ValueError: for other shapes, numbers that are not finite, and poses that are not rigid transforms.
+        :raises TypeError, ValueError: for anything that is not a pose or a list of poses.
         """
         targets = read_pose_or_poses(poses)
         targets = targets[None] if targets.ndim == 2 else targets
@@ -238,10 +238,12 @@ class ReachMap:
 
     def slice(self, axis: str, value: float, measure: str = 'dexterity') -> FloatArray:
         """
-        Return a measure (a, b) on the plane of cells nearest to a coordinate; NaN for cells outside of the region.
+        Return a measure (a, b) on the plane of grid positions nearest to a coordinate; NaN outside of the region.
+
+        Its axes are the two other axes of the grid, in the order x, y, z.
 
         :param axis: ``x``, ``y`` or ``z``.
-        :param value: coordinate [m].
+        :param value: coordinate of the plane along this axis, in the base frame [m].
         :param measure: one of :attr:`measures`; the share of reachable orientations by default.
         :raises InvalidOption: for another axis, a coordinate outside of the map, and a measure that the map does not have.
         """

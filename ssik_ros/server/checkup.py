@@ -305,7 +305,9 @@ def _count_solved(robot: RobotModel, group: JointGroup, server: GroupServer) -> 
 @contextlib.contextmanager
 def heard(name: str) -> Iterator[Sequence[str]]:
     """
-    Context manager: yield a list that collects the warnings of a logger; its parent loggers do not get them.
+    Context manager: yield a list that collects the messages of a logger from level WARNING up.
+
+    Until the context ends, the parent loggers get no message of this logger.
 
     :param name: name of the logger.
     """

@@ -18,7 +18,9 @@ class GroupOption(NamedTuple):
 
     name: str
     base: str
+    """Name of the base link."""
     tips: tuple[str, ...]
+    """Names of the tip links."""
     joint_names: tuple[str, ...]
     position_only: bool = False
     """Whether the node ignores the orientation of targets."""
@@ -34,13 +36,17 @@ class RobotSummary(NamedTuple):
 
 
 class PoseQuery(NamedTuple):
-    """One target pose of a link of a group, and whether to avoid collisions and to list whole turns as separate branches."""
+    """One target pose of a link of a group, and the options of the request."""
 
     group: str
+    """Name of the planning group."""
     link: str
+    """Name of the link that is to be at the target."""
     target: FramedPose
     avoids_collisions: bool = False
+    """Whether postures that collide are left out."""
     wants_windings: bool = False
+    """Whether a branch is listed once for each winding (whole turns of its joints) within the limits."""
 
 
 class FoundBranches(NamedTuple):

@@ -65,10 +65,10 @@ def make_solid(name: str, kind: str, sizes: list[float], pose: FloatArray) -> Wo
 
 def only_solid(item: WorldObject) -> ObjectShape:
     """
-    Return the only shape of an obstacle, if it is one of :data:`KINDS`.
+    Return the only shape of an obstacle: a box, a sphere or a cylinder.
 
     :param item: the obstacle.
-    :raises InvalidOption: for a mesh, and for an obstacle of several shapes.
+    :raises InvalidOption: for any other shape, such as a mesh, and for an obstacle of several shapes.
     """
     if len(item.shapes) != 1 or item.shapes[0].kind not in KINDS.values():
         raise InvalidOption(

@@ -44,7 +44,7 @@ def read_joint_path(path: Path) -> JointPath:
     Return the joint path in a CSV file: a line of names, then a line of numbers for each point.
 
     :param path: the file, as ``ssik path -o`` writes it; a column ``time`` holds seconds.
-    :raises SsikError: for a file that cannot be read, and for anything else than numbers, with the line.
+    :raises SsikError: for a file that cannot be read, for anything else than numbers, and for times that do not ascend.
     """
     table = read_table(path, MOST_ROWS)
     clock = next((table[name] for name in TIMES if name in table), None)

@@ -18,9 +18,9 @@ class ReachPoints(NamedTuple):
     places: FloatArray
     """(k, 3) in the model frame [m]."""
     values: FloatArray
-    """(k)."""
+    """(k,) value of the measure at each position."""
     colours: NDArray[np.uint8]
-    """(k, 3) red, green, blue."""
+    """(k, 3) red, green, blue of each position, 0 to 255."""
     top: float
     """The value of the brightest colour."""
     step: float

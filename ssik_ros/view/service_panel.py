@@ -400,7 +400,7 @@ class ServicePanel:
         self._before, self.relaxed = None, []
 
     def _relax(self, sentence: str) -> None:
-        """Remember the target before the first remedy, and a sentence about this one."""
+        """Store the target and options unless an earlier remedy did; add a sentence on this remedy to ``relaxed``."""
         self._before = self._before or (self.target, self.avoids_collisions)
         self.relaxed = list(dict.fromkeys((*self.relaxed, sentence)))
 

@@ -73,8 +73,9 @@ class Nodes(NamedTuple):
     """
 
     owners: IntArray
-    """(k,) index of the cell."""
+    """(k,) index of the cell that each box was made for, among the cells given to :func:`make_nodes`."""
     cells: ParameterCells
+    """(k,) the cell of each box."""
     labels: IntArray
     """(k,) index of the branch, a row of ``LABELS`` of the arm."""
     q: FloatArray
@@ -82,15 +83,16 @@ class Nodes(NamedTuple):
     halves: FloatArray
     """(k, n) half widths."""
     spans: FloatArray
-    """(k, r) half widths of the parameters that D takes."""
+    """(k, r) half widths of the parameters ``dp``."""
     slopes: FloatArray
-    """(k, n, r) D; zero for joints that follow no tangent."""
+    """(k, n, r) derivatives of the joints by the parameters; zero where no linear model was proved."""
     errors: FloatArray
-    """(k, n) e; the half widths of joints that follow no tangent."""
+    """(k, n) largest distance of each joint from the linear model; the half width where no model was proved."""
     is_loose: BoolArray
-    """(k,) whether the branch is not proved to be there over the whole cell."""
+    """(k,) whether it is not proved that the branch exists for all values in the cell."""
     prices: FloatArray
-    """(k, n) derivatives of the cost of a sequence up to a box by the joints there; any numbers give a valid bound."""
+    """(k, n) derivatives of the cost of a path up to its posture in the box by the joints there; used for lower bounds,
+    which are valid for any numbers."""
 
     def chosen(self, rows: Rows) -> 'Nodes':
         """
@@ -153,18 +155,23 @@ def make_nodes(arm: WristArm, cells: ParameterCells, poses: FloatArray) -> Nodes
 
 class _Tangents(NamedTuple):
     """
-    k boxes in joint space, each around a tangent: postures ``q + slopes @ dp`` with ``|dp| <= spans``.
+    k boxes in joint space, each around a linear model: postures ``q + slopes @ dp`` with ``|dp| <= spans``.
 
-    ``errors`` bounds the distance of each joint from the tangent, ``halves`` the distance from ``q`` [rad or m].
-    ``is_proved`` marks boxes whose bounds are proved.
+    The parameters ``dp`` are changes of r joints.
     """
 
     q: FloatArray
+    """(k, n) postures in the middle of the boxes [rad or m]."""
     halves: FloatArray
+    """(k, n) largest distance of each joint from ``q`` [rad or m]."""
     spans: FloatArray
+    """(k, r) half widths of the parameters [rad or m]."""
     slopes: FloatArray
+    """(k, n, r) derivatives of the joints by the parameters."""
     errors: FloatArray
+    """(k, n) largest distance of each joint from the linear model [rad or m]."""
     is_proved: BoolArray
+    """(k,) whether the bounds of the box are proved."""
 
 
 def _put(nodes: Nodes, rows: IntArray, tangents: _Tangents) -> None:

@@ -68,15 +68,16 @@ class KnownPath(NamedTuple):
     q: FloatArray
     """(m, n) postures without jumps of whole turns."""
     cost: float
+    """Value of the objective and penalties."""
 
 
 class Sweep(NamedTuple):
     """For each of k boxes, the least cost of a sequence of boxes from one end of the path to this box."""
 
     costs: FloatArray
-    """(k,)."""
+    """(k,) least cost, in units of the objective."""
     multipliers: FloatArray
-    """(k, n) how the costs change with the joints."""
+    """(k, n) derivatives of this cost by the joint values in the box."""
 
 
 class Bound(NamedTuple):
@@ -336,8 +337,8 @@ def _layers(limits: StepLimits, q: FloatArray) -> IntArray:
     """
     Return the indices (l,) of few waypoints that describe a path well: straight steps between them are nearly as long.
 
-    All first and last waypoints of passes are included. Their number is between FEWEST_LAYERS and MOST_LAYERS, if there
-    are so many waypoints, except for further ends of passes.
+    They are FEWEST_LAYERS evenly spread waypoints, the first and the last waypoint of each pass, and the waypoints that
+    improve the description most. The last ones are added until the description is good, or MOST_LAYERS are chosen.
     """
     places = q * limits.weights.mean(axis=0)
     travels = np.flatnonzero(limits.is_travel)

@@ -37,9 +37,10 @@ def first_corridors(
     grids: GridSearch, limits: StepLimits, stride: int, density: int
 ) -> tuple[list[Corridor], PathFailure | None]:
     """
-    Return the best few corridors on the first grid and None, or after a failure (corridors, failure).
+    Return the best few corridors (candidate paths) on the first grid and None, or after a failure (corridors, failure).
 
-    After a failure with stride 1, the list has the longest part of a corridor, with other strides it is empty.
+    After a failure with stride 1, the list has the longest part of a candidate that was found; it is empty if no
+    posture was found, and with other strides.
 
     :param grids: the search on each grid.
     :param limits: largest steps and objective.
@@ -75,10 +76,11 @@ def corridors_of_larger_steps(
     grids: GridSearch, limits: StepLimits, density: int
 ) -> list[Corridor]:
     """
-    Return the corridor on the first grid whose largest step is smallest, in a list; empty if none leads through.
+    Return a list with the candidate path on the first grid whose largest joint step is smallest.
 
-    Its steps may exceed their limits, since the step between two values of the grid may be larger than allowed. A
-    refinement has to reduce them. Its cost is infinite.
+    The list is empty if no candidate passes all waypoints. The steps of the candidate may exceed their limits, since
+    the step between two values of the grid may be larger than allowed. A refinement has to reduce them. The cost of the
+    candidate is set to infinity.
 
     :param grids: the search on each grid.
     :param limits: largest steps.
@@ -95,7 +97,7 @@ def corridors_of_larger_steps(
 
 
 def _before_wide_step(layers: Layers, piece: Piece, limits: StepLimits) -> Piece:
-    """Return a piece cut before its first step above the limits, which are wider on a coarse grid."""
+    """Return a piece (postures of consecutive layers), cut before its first joint step above ``limits``."""
     steps = np.abs(wrap_steps(np.diff(layers.q[piece.rows], axis=0), layers.limits.turning))
     largest = limits.largest[piece.first + 1 : piece.first + len(piece.rows)]
     wide = np.flatnonzero((steps > largest).any(axis=1))

@@ -58,10 +58,12 @@ class Refinement(NamedTuple):
 
     def refine(self, corridor: Corridor, finest: FloatArray) -> Corridor | None:
         """
-        Return the best corridor that finer and finer grids around a corridor give; None if no sequence leads through.
+        Return the best corridor (candidate path) that finer and finer grids around a given corridor give.
+
+        Return None if no sequence of postures within the step limits passes all waypoints in ``rows``.
 
         :param corridor: a corridor on some of the waypoints; postures are interpolated to the others.
-        :param finest: (r,) spacing of the parameters at which to stop.
+        :param finest: (r,) spacing of the parameters at which to stop [rad or m].
         """
         corridor = self._between(corridor)
         best = corridor if math.isfinite(corridor.cost) else self._within_limits(corridor)
@@ -82,7 +84,7 @@ class Refinement(NamedTuple):
         return best
 
     def _within_limits(self, corridor: Corridor) -> Corridor | None:
-        """Return a sequence near a corridor whose steps may be too large; None if none keeps the limits."""
+        """Return a corridor within the step limits near a given one, which may break them; None if none is found."""
         spacing, offsets, rule = corridor.spacing, self.grids.space.offsets, StepRule(self.limits)
         return (
             self._around(corridor, spacing, offsets, rule)
@@ -94,7 +96,9 @@ class Refinement(NamedTuple):
         self, best: Corridor, spacing: FloatArray, reach: int, rule: StepRule
     ) -> Corridor | None:
         """
-        Return the best corridor on a grid around the parameters of ``best``; None if none leads through or costs less.
+        Return the best corridor on a grid around the parameters of ``best``.
+
+        Return None if no sequence of postures passes all waypoints in ``rows``, or if the cheapest costs more.
 
         :param spacing: (r,) distance of neighbouring values.
         :param reach: number of values to each side.
@@ -117,7 +121,7 @@ class Refinement(NamedTuple):
         return kept or self._level(spread)
 
     def _level(self, corridor: Corridor) -> Corridor | None:
-        """Reduce the largest steps of a corridor until all are within limits; return the corridor, or None."""
+        """Reduce the largest joint steps of a corridor; return the new corridor, None if some step stays too large."""
         spacing, best = corridor.spacing, corridor
         eased = self.limits.levelled(WIDEST_SPREAD)
         for objective in (SUM_OF_POWERS, LARGEST_STEP):
@@ -141,7 +145,7 @@ class Refinement(NamedTuple):
 
     def _descend(self, best: Corridor, rule: StepRule) -> Corridor:
         """
-        Return a corridor after Gauss-Newton steps of its parameters, until a step saves little cost.
+        Return a corridor (candidate path) after Gauss-Newton steps of its parameters, until a step saves little cost.
 
         Each waypoint takes the share of a step, 0 to 1, that gives the cheapest sequence.
         """
@@ -163,7 +167,10 @@ class Refinement(NamedTuple):
         self, samples: Samples, best: Corridor, spacing: FloatArray, rule: StepRule
     ) -> Corridor | None:
         """
-        Return the best corridor through samples of the parameters; None if none leads through or if it costs more.
+        Return the best corridor whose parameters are among given samples.
+
+        Return None if no sequence of postures passes all waypoints in ``rows``, or if the cheapest costs more than
+        ``best``.
 
         :param samples: values of the parameters at the waypoints ``rows``.
         :param best: the present corridor; postures far from its postures are left out.
@@ -178,7 +185,7 @@ class Refinement(NamedTuple):
 
     def _between(self, corridor: Corridor) -> Corridor:
         """
-        Return a corridor with a posture at each waypoint in ``rows``, interpolated where it has none.
+        Return a corridor with a posture at each waypoint in ``rows``, interpolated where the given one has none.
 
         Its cost is infinite if it was interpolated, or if the first grid is scattered points.
         """
@@ -198,6 +205,6 @@ class Refinement(NamedTuple):
         )
 
     def _interpolated(self, values: FloatArray, rows: IntArray) -> FloatArray:
-        """Return values (k, c) of the waypoints ``rows`` (k,), interpolated for the waypoints to refine on."""
+        """Return the values at all waypoints in ``self.rows``, interpolated from values (k, c) at ``rows`` (k,)."""
         columns = [np.interp(self.rows, rows, column) for column in values.T]
         return np.stack(columns, axis=1) if columns else np.zeros((len(self.rows), 0))

@@ -45,8 +45,9 @@ class Corridor(NamedTuple):
     parameters: FloatArray
     """(m, r) values of the free parameters [m or rad]."""
     cost: float
+    """Value of the objective and penalties on these waypoints; infinite if not known."""
     spacing: FloatArray
-    """(r,) of the grid that it comes from."""
+    """(r,) distance of neighbouring parameter values on the grid that it comes from [m or rad]."""
     rows: IntArray
     """(m,) index of the waypoint of each posture."""
 
@@ -111,7 +112,7 @@ class GridSearch(NamedTuple):
         is_rough: bool = False,
     ) -> tuple[Layers, IntArray]:
         """
-        Return the exact postures of samples as layers, and counts (l, 3) for each layer.
+        Return the exact postures of samples, as one layer for each of some waypoints, and counts (l, 3) of the layers.
 
         Counts are: branches, branches outside the limits, and whether more may exist. If a posture is given for an end
         of the path, it is the only one there. Postures near one of ``shut_in`` are forbidden.
@@ -157,7 +158,7 @@ class GridSearch(NamedTuple):
         return self.checks.costs.values(q) / (1 if is_largest else layers)
 
     def _forbid_shut_in(self, layers: Layers, waypoints: IntArray) -> None:
-        """Forbid the rows near the postures of ``shut_in``."""
+        """Forbid the rows (postures) of layers that are near the postures in ``shut_in`` of the same waypoint."""
         for waypoint, posture in self.shut_in:
             for layer in np.flatnonzero(waypoints == waypoint).tolist():
                 rows = layers.rows_of(layer)
@@ -166,13 +167,13 @@ class GridSearch(NamedTuple):
 
     def find(self, layers: Layers, are_motions_checked: bool) -> Piece:
         """
-        Return the best piece without colliding postures; with ``are_motions_checked``, also without colliding motions.
+        Return the longest sequence of collision-free postures of consecutive layers; of several, the cheapest.
 
-        A row at the end of a colliding motion is forbidden, and the search is repeated up to MOST_REPAIRS times. If
-        motions still collide then, the piece ends before the first of them.
+        With ``are_motions_checked``, a posture at the end of a colliding motion is forbidden, and the search is
+        repeated up to MOST_REPAIRS times. If motions still collide then, the sequence ends before the first of them.
 
         :param layers: the postures.
-        :param are_motions_checked: whether the motions between waypoints must be free too.
+        :param are_motions_checked: whether the motions between waypoints must be free of collisions too.
         """
         obstacles = self.checks.obstacles
         for _ in range(MOST_REPAIRS):
@@ -223,6 +224,7 @@ def _is_near(near: FloatArray, turning: IntArray, q: FloatArray, owners: IntArra
     Return a mask (k,) of postures whose joints all differ from ``near`` by less than SAME_BRANCH.
 
     :param near: (l, n) a posture for each layer.
+    :param turning: (n,) 1 for joints that may turn without end: their differences are wrapped.
     :param q: (k, n) postures.
     :param owners: (k,) layer of each posture.
     """

@@ -288,6 +288,7 @@ class ChainRobot:
     """
 
     turned: tuple[str, ...] = ()
+    """Names of joints that move a workpiece, as of a ToolChain: none."""
 
     def __init__(self, chain: SerialChain) -> None:
         """

@@ -91,9 +91,9 @@ class LiveState:
         """
         Keep a message; the state is computed when a request needs it.
 
-        A message with too many names, or with positions for another number of names, is logged and ignored. A message
-        without positions is ignored without a log line. An unusable position is logged; the joint keeps its last usable
-        position, else its default.
+        A message whose names have too many characters, or do not have one position each, is logged and ignored. A
+        message without positions is ignored without a log line. An unusable position is logged; the joint keeps its
+        last usable position, else its default.
 
         :param message: names and positions of some joints.
         """

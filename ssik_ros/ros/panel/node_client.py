@@ -143,7 +143,7 @@ class NodeClient:
         self._listen(node, above)
 
     def _listen(self, node: str, above: str) -> None:
-        """Subscribe to the marker of a node, and to the robot description next to the node."""
+        """Subscribe to the markers of a node, and to ``robot_description`` in the namespace ``above`` of this node."""
         number = self._number
 
         def hear(update: InteractiveMarkerUpdate) -> None:
@@ -167,13 +167,21 @@ class NodeClient:
         self._move_marker()
 
     def _load(self, number: int, text: str) -> None:
-        """Load the robot of a description, in the thread of the loader; raise SsikError if it is malformed."""
+        """
+        Load the robot of a URDF ``text`` in the thread of the loader; raise SsikError if it is malformed.
+
+        ``take_robot`` gets the robot, unless the node was changed after ``number``, see :meth:`_if_current`.
+        """
         text = require_xml_text(text, 'robot description')
         robot = load_robot(text, max_joints=MOST_JOINTS)
         self._post(self._if_current(number, lambda: self._take_robot(robot)))
 
     def _if_current(self, number: int, act: Callable[[], None]) -> Callable[[], None]:
-        """Return a function that acts unless another node is asked meanwhile."""
+        """
+        Return a function that calls ``act``, or does nothing if the node was changed since.
+
+        :meth:`use` and :meth:`close` change ``self._number``; ``number`` is its value at the time of the request.
+        """
         return lambda: act() if number == self._number else None
 
     def tick(self) -> None:

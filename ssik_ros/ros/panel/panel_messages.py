@@ -94,7 +94,7 @@ def write_forward(link: str, posture: Posture) -> GetPositionFK.Request:
 
 def read_summary(message: Describe.Response) -> RobotSummary | ServiceFailure:
     """
-    Return the robot of a node with its groups, or why the node has no robot.
+    Return the robot of a node with its groups, at most ``MOST_GROUPS``; or why the node has no robot.
 
     :param message: the response.
     """
@@ -117,10 +117,10 @@ def _read_group(message: GroupKinematics) -> GroupOption:
 
 def read_branches(message: SolveAll.Response) -> FoundBranches:
     """
-    Return all branches of a pose. If the node found no branch, the outcome has the cause.
+    Return the branches of a pose, at most ``MOST_BRANCHES``. If the node found no branch, the outcome has the cause.
 
     :param message: the response.
-    :raises SolverError: for numbers that are not finite, and branches with too few or too many of them.
+    :raises SolverError: if the positions of a branch are not finite or too large, or not one for each joint.
     """
     names = tuple(message.joint_names)
     kept = message.branches[:MOST_BRANCHES]
@@ -153,7 +153,7 @@ def read_explanation(message: ExplainIk.Response) -> Explanation:
     Return why a pose is not reached.
 
     :param message: the response.
-    :raises SolverError: for numbers that are not finite, and a nearest posture of another number of joints.
+    :raises SolverError: if the positions of the nearest posture are not finite or too large, or not one for each joint.
     """
     names = tuple(message.joint_names)
     text = _message_of(message.error_code)

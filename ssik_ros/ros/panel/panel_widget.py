@@ -135,7 +135,7 @@ class PanelWidget(QWidget):
         return grid
 
     def _make_buttons(self) -> QHBoxLayout:
-        """Return the options and the two buttons."""
+        """Return a row of controls: options, the order of the table, and the buttons "Solve" and "Why not?"."""
         row = QHBoxLayout()
         self.avoid, self.windings = QCheckBox('avoid collisions'), QCheckBox('list windings')
         self.order, self.solve = QComboBox(), QPushButton('Solve')
@@ -170,7 +170,7 @@ class PanelWidget(QWidget):
         return table
 
     def _make_reason(self, layout: QVBoxLayout) -> None:
-        """Add the nearest posture, the remedies and the details below the table."""
+        """Add widgets to a layout for the result of "Why not?": nearest posture, remedies and details."""
         self.nearest, self.relaxed, self.details = _make_label(), _make_label(), QPlainTextEdit()
         self.details.setReadOnly(True)
         self.details.setMaximumHeight(DETAILS_HEIGHT)
@@ -276,7 +276,7 @@ class PanelWidget(QWidget):
 
 
 def _press(act: Callable[[], None], _: bool) -> None:
-    """Act on a click."""
+    """Call ``act`` after a click on a button; whether the button is checked, the second argument, is ignored."""
     act()
 
 

@@ -61,9 +61,9 @@ def make_descriptor(parameter: Parameter) -> ParameterDescriptor:
 
 def _limits(parameter: Parameter) -> tuple[Any, Any] | None:
     """
-    Return the (lower, upper) bounds that validators set; a missing bound is ``_OPEN``.
+    Return the (lower, upper) bounds that validators set; None if they set none, or if the parameter is not a number.
 
-    Return None if no validator sets a bound.
+    A missing bound is infinite for doubles, and an end of the 32-bit range for integers.
     """
     scalar = parameter.type.scalar
     if scalar not in _OPEN:

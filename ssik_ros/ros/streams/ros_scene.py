@@ -227,7 +227,7 @@ class RosScene:
         """
         Publish joint values: driven joints as a trajectory for their controller, others as a joint state.
 
-        :param positions: values by name; followers of other joints need none.
+        :param positions: values by name [rad or m]; mimic joints need none.
         :raises SceneNotReady: without a robot.
         :raises JointNotFound: for a joint that the robot does not have.
         """

@@ -268,7 +268,7 @@ class _SentMotion:
         Return the next posture (n,) to send; None while it is too far from the present posture ``here`` (n,).
 
         The motion goes on by the time since the last call. Too far means farther than a joint moves in ``LAG`` [s] at
-        its velocity.
+        its velocity limit.
         """
         now, motion = time.monotonic(), self.motion
         part = self._part + min(now - self._time, LONGEST_PLAYED_TIME) / motion.seconds

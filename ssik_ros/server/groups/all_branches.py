@@ -73,7 +73,7 @@ class GroupClosedForm:
 
     def find(self) -> tuple[AnalyticSolver | None, str]:
         """
-        Return the closed-form solver and a text; or None, and why the chain has no closed form.
+        Return the closed-form solver and an empty text; or None, and why the chain has no closed form.
 
         The first call makes the solver; later calls return the same one.
         """
@@ -182,7 +182,7 @@ class BranchFinder:
         :param goals, state, accepts: as for :meth:`GroupServer.solve`.
         :param options: largest number of postures, windings and tolerance.
         :param timeout: wall-clock budget for searches and checks [s]; zero or less means the group's own.
-        :raises RequestRefused: for a group without solver, or links that are not tips of it.
+        :raises RequestRefused: for a group without solver, links that are not fixed to a tip, and two goals of one tip.
         """
         server = self.server
         attempts = self._choose(server.require_solver())
@@ -357,7 +357,7 @@ class BranchFinder:
 
         :param solver: of this group.
         :param goal: the link and its tool; the pose is ignored.
-        :raises RequestRefused: for a link that is not a tip of the solver.
+        :raises RequestRefused: for a link that is not fixed to a tip of the solver.
         """
         tip = self.server.tip_of(solver, goal.link)
         link = goal.link or solver.tip_frames[tip]

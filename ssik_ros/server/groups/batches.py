@@ -138,7 +138,7 @@ def solve_batch(
     :param poses: (m, 4, 4) in the model frame.
     :param state: seed, and joints outside the group.
     :param checks: checks that candidates have to pass; None without checks.
-    :raises RequestRefused: for a group without solver or a link that is not a tip of it.
+    :raises RequestRefused: for a group without solver or a link that is not fixed to a tip of it.
     """
     solver = server.require_solver()
     count, size = len(poses), len(server.group.idx_q)

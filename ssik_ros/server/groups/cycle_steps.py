@@ -50,19 +50,21 @@ class StepRequest:
     links: Sequence[str]
     """Name of one link; empty for the only tip."""
     poses: Sequence[FramedPose]
-    """The pose that the link approaches: one."""
+    """A list of one: the pose that the link approaches."""
     previous: Sequence[FramedPose] = ()
-    """The pose of the cycle before, if the pose moves; empty if it rests."""
+    """A list of one: the pose of the cycle before, if the pose moves; empty if it rests."""
     state: StateGiven = NOTHING_GIVEN
     """Joint positions at the beginning of the cycle; joints that it does not name have their current values."""
     velocities: Sequence[float] = ()
-    """Velocities of the joints that ``state`` names, at the beginning of the cycle; empty for an arm at rest."""
+    """Velocity of each joint that ``state`` names, at the beginning of the cycle [rad/s or m/s]; empty for an arm at
+    rest."""
     period: float = 0.0
     """Length of the cycle [s]."""
     velocity_scale: float = 0.0
     """Part of the velocity limits; outside (0, 1] all of them, as in MoveIt."""
     accelerations: Sequence[float] = ()
-    """Acceleration limits: one number, or one for each joint; empty: the values of joint_limits.yaml."""
+    """Acceleration limits [rad/s^2 or m/s^2]: one number for all, or one for each variable of the group; empty for the
+    values of joint_limits.yaml, no limit for variables that the file does not have."""
     posture: Sequence[float] = ()
     """Joint vector (n,) that the step approaches as far as the pose leaves a choice; empty for none."""
 

@@ -101,7 +101,7 @@ def explain_pose(
     :param state: seed, and joints outside the group.
     :param response: the response of the solver; a solved one gets no advice.
     :param timeout: budget of the search for the nearest posture [s]; zero or less means the group's budget.
-    :raises RequestRefused: for a group without solver or a link that is not a tip of it.
+    :raises RequestRefused: for a group without solver or a link that is not fixed to a tip of it.
     """
     server = finder.server
     solver = server.require_solver()

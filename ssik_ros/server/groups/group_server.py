@@ -230,7 +230,7 @@ class GroupServer:
 
     def with_group(self, state: FullState, q: FloatArray) -> FullState:
         """
-        Return a copy of a state with the group's variables replaced and all followers set.
+        Return a copy of a state with the group's variables replaced and all mimic joints set from their leaders.
 
         :param state: the state.
         :param q: (n,) the group's variables.
@@ -317,7 +317,8 @@ class GroupServer:
 
         :param solver: of this group.
         :param link: empty for the only tip.
-        :raises RequestRefused: for a link that is not a tip of the solver.
+        :raises RequestRefused: for a link that is not fixed to a tip of the solver, and an empty name if there are
+            several tips.
         """
         return self._tip_link(solver, link).tip
 

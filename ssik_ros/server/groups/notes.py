@@ -24,7 +24,7 @@ MILLIMETRE_FACTOR = 100.0
 
 def notes_on_request(server: GroupServer, state: FullState) -> list[str]:
     """
-    Return notes, one sentence each: on a seed outside its limits, and on followers that contradict their leaders.
+    Return notes, one sentence each: on a seed outside its limits, and on mimic joints that contradict their leaders.
 
     :param server: the group.
     :param state: seed, and joints outside the group.

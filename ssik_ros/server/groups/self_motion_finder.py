@@ -47,7 +47,8 @@ class SelfMotionsResponse(NamedTuple):
     motions: SelfMotions | None = None
     """The curves; None for a refused request."""
     postures: tuple[tuple[FloatArray, FloatArray], ...] = ()
-    """Arc lengths (m,) and postures (m, n) of each curve."""
+    """(arc lengths (m,) from the start of the curve, postures (m, n)) of each curve. Arc lengths are in joint space
+    [rad]; a metre of a prismatic joint counts as a radian."""
 
 
 class SelfMotionFinder:
@@ -144,9 +145,10 @@ def _read_positive(name: str, value: float) -> float | None:
 
 def _sample(motions: SelfMotions, spacing: float) -> tuple[tuple[FloatArray, FloatArray], ...]:
     """
-    Return (arc lengths (m,), postures (m, n)) of each curve, at most ``spacing`` apart [rad].
+    Return (arc lengths (m,), postures (m, n)) of each curve, at most ``spacing`` apart.
 
-    Refuse more than ``LARGEST_RESPONSE`` postures in all.
+    Arc lengths and spacing are lengths in joint space [rad]; a metre of a prismatic joint counts as a radian. Refuse
+    more than ``LARGEST_RESPONSE`` postures in all.
     """
     counts = [math.ceil(min(curve.length / spacing, 1e9)) + 1 for curve in motions]
     if sum(counts) > LARGEST_RESPONSE:

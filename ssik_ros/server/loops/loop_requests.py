@@ -41,7 +41,7 @@ class PoseGoal(NamedTuple):
     offset: FloatArray
     """(4, 4) pose of the frame in the link."""
     free: Sequence[str] = ()
-    """Names of degrees of freedom that are ignored."""
+    """Names of degrees of freedom that are ignored: X, Y, Z along the axes, EX, EY, EZ about them."""
     world_axes: bool = False
     """Whether ``free`` is measured along and about the axes of the model frame, not of the goal."""
 
@@ -100,11 +100,11 @@ class LoopResponse(NamedTuple):
     text: str
     """One sentence or more about the outcome."""
     failure: Cause = Cause.NOT_FOUND
-    """Cause of the response if a chain did not converge for another reason than time."""
+    """Cause of the response if a chain did not converge for another reason than time, or a given joint was clamped."""
 
     @property
     def cause(self) -> Cause:
-        """Return NONE if all chains are solved, BUDGET if one ran out of time, else the cause in ``failure``."""
+        """Return NONE if :attr:`solved`, BUDGET if a chain ran out of time, else the cause in ``failure``."""
         if self.solved:
             return Cause.NONE
         ended = any(chain.status == SOLVE_STATUS.TIMEOUT for chain in self.chains)

@@ -82,7 +82,7 @@ class PathFollower:
         :param led: the link or carried object that follows the lines; its pose is ignored.
         :param start: state in which the path begins.
         :param checks: checks that postures have to pass; None without checks.
-        :raises RequestRefused: for a group without solver or a link that is not a tip of it.
+        :raises RequestRefused: for a group without solver or a link that is not fixed to a tip of it.
         """
         server = finder.server
         group_solver = server.require_solver()
@@ -235,7 +235,7 @@ class PathFollower:
         """
         Return the position (3,) [m] of the link whose speed is limited, at a posture (n,).
 
-        The frame is the base of the chain, or the root link if the request names another link.
+        The frame is the base of the chain; or the root link, if the request has a ``speed_link``.
         """
         server, link = self._server, self._request.speed_link
         if not link:

@@ -40,7 +40,8 @@ class PathRequest:
     prismatic_jump: float = 0.0
     """Largest step of a sliding joint [m]; 0 for any."""
     revolute_jump: float = 0.0
-    """Largest step of a revolute joint [rad]; 0 for any."""
+    """Largest step of a revolute joint, and of each variable of other joints that are not prismatic [rad or m]; 0 for
+    any."""
     avoid_collisions: bool = False
     """Whether all postures must be free of collisions."""
     constraints: ConstraintsGiven = NO_CONSTRAINTS

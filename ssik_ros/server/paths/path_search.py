@@ -77,8 +77,11 @@ class _PathNode:
     """A posture at a sample, linked to the posture before it on the cheapest sequence that leads here."""
 
     q: FloatArray
+    """(n,) the posture [rad or m]."""
     cost: float
+    """Sum of squared joint steps of the sequence up to here."""
     parent: '_PathNode | None' = None
+    """The posture before; None at the start."""
     between: Sequence[FloatArray] = ()
     """Postures inserted between the parent and this one."""
 

@@ -18,8 +18,11 @@ class JointConstraintGiven(NamedTuple):
     joint: str
     """A joint with one variable, or a variable as ``joint/x``."""
     position: float
+    """Desired value [rad or m]."""
     above: float
+    """Tolerance above the value, at least 0 [rad or m]."""
     below: float
+    """Tolerance below the value, at least 0 [rad or m]."""
     weight: float = 1.0
     """Factor of the distance in the verdict; 1 if it is not positive and finite."""
 

@@ -26,11 +26,11 @@ class FullState(NamedTuple):
     """Positions of all joints of the robot, and the pose of its root link."""
 
     positions: FloatArray
-    """(nq) full state, followers included."""
+    """(nq,) values of all joints [rad or m], mimic joints included."""
     root_pose: FloatArray
     """(4, 4) pose of the root link in the model frame."""
     contradicted: tuple[str, ...] = ()
-    """Followers that a request gave other values than their leaders."""
+    """Names of mimic joints whose values in the request contradict the values of the joints that they follow."""
 
 
 class ObjectGiven(NamedTuple):

@@ -27,6 +27,7 @@ class Refusal(IntEnum):
     UNKNOWN_LINK = 5
     """No such link, not rigid with a tip of the group, or two poses for one tip."""
     BAD_TARGET = 6
+    """A pose that is not finite, is not rigid or is too far away, or another goal that cannot be served."""
     NO_SOLVER = 7
     """The group exists, but no solver could be made for it."""
     NO_COLLISION_CHECK = 8
@@ -34,7 +35,7 @@ class Refusal(IntEnum):
     CONSTRAINTS = 9
     """Constraints of a kind that is not honoured."""
     NOT_SEARCHABLE = 10
-    """The seed does not lead to a solution, and the model does not say where else to start."""
+    """The search needs random starts, but a joint without finite limits has no range to draw them from."""
     FAULT = 11
     """The request was in order, but solving it failed."""
 
@@ -45,7 +46,7 @@ class Refusal(IntEnum):
     BAD_OPTION = 14
     """Something else that a request says has no meaning, or contradicts itself."""
     BUSY = 15
-    """Other requests of this kind take all the places that there are."""
+    """The node already works on as many requests of this kind as it allows at once."""
 
     def error(self, message: str) -> 'RequestRefused':
         """

@@ -111,7 +111,7 @@ class RobotCollisions:
         return last[1]
 
     def _moved_by(self, group: JointGroup) -> set[int]:
-        """Return the indices of all joints that move with a group: its joints, their followers and descendants."""
+        """Return the indices of all joints that move with a group: its joints, their mimic joints, and all below."""
         tree = self._robot.tree
         moved = set(group.joint_indices.tolist())
         moved |= {j for j, leader in enumerate(tree.leaders.tolist()) if leader in moved}

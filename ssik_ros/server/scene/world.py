@@ -102,7 +102,7 @@ class SceneWorld:
         Add an object to the world; it replaces an object of the same name.
 
         :param item: the object, with its pose in the model frame.
-        :raises ModelError: for invalid or missing shapes, or too many objects.
+        :raises ModelError: for an invalid name, pose or shape, no shape, or too many shapes or vertices in the world.
         """
         _check(item)
         with self._lock:
@@ -113,7 +113,7 @@ class SceneWorld:
         Add shapes and subframes to the object of the same name; if no such object exists, add ``item`` as a new object.
 
         :param item: the new shapes and subframes, in an object frame at ``item.pose`` in the model frame.
-        :raises ModelError: for invalid or missing shapes, or too many objects.
+        :raises ModelError: as :meth:`add`.
         """
         _check(item)
         with self._lock:
@@ -137,7 +137,7 @@ class SceneWorld:
 
         :param name: its name.
         :param pose: (4, 4) in the model frame.
-        :raises ModelError: when the object does not exist, or the pose is not finite.
+        :raises ModelError: when the object does not exist, or the pose is not finite or too far away.
         """
         with self._lock:
             old = self._require(name)
@@ -163,7 +163,7 @@ class SceneWorld:
         Attach an object to a link, and remove objects of its name from the world.
 
         :param carried: the object, its link and its touch links.
-        :raises ModelError: for invalid or missing shapes, or too many objects.
+        :raises ModelError: as :meth:`add`.
         """
         _check(carried.object)
         with self._lock:

@@ -23,7 +23,7 @@ class StreamReport(NamedTuple):
     cycles: int
     """Number of cycles."""
     statuses: dict[str, int]
-    """Number of cycles for each status, and for each cause."""
+    """Number of cycles by name of the status, such as ``HELD``, and by name of the cause, such as ``STALE``."""
     missed: int
     """Cycles after the first target that had no new target; cycles with an unknown robot state are not counted."""
     late: int

@@ -35,7 +35,7 @@ CAREFUL = (0.1, 0.4, 1.6)
 
 
 class StreamCause(IntEnum):
-    """Why a cycle is not OK."""
+    """Why the status of a cycle is not OK."""
 
     NONE = 0
     SPEED = 1
@@ -47,9 +47,11 @@ class StreamCause(IntEnum):
     NO_STATE = 4
     """The positions of the joints are unknown: no motion starts, and one that is under way ends."""
     NO_TARGET = 5
+    """No target has come yet."""
     STALE = 6
     """A target has not been updated within its largest age."""
     BAD_TARGET = 7
+    """A target pose has numbers that are not finite or too large."""
     FRAME = 8
     """The frame of a target is unknown."""
     SINGULAR = 9

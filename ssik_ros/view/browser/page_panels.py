@@ -33,11 +33,12 @@ class Host(Protocol):
     scene: Any
     """Viser's scene."""
     size: float
-    """Of the robot [m]."""
+    """Length of the robot: the diagonal of the box around its first shown posture [m]."""
     extras: Extras
     is_playing: bool
     """Whether postures follow each other so fast that branches are not looked for."""
     note: str
+    """Why the last event failed, for the status line; empty if it did not fail."""
     drawing: SessionDrawing
     """The robot, its ghosts and marks."""
     angle_unit: str

@@ -61,7 +61,7 @@ class Camera:
         Return the camera that looks from a direction and is as near as it can be while it sees all points.
 
         :param points: (n, 3) points in the world [m].
-        :param direction: from the points to the camera.
+        :param direction: vector from the points to the camera, in the world frame.
         :param size: width and height of the picture [pixels].
         """
         middle = points.mean(axis=0)

@@ -56,10 +56,10 @@ class RobotPictures:
 
         :param robot: the robot.
         :param states: full states (nq) of the robot.
-        :param direction: from the robot to the camera.
+        :param direction: vector from the robot to the camera, in the root frame.
         :param size: width and height of the pictures [pixels].
         :param scenery: solids in the root frame with their colours, which are part of every picture.
-        :param points: (n, 3) further points that the camera sees, such as points of lines and frames.
+        :param points: (n, 3) further points in the root frame that the camera sees, such as points of lines [m].
         """
         self.solids, self.scenery = RobotSolids(robot), scenery
         # One state after the other: a film of a robot with fine meshes would not fit into the memory at once.

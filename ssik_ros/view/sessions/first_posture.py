@@ -33,9 +33,9 @@ def find_first_state(robot: RobotModel, group: JointGroup, is_free: IsFree) -> F
     """
     Return the full state (nq,) with which a viewer of a group opens [rad or m].
 
-    The state is not nearly singular, and all but the default state are free of collisions. The default state,
-    :func:`ssik_ros.model.default_seed.default_state`, is returned if nothing better is found. It is also returned for a
-    group with several tips, or with joints that are not revolute or prismatic.
+    The default state, :func:`ssik_ros.model.default_seed.default_state`, is returned unless it is nearly singular. Then
+    the first named or random posture that is neither nearly singular nor colliding is returned; without such a posture,
+    the default state. A group with several tips, or with joints of several variables, always gets the default state.
 
     :param robot: the robot.
     :param group: the group whose tip has a target.

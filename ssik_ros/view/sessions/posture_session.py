@@ -41,7 +41,9 @@ class Earlier(NamedTuple):
     """A state of the robot with its targets that was stored for undo."""
 
     state: FullState
+    """The last solved full state."""
     targets: dict[str, FloatArray]
+    """Pose (4, 4) of each target in the model frame, by name."""
 
 
 BEGIN = SolveOutcome(True, Cause.NONE, 'Drag an arrow, a plane or an arc of the target.')
@@ -58,17 +60,23 @@ class PostureSession(ABC):
     places: IntArray
     """(n) indices of their positions in a full state."""
     lower: FloatArray
+    """(n,) lower limits, -inf for joints without limits [rad or m]."""
     upper: FloatArray
-    """(n) limits, infinite for joints without limits [rad or m]."""
+    """(n,) upper limits, inf for joints without limits [rad or m]."""
     links: Mapping[str, str]
     """The link that each target is for."""
     state: FullState
+    """Full state of the robot that is shown; :attr:`joints` is its part that moves by hand."""
     outcome: SolveOutcome
+    """How the last solve ended."""
     branches: tuple[Branch, ...]
+    """Other branches of the reached pose; empty until :meth:`complete` finds them."""
     contacts: tuple[Contact, ...]
+    """Colliding pairs of the shown state; empty until :meth:`complete` looks for them."""
     explanation: Explanation | None
+    """Why the target is not reached; None if it is, for several targets, or until :meth:`complete` finds the reason."""
     most_branches = 0
-    """Other branches that are looked for."""
+    """Largest number of ``branches``."""
     can_avoid = False
     """Whether postures that collide can be avoided."""
     avoids_collisions = False
@@ -222,7 +230,7 @@ class PostureSession(ABC):
 
         :param name: name of the obstacle.
         :param pose: (4, 4) in the model frame.
-        :raises ModelError: for an unknown name, or a pose that is not a rigid transform.
+        :raises ModelError: for an unknown name, or a pose that is not finite or too far away.
         """
         self.server.scene.world.move(name, pose)
         self._meet_obstacles()
