@@ -128,7 +128,7 @@ def no_solution(cause: Cause, rest: str = '') -> str:
 _SOLVED = IkStatus.SOLVED
 """By a plain name: looking up a member of an enumeration costs time at every solve."""
 Report = tuple[Any, int, int, float, float, float, Any]
-"""Something, iterations, searches, residual, position error [m], rotation error [rad], something."""
+"""(code, iterations, searches, residual, position error [m], rotation error [rad], branches), as a kernel returns it."""
 
 
 _SOLVED_TEXT = '{}; the first is off by {:.3g} m and {:.3g} rad ({}, {}).'.format

@@ -316,18 +316,17 @@ class _Request:
         Return candidates with the cause of the failure.
 
         If there are solutions, or if only ``max_solutions`` left none, return the candidates unchanged. Otherwise the
-        last filter that dropped a branch gives the cause: CONSISTENCY, CONSTRAINTS or LIMITS. If no filter did, the
-        closed form does.
+        last filter of the seed tolerance or of held joints that dropped a branch gives the cause, CONSISTENCY or
+        CONSTRAINTS. If neither did, the closed form does.
         """
         if len(solved.q) or solved.dropped_by_max_solutions:
             return solved
-        cause = cause_of_absence(self._arm.plan, branches._replace(certified=0), Cause.LIMITS)
+        outside = branches._replace(certified=solved.dropped_by_limits)
+        cause = cause_of_absence(self._arm.plan, outside, Cause.LIMITS)
         if solved.raw and solved.dropped_by_seed_tolerance:
             cause = Cause.CONSISTENCY
         elif solved.raw and solved.dropped_by_hold:
             cause = Cause.CONSTRAINTS
-        elif solved.raw and solved.dropped_by_limits:
-            cause = Cause.LIMITS
         return solved._replace(cause=cause)
 
     def _curves_at(self, branches: Branches, rows: FloatArray) -> FloatArray | None:

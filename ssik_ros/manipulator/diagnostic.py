@@ -79,6 +79,11 @@ class Diagnostic:
                 f'Not found: no candidate closes within {self.fk_atol:.2g}, neither at the values of the '
                 f'redundancy that were tried nor from the starts of a search; that is no proof, {by}.'
             )
+        if self.cause == Cause.NOT_FOUND:
+            return (
+                f'Not found: {self._filters()}. The pose may have others: it is singular, or samples of the '
+                f'redundancy missed them, {by}.'
+            )
         what = self._filters() if self.raw_candidates else 'no candidate at the requested values'
         return f'All filtered: {what} ({CAUSE_TEXT[self.cause]}), {by}.'
 

@@ -64,13 +64,32 @@ class SolveRequest:
     """Whether a search goes on for the nearest posture where a pose is proved to be out of reach."""
 
 
+def is_plain(request: SolveRequest) -> bool:
+    """
+    Return whether a request wants one solution and nothing special, apart from tolerance, timeout and cancel flag.
+
+    Planners and control loops send nearly nothing else; solvers have fast paths for such requests.
+    """
+    return (
+        request.max_solutions == 1
+        and request.validate is None
+        and request.tool_offsets is None
+        and request.lower is None
+        and request.upper is None
+        and request.consistency_limits is None
+        and request.max_searches is None
+        and not request.wants_nearest
+        and not request.locked
+    )
+
+
 class IkSolver(Protocol):
     """
     Interface that every solver of a planning group has: names of its joints and frames, ``solve`` and ``warm_up``.
 
     A solver may also have ``tier`` (``closed_form``, ``search`` or ``iterative``) and ``reason``, which are shown to
-    users. The reason is a part of a sentence that says why the solver suits this chain. A solver that chooses a method for each request
-    may have ``reason_for(request)``, which returns a text that names the method and says why.
+    users. The reason is a part of a sentence that says why the solver suits this chain. A solver that chooses a method
+    for each request may have ``reason_for(request)``, which returns a text that names the method and says why.
     """
 
     name: str

@@ -12,6 +12,7 @@ from ssik_ros.cli.command import main
 from ssik_ros.errors import ModelError, TopologyMismatch
 from ssik_ros.kernels.native import portable
 from ssik_ros.manipulator.named_robot import load_named
+from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.loader import load_robot
 from ssik_ros.problem.chain_kinematics import ChainKinematics
 from ssik_ros.problem.contract import SolveRequest
@@ -61,7 +62,17 @@ def two_arms():
     return load_robot(urdf, f'<robot name="two arms">{text}</robot>')
 
 
+def narrow_arm():
+    """Return a UR5e whose fifth joint never reaches the singular posture of its wrist."""
+    files = find_moveit_config('ur5e')
+    limits = {'min_position': 1.0, 'max_position': 1.3}
+    return load_robot(
+        files.urdf_path, files.srdf_path, {'joint_limits': {'wrist_2_joint': limits}}
+    )
+
+
 ROBOTS = {
+    'narrow': lambda: (narrow_arm(), 'ur_manipulator'),
     'panda': lambda: (load_named('panda').robot, 'panda_arm'),
     'ur5e': lambda: (load_named('ur5e').robot, 'ur_manipulator'),
     'two_arms': lambda: (two_arms(), 'body'),
@@ -156,6 +167,23 @@ def test_every_solver_has_the_bytes_of_the_package(group_of, robot, solver, para
             assert group.c.report.cause == int(expected.cause)
         solved += is_solved
     assert solved >= 0.8 * count
+
+
+@pytest.mark.parametrize('solver', ['Auto', 'Analytic'])
+def test_a_singular_pose_has_the_cause_of_the_package(group_of, solver):
+    """Branches outside the limits prove nothing there, since others may be missing."""
+    group, rng = group_of('narrow', solver), np.random.default_rng(2)
+    causes = set()
+    for number in range(24):
+        q = rng.uniform(-3.0, 3.0, 6)
+        q[4] = 0.0 if number % 2 else q[4]
+        poses, seed = group.poses(q), group.draw(rng)
+        expected = group.package.solve(SolveRequest(targets=poses, seed=seed))
+        is_solved, _ = group.c.solve(poses, seed)
+        assert bool(is_solved) is expected.solved
+        assert group.c.report.cause == int(expected.cause)
+        causes.add(expected.cause)
+    assert causes >= {Cause.LIMITS, Cause.NOT_FOUND}
 
 
 def test_names_and_tips(group_of):

@@ -6,10 +6,14 @@ import pytest
 
 from ssik_ros import Manipulator
 from ssik_ros.model.catalogue import arm_data, make_urdf
+from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause, CAUSE_TEXT
+from ssik_ros.solvers.closed_form.batch import search_batch
+from ssik_ros.solvers.closed_form.branch_request import PLAIN
+from ssik_ros.solvers.closed_form.held_proof import AbsenceCauses
 from ssik_ros.solvers.registry import create_solver
 
 TURN = '-3.1 3.1'
@@ -196,6 +200,45 @@ def test_poses_just_beside_what_is_reached_are_hardly_ever_called_unreachable(na
         causes.append(asked.solve(SolveRequest(target, seed=seed)).cause)
     assert causes.count(Cause.NONE) >= 1980
     assert causes.count(Cause.UNREACHABLE) <= 3
+
+
+@pytest.mark.parametrize(('joint', 'is_singular'), [(1, False), (1, True), (4, True)])
+def test_every_surface_gives_one_cause_for_a_pose_that_limits_exclude(joint, is_singular):
+    """At a singular pose, branches outside the limits prove nothing, because others may be missing."""
+    files = find_moveit_config('ur5e')
+    name = load_robot(files.urdf_path, files.srdf_path).group('ur_manipulator').joint_names[joint]
+    limits = {'joint_limits': {name: {'min_position': 1.0, 'max_position': 1.3}}}
+    robot = load_robot(files.urdf_path, files.srdf_path, limits)
+    group = robot.group('ur_manipulator')
+    closed, auto = (
+        create_solver(f'ssik_ros/{each}', robot, group) for each in ('Analytic', 'Auto')
+    )
+    arm = Manipulator.from_urdf(
+        files.urdf_path, base=group.base_link, ee=group.tip, joint_limits=limits
+    )
+    rng, absence = np.random.default_rng(0), AbsenceCauses(closed.arm)
+    expected = Cause.NOT_FOUND if is_singular else Cause.LIMITS
+    failed = 0
+    for _ in range(40):
+        q = rng.uniform(-3.0, 3.0, 6)
+        q[4] = 0.0 if is_singular else q[4]
+        pose = closed.chain.pose(q)
+        result = closed.solve(SolveRequest(pose))
+        if result.solved:
+            continue
+        counts = search_batch(closed.arm, pose[None], None, PLAIN, 1).counts
+        causes = [
+            result.cause,
+            closed.solve_all(SolveRequest(pose)).cause,
+            arm.solve(pose).cause,
+            Cause(absence.explain(pose[None], counts)[0]),
+        ]
+        searched = auto.solve(SolveRequest(pose))
+        # Auto accepts a posture on a limit that misses the pose by less than its tolerance.
+        causes += [] if searched.solved else [searched.cause]
+        assert causes == [expected] * len(causes)
+        failed += 1
+    assert failed >= 20
 
 
 def test_every_cause_has_a_text_of_its_own_that_begins_no_other():

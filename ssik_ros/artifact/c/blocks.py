@@ -41,7 +41,7 @@ from ssik_ros.solvers.auto import plain_requests
 from ssik_ros.solvers.auto.policy import Knowledge
 from ssik_ros.solvers.auto.solver import AutoSolver
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
-from ssik_ros.solvers.closed_form.branch_request import BranchRequest, METRICS
+from ssik_ros.solvers.closed_form.branch_request import AT_THE_EDGE, BranchRequest, METRICS
 from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
 from ssik_ros.solvers.closed_form.solver import AnalyticSolver
 from ssik_ros.solvers.closed_form.windings import MOST_WINDINGS
@@ -532,7 +532,7 @@ def layout_header() -> str:
         'MAGIC': f'INT64_C({image.MAGIC})',
         'LARGEST_JOINT': repr(joint_values.LARGEST_JOINT_VALUE),
         'LARGEST_FINITE': repr(float(np.finfo(np.float64).max)),
-        'AT_THE_EDGE': repr(plain_requests.AT_THE_EDGE),
+        'AT_THE_EDGE': repr(AT_THE_EDGE),
         'PI': repr(math.pi),
         'ENDLESS': 'HUGE_VAL',
     }

@@ -11,8 +11,8 @@ import time
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause, IkResult, IkStatus
 from ssik_ros.solvers.auto.methods import GroupMethods
-from ssik_ros.solvers.auto.plain_requests import AT_THE_EDGE
 from ssik_ros.solvers.auto.policy import SolveMethod
+from ssik_ros.solvers.closed_form.branch_request import cause_if_nearly_met
 from ssik_ros.solvers.closed_form.solver import AnalyticSolver
 
 LAST_TRY = 0.05
@@ -146,16 +146,14 @@ class GeneralRequests:
 
         :param searched: result of the search.
         """
-        cause, searches = exact.cause, exact.searches
-        is_near = searched.residual <= AT_THE_EDGE * self._methods.tolerance(request)
-        if cause == Cause.UNREACHABLE and is_near:
-            cause, searches = Cause.NOT_FOUND, searched.searches
+        tolerance = self._methods.tolerance(request)
+        cause = cause_if_nearly_met(exact.cause, searched.residual, tolerance)
         return exact._replace(
             cause=cause,
             nearest=searched.nearest,
             residual=searched.residual,
             iterations=searched.iterations,
-            searches=searches,
+            searches=exact.searches if cause == exact.cause else searched.searches,
         )
 
 

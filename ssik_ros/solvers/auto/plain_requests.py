@@ -21,7 +21,12 @@ from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause, IkResult, IkStatus, OneSolution, Report
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.branch_block import BranchBlock
-from ssik_ros.solvers.closed_form.branch_request import BranchRequest
+from ssik_ros.solvers.closed_form.branch_request import (
+    AT_THE_EDGE,
+    BranchRequest,
+    cause_if_nearly_met,
+    cause_of_absence,
+)
 from ssik_ros.solvers.search.arrays import SingleArrays
 from ssik_ros.solvers.search.requests import checked_flag, LARGEST_TIMEOUT, nanoseconds
 from ssik_ros.solvers.search.settings import tip_tolerances
@@ -30,8 +35,6 @@ from ssik_ros.solvers.search.solver import SearchSolver
 LARGEST_SEED_ERROR = 0.3
 """Largest error of a seed at which a descent starts there [m, rad]. It exceeds the error of joints off by 0.05 rad on a
 1 m arm."""
-AT_THE_EDGE = 5.0
-"""If a pose has no branch, but its nearest state misses it by at most this many tolerances, nothing is proved."""
 LONGEST_WAY = 0.5
 """Largest change of a joint between the seed and an accepted solution next to it [rad or m]."""
 NDARRAY, FLOAT64, EMPTY, NEW_OBJECT = np.ndarray, np.dtype(np.float64), np.empty, object.__new__
@@ -129,6 +132,7 @@ class PlainRequests:
         tolerance = request.tolerance
         if tolerance is not None and tolerance is not self.tolerance:
             return self._solve_within(request, np.asarray(tolerance, dtype=np.float64))
+        # As ``is_plain`` of the contract, whose call would take 4 % of the time of a solve.
         if (
             request.max_solutions != 1
             or request.validate is not None
@@ -271,8 +275,11 @@ class PlainRequests:
         branches = closed_form.arm.branches_refined(
             pose, BranchRequest(seed=seed, max_solutions=1)
         )
-        if branches is None or not len(branches.q):
-            return self._unsolved(arrays, q, (*report[:6], NOT_CALLED))
+        if branches is None:
+            return self._unsolved(arrays, q, report)
+        if not len(branches.q):
+            cause = cause_of_absence(closed_form.arm.plan, branches, Cause.LIMITS)
+            return self._unsolved(arrays, q, report, cause)
         row = np.concatenate([branches.q[0], branches.errors[0]])
         return self._solved_by(closed_form, arrays, q, report, row, branches.branches)
 
@@ -302,7 +309,9 @@ class PlainRequests:
         values.setflags(write=False)
         return OneSolution(values, (FOUND, report[1], 1, residual, position, rotation, branches))
 
-    def _unsolved(self, arrays: SingleArrays, q: FloatArray, report: Report) -> IkResult:
+    def _unsolved(
+        self, arrays: SingleArrays, q: FloatArray, report: Report, exact: Cause | None = None
+    ) -> IkResult:
         """
         Return a result without a solution, with the cause that the kernel's code and the closed form prove.
 
@@ -310,8 +319,11 @@ class PlainRequests:
         :param q: (n,) posture nearest to the pose, which becomes read-only.
         :param report: numbers of the kernel call. The last one is the number of branches outside the limits, or
             NOT_CALLED if the closed form has decided nothing.
+        :param exact: cause of the closed form; None takes it from ``report``.
         """
         code, iterations, searches, residual, _, _, branches = report[:7]
+        if exact is None and branches != NOT_CALLED:
+            exact = Cause.LIMITS if branches else Cause.UNREACHABLE
         q.setflags(False)  # type: ignore[call-arg]
         if code == OUT_OF_REACH and not self._has_slides:
             return IkResult(
@@ -322,12 +334,12 @@ class PlainRequests:
             code, arrays.counters, arrays.matrices, solver.problem, self._options
         )
         clock_ended = code in (state.DEADLINE, state.CANCELLED)
-        if branches != NOT_CALLED and not clock_ended:
-            # An empty set of branches is a proof without any start, unless the pose is nearly met.
+        if exact is not None and not clock_ended:
             is_near = residual <= AT_THE_EDGE * self.tolerance
-            cause = Cause.NOT_FOUND if is_near else Cause.UNREACHABLE
-            cause = Cause.LIMITS if branches else cause
-            searches = searches if is_near else (1 if branches else 0)
+            cause = cause_if_nearly_met(exact, residual, self.tolerance)
+            # An empty set of branches is a proof without any start, unless the pose is nearly met.
+            if exact != Cause.NOT_FOUND and not is_near:
+                searches = 0 if exact == Cause.UNREACHABLE else 1
         return IkResult(
             status, cause, *self._nothing, q, residual, iterations, searches, clock_ended
         )

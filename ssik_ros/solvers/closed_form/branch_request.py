@@ -23,6 +23,8 @@ from ssik_ros.solvers.closed_form.plan import AnalyticPlan, BRANCH_SEPARATION, L
 KEEP_ALL = ranking.KEEP_ALL
 WITHIN_LIMITS = ranking.WITHIN_LIMITS
 WRAP_ONLY = ranking.WRAP_ONLY
+AT_THE_EDGE = 5.0
+"""If a pose has no branch, but its nearest state misses it by at most this many tolerances, nothing is proved."""
 METRICS = {'wrap_l2': ranking.SUM_OF_SQUARES, 'wrap_linf': ranking.LARGEST_DIFFERENCE}
 
 
@@ -122,6 +124,19 @@ def causes_of_absence(plan: AnalyticPlan, counts: IntArray) -> NDArray[np.uint8]
     has = (counts > 0).astype(np.intp)
     places = has[:, search.PROVED], has[:, search.DOUBT], has[:, search.DROPPED]
     return np.asarray(causes[places])
+
+
+def cause_if_nearly_met(cause: Cause, residual: float, tolerance: float) -> Cause:
+    """
+    Return the cause of a closed form after a search: UNREACHABLE becomes NOT_FOUND if the search nearly met the pose.
+
+    A closed form proves that the pose itself has no branch, and nothing about the poses within the tolerance.
+
+    :param residual: smallest norm over position [m] and rotation [rad] error that the search met.
+    :param tolerance: largest norm of a solution.
+    """
+    is_near = residual <= AT_THE_EDGE * tolerance
+    return Cause.NOT_FOUND if is_near and cause == Cause.UNREACHABLE else cause
 
 
 def _cause_by_facts(

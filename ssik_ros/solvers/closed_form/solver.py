@@ -20,14 +20,17 @@ from ssik_ros.errors import (
     TopologyMismatch,
 )
 from ssik_ros.kernels.geometry import joint_values
+from ssik_ros.kernels.search.plain_request import NOT_CALLED
+from ssik_ros.kernels.search.state import FOUND
 from ssik_ros.model.default_seed import default_seed
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.problem.contract import BranchSet, SolveRequest
+from ssik_ros.problem.contract import BranchSet, is_plain, SolveRequest
 from ssik_ros.problem.request_limits import narrow_by_own, one_each
-from ssik_ros.results import Cause, IkResult, IkStatus
+from ssik_ros.results import Cause, IkResult, IkStatus, OneSolution
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.branch_block import PlainBranches
 from ssik_ros.solvers.closed_form.branch_request import (
     Branches,
     BranchRequest,
@@ -39,6 +42,8 @@ from ssik_ros.solvers.closed_form.options import AnalyticOptions
 from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
 from ssik_ros.solvers.search.requests import nanoseconds
 
+ONE_TIP = (1, 4, 4)
+"""Shape of the targets of a group with one tip, beside (4, 4)."""
 SOLVED, NO_CAUSE = IkStatus.SOLVED, Cause.NONE
 """Enum members as module names, because access is faster; see docs/explanation/performance.md."""
 
@@ -84,6 +89,10 @@ class AnalyticSolver:
         self._start = default_seed(robot, group)
         self._nothing = (np.empty((0, n)), np.empty((0, 2)))
         freeze(*self._nothing)
+        self._plain: PlainBranches | None = None
+        if PlainBranches.serves(self.arm):
+            one = BranchRequest(seed=self._start, metric=self._metric, max_solutions=1)
+            self._plain = PlainBranches(self.arm, one)
 
     @property
     def tier(self) -> str:
@@ -122,6 +131,10 @@ class AnalyticSolver:
         :raises JointNotFound: if a locked joint does not exist.
         :raises InvalidLimits: if prismatic joints without limits leave the range of a held prismatic joint unbounded.
         """
+        if self._plain is not None and is_plain(request):
+            solution = self._solve_plain(self._plain, request)
+            if solution is not None:
+                return solution
         seed = self._seed(request)
         outcome = self._find(request, seed)
         if isinstance(outcome, IkResult):
@@ -136,6 +149,28 @@ class AnalyticSolver:
         residual = math.hypot(*errors[0].tolist())
         searches = outcome.samples + outcome.starts
         return IkResult(SOLVED, NO_CAUSE, q, errors, None, residual, 0, searches, False)
+
+    def _solve_plain(self, plain: PlainBranches, request: SolveRequest) -> IkResult | None:
+        """
+        Return the branch nearest to the seed by one kernel call; None if it finds none, or for arrays of other kinds.
+
+        Raise InvalidOption for a negative timeout.
+
+        :param plain: the kernel call.
+        :param request: a plain request.
+        """
+        if request.timeout is not None:
+            nanoseconds(request.timeout)
+        target = request.targets
+        if getattr(target, 'shape', None) == ONE_TIP:
+            target = target[0]
+        rows = plain.find(target, request.seed, with_errors=True)
+        if rows is None or not len(rows):
+            return None
+        rows.setflags(write=False)
+        *_, position, rotation, _ = rows[0].tolist()
+        report = FOUND, 0, 1, math.hypot(position, rotation), position, rotation, NOT_CALLED
+        return OneSolution(rows[0, : len(self.joint_names)], report)
 
     def solve_all(self, request: SolveRequest) -> BranchSet:
         """

@@ -570,9 +570,11 @@ static void report_branches(solver_t *s, word count, word tried, report_t *repor
     report->position_error = row[0];
     report->rotation_error = row[1];
   } else {
-    const int is_proved = (number(s, N_IS_COMPLETE) && !counters[C_DOUBT]) || counters[C_PROVED];
-    report->cause = is_proved ? @UPPER@_CAUSE_UNREACHABLE : @UPPER@_CAUSE_NOT_FOUND;
-    if (different > 0 && dropped > 0) report->cause = @UPPER@_CAUSE_LIMITS;
+    const int is_doubtful = counters[C_DOUBT] && number(s, N_HELD) < 0;
+    if (counters[C_PROVED]) report->cause = @UPPER@_CAUSE_UNREACHABLE;
+    else if (is_doubtful) report->cause = @UPPER@_CAUSE_NOT_FOUND;
+    else if (different > 0 && dropped > 0) report->cause = @UPPER@_CAUSE_LIMITS;
+    else report->cause = number(s, N_IS_COMPLETE) ? @UPPER@_CAUSE_UNREACHABLE : @UPPER@_CAUSE_NOT_FOUND;
   }
 }
 
@@ -747,7 +749,12 @@ static int cause_of_search(solver_t *s, word code) {
 /* Cause with the count of a fast closed form: without branches the pose is unreachable, unless a search nearly met it. */
 static int cause_with_branches(solver_t *s, word code, word branches, double residual) {
   const int cause = cause_of_search(s, code);
-  if (branches < 0 || cause == @UPPER@_CAUSE_DEADLINE) return cause;
+  if (cause == @UPPER@_CAUSE_DEADLINE) return cause;
+  if (branches < 0) {
+    const word *counters = part(s, P_COUNTERS);
+    const int is_asked = number(s, N_FORM_FIRST) && code == CODE_EXHAUSTED;
+    return is_asked && counters[C_DOUBT] ? @UPPER@_CAUSE_NOT_FOUND : cause;
+  }
   if (branches > 0) return @UPPER@_CAUSE_LIMITS;
   const int is_near = residual <= AT_THE_EDGE * reals(s, P_OWN)[OWN_TOLERANCE];
   return is_near ? @UPPER@_CAUSE_NOT_FOUND : @UPPER@_CAUSE_UNREACHABLE;
