@@ -351,7 +351,7 @@ class _Request:
 
     def _at_arm_angle(self, angle: float) -> BranchRequest:
         """
-        Return the request with joint 1 held at all values at which the elbow can have an arm angle.
+        Return the request with the first joint held at all values at which the elbow can have an arm angle.
 
         Raise InvalidOption for an arm without an arm angle, or if ``hold`` is set, too.
 
@@ -547,6 +547,8 @@ def _holding(form: ArmClosedForm, settings: SolveSettings) -> _Holding:
 def describe_plan(plan: AnalyticPlan) -> SolverFacts:
     """
     Return the solver of an arm as ssik names it: dotted name, tier, reason, held joint and drift.
+
+    The drift is the distance of the axes from the class of the closed form [m], 0 for an exact fit.
 
     :param plan: the plan of the closed form.
     """

@@ -168,6 +168,6 @@ class IkSolutions(tuple[Any, ...]):
         return np.flatnonzero(~(self.steps <= self.jump_threshold))
 
     def __repr__(self) -> str:
-        """Return a text with the number of solved poses and the jumps."""
+        """Return a text with the number of solved poses and the number of jumps."""
         solved = f'{int(self.success.sum())} of {len(self.success)} solved'
         return f'<IkSolutions: {solved}, {len(self.jumps)} jumps>'

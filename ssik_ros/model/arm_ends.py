@@ -44,7 +44,7 @@ def find_ends(robot: RobotModel, base: str | None = None, ee: str | None = None)
     :param robot: the robot.
     :param base: the base link; None for the root link.
     :param ee: the end effector; None to find it.
-    :raises ModelError: if no joint moves below the base, or if several chains are equally long.
+    :raises ModelError: if the base does not exist, no joint moves below it, or several chains are equally long.
     """
     start = robot.urdf.root if base is None else base
     if ee is not None:

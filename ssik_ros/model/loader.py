@@ -49,6 +49,7 @@ def load_robot(
     :param max_joints: a robot with more joints, fixed ones included, is refused; None for no bound.
     :param logs_warnings: False keeps the faults out of the log; they are in ``RobotModel.warnings`` either way.
     :raises ModelError: when a description is malformed, by name and line.
+    :raises ConfigError: when the joint_limits.yaml is malformed.
     :raises DescriptionNotFound: when a file does not exist.
     """
     if max_joints is not None:

@@ -30,9 +30,9 @@ class Meeting:
     """The point nearest to some axes, and the largest distance of an axis from it (drift)."""
 
     point: FloatArray
-    """(3,) the point nearest to all of them [m]."""
+    """(3,) the point with the least squared distance from these axes, in the frame of the axes [m]."""
     drift: float
-    """Largest distance of an axis from it [m]."""
+    """Largest distance of one of the axes from this point [m]."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -50,9 +50,10 @@ def make_hulls(
     """
     Return the reach hulls of a chain in one flat array, in the kernel's layout; None if the chain has no hull.
 
-    Each of the k hulls of the array (k BLOCK,) contains all positions of one point of the last link. A chain has no
-    hull if a slide lacks a limit or no joint turns. It has none either if more than MOST_SLIDES (3) slides come before
-    the first joint that turns.
+    Each of the k hulls contains all positions of one point of the last link. Its BLOCK numbers are this point in the
+    tip frame (3,) [m], the point's distance from the tip [m], and the hull (SIZE,). A chain has no hull if a slide
+    lacks a limit or no joint turns. It has none either if more than MOST_SLIDES (3) slides come before the first joint
+    that turns.
 
     :param slides: (n,) True for joints that slide; the others may rotate by any angle.
     :param axes, points: (n, 3) unit axes, and a point of each [m], in the base frame with all joints at zero.
@@ -247,9 +248,10 @@ def _telling_points(
 
 def hull_of_wrist(chain: SerialChain) -> FloatArray | None:
     """
-    Return the reach hull (BLOCK,) of the wrist of a chain, a point of its last axis; None for chains with slides.
+    Return the reach hull of the wrist of a chain, a point of its last axis; None for chains with slides.
 
-    With slides, their limits could be the cause of a refusal.
+    The array (BLOCK,) has the wrist in the base frame with all joints at zero (3,) [m], its distance from the tip [m],
+    and the hull (SIZE,). With slides, their limits could be the cause of a refusal.
 
     :param chain: the chain.
     """
@@ -306,7 +308,7 @@ def _point_of_last_axis(
 
 @functools.lru_cache(maxsize=KEPT)
 def _compute(kinds: bytes, numbers: bytes) -> FloatArray:
-    """Return the hull (SIZE,) of a point from the bytes that :func:`_hull` packs; the last KEPT hulls are kept."""
+    """Return the hull (SIZE,) of a point from the bytes that :func:`_hull` packs; the last 1024 hulls are kept."""
     joints, values = np.frombuffer(kinds, dtype=np.int64).copy(), np.frombuffer(numbers).copy()
     n, hull = len(joints), np.empty(reach_hull.SIZE)
     axes, points, lower, upper, point = np.split(values, [3 * n, 6 * n, 7 * n, 8 * n])

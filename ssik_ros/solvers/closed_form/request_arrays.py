@@ -171,10 +171,10 @@ class RequestArrays:
 
     def holds(self, joint: int) -> bool:
         """
-        Return whether the arm can be solved with this joint held; False for an arm that needs no held joint.
+        Return whether the plan for this joint holds it: True, or False for an arm that needs no held joint.
 
         :param joint: index of the joint.
-        :raises TopologyMismatch: if the other six joints have no closed form.
+        :raises TopologyMismatch: if a joint must be held, but the other six joints have no closed form.
         """
         return self.plan_for(joint).held == joint
 

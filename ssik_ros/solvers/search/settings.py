@@ -119,7 +119,7 @@ class SearchSettings:
     """True ends starts with little progress before ``ilimit``."""
 
     def __post_init__(self) -> None:
-        """Raise InvalidOption for a value that is not valid."""
+        """Raise InvalidOption for a wrong value, and DimensionMismatch for a ``sample_range`` of another size."""
         for name, least in (('ilimit', 1), ('slimit', 1)):
             _require_integer(name, getattr(self, name), least)
         if self.seed is not None:

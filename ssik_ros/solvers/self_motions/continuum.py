@@ -142,7 +142,7 @@ def _follow_best(
 
 def _lie_on(rows: FloatArray, part: FloatArray) -> NDArray[np.bool_]:
     """
-    Return for each posture whether it lies on a curve (k,): within COMPARED_SPACING (norm) of a point of the curve.
+    Return a mask (k,) of the postures on a curve: their joint difference from a point of it has a norm below 0.03.
 
     :param rows: (k, n) postures of the arm.
     :param part: knots of the curve, with the added joints last.

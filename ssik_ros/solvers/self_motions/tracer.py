@@ -368,10 +368,11 @@ class SelfMotionTracer:
 
     def _find_second(self) -> int | None:
         """
-        Return the index of a second joint to hold, or None if one is enough or no other joint can be held.
+        Return the index of a second joint to hold: 2, else 4 (counted from 0); None if neither can be held.
 
-        A second one is needed if the arm is not exactly of its class or is not searched on arcs. For example, near a
-        straight elbow the first held joint hardly moves along a curve.
+        None is also returned if one held joint is enough: if the arm is exactly of its class, and is searched only on
+        arcs, intervals of the held joint's range with a branch within the limits. Otherwise a second joint is needed.
+        For example, near a straight elbow the first held joint hardly moves along a curve.
         """
         if self._arm.plan.drift == 0.0 and self._arm.requests.has_arcs(PLAIN):
             return None
