@@ -2,9 +2,9 @@
 Copy functions of this package, with everything that they call, into one text that needs only Python and numpy.
 
 :class:`PortableSources` collects the functions and returns the text. Everything that the functions call and every
-    constant that they read is collected from the syntax trees of their modules, under unique names: ``dot`` of
-    ``vectors`` becomes ``vectors_dot``. Decorators are dropped, so that compiled kernels become plain Python. Text is
-    copied, not generated from the tree: the same sources give the same bytes under every Python.
+constant that they read is collected from the syntax trees of their modules, under unique names: ``dot`` of ``vectors``
+becomes ``vectors_dot``. Decorators are dropped, so that compiled kernels become plain Python. Text is copied, not
+generated from the tree: the same sources give the same bytes under every Python.
 """
 
 import ast

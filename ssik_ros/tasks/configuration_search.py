@@ -116,6 +116,7 @@ def find_configs(
     No rows if the search finds none, or if no enabled task has a free joint. The world does not change.
 
     :param options: fields of :class:`SearchOptions`, by name.
+    :raises RequestError: for an unknown or wrong option, or without any joint.
     """
     settings = read_options(SearchOptions, options)
     plan = plan_of(world, (task_set,), purpose='search')

@@ -86,7 +86,9 @@ def combine(
     Call the callback for every task set, and write the joint motion that results into the workspace of the plan.
 
     :returns: bits of :class:`Reason`, 0 if a motion was written; and whether the callback changed nothing.
-    :raises InvalidOption: if it returns ``dq`` without ``jacobianPinv`` for a task set that another one follows.
+    :raises InvalidOption: if the callback returns an unknown key. Also if it returns ``dq`` without ``jacobianPinv``
+        for a task set that another one follows.
+    :raises DimensionMismatch: if it returns an array of a wrong shape.
     """
     stages = []
     for index in range(len(plan.task_sets)):

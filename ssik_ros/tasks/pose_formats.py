@@ -90,7 +90,8 @@ def read_rotation(value: ArrayLike, noun: str = 'rotation') -> FloatArray:
     Return the unit quaternion x, y, z, w of a rotation.
 
     :param value: three Euler angles [rad], a quaternion, a 3x3 matrix, or a pose whose translation is ignored.
-    :raises InvalidTarget: for numbers that are not finite, and a matrix that is not a rotation.
+    :raises InvalidTarget: for numbers that are not finite, a zero quaternion, and a matrix that is not a rotation.
+    :raises TypeError, ValueError: for a value of any other form.
     """
     array = read_numbers(noun, value)
     if array.shape == (3,):

@@ -51,7 +51,7 @@ class SceneItem:
     parent: str | None
     """Name of the item that carries this item, with its joint motion; None for the world."""
     pose: FloatArray
-    """(12,) pose in the parent, without the joint's own motion, as the kernels have it."""
+    """(12,) pose in the parent, without the joint's own motion: rotation matrix row by row, then translation [m]."""
     joint: JointType | None = None
     """Type of the joint; None for a link or another frame."""
     limits: tuple[float, float] | None = None

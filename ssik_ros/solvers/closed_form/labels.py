@@ -123,28 +123,28 @@ def dot(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def _parallel_234(lines: Lines) -> Factors:
-    """Return (shoulder, elbow, wrist) factors of det J (k,), for arms with axes 2, 3, 4 parallel and axes 5, 6 meeting."""
+    """Return (shoulder, elbow, wrist) factors of det J (k,), for arms with axes 2, 3, 4 parallel and 5, 6 meeting."""
     normal, (p2, p3, p4) = lines.directions[:, 1], lines.points[:, 1:4].swapaxes(0, 1)
     shoulder = dot(normal, lines.lever(0, lines.meeting((4, 5))))
     return shoulder, dot(normal, np.cross(p3 - p2, p4 - p2)), lines.triple(1, 4, 5)
 
 
 def _parallel_123(lines: Lines) -> Factors:
-    """Return (shoulder, elbow, wrist) factors of det J (k,), for arms with axes 1, 2, 3 parallel and axes 5, 6 meeting."""
+    """Return (shoulder, elbow, wrist) factors of det J (k,), for arms with axes 1, 2, 3 parallel and 5, 6 meeting."""
     normal, (p1, p2, p3) = lines.directions[:, 0], lines.points[:, :3].swapaxes(0, 1)
     elbow = dot(normal, lines.lever(3, lines.meeting((4, 5))))
     return dot(normal, np.cross(p2 - p1, p3 - p1)), elbow, lines.triple(0, 4, 5)
 
 
 def _wrist_parallel_23(lines: Lines) -> Factors:
-    """Return (shoulder, elbow, wrist) factors of det J (k,), for arms with axes 4, 5, 6 meeting and axes 2, 3 parallel."""
+    """Return (shoulder, elbow, wrist) factors of det J (k,), for arms with axes 4, 5, 6 meeting and 2, 3 parallel."""
     c, normal = lines.meeting((3, 4, 5)), lines.directions[:, 1]
     elbow = dot(normal, np.cross(c - lines.points[:, 1], c - lines.points[:, 2]))
     return dot(normal, lines.lever(0, c)), elbow, lines.triple(3, 4, 5)
 
 
 def _wrist_parallel_12(lines: Lines) -> Factors:
-    """Return (shoulder, elbow, wrist) factors of det J (k,), for arms with axes 4, 5, 6 meeting and axes 1, 2 parallel."""
+    """Return (shoulder, elbow, wrist) factors of det J (k,), for arms with axes 4, 5, 6 meeting and 1, 2 parallel."""
     c, normal = lines.meeting((3, 4, 5)), lines.directions[:, 0]
     shoulder = dot(normal, np.cross(c - lines.points[:, 0], c - lines.points[:, 1]))
     return shoulder, dot(normal, lines.lever(2, c)), lines.triple(3, 4, 5)
