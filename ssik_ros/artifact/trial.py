@@ -233,7 +233,7 @@ def _are_same(ours: FloatArray, theirs: FloatArray) -> bool:
     """
     Return whether two sets (k, n) of solutions are equal, whole turns ignored.
 
-    They must have as many solutions, and each must be in the other set within SAME_JOINT_VALUE.
+    They must have as many solutions, and each must be in the other set within 1e-6 in every joint.
     """
     if len(ours) != len(theirs):
         return False

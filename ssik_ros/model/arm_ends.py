@@ -102,7 +102,7 @@ class _ChainSearch:
         It is a jaw if all joints below mimic it. A last joint is a jaw under two conditions. Its range is small, with
         one limit near zero. Its axis is nearly perpendicular to the axis of the joint before.
 
-        :param chain: joints of the arm above the joint; with fewer than FEWEST_JOINTS of them, the result is False.
+        :param chain: joints of the arm above the joint; with fewer than three of them, the result is False.
         """
         further = self.all_below(joint.child)
         followed = {joint.name, *(other.name for other in further)}

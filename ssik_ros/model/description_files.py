@@ -439,8 +439,8 @@ def _first_named(folder: Path, kind: str, robots: Iterable[str]) -> Path | None:
     """
     Return the first URDF or SRDF in a package that is named after one of ``robots``; None without any.
 
-    For a robot ``a``, the file is ``a.urdf`` or ``a.urdf.xacro`` (``a.srdf`` or ``a.srdf.xacro``) in one of FOLDERS. An
-    earlier robot precedes a later one.
+    For a robot ``a``, the file is ``a.urdf`` or ``a.urdf.xacro`` (``a.srdf`` or ``a.srdf.xacro``) in the folders
+    ``config``, ``srdf``, ``urdf``, ``robots`` or the package itself. An earlier robot precedes a later one.
 
     :param kind: ``urdf`` or ``srdf``.
     """

@@ -115,7 +115,7 @@ def _log(robot: RobotModel) -> None:
 
 
 def _bounded(warnings: list[str]) -> tuple[str, ...]:
-    """Return at most MOST_WARNINGS warnings; if there are more, add a sentence with the number of those left out."""
+    """Return at most 100 warnings; if there are more, add a sentence with the number of those left out."""
     more = len(warnings) - MOST_WARNINGS
     told = [f'{counted(more, "more warning")} about the descriptions.'] if more > 0 else []
     return (*warnings[:MOST_WARNINGS], *told)

@@ -171,7 +171,7 @@ def _compared_with(size: float) -> float:
     """
     Return the length that distances between axes are divided by [m]: at least 1 m, but the size of a tiny arm.
 
-    An arm is tiny below COMPARED_SIZE. There, errors of 1e-8 m would be large compared with the arm.
+    An arm is tiny below 1 cm. There, errors of 1e-8 m would be large compared with the arm.
 
     :param size: size of the arm [m].
     """

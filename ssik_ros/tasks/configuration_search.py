@@ -363,7 +363,7 @@ def descend_by_steps(plan: Plan, world: TaskWorld, values: FloatArray, poses: Fl
     """
     Take steps until all tasks are within precision, and then further ones while each halves the error.
 
-    For worlds in which user functions move joints; at most ITERATIONS steps.
+    For worlds in which user functions move joints; at most 60 steps.
 
     :param values: (nq,) start; overwritten by the solution, unchanged after a failure.
     :param poses: (slots, 12) local poses of all objects.

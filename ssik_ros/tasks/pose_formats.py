@@ -59,7 +59,7 @@ def read_pose(value: Any, noun: str = 'pose') -> FloatArray:
 
 
 def _own_form(value: Any) -> FloatArray | None:
-    """Return a value as a float array if its shape is one of OWN_SHAPES; None for any other value."""
+    """Return a value as a float array if its shape is (7,), (12,), (3, 4) or (4, 4); None for any other value."""
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError, OverflowError):

@@ -338,7 +338,8 @@ def _with_limits(item: SceneItem, tree: KinematicTree, index: int, at: int) -> S
     """
     Return a joint of the scene completed by its limits and by the joint that it follows.
 
-    A spherical joint, and a revolute joint without limits, get None. Other missing limits become +-STAND_IN_LIMIT.
+    A spherical joint, and a revolute joint without limits, get None. Other missing limits become -1e4 or 1e4
+    [rad or m].
 
     :param index: of the joint in the tree.
     :param at: index of its first value in a full state.

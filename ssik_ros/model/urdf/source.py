@@ -185,7 +185,7 @@ def declared_arguments(path: Path) -> list[str]:
     """
     Return the names of the arguments that a xacro file declares or uses.
 
-    Files that it includes by a plain path are searched too, up to MOST_INCLUDES files.
+    Files that it includes by a plain path are searched too, up to 50 files.
 
     :param path: the file.
     """

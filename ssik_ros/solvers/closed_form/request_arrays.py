@@ -136,7 +136,7 @@ class RequestArrays:
         """
         Return the largest Frobenius norm of FK - T that a branch of this arm may have.
 
-        It shrinks with arms below :data:`SMALL_ARM` [m]. Otherwise, on an arm of a micrometre, a tolerance meant for
+        It shrinks with arms of a size below 0.3 mm. Otherwise, on an arm of a micrometre, a tolerance meant for
         metres would accept an error of a thousandth of the arm.
 
         :param tolerance: the norm for larger arms; None means the default.

@@ -131,8 +131,8 @@ def find_gap(
     Return a text that says why a curve may be missing; an empty text if all curves are proved to be found.
 
     :param pose: data shared by the curves.
-    :param knots: (k, segments.COLUMNS) knots of all curves.
-    :param rows: (c,) number of knots of each curve.
+    :param knots: (k, segments.COLUMNS) stored postures with tangents and arc lengths of all curves, in turn.
+    :param rows: (c,) number of rows of ``knots`` of each curve.
     :param candidates: (m, 7) all postures that were found at values of the held joint.
     :param bound: result of :func:`choose_bound`.
     """
