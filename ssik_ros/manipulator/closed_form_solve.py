@@ -164,6 +164,8 @@ class ClosedFormSolve(PreparedSolve):
         These are poses that are not exactly rigid, and poses that samples of the held joint did not reach. Poses that
         are not rigid at all stay refused.
 
+        :param targets: (m, 4, 4) poses of the end effector in the base.
+        :param seeds: (m, n) one seed for each pose, or (1, n) one for all.
         :param branches: result of the batch.
         :param again: (m,) mask of the poses to solve again.
         """

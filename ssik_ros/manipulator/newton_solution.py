@@ -154,7 +154,8 @@ class IkSolutions(tuple[Any, ...]):
         """
         Return the largest joint difference of each pose from the pose before (N,) [rad or m].
 
-        The first step is 0. Joints without limits are compared modulo 2 pi.
+        The first step is 0. A step from or to a pose whose row is NaN is NaN. Joints without limits are compared modulo
+        2 pi.
         """
         if len(self.q) == 0:
             return np.zeros(0)

@@ -125,7 +125,8 @@ def hang_on_virtual_joint(urdf: Urdf, srdf: Srdf, warnings: list[str]) -> Urdf:
     """
     Return the URDF with the virtual joint of the SRDF above its root link, if a planning group contains this joint.
 
-    Such a joint moves the whole robot (a mobile base). Otherwise the URDF is returned unchanged, with a fixed base.
+    The joint must not be fixed; it moves the whole robot (a mobile base). Otherwise the URDF is returned unchanged,
+    with a fixed base.
 
     :param urdf: a checked description.
     :param srdf: its semantic description.

@@ -192,7 +192,12 @@ def _spread_over_sphere(count: int) -> FloatArray:
 
 
 def _span_of_slides(slides: NDArray[np.bool_], axes: FloatArray) -> FloatArray:
-    """Return the projector (3, 3) on the space of directions in which slides can move the tip in some posture."""
+    """
+    Return the projector (3, 3) on the space of directions in which slides can move the tip in some posture.
+
+    :param slides: (n,) True for joints that slide.
+    :param axes: (n, 3) unit axes in the base frame, all joints at zero.
+    """
     span = np.zeros((3, 3))
     for slide, axis in zip(slides[::-1], axes[::-1], strict=True):
         if slide:
@@ -290,7 +295,10 @@ def _point_of_last_axis(
     """
     Return the wrist (3,): the point of the last axis that is nearest to the revolute axis before it.
 
-    If these axes are parallel or the last one is the only one, it is the point nearest to the tip.
+    If these axes are parallel, or no revolute axis comes before the last one, it is the point nearest to the tip.
+
+    :param slides, axes, points: as for :func:`make_hulls`.
+    :param tip: (3,) position of the tip in the base frame, all joints at zero [m].
     """
     axis, start = axes[-1], points[-1]
     revolute = np.flatnonzero(~slides[:-1])

@@ -59,6 +59,7 @@ class TaskSet(TaskSetData):
 
         :param base: frame of the scene where the chain begins; None for the world.
         :param tip, target: names of frames of the scene that are not joints.
+        :param constraints: bits of :class:`Constraint`: the coordinates that must agree.
         :returns: the task, and the mapping from names in the scene to handles in the environment.
         :raises FrameNotFound: for a name that the scene does not have.
         :raises InvalidOption: if tip or target is a joint, or if the base does not carry the tip.
@@ -230,6 +231,8 @@ class Environment(World[TaskSet]):
         :param debug: bit 0 adds overlays (marker data) of all tasks to the result.
         :param callback: sees and may replace the rows, see :mod:`ssik_ros.tasks.jacobian_callback`.
         :raises TaskSetNotFound: (a KeyError) for a task set that the environment does not have.
+        :raises RequestError: for an option of a wrong value, and if nothing in the environment came from the scene
+            ``sync``.
         """
         if task_sets is None:
             task_sets = tuple(self.task_sets.values())

@@ -87,7 +87,8 @@ def spread_postures(chain: SerialChain, target: FloatArray, rows: FloatArray) ->
     Return singular postures of a pose (k, n): those in ``rows``, and others that Newton's method finds without limits.
 
     Newton's method starts at random postures of the chain with added joints, up to seven in all. A solution counts only
-    if its added joints are zero.
+    if its added joints are zero. If no posture in ``rows`` is singular and the chain has fewer than six joints, the
+    result is empty.
 
     :param chain: two to six joints.
     :param target: (4, 4) pose of the tip in the base.
