@@ -217,7 +217,7 @@ class _Walk:
 
     def run(self, poses: list[FloatArray], keep_first: bool) -> PathResult:
         """
-        Solve for each pose in the world in turn, and return the path up to the first failure.
+        Solve for each pose (12,) of the tip in the world in turn, and return the path up to the first failure.
 
         :param keep_first: take the present joint values for the first pose, without a solve.
         """

@@ -89,7 +89,8 @@ def read_source(
     :param noun: word for the description in messages ("robot description").
     :param xacro_args: arguments for xacro, by name.
     :raises DescriptionNotFound: if the file does not exist.
-    :raises ModelError: when the text still contains xacro or xacro fails.
+    :raises ModelError: when the text still contains xacro, xacro fails, or the file is not text.
+    :raises InvalidOption: when the source is neither text nor a path.
     """
     if not isinstance(source, str | os.PathLike):
         refuse(f'The {noun}', source, 'a path or XML text')
