@@ -46,7 +46,7 @@ def solve_pose(
     """
     Return the solutions of a pose T, best first: (joint vector (n,), Frobenius norm of FK - T) each.
 
-    The list is empty if no solution exists, and if an element of T is larger than FARTHEST_TARGET.
+    The list is empty if no solution exists, and if an element of T is larger than 1e9.
 
     :param plan: plan of the arm.
     :param find: the search function.
@@ -97,7 +97,7 @@ def run_search(
     :param plan: plan of the arm.
     :param find: the search function.
     :param capacity: largest number of solutions.
-    :param request: values of the held joint, target, reference and options.
+    :param request: (values of the held joint (k,), target (4, 4), seed (n,), options of the search).
     :param uses_views: whether to calculate with Python's numbers instead of numpy's.
     """
     n = int(plan.ints[search.N])

@@ -2,9 +2,9 @@
 Copy functions of this package, with everything that they call, into one text that needs only Python and numpy.
 
 :class:`PortableSources` collects the functions and returns the text. Everything that the functions call and every
-    constant that they read is collected from the syntax trees of their modules, under unique names: ``dot`` of
-    ``vectors`` becomes ``vectors_dot``. Decorators are dropped, so that compiled kernels become plain Python. Text is
-    copied, not generated from the tree: the same sources give the same bytes under every Python.
+constant that they read is collected from the syntax trees of their modules, under unique names: ``dot`` of ``vectors``
+becomes ``vectors_dot``. Decorators are dropped, so that compiled kernels become plain Python. Text is copied, not
+generated from the tree: the same sources give the same bytes under every Python.
 """
 
 import ast
@@ -283,7 +283,7 @@ class PortableSources:
 
         For a name of another package, its import is noted. Local names of a function are skipped.
 
-        :raises SourceNotPortable: for a package that is not in FOREIGN.
+        :raises SourceNotPortable: for another package than math, numpy and typing.
         """
         module = scope.module
         if node.id in scope.locals:
@@ -447,7 +447,7 @@ def _constant(module: _Module, node: ast.Name | ast.Attribute) -> object:
 
 def _check_decorators(module: _Module, node: ast.FunctionDef) -> None:
     """
-    Check that a function has only decorators that may be dropped, the names in ``DROPPED_DECORATORS``.
+    Check that a function has only decorators that may be dropped: ``kernel`` and ``inline_kernel``.
 
     :raises SourceNotPortable: for another decorator.
     """

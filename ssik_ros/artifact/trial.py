@@ -52,9 +52,9 @@ class TrialReport:
     worst: float
     """Largest Frobenius norm of FK - T of a solution, by forward kinematics of the loaded chain."""
     different: int
-    """Poses whose solutions differ from the library's."""
+    """Number of poses whose solutions differ from this package's."""
     outside: int
-    """Solutions outside of the limits in trials that respect limits."""
+    """Number of solutions outside of the limits in trials that respect limits."""
     raised: str
     """The first error that ended a trial; empty if all trials ran to the end."""
     median_ms: float
@@ -233,7 +233,7 @@ def _are_same(ours: FloatArray, theirs: FloatArray) -> bool:
     """
     Return whether two sets (k, n) of solutions are equal, whole turns ignored.
 
-    They must have as many solutions, and each must be in the other set within SAME_JOINT_VALUE.
+    They must have as many solutions, and each must be in the other set within 1e-6 in every joint.
     """
     if len(ours) != len(theirs):
         return False

@@ -93,7 +93,7 @@ class ArmGeometry:
         Return the default posture (dof,), which is the seed of requests that give none [rad or m].
 
         Each joint has its value in the SRDF's posture ``ready``, else in ``home``, else the middle of its limits. A
-        joint without limits has MoveIt's default position.
+        joint that lacks a limit has 0 instead, or the limit that it has if 0 is outside.
         """
         return self._seed.copy()
 
@@ -178,8 +178,10 @@ class ArmGeometry:
         :param boxes: (edges x y z, where) of each [m].
         :param spheres: (radius, where) of each [m].
         :param meshes: (file, where) of each, in metres.
-        :param objects: more objects.
+        :param objects: more objects, with poses in the base frame.
         :raises ModelError: when the robot has no collision shapes, and for an invalid shape.
+        :raises FileNotFoundError: if the file of a mesh does not exist.
+        :raises SolverError: when coal, the collision library, is missing.
         :raises TypeError: for an object that is not such a pair, or has unknown keys.
         """
         from ssik_ros.manipulator.arm_scene import ArmScene

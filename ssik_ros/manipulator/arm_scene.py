@@ -55,6 +55,8 @@ class ArmScene:
         :param meshes: (file, where) of each, in metres.
         :param objects: more objects, as :func:`ssik_ros.paths.planner.plan_tool_path` takes them.
         :raises ModelError: when the robot has no collision shapes, and for an invalid shape.
+        :raises FileNotFoundError: if the file of a mesh does not exist.
+        :raises SolverError: when coal, the collision library, is missing.
         :raises TypeError: for an object that is not such a pair, or has unknown keys.
         """
         check_kind('robot', robot, RobotModel)

@@ -38,7 +38,7 @@ class ArmSources(ArmTasks):
         :param kinbody_or_robot: the arm's axes, or the robot.
         :param group: with a robot, the group of the arm, which must have one tip; None with axes.
         :param policy: tolerances that :meth:`solve` uses when it gets none.
-        :raises ValueError: when the group has several tips.
+        :raises ValueError: when the group has several tips or none.
         :raises TypeError: when the arguments are something else.
         """
         if not isinstance(policy, TolerancePolicy):
@@ -97,7 +97,7 @@ class ArmSources(ArmTasks):
         :param group: the group's name.
         :param options: as for :func:`ssik_ros.load_robot`.
         :raises FileNotFoundError: if a file does not exist.
-        :raises ValueError: for a malformed description, an unknown group, or a group with several tips.
+        :raises ValueError: for a malformed description, an unknown group, or a group with several tips or none.
         """
         robot = load_robot(urdf, srdf, **options)
         return cls(robot, robot.group(group))
@@ -191,8 +191,8 @@ class ArmSources(ArmTasks):
         :param name: a shipped robot, an arm of the catalogue (with or without ``_ik`` at the end), or an installed
             MoveIt configuration.
         :param policy: tolerances.
-        :raises FileNotFoundError: with the nearest name.
-        :raises ValueError: when the robot has several arms.
+        :raises FileNotFoundError: for an unknown name; the message has the nearest one.
+        :raises ValueError: unless the robot has exactly one arm.
         """
         named = load_named(name)
         return cls(named.robot, named.arm(), policy=policy)

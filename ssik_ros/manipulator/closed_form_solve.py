@@ -164,6 +164,8 @@ class ClosedFormSolve(PreparedSolve):
         These are poses that are not exactly rigid, and poses that samples of the held joint did not reach. Poses that
         are not rigid at all stay refused.
 
+        :param targets: (m, 4, 4) poses of the end effector in the base.
+        :param seeds: (m, n) one seed for each pose, or (1, n) one for all.
         :param branches: result of the batch.
         :param again: (m,) mask of the poses to solve again.
         """
@@ -350,7 +352,7 @@ class _Request:
 
     def _at_arm_angle(self, angle: float) -> BranchRequest:
         """
-        Return the request with joint 1 held at all values at which the elbow can have an arm angle.
+        Return the request with the first joint held at all values at which the elbow can have an arm angle.
 
         Raise InvalidOption for an arm without an arm angle, or if ``hold`` is set, too.
 
@@ -546,6 +548,8 @@ def _holding(form: ArmClosedForm, settings: SolveSettings) -> _Holding:
 def describe_plan(plan: AnalyticPlan) -> SolverFacts:
     """
     Return the solver of an arm as ssik names it: dotted name, tier, reason, held joint and drift.
+
+    The drift is the distance of the axes from the class of the closed form [m], 0 for an exact fit.
 
     :param plan: the plan of the closed form.
     """

@@ -24,11 +24,11 @@ class Diagnostic:
     final_count: int
     """Number of returned solutions."""
     max_fk_residual: float
-    """Largest residual of the solutions; NaN without solutions."""
+    """Largest residual of the solutions, the Frobenius norm of FK(q) - T; NaN without solutions."""
     refinement_engaged: int
     """Candidates that the rescue of ``allow_refinement`` iterated on."""
     fk_atol: float
-    """Largest residual of an accepted solution."""
+    """Largest residual that an accepted solution may have."""
     warnings: tuple[str, ...] = ()
     """Sentences about options that had no effect, and about doubtful results."""
     geometric_branches: int = 0

@@ -330,7 +330,7 @@ class Manipulator(ArmSources):
         :param options: ``max_joint_step``, or ``dt`` with ``velocity_limits`` and ``acceleration_limits``;
             ``max_iterations``; ``mask`` or ``rows``; ``pos_tol``, ``rot_tol`` (both 1e-6 by default) and the other
             options of :meth:`ik_LM`.
-        :raises ValueError: for wrong shapes and values.
+        :raises ValueError: for wrong shapes and values, and for unknown options.
         """
         return self.newton_family.tracker(q0, options)
 

@@ -111,7 +111,7 @@ def load_named(name: str, choice: PackageChoice | None = None) -> NamedRobot:
 
     :param name: the name; with or without ``_ik`` at the end for arms of the catalogue.
     :param choice: files and arguments for a MoveIt configuration.
-    :raises DescriptionNotFound: with the nearest name.
+    :raises DescriptionNotFound: for an unknown name, with the nearest one; also for a missing file of a configuration.
     :raises InvalidOption: when there are files or arguments for an arm of the catalogue.
     """
     check_kind('name', name, str, 'the name of a robot')
@@ -140,7 +140,8 @@ def load_package_by_name(name: str, choice: PackageChoice | None = None) -> Name
 
     :param name: the package, the robot, or the folder of the package.
     :param choice: robot of the package, files and arguments; None leaves all of them to the package.
-    :raises DescriptionNotFound: if the configuration does not exist.
+    :raises DescriptionNotFound: if the configuration or one of its files does not exist.
+    :raises SsikError: as :func:`ssik_ros.load_robot`, for malformed files.
     """
     robot_name, urdf, srdf, xacro_args = choice or PackageChoice()
     files = find_moveit_config(name, robot_name, urdf=urdf, srdf=srdf)

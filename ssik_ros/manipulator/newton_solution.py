@@ -154,7 +154,8 @@ class IkSolutions(tuple[Any, ...]):
         """
         Return the largest joint difference of each pose from the pose before (N,) [rad or m].
 
-        The first step is 0. Joints without limits are compared modulo 2 pi.
+        The first step is 0. A step from or to a pose whose row is NaN is NaN. Joints without limits are compared modulo
+        2 pi.
         """
         if len(self.q) == 0:
             return np.zeros(0)
@@ -168,6 +169,6 @@ class IkSolutions(tuple[Any, ...]):
         return np.flatnonzero(~(self.steps <= self.jump_threshold))
 
     def __repr__(self) -> str:
-        """Return a text with the number of solved poses and the jumps."""
+        """Return a text with the number of solved poses and the number of jumps."""
         solved = f'{int(self.success.sum())} of {len(self.success)} solved'
         return f'<IkSolutions: {solved}, {len(self.jumps)} jumps>'

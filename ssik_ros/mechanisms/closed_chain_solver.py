@@ -226,7 +226,7 @@ class _ClosedChainSearch:
         """
         Return whether all tips are within tolerance, and whether all loops are closed.
 
-        ``errors`` (t, 2) are the errors of tips [m], [rad], ``loops`` is the largest loop error.
+        ``errors`` (t, 2) are the errors of tips [m], [rad], ``loops`` is the largest error of a loop [m or rad].
         """
         closed = loops <= self._solver.parameters.loop_tolerance
         return bool((np.hypot(errors[:, 0], errors[:, 1]) <= self._tolerances).all()), closed
@@ -311,8 +311,8 @@ class _ClosedChainSearch:
         """
         Solve all loops and tip targets by iterations from one full state, for at most the time that is left.
 
-        Return the values of the solver's variables, the errors (t, 2) of the tips [m], [rad], and the largest loop
-        error.
+        Return the values of the solver's variables, the errors (t, 2) of the tips [m], [rad], and the largest
+        error of a loop [m or rad].
 
         :param start: (nq,) full state.
         :param limits: (2, nv) lower and upper limits of the variables.

@@ -217,8 +217,8 @@ class Frame(CamelCaseNames):
         """
         Set the orientation of the frame in the world, at zero values of its degrees of freedom.
 
-        :param quaternion: x, y, z, w.
-        :raises InvalidTarget: for other than four finite numbers.
+        :param quaternion: x, y, z, w of any length but zero.
+        :raises InvalidTarget: for a zero quaternion, and for other than four finite numbers.
         """
         values = check_finite('quaternion', quaternion, 4)
         rotation = self._parent_world()[:3, :3].T @ matrix_of_quaternion(values)

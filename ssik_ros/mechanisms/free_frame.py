@@ -225,10 +225,13 @@ class FreeFrame(Frame):
 
     def set_dof_values(self, *values: float) -> bool:
         """
-        Set the values of all free degrees of freedom; return whether one is at or beyond a limit.
+        Set the values of all free degrees of freedom, clamped into the limits.
+
+        Return whether one of the given values is at or beyond a limit.
 
         :param values: as many as there are free degrees of freedom [m or rad].
         :raises DimensionMismatch: for another number of values.
+        :raises InvalidOption, InvalidTarget: as :meth:`set_dof_value`; the values before the wrong one are set.
         """
         return any(self._for_each(self.set_dof_value, values))
 

@@ -166,8 +166,8 @@ def passive_joints(robot: UrdfRobot, base: str, tips: Sequence[str]) -> set[str]
     """
     Return the names of the joints outside the planning group that may move to close loops.
 
-    They are joints of loops on which neither the base nor a tip depends. If the robot names its active joints, all
-    other joints of loops may move too.
+    They are joints of loops on which neither the base nor a tip depends. If the robot names its active joints, every
+    joint of a loop that is not active may move, too.
 
     :param robot: the robot.
     :param base, tips: the links of the group.

@@ -42,7 +42,8 @@ class GuidedFrame(FreeFrame):
         Set the target of one degree of freedom: a value that the solver tries to reach [m or rad].
 
         Return whether it is at or beyond a limit; a solve clamps it to the limit. Raise InvalidOption if the degree of
-        freedom is not free. The solver heeds targets only while ``target_set`` is True.
+        freedom is not free, and InvalidTarget for a value that is not finite. The solver heeds targets only while
+        ``target_set`` is True.
         """
         return self._set_wanted(layout.TARGET, dof, value)
 
@@ -64,7 +65,8 @@ class GuidedFrame(FreeFrame):
         Set the value that the solver prefers in one degree of freedom if freedom is left [m or rad].
 
         Return whether it is at or beyond a limit; a solve clamps it to the limit. Raise InvalidOption if the degree of
-        freedom is not free. The solver heeds rest values only while ``rest_pose_set`` is True.
+        freedom is not free, and InvalidTarget for a value that is not finite. The solver heeds rest values only while
+        ``rest_pose_set`` is True.
         """
         return self._set_wanted(layout.REST, dof, value)
 
@@ -121,11 +123,19 @@ class GuidedFrame(FreeFrame):
         return tuple(d for d in self._dof if self._storage.flags[self._row, layout.LOCKED + d])
 
     def lock(self, *dof: DOF) -> None:
-        """Lock degrees of freedom at their present values; the three angles of a ball joint are locked together."""
+        """
+        Lock degrees of freedom at their present values; the three angles of a ball joint are locked together.
+
+        Raise InvalidOption if one of them is not free.
+        """
         self._lock(dof, True)
 
     def unlock(self, *dof: DOF) -> None:
-        """Unlock degrees of freedom; the three angles of a ball joint are unlocked together."""
+        """
+        Unlock degrees of freedom; the three angles of a ball joint are unlocked together.
+
+        Raise InvalidOption if one of them is not free.
+        """
         self._lock(dof, False)
 
     def _lock(self, dof: Iterable[DOF], value: bool) -> None:
@@ -137,7 +147,11 @@ class GuidedFrame(FreeFrame):
 
     @property
     def target_weight(self) -> float:
-        """Weight of this joint's targets in the cost of a solve, relative to closures and goals."""
+        """
+        Weight of this joint's targets in the cost of a solve, relative to closures and goals; 1 by default.
+
+        Setting it raises InvalidOption for a number that is negative or not finite.
+        """
         return self._number(layout.TARGET_WEIGHT)
 
     @target_weight.setter

@@ -145,11 +145,21 @@ class Goal(Joint):
         )
 
     def set_goal_dof(self, *dof: DOF) -> None:
-        """Set the degrees of freedom in which the link must agree with the goal."""
+        """
+        Set the degrees of freedom in which the link must agree with the goal.
+
+        :param dof: in the order X, Y, Z, EX, EY, EZ, each at most once.
+        :raises InvalidOption: if they are unknown, repeated or in another order.
+        """
         self.set_dof(*dof)
 
     def set_free_dof(self, *dof: DOF) -> None:
-        """Set the degrees of freedom in which the link is free; in all others it must agree with the goal."""
+        """
+        Set the degrees of freedom in which the link is free; in all others it must agree with the goal.
+
+        :param dof: in any order.
+        :raises InvalidOption: for an unknown one.
+        """
         free = {read_dof(d) for d in dof}
         self.set_dof(*(d for d in DOF if d not in free))
 
@@ -163,7 +173,11 @@ class Goal(Joint):
 
     @property
     def mask_frame(self) -> str:
-        """The frame, ``goal`` or ``world``, along whose axes the fixed and free degrees of freedom are counted."""
+        """
+        The frame, ``goal`` or ``world``, along whose axes the fixed and free degrees of freedom are measured.
+
+        Setting any other text raises InvalidOption.
+        """
         return 'world' if self._world else 'goal'
 
     @mask_frame.setter

@@ -107,6 +107,9 @@ def _misses(frames: list[Frame], poses: dict[int, FloatArray], width: float) -> 
     Return the marker with a line across the gap of each closure and goal.
 
     A line leads from the frame to the link that it closes onto.
+
+    :param poses: pose (4, 4) of each frame in the world, by the id of the frame object.
+    :param width: width of the lines [m].
     """
     ends = [
         poses[id(end)][:3, 3]
@@ -121,7 +124,8 @@ def _axes(frame: Joint, scale: float) -> FloatArray:
     """
     Return the ends (2 k, 3) in the world [m] of lines from a goal's origin along each direction that it fixes.
 
-    A goal that fixes angles only has one line, along its z axis.
+    The lines follow the axes of the goal, even if ``mask_frame`` is ``world``. A goal that fixes angles only has one
+    line, along its z axis.
 
     :param frame: the goal.
     :param scale: length of a line [m].
@@ -147,7 +151,12 @@ def _state_color(joint: Joint, solved: bool, free: Color) -> Color:
 def _joint(
     joint: Joint, poses: dict[int, FloatArray], color: Color, scale: float
 ) -> Iterator[Drawn]:
-    """Yield the markers of a joint's degrees of freedom."""
+    """
+    Yield the markers of a joint's degrees of freedom, with points in the world [m].
+
+    :param poses: pose (4, 4) of each frame in the world, by the id of the frame object.
+    :param scale: size of a joint [m].
+    """
     before = np.eye(4) if joint.parent is None else poses[id(joint.parent)]
     frame = before @ joint.matrix
     values = joint.dof_values
@@ -179,7 +188,15 @@ def _joint(
 def _wedge(
     joint: Joint, dof: DOF, axes: FloatArray, origin: FloatArray, scale: float
 ) -> FloatArray:
-    """Return corners (3 k, 3) of triangles over the range of an angle, at most a full circle; none without limits."""
+    """
+    Return corners (3 k, 3) in the world [m] of triangles over the range of an angle, at most a full circle.
+
+    The array is empty if the angle lacks a limit.
+
+    :param axes: (3, 3) rotation of the joint in the world at zero value of the angle: columns x, y, z.
+    :param origin: (3,) origin of the joint in the world [m].
+    :param scale: radius [m].
+    """
     low, high = joint.get_min_limit(dof), joint.get_max_limit(dof)
     if not (math.isfinite(low) and math.isfinite(high)):
         return np.zeros((0, 3))

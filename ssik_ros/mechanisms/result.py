@@ -192,7 +192,7 @@ class ChainResult(int):
         return tuple(name for name, yes in zip(self.variables, chosen, strict=True) if yes)
 
     def __repr__(self) -> str:
-        """Return status, iterations and errors."""
+        """Return a text with status, iterations, largest errors [m, rad], and the names of closures and goals."""
         length, angle = self.error
         return (
             f'<{self.status.name} after {counted(self.iterations, "iteration")}, '

@@ -17,7 +17,11 @@ from ssik_ros.solvers.mechanisms.options import ClosedChainOptions, NAMES, REMOV
 
 
 class OptionAttributes(CamelCaseNames):
-    """Base class with every option of a solve as an attribute, in snake_case and camelCase."""
+    """
+    Base of solvers: every option of a solve as an attribute, in snake_case and camelCase.
+
+    ``roots`` has a frame of each mechanism to solve, or several.
+    """
 
     roots: Any = None
 
@@ -28,6 +32,8 @@ class OptionAttributes(CamelCaseNames):
         :param roots: a frame of each connected mechanism, or several.
         :param options: of :class:`~ssik_ros.solvers.mechanisms.options.ClosedChainOptions`; ``compatible=True``
             starts from the defaults of closed-chain-ik-js.
+        :raises InvalidClosure: if ``roots`` has anything but frames.
+        :raises InvalidOption: for an unknown option, or a value out of range.
         """
         self.roots = as_frames('roots', roots)
         start = ClosedChainOptions.compatible if options.pop('compatible', False) else None
@@ -78,7 +84,7 @@ class Solver(OptionAttributes):
         Make a solver; the first use compiles the mechanism.
 
         :param roots: a frame of each connected mechanism, or several.
-        :param options: see :class:`OptionAttributes`.
+        :param options: by name, as for :class:`OptionAttributes`, with the same errors.
         """
         super().__init__(roots, **options)
         self._mechanism: Mechanism | None = None
@@ -158,6 +164,7 @@ class Solver(OptionAttributes):
         :param exact: False leaves out the derivative of the rotation vector, which is right at zero error.
         :returns: (m, n); columns are the ``variables`` of the chain's result, of ball joints the rotations about their
             own axes.
+        :raises InvalidOption, InvalidTarget: as :meth:`residual`.
         """
         return self._measure(chain, exact)[1]
 

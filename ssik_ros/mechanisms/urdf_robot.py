@@ -262,8 +262,10 @@ def from_urdf(
     :param closures: more loops: each a :class:`LoopClosure`, or a tuple (frame, frame, degrees of freedom). A frame is
         the name of a link, or a pair of such a name and a pose (4, 4).
     :param use_constraints: whether the ``<constraint>`` elements of the URDF close loops.
+    :raises DescriptionNotFound: if the file of the URDF or of the loops does not exist.
     :raises ModelError: if the URDF is malformed, or a named link or joint does not exist.
     :raises ConfigError: if the file of loops is malformed.
+    :raises InvalidOption: for an argument of a wrong type or form.
     :raises InvalidClosure: if a loop is not well-defined.
     """
     model = source if isinstance(source, RobotModel) else load_robot(source)

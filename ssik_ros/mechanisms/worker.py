@@ -148,6 +148,8 @@ class WorkerSolver(OptionAttributes):
 
         :param settings: options by name, in either spelling.
         :param more: further options by name.
+        :raises AttributeError: for an unknown name; the options before it are changed.
+        :raises InvalidOption: for a value out of range; the options before it are changed.
         """
         for name, value in {**(settings or {}), **more}.items():
             setattr(self, name, value)

@@ -44,7 +44,7 @@ def find_ends(robot: RobotModel, base: str | None = None, ee: str | None = None)
     :param robot: the robot.
     :param base: the base link; None for the root link.
     :param ee: the end effector; None to find it.
-    :raises ModelError: if no joint moves below the base, or if several chains are equally long.
+    :raises ModelError: if the base does not exist, no joint moves below it, or several chains are equally long.
     """
     start = robot.urdf.root if base is None else base
     if ee is not None:
@@ -102,7 +102,7 @@ class _ChainSearch:
         It is a jaw if all joints below mimic it. A last joint is a jaw under two conditions. Its range is small, with
         one limit near zero. Its axis is nearly perpendicular to the axis of the joint before.
 
-        :param chain: joints of the arm above the joint; with fewer than FEWEST_JOINTS of them, the result is False.
+        :param chain: joints of the arm above the joint; with fewer than three of them, the result is False.
         """
         further = self.all_below(joint.child)
         followed = {joint.name, *(other.name for other in further)}

@@ -439,8 +439,8 @@ def _first_named(folder: Path, kind: str, robots: Iterable[str]) -> Path | None:
     """
     Return the first URDF or SRDF in a package that is named after one of ``robots``; None without any.
 
-    For a robot ``a``, the file is ``a.urdf`` or ``a.urdf.xacro`` (``a.srdf`` or ``a.srdf.xacro``) in one of FOLDERS. An
-    earlier robot precedes a later one.
+    For a robot ``a``, the file is ``a.urdf`` or ``a.urdf.xacro`` (``a.srdf`` or ``a.srdf.xacro``) in the folders
+    ``config``, ``srdf``, ``urdf``, ``robots`` or the package itself. An earlier robot precedes a later one.
 
     :param kind: ``urdf`` or ``srdf``.
     """
@@ -583,10 +583,11 @@ def read_mapping(path: Path) -> Mapping[str, Any]:
 
 def resolve_package_uri(uri: str, urdf_folder: Path | None = None) -> Path | None:
     """
-    Return the path of the file that a ``package://`` or ``file://`` location names; None if it does not exist.
+    Return the path of the file that a ``package://`` or ``file://`` location names.
 
-    A ``package://`` location cannot leave its package by ``..``. The package is searched among installed ROS packages,
-    around the folder of the URDF, and in :func:`data_folders`.
+    Return None if the file does not exist, and for any other location. A ``package://`` location cannot leave its
+    package by ``..``. The package is searched among installed ROS packages, around the folder of the URDF, and in
+    :func:`data_folders`.
 
     :param uri: the location as a URDF writes it.
     :param urdf_folder: folder of the URDF, if it is a file. A package that is not installed is searched around this

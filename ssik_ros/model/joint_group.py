@@ -16,7 +16,7 @@ DEFAULT_VELOCITY = 1.0
 
 def with_default(velocity: FloatArray) -> FloatArray:
     """
-    Return a copy of velocity limits (n,) with DEFAULT_VELOCITY for joints that have none.
+    Return a copy of velocity limits (n,) with 1 rad/s or 1 m/s for joints that have none.
 
     :param velocity: (n,) limits, inf for none [rad/s or m/s].
     """

@@ -49,6 +49,7 @@ def load_robot(
     :param max_joints: a robot with more joints, fixed ones included, is refused; None for no bound.
     :param logs_warnings: False keeps the faults out of the log; they are in ``RobotModel.warnings`` either way.
     :raises ModelError: when a description is malformed, by name and line.
+    :raises ConfigError: when the joint_limits.yaml is malformed.
     :raises DescriptionNotFound: when a file does not exist.
     """
     if max_joints is not None:
@@ -114,7 +115,7 @@ def _log(robot: RobotModel) -> None:
 
 
 def _bounded(warnings: list[str]) -> tuple[str, ...]:
-    """Return at most MOST_WARNINGS warnings; if there are more, add a sentence with the number of those left out."""
+    """Return at most 100 warnings; if there are more, add a sentence with the number of those left out."""
     more = len(warnings) - MOST_WARNINGS
     told = [f'{counted(more, "more warning")} about the descriptions.'] if more > 0 else []
     return (*warnings[:MOST_WARNINGS], *told)
@@ -124,7 +125,8 @@ def hang_on_virtual_joint(urdf: Urdf, srdf: Srdf, warnings: list[str]) -> Urdf:
     """
     Return the URDF with the virtual joint of the SRDF above its root link, if a planning group contains this joint.
 
-    Such a joint moves the whole robot (a mobile base). Otherwise the URDF is returned unchanged, with a fixed base.
+    The joint must not be fixed; it moves the whole robot (a mobile base). Otherwise the URDF is returned unchanged,
+    with a fixed base.
 
     :param urdf: a checked description.
     :param srdf: its semantic description.

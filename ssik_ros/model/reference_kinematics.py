@@ -32,7 +32,7 @@ class ReferenceKinematics:
         Build pinocchio's model and map the robot's state to it.
 
         :param robot: the robot.
-        :raises ModelError: when pinocchio refuses the robot.
+        :raises ModelError: when pinocchio refuses the robot, or the robot has more than 2000 joints.
         """
         self.robot = robot
         self.model: Any = _build_model(robot.urdf)

@@ -52,6 +52,7 @@ class RobotState:
 
         :param group: the group or its name.
         :param q: (n,) values in group order [rad or m].
+        :raises GroupNotFound: for an unknown name.
         :raises DimensionMismatch: when the group has another number of variables.
         :raises RequestError: when a value is not finite.
         """
@@ -73,6 +74,7 @@ class RobotState:
         Return the position variables (n,) of a planning group as a new array [rad or m].
 
         :param group: the group or its name.
+        :raises GroupNotFound: for an unknown name.
         """
         return self._positions[self._group(group).idx_q]
 

@@ -75,7 +75,7 @@ class SerialChain:
 
         :param robot: the robot.
         :param group: a group with one tip.
-        :raises ModelError: when the group has several tips.
+        :raises ModelError: when the group has several tips or none.
         :raises UnsupportedJoint: for mimic joints, joints with several degrees of freedom, and moving joints on the way
             that the group does not have.
         """

@@ -30,9 +30,9 @@ class Meeting:
     """The point nearest to some axes, and the largest distance of an axis from it (drift)."""
 
     point: FloatArray
-    """(3,) the point nearest to all of them [m]."""
+    """(3,) the point with the least squared distance from these axes, in the frame of the axes [m]."""
     drift: float
-    """Largest distance of an axis from it [m]."""
+    """Largest distance of one of the axes from this point [m]."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -171,7 +171,7 @@ def _compared_with(size: float) -> float:
     """
     Return the length that distances between axes are divided by [m]: at least 1 m, but the size of a tiny arm.
 
-    An arm is tiny below COMPARED_SIZE. There, errors of 1e-8 m would be large compared with the arm.
+    An arm is tiny below 1 cm. There, errors of 1e-8 m would be large compared with the arm.
 
     :param size: size of the arm [m].
     """

@@ -45,7 +45,8 @@ def pose(
     :param quat: quaternion x, y, z, w of length 1, within 1 %.
     :param R: (3, 3) rotation matrix, which is not checked, or another form of :func:`read_rotation`, such as scipy's
         ``Rotation``.
-    :raises ValueError: for several rotations, wrong sizes, and numbers that are not finite.
+    :raises ValueError: for several rotations, wrong sizes, numbers that are not finite, and a quaternion of another
+        length.
     :raises TypeError: if an argument does not hold real numbers.
     """
     given = {'rpy': rpy, 'quat': quat, 'R': R}
@@ -64,10 +65,11 @@ def pose(
 
 def read_pose(value: Any, name: str = 'pose') -> FloatArray:
     """
-    Return a pose as a new array (4, 4); whether a matrix is rigid is not checked.
+    Return a pose as a new array (4, 4); whether a given matrix is finite and rigid is not checked.
 
-    :param value: :data:`FORMS`; a rotation of a pair is a quaternion x y z w, a matrix (3, 3), roll pitch yaw, or
-        scipy's ``Rotation``.
+    :param value: a matrix (4, 4), x y z roll pitch yaw, x y z qx qy qz qw, a pair (xyz, rotation), pin.SE3 or a
+        geometry_msgs Pose, in metres and radians. A rotation of a pair is a quaternion x y z w, a matrix (3, 3), roll
+        pitch yaw, or scipy's ``Rotation``.
     :param name: the argument, for messages.
     :raises TypeError: if the value does not hold real numbers.
     :raises ValueError: for numbers that do not form a pose.

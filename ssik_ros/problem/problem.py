@@ -81,8 +81,9 @@ class Rows:
         """
         Replace the arrays by read-only copies.
 
-        :raises InvalidOption: for weights that are negative, not finite or all zero, bounds without zero, or invalid
-            axes.
+        :raises InvalidOption: for weights that are negative, not finite or all zero, bounds that are NaN or exclude
+            zero, or invalid axes.
+        :raises DimensionMismatch: for an array that does not have six numbers.
         """
         for name in ('weights', 'lower', 'upper'):
             value = read_numbers(f'Rows.{name}', getattr(self, name), (6,))
@@ -245,7 +246,7 @@ class Problem:
     variable_q: IntArray
     """(nv,) position variable of each velocity variable."""
     variable_kind: IntArray
-    """(nv,) kinds as in :mod:`ssik_ros.kernels.rows.layout`."""
+    """(nv,) PERIODIC, LINEAR, BALL_FIRST or BALL_REST of :mod:`ssik_ros.kernels.rows.layout`."""
     joint_of_variable: tuple[str, ...]
     """(nv,) name of the joint each velocity variable belongs to."""
     constraints: tuple[PoseConstraint, ...]
@@ -442,10 +443,10 @@ class _Variables:
     @staticmethod
     def _tangent(kind: JointKind) -> tuple[list[int], list[int]]:
         """
-        Return (kinds, positions) of the velocity variables of a joint of some kind.
+        Return (kinds, positions) of the velocity variables of a joint of some kind, one number for each.
 
-        :mod:`ssik_ros.kernels.rows.layout` has the kinds. The positions are indices of position variables, counted
-        within the joint.
+        A kind is PERIODIC, LINEAR, BALL_FIRST or BALL_REST of :mod:`ssik_ros.kernels.rows.layout`. The positions are
+        indices of position variables, counted within the joint.
         """
         ball = [layout.BALL_FIRST, layout.BALL_REST, layout.BALL_REST]
         line = layout.LINEAR

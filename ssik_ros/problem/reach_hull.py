@@ -50,9 +50,10 @@ def make_hulls(
     """
     Return the reach hulls of a chain in one flat array, in the kernel's layout; None if the chain has no hull.
 
-    Each of the k hulls of the array (k BLOCK,) contains all positions of one point of the last link. A chain has no
-    hull if a slide lacks a limit or no joint turns. It has none either if more than MOST_SLIDES (3) slides come before
-    the first joint that turns.
+    Each of the k hulls contains all positions of one point of the last link. Its BLOCK numbers are this point in the
+    tip frame (3,) [m], the point's distance from the tip [m], and the hull (SIZE,). A chain has no hull if a slide
+    lacks a limit or no joint turns. It has none either if more than MOST_SLIDES (3) slides come before the first joint
+    that turns.
 
     :param slides: (n,) True for joints that slide; the others may rotate by any angle.
     :param axes, points: (n, 3) unit axes, and a point of each [m], in the base frame with all joints at zero.
@@ -191,7 +192,12 @@ def _spread_over_sphere(count: int) -> FloatArray:
 
 
 def _span_of_slides(slides: NDArray[np.bool_], axes: FloatArray) -> FloatArray:
-    """Return the projector (3, 3) on the space of directions in which slides can move the tip in some posture."""
+    """
+    Return the projector (3, 3) on the space of directions in which slides can move the tip in some posture.
+
+    :param slides: (n,) True for joints that slide.
+    :param axes: (n, 3) unit axes in the base frame, all joints at zero.
+    """
     span = np.zeros((3, 3))
     for slide, axis in zip(slides[::-1], axes[::-1], strict=True):
         if slide:
@@ -247,9 +253,10 @@ def _telling_points(
 
 def hull_of_wrist(chain: SerialChain) -> FloatArray | None:
     """
-    Return the reach hull (BLOCK,) of the wrist of a chain, a point of its last axis; None for chains with slides.
+    Return the reach hull of the wrist of a chain, a point of its last axis; None for chains with slides.
 
-    With slides, their limits could be the cause of a refusal.
+    The array (BLOCK,) has the wrist in the base frame with all joints at zero (3,) [m], its distance from the tip [m],
+    and the hull (SIZE,). With slides, their limits could be the cause of a refusal.
 
     :param chain: the chain.
     """
@@ -288,7 +295,10 @@ def _point_of_last_axis(
     """
     Return the wrist (3,): the point of the last axis that is nearest to the revolute axis before it.
 
-    If these axes are parallel or the last one is the only one, it is the point nearest to the tip.
+    If these axes are parallel, or no revolute axis comes before the last one, it is the point nearest to the tip.
+
+    :param slides, axes, points: as for :func:`make_hulls`.
+    :param tip: (3,) position of the tip in the base frame, all joints at zero [m].
     """
     axis, start = axes[-1], points[-1]
     revolute = np.flatnonzero(~slides[:-1])
@@ -306,7 +316,7 @@ def _point_of_last_axis(
 
 @functools.lru_cache(maxsize=KEPT)
 def _compute(kinds: bytes, numbers: bytes) -> FloatArray:
-    """Return the hull (SIZE,) of a point from the bytes that :func:`_hull` packs; the last KEPT hulls are kept."""
+    """Return the hull (SIZE,) of a point from the bytes that :func:`_hull` packs; the last 1024 hulls are kept."""
     joints, values = np.frombuffer(kinds, dtype=np.int64).copy(), np.frombuffer(numbers).copy()
     n, hull = len(joints), np.empty(reach_hull.SIZE)
     axes, points, lower, upper, point = np.split(values, [3 * n, 6 * n, 7 * n, 8 * n])

@@ -53,7 +53,7 @@ class SearchSlots:
 
     def begin(self, slices: int, left: float) -> bool:
         """
-        Wait for a free slot, at most LONGEST_SLOT_WAIT; return whether this search has got one.
+        Wait for a free slot, at most 0.05 s; return whether this search has got one.
 
         :meth:`end` gives the slot back. Of the waiting searches, those with the fewest slices go first.
 
@@ -88,7 +88,7 @@ class SearchSlots:
 
 
 class Slices:
-    """The schedule of one long search, which runs in slices of about SLICE seconds and waits for a slot before each slice."""
+    """The schedule of one long search, which runs in slices of about 5 ms and waits for a slot before each slice."""
 
     def __init__(self, slots: SearchSlots, most: int, begun: float, timeout_ns: int) -> None:
         """
@@ -113,8 +113,8 @@ class Slices:
         """
         End a slice: give up the slot, wait for another, and set :attr:`limit` for the next slice.
 
-        If the deadline passes or the search is cancelled during the wait, the limit permits one more start, which ends
-        at once.
+        The limit is the number of starts of the whole search after which this slice ends. If the deadline passes or the
+        search is cancelled during the wait, the limit permits one more start, which ends at once.
 
         :param starts: number of starts so far.
         :param cancel: (1,) flag that another thread sets to end the search.
@@ -193,7 +193,7 @@ class RequestQueue(Generic[Request]):
         """
         Return how long before its deadline a request has to end, so that all other responses are in time [s].
 
-        It is at most the part LARGEST_RESERVE of the budget.
+        It is at most a fifth of the budget.
 
         :param budget: from the arrival of the request to its deadline [s].
         :param others: number of other requests that wait or are being handled.

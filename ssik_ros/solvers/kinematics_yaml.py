@@ -57,7 +57,7 @@ KINEMATICS_FIELDS = {
 
 @dataclass(frozen=True, slots=True)
 class GroupKinematics:
-    """Solver, parameters and timeout of one group, read from a kinematics.yaml, with the place of each value."""
+    """Solver, parameters and timeout of one group, read from a kinematics.yaml, with file and line of each value."""
 
     group: str
     requested_solver: str = ''
@@ -89,7 +89,7 @@ def read_kinematics_yaml(
     Return the kinematics of each group in a file.
 
     :param path: the file, in either layout.
-    :param groups: the groups of the robot; others in the file are skipped with a warning.
+    :param groups: the groups of the robot; others in the file are skipped with a warning. None reads all groups.
     :param substitute: True replaces a solver of another package by the default solver. False leaves ``solver`` empty
         and ignores the parameters of that solver.
     :raises DescriptionNotFound: if the file does not exist.

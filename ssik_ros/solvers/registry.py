@@ -240,6 +240,7 @@ def solver_schema(spec: SolverSpec) -> ParameterSchema:
     Return the parameters of a solver with types, ranges and descriptions.
 
     :param spec: entry of the solver in the registry.
+    :raises ConfigError: if the parameter file of the solver does not exist or is malformed.
     """
     return load_schema(spec.parameters_file)
 
@@ -276,10 +277,11 @@ def create_solver(
     :param parameters: values by parameter name or alias; missing values get their defaults.
     :param position_only: whether targets leave the orientation free (``position_only_ik``).
     :raises UnknownSolver: if no solver has this name.
-    :raises PluginLoadError: if the solver fails to import or its constructor fails.
+    :raises PluginLoadError: if the solver fails to import, or its constructor raises an error that is not a SsikError.
     :raises InvalidParameter: for an unknown name, a wrong type or a value out of range, or if the solver does not offer
         ``position_only``.
     :raises TopologyMismatch: when no joint of the group moves, or the solver does not support the chain.
+    :raises SsikError: any other one that the constructor raises, such as ModelError for a group with several tips.
     """
     spec = solver_spec(name)
     if not group.joint_names:

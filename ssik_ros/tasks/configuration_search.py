@@ -116,6 +116,7 @@ def find_configs(
     No rows if the search finds none, or if no enabled task has a free joint. The world does not change.
 
     :param options: fields of :class:`SearchOptions`, by name.
+    :raises RequestError: for an unknown or wrong option, or without any joint.
     """
     settings = read_options(SearchOptions, options)
     plan = plan_of(world, (task_set,), purpose='search')
@@ -362,7 +363,7 @@ def descend_by_steps(plan: Plan, world: TaskWorld, values: FloatArray, poses: Fl
     """
     Take steps until all tasks are within precision, and then further ones while each halves the error.
 
-    For worlds in which user functions move joints; at most ITERATIONS steps.
+    For worlds in which user functions move joints; at most 60 steps.
 
     :param values: (nq,) start; overwritten by the solution, unchanged after a failure.
     :param poses: (slots, 12) local poses of all objects.

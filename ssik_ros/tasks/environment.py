@@ -59,6 +59,7 @@ class TaskSet(TaskSetData):
 
         :param base: frame of the scene where the chain begins; None for the world.
         :param tip, target: names of frames of the scene that are not joints.
+        :param constraints: bits of :class:`Constraint`: the coordinates that must agree.
         :returns: the task, and the mapping from names in the scene to handles in the environment.
         :raises FrameNotFound: for a name that the scene does not have.
         :raises InvalidOption: if tip or target is a joint, or if the base does not carry the tip.
@@ -117,6 +118,8 @@ class TaskSet(TaskSetData):
 
         :param joints: the joints whose values a configuration holds; None for the joints of the task set.
         :param options: fields of :class:`ssik_ros.tasks.configuration_search.SearchOptions`, by name.
+        :raises RequestError: for an unknown or wrong option, or without any joint.
+        :raises FrameNotFound: (a KeyError) for an unknown joint.
         """
         return find_configs(self.world, self, self._chosen(joints), options)
 
@@ -132,6 +135,8 @@ class TaskSet(TaskSetData):
         :param points: number of configurations, the current one included; at least two.
         :param options: fields of :class:`ssik_ros.tasks.paths.PathOptions`, by name.
         :returns: false as a bool if a point fails.
+        :raises RequestError: as :func:`ssik_ros.tasks.paths.generate_path`; also for an unknown option.
+        :raises FrameNotFound: (a KeyError) for an unknown tip or joint.
         """
         dummy = self.world.dummy(tip)
         return generate_path(self.world, self, self._chosen(joints), dummy, points, **options)
@@ -150,6 +155,8 @@ class TaskSet(TaskSetData):
         :param poses: 7 or 12 numbers or a matrix each.
         :param options: fields of :class:`ssik_ros.tasks.paths.PathOptions`, by name.
         :returns: false as a bool if a pose is not reached.
+        :raises RequestError: as :func:`ssik_ros.tasks.paths.follow_path`; also for an unknown option.
+        :raises FrameNotFound: (a KeyError) for an unknown tip or joint.
         """
         dummy = self.world.dummy(tip)
         return follow_path(self.world, self, self._chosen(joints), dummy, poses, **options)
@@ -224,6 +231,8 @@ class Environment(World[TaskSet]):
         :param debug: bit 0 adds overlays (marker data) of all tasks to the result.
         :param callback: sees and may replace the rows, see :mod:`ssik_ros.tasks.jacobian_callback`.
         :raises TaskSetNotFound: (a KeyError) for a task set that the environment does not have.
+        :raises RequestError: for an option of a wrong value, and if nothing in the environment came from the scene
+            ``sync``.
         """
         if task_sets is None:
             task_sets = tuple(self.task_sets.values())
@@ -302,6 +311,8 @@ class Environment(World[TaskSet]):
         :param constraints: bits of :class:`Constraint` that choose the m rows.
         :param constraint_base_pose: pose in the world in whose axes positions are measured; None for the base.
         :param exact: as in :meth:`TaskSet.jacobian`.
+        :raises FrameNotFound: (a KeyError) for an unknown joint or base.
+        :raises ValueError, TypeError: for a pose or constraints of a wrong form.
         """
         joint = self.joint(last_joint)
         above = self.find(base)

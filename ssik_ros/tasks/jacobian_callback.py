@@ -85,8 +85,11 @@ def combine(
     """
     Call the callback for every task set, and write the joint motion that results into the workspace of the plan.
 
+    :param iteration: number of the step, from 0, for the callback.
     :returns: bits of :class:`Reason`, 0 if a motion was written; and whether the callback changed nothing.
-    :raises InvalidOption: if it returns ``dq`` without ``jacobianPinv`` for a task set that another one follows.
+    :raises InvalidOption: if the callback returns an unknown key. Also if it returns ``dq`` without ``jacobianPinv``
+        for a task set that another one follows.
+    :raises DimensionMismatch: if it returns an array of a wrong shape.
     """
     stages = []
     for index in range(len(plan.task_sets)):
@@ -120,6 +123,7 @@ def _call(
     """
     Call the callback for the task set number ``index`` of a plan, and return the rows that it leaves.
 
+    :param iteration: number of the step, from 0.
     :returns: the rows; None if the callback returned a number that is not finite.
     :raises InvalidOption: if it returned an unknown key.
     :raises DimensionMismatch: if it returned an array of a wrong shape.

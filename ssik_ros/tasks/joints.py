@@ -102,7 +102,7 @@ def _read_mode(joint: IkJoint, value: int) -> JointMode:
 
 
 def _read_weight(joint: IkJoint, value: float) -> float:
-    """Return a weight as a float, raised to SMALLEST_WEIGHT if it is smaller; raise InvalidOption if it is not finite."""
+    """Return a weight as a float, raised to 1e-5 if it is smaller; raise InvalidOption if it is not finite."""
     return max(_finite(value, joint, 'weight'), SMALLEST_WEIGHT)
 
 

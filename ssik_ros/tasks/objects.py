@@ -394,7 +394,7 @@ class Dummy(IkObject):
     object_type = ObjectType.DUMMY
 
     def __init__(self, world: ObjectTable, name: str, handle: int, slot: int) -> None:
-        """Start without a target."""
+        """Make a dummy without a target; ``Environment.add_dummy`` calls this. Arguments as for :class:`IkObject`."""
         super().__init__(world, name, handle, slot)
         self._target: Dummy | None = None
 

@@ -128,7 +128,7 @@ def generate_path(
     :param points: number of points, at least two; the first is the current configuration, without a solve.
     :param options: fields of :class:`PathOptions`.
     :raises RequestError: if no enabled task of the task set moves the tip.
-    :raises InvalidOption: if the tip has no target, or for fewer than 2 or more than ``MOST_POINTS`` points.
+    :raises InvalidOption: if the tip has no target, or for fewer than 2 or more than a million points.
     :raises DimensionMismatch: for time stamps that are not increasing, or not as many as the points.
     """
     if not 2 <= read_count('points', points) <= MOST_POINTS:
@@ -217,7 +217,7 @@ class _Walk:
 
     def run(self, poses: list[FloatArray], keep_first: bool) -> PathResult:
         """
-        Solve for each pose in the world in turn, and return the path up to the first failure.
+        Solve for each pose (12,) of the tip in the world in turn, and return the path up to the first failure.
 
         :param keep_first: take the present joint values for the first pose, without a solve.
         """
@@ -254,7 +254,7 @@ class _Walk:
         With ``max_joint_step``, if a joint jumps further or the solve fails, the way to the pose is halved, and both
         halves are followed in turn.
 
-        :param depth: how often the way was halved so far; at DEEPEST it is not halved again.
+        :param depth: how often the way was halved so far; after six halvings it is not halved again.
         """
         before, left = self.values.copy(), self.at
         failure = self._solve(pose)

@@ -216,7 +216,7 @@ class _Packer:
 
     def _add_run(self, run: list[int]) -> list[int]:
         """
-        Append pose indices (slots) to the table of runs.
+        Append a run, the pose indices (slots) of objects that carry each other in turn, to the table of runs.
 
         Return [index of the first one in the table, how many they are].
         """

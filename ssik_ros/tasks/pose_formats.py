@@ -59,7 +59,7 @@ def read_pose(value: Any, noun: str = 'pose') -> FloatArray:
 
 
 def _own_form(value: Any) -> FloatArray | None:
-    """Return a value as a float array if its shape is one of OWN_SHAPES; None for any other value."""
+    """Return a value as a float array if its shape is (7,), (12,), (3, 4) or (4, 4); None for any other value."""
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError, OverflowError):
@@ -90,7 +90,8 @@ def read_rotation(value: ArrayLike, noun: str = 'rotation') -> FloatArray:
     Return the unit quaternion x, y, z, w of a rotation.
 
     :param value: three Euler angles [rad], a quaternion, a 3x3 matrix, or a pose whose translation is ignored.
-    :raises InvalidTarget: for numbers that are not finite, and a matrix that is not a rotation.
+    :raises InvalidTarget: for numbers that are not finite, a zero quaternion, and a matrix that is not a rotation.
+    :raises TypeError, ValueError: for a value of any other form.
     """
     array = read_numbers(noun, value)
     if array.shape == (3,):

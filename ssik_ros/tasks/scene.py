@@ -51,7 +51,7 @@ class SceneItem:
     parent: str | None
     """Name of the item that carries this item, with its joint motion; None for the world."""
     pose: FloatArray
-    """(12,) pose in the parent, without the joint's own motion, as the kernels have it."""
+    """(12,) pose in the parent, without the joint's own motion: rotation matrix row by row, then translation [m]."""
     joint: JointType | None = None
     """Type of the joint; None for a link or another frame."""
     limits: tuple[float, float] | None = None
@@ -338,7 +338,8 @@ def _with_limits(item: SceneItem, tree: KinematicTree, index: int, at: int) -> S
     """
     Return a joint of the scene completed by its limits and by the joint that it follows.
 
-    A spherical joint, and a revolute joint without limits, get None. Other missing limits become +-STAND_IN_LIMIT.
+    A spherical joint, and a revolute joint without limits, get None. Other missing limits become -1e4 or 1e4
+    [rad or m].
 
     :param index: of the joint in the tree.
     :param at: index of its first value in a full state.

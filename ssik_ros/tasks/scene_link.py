@@ -193,7 +193,7 @@ def _linked(
 def sync_from(
     environment: TaskWorld, scene: Scene, task_sets: tuple[TaskSetData, ...] | None
 ) -> None:
-    """Copy joint values and target poses from a scene; see :meth:`Environment.sync_from`."""
+    """Copy joint values and target poses from a scene; arguments and errors as for :meth:`Environment.sync_from`."""
     maps, tasks, names = _linked(environment, scene, task_sets)
     positions = scene.joint_positions()
     for name in names:
@@ -207,7 +207,7 @@ def sync_from(
 def sync_to(
     environment: TaskWorld, scene: Scene, task_sets: tuple[TaskSetData, ...] | None
 ) -> None:
-    """Apply joint values to a scene; see :meth:`Environment.sync_to`."""
+    """Apply joint values to a scene; arguments and errors as for :meth:`Environment.sync_to`."""
     maps, _, names = _linked(environment, scene, task_sets)
     joints = {name: environment.joint(maps.to_ik[name]) for name in names}
     scene.apply(

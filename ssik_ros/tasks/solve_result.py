@@ -51,7 +51,7 @@ class SolveResult:
         """Values of all joints of the environment after the solve."""
 
     def __repr__(self) -> str:
-        """Return the sentence of :meth:`describe`."""
+        """Return ``<SolveResult: ...>`` with the sentence of :meth:`describe`."""
         return f'<SolveResult: {self.describe()}>'
 
     def __bool__(self) -> bool:

@@ -245,6 +245,7 @@ class TaskSetData:
         :param target: the dummy that the tip is to meet; None keeps the tip's target.
         :param constraints: bits of :class:`Constraint`: the coordinates that must agree.
         :param settings: other attributes of the task, such as ``precision``, ``weights`` and ``closure``.
+        :raises FrameNotFound: (a KeyError) for an unknown tip, base or target.
         :raises InvalidOption: if tip or target is not a dummy, or for an unknown or wrong setting.
         """
         dummy = self.world.dummy(tip)

@@ -109,6 +109,7 @@ class World(ObjectTable, Generic[Member]):
         normalised. The values of joints that follow other joints are computed anew.
 
         :raises DimensionMismatch: for another number of values, or values that are not finite.
+        :raises InvalidTarget: for a zero quaternion.
         """
         return self.values.copy()
 
@@ -163,7 +164,8 @@ class World(ObjectTable, Generic[Member]):
         :param name: a name that no object has; None for ``dummy1``, ``dummy2`` and so on.
         :param parent: the object that carries the frame; None for the world.
         :param pose: relative to the parent; None for the identity.
-        :raises ModelError: if the name is taken.
+        :raises ModelError: if the name is taken, or the parent is unknown.
+        :raises ValueError, TypeError: if the pose is malformed.
         """
         name = self._new_name(name, 'dummy', 'an object', self._by_name)
         above = self.find(parent)
@@ -187,7 +189,8 @@ class World(ObjectTable, Generic[Member]):
         :param pose: frame of the joint at the value zero, relative to the parent; None for the identity.
         :param settings: attributes of the joint, such as ``limits`` and ``screw_lead``; None for the default. A
             revolute joint without ``limits`` turns without limits.
-        :raises ModelError: if the name is taken.
+        :raises ModelError: if the name is taken, or the parent is unknown.
+        :raises ValueError, TypeError: for an unknown kind or setting, and a malformed pose or value; no joint is added.
         """
         type_ = read_joint_type(kind)
         name = self._new_name(name, 'joint', 'an object', self._by_name)
@@ -216,6 +219,7 @@ class World(ObjectTable, Generic[Member]):
         :param method: a :class:`Method`, its number or its name; None for the pseudo-inverse.
         :param settings: attributes of the task set, such as ``damping`` and ``max_iterations``.
         :raises ModelError: if the name is taken.
+        :raises InvalidOption: for an unknown or wrong setting.
         """
         name = self._new_name(name, 'task set', 'a task set', self.task_sets)
         task_set = self.make_task_set(name, self._next_task_set)

@@ -104,7 +104,7 @@ class Form(NamedTuple):
 
     def widest(self) -> int:
         """
-        Return an upper bound on the number of windings that any joint has within its limits, from 1 to ``MOST_WIDEST``.
+        Return an upper bound on the number of windings that any joint has within its limits, from 1 to 2^20.
 
         Windings of an angle differ by whole turns. The bound is 1 + range / 2 pi, rounded up, for the widest range
         above 2 pi. It is 1 without such a range; slides and joints without limits do not count.
@@ -201,7 +201,7 @@ def find_arm(
     Return a planning group with the solvers that the C library runs for it.
 
     :param robot, group: the robot and its planning group.
-    :param samples: number of values of the held joint for which a pose of seven joints is solved, 1 to MOST_SAMPLES.
+    :param samples: number of values of the held joint for which a pose of seven joints is solved, 1 to 64.
         Only ``ssik_ros/Auto`` reads it; a closed form that is the solver itself has its own number.
     :param kinematics: the solver with its parameters; None means ``ssik_ros/Auto`` with its defaults.
     :raises InvalidOption: for too few or too many samples, and for parameters that the solver refuses.
@@ -317,7 +317,8 @@ def _make_form(arm: AnalyticArm, metric: int = METRICS['wrap_l2']) -> Form:
     """
     Return the packed closed form of an arm.
 
-    :param metric: code of the joint-space metric by which branches are sorted, from METRICS.
+    :param metric: code of the distance from the seed by which branches are sorted: a value of METRICS, by default the
+        norm of the joint differences.
     """
     request = BranchRequest(held_values=np.zeros(1), metric=metric)
     prepared = arm.requests.prepare(request)

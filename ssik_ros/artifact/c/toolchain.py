@@ -154,9 +154,10 @@ def code_size(tools: Toolchain, archive: Path) -> int:
 
 def _understood(tools: Toolchain, folder: Path) -> Sequence[str]:
     """
-    Return the flags of OWN_LOOPS that the compiler accepts: both, or only the first one, as for clang.
+    Return the compiler flags of OWN_LOOPS, which keep loops from becoming calls of memset or memcpy.
 
-    A test file ``empty.c`` is written to the folder.
+    These are both flags, or only the first one if the compiler does not know the second one, as clang. A test file
+    ``empty.c`` is written to the folder.
     """
     (folder / 'empty.c').write_text('typedef int nothing;\n', encoding='utf-8')
     try:

@@ -204,9 +204,10 @@ class CollisionChecker:
 
 def _random_states(robot: RobotModel) -> Iterator[FloatArray]:
     """
-    Iterate over PROBES random full states (nq,) within the limits, the same at each call.
+    Iterate over 20 random full states (nq,) within the limits, the same at each call.
 
-    Angles without limits are in [-pi, pi]; other variables without limits have default values.
+    In place of a missing limit, angles of revolute and continuous joints have -pi or pi, and other variables their
+    default values.
     """
     tree = robot.tree
     rng = np.random.default_rng(PROBE_SEED)

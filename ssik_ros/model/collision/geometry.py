@@ -97,7 +97,7 @@ def _read_shape(
 
 
 def origin_pose(collision: XmlElement) -> FloatArray:
-    """Return the pose (4, 4) of a <collision> element in the frame of its link."""
+    """Return the pose (4, 4) of a <collision> element in the frame of its link; raise ModelError if malformed."""
     xyz, rpy = parse_origin(collision.find('origin'))
     return pose_matrix(np.array(xyz), matrix_of_rpy(*rpy))
 
@@ -121,7 +121,11 @@ def _make_geometry(described: XmlElement, robot: RobotModel, coal: Any) -> Any:
 
 
 def find_mesh(described: XmlElement, robot: RobotModel) -> Path | str:
-    """Return the path of the mesh file that a ``<mesh>`` element names; a sentence with the reason if it is missing."""
+    """
+    Return the path of the mesh file that a ``<mesh>`` element names; a sentence with the reason if it is missing.
+
+    Raise ModelError if the element names no file.
+    """
     name = described.require('filename')
     path = resolve_package_uri(name, robot.directory)
     if path is None and robot.directory is not None and '://' not in name:
@@ -132,7 +136,7 @@ def find_mesh(described: XmlElement, robot: RobotModel) -> Path | str:
 
 
 def mesh_scale(described: XmlElement) -> FloatArray:
-    """Return the scale factors (3,) of a ``<mesh>`` element."""
+    """Return the scale factors (3,) of a ``<mesh>`` element, ones by default; raise ModelError if malformed."""
     return np.array(described.vector('scale', (1.0, 1.0, 1.0)))
 
 

@@ -69,12 +69,12 @@ class LoopConstraint:
     parent: str
     child: str
     parent_xyz: tuple[float, ...]
-    """Origin of the frame on the parent link [m], and its rotation [rad]."""
+    """Origin of the frame on the parent link [m]; ``parent_rpy`` is its roll, pitch and yaw [rad]."""
     parent_rpy: tuple[float, ...]
     child_xyz: tuple[float, ...]
     child_rpy: tuple[float, ...]
     parent_axis: tuple[float, ...]
-    """Axis of the joint in the parent frame, not normalised."""
+    """Axis of the joint in the frame on the parent link, not normalised; ``child_axis``: on the child link."""
     child_axis: tuple[float, ...]
     element: XmlElement
     """The element as it is written."""

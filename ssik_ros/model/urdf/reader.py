@@ -256,7 +256,7 @@ def _velocity_limit(limit: XmlElement | None, name: str, notes: FileNotes) -> fl
     """
     Return the velocity limit of a joint [rad/s or m/s].
 
-    It is infinite if the limit is missing, 0, or at least UNBOUNDED. A negative limit is read as positive. Zero and
+    It is infinite if the limit is missing, 0, or at least 1e9. A negative limit is read as positive. Zero and
     negative limits add a note.
     """
     if limit is None or not limit.get('velocity'):
@@ -279,8 +279,8 @@ def _position_limits(limit: XmlElement | None, name: str, notes: FileNotes) -> t
     """
     Return lower and upper of a ``<limit>`` in ascending order [rad or m].
 
-    Without a ``<limit>`` both are infinite, and so are limits of at least UNBOUNDED. By the specification a missing
-    lower or upper is 0. Swapped limits, and both missing, add a note.
+    Without a ``<limit>`` both are infinite, and so are limits of at least 1e9 in magnitude. By the specification a
+    missing lower or upper is 0. Swapped limits, and both missing, add a note.
     """
     if limit is None:
         return -math.inf, math.inf
@@ -304,7 +304,7 @@ def _position_limits(limit: XmlElement | None, name: str, notes: FileNotes) -> t
 
 
 def _unbounded(limit: float) -> float:
-    """Return a limit unchanged, or infinity with the same sign if its magnitude is at least UNBOUNDED."""
+    """Return a limit unchanged, or infinity with the same sign if its magnitude is at least 1e9."""
     return math.copysign(math.inf, limit) if abs(limit) >= UNBOUNDED else limit
 
 

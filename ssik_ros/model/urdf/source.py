@@ -89,7 +89,8 @@ def read_source(
     :param noun: word for the description in messages ("robot description").
     :param xacro_args: arguments for xacro, by name.
     :raises DescriptionNotFound: if the file does not exist.
-    :raises ModelError: when the text still contains xacro or xacro fails.
+    :raises ModelError: when the text still contains xacro, xacro fails, or the file is not text.
+    :raises InvalidOption: when the source is neither text nor a path.
     """
     if not isinstance(source, str | os.PathLike):
         refuse(f'The {noun}', source, 'a path or XML text')
@@ -185,7 +186,7 @@ def declared_arguments(path: Path) -> list[str]:
     """
     Return the names of the arguments that a xacro file declares or uses.
 
-    Files that it includes by a plain path are searched too, up to MOST_INCLUDES files.
+    Files that it includes by a plain path are searched too, up to 50 files.
 
     :param path: the file.
     """

@@ -218,7 +218,8 @@ def parse_xml(
     :param noun: word for the document in messages ("robot description").
     :param most: how many elements of a tag the root may have; reading ends at the first one more.
     :param hint: sentence about what to do if there are too many elements.
-    :raises ModelError: when it is not well-formed XML, declares a document type or has too many elements.
+    :raises ModelError: when it is not well-formed XML, declares a document type, has too many elements, nests them too
+        deeply, or has another root element.
     """
     body = text.lstrip('\ufeff \t\r\n')
     lines_before = text[: len(text) - len(body)].count('\n')

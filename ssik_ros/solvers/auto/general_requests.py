@@ -40,8 +40,8 @@ class GeneralRequests:
         """
         Return the result of any request, by the methods of the policy; this is the general path.
 
-        If ``tried`` is solved, proved unreachable, refused or ended by the clock, it is returned unchanged. It is also
-        returned if the closed form is complete.
+        If ``tried`` is solved, proved unreachable, refused or ended by the clock, it is returned unchanged. With a
+        complete closed form, which the fast path has called, every ``tried`` is returned unchanged.
 
         :param tried: result of the fast path; None if the fast path has not run.
         :param began: monotonic time at which the fast path began, if the request has a budget [s]; None means now.

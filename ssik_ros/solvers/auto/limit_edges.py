@@ -28,7 +28,7 @@ class LimitEdges:
 
     def __init__(self, search: SearchSolver, *, position_only: bool) -> None:
         """
-        Prepare the searches; for a group that is not a chain of at most MOST_JOINTS to one tip, they find nothing.
+        Prepare the searches; for a group that is not a chain of at most 8 joints to one tip, they find nothing.
 
         :param search: search of the group.
         :param position_only: whether the orientation of targets is free; if so, the searches find nothing, too.
@@ -76,7 +76,7 @@ class LimitEdges:
 
 
 def _chain_of(robot: RobotModel, group: JointGroup) -> SerialChain | None:
-    """Return the chain of a group; None if the group has several tips, joints outside the chain, or more than MOST_JOINTS."""
+    """Return the chain of a group; None for several tips, joints outside the chain, or more than 8 joints."""
     if len(group.tips) != 1:
         return None
     try:

@@ -317,8 +317,8 @@ class PlainRequests:
 
         :param arrays: arrays of the kernel call.
         :param q: (n,) posture nearest to the pose, which becomes read-only.
-        :param report: numbers of the kernel call. The last one is the number of branches outside the limits, or
-            NOT_CALLED if the closed form has decided nothing.
+        :param report: numbers of the kernel call. Item 6 is the number of branches outside the limits, or -1
+            (NOT_CALLED) if the closed form has decided nothing.
         :param exact: cause of the closed form; None takes it from ``report``.
         """
         code, iterations, searches, residual, _, _, branches = report[:7]

@@ -6,9 +6,11 @@ chain                                      methods for one solution, in the orde
 =========================================  =======================================================================
 no closed form                             Levenberg-Marquardt, then PoseIK with more starts
 closed form at samples of one joint        Levenberg-Marquardt, closed form, Levenberg-Marquardt with other starts
-complete closed form by elimination        Levenberg-Marquardt, closed form
-complete closed form without elimination   closed form (a near seed is followed first), Levenberg-Marquardt
+slow complete closed form                  Levenberg-Marquardt, closed form
+fast complete closed form                  closed form (a near seed is followed first), Levenberg-Marquardt
 =========================================  =======================================================================
+
+A complete closed form finds every branch. It is fast if three axes of the arm are parallel or the wrist is spherical.
 
 If several solutions or the nearest one are wanted, a complete closed form comes first. If the nearest one is wanted and
 the closed form only samples, or if a parameter is given that only PoseIK has, PoseIK solves. The tolerance of a request

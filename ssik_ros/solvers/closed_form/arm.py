@@ -68,8 +68,8 @@ class AnalyticArm:
         """
         Return the arrays of a request for :meth:`rows`, to be used for many poses.
 
-        Return None if a held joint is sampled over its whole range. Arrays are returned if no joint is held or the
-        request gives the held values, and if only values with a branch within the limits are sampled.
+        Return None if a held joint is sampled over its whole range. Arrays are returned if no joint is held, if the
+        request gives the held values, or if only values with a branch within the limits are sampled.
 
         :param request: options of the request. Values of the seed are ignored; only its presence counts.
         """
@@ -88,8 +88,8 @@ class AnalyticArm:
         """
         Return the branches of a pose as rows, for a request that is prepared once and used for many poses.
 
-        If the held joint is sampled on arcs and no branch is found, the slower searches of :meth:`branches_refined`
-        follow.
+        If ``prepared`` samples the held joint on arcs (intervals with a branch within the limits) and no branch is
+        found, the slower searches of :meth:`branches_refined` follow.
 
         :param pose: (4, 4) pose of the tip in the base, contiguous.
         :param request: options of the request.

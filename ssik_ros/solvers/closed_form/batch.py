@@ -139,7 +139,7 @@ class _Chunks:
         Return the branches of a chunk from one search for each pose.
 
         :param counts: (m, COUNTERS) array that gets the counters of each search; item COUNT is the number of rows, or
-            -1.
+            -1 if the pose is not rigid.
         """
         rows = [np.empty((0, self.n + 3))]
         for number, pose in enumerate(poses):

@@ -95,8 +95,9 @@ def cause_of_absence(plan: AnalyticPlan, branches: Branches, beyond: Cause) -> C
     """
     Return the cause why a pose has no branch within the limits: UNREACHABLE, NOT_FOUND or ``beyond``.
 
-    UNREACHABLE needs a proof. One proof is the reach hull of the arm. The other is a complete closed form that finds no
-    branch at a pose that is not (nearly) singular. At a singular pose without the first proof, the cause is NOT_FOUND.
+    UNREACHABLE needs a proof. One proof is that the pose is too far away, by the reach hull or the length of the links.
+    The other is a complete closed form that finds no branch at a pose that is not (nearly) singular. At a singular pose
+    without the first proof, the cause is NOT_FOUND.
 
     :param plan: plan of the arm.
     :param branches: branches of the pose.

@@ -123,35 +123,35 @@ def dot(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def _parallel_234(lines: Lines) -> Factors:
-    """Return (shoulder, elbow, wrist) factors of the determinant if axes 2, 3, 4 are parallel and axes 5, 6 meet."""
+    """Return (shoulder, elbow, wrist) factors of det J (k,), for arms with axes 2, 3, 4 parallel and 5, 6 meeting."""
     normal, (p2, p3, p4) = lines.directions[:, 1], lines.points[:, 1:4].swapaxes(0, 1)
     shoulder = dot(normal, lines.lever(0, lines.meeting((4, 5))))
     return shoulder, dot(normal, np.cross(p3 - p2, p4 - p2)), lines.triple(1, 4, 5)
 
 
 def _parallel_123(lines: Lines) -> Factors:
-    """Return (shoulder, elbow, wrist) factors of the determinant if axes 1, 2, 3 are parallel and axes 5, 6 meet."""
+    """Return (shoulder, elbow, wrist) factors of det J (k,), for arms with axes 1, 2, 3 parallel and 5, 6 meeting."""
     normal, (p1, p2, p3) = lines.directions[:, 0], lines.points[:, :3].swapaxes(0, 1)
     elbow = dot(normal, lines.lever(3, lines.meeting((4, 5))))
     return dot(normal, np.cross(p2 - p1, p3 - p1)), elbow, lines.triple(0, 4, 5)
 
 
 def _wrist_parallel_23(lines: Lines) -> Factors:
-    """Return (shoulder, elbow, wrist) factors of the determinant if axes 4, 5, 6 meet and axes 2, 3 are parallel."""
+    """Return (shoulder, elbow, wrist) factors of det J (k,), for arms with axes 4, 5, 6 meeting and 2, 3 parallel."""
     c, normal = lines.meeting((3, 4, 5)), lines.directions[:, 1]
     elbow = dot(normal, np.cross(c - lines.points[:, 1], c - lines.points[:, 2]))
     return dot(normal, lines.lever(0, c)), elbow, lines.triple(3, 4, 5)
 
 
 def _wrist_parallel_12(lines: Lines) -> Factors:
-    """Return (shoulder, elbow, wrist) factors of the determinant if axes 4, 5, 6 meet and axes 1, 2 are parallel."""
+    """Return (shoulder, elbow, wrist) factors of det J (k,), for arms with axes 4, 5, 6 meeting and 1, 2 parallel."""
     c, normal = lines.meeting((3, 4, 5)), lines.directions[:, 0]
     shoulder = dot(normal, np.cross(c - lines.points[:, 0], c - lines.points[:, 1]))
     return shoulder, dot(normal, lines.lever(2, c)), lines.triple(3, 4, 5)
 
 
 def _wrist_meeting_12(lines: Lines) -> Factors:
-    """Return (shoulder, elbow, wrist) factors of the determinant if axes 4, 5 and 6 meet, and axes 1 and 2 meet."""
+    """Return (shoulder, elbow, wrist) factors of det J (k,), for arms whose axes 4, 5, 6 meet and axes 1, 2 meet."""
     c = lines.meeting((3, 4, 5))
     reach = c - lines.meeting((0, 1))
     normal = np.cross(lines.directions[:, 0], lines.directions[:, 1])
@@ -159,7 +159,7 @@ def _wrist_meeting_12(lines: Lines) -> Factors:
 
 
 def _wrist_meeting_23(lines: Lines) -> Factors:
-    """Return (shoulder, elbow, wrist) factors of the determinant if axes 4, 5 and 6 meet, and axes 2 and 3 meet."""
+    """Return (shoulder, elbow, wrist) factors of det J (k,), for arms whose axes 4, 5, 6 meet and axes 2, 3 meet."""
     c = lines.meeting((3, 4, 5))
     reach = c - lines.meeting((1, 2))
     normal = np.cross(lines.directions[:, 1], lines.directions[:, 2])
@@ -168,7 +168,7 @@ def _wrist_meeting_23(lines: Lines) -> Factors:
 
 def _wrist_alone(lines: Lines) -> Factors:
     """
-    Return (shoulder, elbow, wrist) factors of the determinant if axes 4, 5 and 6 meet.
+    Return (shoulder, elbow, wrist) factors of det J (k,), for arms whose axes 4, 5 and 6 meet.
 
     The first three joints share one factor, returned as the shoulder's; the elbow's is zero.
     """
@@ -180,12 +180,12 @@ def _wrist_alone(lines: Lines) -> Factors:
 
 def _sliding_shoulder(lines: Lines) -> Factors:
     """
-    Return (shoulder, elbow, wrist) factors of the determinant if one or two of the first three joints are prismatic.
+    Return (shoulder, elbow, wrist) factors of det J (k,), for arms with a sliding shoulder.
 
-    The later axes meet in one point c. The factor of the first three joints is the triple product of the velocities
-    that they give c. It is returned as the elbow's factor if two revolute joints are parallel, otherwise as the
-    shoulder's. If the prismatic joint is first or third, and perpendicular to the second axis, this factor splits into
-    both.
+    One or two of the first three joints are prismatic. The later axes meet in one point c. The factor of the first
+    three joints is the triple product of the velocities that they give c. It is returned as the elbow's factor if two
+    revolute joints are parallel, otherwise as the shoulder's. If the prismatic joint is first or third, and
+    perpendicular to the second axis, this factor splits into both.
     """
     none, wrist = np.zeros(len(lines.directions)), range(3, lines.directions.shape[1])
     if not wrist:
@@ -209,9 +209,10 @@ def _sliding_shoulder(lines: Lines) -> Factors:
 
 def _orientation_first(lines: Lines) -> Factors:
     """
-    Return (shoulder, elbow, wrist) factors of the determinant if the target orientation determines the revolute joints.
+    Return (shoulder, elbow, wrist) factors of det J (k,), for the class ``orientation_first``.
 
-    The wrist's factor is the triple product of three revolute axes, zero for fewer; the other two factors are zero.
+    In this class the target orientation determines the revolute joints. The wrist's factor is the triple product of
+    three revolute axes, zero for fewer; the other two factors are zero.
     """
     none = np.zeros(len(lines.directions))
     revolute = [i for i in range(lines.directions.shape[1]) if i not in lines.slides]

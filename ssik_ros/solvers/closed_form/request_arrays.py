@@ -136,7 +136,7 @@ class RequestArrays:
         """
         Return the largest Frobenius norm of FK - T that a branch of this arm may have.
 
-        It shrinks with arms below :data:`SMALL_ARM` [m]. Otherwise, on an arm of a micrometre, a tolerance meant for
+        It shrinks with arms of a size below 0.3 mm. Otherwise, on an arm of a micrometre, a tolerance meant for
         metres would accept an error of a thousandth of the arm.
 
         :param tolerance: the norm for larger arms; None means the default.
@@ -171,10 +171,10 @@ class RequestArrays:
 
     def holds(self, joint: int) -> bool:
         """
-        Return whether the arm can be solved with this joint held; False for an arm that needs no held joint.
+        Return whether the plan for this joint holds it: True, or False for an arm that needs no held joint.
 
         :param joint: index of the joint.
-        :raises TopologyMismatch: if the other six joints have no closed form.
+        :raises TopologyMismatch: if a joint must be held, but the other six joints have no closed form.
         """
         return self.plan_for(joint).held == joint
 

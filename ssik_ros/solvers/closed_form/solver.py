@@ -66,8 +66,8 @@ class AnalyticSolver:
         :param group: one of its groups, with one tip and no joints outside the chain to the tip.
         :param options: parameters; None means the defaults.
         :param name: name of the solver, for messages.
-        :raises TopologyMismatch: if the chain has no closed form.
-        :raises ModelError: if the group has several tips or is not a chain of joints with one variable.
+        :raises TopologyMismatch: if the chain has no closed form, or if the group has joints outside the chain.
+        :raises ModelError: unless the group has one tip, and its chain only joints of the group with one variable.
         """
         self.name = name
         self.robot = robot
@@ -178,7 +178,7 @@ class AnalyticSolver:
 
         :param request: the request. ``max_solutions`` and budgets are ignored. ``tolerance`` is the Frobenius norm of
             FK - T, which is at least the norm over position and rotation error.
-        :raises RequestError: as :meth:`solve`.
+        :raises RequestError, JointNotFound, InvalidLimits: as :meth:`solve`.
         """
         request = dataclasses.replace(request, max_solutions=LARGEST_CAPACITY)
         seed = self._seed(request)

@@ -50,7 +50,7 @@ def enumerate_windings(
     :param most: most postures to return; None means all.
     :param slides: bit mask of the prismatic joints, as in :mod:`ssik_ros.kernels.closed_form.certification.chain`; they
         have no windings.
-    :raises InvalidOption: if more than a million postures would be returned.
+    :raises InvalidOption: if more than a million postures would be returned, or if their total exceeds an int64.
     """
     b, n = branches.shape
     sizes = np.ones((b, n), dtype=np.int64)

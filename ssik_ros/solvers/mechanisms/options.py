@@ -111,6 +111,7 @@ class ClosedChainOptions:
         Return the defaults of closed-chain-ik-js, with changes.
 
         :param changes: options by name.
+        :raises InvalidOption: as :meth:`changed`.
         """
         options = cls(
             method='dls',

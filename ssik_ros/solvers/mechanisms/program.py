@@ -173,6 +173,7 @@ class ChainProgram:
         :param table, flags: numbers and flags of the mechanism, one row for each frame; they are not changed.
         :param options: packed options.
         :param eps: step of each unknown for the differences [m or rad].
+        :raises InvalidTarget: when a pose or a value is not finite, or a quaternion is zero.
         """
         _, columns = self.measure(table, flags, options)
         view = self._view

@@ -140,8 +140,8 @@ class MechanismTables:
         """
         Set ``_ends`` and ``_paths`` for each closure.
 
-        ``_ends`` has the last node and the frames of closing frame and closed link. ``_paths`` maps each node that
-        moves one of them to ``MOVES_A`` (closing frame), ``MOVES_B`` (closed link) or their sum.
+        ``_ends`` has two results of :meth:`_support`, for the closing frame and for the closed link. ``_paths`` maps
+        each node that moves one of these frames to ``MOVES_A`` (closing frame), ``MOVES_B`` (closed link) or their sum.
         """
         self._ends = []
         self._paths = []

@@ -145,16 +145,27 @@ class BoundedRefinement:
         On an edge all joints but one are on a limit, on a face all but two or three. Postures on an edge, and on a face
         with two free joints, come nearest to the pose first; the latter are refined. For three free joints, a few steps
         from the middle of each face give the postures.
+
+        :param pose: (4, 4) pose of the tip in the base.
+        :param bounds: (2, n) lower and upper limits; may be infinite.
         """
         yield from self.on_edges(pose, bounds)
         yield from self.on_faces(pose, bounds)
 
     def on_edges(self, pose: FloatArray, bounds: FloatArray) -> FloatArray:
-        """Return postures (k, n) with all joints but one on a limit that nearly reach a pose, the nearest first."""
+        """
+        Return postures (k, n) with all joints but one on a limit that nearly reach a pose, the nearest first.
+
+        :param pose, bounds: as for :meth:`near_limits`.
+        """
         return self._nearest(pose, bounds, False, NEAR_EDGE, NEAREST_EDGES)
 
     def on_faces(self, pose: FloatArray, bounds: FloatArray) -> Iterator[FloatArray]:
-        """Yield postures (n,) with all joints but two or three on limits that nearly reach a pose."""
+        """
+        Yield postures (n,) with all joints but two or three on limits that nearly reach a pose.
+
+        :param pose, bounds: as for :meth:`near_limits`.
+        """
         unit = self.aim(pose)[-1]
         near = NEAR_EDGE * max(1.0, unit)
         for q in self._nearest(pose, bounds, True, NEAR_FACE, NEAREST_FACES):
@@ -194,6 +205,7 @@ class BoundedRefinement:
 
         The error is the Frobenius norm of FK - T with lengths in units of the chain, at most ``near``.
 
+        :param bounds: (2, n) lower and upper limits.
         :param on_faces: True leaves two joints off their limits, False one.
         """
         n = self._n

@@ -144,6 +144,8 @@ class SearchRequests:
         :param problem: packed problem, with the tools of the request.
         :param seed: (nq,) seed, joints outside the group included.
         :raises RequestError: for a malformed field of the request.
+        :raises JointNotFound, InvalidLimits: for an unknown locked joint, a joint locked outside its limits, and a
+            lower limit above an upper limit.
         """
         require_count('max_solutions', request.max_solutions)
         options = self._packed.copy()

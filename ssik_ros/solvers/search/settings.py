@@ -98,7 +98,7 @@ class SearchSettings:
     max_step: float | None = None
     """Longest step of a revolute joint [rad]; None means the default of the law."""
     joint_weights: tuple[float, ...] | None = None
-    """(n,) positive weight of the motion of each joint."""
+    """(n,) positive price of moving each joint: a larger number lets the joint move less."""
     kq: float = 0.0
     """Weight of keeping away from limits."""
     km: float = 0.0
@@ -119,7 +119,7 @@ class SearchSettings:
     """True ends starts with little progress before ``ilimit``."""
 
     def __post_init__(self) -> None:
-        """Raise InvalidOption for a value that is not valid."""
+        """Raise InvalidOption for a wrong value, and DimensionMismatch for a ``sample_range`` of another size."""
         for name, least in (('ilimit', 1), ('slimit', 1)):
             _require_integer(name, getattr(self, name), least)
         if self.seed is not None:
@@ -280,7 +280,8 @@ class SearchSettings:
         Return the scale (nv,) by which the search multiplies each velocity variable: 1 / sqrt(joint weight).
 
         Without weights the scale is 1, but range / 2 pi for a prismatic joint with a range above 100 m. Otherwise
-        revolute joints would take part of its motion and shorten each step.
+        revolute joints would take part of its motion and shorten each step. Raise InvalidOption for a weight that is
+        not positive and finite.
         """
         if self.joint_weights is None:
             span = problem.upper - problem.lower

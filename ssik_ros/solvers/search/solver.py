@@ -55,7 +55,11 @@ class Run(NamedTuple):
     options: FloatArray
     arrays: SearchArrays
     out: FloatArray
-    """(max_solutions + 1, width) solutions; the last row is the candidate."""
+    """
+    (max_solutions + 1, width) solutions, and the present candidate in the last row.
+
+    A row has the state (nq,), the errors of each tip, the norm of all errors, and the squared distance from the seed.
+    """
     request: SolveRequest
 
 

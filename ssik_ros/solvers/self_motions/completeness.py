@@ -32,18 +32,20 @@ class PointBound(NamedTuple):
 
     joint: int
     along: float
-    """Signed distance from the joint's reference point along the axis [m]."""
+    """Signed distance of the point from the joint's point of the chain, along the axis [m]."""
     length: float
     """Length that counts as one radian [m]."""
     bend: float
-    """Bound on the second derivative [1/rad]."""
+    """Bound on the second derivative of the pose error along a unit joint motion, with lengths divided by ``length``
+    [1/rad]."""
 
 
 def choose_bound(chain: SerialChain) -> FloatArray:
     """
     Return the :class:`PointBound` with which the proof of completeness needs the fewest steps, as an array (4,).
 
-    The cost of each candidate is estimated at random postures, which are the same at each call.
+    The numbers are the fields: joint index, signed distance along its axis [m], length of one radian [m], bound. The
+    cost of each candidate is estimated at random postures, which are the same at each call.
 
     :param chain: seven joints.
     """
@@ -129,8 +131,8 @@ def find_gap(
     Return a text that says why a curve may be missing; an empty text if all curves are proved to be found.
 
     :param pose: data shared by the curves.
-    :param knots: (k, segments.COLUMNS) knots of all curves.
-    :param rows: (c,) number of knots of each curve.
+    :param knots: (k, segments.COLUMNS) stored postures with tangents and arc lengths of all curves, in turn.
+    :param rows: (c,) number of rows of ``knots`` of each curve.
     :param candidates: (m, 7) all postures that were found at values of the held joint.
     :param bound: result of :func:`choose_bound`.
     """

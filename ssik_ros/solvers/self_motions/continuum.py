@@ -87,7 +87,8 @@ def spread_postures(chain: SerialChain, target: FloatArray, rows: FloatArray) ->
     Return singular postures of a pose (k, n): those in ``rows``, and others that Newton's method finds without limits.
 
     Newton's method starts at random postures of the chain with added joints, up to seven in all. A solution counts only
-    if its added joints are zero.
+    if its added joints are zero. If no posture in ``rows`` is singular and the chain has fewer than six joints, the
+    result is empty.
 
     :param chain: two to six joints.
     :param target: (4, 4) pose of the tip in the base.
@@ -125,8 +126,8 @@ def _follow_best(
     """
     Return two lists of curves through a posture: within the limits, and with limits ignored; each curve as its knots.
 
-    The added joints are put at the place in the chain where the fewest curves end in crossings or singular postures.
-    Both lists are empty if no place yields a curve.
+    Knots are postures with tangents and arc lengths. The added joints are put at the place in the chain where the
+    fewest curves end in crossings or singular postures. Both lists are empty if no place yields a curve.
     """
     best: tuple[int, tuple[list[FloatArray], list[FloatArray]]] | None = None
     for place in range(len(chain.axes), -1, -1):
@@ -142,10 +143,10 @@ def _follow_best(
 
 def _lie_on(rows: FloatArray, part: FloatArray) -> NDArray[np.bool_]:
     """
-    Return for each posture whether it lies on a curve (k,): within COMPARED_SPACING (norm) of a point of the curve.
+    Return a mask (k,) of the postures on a curve: their joint difference from a point of it has a norm below 0.03.
 
     :param rows: (k, n) postures of the arm.
-    :param part: knots of the curve, with the added joints last.
+    :param part: stored postures of the curve with tangents and arc lengths, the added joints last.
     """
     points = []
     for a, b in itertools.pairwise(part):
@@ -296,7 +297,8 @@ def _follow(
     """
     Return two lists of curves: within the limits, and with limits ignored; each curve as its knots.
 
-    Curves along which an added joint moves are left out. The added joints are last in the knots.
+    Knots are postures with tangents and arc lengths. Curves along which an added joint moves are left out. The added
+    joints are last in the knots.
 
     :param whole: seven joints, the added ones included.
     :param place: index of the first added joint.
@@ -331,7 +333,7 @@ def _still_parts(knots: FloatArray, counts: IntArray, added: range) -> list[Floa
     """
     Return the knots of each curve along which the added joints do not move; other curves are left out.
 
-    :param knots: knots of all curves in turn.
+    :param knots: knots, postures with tangents and arc lengths, of all curves in turn.
     :param counts: number of knots of each curve.
     :param added: indices of the added joints.
     """
@@ -343,7 +345,8 @@ def _put_last(part: FloatArray, added: range) -> FloatArray:
     """
     Return a copy of a curve's knots with the added joints moved to the end and set to zero.
 
-    A knot whose kind names a joint at its limit gets the new index of this joint.
+    A knot is a posture with a tangent, an arc length and a code of its kind. If the code names a joint at its limit, it
+    gets the new index of this joint.
     """
     order = [k for k in range(SEVEN) if k not in added]
     moved, kinds = part.copy(), part[:, segments.KIND]

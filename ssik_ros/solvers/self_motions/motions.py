@@ -120,6 +120,7 @@ class SelfMotions:
         unless all curves fail.
 
         :param seed: (dof,) joint values [rad or m].
+        :raises ValueError: if there are curves, and the seed does not have one finite number for each joint.
         :raises SolverError: if the nearest posture fails its verification on every curve.
         """
         points, refusal = [], None
@@ -142,7 +143,7 @@ class SelfMotions:
         Return the posture of all curves with the largest value of an objective, or None if there are no curves.
 
         :param objective, posture, obstacles: as for :meth:`SelfMotion.best`.
-        :raises ValueError, SolverError: as for :meth:`SelfMotion.best`; one curve that fails is enough.
+        :raises TypeError, ValueError, SolverError: as for :meth:`SelfMotion.best`; one curve that fails is enough.
         """
         if objective == 'clearance' and self._pose.clearance is not None:
             # Read the geometry once for all curves.

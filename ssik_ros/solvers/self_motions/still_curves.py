@@ -163,8 +163,8 @@ class StillCurves:
         Return starts (m, 7) for a search: postures with four parallel axes, whose four joints then get random angles.
 
         The four joints are all but the first, the last, and joint ``between`` of the alignment. Their angles are
-        uniform within their limits, at most half a turn from zero, and the same at every call. There are AROUND starts,
-        or none if the postures with parallel axes miss the pose by too much.
+        uniform within their limits, at most half a turn from zero, and the same at every call. There are 64 starts, or
+        none if the postures with parallel axes miss the pose by too much.
 
         :param target: (4, 4) pose of the tip in the base.
         :param each: the joint between the parallel axes, and its angle.
@@ -187,10 +187,11 @@ class StillCurves:
 
 def _choose_joints(arm: AnalyticArm) -> list[int]:
     """
-    Return the indices of further joints to hold.
+    Return the indices of further joints to hold, without the joint that the arm's plan holds.
 
-    If the arm is searched on arcs, they are all joints with a closed form on arcs, otherwise the first two by
-    elimination.
+    An arc is an interval of a held joint's range in which a branch is within the limits. If the arm is searched on
+    arcs, all joints that can be held in such a search are returned. Otherwise the result has the first two joints, in
+    the order of SLOW, that can be held in a search without arcs.
     """
     fast: list[int] = []
     slow: list[int] = []

@@ -140,8 +140,8 @@ class SelfMotionTracer:
         Return a text that says why a curve may be missing; an empty text if all curves are proved to be found.
 
         :param shared: data shared by the curves.
-        :param knots: knots of all curves in turn.
-        :param rows: number of knots of each curve.
+        :param knots: (k, segments.COLUMNS) stored postures with tangents and arc lengths of all curves, in turn.
+        :param rows: (c,) number of rows of ``knots`` of each curve.
         :param look: returns postures that must lie on the curves.
         """
         if shared.plan.drift != 0.0:
@@ -316,7 +316,8 @@ class SelfMotionTracer:
         These are searched from spread postures. All other curves are kept as they are: near singular postures, a second
         search may follow a curve twice.
 
-        :param knots, rows: knots of the curves found so far, and the number of knots of each.
+        :param knots, rows: stored postures with tangents and arc lengths of the curves found so far, and how many each
+            curve has.
         :param candidates: (m, 7) postures whose curves were followed.
         """
         more = self._spread_seeds(shared, shared.lower, shared.upper)
@@ -330,8 +331,8 @@ class SelfMotionTracer:
         """
         Return the knots of each curve on which the held joint moves, or with ``is_still`` of all other curves.
 
-        A joint counts as still if it does not move at most of the knots: near a crossing the tangent turns towards the
-        other curve.
+        A knot is a posture on a curve, with tangent and arc length. A joint counts as still if it does not move at most
+        of the knots: near a crossing the tangent turns towards the other curve.
         """
         column = segments.TANGENT + shared.plan.held
         parts = np.split(knots, np.cumsum(rows)[:-1]) if len(rows) else []
@@ -368,10 +369,11 @@ class SelfMotionTracer:
 
     def _find_second(self) -> int | None:
         """
-        Return the index of a second joint to hold, or None if one is enough or no other joint can be held.
+        Return the index of a second joint to hold: 2, else 4 (counted from 0); None if neither can be held.
 
-        A second one is needed if the arm is not exactly of its class or is not searched on arcs. For example, near a
-        straight elbow the first held joint hardly moves along a curve.
+        None is also returned if one held joint is enough: if the arm is exactly of its class, and is searched only on
+        arcs, intervals of the held joint's range with a branch within the limits. Otherwise a second joint is needed.
+        For example, near a straight elbow the first held joint hardly moves along a curve.
         """
         if self._arm.plan.drift == 0.0 and self._arm.requests.has_arcs(PLAIN):
             return None
@@ -384,7 +386,11 @@ class SelfMotionTracer:
         return None
 
     def _trace(self, shared: TracedPose, seeds: FloatArray) -> tuple[FloatArray, IntArray]:
-        """Return the knots of the curves through postures ``seeds`` (m, 7), and the number of knots of each curve (c,)."""
+        """
+        Return the knots of the curves through postures ``seeds`` (m, 7), and the number of knots of each curve (c,).
+
+        Knots (k, segments.COLUMNS) are postures on the curves, with tangents and arc lengths.
+        """
         return follow_curves(shared, seeds, self._tables)
 
 
@@ -397,6 +403,8 @@ def follow_curves(
 ) -> tuple[FloatArray, IntArray]:
     """
     Follow the curves through postures in both directions; return all knots (k, COLUMNS) and the knots per curve (c,).
+
+    A knot is a posture on a curve, with tangent, arc length, and a code that says whether the curve ends there.
 
     :param shared: data shared by the curves.
     :param seeds: (m, 7) postures that reach the pose, contiguous; those on a curve that was followed are skipped.
@@ -421,7 +429,11 @@ def follow_curves(
 
 
 class CurveArrays:
-    """Arrays into which a kernel writes all curves of one pose: knots, counts of knots, and the target pose."""
+    """
+    Arrays into which a kernel writes all curves of one pose: knots, counts of knots, and the target pose.
+
+    A knot is a posture on a curve, with tangent and arc length.
+    """
 
     def __init__(self, capacity: int) -> None:
         """
@@ -434,12 +446,14 @@ class CurveArrays:
         self.knots = _knots(FIRST_KNOTS)
 
     def enlarge(self) -> None:
-        """Replace the knot array by an empty one of twice the size; the knots in it are lost."""
+        """Replace the array of postures on curves (knots) by an empty one of twice the size; its contents are lost."""
         self.knots = _knots(2 * len(self.knots))
 
     def curves(self, count: int) -> tuple[FloatArray, IntArray]:
         """
-        Return copies of the knots of all curves, and the number of knots of each curve.
+        Return copies of the knots of all curves in turn, and the number of knots of each curve.
+
+        A knot is a posture on a curve, with tangent and arc length.
 
         :param count: number of curves; a negative number counts as 0.
         """
@@ -472,8 +486,8 @@ class PoseArrays(CurveArrays):
         """
         Write the curves of a pose into the arrays, and return their number, or a negative code.
 
-        ``trace.NO_ROOM`` means that the knot array is too small, ``pose_motions.TOO_FAR`` that the pose is out of
-        reach.
+        ``trace.NO_ROOM`` means that the array for postures on curves is too small: :meth:`enlarge` it.
+        ``pose_motions.TOO_FAR`` means that the pose is out of reach.
 
         :param prepared: request on arcs, with at most the capacity of these arrays.
         :param pose: (4, 4) pose of the tip in the base.
@@ -502,7 +516,8 @@ class CircleArrays(CurveArrays):
         """
         Write the curves of a pose into the arrays, and return their number, or a negative code.
 
-        ``trace.NO_ROOM`` means that the knot array is too small; other codes mean that the curves are unknown.
+        ``trace.NO_ROOM`` means that the array for postures on curves is too small: :meth:`enlarge` it. Other codes mean
+        that the curves are unknown.
 
         :param plan: plan of seven joints.
         :param pose: (4, 4) pose of the tip in the base.
@@ -528,5 +543,5 @@ def _find_spheres(arm: AnalyticArm) -> FloatArray | None:
 
 
 def _knots(size: int) -> FloatArray:
-    """Return a new array (size, segments.COLUMNS) for knots of curves."""
+    """Return a new array (size, segments.COLUMNS) for knots: postures on curves, with tangents and arc lengths."""
     return np.empty((size, segments.COLUMNS))

@@ -153,7 +153,7 @@ class _Reader(EntryReader):
         """
         Return the number of iterations under a key.
 
-        Raise ConfigError if it is not a whole number from 0 to MOST_ITERATIONS.
+        Raise ConfigError if it is not a whole number from 0 to 100,000.
         """
         count = self.entry[key]
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:

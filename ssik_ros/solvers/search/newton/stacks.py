@@ -39,7 +39,8 @@ class StackResult(NamedTuple):
     numbers: FloatArray
     """(N, 1 + 2 t) E, then position [m] and rotation [rad] error at each tip."""
     codes: IntArray
-    """(N, CODES) see :mod:`ssik_ros.kernels.search.paths`."""
+    """(N, CODES) code of the kernel, iterations, searches and further counters, by the columns of
+    :mod:`ssik_ros.kernels.search.paths`."""
     causes: tuple[Cause, ...]
     """(N,) cause of each failure, NONE for a solved pose."""
 

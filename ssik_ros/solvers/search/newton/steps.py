@@ -129,8 +129,8 @@ class StepSolver:
         :param start: the robot at the beginning.
         :param bounds: bounds of the motion. The same object costs less at the next call; its arrays must not change.
         :param previous: target of the cycle before, if the target moves; None if it rests.
-        :param posture: (n,) joint vector to go to as far as the target leaves a choice; None means no posture [rad or
-            m].
+        :param posture: (n,) joint vector to go to as far as the target leaves a choice [rad or m]; None means the
+            ``posture`` of the search's settings, if it has a weight there.
         :param wants_motion: whether to return also how the joints moved.
         :raises ValueError: for wrong shapes, a start outside the limits, and bounds that are not positive.
         """

@@ -290,7 +290,7 @@ class Tracker:
         """
         Return the condition number of the Jacobian where the last cycle ended; infinite at a singular posture.
 
-        :raises TopologyMismatch: for an arm with more than :data:`MOST_VARIABLES` variables.
+        :raises TopologyMismatch: for an arm with more than 64 variables.
         """
         if not self._scratch.size:
             raise TopologyMismatch(f'The arm has more than {MOST_VARIABLES} variables.')

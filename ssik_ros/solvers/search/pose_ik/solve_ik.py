@@ -106,6 +106,8 @@ def solve_ik(
     :returns: an :class:`IkOutcome`. Without a solution, it has None as ``q`` and the reason as ``error``, and
         ``robot_state`` stays as it was.
     :raises RequestError: when an argument is malformed. An unreachable target is an outcome, not an error.
+    :raises GroupNotFound, FrameNotFound: for an unknown name of a group or of a link.
+    :raises InvalidParameter: for a wrong parameter in ``params``.
     """
     check_kind('robot_state', robot_state, RobotState)
     joint_group = robot_state.robot.read_group(group)
