@@ -43,7 +43,7 @@ from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
 from ssik_ros.solvers.search.requests import nanoseconds
 
 ONE_TIP = (1, 4, 4)
-"""Shape of the targets of a group with one tip, beside (4, 4)."""
+"""Shape that the target of a group with one tip may have instead of (4, 4)."""
 SOLVED, NO_CAUSE = IkStatus.SOLVED, Cause.NONE
 """Enum members as module names, because access is faster; see docs/explanation/performance.md."""
 
