@@ -39,12 +39,9 @@ request = GetPositionIK.Request()
 ik_request = request.ik_request
 ik_request.group_name = 'ur_manipulator'
 ik_request.pose_stamped.header.frame_id = 'base_link'
-position, orientation = (
-    ik_request.pose_stamped.pose.position,
-    ik_request.pose_stamped.pose.orientation,
-)
-position.x, position.y, position.z = 0.4, 0.2, 0.3
-orientation.x, orientation.w = 1.0, 0.0
+pose = ik_request.pose_stamped.pose
+pose.position.x, pose.position.y, pose.position.z = 0.4, 0.2, 0.3
+pose.orientation.x, pose.orientation.w = 1.0, 0.0
 
 for frame in ('base_link', 'tool1'):
     ik_request.pose_stamped.header.frame_id = frame
