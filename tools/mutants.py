@@ -585,12 +585,12 @@ MUTANTS: dict[str, dict[str, Mutant]] = {
     },
     'test/closed_form/test_posture_search.py::test_a_search_that_finds_nothing_makes_no_proof': {
         'calls a pose out of reach that samples and starts have missed': Mutant(
-            2, ABSENCE, 'cause_of_absence', fix(True, 'is_complete')
+            2, ABSENCE, '_cause_by_facts', fix(True, 'is_complete')
         ),
     },
     f'{SINGULAR_POSES}::test_branches_outside_the_limits_prove_nothing_at_a_singular_pose': {
         'takes branches outside the limits of a singular pose for a proof': Mutant(
-            2, ABSENCE, 'cause_of_absence', fix(False, 'is_doubtful')
+            2, ABSENCE, '_cause_by_facts', fix(False, 'is_doubtful')
         ),
     },
     f'{SINGULAR_POSES}::test_axes_that_are_parallel_only_nearly_prove_nothing': {
