@@ -1,5 +1,5 @@
 """
-Read from a failed answer why it failed; nothing has to be asked a second time.
+Read from a failed result why it failed; nothing has to be asked a second time.
 
 ``cause`` is one word for a program, ``summary()`` a sentence for a person.
 """
@@ -30,7 +30,7 @@ ask('just beyond the reach', (0.8, 0.0, 0.4))
 ask('in the base', (0.0, 0.0, 0.05))
 ask('no time to look', (0.0, 0.0, 0.05), timeout=1e-6, method='ssik_ros/PoseIK')
 
-# A question that cannot be asked is an error, not an outcome.
+# A request that makes no sense is an error, not an outcome.
 for wrong in ({'target_tolerence': 1e-4}, {'gd_max_iters': 0}, {'method': 'ssik_ros/PoseI'}):
     try:
         arm.solve(looking_down, **wrong)

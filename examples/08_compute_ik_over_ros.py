@@ -24,7 +24,7 @@ server = IkServer(
     ],
 )
 client_node = rclpy.create_node('client', namespace='example')
-# The queue of a client bounds how many answers it can wait for at once.
+# The queue of a client bounds how many responses it can wait for at once.
 client = client_node.create_client(GetPositionIK, 'compute_ik', qos_profile=QoSProfile(depth=100))
 
 executor = MultiThreadedExecutor(4)
@@ -36,19 +36,19 @@ server.start()
 assert client.wait_for_service(timeout_sec=90.0), 'the first start compiles the kernels'
 
 request = GetPositionIK.Request()
-question = request.ik_request
-question.group_name = 'ur_manipulator'
-question.pose_stamped.header.frame_id = 'base_link'
-position, orientation = question.pose_stamped.pose.position, question.pose_stamped.pose.orientation
-position.x, position.y, position.z = 0.4, 0.2, 0.3
-orientation.x, orientation.w = 1.0, 0.0
+ik_request = request.ik_request
+ik_request.group_name = 'ur_manipulator'
+ik_request.pose_stamped.header.frame_id = 'base_link'
+pose = ik_request.pose_stamped.pose
+pose.position.x, pose.position.y, pose.position.z = 0.4, 0.2, 0.3
+pose.orientation.x, pose.orientation.w = 1.0, 0.0
 
 for frame in ('base_link', 'tool1'):
-    question.pose_stamped.header.frame_id = frame
-    answer = client.call(request, timeout_sec=10.0)
-    joints = answer.solution.joint_state
-    print(frame, answer.error_code.val, dict(zip(joints.name, joints.position)))
-    print(f'  {answer.error_code.message}')
+    ik_request.pose_stamped.header.frame_id = frame
+    response = client.call(request, timeout_sec=10.0)
+    joints = response.solution.joint_state
+    print(frame, response.error_code.val, dict(zip(joints.name, joints.position)))
+    print(f'  {response.error_code.message}')
 
 server.stop()
 executor.shutdown()

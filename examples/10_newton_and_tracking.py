@@ -29,7 +29,7 @@ far = target.copy()
 far[0, 3] += 3.0
 print(arm.ik_LM(far, start))
 
-# A line as a stack of poses: each starts at the answer before it, and no joint moves further than the bound.
+# A line as a stack of poses: each starts at the solution before it, and no joint moves further than the bound.
 line = np.repeat(target[None], 50, axis=0)
 line[:, 1, 3] += np.linspace(0.0, 0.3, 50)
 path = arm.ik_LM(line, q, max_joint_step=0.1)

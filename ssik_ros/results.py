@@ -232,7 +232,11 @@ class IkResult:
 
     @property
     def is_proved(self) -> bool:
-        """Return whether the failure is proved: no solution exists, either at all or within the robot's limits."""
+        """
+        Return whether the failure is proved: no solution exists, either at all or within the robot's limits.
+
+        The proof of a closed form holds for the exact pose. In rare cases a posture within the tolerance exists.
+        """
         if self.cause == Cause.UNREACHABLE:
             return True
         return self.cause == Cause.LIMITS and self.searches == 0

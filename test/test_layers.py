@@ -391,16 +391,6 @@ def test_the_checker_finds_cycles(package, tmp_path):
     assert set(find_cycle(tmp_path / PACKAGE)) == {'model.a', 'model.b'}
 
 
-def test_no_class_name_stands_twice():
-    """One word, one meaning: a search for a class finds one class."""
-    homes = {}
-    for path in list_modules(ROOT).values():
-        for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
-            if isinstance(node, ast.ClassDef):
-                homes.setdefault(node.name, []).append(str(path))
-    assert not {name: places for name, places in homes.items() if len(places) > 1}
-
-
 def test_files_of_tests_have_names_of_their_own():
     """Test files are imported by their bare names: two with the same name end the run. Conftest files may share theirs."""
     names = [path.name for path in Path(__file__).parent.rglob('*.py')]

@@ -71,6 +71,8 @@ def test_a_threshold_shares_its_name_with_no_other_threshold(first, second, is_f
         ('from rows import pose as own', [('own', 1)]),
         ('async def found(): pass', [('found', 1)]),
         ('class _Found: pass', [('_Found', 1)]),
+        ('answer, questions = ask(), 1', [('answer', 1), ('questions', 1)]),
+        ('def question(answers): pass', [('question', 1), ('answers', 1)]),
         ('FOUND = 1', []),
         ('import found\ntry: pass\nexcept KeyError: pass', []),
         ('print(found, rows.own, key=own)', []),
@@ -85,7 +87,7 @@ def test_a_name_is_judged_in_all_folders(tmp_path):
     (tmp_path / 'test').mkdir()
     (tmp_path / 'test' / 'test_rows.py').write_text('own = 1\nrows = 2\n')
     assert check_style.faults(check_style.read_sources(tmp_path)) == [
-        'test/test_rows.py:1: the name own does not say what its value is; use a noun such as branches or offset.'
+        'test/test_rows.py:1: the name own does not say what its value is; use a noun such as branches, offset or response.'
     ]
 
 

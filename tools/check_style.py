@@ -44,8 +44,26 @@ VAGUE = frozenset(
 )
 """Names without a noun: they do not say which quantity a number bounds."""
 
-EMPTY = frozenset(['own', 'found', 'known', 'away', 'way', 'ways', 'beside', 'behind'])
-"""Names without a noun for their value. Constants may have them, as codes and places in arrays do."""
+EMPTY = frozenset(
+    [
+        'own',
+        'found',
+        'known',
+        'away',
+        'way',
+        'ways',
+        'beside',
+        'behind',
+        'answer',
+        'answers',
+        'question',
+        'questions',
+    ]
+)
+"""
+Names without a noun for their value, or with one that does not say whether it is a request, a response or a solution.
+Constants may have them, as codes and places in arrays do.
+"""
 FILE_KEYS = frozenset([('ssik_ros/benchmark/summary.py', 'found')])
 """Fields whose name is a key in files for users."""
 
@@ -187,7 +205,7 @@ def faults(sources: dict[str, str]) -> list[str]:
     sentences += shared_names(package)
     for file, source in sources.items():
         sentences += [
-            f'{file}:{line}: the name {name} does not say what its value is; use a noun such as branches or offset.'
+            f'{file}:{line}: the name {name} does not say what its value is; use a noun such as branches, offset or response.'
             for name, line in empty_names(source)
             if (file, name) not in FILE_KEYS
         ]

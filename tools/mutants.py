@@ -283,7 +283,7 @@ MUTANTS: dict[str, dict[str, Mutant]] = {
             1, SEARCH, 'settle', drop('polish')
         ),
     },
-    f'{VERIFIED}::test_answers_pulled_towards_the_seed_hold_and_are_no_farther': {
+    f'{VERIFIED}::test_solutions_pulled_towards_the_seed_hold_and_are_no_farther': {
         'pulls a solution towards the seed without measuring it': Mutant(
             1, NULL_SPACE, 'pull_to_seed', fix(True, 'inside', 2)
         ),
@@ -293,7 +293,7 @@ MUTANTS: dict[str, dict[str, Mutant]] = {
             1, PLAIN_REQUEST, 'solve_one', fix(True, 'SOLUTION_ERROR')
         ),
     },
-    f'{PLAIN_REQUESTS}::test_a_descent_that_leads_away_from_a_near_seed_is_no_answer': {
+    f'{PLAIN_REQUESTS}::test_a_descent_that_leads_away_from_a_near_seed_is_no_solution': {
         'Auto goes from a near seed to wherever the descent leads': Mutant(
             1, PLAIN_REQUEST, '_follow', fix(True, 'LONGEST_WAY')
         ),

@@ -292,7 +292,7 @@ class Layers:
         return refused
 
     def _ask(self, row: int, accepts: Callable[[FloatArray], bool]) -> bool:
-        """Ask the caller's filter about one row, mark the row as asked, forbid it if refused, and return the answer."""
+        """Mark one row as asked, forbid it if the filter of the caller refuses it, and return whether it passes."""
         self.is_asked[row] = True
         is_accepted = accepts(self.q[row])
         if not is_accepted:

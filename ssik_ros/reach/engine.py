@@ -440,7 +440,7 @@ def _client(scheduler: str) -> Iterator[Any]:
             client = stack.enter_context(distributed.Client(scheduler, timeout=CONNECT))
         except (OSError, TimeoutError, ValueError) as error:
             raise SolverError(
-                f"No Dask scheduler answers at '{scheduler}'; start one with `dask scheduler`, or leave "
+                f"No Dask scheduler responds at '{scheduler}'; start one with `dask scheduler`, or leave "
                 '--scheduler out.',
                 scheduler=scheduler,
             ) from error

@@ -1,5 +1,5 @@
 """
-Read a reach map from its folder and answer questions about it, also if the map is unfinished.
+Read a reach map from its folder and look up poses in it, also if the map is unfinished.
 
 :class:`ReachMap` looks up poses, finds the nearest reachable cell, and compares maps. It also gives a measure, such as
 the dexterity, at each position of the grid. A cell is one pose of the tip: a position with one of the orientations.

@@ -43,7 +43,7 @@ from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 
 NAME = 'ik_benchmark'
 PARAMETERS_FILE = 'ssik_ros.ros:ik_benchmark_parameters.yaml'
-RAN, NOTHING_RAN, WRONG_QUESTION = 0, 1, 2
+RAN, NOTHING_RAN, WRONG_OPTION = 0, 1, 2
 
 
 class BenchmarkNode(Node):
@@ -215,7 +215,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         node = BenchmarkNode()
     except (SsikError, ParameterException) as error:
         get_logger(NAME).fatal(str(error))
-        return WRONG_QUESTION
+        return WRONG_OPTION
     try:
         return node.run()
     except RobotNotRunning as error:
@@ -223,7 +223,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         return NOTHING_RAN
     except SsikError as error:
         node.get_logger().fatal(str(error))
-        return WRONG_QUESTION
+        return WRONG_OPTION
     finally:
         node.destroy_node()
 

@@ -52,8 +52,8 @@ def test_only_different_branches_that_hold_count(irb):
     cases = draw_cases(irb, 2)
     q = cases.q[0]
     turned = q + TURN * np.eye(6)[5]
-    answers = [np.array([q, turned, q + 0.1]), np.empty((0, 6))]
-    sets = judge(irb, answers, cases)
+    branches = [np.array([q, turned, q + 0.1]), np.empty((0, 6))]
+    sets = judge(irb, branches, cases)
     assert sets.counts == (1, 0)
     assert (sets.wrong, sets.repeated, sets.empty, sets.recovered_share) == (1, 1, 50.0, 50.0)
     beyond = int(abs(turned[5]) > irb.upper[5]) + int(

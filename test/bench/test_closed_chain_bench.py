@@ -67,9 +67,9 @@ def test_the_peer_gets_the_whole_mechanism_and_goes_on_after_a_timeout(stand_in)
     frames = node_peer.describe_mechanism(scene.solver.mechanism.frames)
     poses = scene.poses_of('jump', 4)
     asked = {'jump': [{'position': p, 'quaternion': q} for p, q in poses]}
-    answer = node_peer.ask(frames, asked, 1, {'maxIterations': 3}, stand_in)
-    assert (answer['version'], answer['degrees'], answer['closures']) == ('0.0.0', 48, 7)
-    run = answer['runs']['jump']
+    response = node_peer.ask(frames, asked, 1, {'maxIterations': 3}, stand_in)
+    assert (response['version'], response['degrees'], response['closures']) == ('0.0.0', 48, 7)
+    run = response['runs']['jump']
     assert run['solved'] == [True] * 3
     # Nothing moves there, so the goal is missed by its distance from the platform's own place.
     misses = [np.linalg.norm(position) for position, _ in poses[1:]]

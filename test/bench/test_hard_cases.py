@@ -85,8 +85,8 @@ def test_goals_without_a_solution_are_inside_of_what_tip_and_wrist_reach(arm):
     assert np.isnan(cases.q).all() and cases.seeds.shape == (10, len(arm.joints))
     distances = np.linalg.norm(cases.targets[:, :3, 3] - arm.joints[0].placement[:3, 3], axis=1)
     assert (distances <= hard_cases.reach(arm, np.zeros(3))).all()
-    answer = load_peers(['ik_LM'])['ik_LM'].prepare(arm)
-    assert [answer.solve(T, q) for T, q in zip(cases.targets, cases.seeds, strict=True)] == [
+    prepared = load_peers(['ik_LM'])['ik_LM'].prepare(arm)
+    assert [prepared.solve(T, q) for T, q in zip(cases.targets, cases.seeds, strict=True)] == [
         None
     ] * 10
     robot = load_robot(arm.urdf_path)

@@ -44,9 +44,9 @@ def slider():
     return chain_from_xml(ElementTree.fromstring(SLIDER), 'slider', 'a', 'd')
 
 
-def echo(answers):
+def echo(solutions):
     """Return a peer that gives the known solutions in turn."""
-    given = iter(np.tile(answers, (9, 1)))
+    given = iter(np.tile(solutions, (9, 1)))
     return Prepared(lambda target, seed: next(given), np.ascontiguousarray)
 
 
@@ -120,7 +120,7 @@ def test_every_class_draws_the_same_goals_again(name):
 def test_only_verified_solutions_count(slider):
     right = np.array([0.5, 1.0])
     targets = np.tile(slider.fk(right[None]), (7, 1, 1))
-    answers = [
+    solutions = [
         right,
         None,
         right + np.array([5e-4, 9e-4]),
@@ -129,7 +129,7 @@ def test_only_verified_solutions_count(slider):
         np.array([np.nan, 1.0]),
         np.array([0.5, np.inf]),
     ]
-    verdict = verify(slider, answers, targets, 1e-3)
+    verdict = verify(slider, solutions, targets, 1e-3)
     assert (verdict.asked, verdict.solved, verdict.claimed_wrongly) == (7, 2, 4)
     assert verdict.worst_position == pytest.approx(5e-4)
     assert verdict.worst_orientation == pytest.approx(9e-4)
@@ -210,11 +210,11 @@ def test_where_no_pose_has_a_solution_none_is_right(slider):
     bench_class = CLASSES['unreachable']
     out_of_reach = draw_cases(slider, 4)
     out_of_reach.targets[:3, 0, 3] += 9.0
-    answers = (None, np.zeros(2), None, out_of_reach.q[3])
+    solutions = (None, np.zeros(2), None, out_of_reach.q[3])
     spent = np.ones((1, 4))
     peer = Peer('claims', 'numpy', 'numpy', '', refuses)
     row = report.make_row(
-        bench_class, slider, peer, out_of_reach, Measurement(spent, spent, (answers,))
+        bench_class, slider, peer, out_of_reach, Measurement(spent, spent, (solutions,))
     )
     assert (row.success, row.claimed_wrongly) == (50.0, 2)
     assert '1 of the poses were reached' in row.note
@@ -246,12 +246,12 @@ def test_slow_peers_are_asked_evenly_spread_poses(slider):
 
 def test_a_run_writes_what_it_prints(monkeypatch, tmp_path, capsys):
     arm = read_arm('fanuc')
-    answers = np.vstack([draw_cases(arm, 3).q] * 5)
+    solutions = np.vstack([draw_cases(arm, 3).q] * 5)
     name = 'first_found_1e-3'
-    there = Peer('there', 'numpy', 'numpy', '', lambda arm: echo(answers), (name,))
-    absent = Peer('absent', 'no_such_module', '', '', lambda arm: echo(answers), (name,))
-    elsewhere = Peer('elsewhere', 'numpy', 'numpy', '', lambda arm: echo(answers))
-    slow = Peer('slow', 'numpy', 'numpy', '', lambda arm: echo(answers), (name,), slow=True)
+    there = Peer('there', 'numpy', 'numpy', '', lambda arm: echo(solutions), (name,))
+    absent = Peer('absent', 'no_such_module', '', '', lambda arm: echo(solutions), (name,))
+    elsewhere = Peer('elsewhere', 'numpy', 'numpy', '', lambda arm: echo(solutions))
+    slow = Peer('slow', 'numpy', 'numpy', '', lambda arm: echo(solutions), (name,), slow=True)
     shy = Peer('shy', 'numpy', 'numpy', '', refuses, (name,))
     peers = {peer.name: peer for peer in (there, absent, elsewhere, slow, shy)}
     monkeypatch.setattr(run, 'load_peers', lambda: peers)

@@ -30,8 +30,8 @@ def test_its_solutions_are_within_the_tolerance_of_its_classes(name, spread):
     cases = draw_cases(arm, 20, spread)
     peer = load_peers([name])[name]
     prepared = peer.prepare(arm)
-    answers = [prepared.solve(T, q) for T, q in zip(cases.targets, cases.seeds, strict=True)]
-    verdict = verify(arm, answers, cases.targets, CLASSES[peer.classes[0]].tolerance)
+    solutions = [prepared.solve(T, q) for T, q in zip(cases.targets, cases.seeds, strict=True)]
+    verdict = verify(arm, solutions, cases.targets, CLASSES[peer.classes[0]].tolerance)
     assert (verdict.success, verdict.claimed_wrongly) == (100.0, 0)
     assert np.isfinite(verdict.worst_position)
     assert peer.is_own

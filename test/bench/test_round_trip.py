@@ -115,11 +115,11 @@ def test_requests_carry_pose_seed_and_timeout():
     arm = arms.read_arm('panda')
     q = np.linspace(-0.5, 0.5, 7)
     target = arm.fk(q[None])[0]
-    question = requests.make_request(arm, target, q, 1.25).ik_request
-    assert list(question.robot_state.joint_state.position) == q.tolist()
-    assert (question.timeout.sec, question.timeout.nanosec) == (1, 250_000_000)
-    assert question.pose_stamped.header.frame_id == arm.base
-    assert question.pose_stamped.pose.position.x == target[0, 3]
+    ik_request = requests.make_request(arm, target, q, 1.25).ik_request
+    assert list(ik_request.robot_state.joint_state.position) == q.tolist()
+    assert (ik_request.timeout.sec, ik_request.timeout.nanosec) == (1, 250_000_000)
+    assert ik_request.pose_stamped.header.frame_id == arm.base
+    assert ik_request.pose_stamped.pose.position.x == target[0, 3]
 
 
 @pytest.mark.parametrize('axis', range(3))

@@ -52,11 +52,11 @@ def test_the_loop_around_pinocchio_solves(tolerance):
     arm = read_arm('gen3')
     cases = draw_cases(arm, 5)
     prepared = load_peers([name])[name].prepare(arm)
-    answers = [
+    solutions = [
         prepared.solve(prepared.convert(T), q)
         for T, q in zip(cases.targets, cases.seeds, strict=True)
     ]
-    verdict = verify(arm, answers, cases.targets, 1e-6 if tolerance else 1e-3)
+    verdict = verify(arm, solutions, cases.targets, 1e-6 if tolerance else 1e-3)
     assert verdict.claimed_wrongly == 0 and verdict.solved >= 3
 
 
@@ -68,9 +68,9 @@ def test_other_peers_solve_where_they_are_installed(name):
     arm = read_arm('panda')
     cases = draw_cases(arm, 5)
     prepared = peer.prepare(arm)
-    answers = [
+    solutions = [
         prepared.solve(prepared.convert(T), q)
         for T, q in zip(cases.targets, cases.seeds, strict=True)
     ]
-    verdict = verify(arm, answers, cases.targets, 1e-3)
+    verdict = verify(arm, solutions, cases.targets, 1e-3)
     assert verdict.claimed_wrongly == 0 and verdict.solved >= 3

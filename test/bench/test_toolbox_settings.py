@@ -75,7 +75,7 @@ def test_no_setting_finds_fewer_poses_than_the_toolbox(panda, setting):
 def test_a_search_by_heavy_damping_ends_with_steps_that_do_not_crawl(panda, method):
     arm, cases = panda
     for target, seed in zip(cases.targets[:100], cases.seeds[:100], strict=True):
-        answer = arm.ik_LM(target, seed, method=method, k=1.0, tol=1e-12)
-        if answer.success:
-            assert np.abs(arm.fk(answer.q) - target).max() < 2e-6
-        assert answer.iterations <= 30 * answer.searches
+        result = arm.ik_LM(target, seed, method=method, k=1.0, tol=1e-12)
+        if result.success:
+            assert np.abs(arm.fk(result.q) - target).max() < 2e-6
+        assert result.iterations <= 30 * result.searches

@@ -64,15 +64,15 @@ class PlanarSolver:
     base_frame = 'base_link'
     tip_frames = ('tool0',)
 
-    def __init__(self, name: str, answer: Callable, joint_names=('shoulder', 'elbow')) -> None:
+    def __init__(self, name: str, behaviour: Callable, joint_names=('shoulder', 'elbow')) -> None:
         self.name = name
-        self.answer = answer
+        self.behaviour = behaviour
         self.joint_names = joint_names
         self.requests = []
 
     def solve(self, request):
         self.requests.append(request)
-        return self.answer(request)
+        return self.behaviour(request)
 
     def warm_up(self):
         pass
@@ -116,7 +116,7 @@ def giving_up(request):
     return result(request.seed, IkStatus.UNSOLVED, Cause.LIMITS)
 
 
-def answering_none(request):
+def returning_none(request):
     return None
 
 
@@ -161,13 +161,13 @@ def write_config(package: Path, *labels: str, sample_size: int = 20) -> Path:
     return path
 
 
-def register(monkeypatch, **answers: Callable) -> dict[str, PlanarSolver]:
+def register(monkeypatch, **behaviours: Callable) -> dict[str, PlanarSolver]:
     """
     Register a solver ``test/<key>`` for each function from request to result.
 
     :returns: the solver objects, which keep the requests that they received.
     """
-    made = {key: PlanarSolver(f'test/{key}', answer) for key, answer in answers.items()}
+    made = {key: PlanarSolver(f'test/{key}', behaviour) for key, behaviour in behaviours.items()}
     monkeypatch.setattr(
         registry, 'SOLVERS', (*registry.SOLVERS, *(_spec(solver) for solver in made.values()))
     )

@@ -17,18 +17,18 @@ from ssik_ros.errors import DescriptionNotFound, GroupNotFound, InvalidParameter
 def arena(monkeypatch, tmp_path):
     """Return a function that prepares a benchmark of solvers with the given functions from request to result."""
 
-    def prepare(sample_size=20, **answers):
-        made = planar_arm.register(monkeypatch, **answers)
-        package = planar_arm.write_package(tmp_path, **{key: f'test/{key}' for key in answers})
-        path = planar_arm.write_config(package, *answers, sample_size=sample_size)
+    def prepare(sample_size=20, **behaviours):
+        made = planar_arm.register(monkeypatch, **behaviours)
+        package = planar_arm.write_package(tmp_path, **{key: f'test/{key}' for key in behaviours})
+        path = planar_arm.write_config(package, *behaviours, sample_size=sample_size)
         return prepare_benchmark(read_benchmark_config(path)), made
 
     return prepare
 
 
-def run_one(arena, answer, **kwargs):
+def run_one(arena, behaviour, **kwargs):
     """Return the run of one solver."""
-    session, _ = arena(solver=answer, **kwargs)
+    session, _ = arena(solver=behaviour, **kwargs)
     return session.run().runs[0]
 
 
@@ -38,9 +38,9 @@ def test_a_right_solver_is_fully_verified(arena):
     assert summarise(run).worst_position_error < 1e-12
 
 
-@pytest.mark.parametrize('answer', [planar_arm.lying, planar_arm.boasting])
-def test_a_solver_that_lies_is_verified_in_no_trial(arena, answer):
-    run = run_one(arena, answer)
+@pytest.mark.parametrize('behaviour', [planar_arm.lying, planar_arm.boasting])
+def test_a_solver_that_lies_is_verified_in_no_trial(arena, behaviour):
+    run = run_one(arena, behaviour)
     summary = summarise(run)
     assert (summary.success_rate, summary.found) == (0.0, 0)
     assert (summary.claimed, summary.false_claims) == (20, 20)
@@ -48,7 +48,7 @@ def test_a_solver_that_lies_is_verified_in_no_trial(arena, answer):
 
 @pytest.mark.sampled
 @pytest.mark.parametrize(
-    ('answer', 'verdict'),
+    ('behaviour', 'verdict'),
     [
         (planar_arm.lying, TrialVerdict.OUTSIDE_TOLERANCE),
         (planar_arm.sloppy, TrialVerdict.OUTSIDE_TOLERANCE),
@@ -58,11 +58,11 @@ def test_a_solver_that_lies_is_verified_in_no_trial(arena, answer):
         (planar_arm.solved_by_nothing, TrialVerdict.NOT_FINITE),
         (planar_arm.giving_up, TrialVerdict.NO_SOLUTION),
         (planar_arm.raising, TrialVerdict.EXCEPTION),
-        (planar_arm.answering_none, TrialVerdict.EXCEPTION),
+        (planar_arm.returning_none, TrialVerdict.EXCEPTION),
     ],
 )
-def test_every_way_to_fail_has_its_verdict_and_counts_as_not_found(arena, answer, verdict):
-    run = run_one(arena, answer)
+def test_every_way_to_fail_has_its_verdict_and_counts_as_not_found(arena, behaviour, verdict):
+    run = run_one(arena, behaviour)
     assert {trial.verdict for trial in run.trials} == {verdict}
     assert not any(trial.found_ik for trial in run.trials)
 
@@ -140,10 +140,10 @@ def test_two_runs_have_the_same_requests(arena):
 
 def test_a_solver_that_spoils_its_request_does_not_spoil_the_next_solver(arena):
     def spoiling(request):
-        answer = planar_arm.honest(request)
+        honest_result = planar_arm.honest(request)
         request.targets[:] = 0.0
         request.seed[:] = 0.0
-        return answer
+        return honest_result
 
     session, _ = arena(bad=spoiling, good=planar_arm.honest)
     assert [summarise(run).success_rate for run in session.run().runs] == [1.0, 1.0]

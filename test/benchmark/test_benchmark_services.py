@@ -32,7 +32,7 @@ class RemoteSolver(planar_arm.PlanarSolver):
 
     def call(self, message):
         self.requests.append(message)
-        return self.answer(message)
+        return self.behaviour(message)
 
     def read(self, reply):
         time.sleep(SLOW)
@@ -51,9 +51,9 @@ def config(monkeypatch, tmp_path):
 def run(config):
     """Return a function that runs the configuration with a remote solver for some labels."""
 
-    def run_with(answer=planar_arm.honest, labels=('mine',), kind=RemoteSolver):
+    def run_with(behaviour=planar_arm.honest, labels=('mine',), kind=RemoteSolver):
         session = prepare_benchmark(read_benchmark_config(config))
-        makers = dict.fromkeys(labels, lambda kinematics, oracle: kind('remote', answer))
+        makers = dict.fromkeys(labels, lambda kinematics, oracle: kind('remote', behaviour))
         return session, session.run(makers=makers)
 
     return run_with

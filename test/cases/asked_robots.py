@@ -57,17 +57,17 @@ class Asked:
         asked = ik_request(self.group.name, goals, **more)
         return self.server.solve(asked, current or self.default)
 
-    def q(self, answer):
+    def q(self, response):
         """Return the group's variables of a response."""
-        return answer.state.positions[self.group.idx_q]
+        return response.state.positions[self.group.idx_q]
 
-    def is_verified(self, answer, link, pose, tolerance=TOLERANCE):
+    def is_verified(self, response, link, pose, tolerance=TOLERANCE):
         """Return whether a response is a posture within limits with a link at a pose."""
-        if not answer.solved:
+        if not response.solved:
             return False
-        q = self.q(answer)
+        q = self.q(response)
         inside = (q >= self.group.lower).all() and (q <= self.group.upper).all()
-        where = true_pose(self.robot, answer.state, link or self.group.tips[0])
+        where = true_pose(self.robot, response.state, link or self.group.tips[0])
         errors = errors_between(where, pose)
         return bool(np.isfinite(q).all() and inside and np.hypot(*errors) <= tolerance + ROUNDING)
 

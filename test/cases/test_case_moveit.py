@@ -108,9 +108,9 @@ class Desk:
         """Return the response of ``solve_ik``."""
         return self.handlers['solve_ik'](request, GetPositionIK.Response())
 
-    def read(self, answer):
+    def read(self, response):
         """Return the full state of a response."""
-        return self.server.states.merge(self.state, read_state(answer.solution))
+        return self.server.states.merge(self.state, read_state(response.solution))
 
 
 @pytest.fixture(scope='module')
@@ -148,27 +148,27 @@ def test_c07_a_base_that_moves_is_in_seed_and_solution(kind):
     wanted = desk.server.states.merge(desk.state, read_state(asked))
     target = true_pose(robot, wanted, 'tip')
     write_pose(request.ik_request.pose_stamped.pose, target)
-    answer = desk.ik(request)
-    assert answer.error_code.val == SUCCESS, answer.error_code.message
-    multi = answer.solution.multi_dof_joint_state
+    response = desk.ik(request)
+    assert response.error_code.val == SUCCESS, response.error_code.message
+    multi = response.solution.multi_dof_joint_state
     assert list(multi.joint_names) == ['base']
     # The seed reaches the pose, so it is the solution: the base is where the request has it.
     assert multi.transforms[0].translation.x == pytest.approx(1.5, abs=1e-3)
     assert multi.transforms[0].rotation.z == pytest.approx(np.sin(0.4), abs=1e-3)
-    assert is_at(robot, desk.read(answer), 'tip', target)
+    assert is_at(robot, desk.read(response), 'tip', target)
 
 
 def test_d09_stamps_do_not_count_and_nothing_waits_for_them(panda, pose):
-    answers = []
+    responses = []
     here = np.linalg.inv(true_pose(panda.robot, panda.state, 'panda_link3')) @ pose
     for seconds in (0, 1, 2**31 - 1):
         request = panda.request('panda_arm', here, frame='panda_link3')
         request.ik_request.pose_stamped.header.stamp.sec = seconds
         begin = time.monotonic()
-        answers.append(panda.ik(request))
+        responses.append(panda.ik(request))
         assert time.monotonic() - begin < 5.0
-    assert answers[0].error_code.val == SUCCESS
-    assert answers[0] == answers[1] == answers[2]
+    assert responses[0].error_code.val == SUCCESS
+    assert responses[0] == responses[1] == responses[2]
 
 
 def test_d10_two_transforms_of_one_message_are_seen_together():
@@ -249,15 +249,15 @@ class Spinning:
 def test_e09_a_service_may_be_called_from_a_callback_of_its_own_process(panda, pose, domain):
     """The callback waits for the response; the executor has to serve the request meanwhile."""
     spinning = Spinning(panda, domain)
-    answers = []
+    responses = []
 
     def ask(request, response):
         done = threading.Event()
         future = spinning.client.call_async(panda.request('panda_arm', pose))
         future.add_done_callback(lambda _: done.set())
         if done.wait(20.0):
-            answers.append(future.result().error_code.val)
-        response.success = bool(answers)
+            responses.append(future.result().error_code.val)
+        response.success = bool(responses)
         return response
 
     try:
@@ -268,7 +268,7 @@ def test_e09_a_service_may_be_called_from_a_callback_of_its_own_process(panda, p
         future, done = outer.call_async(Trigger.Request()), threading.Event()
         future.add_done_callback(lambda _: done.set())
         assert done.wait(30.0)
-        assert future.result().success and answers == [SUCCESS]
+        assert future.result().success and responses == [SUCCESS]
     finally:
         spinning.close()
 
@@ -286,9 +286,9 @@ def test_f02_a_check_that_is_always_asked_for_is_made_or_left_to_the_caller(robo
     refused = desk.ik(request)
     assert refused.error_code.val == UNCHECKED
     assert 'no collision geometry' in refused.error_code.message
-    answer = desk.solve(desk.request('manipulator', place, avoid_collisions=True))
-    assert answer.error_code.val == SUCCESS
-    assert 'Not checked for collisions' in answer.error_code.message
+    response = desk.solve(desk.request('manipulator', place, avoid_collisions=True))
+    assert response.error_code.val == SUCCESS
+    assert 'Not checked for collisions' in response.error_code.message
 
 
 def _bare(name):
@@ -304,10 +304,10 @@ def test_f03_no_time_out_is_the_group_s_own(robots, blocked):
     desk = Desk(robots['panda'], {'panda_arm': kinematics})
     request = desk.request('panda_arm', blocked)
     begin, used = time.monotonic(), time.thread_time()
-    answer = desk.ik(request)
+    response = desk.ik(request)
     assert time.monotonic() - begin >= 0.09
     assert time.thread_time() - used <= 0.5
-    assert answer.error_code.val == NO_SOLUTION and 'deadline' in answer.error_code.message
+    assert response.error_code.val == NO_SOLUTION and 'deadline' in response.error_code.message
 
 
 def test_f04_joints_outside_the_group_say_where_its_base_is():
@@ -323,9 +323,9 @@ def test_f04_joints_outside_the_group_say_where_its_base_is():
     request = desk.request('left', target)
     writer = StateWriter(robot)
     writer.write(request.ik_request.robot_state, FullState(moved, desk.state.root_pose))
-    answer = desk.ik(request)
-    assert answer.error_code.val == SUCCESS
-    state = desk.read(answer)
+    response = desk.ik(request)
+    assert response.error_code.val == SUCCESS
+    state = desk.read(response)
     assert is_at(robot, state, 'left_tool', target)
     outside = np.setdiff1d(np.arange(robot.tree.nq), arm.idx_q)
     assert np.array_equal(state.positions[outside], moved[outside])
@@ -342,22 +342,22 @@ def test_f08_groups_with_solvers_of_their_own_and_one_without():
     names = [group.solver and group.solver.name for group in server.groups.values()]
     assert names == [POSE_IK, 'ssik_ros/LevenbergMarquardt', None]
     desk = Desk(robot, {'arms': kinematics['arms']})
-    answer = desk.ik(desk.request('arms', np.eye(4), 'left_tool'))
-    assert answer.error_code.val == NO_SOLUTION
-    assert "Group 'arms' has no solver" in answer.error_code.message
+    response = desk.ik(desk.request('arms', np.eye(4), 'left_tool'))
+    assert response.error_code.val == NO_SOLUTION
+    assert "Group 'arms' has no solver" in response.error_code.message
 
 
 def test_ik02_a_group_without_solver_has_no_solution_and_says_why():
     desk = Desk(torso_robot(), {'arms': GroupKinematics('arms', solver='ssik_ros/Analytic')})
-    answer = desk.ik(desk.request('arms', np.eye(4), 'left_tool'))
-    assert answer.error_code.val == NO_SOLUTION
-    assert 'has no solver' in answer.error_code.message
+    response = desk.ik(desk.request('arms', np.eye(4), 'left_tool'))
+    assert response.error_code.val == NO_SOLUTION
+    assert 'has no solver' in response.error_code.message
 
 
 def test_ik13_without_geometry_a_check_is_refused(robots):
     desk = Desk(load_robot(*_bare('fanuc')))
-    answer = desk.ik(desk.request('manipulator', np.eye(4), avoid_collisions=True))
-    assert answer.error_code.val == UNCHECKED
+    response = desk.ik(desk.request('manipulator', np.eye(4), avoid_collisions=True))
+    assert response.error_code.val == UNCHECKED
 
 
 def test_ik15_time_outs_of_messages_have_nanoseconds(panda):
@@ -386,10 +386,10 @@ def test_ik18_several_tips_are_reached_at_once_and_unnamed_ones_stay():
         stamped = type(asked.pose_stamped)()
         write_pose(stamped.pose, true_pose(robot, wanted, link))
         asked.pose_stamped_vector.append(stamped)
-    answer = desk.ik(request)
-    assert answer.error_code.val == SUCCESS, answer.error_code.message
+    response = desk.ik(request)
+    assert response.error_code.val == SUCCESS, response.error_code.message
     for link in asked.ik_link_names:
-        assert is_at(robot, desk.read(answer), link, true_pose(robot, wanted, link))
+        assert is_at(robot, desk.read(response), link, true_pose(robot, wanted, link))
     one = desk.ik(desk.request('arms', true_pose(robot, wanted, 'left_tool'), 'left_tool'))
     assert one.error_code.val == SUCCESS
     stays = true_pose(robot, desk.state, 'right_tool')
@@ -408,10 +408,10 @@ def test_ik23_groups_made_of_groups_are_groups():
         stamped = type(request.ik_request.pose_stamped)()
         write_pose(stamped.pose, true_pose(robot, wanted, link))
         request.ik_request.pose_stamped_vector.append(stamped)
-    answer = desk.ik(request)
-    assert answer.error_code.val == SUCCESS, answer.error_code.message
+    response = desk.ik(request)
+    assert response.error_code.val == SUCCESS, response.error_code.message
     for link in request.ik_request.ik_link_names:
-        assert is_at(robot, desk.read(answer), link, true_pose(robot, wanted, link))
+        assert is_at(robot, desk.read(response), link, true_pose(robot, wanted, link))
 
 
 BARE_LAYOUT = """
@@ -459,9 +459,9 @@ def test_f11_who_asks_has_no_parameters(robots, pose):
     kinematics = GroupKinematics('panda_arm', solver=POSE_IK, position_only=True)
     desk = Desk(robots['panda'], {'panda_arm': kinematics})
     turned = pose @ pose_of(rotation_vector=(0.0, 0.0, 1.0))
-    answers = [desk.ik(desk.request('panda_arm', turned)) for _ in range(3)]
-    assert answers[0] == answers[1] == answers[2]
-    reached = true_pose(robots['panda'], desk.read(answers[0]), 'panda_link8')
+    responses = [desk.ik(desk.request('panda_arm', turned)) for _ in range(3)]
+    assert responses[0] == responses[1] == responses[2]
+    reached = true_pose(robots['panda'], desk.read(responses[0]), 'panda_link8')
     assert np.linalg.norm(reached[:3, 3] - pose[:3, 3]) <= 1e-3
 
 
@@ -480,17 +480,17 @@ def test_f12_codes_of_user_errors_are_never_failure(robots, panda, pose, blocked
         -31: panda.request('panda_arm', pose_of((9.0, 0.0, 0.0))),
     }
     for code, request in cases.items():
-        answer = panda.ik(request)
-        assert answer.error_code.val == code and answer.error_code.message
-        assert answer.error_code.source == 'ssik_ros'
+        response = panda.ik(request)
+        assert response.error_code.val == code and response.error_code.message
+        assert response.error_code.source == 'ssik_ros'
     slow = {'gd_step_multiplier': 0.001, 'gd_adaptive_threshold': 0.001, 'gd_max_iters': 1_000_000}
     kinematics = GroupKinematics('panda_arm', solver=POSE_IK, timeout=1e-3, parameters=slow)
     for report, code in ((True, TIMED_OUT), (False, NO_SOLUTION)):
         desk = Desk(robots['panda'], {'panda_arm': kinematics}, report_timeout=report)
         assert desk.ik(desk.request('panda_arm', blocked)).error_code.val == code
     none = GetPositionFK.Request()
-    answer = panda.handlers['compute_fk'](none, GetPositionFK.Response())
-    assert answer.error_code.val == -18
+    response = panda.handlers['compute_fk'](none, GetPositionFK.Response())
+    assert response.error_code.val == -18
 
 
 # G. Parameters
@@ -537,9 +537,9 @@ def test_g03_a_request_in_progress_keeps_what_it_began_with(robots, monkeypatch)
     kinematics = GroupKinematics('panda_arm', solver=POSE_IK, timeout=math.inf)
     desk = Desk(robot, {'panda_arm': kinematics})
     monkeypatch.setattr(desk.server.scene, 'make_checks', lambda *given: gate)
-    answers = []
+    responses = []
     asking = threading.Thread(
-        target=lambda: answers.append(desk.ik(desk.request('panda_arm', pose)))
+        target=lambda: responses.append(desk.ik(desk.request('panda_arm', pose)))
     )
     asking.start()
     assert gate.entered.wait(20.0)
@@ -548,11 +548,11 @@ def test_g03_a_request_in_progress_keeps_what_it_began_with(robots, monkeypatch)
     desk.services.served = desk.services.served._replace(server=changed)
     gate.opened.set()
     asking.join(30.0)
-    answers.append(desk.ik(desk.request('panda_arm', pose)))
+    responses.append(desk.ik(desk.request('panda_arm', pose)))
     turns = []
-    for answer in answers:
-        assert answer.error_code.val == SUCCESS
-        reached = true_pose(robot, desk.read(answer), 'panda_link8')
+    for response in responses:
+        assert response.error_code.val == SUCCESS
+        reached = true_pose(robot, desk.read(response), 'panda_link8')
         assert np.linalg.norm(reached[:3, 3] - pose[:3, 3]) <= 1e-3
         turns.append(np.abs(reached[:3, :3] - pose[:3, :3]).max())
     assert turns[0] <= 1e-3 < 0.05 < turns[1]
@@ -659,8 +659,8 @@ def test_h04_without_srdf_the_group_is_what_lies_between_two_links():
     assert not robot.groups
     asked = Asked(robot, robot.group_from_links('base_link', 'tool0', 'manipulator'))
     q = np.array([0.1, 0.2, -0.3, 0.1, 0.4, 0.0])
-    answer = asked.ask([('', asked.pose(q))])
-    assert asked.is_verified(answer, '', asked.pose(q))
+    response = asked.ask([('', asked.pose(q))])
+    assert asked.is_verified(response, '', asked.pose(q))
     source = source_tests.Source(
         robot_description_file=str(folder / 'fanuc.urdf'), tip_link='tool0'
     )

@@ -56,8 +56,8 @@ def test_e05_a_clock_that_stands_still_holds_up_no_deadline(client):
     assert_solves(PANDA, client.call('compute_ik', request), pose)
     begin = time.monotonic()
     late = ik_request(PANDA, PANDA.blocked_pose(), timeout=0.3)
-    answer = client.call('compute_ik', late)
-    assert answer.error_code.val == NO_SOLUTION
+    response = client.call('compute_ik', late)
+    assert response.error_code.val == NO_SOLUTION
     assert time.monotonic() - begin < 5.0
 
 
@@ -80,12 +80,12 @@ def test_e14_fast_topics_do_not_starve_services(client):
     pose, request = good(14)
     publisher.start()
     try:
-        answers = [client.call('compute_ik', request, wait=20.0) for _ in range(200)]
+        responses = [client.call('compute_ik', request, wait=20.0) for _ in range(200)]
     finally:
         stop.set()
         publisher.join()
-    for answer in answers:
-        assert_solves(PANDA, answer, pose)
+    for response in responses:
+        assert_solves(PANDA, response, pose)
     assert len(sent) > 50
 
 
@@ -107,13 +107,13 @@ def test_g06_parameters_that_were_dumped_make_an_equal_node(client, tmp_path):
     with ready_server(tmp_path, given) as (_, other):
         second = dumped(other)
         assert {k: v for k, v in second.items() if k != 'use_sim_time'} == given
-        answer = other.call('compute_ik', request)
-        assert (answer.solution, answer.error_code.val) == (
+        response = other.call('compute_ik', request)
+        assert (response.solution, response.error_code.val) == (
             expected.solution,
             expected.error_code.val,
         )
         # The new node has heard no joint states yet and may add that it took default positions.
-        assert answer.error_code.message.startswith(expected.error_code.message)
+        assert response.error_code.message.startswith(expected.error_code.message)
 
 
 def test_e12_a_signal_in_the_middle_of_a_search_ends_the_node_quietly(tmp_path):

@@ -96,9 +96,9 @@ def test_cc01_where_the_nearest_posture_collides_the_other_one_is_returned():
     pose, near = arm.pose(ELBOW_UP), arm.state(ELBOW_UP)
     free = arm.ask([('', pose)], near)
     assert arm.q(free) == pytest.approx(ELBOW_UP, abs=1e-3)
-    answer = arm.ask([('', pose)], near, avoid_collisions=True)
-    assert arm.is_verified(answer, '', pose), answer.text
-    assert arm.q(answer) == pytest.approx(mirrored(ELBOW_UP), abs=5e-3)
+    response = arm.ask([('', pose)], near, avoid_collisions=True)
+    assert arm.is_verified(response, '', pose), response.text
+    assert arm.q(response) == pytest.approx(mirrored(ELBOW_UP), abs=5e-3)
 
 
 def test_cc02_where_both_postures_collide_the_cause_and_a_pair_are_told():
@@ -106,10 +106,10 @@ def test_cc02_where_both_postures_collide_the_cause_and_a_pair_are_told():
         ball(name, elbow_of(q)) for name, q in (('up', ELBOW_UP), ('down', mirrored(ELBOW_UP)))
     ]
     arm, _ = among(*posts)
-    answer = arm.ask([('', arm.pose(ELBOW_UP))], avoid_collisions=True, timeout=30.0)
-    assert not answer.solved and answer.cause is Cause.COLLISION, answer.text
+    response = arm.ask([('', arm.pose(ELBOW_UP))], avoid_collisions=True, timeout=30.0)
+    assert not response.solved and response.cause is Cause.COLLISION, response.text
     assert any(
-        f"'{link}' with '{post}'" in answer.text
+        f"'{link}' with '{post}'" in response.text
         for link in ('l1', 'l2')
         for post in ('up', 'down')
     )
@@ -180,8 +180,8 @@ def test_cc06_objects_that_are_carried_move_with_their_link():
     assert judged(arm, ELBOW_UP) == (False, {frozenset(('held', 'wall'))})
     assert judged(arm, mirrored(ELBOW_UP)) == (False, {frozenset(('held', 'wall'))})
     assert judged(arm, ELBOW_UP + np.array([0.2, 0.0, 0.0])) == (True, set())
-    answer = arm.ask([('', arm.pose(ELBOW_UP))], avoid_collisions=True, timeout=30.0)
-    assert answer.cause is Cause.COLLISION
+    response = arm.ask([('', arm.pose(ELBOW_UP))], avoid_collisions=True, timeout=30.0)
+    assert response.cause is Cause.COLLISION
     # Contact with the link that carries the object, or with its touch links, does not count as a collision.
     world.remove('wall')
     near = ball('near', (-0.1, 0.0, 0.0))
@@ -201,9 +201,9 @@ def test_cp12_of_all_sequences_the_smoothest_is_found(robots):
     start, end = arm.state(FANUC), arm.pose(FANUC)
     end[:3, 3] += (0.0, 0.2, -0.1)
     asked = PathRequest('manipulator', [end], max_step=0.08)
-    answer = arm.server.follow_path(asked, start)
-    assert answer.fraction == 1.0, answer.text
-    points = answer.path.positions
+    response = arm.server.follow_path(asked, start)
+    assert response.fraction == 1.0, response.text
+    points = response.path.positions
     first, layers = arm.pose(FANUC), []
     line, count = make_line(first, end), 3
     for part in np.arange(1, count + 1) / count:
@@ -243,10 +243,10 @@ def test_j01_lines_through_singular_places_limits_and_the_end_of_reach(robots):
     start = arm.pose(q)
     end = start.copy()
     end[0, 3] += 0.6
-    answer = follow(arm, q, end, max_step=0.01)
+    response = follow(arm, q, end, max_step=0.01)
     expected = (1.1 - start[0, 3]) / 0.6
-    assert answer.fraction == pytest.approx(expected, abs=0.02)
-    assert answer.cause in (Cause.NOT_FOUND, Cause.UNREACHABLE, Cause.BUDGET), answer.text
+    assert response.fraction == pytest.approx(expected, abs=0.02)
+    assert response.cause in (Cause.NOT_FOUND, Cause.UNREACHABLE, Cause.BUDGET), response.text
     # About the base axis, once around: the first joint turns by four right angles.
     spin = [pose_of(rotation_vector=(0, 0, angle)) @ start for angle in np.linspace(0.2, 6.2, 31)]
     around = follow(endless(), q, *spin, max_step=0.05)
@@ -256,20 +256,20 @@ def test_j01_lines_through_singular_places_limits_and_the_end_of_reach(robots):
     narrow = from_text(planar(('-3.1 1.0', '-3.1 3.1', '-3.1 3.1')))
     inward = start.copy()
     inward[0, 3] -= 0.35
-    answer = follow(narrow, q, inward, max_step=0.01)
-    assert 0.0 < answer.fraction < 1.0
-    assert 0.95 <= answer.path.positions[-1, 0] <= 1.0
+    response = follow(narrow, q, inward, max_step=0.01)
+    assert 0.0 < response.fraction < 1.0
+    assert 0.95 <= response.path.positions[-1, 0] <= 1.0
     # Through a wrist singularity: the fifth axis of the fanuc passes zero.
     robot = robots['fanuc']
     wrist = Asked(robot, robot.group('manipulator'), solver='ssik_ros/Analytic')
     ready = np.array([0.0, 0.2, -0.3, 0.0, 0.15, 0.0])
     turned = wrist.pose(ready) @ pose_of(rotation_vector=(0.0, 0.3, 0.0))
     back = wrist.pose(ready) @ pose_of(rotation_vector=(0.0, -0.3, 0.0))
-    answers = [follow(wrist, ready, pose, max_step=0.02) for pose in (turned, back)]
-    for answer in answers:
-        assert answer.fraction == 1.0, answer.text
-        assert np.abs(np.diff(answer.path.positions, axis=0)).max() < 0.3
-    crossed = [np.sign(a.path.positions[-1, 4]) for a in answers]
+    responses = [follow(wrist, ready, pose, max_step=0.02) for pose in (turned, back)]
+    for response in responses:
+        assert response.fraction == 1.0, response.text
+        assert np.abs(np.diff(response.path.positions, axis=0)).max() < 0.3
+    crossed = [np.sign(a.path.positions[-1, 4]) for a in responses]
     assert sorted(crossed) == [-1.0, 1.0]
 
 
@@ -280,9 +280,9 @@ def test_j02_a_branch_that_switches_between_two_waypoints_is_noticed():
     inward = arm.pose(q)
     inward[0, 3] -= 0.3
     assert arm.ask([('', inward)]).solved
-    answer = follow(arm, q, inward, max_step=1.0)
-    assert answer.fraction < 1.0
-    assert answer.cause in (Cause.CONSISTENCY, Cause.LIMITS, Cause.BUDGET, Cause.NOT_FOUND)
+    response = follow(arm, q, inward, max_step=1.0)
+    assert response.fraction < 1.0
+    assert response.cause in (Cause.CONSISTENCY, Cause.LIMITS, Cause.BUDGET, Cause.NOT_FOUND)
 
 
 def test_j03_between_the_points_the_link_stays_near_its_line():
@@ -291,10 +291,10 @@ def test_j03_between_the_points_the_link_stays_near_its_line():
     q = np.array([0.8, -1.6, 0.8])
     start, end = arm.pose(q), arm.pose(q)
     end[:3, 3] += (0.1, 0.25, 0.0)
-    answer = follow(arm, q, end, max_step=0.3)
-    assert answer.fraction == 1.0, answer.text
+    response = follow(arm, q, end, max_step=0.3)
+    assert response.fraction == 1.0, response.text
     direction = (end - start)[:2, 3] / np.linalg.norm((end - start)[:2, 3])
-    for a, b in itertools.pairwise(answer.path.positions):
+    for a, b in itertools.pairwise(response.path.positions):
         for part in (0.25, 0.5, 0.75):
             off = arm.pose((1 - part) * a + part * b)[:2, 3] - start[:2, 3]
             assert abs(off[0] * direction[1] - off[1] * direction[0]) <= 1.05e-3
@@ -305,9 +305,9 @@ def test_j04_a_closed_path_comes_back_to_where_it_began():
     corners = [arm.pose(q) for _ in range(4)]
     for corner, (x, y) in zip(corners, ((0.1, 0.0), (0.1, 0.1), (0.0, 0.1), (0.0, 0.0))):
         corner[:2, 3] += (x, y)
-    answer = follow(arm, q, *corners, max_step=0.02)
-    assert answer.fraction == 1.0, answer.text
-    assert answer.path.positions[-1] == pytest.approx(q, abs=1e-3)
+    response = follow(arm, q, *corners, max_step=0.02)
+    assert response.fraction == 1.0, response.text
+    assert response.path.positions[-1] == pytest.approx(q, abs=1e-3)
 
 
 def test_j05_noise_of_the_target_is_no_more_noise_of_the_joints_than_the_arm_makes_of_it(robots):
@@ -340,9 +340,9 @@ def test_cp10_accelerations_of_the_file_are_those_that_times_keep(robots):
         arm = Asked(robot, robot.group('panda_arm'))
         end = arm.pose(q)
         end[2, 3] -= 0.05
-        answer = follow(arm, q, end)
-        assert answer.fraction == 1.0, answer.text
-        seconds.append(answer.path.times[-1])
+        response = follow(arm, q, end)
+        assert response.fraction == 1.0, response.text
+        seconds.append(response.path.times[-1])
     assert robots['panda'].accelerations['panda_joint1'] == 3.75 and not bare.accelerations
     assert seconds[1] < 0.9 * seconds[0]
 

@@ -56,9 +56,9 @@ def test_a01_every_success_of_many_random_poses_is_verified(shipped, name):
     for _ in range(count):
         targets.append(judge.link_pose(arm.state(arm.robot.sample(arm.group, rng)).positions, tip))
     flat = np.array([numbers_of_pose(pose) for pose in targets]).ravel()
-    answer = arm.server.solve_batch(BatchRequest(arm.group.name, flat), arm.default)
-    assert answer.refusal is Refusal.NONE and answer.solved_count >= 0.99 * count
-    for q, cause, target in zip(answer.positions, answer.causes, targets, strict=True):
+    response = arm.server.solve_batch(BatchRequest(arm.group.name, flat), arm.default)
+    assert response.refusal is Refusal.NONE and response.solved_count >= 0.99 * count
+    for q, cause, target in zip(response.positions, response.causes, targets, strict=True):
         if cause != Cause.NONE:
             assert np.isnan(q).all()
             continue
@@ -75,18 +75,18 @@ def test_a02_errors_are_those_of_the_vector_that_is_returned(shipped):
             q = arm.robot.sample(arm.group, rng)
             seed = arm.state(q + rng.uniform(-40.0, 40.0, len(q)))
             pose = arm.pose(q)
-            answer = arm.ask([('', pose)], seed)
-            assert arm.is_verified(answer, '', pose)
-            left = ReferenceKinematics.pose_errors(arm.pose(arm.q(answer)), pose)
-            assert answer.result.errors[0] == pytest.approx(left, abs=1e-8)
+            response = arm.ask([('', pose)], seed)
+            assert arm.is_verified(response, '', pose)
+            left = ReferenceKinematics.pose_errors(arm.pose(arm.q(response)), pose)
+            assert response.result.errors[0] == pytest.approx(left, abs=1e-8)
 
 
 def test_a03_a_place_without_its_orientation_is_no_success():
     """Half a degree about an axis that four joints of a SCARA cannot turn about."""
     arm = from_text(arms.SCARA)
     pose = arm.pose([0.3, 0.6, 0.1, 0.2]) @ pose_of(rotation_vector=(0.01, 0.0, 0.0))
-    answer = arm.ask([('', pose)], timeout=0.1)
-    assert not answer.solved
+    response = arm.ask([('', pose)], timeout=0.1)
+    assert not response.solved
     explanation = arm.server.explain(
         ik_request(arm.group.name, [('', pose)], timeout=0.1), arm.default
     )
@@ -101,9 +101,9 @@ def test_a04_errors_are_metres_and_radians_each_in_its_place():
         (pose_of((0.0, 0.0, 5e-4)) @ here, (5e-4, 0.0)),
         (here @ pose_of(rotation_vector=(7e-4, 0.0, 0.0)), (0.0, 7e-4)),
     ):
-        answer = arm.ask([('', moved)], arm.state([0.3, 0.5, -0.4]))
-        assert answer.solved
-        assert answer.result.errors[0] == pytest.approx(expected, abs=1e-6)
+        response = arm.ask([('', moved)], arm.state([0.3, 0.5, -0.4]))
+        assert response.solved
+        assert response.result.errors[0] == pytest.approx(expected, abs=1e-6)
         place, turn = expected
         row = arm.server.solve_batch(
             BatchRequest(arm.group.name, np.array(numbers_of_pose(moved))),
@@ -117,10 +117,10 @@ def test_a05_a_rounded_pose_of_four_joints_fails_with_its_residual_and_their_num
     exact = arm.pose([0.3, 0.6, 0.1, 0.2]) @ pose_of(rotation_vector=(0.3, 0.2, 0.0))
     rounded = np.round(exact, 2)
     rounded[:3, :3] = exact[:3, :3]
-    answer = arm.ask([('', rounded)], timeout=0.1)
-    assert not answer.solved
-    assert answer.result.residual > 1e-3
-    assert 'has 4 joints, a pose has 6 degrees of freedom' in answer.text
+    response = arm.ask([('', rounded)], timeout=0.1)
+    assert not response.solved
+    assert response.result.residual > 1e-3
+    assert 'has 4 joints, a pose has 6 degrees of freedom' in response.text
 
 
 def test_a06_a_sliding_joint_moves_along_its_axis():
@@ -156,12 +156,12 @@ def test_a07_numbers_that_are_none_are_refused_by_name(panda, value):
     with warnings.catch_warnings():
         warnings.simplefilter('error')
         for part, (goals, more) in wrong.items():
-            answer = panda.ask(goals, **more)
-            assert not answer.solved and part in answer.text, answer.text
+            response = panda.ask(goals, **more)
+            assert not response.solved and part in response.text, response.text
         tolerance = JointConstraintGiven(first, 0.0, -1.0 if value == 1e300 else value, 0.1)
         if value != np.inf:
-            answer = panda.ask([('', pose)], constraints=ConstraintsGiven([tolerance]))
-            assert answer.refusal is Refusal.CONSTRAINTS and 'tolerance' in answer.text
+            response = panda.ask([('', pose)], constraints=ConstraintsGiven([tolerance]))
+            assert response.refusal is Refusal.CONSTRAINTS and 'tolerance' in response.text
         assert panda.server.solve_batch(
             BatchRequest('panda_arm', np.full(7, value)), panda.default
         )
@@ -176,8 +176,8 @@ def test_a08_joints_without_limits_are_never_drawn_as_none():
             warnings.simplefilter('error')
             for _ in range(20):
                 q = arm.robot.sample(arm.group, rng)
-                answer = arm.ask([('', arm.pose(q))])
-                assert arm.is_verified(answer, '', arm.pose(q)), answer.text
+                response = arm.ask([('', arm.pose(q))])
+                assert arm.is_verified(response, '', arm.pose(q)), response.text
 
 
 def test_a09_an_arm_has_one_solution_however_it_was_described(robots):
@@ -196,7 +196,7 @@ def test_a09_an_arm_has_one_solution_however_it_was_described(robots):
     turn = np.diag([-1.0, -1.0, 1.0, 1.0])
     assert turn @ by_dh.fk(seed) == pytest.approx(by_group.fk(seed), abs=1e-6)
     q = seed + 0.05
-    answers = [
+    solutions = [
         arm.solver('ssik_ros/PoseIK').solve(SolveRequest(target, seed=seed)).q
         for arm, target in (
             (by_group, by_group.fk(q)),
@@ -204,8 +204,8 @@ def test_a09_an_arm_has_one_solution_however_it_was_described(robots):
             (by_dh, by_dh.fk(q)),
         )
     ]
-    assert np.array_equal(answers[0], answers[1])
-    assert answers[2] == pytest.approx(answers[0], abs=2e-3)
+    assert np.array_equal(solutions[0], solutions[1])
+    assert solutions[2] == pytest.approx(solutions[0], abs=2e-3)
 
 
 def test_a10_axes_of_any_length_and_angles_near_gimbal_lock_mean_what_they_say():
@@ -252,7 +252,7 @@ def test_a11_every_entrance_gives_the_same_numbers(robots, capsys):
     seed, q = [0.1, -1.2, 1.3, -0.4, 0.5, 0.6], [0.2, -1.0, 1.2, -0.5, 0.7, 0.3]
     arm = Asked(robot, group)
     pose = arm.pose(q)
-    answer = arm.ask([('', pose)], arm.state(seed))
+    response = arm.ask([('', pose)], arm.state(seed))
     target = Manipulator(robot, group)
     result = target.solver(POSE_IK).solve(SolveRequest(pose, seed=np.array(seed)))
     rows = arm.server.solve_batch(
@@ -263,7 +263,7 @@ def test_a11_every_entrance_gives_the_same_numbers(robots, capsys):
     assert main([*words, '--seed', *map(repr, seed)]) == 0
     printed = json.loads(capsys.readouterr().out)['solutions'][0]['positions']
     for row in (result.q, rows.positions[0], printed):
-        assert row == pytest.approx(arm.q(answer), abs=1e-9)
+        assert row == pytest.approx(arm.q(response), abs=1e-9)
 
 
 # B. Limits, turns, endless joints
@@ -285,23 +285,23 @@ def two_joints(first, inside=''):
 
 def test_b01_a_seed_outside_the_limits_is_moved_inside_and_named(panda):
     q = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
-    answer = panda.ask(
+    response = panda.ask(
         [('', panda.pose(q))], panda.state(q + np.array([9.0, 0, 0, 0, 0, 0, -9.0]))
     )
-    assert panda.is_verified(answer, '', panda.pose(q))
-    assert 'outside the limits at panda_joint1, panda_joint7' in answer.text
+    assert panda.is_verified(response, '', panda.pose(q))
+    assert 'outside the limits at panda_joint1, panda_joint7' in response.text
     assert 'outside the limits' not in panda.ask([('', panda.pose(q))], panda.state(q)).text
 
 
 def test_b02_seeds_on_a_limit_joints_without_range_and_limits_the_wrong_way(panda):
     seed = np.where([True, False] * 3 + [True], panda.group.lower, panda.group.upper)
     q = 0.9 * panda.group.lower + 0.1 * panda.group.upper
-    answer = panda.ask([('', panda.pose(q))], panda.state(seed))
-    assert panda.is_verified(answer, '', panda.pose(q)) and 'outside' not in answer.text
+    response = panda.ask([('', panda.pose(q))], panda.state(seed))
+    assert panda.is_verified(response, '', panda.pose(q)) and 'outside' not in response.text
     stuck = from_text(arms.STUCK)
     wanted = stuck.pose([0.5, 0.4, -0.3])
-    answer = stuck.ask([('', wanted)])
-    assert stuck.is_verified(answer, '', wanted) and stuck.q(answer)[1] == 0.4
+    response = stuck.ask([('', wanted)])
+    assert stuck.is_verified(response, '', wanted) and stuck.q(response)[1] == 0.4
     swapped = load_robot(two_joints(limited(1.0, -1.0)))
     assert (swapped.tree.lower[0], swapped.tree.upper[0]) == (-1.0, 1.0)
     assert "'j1'" in swapped.warnings[0] and 'read in the other order' in swapped.warnings[0]
@@ -310,27 +310,27 @@ def test_b02_seeds_on_a_limit_joints_without_range_and_limits_the_wrong_way(pand
 def test_b03_a_joint_of_two_turns_stays_at_the_turn_of_its_seed():
     arm = from_text(two_joints(limited(-2 * np.pi, 2 * np.pi)))
     pose = arm.pose([np.radians(-10.0), 0.4])
-    answer = arm.ask([('', pose)], arm.state([np.radians(345.0), 0.35]))
-    assert arm.is_verified(answer, '', pose)
-    assert np.degrees(arm.q(answer)[0]) == pytest.approx(350.0, abs=0.1)
+    response = arm.ask([('', pose)], arm.state([np.radians(345.0), 0.35]))
+    assert arm.is_verified(response, '', pose)
+    assert np.degrees(arm.q(response)[0]) == pytest.approx(350.0, abs=0.1)
 
 
 def test_b04_a_continuous_joint_stays_within_pi_of_its_seed():
     arm = from_text(two_joints(joint('j1', 'continuous', 'l0', 'l1', '0 0 0.3')))
     for value in (0.2, 1.9, -2.9):
         pose = arm.pose([value, 0.4])
-        answer = arm.ask([('', pose)], arm.state([47.0, 0.3]))
-        assert arm.is_verified(answer, '', pose)
-        assert abs(arm.q(answer)[0] - 47.0) <= np.pi + 1e-3
+        response = arm.ask([('', pose)], arm.state([47.0, 0.3]))
+        assert arm.is_verified(response, '', pose)
+        assert abs(arm.q(response)[0] - 47.0) <= np.pi + 1e-3
 
 
 def test_b05_a_path_across_half_a_turn_of_an_endless_joint_has_no_long_step():
     arm = from_text(two_joints(joint('j1', 'continuous', 'l0', 'l1', '0 0 0.3')))
     start = arm.state([np.pi - 0.1, 0.4])
     ends = [arm.pose([np.pi + turn, 0.4]) for turn in np.linspace(-0.08, 0.1, 10)]
-    answer = arm.server.follow_path(PathRequest(arm.group.name, ends, max_step=0.05), start)
-    assert answer.fraction == 1.0, answer.text
-    points = answer.path.positions
+    response = arm.server.follow_path(PathRequest(arm.group.name, ends, max_step=0.05), start)
+    assert response.fraction == 1.0, response.text
+    points = response.path.positions
     assert np.abs(np.diff(points, axis=0)).max() < 0.05
     assert points[-1, 0] == pytest.approx(np.pi + 0.1, abs=1e-3)
 
@@ -359,8 +359,8 @@ def test_b07_a_file_tightens_limits_and_widens_them_with_a_warning():
     arm = Asked(tight, tight.group_from_links('l0', 'tip'))
     inside, outside = arm.pose([0.45, 0.3]), arm.pose([0.8, 0.3])
     assert arm.is_verified(arm.ask([('', inside)]), '', inside)
-    answer = arm.ask([('', outside)])
-    assert answer.cause is Cause.LIMITS, answer.text
+    response = arm.ask([('', outside)])
+    assert response.cause is Cause.LIMITS, response.text
     wide = load_robot(text, None, {'joint_limits': {'j1': {**entry, 'max_position': 2.5}}})
     assert wide.tree.upper[0] == 2.5
     assert '[-0.5, 2.5] counts, which is wider than [-2, 2] of the URDF' in wide.warnings[0]
@@ -372,8 +372,8 @@ def test_b08_soft_limits_count_and_a_start_beyond_them_moves_inward():
     assert (arm.group.lower[0], arm.group.upper[0]) == (-1.0, 1.0)
     between = arm.state([1.5, 0.3])
     pose = arm.pose([0.9, 0.3])
-    answer = arm.ask([('', pose)], between)
-    assert arm.is_verified(answer, '', pose) and 'outside the limits at j1' in answer.text
+    response = arm.ask([('', pose)], between)
+    assert arm.is_verified(response, '', pose) and 'outside the limits at j1' in response.text
     assert arm.ask([('', arm.pose([1.5, 0.3]))], between).cause is Cause.LIMITS
 
 
@@ -382,14 +382,14 @@ def test_b09_limits_of_one_request_hold_and_name_the_joint_where_none_is_left(pa
     name = 'panda_joint3'
     for middle in (0.3, -0.4):
         wish = JointConstraintGiven(name, middle, 0.05, 0.05)
-        answer = panda.ask(
+        response = panda.ask(
             [('', panda.pose(q))], panda.state(q), constraints=ConstraintsGiven([wish])
         )
-        assert panda.is_verified(answer, '', panda.pose(q)), answer.text
-        assert abs(panda.q(answer)[2] - middle) <= 0.05 + 1e-9
+        assert panda.is_verified(response, '', panda.pose(q)), response.text
+        assert abs(panda.q(response)[2] - middle) <= 0.05 + 1e-9
     wish = JointConstraintGiven(name, 4.0, 0.1, 0.1)
-    answer = panda.ask([('', panda.pose(q))], constraints=ConstraintsGiven([wish]))
-    assert answer.cause is Cause.CONSTRAINTS and f"'{name}'" in answer.text
+    response = panda.ask([('', panda.pose(q))], constraints=ConstraintsGiven([wish]))
+    assert response.cause is Cause.CONSTRAINTS and f"'{name}'" in response.text
 
 
 def test_b10_a_joint_at_its_limit_does_not_hold_up_the_others():
@@ -400,8 +400,8 @@ def test_b10_a_joint_at_its_limit_does_not_hold_up_the_others():
     for _ in range(50):
         q = np.array([0.5, *rng.uniform(0.2, 1.2, 3)])
         pose = arm.pose(q)
-        answer = arm.ask([('', pose)], arm.state([0.5, 0.1, 0.1, 0.1]))
-        solved += arm.is_verified(answer, '', pose)
+        response = arm.ask([('', pose)], arm.state([0.5, 0.1, 0.1, 0.1]))
+        solved += arm.is_verified(response, '', pose)
     assert solved == 50
 
 

@@ -86,11 +86,11 @@ def test_c01_followers_of_all_kinds_go_with_their_leaders(name):
         wanted = arm.state(arm.robot.sample(arm.group, rng))
         pose = true_pose(arm.robot, wanted, 'tip')
         seed = arm.state(wanted.positions[arm.group.idx_q] + 0.02)
-        answer = arm.ask([('', pose)], seed)
-        assert arm.is_verified(answer, '', pose), answer.text
+        response = arm.ask([('', pose)], seed)
+        assert arm.is_verified(response, '', pose), response.text
         for joint in np.flatnonzero(tree.leaders >= 0):
             follower, leader = tree.idx_q[[joint, tree.leaders[joint]]]
-            values = answer.state.positions
+            values = response.state.positions
             rule = tree.multipliers[joint] * values[leader] + tree.offsets[joint]
             assert values[follower] == pytest.approx(rule, abs=1e-12)
 
@@ -113,11 +113,11 @@ def test_c03_a_leader_wins_over_a_follower_that_contradicts_it():
     q = np.array([0.2, 0.3, -0.4])
     names = ('j1', 'j2', 'j3', 'j4')
     given = StateGiven(names, (0.2, 0.3, 2.5, -0.4))
-    answer = arm.ask([('', arm.pose(q))], state=given)
-    assert arm.is_verified(answer, '', arm.pose(q))
-    leader, follower = positions(answer.state, arm.robot, 'j2', 'j3')
+    response = arm.ask([('', arm.pose(q))], state=given)
+    assert arm.is_verified(response, '', arm.pose(q))
+    leader, follower = positions(response.state, arm.robot, 'j2', 'j3')
     assert follower == pytest.approx(0.3 - leader)
-    assert 'the leader decides about j3' in answer.text
+    assert 'the leader decides about j3' in response.text
     fitting = StateGiven(names, (0.2, 0.3, 0.0, -0.4))
     assert 'contradicts' not in arm.ask([('', arm.pose(q))], state=fitting).text
 
@@ -146,8 +146,8 @@ def test_c06_chains_of_many_kinds_are_solved(name):
     arm, rng = from_text(CHAINS[name]), np.random.default_rng(6)
     for _ in range(5):
         pose = arm.pose(arm.robot.sample(arm.group, rng))
-        answer = arm.ask([('', pose)])
-        assert arm.is_verified(answer, '', pose), answer.text
+        response = arm.ask([('', pose)])
+        assert arm.is_verified(response, '', pose), response.text
 
 
 def test_c08_a_group_that_is_no_chain_is_solved_or_refused_by_name(torso):
@@ -155,8 +155,8 @@ def test_c08_a_group_that_is_no_chain_is_solved_or_refused_by_name(torso):
     rng = np.random.default_rng(8)
     wanted = both.state(robot.sample(both.group, rng))
     goals = [(tip, true_pose(robot, wanted, tip)) for tip in ('left_tool', 'right_tool')]
-    answer = both.ask(goals)
-    assert answer.solved and all(is_at(robot, answer.state, *goal) for goal in goals)
+    response = both.ask(goals)
+    assert response.solved and all(is_at(robot, response.state, *goal) for goal in goals)
     closed = GroupKinematics('arms', solver='ssik_ros/Analytic')
     server = RobotServer(robot, [robot.group('arms')], {'arms': closed})
     refused = server.solve(ik_request('arms', goals), both.default)
@@ -173,9 +173,9 @@ def test_c09_an_arm_with_its_gripper_leaves_the_gripper_alone(robots):
     )
     link = both.served.require_solver().tip_frames[0]
     pose = arm.pose(READY, link)
-    answer = both.ask([(link, pose)], current)
-    assert answer.solved and is_at(robot, answer.state, link, pose)
-    fingers = positions(answer.state, robot, 'panda_finger_joint1', 'panda_finger_joint2')
+    response = both.ask([(link, pose)], current)
+    assert response.solved and is_at(robot, response.state, link, pose)
+    fingers = positions(response.state, robot, 'panda_finger_joint1', 'panda_finger_joint2')
     assert fingers == [0.013, 0.013]
 
 
@@ -184,8 +184,8 @@ def test_c10_of_two_tips_on_one_torso_the_one_out_of_reach_is_told(torso):
     rng = np.random.default_rng(10)
     wanted = body.state(robot.sample(body.group, rng))
     goals = [(tip, true_pose(robot, wanted, tip)) for tip in ('left_tool', 'right_tool')]
-    answer = body.ask(goals)
-    assert answer.solved and all(is_at(robot, answer.state, *goal) for goal in goals)
+    response = body.ask(goals)
+    assert response.solved and all(is_at(robot, response.state, *goal) for goal in goals)
     # The arms reach 0.6 m from the chest; a second goal more than a metre away is too far for one of them.
     apart = goals[1][1].copy()
     apart[:3, 3] += (0.0, -1.2, 0.9)
@@ -220,8 +220,8 @@ def test_d01_a_pose_may_be_given_in_any_frame(robots):
         'cup': arm.pose(READY + 0.1, 'panda_hand') @ pose_of((0.0, 0.1, 0.2)),
     }
     for frame, place in places.items():
-        answer = arm.ask([('', np.linalg.inv(place) @ pose, frame)], current)
-        assert arm.is_verified(answer, '', pose), (frame, answer.text)
+        response = arm.ask([('', np.linalg.inv(place) @ pose, frame)], current)
+        assert arm.is_verified(response, '', pose), (frame, response.text)
     lost = arm.ask([('', pose, 'cap')], current)
     assert (lost.refusal, lost.cause) == (Refusal.UNKNOWN_FRAME, Cause.FRAME)
     assert "'cap'" in lost.text and "'world'" in lost.text
@@ -245,16 +245,16 @@ def test_d02_no_frame_is_the_model_frame_and_said_once(robots, caplog):
 def test_d03_which_links_a_pose_may_be_for(panda):
     for link in ('', 'panda_link8', 'panda_link7', 'panda_hand'):
         pose = panda.pose(READY, link)
-        answer = panda.ask([(link, pose)])
-        assert panda.is_verified(answer, link, pose), answer.text
+        response = panda.ask([(link, pose)])
+        assert panda.is_verified(response, link, pose), response.text
     for link, part in (
         ('panda_link0', 'not rigidly'),
         ('panda_leftfinger', 'not rigidly'),
         ('thumb', 'no link'),
     ):
-        answer = panda.ask([(link, panda.pose(READY))])
-        assert (answer.refusal, answer.cause) == (Refusal.UNKNOWN_LINK, Cause.UNKNOWN_LINK)
-        assert part in answer.text and link in answer.text
+        response = panda.ask([(link, panda.pose(READY))])
+        assert (response.refusal, response.cause) == (Refusal.UNKNOWN_LINK, Cause.UNKNOWN_LINK)
+        assert part in response.text and link in response.text
 
 
 def test_d04_joints_below_the_group_s_base_count_as_the_request_has_them(torso):
@@ -264,9 +264,9 @@ def test_d04_joints_below_the_group_s_base_count_as_the_request_has_them(torso):
     moved = arm.server.states.merge(arm.default, given)
     q = np.array([0.2, 0.4, -0.5, 0.3, 0.6, -0.2])
     pose = true_pose(robot, arm.state(q, moved), 'left_tool')
-    answer = arm.ask([('', pose)], state=given)
-    assert answer.solved and is_at(robot, answer.state, 'left_tool', pose)
-    assert positions(answer.state, robot, 'lift', 'torso') == [0.3, 0.8]
+    response = arm.ask([('', pose)], state=given)
+    assert response.solved and is_at(robot, response.state, 'left_tool', pose)
+    assert positions(response.state, robot, 'lift', 'torso') == [0.3, 0.8]
     # The same joint values without the lift are 0.3 m and 0.8 rad away.
     assert errors_between(true_pose(robot, arm.state(q), 'left_tool'), pose)[1] == pytest.approx(
         0.8
@@ -318,8 +318,8 @@ def test_d07_half_a_turn_off_is_no_place_to_stall():
     arm = from_text(arms.chain(('continuous', '0 0 0.2', arms.Z), tool='0 0 0.1'))
     for value in (0.0, 0.5, -2.0):
         pose = arm.pose([value + np.pi])
-        answer = arm.ask([('', pose)], arm.state([value]))
-        assert arm.is_verified(answer, '', pose), answer.text
+        response = arm.ask([('', pose)], arm.state([value]))
+        assert arm.is_verified(response, '', pose), response.text
     wrist = from_text(CHAINS['7R with shoulder and wrist'])
     q = np.array([0.3, 0.5, -0.4, 1.1, 0.2, -0.8, -1.2])
     for axis in np.eye(3):
@@ -327,9 +327,9 @@ def test_d07_half_a_turn_off_is_no_place_to_stall():
         seed = np.array([*q[:6], q[6] + np.pi])
         there = wrist.pose(seed)
         turned = there @ pose_of(rotation_vector=np.pi * axis)
-        answer = wrist.ask([('', turned)], wrist.state(seed))
-        assert np.isfinite(answer.result.residual)
-        assert answer.solved is wrist.is_verified(answer, '', turned)
+        response = wrist.ask([('', turned)], wrist.state(seed))
+        assert np.isfinite(response.result.residual)
+        assert response.solved is wrist.is_verified(response, '', turned)
 
 
 def test_d08_a_free_spin_is_about_the_tool_s_own_axis(robots):
@@ -343,9 +343,9 @@ def test_d08_a_free_spin_is_about_the_tool_s_own_axis(robots):
     rng, spun = np.random.default_rng(8), []
     for _ in range(20):
         target = arm.fk(robot.sample(robot.group('manipulator'), rng))
-        answer = arm.ik_LM(target, rows=rows, pos_tol=1e-6, rot_tol=1e-6)
-        assert answer.success == 1
-        pose = arm.fk(answer.q)
+        result = arm.ik_LM(target, rows=rows, pos_tol=1e-6, rot_tol=1e-6)
+        assert result.success == 1
+        pose = arm.fk(result.q)
         assert pose[:3, 2] == pytest.approx(target[:3, 2], abs=1e-5)
         spun.append(errors_between(pose, target)[1])
     assert np.median(spun) > 0.1
@@ -357,9 +357,9 @@ def test_d11_two_equal_arms_are_told_apart_by_their_prefixes(torso):
         arm = torso[side]
         wanted = arm.state(robot.sample(arm.group, rng))
         pose = true_pose(robot, wanted, f'{side}_tool')
-        answer = arm.ask([('', pose)])
-        assert answer.solved and is_at(robot, answer.state, f'{side}_tool', pose)
+        response = arm.ask([('', pose)])
+        assert response.solved and is_at(robot, response.state, f'{side}_tool', pose)
         names = [name for name in robot.variable_names if name.startswith(other)]
-        assert positions(answer.state, robot, *names) == positions(arm.default, robot, *names)
+        assert positions(response.state, robot, *names) == positions(arm.default, robot, *names)
         wrong = arm.ask([(f'{other}_tool', pose)])
         assert wrong.refusal is Refusal.UNKNOWN_LINK

@@ -48,18 +48,18 @@ def test_e01_time_outs_are_kept_to_the_nanosecond_that_was_asked(robots, blocked
     slow = Asked(robot, robot.group('panda_arm'), parameters=SLOW, timeout=0.05)
     for asked, expected in ((1e-9, 0.0), (5e-4, 5e-4), (0.12, 0.12), (0.0, 0.05), (-1.0, 0.05)):
         begin, used = time.monotonic(), time.thread_time()
-        answer = slow.ask([('', blocked)], timeout=asked)
-        assert answer.cause is Cause.DEADLINE, answer.text
+        response = slow.ask([('', blocked)], timeout=asked)
+        assert response.cause is Cause.DEADLINE, response.text
         assert time.monotonic() - begin >= 0.9 * expected
         assert time.thread_time() - used <= expected + LATE
-        assert 'deadline' in answer.text
+        assert 'deadline' in response.text
 
 
 def test_e02_out_of_reach_is_said_at_once_with_its_proof(panda):
     for distance in (2.0, 5.0, 50.0):
-        answer = panda.ask([('', pose_of((distance, 0.0, 0.3)))])
-        assert answer.cause is Cause.UNREACHABLE and answer.result.searches == 0
-        assert 'proved by the geometry of its links' in answer.text
+        response = panda.ask([('', pose_of((distance, 0.0, 0.3)))])
+        assert response.cause is Cause.UNREACHABLE and response.result.searches == 0
+        assert 'proved by the geometry of its links' in response.text
     # Links of 0.6 m and 0.4 m, and a rail of a metre to either side.
     bar = from_text(arms.TWO_LINK)
     assert 'at least 2 m beyond reach' in bar.ask([('', pose_of((3.0, 0.0, 0.0)))]).text
@@ -82,11 +82,11 @@ def _pose_request(arm, pose):
 def test_e03_an_orientation_out_of_reach_ends_by_the_deadline_and_says_so():
     arm, pose = tilted()
     used = time.thread_time()
-    answer = arm.ask([('', pose)], timeout=0.1)
+    response = arm.ask([('', pose)], timeout=0.1)
     assert time.thread_time() - used <= 0.1 + LATE
-    assert not answer.solved
+    assert not response.solved
     causes = (Cause.UNREACHABLE, Cause.NOT_FOUND, Cause.DEADLINE, Cause.BUDGET)
-    assert answer.cause in causes
+    assert response.cause in causes
     explanation = arm.server.explain(_pose_request(arm, pose), arm.default)
     assert explanation.angle > 0.1
 
@@ -126,8 +126,8 @@ def requests_of(robot, count):
     ]
 
 
-def answers_of(robot, requests):
-    """Return the bytes of all results."""
+def solutions_of(robot, requests):
+    """Return the bytes of all solutions."""
     solver = create_solver(POSE_IK, robot, robot.group('panda_arm'))
     return [solver.solve(request).q.tobytes() for request in requests]
 
@@ -135,10 +135,10 @@ def answers_of(robot, requests):
 IN_A_PROCESS = """
 import hashlib, sys
 sys.path[:0] = {paths!r}
-from test_case_time import answers_of, requests_of
+from test_case_time import solutions_of, requests_of
 from ssik_ros.model.loader import load_robot
 robot = load_robot({urdf!r}, {srdf!r}, {limits!r})
-print(hashlib.sha256(b''.join(answers_of(robot, requests_of(robot, 200)))).hexdigest())
+print(hashlib.sha256(b''.join(solutions_of(robot, requests_of(robot, 200)))).hexdigest())
 """
 
 
@@ -158,7 +158,7 @@ def in_a_process():
 def test_e06_equal_requests_have_equal_responses_in_every_thread_and_process(robots):
     robot = robots['panda']
     requests = requests_of(robot, 200)
-    expected = answers_of(robot, requests)
+    expected = solutions_of(robot, requests)
     one = requests[7]
     solver = create_solver(POSE_IK, robot, robot.group('panda_arm'))
     with ThreadPoolExecutor(8) as pool:
@@ -175,13 +175,13 @@ def test_e06_equal_requests_have_equal_responses_in_every_thread_and_process(rob
 def test_e07_a_busy_machine_changes_nothing_where_searches_are_counted(robots):
     robot = robots['panda']
     requests = requests_of(robot, 100)
-    expected = answers_of(robot, requests)
+    expected = solutions_of(robot, requests)
     busy = [
         subprocess.Popen([sys.executable, '-c', 'while True: pass'])
         for _ in range(os.cpu_count() or 1)
     ]
     try:
-        assert answers_of(robot, requests) == expected
+        assert solutions_of(robot, requests) == expected
     finally:
         for process in busy:
             process.kill()

@@ -80,8 +80,8 @@ def test_an_artifact_alone_with_numpy_finds_the_sets_of_the_library_in_their_ord
     print(f'{name}: {result["ms"]:.3g} ms a solve')
     assert result['others'] == []
     for pose, seed, within, rows in zip(poses, seeds, limits, result['sets'], strict=True):
-        question = BranchRequest(seed=seed, mode=1 if within else KEEP_ALL)
-        theirs = subject.arm.branches(pose, question).q
+        request = BranchRequest(seed=seed, mode=1 if within else KEEP_ALL)
+        theirs = subject.arm.branches(pose, request).q
         ours = np.array(rows).reshape(-1, chain.axes.shape[0] + 1)
         assert len(ours) == len(theirs)
         assert np.abs(ours[:, :-1] - theirs).max(initial=0.0) < 1e-9

@@ -115,8 +115,8 @@ def claim_the_seed(request):
 
 
 def claim_where_there_is_nothing(request):
-    answer = turn_to(request)
-    return answer if answer.solved else claim_the_seed(request)
+    result = turn_to(request)
+    return result if result.solved else claim_the_seed(request)
 
 
 def divide_by_zero(request):
@@ -128,8 +128,8 @@ class WheelSolver:
 
     base_frame, tip_frames, joint_names = 'base', ('tip',), ('joint0',)
 
-    def __init__(self, name, answer, clock=None):
-        self.name, self.answer, self.clock = name, answer, clock
+    def __init__(self, name, behaviour, clock=None):
+        self.name, self.behaviour, self.clock = name, behaviour, clock
         self.requests = []
 
     def warm_up(self):
@@ -139,7 +139,7 @@ class WheelSolver:
         self.requests.append(request)
         if self.clock is not None:
             self.clock.now += self.clock.step
-        return self.answer(request)
+        return self.behaviour(request)
 
 
 class Clock:
@@ -156,8 +156,8 @@ class Clock:
 def register(monkeypatch):
     """Return a function that adds a solver to the registry."""
 
-    def add(name, answer, clock=None, factory=None):
-        solver = WheelSolver(name, answer, clock)
+    def add(name, behaviour, clock=None, factory=None):
+        solver = WheelSolver(name, behaviour, clock)
         spec = SolverSpec(
             name=name,
             description='A solver of the tests.',
@@ -196,8 +196,17 @@ def test_an_unknown_arm_gets_a_verified_solver_reasons_and_lines_for_its_file(
     (kinematics,) = read_kinematics_yaml(path).values()
     assert (kinematics.group, kinematics.solver) == ('base-tip', advice['solver'])
     assert (kinematics.timeout, kinematics.unused) == (0.05, ())
-    question = ['--urdf', arm(SIX_JOINTS), '--base', 'base', '--tip', 'tip', '--joints', *'000000']
-    assert main(['solve', *question, '--kinematics', str(path)]) == 0
+    request_words = [
+        '--urdf',
+        arm(SIX_JOINTS),
+        '--base',
+        'base',
+        '--tip',
+        'tip',
+        '--joints',
+        *'000000',
+    ]
+    assert main(['solve', *request_words, '--kinematics', str(path)]) == 0
 
 
 def test_the_json_has_these_fields(arm, capsys, register):
@@ -287,7 +296,7 @@ def test_the_time_is_kept_and_all_get_the_same_requests(register, seconds):
     for kind in Kind:
         first, second = (len(entrant.results[kind]) for entrant in outcome.running)
         assert first == second
-    asked = sum(len(answers) for answers in outcome.entrants[0].results.values())
+    asked = sum(len(results) for results in outcome.entrants[0].results.values())
     assert asked <= seconds / clock.step / 2.0
 
 
@@ -317,12 +326,12 @@ def test_requests_are_what_they_are_called(joints):
     group, source = oracle.group, TrialRequests(oracle, 5)
     lengths = [np.linalg.norm(np.array(origin.split(), float)) for _, _, origin in joints]
     for kind in Kind:
-        for question in source.take(kind, 20):
-            assert (question.seed >= group.lower).all() and (question.seed <= group.upper).all()
-            distance = np.linalg.norm(question.targets[0, :3, 3])
+        for request in source.take(kind, 20):
+            assert (request.seed >= group.lower).all() and (request.seed <= group.upper).all()
+            distance = np.linalg.norm(request.targets[0, :3, 3])
             assert (distance <= sum(lengths) + ROD) or kind is Kind.OUT_OF_REACH
             if kind is Kind.NEAR:
-                moved = oracle.errors(question.seed, question.targets)
+                moved = oracle.errors(request.seed, request.targets)
                 assert 0.0 < moved[1].max() <= SEED_OFFSET * len(joints) + 1e-9
     if joints is WHEEL:
         far = source.take(Kind.OUT_OF_REACH, 20)

@@ -20,14 +20,14 @@ def solve(*words):
     return main(['solve', '--robot', 'ur5e', *words])
 
 
-def answer(capsys, *words):
+def solve_to_json(capsys, *words):
     """Return exit code and JSON of ``ssik solve``."""
     code = solve(*words, '--json')
     return code, json.loads(capsys.readouterr().out)
 
 
 def test_a_pose_is_solved_within_tolerance(capsys):
-    code, content = answer(capsys, '--pose', *POSE)
+    code, content = solve_to_json(capsys, '--pose', *POSE)
     (solution,) = content['solutions']
     assert (code, content['status'], content['cause']) == (0, 'SOLVED', 'NONE')
     assert np.hypot(solution['position_error'], solution['orientation_error']) <= 1e-3
@@ -35,21 +35,21 @@ def test_a_pose_is_solved_within_tolerance(capsys):
 
 
 def test_roll_pitch_yaw_mean_the_same_pose_as_the_quaternion(capsys):
-    _, by_quaternion = answer(capsys, '--pose', *POSE)
-    _, by_angles = answer(capsys, '--xyz-rpy', '0.4', '0.2', '0.3', str(np.pi), '0', '0')
+    _, by_quaternion = solve_to_json(capsys, '--pose', *POSE)
+    _, by_angles = solve_to_json(capsys, '--xyz-rpy', '0.4', '0.2', '0.3', str(np.pi), '0', '0')
     assert by_angles['solutions'][0]['positions'] == pytest.approx(
         by_quaternion['solutions'][0]['positions'], abs=1e-6
     )
 
 
 def test_the_pose_of_joint_positions_is_reached_from_themselves_at_once(capsys):
-    code, content = answer(capsys, '--joints', *JOINTS, '--seed', *JOINTS)
+    code, content = solve_to_json(capsys, '--joints', *JOINTS, '--seed', *JOINTS)
     assert code == 0
     assert content['solutions'][0]['positions'] == [float(joint) for joint in JOINTS]
 
 
 def test_several_solutions_are_distinct_and_all_have_errors(capsys):
-    code, content = answer(
+    code, content = solve_to_json(
         capsys, '--pose', *POSE, '--max-solutions', '4', '--param', 'target_tolerance=1e-9'
     )
     vectors = np.array([solution['positions'] for solution in content['solutions']])
@@ -59,7 +59,7 @@ def test_several_solutions_are_distinct_and_all_have_errors(capsys):
 
 
 def test_a_pose_out_of_reach_ends_with_one_and_says_why(capsys):
-    code, content = answer(capsys, '--pose', '4', '0', '0', '0', '0', '0', '1')
+    code, content = solve_to_json(capsys, '--pose', '4', '0', '0', '0', '0', '0', '1')
     assert (code, content['solutions']) == (1, [])
     assert content['cause'] != 'NONE'
     # The geometry proves it without a search, so that no nearest state is known.
@@ -82,19 +82,19 @@ def test_the_table_of_a_proof_shows_no_nearest_state_but_the_advice(capsys):
 
 
 def test_numbers_with_exponent_and_sign_are_numbers(capsys):
-    code, content = answer(capsys, '--joints', '-1e-1', *JOINTS[1:])
+    code, content = solve_to_json(capsys, '--joints', '-1e-1', *JOINTS[1:])
     assert (code, content['robot']) == (0, 'ur5e')
 
 
 def test_a_parameter_changes_the_result(capsys):
-    _, content = answer(capsys, '--pose', *POSE, '--param', 'target_tolerance=1e-9')
+    _, content = solve_to_json(capsys, '--pose', *POSE, '--param', 'target_tolerance=1e-9')
     assert content['solutions'][0]['position_error'] <= 1e-9
 
 
 def test_a_kinematics_file_gives_solver_and_parameters(capsys, tmp_path):
     path = tmp_path / 'kinematics.yaml'
     path.write_text('ur_manipulator: {epsilon: 1e-9}\n', encoding='utf-8')
-    _, content = answer(capsys, '--pose', *POSE, '--kinematics', str(path))
+    _, content = solve_to_json(capsys, '--pose', *POSE, '--kinematics', str(path))
     assert content['solutions'][0]['position_error'] <= 1e-9
 
 
@@ -102,7 +102,7 @@ def test_a_parameter_of_the_command_line_overrides_the_file_even_by_its_alias(ca
     path = tmp_path / 'kinematics.yaml'
     path.write_text('ur_manipulator: {target_tolerance: 0.1}\n', encoding='utf-8')
     words = ['--kinematics', str(path), '--param', 'epsilon=1e-9']
-    code, content = answer(capsys, '--pose', *POSE, *words)
+    code, content = solve_to_json(capsys, '--pose', *POSE, *words)
     assert (code, content['solutions'][0]['position_error'] <= 1e-9) == (0, True)
 
 

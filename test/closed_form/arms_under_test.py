@@ -42,10 +42,10 @@ def ask(arm, pose, q=None, held=None):
 
     :param q: posture whose value a held joint keeps.
     """
-    question = BranchRequest(mode=KEEP_ALL)
+    request = BranchRequest(mode=KEEP_ALL)
     if held is not None:
-        question = question._replace(held=held, held_values=np.array([q[held]]))
-    return arm.branches(np.ascontiguousarray(pose), question)
+        request = request._replace(held=held, held_values=np.array([q[held]]))
+    return arm.branches(np.ascontiguousarray(pose), request)
 
 
 def six_of(chain, arm, q):

@@ -40,10 +40,10 @@ def pose_of(name, q):
     return np.ascontiguousarray(catalogue_chain(name).poses(np.asarray(q, dtype=float))[0])
 
 
-def ask(name, q, **question):
+def ask(name, q, **options):
     """Return the branches at the pose of a posture, checked on the test's own chain and the limits."""
     arm, chain, pose = catalogue_arm(name), catalogue_chain(name), pose_of(name, q)
-    result = arm.branches_refined(pose, BranchRequest(**question))
+    result = arm.branches_refined(pose, BranchRequest(**options))
     assert chain.residuals(result.q, pose).max(initial=0.0) < 1e-9
     assert (result.q >= arm.chain.lower).all() and (result.q <= arm.chain.upper).all()
     return result
@@ -268,7 +268,7 @@ def test_a_pose_with_no_arc_is_empty_and_says_that_limits_are_why():
 
 
 @pytest.mark.parametrize('name', ['iiwa7', 'iiwa14'])
-def test_home_and_straight_elbows_at_corners_of_the_limits_are_answered(name):
+def test_home_and_straight_elbows_at_corners_of_the_limits_are_solved(name):
     arm, rng = catalogue_arm(name), np.random.default_rng(27)
     assert len(ask(name, np.zeros(7)).q)
     for _ in range(10):

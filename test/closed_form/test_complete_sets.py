@@ -45,11 +45,11 @@ def check(chain, arm, poses, held=None, seed=5):
         q = rng.uniform(-np.pi, np.pi, len(chain.axes))
         pose = chain.poses(q)[0]
         result = ask(arm, pose, q, held)
-        six, answers = chain, result.q
+        six, solutions = chain, result.q
         if held is not None:
-            assert (answers[:, held] == q[held]).all()
-            six, answers = chain.held(held, q[held]), np.delete(answers, held, 1)
-        compared = compare(six, pose, answers, rng)
+            assert (solutions[:, held] == q[held]).all()
+            six, solutions = chain.held(held, q[held]), np.delete(solutions, held, 1)
+        compared = compare(six, pose, solutions, rng)
         assert len(compared.missing) == 0, f'pose {index}: {compared}'
         assert len(compared.extra) == 0, f'pose {index}: {compared}'
         assert compared.residual < RESIDUAL
@@ -143,8 +143,8 @@ def test_branches_that_the_nearby_chain_lacks_are_found(case):
     q, count = np.array(NEARBY_LACKS[case][0]), NEARBY_LACKS[case][1]
     chain, arm = catalogue_chain('baxter_left'), catalogue_arm('baxter_left')
     pose, six = chain.poses(q)[0], chain.held(2, q[2])
-    answers = np.delete(ask(arm, pose, q, 2).q, 2, 1)
-    compared = compare(six, pose, answers, np.random.default_rng(6))
+    solutions = np.delete(ask(arm, pose, q, 2).q, 2, 1)
+    compared = compare(six, pose, solutions, np.random.default_rng(6))
     assert (len(compared.missing), len(compared.extra), compared.count) == (0, 0, count)
 
 

@@ -39,7 +39,7 @@ def distance(these, others):
 
 @pytest.mark.heavy
 @pytest.mark.parametrize('name', ['jaco2', 'xarm6', 'crx10ial', 'cobotta', 'piper'])
-def test_the_last_bit_of_a_pose_in_right_angles_changes_no_answer(name):
+def test_the_last_bit_of_a_pose_in_right_angles_changes_no_solution(name):
     assert name not in LEFT_TO_CHANCE
     rng = np.random.default_rng(0)
     chain, arm = catalogue_chain(name), catalogue_arm(name)
@@ -55,7 +55,7 @@ def test_the_last_bit_of_a_pose_in_right_angles_changes_no_answer(name):
 
 
 @pytest.mark.parametrize('name', EMPTY_BEFORE)
-def test_poses_in_right_angles_are_answered_to_rounding(name):
+def test_poses_in_right_angles_are_solved_to_rounding(name):
     rng = np.random.default_rng(1)
     chain, arm = catalogue_chain(name), catalogue_arm(name)
     for quarters in EMPTY_BEFORE[name]:
@@ -83,7 +83,7 @@ def test_a_joint_at_half_a_turn_is_found_next_to_a_symmetric_pose(quarters):
 
 @pytest.mark.heavy
 @pytest.mark.parametrize('offset', [1e-7, 1e-6, 1e-5, 1e-4])
-def test_poses_next_to_a_symmetric_one_are_answered(offset):
+def test_poses_next_to_a_symmetric_one_are_solved(offset):
     # Both cuts are nearly singular there: a solution that one cut loses may be lost in the other too.
     rng = np.random.default_rng(5)
     chain, arm = catalogue_chain('gen3_lite'), catalogue_arm('gen3_lite')
@@ -95,7 +95,7 @@ def test_poses_next_to_a_symmetric_one_are_answered(offset):
         assert chain.residuals(solutions, pose).max() < 1e-9
 
 
-def test_a_pose_on_the_rim_is_answered_whatever_its_last_bits():
+def test_a_pose_on_the_rim_is_solved_whatever_its_last_bits():
     # Both roots are double there, and the equations singular: for some of these bits they have no root at all.
     rng = np.random.default_rng(3)
     chain, arm = catalogue_chain('crx10ial'), catalogue_arm('crx10ial')

@@ -81,7 +81,7 @@ def test_a_straight_arm_is_found_whatever_its_offsets(size):
 
 
 @pytest.mark.parametrize('name', STORED)
-def test_stored_poses_at_singular_postures_are_answered(name):
+def test_stored_poses_at_singular_postures_are_solved(name):
     arm, rng = arm_of(name), np.random.default_rng(1)
     solver = arm.solver('ssik_ros/Analytic')
     for posture in STORED[name]:
@@ -97,7 +97,7 @@ def test_stored_poses_at_singular_postures_are_answered(name):
 
 @pytest.mark.sampled
 @pytest.mark.parametrize('name', ['panda', 'xarm7', 'iiwa14', 'fr3'])
-def test_poses_drawn_at_singular_postures_are_answered(name, monkeypatch):
+def test_poses_drawn_at_singular_postures_are_solved(name, monkeypatch):
     monkeypatch.setattr(hard_cases, 'SEED', 20261122)
     cases = hard_cases.draw_near_singular(judge_of(name), 120)
     for target, seed in zip(cases.targets, cases.seeds, strict=True):
@@ -110,8 +110,8 @@ def test_poses_drawn_at_singular_postures_are_answered(name, monkeypatch):
 def test_a_posture_that_was_searched_stands_in_its_place_of_the_order(metric):
     arm = arm_of('panda')._choice.closed_form.arm
     q = np.array([0.3, -0.4, 0.2, -1.9, 0.1, 1.7, 0.6])
-    question = BranchRequest(seed=q + 0.2, metric=METRICS[metric])
-    every = arm.branches(arm_of('panda').fk(q), question)
+    request = BranchRequest(seed=q + 0.2, metric=METRICS[metric])
+    every = arm.branches(arm_of('panda').fk(q), request)
     assert len(every.q) > 5
     for index in range(len(every.q)):
         row = np.hstack([every.q, every.errors])[index]
@@ -119,7 +119,7 @@ def test_a_posture_that_was_searched_stands_in_its_place_of_the_order(metric):
             q=np.delete(every.q, index, axis=0), errors=np.delete(every.errors, index, axis=0)
         )
         for branches in (every, without):
-            again = with_row(branches, row, question, arm.plan)
+            again = with_row(branches, row, request, arm.plan)
             assert np.array_equal(again.q, every.q) and np.array_equal(again.errors, every.errors)
 
 

@@ -128,11 +128,11 @@ def test_branches_are_those_of_brute_force_over_all_turns_in_order(name, metric)
             best = [brute_force(*values) for values in zip(q, lower, upper, seed)]
             if None not in best:
                 wanted.append(max(best) if metric == 'wrap_linf' else np.sum(np.square(best)))
-        question = BranchRequest(seed=seed, lower=lower, upper=upper, metric=METRICS[metric])
-        result = arm.branches(pose, question)
+        request = BranchRequest(seed=seed, lower=lower, upper=upper, metric=METRICS[metric])
+        result = arm.branches(pose, request)
         assert branch_distance(result.q, seed, metric) == pytest.approx(sorted(wanted), abs=1e-9)
         assert result.dropped == len(everything) - len(wanted)
-        few = arm.branches(pose, question._replace(max_solutions=2)).q
+        few = arm.branches(pose, request._replace(max_solutions=2)).q
         assert (few == result.q[:2]).all()
 
 

@@ -18,9 +18,9 @@ class Blind(AnalyticArm):
 
     hidden = np.eye(4)
 
-    def branches(self, pose, question=PLAIN):
+    def branches(self, pose, request=PLAIN):
         """Return the branches, none of which is left near the hidden pose."""
-        result = super().branches(pose, question)
+        result = super().branches(pose, request)
         return (
             result._replace(q=result.q[:0])
             if np.allclose(pose, self.hidden, atol=1e-3)

@@ -124,7 +124,7 @@ def test_a_near_miss_is_not_taken_for_the_class(name, error):
 
 
 @pytest.mark.parametrize('name', ['spherical', 'spherical_two_parallel', 'three_parallel'])
-def test_the_policy_decides_what_counts_as_the_class_and_answers_stay_exact(name):
+def test_the_policy_decides_what_counts_as_the_class_and_solutions_stay_exact(name):
     rng = np.random.default_rng(21)
     chain = make_six(name, rng)
     axes = chain.axes + 1e-6 * rng.standard_normal((6, 3))

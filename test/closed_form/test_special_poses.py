@@ -32,12 +32,12 @@ def special_posture(rng, n):
     return q
 
 
-def check_answered(chain, arm, q):
+def check_solved(chain, arm, q):
     """Check that the pose of a posture is solved exactly, and that a regular posture is found again."""
     pose = chain.poses(q)[0]
     six, held = six_of(chain, arm, q)
     solutions = ask(arm, pose, q, held).q
-    assert len(solutions) > 0, f'no answer for {q.tolist()}'
+    assert len(solutions) > 0, f'no solution for {q.tolist()}'
     assert chain.residuals(solutions, pose).max() < RESIDUAL
     posture = q if held is None else np.delete(q, held)
     if six.singular_value(posture, pose) > REGULAR:
@@ -46,27 +46,27 @@ def check_answered(chain, arm, q):
 
 @pytest.mark.slow
 @pytest.mark.parametrize('name', SIX + SEVEN)
-def test_poses_at_right_angles_and_next_to_them_are_answered(name):
+def test_poses_at_right_angles_and_next_to_them_are_solved(name):
     rng = np.random.default_rng(3)
     chain, arm = catalogue_chain(name), catalogue_arm(name)
     for _ in range(30):
-        check_answered(chain, arm, special_posture(rng, len(chain.axes)))
+        check_solved(chain, arm, special_posture(rng, len(chain.axes)))
 
 
 @pytest.mark.sampled
 @pytest.mark.parametrize('name', SIX)
-def test_arms_answer_with_all_joints_at_multiples_of_a_right_angle(name):
+def test_arms_are_solved_with_all_joints_at_multiples_of_a_right_angle(name):
     rng = np.random.default_rng(4)
     chain, arm = catalogue_chain(name), catalogue_arm(name)
-    check_answered(chain, arm, np.zeros(6))
+    check_solved(chain, arm, np.zeros(6))
     for _ in range(10):
-        check_answered(chain, arm, rng.choice(QUARTERS, 6))
+        check_solved(chain, arm, rng.choice(QUARTERS, 6))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize('offset', [0.0, 1e-9, 1e-7, 1e-5, 1e-3])
 @pytest.mark.parametrize('name', EXACT_SRS)
-def test_symmetric_arms_of_seven_answer_at_right_angles_and_next_to_them(name, offset):
+def test_symmetric_arms_of_seven_are_solved_at_right_angles_and_next_to_them(name, offset):
     # Stretched and nearly so: Newton stops short of many of these poses, and a few nearly have a continuum of
     # solutions.
     rng = np.random.default_rng(0)
@@ -75,7 +75,7 @@ def test_symmetric_arms_of_seven_answer_at_right_angles_and_next_to_them(name, o
         q = rng.choice(QUARTERS, 7) + offset * rng.uniform(-1.0, 1.0, 7)
         pose = chain.poses(q)[0]
         solutions = ask(arm, pose, q, arm.plan.held).q
-        assert len(solutions) > 0, f'no answer for {q.tolist()}'
+        assert len(solutions) > 0, f'no solution for {q.tolist()}'
         assert chain.residuals(solutions, pose).max() < RESIDUAL
 
 
@@ -93,7 +93,7 @@ def test_a_nearly_straight_wrist_is_solved_to_rounding(name, offset):
 
 
 @pytest.mark.parametrize('name', ['ur5e', 'ur10e', 'z1', 'tm5_900', 'omy', 'aubo_i5'])
-def test_four_parallel_axes_leave_an_answer_within_reach(name):
+def test_four_parallel_axes_leave_a_solution_within_reach(name):
     # The last joint is free there, but the plane does not reach for every value of it.
     rng = np.random.default_rng(6)
     chain, arm = catalogue_chain(name), catalogue_arm(name)
@@ -101,13 +101,13 @@ def test_four_parallel_axes_leave_an_answer_within_reach(name):
     for _ in range(50):
         q = rng.uniform(-np.pi, np.pi, 6)
         q[2], q[4] = rng.choice([0.0, 1e-3, 0.1]), aligned
-        check_answered(chain, arm, q)
+        check_solved(chain, arm, q)
 
 
 @pytest.mark.parametrize('name', SEVEN)
-def test_home_is_answered_with_the_held_joint_at_zero_and_by_samples(name):
+def test_home_is_solved_with_the_held_joint_at_zero_and_by_samples(name):
     chain, arm = catalogue_chain(name), catalogue_arm(name)
-    check_answered(chain, arm, np.zeros(7))
+    check_solved(chain, arm, np.zeros(7))
     inside = np.clip(np.zeros(7), arm.chain.lower, arm.chain.upper)
     # The oracle knows no other value of the last joint for this one: it is stretched, and nearly symmetric.
     seed = inside if name == 'gen3' else None
@@ -127,7 +127,7 @@ def test_every_joint_but_the_elbow_can_be_held_at_home(name):
 
 
 @pytest.mark.parametrize('name', ['puma560', 'ur5e', 'irb6700', 'iiwa14', 'panda', 'xarm7'])
-def test_a_straight_elbow_at_a_corner_of_the_limits_is_answered(name):
+def test_a_straight_elbow_at_a_corner_of_the_limits_is_solved(name):
     # Every joint is at one of its limits, where the elbow is straight.
     rng = np.random.default_rng(7)
     chain, arm = catalogue_chain(name), catalogue_arm(name)
@@ -137,8 +137,8 @@ def test_a_straight_elbow_at_a_corner_of_the_limits_is_answered(name):
         q[3 if n == 7 else 2] = 0.0
         is_lower = rng.random(n) < 0.5
         lower, upper = np.where(is_lower, q, q - 0.5), np.where(is_lower, q + 0.5, q)
-        question = BranchRequest(mode=WITHIN_LIMITS, seed=q, lower=lower, upper=upper)
-        result = arm.branches(chain.poses(q)[0], question)
+        request = BranchRequest(mode=WITHIN_LIMITS, seed=q, lower=lower, upper=upper)
+        result = arm.branches(chain.poses(q)[0], request)
         assert len(result.q) > 0, q.tolist()
         assert (result.q >= lower).all()
         assert (result.q <= upper).all()
@@ -234,7 +234,7 @@ def tool_of(roll, pitch, yaw):
 
 
 @pytest.mark.parametrize('name', ['jaco2', 'puma560', 'ur5e', 'crx10ial'])
-def test_a_tool_turned_by_roll_pitch_and_yaw_does_not_shift_the_answers(name):
+def test_a_tool_turned_by_roll_pitch_and_yaw_does_not_shift_the_solutions(name):
     rng = np.random.default_rng(11)
     chain = catalogue_chain(name).with_tool(tool_of(0.3, -0.4, 0.7))
     arm, plain = arm_of(chain), catalogue_arm(name)
@@ -245,24 +245,24 @@ def test_a_tool_turned_by_roll_pitch_and_yaw_does_not_shift_the_answers(name):
         assert chain.residuals(solutions, pose).max() < RESIDUAL
         assert np.abs(wrap(solutions - q)).max(axis=1).min() < 1e-7
         # The same tool given with the request, on the arm without it.
-        question = BranchRequest(mode=KEEP_ALL, tool=tool_of(0.3, -0.4, 0.7))
-        again = plain.branches(np.ascontiguousarray(pose), question).q
+        request = BranchRequest(mode=KEEP_ALL, tool=tool_of(0.3, -0.4, 0.7))
+        again = plain.branches(np.ascontiguousarray(pose), request).q
         assert len(again) == len(solutions)
         assert np.abs(wrap(again[:, None] - solutions)).max(axis=2).min(axis=0).max() < 1e-7
 
 
-def test_a_spherical_wrist_on_parallel_base_axes_answers_every_reachable_pose():
+def test_a_spherical_wrist_on_parallel_base_axes_solves_every_reachable_pose():
     rng = np.random.default_rng(12)
     chain = make_six('spherical_base_parallel', rng)
     arm = arm_of(chain)
     for _ in range(40):
-        check_answered(chain, arm, rng.uniform(-np.pi, np.pi, 6))
+        check_solved(chain, arm, rng.uniform(-np.pi, np.pi, 6))
 
 
 @pytest.mark.parametrize('name', CLASSES)
-def test_folded_and_stretched_postures_of_every_class_are_answered(name):
+def test_folded_and_stretched_postures_of_every_class_are_solved(name):
     rng = np.random.default_rng(13)
     chain = make_six(name, rng)
     arm = arm_of(chain)
     for _ in range(30):
-        check_answered(chain, arm, special_posture(rng, 6))
+        check_solved(chain, arm, special_posture(rng, 6))

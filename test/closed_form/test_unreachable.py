@@ -32,7 +32,7 @@ def random_target(chain, rng):
 
 @pytest.mark.slow
 @pytest.mark.parametrize('name', SIX)
-def test_random_poses_inside_the_sphere_are_answered_exactly_where_the_oracle_answers(name):
+def test_random_poses_inside_the_sphere_have_solutions_exactly_where_the_oracle_has_one(name):
     rng = np.random.default_rng(1)
     chain, arm = catalogue_chain(name), catalogue_arm(name)
     refused = 0
@@ -140,7 +140,7 @@ def test_few_poses_without_a_branch_are_left_in_doubt(name):
     assert sum(result.is_doubtful for result in empty) <= 2
 
 
-def test_a_matrix_that_is_no_pose_is_no_question():
+def test_a_matrix_that_is_no_pose_is_refused():
     arm = catalogue_arm('ur5e')
     for broken in (np.zeros((4, 4)), np.full((4, 4), np.nan), 2.0 * np.eye(4)):
         assert arm.branches(broken, BranchRequest(mode=KEEP_ALL)) is None

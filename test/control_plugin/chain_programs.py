@@ -131,14 +131,14 @@ class Loop:
 
     def cycle(self, verb, numbers=()):
         """Take a cycle; return whether it reached its target, the cause, the scale and the condition number."""
-        answer = self.chain.ask(verb, numbers)
+        response = self.chain.ask(verb, numbers)
         n, before, last = len(self.q), self.q, self.speeds
-        self.q, self.speeds = answer[:n], answer[n : 2 * n]
+        self.q, self.speeds = response[:n], response[n : 2 * n]
         np.testing.assert_allclose(self.speeds, (self.q - before) / self.period, atol=1e-9)
         assert (np.abs(self.speeds) <= self.velocity + 1e-9).all()
         assert (np.abs(self.speeds - last) <= self.period * self.acceleration + 1e-9).all()
         assert (self.limits[0] <= self.q).all() and (self.q <= self.limits[1]).all()
-        return answer[2 * n :]
+        return response[2 * n :]
 
 
 def to_matrix(frame):

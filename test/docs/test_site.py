@@ -80,7 +80,7 @@ def test_links_that_leave_the_site_lead_to_pages_where_there_are_some(link, rewr
     assert source == [f'Before {rewritten}\n' if '```' not in link else f'{rewritten}\n']
 
 
-def test_sites_that_do_not_answer_are_left_out():
+def test_sites_that_do_not_respond_are_left_out():
     assert site_sources.reachable_inventories({'nobody': 'http://127.0.0.1:9/'}) == {}
 
 

@@ -149,9 +149,9 @@ def test_the_error_names_the_right_words(words, wanted, places, capsys):
 
 
 def test_a_position_with_angles_or_a_quaternion_is_the_pose(places, capsys):
-    answers = []
+    outputs = []
     for target in ('--pose 0.4 0.2 0.3 1 0 0 0', '--xyz 0.4 0.2 0.3 --quat 1 0 0 0'):
         assert run(f'solve ur5e {target} --all --json', places) == 0
-        answers.append(json.loads(capsys.readouterr().out))
-    assert answers[0]['solutions'] == answers[1]['solutions']
-    assert len(answers[0]['solutions']) == 8
+        outputs.append(json.loads(capsys.readouterr().out))
+    assert outputs[0]['solutions'] == outputs[1]['solutions']
+    assert len(outputs[0]['solutions']) == 8

@@ -62,15 +62,13 @@ def by_numba(code, folder, **environment):
 
 def ask(folder):
     """Return the result of ``top`` in a new process, and how often machine code was loaded from disk."""
-    answer, hits = by_numba(ASK, folder).split()
-    return float(answer), int(hits)
+    value, hits = by_numba(ASK, folder).split()
+    return float(value), int(hits)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize('decorator', ['kernel', 'inline_kernel'])
-def test_an_edited_callee_in_another_file_is_never_answered_by_old_machine_code(
-    package_copy, decorator
-):
+def test_an_edited_callee_in_another_file_never_runs_as_old_machine_code(package_copy, decorator):
     callee = package_copy / 'ssik_ros' / 'kernels' / 'bottom.py'
     callee.write_text(CALLEE.format(decorator=decorator, value='1.0'))
     assert ask(package_copy) == (6.0, 0)

@@ -260,7 +260,7 @@ def test_an_arm_whose_elbow_is_held_between_spherical_joints_has_no_cut():
     assert general_6r.choose_start(chain.axes, chain.points) == (-1, 0.0)
 
 
-def test_the_same_question_has_the_same_bytes_whatever_the_workspace_holds():
+def test_the_same_pose_has_the_same_bytes_whatever_the_workspace_holds():
     chain = ARMS['jaco2']
     solver = Solver(chain)
     g = target(chain, np.array([0.3, 2.1, -1.2, 0.8, 1.7, -2.2]))

@@ -358,7 +358,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize('form', [form for form in FORMS if form != 'float32'])
-def test_the_form_of_a_request_does_not_change_the_answer(panda, form):
+def test_the_form_of_a_request_does_not_change_the_result(panda, form):
     solver, target, seed = panda
     expected = solver.solve(SolveRequest(targets=target, seed=seed)).solutions
     target, seed = FORMS[form](target, seed)

@@ -64,12 +64,12 @@ def random_posture(rng, slides, n):
     return np.where(is_slide, rng.uniform(-1.0, 1.0, n), rng.uniform(-np.pi, np.pi, n))
 
 
-def distance(answers, q, slides):
+def distance(candidates, q, slides):
     """Return the distance of a posture to the nearest of the solutions (k, n)."""
-    gaps = np.abs(np.exp(1j * answers) - np.exp(1j * q))
+    gaps = np.abs(np.exp(1j * candidates) - np.exp(1j * q))
     for i in range(len(q)):
         if slides >> i & 1:
-            gaps[:, i] = np.abs(answers[:, i] - q[i])
+            gaps[:, i] = np.abs(candidates[:, i] - q[i])
     return gaps.max(axis=1, initial=0.0).min(initial=np.inf)
 
 
@@ -114,9 +114,9 @@ def test_a_shoulder_with_slides_finds_its_posture_again(order, n, seed):
     slides = SHOULDERS[order]
     q = random_posture(rng, slides, n)
     g = product(axes, points, slides, q)
-    answers = shoulder_candidates(axes, points, slides, n, points[3], g)
-    assert np.isfinite(answers).all()
-    assert distance(answers, q, slides) < NEWTON_REACHES
+    candidates = shoulder_candidates(axes, points, slides, n, points[3], g)
+    assert np.isfinite(candidates).all()
+    assert distance(candidates, q, slides) < NEWTON_REACHES
 
 
 @pytest.mark.parametrize('tilt', [0.0, 1e-12, 1e-8, 1e-5, 1.9e-4, 2.1e-4, 1e-3, 1e-2, 0.3])
@@ -133,8 +133,8 @@ def test_a_slide_nearly_across_its_axis_loses_no_posture(tilt, meet):
             points[1] = points[0]
         q = random_posture(rng, 4, 6)
         g = product(axes, points, 4, q)
-        answers = shoulder_candidates(axes, points, 4, 6, points[3], g)
-        apart.append(distance(answers, q, 4))
+        candidates = shoulder_candidates(axes, points, 4, 6, points[3], g)
+        apart.append(distance(candidates, q, 4))
     assert max(apart) < NEWTON_REACHES
     assert np.median(apart) < 1e-8
 
@@ -146,8 +146,8 @@ def test_a_shoulder_out_of_reach_gives_finite_numbers_only(order):
         axes, points = random_chain(rng)
         g = np.eye(4)
         g[:3, :3], g[:3, 3] = rotation(unit(rng), 1.0), rng.uniform(-9.0, 9.0, 3)
-        answers = shoulder_candidates(axes, points, SHOULDERS[order], 6, points[3], g)
-        assert np.isfinite(answers).all()
+        candidates = shoulder_candidates(axes, points, SHOULDERS[order], 6, points[3], g)
+        assert np.isfinite(candidates).all()
 
 
 def test_a_wrist_on_the_axis_that_turns_it_is_a_candidate_too():
@@ -162,11 +162,11 @@ def test_a_wrist_on_the_axis_that_turns_it_is_a_candidate_too():
         if turning[-1] < 2:
             q[turning[-1] + 1 : 3] = 0.0
         g = product(axes, points, slides, q)
-        answers = shoulder_candidates(axes, points, slides, 6, points[3], g)
-        assert np.isfinite(answers).all()
+        candidates = shoulder_candidates(axes, points, slides, 6, points[3], g)
+        assert np.isfinite(candidates).all()
         errors = [
             np.abs(product(axes, points, slides, a) @ [*points[3], 1] - g @ [*points[3], 1])
-            for a in answers
+            for a in candidates
         ]
         assert min(error.max() for error in errors) < 1e-6
 
@@ -179,12 +179,12 @@ def test_chains_whose_turns_make_the_orientation_find_their_posture_again(slides
     axes = np.array([unit(rng) for _ in range(6)])
     points = np.cumsum(rng.uniform(-0.6, 0.6, (6, 3)), axis=0)
     q = random_posture(rng, slides, n)
-    answers = orientation_candidates(axes, points, slides, n, product(axes, points, slides, q))
-    assert np.isfinite(answers).all()
+    candidates = orientation_candidates(axes, points, slides, n, product(axes, points, slides, q))
+    assert np.isfinite(candidates).all()
     directions = np.linalg.svd(moved_slides(axes, slides, q), compute_uv=False)
     # Where the slides nearly lie in a plane, their lengths are as inexact as the plane is thin.
     if directions.min(initial=1.0) > 1e-3:
-        assert distance(answers, q, slides) < FOUND
+        assert distance(candidates, q, slides) < FOUND
 
 
 def moved_slides(axes, slides, q):

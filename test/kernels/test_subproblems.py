@@ -43,10 +43,10 @@ def gap(a, b):
     return np.abs(np.exp(1j * np.asarray(a)) - np.exp(1j * np.asarray(b)))
 
 
-def contains(answers, wanted, tolerance):
+def contains(angles, wanted, tolerance):
     """Return whether one of the solutions (k, m) agrees with the wanted angles (m,)."""
-    answers = np.asarray(answers).reshape(-1, np.size(wanted))
-    return bool((gap(answers, wanted).max(axis=1) < tolerance).any())
+    angles = np.asarray(angles).reshape(-1, np.size(wanted))
+    return bool((gap(angles, wanted).max(axis=1) < tolerance).any())
 
 
 def call_sp1(k, p, q):

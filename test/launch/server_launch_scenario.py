@@ -71,7 +71,7 @@ class WhileItRuns(unittest.TestCase):
         rclpy.spin_until_future_complete(
             self.node, future, timeout_sec=max(end - time.monotonic(), 1.0)
         )
-        self.assertTrue(future.done(), f'no answer from {name}')
+        self.assertTrue(future.done(), f'no response from {name}')
         return future.result()
 
     def test_compute_ik_responds_in_the_namespace(self):
@@ -80,9 +80,9 @@ class WhileItRuns(unittest.TestCase):
         pose = request.ik_request.pose_stamped.pose
         pose.position.x, pose.position.z, pose.orientation.x = 0.4, 0.5, 1.0
         pose.orientation.w = 0.0
-        answer = self.call(GetPositionIK, 'compute_ik', request)
-        self.assertEqual(answer.error_code.val, MoveItErrorCodes.SUCCESS, answer.error_code)
-        self.assertIn('[solver ', answer.error_code.message)
+        response = self.call(GetPositionIK, 'compute_ik', request)
+        self.assertEqual(response.error_code.val, MoveItErrorCodes.SUCCESS, response.error_code)
+        self.assertIn('[solver ', response.error_code.message)
 
     def test_text_stays_text_and_the_file_counts_more_than_defaults(self):
         names = ['base_link', 'report_times', 'kinematics_file', 'use_sim_time']

@@ -169,12 +169,12 @@ def test_a_seed_that_is_not_finite_is_refused_wherever_it_is_not(arm, value):
 
 def test_threads_get_what_each_would_get_alone(arm):
     poses, seeds = requests(arm, 40)
-    expected = [arm.solve_q(*question) for question in zip(poses, seeds, strict=True)]
+    expected = [arm.solve_q(*case) for case in zip(poses, seeds, strict=True)]
 
     def ask(start):
         order = np.roll(np.arange(len(poses)), start)
         return [(i, arm.solve_q(poses[i], seeds[i])) for _ in range(20) for i in order]
 
     with ThreadPoolExecutor(4) as pool:
-        for answers in pool.map(ask, range(4)):
-            assert all(identical(answer, expected[i]) for i, answer in answers)
+        for results in pool.map(ask, range(4)):
+            assert all(identical(result, expected[i]) for i, result in results)

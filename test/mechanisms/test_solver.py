@@ -505,11 +505,11 @@ def test_wrong_options_are_errors(options):
 
 
 def test_the_same_request_gives_the_same_bytes():
-    answers = []
+    results = []
     for _ in range(2):
         solver = Solver(draw_mechanism(np.random.default_rng(5)))
-        answers.append([r.q.tobytes() for r in solver.solve()])
-    assert answers[0] == answers[1]
+        results.append([r.q.tobytes() for r in solver.solve()])
+    assert results[0] == results[1]
 
 
 def test_time_budgets_and_unbounded_iterations_end():
@@ -564,15 +564,15 @@ def needs_restarts():
 
 def test_restarts_find_what_the_first_start_misses_and_depend_on_the_seed_alone():
     seed = needs_restarts()
-    answers = []
+    results = []
     for _ in range(2):
         root, joints = make_boxed(seed)
         (result,) = Solver(root, escapes=0, restarts=50, seed=3).solve()
         assert result.converged and 0 < result.restarts <= 50
         assert result.q.tolist() == values(joints).tolist()
         assert (np.abs(values(joints)) <= 2.6).all()
-        answers.append((result.restarts, result.iterations, values(joints).tolist()))
-    assert answers[0] == answers[1]
+        results.append((result.restarts, result.iterations, values(joints).tolist()))
+    assert results[0] == results[1]
 
 
 def test_a_start_that_converges_needs_no_restarts():

@@ -23,7 +23,7 @@ from transport_programs import (
 
 pytestmark = needs_tools
 
-QUESTIONS = 40
+REQUESTS = 40
 NO_SOLUTION, TIMED_OUT = -31, -6
 
 
@@ -39,8 +39,8 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def asked(judge, folder):
-    path = folder / 'questions.txt'
-    return path, *judge.ask(path, QUESTIONS)
+    path = folder / 'requests.txt'
+    return path, *judge.ask(path, REQUESTS)
 
 
 def values_of(line):
@@ -53,7 +53,7 @@ def values_of(line):
 def test_eight_threads_get_the_results_of_one(programs, judge, asked):
     path, poses, _ = asked
     *lines, last = programs.run('threads', path, 20)
-    assert len(lines) == QUESTIONS
+    assert len(lines) == REQUESTS
     for line, pose in zip(lines, poses, strict=True):
         code, q = values_of(line)
         assert code == 1
@@ -164,7 +164,7 @@ def test_a_callback_that_waits_does_not_stop_other_requests(programs, asked):
 
 
 def test_plain_requests_allocate_nothing(programs, asked):
-    assert programs.run('allocations', asked[0]) == [f'allocations 0 solved {QUESTIONS}']
+    assert programs.run('allocations', asked[0]) == [f'allocations 0 solved {REQUESTS}']
 
 
 def test_servo_gets_the_nearest_step_of_its_cycle(programs, judge, tmp_path):

@@ -89,13 +89,13 @@ class Programs:
 
     folder: Path
 
-    def command(self, scenario, questions, count=1, group=GROUP, robot='panda', **parameters):
+    def command(self, scenario, requests, count=1, group=GROUP, robot='panda', **parameters):
         """Return the command line of a scenario."""
         urdf, srdf = description_of(robot)
         return [
             str(self.folder / 'scenario_host'),
             str(self.folder / 'libtransport_scenarios.so'),
-            *(scenario, str(urdf), str(srdf), group, str(questions), str(count)),
+            *(scenario, str(urdf), str(srdf), group, str(requests), str(count)),
             *(f'{key.replace("its_", ":")}={value}' for key, value in parameters.items()),
         ]
 
@@ -106,10 +106,10 @@ class Programs:
         variables = {'PATH': path, 'XDG_CACHE_HOME': str(cache), 'AMENT_PREFIX_PATH': ''}
         return {**os.environ, **variables, **more}
 
-    def run(self, scenario, questions, count=1, status=0, environment=None, **more):
+    def run(self, scenario, requests, count=1, status=0, environment=None, **more):
         """Run a scenario; return its lines."""
         done = subprocess.run(
-            self.command(scenario, questions, count, **more),
+            self.command(scenario, requests, count, **more),
             capture_output=True,
             text=True,
             timeout=PATIENCE,

@@ -29,7 +29,7 @@ def tasks(per_arm: int, seed: int = 21) -> Iterator[Task]:
             yield name, mode, SolveRequest(targets=target, seed=start, max_searches=searches)
 
 
-def answer(task: Task) -> IkResult:
+def solve_task(task: Task) -> IkResult:
     """
     Return the result of a task.
 
@@ -60,5 +60,5 @@ SOLVERS = {
 if __name__ == '__main__':
     digest = hashlib.sha256()
     for task in tasks(int(sys.argv[1])):
-        digest.update(as_bytes(answer(task)))
+        digest.update(as_bytes(solve_task(task)))
     print(digest.hexdigest())

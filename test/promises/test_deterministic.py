@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from request_digest import answer, as_bytes, tasks
+from request_digest import as_bytes, solve_task, tasks
 from shipped_arms import LINKS, load_arm
 
 HERE = Path(__file__).resolve().parent
@@ -35,25 +35,25 @@ def test_two_processes_give_the_same_bytes() -> None:
 
 
 def test_eight_threads_give_the_bytes_of_one() -> None:
-    questions = list(tasks(60))
-    serial = [as_bytes(answer(task)) for task in questions]
+    cases = list(tasks(60))
+    serial = [as_bytes(solve_task(task)) for task in cases]
     with ThreadPoolExecutor(THREADS) as pool:
         for _ in range(3):
-            parallel = [as_bytes(result) for result in pool.map(answer, questions)]
+            parallel = [as_bytes(result) for result in pool.map(solve_task, cases)]
             assert parallel == serial
 
 
 @pytest.mark.parametrize('name', LINKS)
 def test_what_was_asked_before_does_not_matter(name: str) -> None:
     arm = load_arm(name)
-    questions = arm.reachable(30, seed=22)
-    forwards = [as_bytes(arm.ask(target, seed)) for target, seed in questions]
-    backwards = [as_bytes(arm.ask(target, seed)) for target, seed in reversed(questions)]
+    cases = arm.reachable(30, seed=22)
+    forwards = [as_bytes(arm.ask(target, seed)) for target, seed in cases]
+    backwards = [as_bytes(arm.ask(target, seed)) for target, seed in reversed(cases)]
     assert forwards == backwards[::-1]
 
 
 @pytest.mark.parametrize('name', LINKS)
-def test_a_new_solver_answers_like_a_used_one(name: str) -> None:
+def test_a_new_solver_gives_the_results_of_a_used_one(name: str) -> None:
     arm = load_arm(name)
     for target, seed in arm.reachable(5, seed=23):
         used, new = arm.ask(target, seed), load_arm.__wrapped__(name).ask(target, seed)

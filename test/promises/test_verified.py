@@ -88,7 +88,7 @@ def test_every_one_of_many_solutions_holds_and_differs(arm: Arm) -> None:
         assert (distances + np.eye(len(distances)) > 1e-9).all()
 
 
-def test_answers_pulled_towards_the_seed_hold_and_are_no_farther(arm: Arm) -> None:
+def test_solutions_pulled_towards_the_seed_hold_and_are_no_farther(arm: Arm) -> None:
     solver = arm.solver_with(solve_mode='optimize_distance', optimization_timeout=10.0)
     for target, seed in arm.reachable(20, seed=6):
         first = arm.ask(target, seed)
@@ -117,11 +117,11 @@ def test_ranges_of_two_turns_keep_the_seeds_turn(q: list[float], turn: int) -> N
     assert np.abs(result.solutions[0] - seed).max() < 1e-2
 
 
-def test_350_degrees_is_answered_near_350_degrees() -> None:
+def test_350_degrees_has_a_solution_near_350_degrees() -> None:
     arm = load_arm('ur5e')
-    answer = np.radians([-10.0, -60.0, 80.0, -110.0, -90.0, 20.0])
-    seed = answer + np.array([math.tau + 0.02, 0.02, -0.02, 0.02, -0.02, 0.02])
-    target = arm.chain.pose(answer)
+    solution = np.radians([-10.0, -60.0, 80.0, -110.0, -90.0, 20.0])
+    seed = solution + np.array([math.tau + 0.02, 0.02, -0.02, 0.02, -0.02, 0.02])
+    target = arm.chain.pose(solution)
     result = arm.ask(target, seed)
     assert_holds(arm, result, target)
     assert math.degrees(result.solutions[0][0]) == pytest.approx(350.0, abs=2.0)
@@ -259,7 +259,7 @@ def test_a_seed_that_is_not_finite_is_refused(arm: Arm, value: float) -> None:
         assert_refused(arm.ask(target, bad), IkStatus.REFUSED, Cause.BAD_STATE)
 
 
-def test_after_a_refusal_the_solver_answers_as_before(arm: Arm) -> None:
+def test_after_a_refusal_the_solver_gives_the_results_of_before(arm: Arm) -> None:
     (target, seed), *_ = arm.reachable(1, seed=15)
     before = arm.ask(target, seed)
     arm.ask(bad_targets()['nan'], seed)

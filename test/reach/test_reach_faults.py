@@ -72,7 +72,7 @@ def test_a_scheduler_that_is_not_there_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr('ssik_ros.reach.engine.CONNECT', 1.0)
     workers = Workers(scheduler='tcp://127.0.0.1:9')
     with pytest.raises(
-        SolverError, match=r'No Dask scheduler answers at .tcp://127\.0\.0\.1:9'
+        SolverError, match=r'No Dask scheduler responds at .tcp://127\.0\.0\.1:9'
     ) as info:
         make_map(plan_of(chain_of('ur5e')), tmp_path / 'map.zarr', workers)
     assert '\n' not in str(info.value)

@@ -33,7 +33,7 @@ def cells_of(reach_map):
     return cells, poses
 
 
-def test_the_pose_of_a_cell_has_a_proved_answer_that_the_solver_confirms(reach_map):
+def test_the_pose_of_a_cell_has_a_proved_result_that_the_solver_confirms(reach_map):
     cells, poses = cells_of(reach_map)
     status = reach_map.read()[tuple(cells.T)]
     asked, exact = reach_map.query(poses), reach_map.query(poses, exact=True)
@@ -43,7 +43,7 @@ def test_the_pose_of_a_cell_has_a_proved_answer_that_the_solver_confirms(reach_m
     assert (asked.branches == exact.branches).all()
 
 
-def test_a_pose_beside_cells_has_the_answer_of_the_nearest_and_no_proof(reach_map):
+def test_a_pose_beside_cells_has_the_result_of_the_nearest_and_no_proof(reach_map):
     poses = random_poses(400, seed=2, reach=0.8)
     asked, status = reach_map.query(poses), reach_map.read()
     turns = quaternions_of(poses[:, :3, :3])
@@ -98,7 +98,7 @@ def test_a_pose_that_is_no_rigid_transform_is_refused(reach_map, turn, exact):
         reach_map.nearest_reachable(poses[1])
 
 
-def test_blocks_and_the_whole_array_give_the_same_answers(reach_map, monkeypatch):
+def test_blocks_and_the_whole_array_give_the_same_results(reach_map, monkeypatch):
     poses = random_poses(2000, seed=6, reach=1.1)
     monkeypatch.setattr('ssik_ros.reach.reach_map.IN_MEMORY', 1000)
     monkeypatch.setattr('ssik_ros.reach.reach_map.FEW', 3)

@@ -37,11 +37,23 @@ def test_no_rotation_is_farther_than_the_covering_angle_and_one_is_as_far(count)
     assert largest >= 0.97 * stated
 
 
-def test_the_covering_angle_shrinks_with_the_cube_root_of_the_number():
-    angles = [covering_angle(spread_orientations(count)) for count in (64, 512, 4096)]
-    # Twice the number along each of three axes: half the angle, up to the difference between a spiral and a lattice.
-    assert 0.42 < angles[1] / angles[0] < 0.58
-    assert 0.42 < angles[2] / angles[1] < 0.58
+def smallest_covering_angle(count):
+    """Return the angle below which balls of rotations around so many orientations have less volume than all rotations."""
+    low, high = 0.0, np.pi
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        # A ball of rotations up to an angle is this share of all rotations.
+        is_enough = count * (middle - np.sin(middle)) >= np.pi
+        low, high = (low, middle) if is_enough else (middle, high)
+    return high
+
+
+@pytest.mark.parametrize('count', [4, 16, 64, 300, 512, 4096])
+def test_orientations_cover_all_rotations_nearly_as_well_as_so_many_can(count):
+    quaternions = spread_orientations(count)
+    assert quaternions.shape == (count, 4)
+    ratio = covering_angle(quaternions) / smallest_covering_angle(count)
+    assert 1.0 <= ratio < 1.7
 
 
 @pytest.mark.parametrize('count', [1, 2, 3])

@@ -29,32 +29,32 @@ REACHED = 1e-4
 """How near to its line a link is at the points of a path [m, and of each component]."""
 
 
-def points_of(answer):
+def points_of(response):
     """Return the positions (k, n) of a path."""
-    return np.array([p.positions for p in answer.solution.joint_trajectory.points])
+    return np.array([p.positions for p in response.solution.joint_trajectory.points])
 
 
-def times_of(answer):
+def times_of(response):
     """Return the times (k,) of a path [s]."""
-    points = answer.solution.joint_trajectory.points
+    points = response.solution.joint_trajectory.points
     return np.array([p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in points])
 
 
-def poses_of(rows, answer, link=''):
+def poses_of(rows, response, link=''):
     """Return the poses (4, 4) of a link at the points of a path."""
-    return [rows.arm.pose(dict(zip(rows.posture, q)), link) for q in points_of(answer)]
+    return [rows.arm.pose(dict(zip(rows.posture, q)), link) for q in points_of(response)]
 
 
-def empty(answer):
-    assert answer.fraction == 0.0 and answer.solution == RobotTrajectory()
+def empty(response):
+    assert response.fraction == 0.0 and response.solution == RobotTrajectory()
 
 
 def ends_at(rows, pose, link=''):
     """Return a check: the whole path is followed and ends at a pose."""
 
-    def check(answer):
-        assert answer.fraction == 1.0, answer.error_code.message
-        assert np.allclose(poses_of(rows, answer, link)[-1], pose, atol=REACHED)
+    def check(response):
+        assert response.fraction == 1.0, response.error_code.message
+        assert np.allclose(poses_of(rows, response, link)[-1], pose, atol=REACHED)
 
     return check
 
@@ -114,9 +114,9 @@ def row_cp04_the_number_of_steps(rows):
     """max(floor(distance / step), floor(angle / (3.5 step))) + 1."""
 
     def has(count):
-        def check(answer):
-            assert answer.fraction == 1.0
-            assert len(points_of(answer)) == count + 1
+        def check(response):
+            assert response.fraction == 1.0
+            assert len(points_of(response)) == count + 1
 
         return check
 
@@ -128,10 +128,10 @@ def row_cp04_the_number_of_steps(rows):
 def row_cp05_halfway_between_points_the_link_is_on_its_line(rows):
     end = rows.moved(0.05, 0.1, -0.05)
 
-    def check(answer):
-        assert answer.fraction == 1.0
-        poses = poses_of(rows, answer)
-        points = points_of(answer)
+    def check(response):
+        assert response.fraction == 1.0
+        poses = poses_of(rows, response)
+        points = points_of(response)
         for (a, b), (p, q) in zip(itertools.pairwise(poses), itertools.pairwise(points)):
             middle = rows.arm.pose(dict(zip(rows.posture, 0.5 * (p + q))))
             assert np.linalg.norm(middle[:3, 3] - 0.5 * (a[:3, 3] + b[:3, 3])) <= 1e-3
@@ -148,15 +148,15 @@ def row_cp05_halfway_between_points_the_link_is_on_its_line(rows):
 def row_cp06_fraction_and_where_the_path_ends(rows):
     """Whole lines, and part of the last one, over all: 1 m is left of a line that ends 9 m away."""
 
-    def half(answer):
-        assert 0.5 < answer.fraction < 1.0
-        assert len(points_of(answer)) > 2
+    def half(response):
+        assert 0.5 < response.fraction < 1.0
+        assert len(points_of(response)) > 2
 
     near = rows.moved(0.0, 0.0, -0.02)
     yield rows.follow(near, FAR, check=half, parts=('waypoint 1',))
 
-    def first(answer):
-        assert 0.0 < answer.fraction < 0.5
+    def first(response):
+        assert 0.0 < response.fraction < 0.5
 
     yield rows.follow(FAR, near, check=first, parts=('waypoint 0',))
 
@@ -164,8 +164,8 @@ def row_cp06_fraction_and_where_the_path_ends(rows):
 def row_cp07_the_jump_threshold_counts(rows):
     # A threshold in (0, 1] ends the path, not the node; a wide one ends nothing.
 
-    def short(answer):
-        assert answer.fraction < 1.0
+    def short(response):
+        assert response.fraction < 1.0
 
     end = rows.moved(0.0, 0.1, 0.0)
     yield rows.follow(end, check=short, parts=('times as long',), jump_threshold=0.5)
@@ -179,10 +179,10 @@ def row_cp08_thresholds_for_turning_joints_count(rows):
     """No step is longer than asked: shorter ones come, or the path ends."""
     end = rows.moved(0.0, 0.1, 0.0)
 
-    def bounded(answer):
-        steps = np.abs(np.diff(points_of(answer), axis=0))
+    def bounded(response):
+        steps = np.abs(np.diff(points_of(response), axis=0))
         assert steps.max() <= 0.01 + 1e-12
-        assert answer.fraction > 0.0
+        assert response.fraction > 0.0
 
     yield rows.follow(end, check=bounded, max_step=0.05, revolute_jump_threshold=0.01)
 
@@ -190,12 +190,12 @@ def row_cp08_thresholds_for_turning_joints_count(rows):
 def row_cp09_the_speed_of_a_link_is_limited(rows):
     end = rows.moved(0.0, 0.1, 0.0)
 
-    def slow(answer):
-        assert answer.fraction == 1.0
-        places = np.array([pose[:3, 3] for pose in poses_of(rows, answer)])
-        speeds = np.linalg.norm(np.diff(places, axis=0), axis=1) / np.diff(times_of(answer))
+    def slow(response):
+        assert response.fraction == 1.0
+        places = np.array([pose[:3, 3] for pose in poses_of(rows, response)])
+        speeds = np.linalg.norm(np.diff(places, axis=0), axis=1) / np.diff(times_of(response))
         assert speeds.max() <= 0.02 * (1.0 + 1e-6)
-        assert times_of(answer)[-1] >= 5.0
+        assert times_of(response)[-1] >= 5.0
 
     yield rows.follow(end, check=slow, max_cartesian_speed=0.02)
     slow_link = {'max_cartesian_speed': 0.02, 'cartesian_speed_limited_link': 'thumb'}
@@ -215,12 +215,12 @@ def row_cp10_times_keep_the_limits_of_the_robot(rows):
     """Velocities and accelerations of joint_limits.yaml, scaled as asked."""
 
     def keeps(scale):
-        def check(answer):
+        def check(response):
             velocities, accelerations = limits_of(rows.arm)
-            trajectory = answer.solution.joint_trajectory
-            times = times_of(answer)
+            trajectory = response.solution.joint_trajectory
+            times = times_of(response)
             assert times[0] == 0.0 and (np.diff(times) > 0.0).all()
-            steps = np.diff(points_of(answer), axis=0) / np.diff(times)[:, None]
+            steps = np.diff(points_of(response), axis=0) / np.diff(times)[:, None]
             assert (np.abs(steps) <= scale * velocities * (1.0 + 1e-6)).all()
             speeds = np.array([p.velocities for p in trajectory.points])
             changes = np.diff(speeds, axis=0) / np.diff(times)[:, None]
@@ -236,16 +236,16 @@ def row_cp10_times_keep_the_limits_of_the_robot(rows):
 
 
 def row_cp11_the_start_is_the_whole_state(rows):
-    def check(answer):
-        state = answer.start_state.joint_state
+    def check(response):
+        state = response.start_state.joint_state
         assert tuple(state.name) == rows.arm.joints
         positions = dict(zip(state.name, state.position, strict=True))
         assert {name: positions[name] for name in rows.posture} == rows.posture
-        assert [held.object.id for held in answer.start_state.attached_collision_objects] == [
+        assert [held.object.id for held in response.start_state.attached_collision_objects] == [
             'rod'
         ]
-        assert np.array_equal(points_of(answer)[0], list(rows.posture.values()))
-        assert list(answer.solution.joint_trajectory.joint_names) == list(rows.posture)
+        assert np.array_equal(points_of(response)[0], list(rows.posture.values()))
+        assert list(response.solution.joint_trajectory.joint_names) == list(rows.posture)
 
     request = rows.path(rows.moved(0.0, 0.0, -0.02))
     request.start_state.attached_collision_objects = [rod(rows.arm.tip)]
@@ -258,10 +258,10 @@ def row_cp13_a_waypoint_that_is_none(rows):
         bad.position.x = value
         request = rows.path(waypoints=[bad])
         part = 'beyond' if value == 1e300 else 'no finite'
-        answer = rows.follow(code=NO_SOLUTION, parts=(part,), check=empty)
-        yield answer._replace(request=request)
+        response = rows.follow(code=NO_SOLUTION, parts=(part,), check=empty)
+        yield response._replace(request=request)
     zero = Pose()
     zero.orientation.w = 0.0
     request = rows.path(waypoints=[zero])
-    answer = rows.follow(code=NO_SOLUTION, parts=('quaternion has a length below',), check=empty)
-    yield answer._replace(request=request)
+    response = rows.follow(code=NO_SOLUTION, parts=('quaternion has a length below',), check=empty)
+    yield response._replace(request=request)

@@ -17,12 +17,12 @@ def requests_of(count, seed):
     return poses, [ik_request(PANDA, pose, timeout=TIMEOUT) for pose in poses]
 
 
-def positions_table(answers):
+def positions_table(responses):
     """Return the positions (k, n) of responses, joints in model order; NaN for a response without solution."""
-    table = np.full((len(answers), len(PANDA.joints)), np.nan)
-    for row, answer in zip(table, answers, strict=True):
-        if answer.error_code.val == SUCCESS:
-            positions = positions_of(answer)
+    table = np.full((len(responses), len(PANDA.joints)), np.nan)
+    for row, response in zip(table, responses, strict=True):
+        if response.error_code.val == SUCCESS:
+            positions = positions_of(response)
             row[:] = [positions[name] for name in PANDA.joints]
     return table
 
@@ -41,9 +41,9 @@ def main(domain, seed, count, first, asked, path):
     client = Client(domain, sys.exit)
     requests = requests_of(count, seed)[1] * 2
     some = requests[first : first + asked]
-    answers = [client.call('compute_ik', request) for request in some]
+    responses = [client.call('compute_ik', request) for request in some]
     client.close()
-    np.save(path, positions_table(answers))
+    np.save(path, positions_table(responses))
 
 
 if __name__ == '__main__':

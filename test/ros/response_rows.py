@@ -23,22 +23,22 @@ VIRTUAL = {'panda': ['virtual_joint'], 'fanuc': []}
 
 
 def row_rs01_every_joint_with_one_variable_in_model_order(rows):
-    def check(answer):
-        assert_solves(rows.arm, answer, rows.pose)
-        state = answer.solution.joint_state
+    def check(response):
+        assert_solves(rows.arm, response, rows.pose)
+        state = response.solution.joint_state
         assert tuple(state.name) == rows.arm.joints
         assert len(state.position) == len(state.name)
         assert len(state.velocity) == len(state.effort) == 0
         assert (state.header.stamp.sec, state.header.stamp.nanosec) == (0, 0)
         assert state.header.frame_id == rows.arm.model_frame
-        assert answer.solution.is_diff is False
+        assert response.solution.is_diff is False
 
     yield Ask('compute_ik', rows.ik(), check=check)
 
 
 def row_rs02_joints_with_several_variables(rows):
-    def check(answer):
-        multi = answer.solution.multi_dof_joint_state
+    def check(response):
+        multi = response.solution.multi_dof_joint_state
         assert list(multi.joint_names) == VIRTUAL[rows.arm.name]
         assert len(multi.transforms) == len(multi.joint_names)
         assert multi.header.frame_id == rows.arm.model_frame
@@ -55,27 +55,27 @@ def row_rs03_joints_outside_the_group_stay_as_the_request_has_them(rows):
         set_state(asked, {**rows.posture, 'panda_finger_joint1': 0.021})
     asked.attached_collision_objects = [rod(rows.arm.tip)]
 
-    def check(answer):
-        assert_solves(rows.arm, answer, rows.pose)
-        assert list(answer.solution.attached_collision_objects) == []
+    def check(response):
+        assert_solves(rows.arm, response, rows.pose)
+        assert list(response.solution.attached_collision_objects) == []
         if rows.arm.name == 'panda':
-            positions = positions_of(answer)
+            positions = positions_of(response)
             assert positions['panda_finger_joint1'] == positions['panda_finger_joint2'] == 0.021
 
     yield Ask('compute_ik', request, check=check)
 
 
 def row_rs04_a_failure_has_an_empty_state(rows):
-    def check(answer):
-        assert answer.solution == RobotState()
+    def check(response):
+        assert response.solution == RobotState()
 
     yield Ask('compute_ik', rows.ik(FAR), NO_SOLUTION, check=check)
     yield Ask('compute_ik', rows.ik(group_name='nobody'), -15, check=check)
 
 
 def row_rs05_message_and_source_are_always_filled(rows):
-    def check(answer):
-        assert answer.error_code.message and answer.error_code.source == 'ssik_ros'
+    def check(response):
+        assert response.error_code.message and response.error_code.source == 'ssik_ros'
 
     for request in (rows.ik(), rows.ik(FAR), rows.ik(group_name='')):
         code = {0: 1, 1: NO_SOLUTION, 2: -15}
@@ -88,31 +88,31 @@ def row_rs05_message_and_source_are_always_filled(rows):
 # compute_fk
 
 
-def poses_of(answer):
+def poses_of(response):
     """Return the poses (4, 4) of a response by link."""
     return {
         link: matrix_of_message(stamped.pose)
-        for link, stamped in zip(answer.fk_link_names, answer.pose_stamped, strict=True)
+        for link, stamped in zip(response.fk_link_names, response.pose_stamped, strict=True)
     }
 
 
 def at(expected, frame):
     """Return a check of poses (4, 4) by link, and of their frame."""
 
-    def check(answer):
-        poses = poses_of(answer)
+    def check(response):
+        poses = poses_of(response)
         assert list(poses) == list(expected)
         for link, pose in expected.items():
             assert np.allclose(poses[link], pose, atol=1e-9), link
-        for stamped in answer.pose_stamped:
+        for stamped in response.pose_stamped:
             assert stamped.header.frame_id == frame
             assert stamped.header.stamp.sec > 0
 
     return check
 
 
-def nothing(answer):
-    assert list(answer.pose_stamped) == list(answer.fk_link_names) == []
+def nothing(response):
+    assert list(response.pose_stamped) == list(response.fk_link_names) == []
 
 
 def row_fk01_no_link_comes_before_everything_else(rows):
@@ -192,4 +192,4 @@ def row_fk07_a_state_that_cannot_be_read(rows):
     request.robot_state.joint_state.position = [1.0]
     yield Ask('compute_fk', request, STATE, ('gives 1 position',), nothing)
     good = ik_request(arm, rows.pose, seed=rows.posture)
-    yield Ask('compute_ik', good, check=lambda answer: assert_solves(arm, answer, rows.pose))
+    yield Ask('compute_ik', good, check=lambda response: assert_solves(arm, response, rows.pose))

@@ -184,8 +184,10 @@ class Client:
     def get_parameters(self, names):
         """Return the values of parameters by name."""
         names = list(names)
-        answer = self.call('ssik_ros/get_parameters', GetParameters.Request(names=names))
-        messages = [Parameter(name=n, value=v) for n, v in zip(names, answer.values, strict=True)]
+        response = self.call('ssik_ros/get_parameters', GetParameters.Request(names=names))
+        messages = [
+            Parameter(name=n, value=v) for n, v in zip(names, response.values, strict=True)
+        ]
         parameters = (RclpyParameter.from_parameter_msg(message) for message in messages)
         return {parameter.name: parameter.value for parameter in parameters}
 

@@ -229,8 +229,8 @@ def move_to(client, arm, positions, profile, expected=None, topic='joint_states'
 
     def is_there():
         client.publish_joints(positions, profile, topic)
-        answer = client.call('compute_fk', fk_request([arm.tip], frame=arm.base))
-        tip_pose = matrix_of_message(answer.pose_stamped[0].pose)
+        response = client.call('compute_fk', fk_request([arm.tip], frame=arm.base))
+        tip_pose = matrix_of_message(response.pose_stamped[0].pose)
         return np.allclose(tip_pose, target, atol=1e-9)
 
     client.spin_until(is_there, f'posture {expected or positions}')

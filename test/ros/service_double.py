@@ -25,7 +25,7 @@ class ServiceDouble:
     """Responds by a function of request and response, and keeps the requests."""
 
     def __init__(self, node):
-        self.answer = find_nothing
+        self.behaviour = find_nothing
         self.requests = []
         node.create_service(GetPositionIK, 'compute_ik', self._handle)
 
@@ -34,7 +34,7 @@ class ServiceDouble:
         if stamped[0].pose.position.z > FAR:
             return find_nothing(request, response)
         self.requests.append(request)
-        return self.answer(request, response)
+        return self.behaviour(request, response)
 
 
 def find_nothing(request, response):
@@ -47,7 +47,7 @@ def know_no_group(request, response):
     return response
 
 
-def answer_late(request, response):
+def respond_late(request, response):
     time.sleep(0.3)
     return find_nothing(request, response)
 
@@ -55,14 +55,14 @@ def answer_late(request, response):
 def solve_by(positions, message=''):
     """Return a function that responds with joint positions by name, in the order given."""
 
-    def answer(request, response):
+    def respond(request, response):
         response.solution.joint_state.name = list(positions)
         response.solution.joint_state.position = list(positions.values())
         response.error_code.val = MoveItErrorCodes.SUCCESS
         response.error_code.message = message
         return response
 
-    return answer
+    return respond
 
 
 def return_the_seed(request, response):

@@ -83,7 +83,7 @@ class Arm:
         if code == SUCCESS and check is None:
             wanted = self.pose if pose is None else pose
             link = fields.get('ik_link_name', '')
-            check = lambda answer: assert_solves(self.arm, answer, wanted, link)  # noqa: E731
+            check = lambda response: assert_solves(self.arm, response, wanted, link)  # noqa: E731
         return Ask('compute_ik', self.ik(pose, **fields), code, parts, check)
 
     def in_frame(self, frame, pose=None):
@@ -184,7 +184,7 @@ def row_ik07_an_empty_state_is_the_current_one(rows):
     yield Ask(
         'compute_ik',
         ik_request(rows.arm, rows.pose, timeout=2.0),
-        check=lambda answer: assert_solves(rows.arm, answer, rows.pose),
+        check=lambda response: assert_solves(rows.arm, response, rows.pose),
     )
 
 
@@ -228,7 +228,9 @@ def row_ik12_a_quaternion_of_another_length(rows):
         q = request.ik_request.pose_stamped.pose.orientation
         q.x, q.y, q.z, q.w = factor * q.x, factor * q.y, factor * q.z, factor * q.w
         yield Ask(
-            'compute_ik', request, check=lambda answer: assert_solves(rows.arm, answer, rows.pose)
+            'compute_ik',
+            request,
+            check=lambda response: assert_solves(rows.arm, response, rows.pose),
         )
 
 
@@ -236,9 +238,9 @@ def row_ik14_constraints_are_kept_or_refused_by_name(rows):
     near = JointConstraint(joint_name=rows.joint, position=rows.posture[rows.joint])
     near.tolerance_above = near.tolerance_below = 0.2
 
-    def keeps(answer):
-        assert_solves(rows.arm, answer, rows.pose)
-        assert abs(positions_of(answer)[rows.joint] - near.position) <= 0.2 + 1e-9
+    def keeps(response):
+        assert_solves(rows.arm, response, rows.pose)
+        assert abs(positions_of(response)[rows.joint] - near.position) <= 0.2 + 1e-9
 
     def constrained(kind, message):
         request = rows.ik()
@@ -279,12 +281,12 @@ def row_ik17_whose_pose_one_pose_is(rows):
     yield Ask(
         'compute_ik',
         request,
-        check=lambda answer: assert_solves(rows.arm, answer, pose, RIGID[rows.arm.name]),
+        check=lambda response: assert_solves(rows.arm, response, pose, RIGID[rows.arm.name]),
     )
     yield Ask(
         'compute_ik',
         in_vector(rows, [], 1, **wrong),
-        check=lambda answer: assert_solves(rows.arm, answer, rows.pose),
+        check=lambda response: assert_solves(rows.arm, response, rows.pose),
     )
     yield rows.ask(ik_link_names=['thumb'])
 
@@ -295,19 +297,19 @@ def row_ik19_a_state_is_read_by_name(rows):
     yield Ask(
         'compute_ik',
         rows.stated(backwards),
-        check=lambda answer: _is_near(rows, answer, rows.posture),
+        check=lambda response: _is_near(rows, response, rows.posture),
     )
     request = rows.ik()
     state = request.ik_request.robot_state.joint_state
     state.name = [rows.joint, *state.name]
     state.position = [2.5, *state.position]
-    yield Ask('compute_ik', request, check=lambda answer: _is_near(rows, answer, rows.posture))
+    yield Ask('compute_ik', request, check=lambda response: _is_near(rows, response, rows.posture))
 
 
-def _is_near(rows, answer, posture):
+def _is_near(rows, response, posture):
     """Check that the seed was this one: it reaches the pose already."""
-    assert_solves(rows.arm, answer, rows.pose)
-    positions = positions_of(answer)
+    assert_solves(rows.arm, response, rows.pose)
+    positions = positions_of(response)
     assert max(abs(positions[name] - value) for name, value in posture.items()) < 1e-2
 
 
@@ -316,7 +318,9 @@ def row_ik20_what_a_link_carries_can_be_asked_for(rows):
     for name, offset in (('rod', shifted(0.2)), ('rod/tip', shifted(0.2, 0.1))):
         request = rows.ik(rows.pose @ offset, ik_link_name=name)
         request.ik_request.robot_state.attached_collision_objects = [rod(rows.arm.tip)]
-        yield Ask('compute_ik', request, check=lambda answer: _is_near(rows, answer, rows.posture))
+        yield Ask(
+            'compute_ik', request, check=lambda response: _is_near(rows, response, rows.posture)
+        )
     request = rows.ik(ik_link_name='rod')
     request.ik_request.robot_state.attached_collision_objects = [rod(MOVING[rows.arm.name])]
     yield Ask('compute_ik', request, NO_SOLUTION, ('not rigidly attached',))
@@ -330,7 +334,7 @@ def row_ik21_frames_are_those_of_the_present_robot(rows):
     request = rows.in_frame(frame, np.linalg.inv(now) @ rows.pose)
     set_state(request.ik_request.robot_state, turned)
     yield Ask(
-        'compute_ik', request, check=lambda answer: assert_solves(rows.arm, answer, rows.pose)
+        'compute_ik', request, check=lambda response: assert_solves(rows.arm, response, rows.pose)
     )
 
 

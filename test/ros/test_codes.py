@@ -256,16 +256,16 @@ def test_every_code_and_what_its_message_says(clients, service, name):
         rows = [row for row in rows if row[0] not in NOT_CHECKED]
     # Closed forms for paths may have to be compiled first.
     client.wait_for(service, 300.0)
-    answers = client.call_all(service, [row[1] for row in rows], wait=120.0)
+    responses = client.call_all(service, [row[1] for row in rows], wait=120.0)
     wrong = []
-    for (label, _, code, parts), answer in zip(rows, answers, strict=True):
-        error = answer.error_code
+    for (label, _, code, parts), response in zip(rows, responses, strict=True):
+        error = response.error_code
         expected = (SUCCESS, NO_SOLUTION) if code is None else (code,)
         says = all(part in error.message for part in parts)
         if error.val not in expected or not says or error.source != 'ssik_ros':
             wrong.append((label, error.val, error.message))
         if service == 'compute_ik' and error.val != SUCCESS:
-            assert answer.solution == type(answer.solution)(), label
+            assert response.solution == type(response.solution)(), label
     assert wrong == []
     good = Rows(arm)
     assert_solves(arm, client.call('compute_ik', good.ik()), good.pose)
@@ -287,22 +287,22 @@ def test_a_row_of_moveit_over_the_real_services(clients, row, name):
     for ask in ROWS[row](arm):
         # Closed forms for paths may have to be compiled first.
         client.wait_for(ask.service, 300.0)
-        answer = client.call(ask.service, ask.request, wait=120.0)
-        error = answer.error_code
+        response = client.call(ask.service, ask.request, wait=120.0)
+        error = response.error_code
         assert error.val == ask.code, error
         assert error.source == 'ssik_ros'
         assert all(part in error.message for part in ask.parts), error.message
         if ask.check is not None:
-            ask.check(answer)
+            ask.check(response)
 
 
 @pytest.mark.parametrize('name', ARMS)
 def test_solve_ik_says_that_it_does_not_check(clients, name):
     """F02: stock's plugin always asks for it."""
     hit = Rows(ARMS[name]).colliding(avoid_collisions=True)
-    answer = clients[name].call('solve_ik', hit, wait=120.0)
-    assert answer.error_code.val == SUCCESS
-    assert 'Not checked for collisions' in answer.error_code.message
+    response = clients[name].call('solve_ik', hit, wait=120.0)
+    assert response.error_code.val == SUCCESS
+    assert 'Not checked for collisions' in response.error_code.message
 
 
 def test_a_robot_without_geometry_cannot_be_checked(tmp_path):
@@ -313,9 +313,9 @@ def test_a_robot_without_geometry_cannot_be_checked(tmp_path):
     parameters = {'robot_description_file': str(path), 'tip_link': arm.tip, 'group': arm.group}
     with ready_server(tmp_path, parameters) as (_, client):
         rows = Rows(arm)
-        answer = client.call('compute_ik', rows.ik(avoid_collisions=True))
-        assert answer.error_code.val == UNCHECKED
-        assert 'no collision geometry' in answer.error_code.message
+        response = client.call('compute_ik', rows.ik(avoid_collisions=True))
+        assert response.error_code.val == UNCHECKED
+        assert 'no collision geometry' in response.error_code.message
         assert client.call('compute_ik', rows.ik()).error_code.val == SUCCESS
 
 
@@ -326,5 +326,5 @@ def test_a_deadline_is_timed_out_on_demand(clients):
     for value, code in ((True, TIMED_OUT), (False, NO_SOLUTION)):
         (result,) = client.set_parameters({'report_timeout': value})
         assert result.successful
-        answer = client.call('compute_ik', late)
-        assert answer.error_code.val == code and 'deadline' in answer.error_code.message
+        response = client.call('compute_ik', late)
+        assert response.error_code.val == code and 'deadline' in response.error_code.message

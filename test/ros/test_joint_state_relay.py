@@ -43,7 +43,7 @@ class Listener:
         publisher = self.client.publisher(JointState, 'active_joint_states', QoSProfile(depth=10))
         publisher.publish(message)
 
-    def answer_to(self, positions, stamp):
+    def state_after(self, positions, stamp):
         """Return the state published for a report, which is sent again until it has come through."""
 
         def has_come():
@@ -83,7 +83,7 @@ def test_every_joint_is_published_with_the_stamp_of_the_report(relay):
     listener, rng = relay[1], np.random.default_rng(4)
     for stamp in range(1, 6):
         slides = 0.0555 + rng.uniform(-0.003, 0.003, 6)
-        state = listener.answer_to(slides, stamp)
+        state = listener.state_after(slides, stamp)
         assert len(state.name) == len(state.position) == 30
         values = dict(zip(state.name, state.position, strict=True))
         assert [values[name] for name in SLIDES] == slides.tolist()
@@ -94,12 +94,12 @@ def test_every_joint_is_published_with_the_stamp_of_the_report(relay):
 
 def test_open_loops_are_silence_and_a_reason(relay):
     server, listener = relay
-    listener.answer_to([0.0555] * 6, 100)
+    listener.state_after([0.0555] * 6, 100)
     heard = len(listener.states)
     for stamp in range(101, 111):
         listener.report([0.2] * 6, stamp)
     server.wait_for_log('Reported outside the limits: leg1_slide')
-    listener.answer_to([0.056] * 6, 120)
+    listener.state_after([0.056] * 6, 120)
     later = {state.header.stamp.sec for state in listener.states[heard:]}
     assert 120 in later
     assert not later & set(range(101, 111))

@@ -89,13 +89,13 @@ def test_a_goal_gives_the_leg_lengths_of_the_closed_form_and_these_the_goal(clie
         request = SolveGoals.Request(
             goals=[goal], translation_tolerance=1e-8, rotation_tolerance=1e-8
         )
-        answer = client.call('ssik_ros/solve_goals', request)
-        assert answer.error_code.val == SUCCESS, answer.error_code.message
-        values = values_of(answer.state)
+        response = client.call('ssik_ros/solve_goals', request)
+        assert response.error_code.val == SUCCESS, response.error_code.message
+        values = values_of(response.state)
         slides = [values[name] for name in SLIDES]
         assert np.abs(np.array(slides) + LEG_OFFSET - leg_lengths(pose)).max() < 1e-6
         assert np.abs(read_platform(values) - pose).max() < 1e-6
-        (chain,) = answer.chains
+        (chain,) = response.chains
         assert chain.status == ChainReport.CONVERGED
         assert list(chain.closures) == [*(f'leg{k}_head' for k in range(1, 7)), 'tool']
         assert max(*chain.translation_errors, *chain.rotation_errors) <= 1e-8
@@ -108,15 +108,15 @@ def test_a_goal_gives_the_leg_lengths_of_the_closed_form_and_these_the_goal(clie
 
 def test_a_part_of_a_pose_leaves_the_rest_free(client):
     goal, pose = platform_goal((0.0, 0.0, 0.1), (0.0, 0.1, 0.0), free_dof=['X', 'Y', 'EZ'])
-    answer = client.call('ssik_ros/solve_goals', SolveGoals.Request(goals=[goal]))
-    assert answer.error_code.val == SUCCESS, answer.error_code.message
-    reached = read_platform(values_of(answer.state))
+    response = client.call('ssik_ros/solve_goals', SolveGoals.Request(goals=[goal]))
+    assert response.error_code.val == SUCCESS, response.error_code.message
+    reached = read_platform(values_of(response.state))
     assert abs(pose[:3, 2] @ (reached - pose)[:3, 3]) < 2e-6
     assert np.abs(reached[:3, 2] - pose[:3, 2]).max() < 2e-6
     goal.world_axes = True
     goal.free_dof = ['X', 'Y', 'EX', 'EY', 'EZ']
-    answer = client.call('ssik_ros/solve_goals', SolveGoals.Request(goals=[goal]))
-    assert abs(read_platform(values_of(answer.state))[2, 3] - 0.1) < 2e-6
+    response = client.call('ssik_ros/solve_goals', SolveGoals.Request(goals=[goal]))
+    assert abs(read_platform(values_of(response.state))[2, 3] - 0.1) < 2e-6
 
 
 def test_an_offset_and_the_frame_of_another_link_count(client):
@@ -124,66 +124,68 @@ def test_an_offset_and_the_frame_of_another_link_count(client):
     goal.offset.position.z = 0.05
     goal.pose_stamped.header.frame_id = 'platform'
     goal.pose_stamped.pose.position.z = 0.045
-    answer = client.call('ssik_ros/solve_goals', SolveGoals.Request(goals=[goal]))
-    assert answer.error_code.val == SUCCESS, answer.error_code.message
-    reached = read_platform(values_of(answer.state))
+    response = client.call('ssik_ros/solve_goals', SolveGoals.Request(goals=[goal]))
+    assert response.error_code.val == SUCCESS, response.error_code.message
+    reached = read_platform(values_of(response.state))
     # The current frame of the platform: no joint states arrive, so its initial position counts.
     assert np.abs(reached[:3, 3] - [0.0, 0.0, 0.0925]).max() < 2e-6
 
 
 def test_what_is_out_of_reach_is_never_called_solved(client):
     goal, pose = platform_goal((0.5, 0.0, 0.2))
-    answer = client.call('ssik_ros/solve_goals', SolveGoals.Request(goals=[goal]))
-    assert answer.error_code.val == -31
-    assert 'platform' in answer.error_code.message
-    (chain,) = answer.chains
+    response = client.call('ssik_ros/solve_goals', SolveGoals.Request(goals=[goal]))
+    assert response.error_code.val == -31
+    assert 'platform' in response.error_code.message
+    (chain,) = response.chains
     assert chain.status == ChainReport.STALLED and chain.limits_active
     assert max(chain.translation_errors) > 0.1
-    values = values_of(answer.state)
+    values = values_of(response.state)
     assert all(0.034 < values[name] < 0.081 for name in SLIDES)
     # A free root reaches it: the whole robot goes there.
-    answer = client.call('ssik_ros/solve_goals', SolveGoals.Request(goals=[goal], free_root=True))
-    assert answer.error_code.val == SUCCESS, answer.error_code.message
-    p, q = answer.root_pose.position, answer.root_pose.orientation
+    response = client.call(
+        'ssik_ros/solve_goals', SolveGoals.Request(goals=[goal], free_root=True)
+    )
+    assert response.error_code.val == SUCCESS, response.error_code.message
+    p, q = response.root_pose.position, response.root_pose.orientation
     root = np.eye(4)
     root[:3, :3] = Rotation.from_quat([q.x, q.y, q.z, q.w]).as_matrix()
     root[:3, 3] = p.x, p.y, p.z
-    assert np.abs(root @ read_platform(values_of(answer.state)) - pose).max() < 5e-6
+    assert np.abs(root @ read_platform(values_of(response.state)) - pose).max() < 5e-6
 
 
 def test_restarts_are_counted_and_bounded_by_the_request(client):
     goal, _ = platform_goal((0.5, 0.0, 0.2))
     request = SolveGoals.Request(goals=[goal], max_restarts=3, seed=5)
-    answers = [client.call('ssik_ros/solve_goals', request) for _ in range(2)]
-    for answer in answers:
-        assert answer.error_code.val == -31
-        assert 'from 4 starts' in answer.error_code.message
-        (chain,) = answer.chains
+    responses = [client.call('ssik_ros/solve_goals', request) for _ in range(2)]
+    for response in responses:
+        assert response.error_code.val == -31
+        assert 'from 4 starts' in response.error_code.message
+        (chain,) = response.chains
         assert chain.restarts == 3 and chain.status == ChainReport.STALLED
-    assert values_of(answers[0].state) == values_of(answers[1].state)
+    assert values_of(responses[0].state) == values_of(responses[1].state)
 
 
 def test_compute_ik_of_a_group_keeps_the_loops_closed(client):
     """Without its legs, the platform could be anywhere: the legs decide."""
     for height, code in ((0.1, SUCCESS), (0.135, -31)):
         request = GetPositionIK.Request()
-        question = request.ik_request
-        question.group_name = 'manipulator'
+        ik_request = request.ik_request
+        ik_request.group_name = 'manipulator'
         goal, pose = platform_goal((0.0, 0.004, height))
-        question.pose_stamped = goal.pose_stamped
-        question.timeout.sec = 10
-        answer = client.call('compute_ik', request)
-        assert answer.error_code.val == code, answer.error_code.message
+        ik_request.pose_stamped = goal.pose_stamped
+        ik_request.timeout.sec = 10
+        response = client.call('compute_ik', request)
+        assert response.error_code.val == code, response.error_code.message
         if code == SUCCESS:
-            assert np.abs(read_platform(values_of(answer.solution)) - pose).max() < 1e-3
+            assert np.abs(read_platform(values_of(response.solution)) - pose).max() < 1e-3
 
 
 def test_locked_joints_stay(client):
     goal, _ = platform_goal((0.0, 0.0, 0.1))
     request = SolveGoals.Request(goals=[goal], locked_joints=SLIDES)
-    answer = client.call('ssik_ros/solve_goals', request)
-    assert answer.error_code.val == -31
-    values = values_of(answer.state)
+    response = client.call('ssik_ros/solve_goals', request)
+    assert response.error_code.val == -31
+    values = values_of(response.state)
     assert [values[name] for name in SLIDES] == pytest.approx(HOME, abs=1e-12)
 
 
@@ -221,10 +223,10 @@ def test_a_wrong_goal_has_its_code(client, code, fields):
             goal.pose_stamped.pose.orientation.z = value
         else:
             setattr(goal, name, value)
-    answer = client.call('ssik_ros/solve_goals', SolveGoals.Request(goals=[goal]))
-    assert answer.error_code.val == code, answer.error_code
-    assert answer.error_code.message and not answer.chains
-    assert not answer.state.joint_state.name
+    response = client.call('ssik_ros/solve_goals', SolveGoals.Request(goals=[goal]))
+    assert response.error_code.val == code, response.error_code
+    assert response.error_code.message and not response.chains
+    assert not response.state.joint_state.name
 
 
 def test_a_wrong_request_has_its_code(client):
@@ -234,16 +236,16 @@ def test_a_wrong_request_has_its_code(client):
         (-16, SolveGoals.Request(goals=[goal], translation_tolerance=-1.0)),
         (-16, SolveGoals.Request(goals=[goal], rotation_tolerance=math.nan)),
     ):
-        answer = client.call('ssik_ros/solve_goals', request)
-        assert answer.error_code.val == code, answer.error_code
+        response = client.call('ssik_ros/solve_goals', request)
+        assert response.error_code.val == code, response.error_code
     for request in (
         CompleteState.Request(names=['knee'], positions=[0.0]),
         CompleteState.Request(names=['leg1_slide'], positions=[math.nan]),
         CompleteState.Request(names=['leg1_slide'], positions=[]),
         CompleteState.Request(positions=[0.05]),
     ):
-        answer = client.call('ssik_ros/complete_state', request)
-        assert answer.error_code.val == -17, answer.error_code
+        response = client.call('ssik_ros/complete_state', request)
+        assert response.error_code.val == -17, response.error_code
 
 
 def test_the_search_starts_where_the_robot_is(client):
@@ -256,16 +258,16 @@ def test_the_search_starts_where_the_robot_is(client):
     def is_heard():
         client.publish_joints(values, QoSProfile(depth=1))
         # Without goals the loops are closed from the robot's state, in which they are closed already.
-        answer = client.call('ssik_ros/solve_goals', SolveGoals.Request())
-        assert answer.error_code.val == SUCCESS
-        return np.abs(read_platform(values_of(answer.state)) - pose).max() < 1e-5
+        response = client.call('ssik_ros/solve_goals', SolveGoals.Request())
+        assert response.error_code.val == SUCCESS
+        return np.abs(read_platform(values_of(response.state)) - pose).max() < 1e-5
 
     client.spin_until(is_heard, 'the joint state')
     request = SolveGoals.Request()
     request.robot_state.joint_state.name = list(home)
     request.robot_state.joint_state.position = list(home.values())
-    answer = client.call('ssik_ros/solve_goals', request)
-    assert abs(read_platform(values_of(answer.state))[0, 3]) < 1e-5
+    response = client.call('ssik_ros/solve_goals', request)
+    assert abs(read_platform(values_of(response.state))[0, 3]) < 1e-5
 
 
 def test_a_delta_robot_goes_where_its_motors_say(tmp_path):
@@ -273,9 +275,9 @@ def test_a_delta_robot_goes_where_its_motors_say(tmp_path):
     with ready_server(tmp_path, parameters_of('delta', 'platform')) as (_, client):
         for position in ((0.05, 0.0, -0.42), (-0.04, 0.06, -0.4)):
             goal, _ = platform_goal(position, free_dof=['EX', 'EY', 'EZ'])
-            answer = client.call('ssik_ros/solve_goals', SolveGoals.Request(goals=[goal]))
-            assert answer.error_code.val == SUCCESS, answer.error_code.message
-            values = values_of(answer.state)
+            response = client.call('ssik_ros/solve_goals', SolveGoals.Request(goals=[goal]))
+            assert response.error_code.val == SUCCESS, response.error_code.message
+            values = values_of(response.state)
             motors = [values[f'motor{k}'] for k in (1, 2, 3)]
             assert np.abs(motors - delta.motor_angles(position)).max() < 1e-4
             exact = delta.motor_angles(position).tolist()
@@ -303,6 +305,6 @@ def test_constraints_that_say_too_little_cost_only_their_loops(tmp_path):
         'tip_link': 'platform',
     }
     with ready_server(tmp_path, parameters) as (server, client):
-        answer = client.call('ssik_ros/solve_goals', SolveGoals.Request())
-        assert answer.error_code.val == -18, answer.error_code
+        response = client.call('ssik_ros/solve_goals', SolveGoals.Request())
+        assert response.error_code.val == -18, response.error_code
         assert "'odd'" in server.log and "'magnetic'" in server.log

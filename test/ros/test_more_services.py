@@ -65,19 +65,19 @@ def batch_request(poses, **fields):
 def test_a_batch_has_a_row_for_each_pose(client):
     postures = PANDA.postures(100, seed=3)
     poses = [*(PANDA.pose(posture) for posture in postures), FAR]
-    answer = client.call('ssik_ros/solve_batch', batch_request(poses))
-    assert answer.error_code.val == SUCCESS, answer.error_code.message
-    assert answer.solved == 100
-    rows = np.array(answer.positions).reshape(101, 7)
+    response = client.call('ssik_ros/solve_batch', batch_request(poses))
+    assert response.error_code.val == SUCCESS, response.error_code.message
+    assert response.solved == 100
+    rows = np.array(response.positions).reshape(101, 7)
     for pose, row, left in zip(
-        poses[:-1], rows, zip(answer.position_errors, answer.orientation_errors)
+        poses[:-1], rows, zip(response.position_errors, response.orientation_errors)
     ):
-        positions = dict(zip(answer.joint_names, row.tolist(), strict=True))
+        positions = dict(zip(response.joint_names, row.tolist(), strict=True))
         reached = PANDA.pose(positions)
         assert np.abs(reached - pose).max() < 2e-3
         assert np.hypot(*left) <= 1e-3 + 1e-9
-    assert list(answer.codes) == [SUCCESS] * 100 + [-31]
-    assert answer.cause_names[answer.causes[-1]] == 'UNREACHABLE'
+    assert list(response.codes) == [SUCCESS] * 100 + [-31]
+    assert response.cause_names[response.causes[-1]] == 'UNREACHABLE'
     assert np.isnan(rows[-1]).all()
 
 
@@ -106,9 +106,9 @@ def test_a_wrong_batch_has_its_code(client):
     wrong[-18].poses = [0.0] * 8
     wrong[-21].frame_id = 'nowhere'
     for code, request in wrong.items():
-        answer = client.call('ssik_ros/solve_batch', request)
-        assert answer.error_code.val == code, answer.error_code
-        assert len(answer.codes) == len(answer.positions) == 0
+        response = client.call('ssik_ros/solve_batch', request)
+        assert response.error_code.val == code, response.error_code
+        assert len(response.codes) == len(response.positions) == 0
 
 
 def test_goals_of_a_robot_without_loops(client):
@@ -125,9 +125,9 @@ def test_goals_of_a_robot_without_loops(client):
         goal.pose_stamped.pose = message_of(pose)
         goal.pose_stamped.header.frame_id = PANDA.base
         request.goals.append(goal)
-    answer = client.call('ssik_ros/solve_goals', request)
-    assert answer.error_code.val == SUCCESS, answer.error_code.message
-    joints = answer.state.joint_state
+    response = client.call('ssik_ros/solve_goals', request)
+    assert response.error_code.val == SUCCESS, response.error_code.message
+    joints = response.state.joint_state
     positions = dict(zip(joints.name, joints.position, strict=True))
     reached = {name: positions[name] for name in posture}
     assert np.abs(PANDA.pose(reached)[:3, 3] - hand[:3, 3]).max() < 2e-6
@@ -141,9 +141,9 @@ def test_a_batch_costs_less_than_single_calls(client, record_figure):
     poses = [PANDA.pose(posture) for posture in PANDA.postures(1000, seed=6)]
     for _ in range(2):
         start = time.perf_counter()
-        answer = client.call('ssik_ros/solve_batch', batch_request(poses))
+        response = client.call('ssik_ros/solve_batch', batch_request(poses))
         batch = time.perf_counter() - start
-    assert answer.solved == 1000
+    assert response.solved == 1000
     start = time.perf_counter()
     for pose in poses[:200]:
         client.call('compute_ik', ik_request(PANDA, pose))
@@ -159,11 +159,11 @@ def explain_request(pose, **fields):
 
 
 def test_an_explanation_says_how_near_and_what_would_help(client):
-    answer = client.call('ssik_ros/explain_ik', explain_request(FAR))
-    assert (answer.error_code.val, answer.cause) == (-31, 'UNREACHABLE')
-    assert answer.distance > 7.0
-    assert len(answer.nearest) == len(answer.joint_names) == 7
-    assert any(' m' in line for line in answer.advice)
+    response = client.call('ssik_ros/explain_ik', explain_request(FAR))
+    assert (response.error_code.val, response.cause) == (-31, 'UNREACHABLE')
+    assert response.distance > 7.0
+    assert len(response.nearest) == len(response.joint_names) == 7
+    assert any(' m' in line for line in response.advice)
     posture = PANDA.postures(1, seed=7)[0]
     solved = client.call('ssik_ros/explain_ik', explain_request(PANDA.pose(posture)))
     assert (solved.error_code.val, solved.cause) == (SUCCESS, 'NONE')
@@ -191,15 +191,22 @@ def test_steps_of_a_client_that_closes_the_loop(client):
     assert first.status.status == StreamStatus.LIMITED and first.status.cause == 'SPEED'
     assert StreamStatus.BY_ACCELERATION in first.status.stopped_by
     assert 0.0 < first.status.scale < 1.0 < first.status.condition
-    names, answer = list(first.status.joint_names), first
+    names, response = list(first.status.joint_names), first
     for _ in range(200):
         joints = request.robot_state.joint_state
-        joints.name, joints.position, joints.velocity = names, answer.positions, answer.velocities
-        answer = client.call('ssik_ros/find_step', request)
-        if answer.status.status == StreamStatus.OK and not np.abs(answer.velocities).max() > 0.01:
+        joints.name, joints.position, joints.velocity = (
+            names,
+            response.positions,
+            response.velocities,
+        )
+        response = client.call('ssik_ros/find_step', request)
+        if (
+            response.status.status == StreamStatus.OK
+            and not np.abs(response.velocities).max() > 0.01
+        ):
             break
-    assert answer.status.status == StreamStatus.OK and answer.status.message == ''
-    reached = PANDA.pose(dict(zip(names, answer.positions, strict=True)))
+    assert response.status.status == StreamStatus.OK and response.status.message == ''
+    reached = PANDA.pose(dict(zip(names, response.positions, strict=True)))
     assert np.abs(reached - PANDA.pose(goal)).max() < 1e-5
 
 
@@ -211,9 +218,9 @@ def test_a_wrong_step_has_its_code(client):
     }.items():
         request = FindStep.Request(**{'group': PANDA.group, 'period': 0.01, **fields})
         request.pose_stamped.pose = message_of(PANDA.pose(PANDA.postures(1, seed=8)[0]))
-        answer = client.call('ssik_ros/find_step', request)
-        assert answer.error_code.val == code, answer.error_code
-        assert not answer.positions and answer.error_code.message
+        response = client.call('ssik_ros/find_step', request)
+        assert response.error_code.val == code, response.error_code
+        assert not response.positions and response.error_code.message
 
 
 def publish_transform(client, topic, parent, child, pose, profile):
@@ -244,17 +251,17 @@ def test_a_frame_that_is_published_can_be_asked_in(client, topic, profile):
     request = ik_request(PANDA, np.linalg.inv(room) @ pose, frame=f'table_{name}')
     assert_refused(client.call('compute_ik', request), -21, f'table_{name}')
     step = matrix_of((0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0))
-    answers = []
+    responses = []
 
     def is_known():
         publish_transform(client, topic, 'world', f'room_{name}', step, profile)
         rest = np.linalg.inv(step) @ room
         publish_transform(client, topic, f'room_{name}', f'table_{name}', rest, profile)
-        answers.append(client.call('compute_ik', request))
-        return answers[-1].error_code.val == SUCCESS
+        responses.append(client.call('compute_ik', request))
+        return responses[-1].error_code.val == SUCCESS
 
     client.spin_until(is_known, 'the frame is known')
-    assert_solves(PANDA, answers[-1], pose)
+    assert_solves(PANDA, responses[-1], pose)
 
 
 # -6 on demand

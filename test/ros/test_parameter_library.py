@@ -468,10 +468,10 @@ def test_without_post_set_callbacks_values_are_taken_over_when_ours_agrees():
     registered, adopted = [], []
     node = types.SimpleNamespace(add_on_set_parameters_callback=registered.append)
 
-    def answer(parameters):
+    def judge(parameters):
         return SetParametersResult(successful=parameters != ['bad'], reason='why')
 
-    follow_changes(node, answer, adopted.append)
+    follow_changes(node, judge, adopted.append)
     (callback,) = registered
     assert callback(['good']).successful
     assert not callback(['bad']).successful

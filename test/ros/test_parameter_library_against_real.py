@@ -122,8 +122,8 @@ def change(made, node, given):
     """Set a parameter; return the result, the node's values, the listener's values."""
     listener = made.ParamListener(node)
     (result,) = node.set_parameters([given])
-    answer = (result.successful, result.reason)
-    return answer, declarations(node), values_of(listener.get_params())
+    outcome = (result.successful, result.reason)
+    return outcome, declarations(node), values_of(listener.get_params())
 
 
 def plain(outcome):

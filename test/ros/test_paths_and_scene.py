@@ -76,13 +76,15 @@ def points_of(response):
 def test_a_path_stays_on_its_line_and_comes_with_times(client, arm, posture):
     start = arm.pose(posture)
     end = moved(start, 0.0, 0.2, -0.1)
-    answer = ask_path(client, path_request(arm, posture, end))
-    assert (answer.error_code.val, answer.fraction) == (SUCCESS, 1.0), answer.error_code.message
-    assert answer.error_code.source == 'ssik_ros'
-    trajectory = answer.solution.joint_trajectory
+    response = ask_path(client, path_request(arm, posture, end))
+    assert (response.error_code.val, response.fraction) == (SUCCESS, 1.0), (
+        response.error_code.message
+    )
+    assert response.error_code.source == 'ssik_ros'
+    trajectory = response.solution.joint_trajectory
     assert tuple(trajectory.joint_names) == tuple(posture)
     assert trajectory.header.frame_id == arm.model_frame
-    poses = [arm.pose(dict(zip(posture, q, strict=True))) for q in points_of(answer)]
+    poses = [arm.pose(dict(zip(posture, q, strict=True))) for q in points_of(response)]
     along = (end - start)[:3, 3] / np.linalg.norm((end - start)[:3, 3])
     for pose in poses:
         off = pose[:3, 3] - start[:3, 3]
@@ -91,7 +93,7 @@ def test_a_path_stays_on_its_line_and_comes_with_times(client, arm, posture):
     assert np.allclose(poses[0], start, atol=1e-9) and np.allclose(poses[-1], end, atol=1e-4)
     times = [p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in trajectory.points]
     assert times[0] == 0.0 and (np.diff(times) > 0.0).all()
-    state = answer.start_state.joint_state
+    state = response.start_state.joint_state
     assert tuple(state.name) == arm.joints
     positions = dict(zip(state.name, state.position, strict=True))
     assert {name: positions[name] for name in posture} == posture
@@ -102,29 +104,29 @@ def test_a_waypoint_in_the_frame_of_the_link_is_relative(client, arm, posture):
     step.position.z = -0.05
     request = path_request(arm, posture, link_name=arm.tip, waypoints=[step, step])
     request.header.frame_id = arm.tip
-    answer = ask_path(client, request)
-    assert answer.fraction == 1.0, answer.error_code.message
+    response = ask_path(client, request)
+    assert response.fraction == 1.0, response.error_code.message
     local = np.eye(4)
     local[2, 3] = -0.1
-    end = arm.pose(dict(zip(posture, points_of(answer)[-1], strict=True)))
+    end = arm.pose(dict(zip(posture, points_of(response)[-1], strict=True)))
     assert np.allclose(end, arm.pose(posture) @ local, atol=1e-4)
 
 
 def test_a_path_that_ends_early_is_a_success_with_its_fraction_and_reason(client, arm, posture):
     start = arm.pose(posture)
-    answer = ask_path(
+    response = ask_path(
         client, path_request(arm, posture, moved(start, 0, 0, -0.05), moved(start, 5.0, 0.0, 0.0))
     )
-    assert answer.error_code.val == SUCCESS
-    assert 0.5 < answer.fraction < 1.0
-    assert 'waypoint 1' in answer.error_code.message
-    assert len(points_of(answer)) > 2
+    assert response.error_code.val == SUCCESS
+    assert 0.5 < response.fraction < 1.0
+    assert 'waypoint 1' in response.error_code.message
+    assert len(points_of(response)) > 2
 
 
 def test_no_waypoint_is_success_with_nothing(client, arm, posture):
-    answer = ask_path(client, path_request(arm, posture))
-    assert (answer.error_code.val, answer.fraction) == (SUCCESS, 0.0)
-    assert answer.solution == type(answer.solution)()
+    response = ask_path(client, path_request(arm, posture))
+    assert (response.error_code.val, response.fraction) == (SUCCESS, 0.0)
+    assert response.solution == type(response.solution)()
 
 
 def wrong_paths(arm, posture):
@@ -155,19 +157,19 @@ def wrong_paths(arm, posture):
 
 def test_a_wrong_path_has_its_code_and_says_why(client, arm, posture):
     for name, request, code, part in wrong_paths(arm, posture):
-        answer = ask_path(client, request)
-        assert answer.error_code.val == code, (name, answer.error_code)
-        assert part in answer.error_code.message, (name, answer.error_code)
-        assert answer.fraction == 0.0
-        assert answer.solution == type(answer.solution)()
+        response = ask_path(client, request)
+        assert response.error_code.val == code, (name, response.error_code)
+        assert part in response.error_code.message, (name, response.error_code)
+        assert response.fraction == 0.0
+        assert response.solution == type(response.solution)()
 
 
 def test_a_relative_threshold_up_to_one_ends_nothing_but_the_path(client, arm, posture):
     """MoveIt's node dies of it (moveit.md 2.4)."""
     end = moved(arm.pose(posture), 0.0, 0.2, 0.0)
-    answer = ask_path(client, path_request(arm, posture, end, jump_threshold=0.5))
-    assert answer.error_code.val == SUCCESS
-    assert answer.fraction < 1.0
+    response = ask_path(client, path_request(arm, posture, end, jump_threshold=0.5))
+    assert response.error_code.val == SUCCESS
+    assert response.fraction < 1.0
 
 
 # Objects
@@ -194,14 +196,14 @@ def judge(client, arm, posture, **fields):
 
 def wait_until_valid(client, arm, posture, valid):
     """Wait until the node has added an object; return the last response."""
-    answers = []
+    responses = []
 
     def is_so():
-        answers.append(judge(client, arm, posture))
-        return answers[-1].valid is valid
+        responses.append(judge(client, arm, posture))
+        return responses[-1].valid is valid
 
     client.spin_until(is_so, f'validity {valid}')
-    return answers[-1]
+    return responses[-1]
 
 
 def test_objects_of_the_world_are_avoided_and_named(servers):
@@ -213,9 +215,9 @@ def test_objects_of_the_world_are_avoided_and_named(servers):
     try:
         assert judge(client, arm, posture).valid
         publish(client, 'collision_object', ball('post', elbow, 0.03, arm.base))
-        answer = wait_until_valid(client, arm, posture, False)
+        response = wait_until_valid(client, arm, posture, False)
         (contact,) = [
-            c for c in answer.contacts if 'panda_link4' in (c.contact_body_1, c.contact_body_2)
+            c for c in response.contacts if 'panda_link4' in (c.contact_body_1, c.contact_body_2)
         ]
         assert {contact.contact_body_1, contact.contact_body_2} == {'post', 'panda_link4'}
         assert contact.depth > 0.0 and contact.header.frame_id == 'world'
@@ -252,9 +254,9 @@ def test_objects_move_with_the_link_that_carries_them(servers):
         request = GetStateValidity.Request(group_name=arm.group)
         set_state(request.robot_state, posture)
         request.robot_state.attached_collision_objects = [carried]
-        answer = client.call('check_state_validity', request)
-        assert not answer.valid
-        (contact,) = answer.contacts
+        response = client.call('check_state_validity', request)
+        assert not response.valid
+        (contact,) = response.contacts
         assert {contact.contact_body_1, contact.contact_body_2} == {'rod', 'wall'}
         assert {contact.body_type_1, contact.body_type_2} == {1, 2}
         # The same by topic, for states that are differences.
@@ -300,9 +302,9 @@ def test_a_state_is_judged_by_constraints(client, arm, posture):
         near = JointConstraint(joint_name=first, tolerance_above=0.1, tolerance_below=0.1)
         near.position = posture[first] + off
         request.constraints.joint_constraints = [near]
-        answer = client.call('check_state_validity', request)
-        assert answer.valid is valid
-        (verdict,) = answer.constraint_result
+        response = client.call('check_state_validity', request)
+        assert response.valid is valid
+        (verdict,) = response.constraint_result
         assert verdict.result is valid
         assert verdict.distance == pytest.approx(off)
 

@@ -32,7 +32,7 @@ INVALID_GROUP_NAME = -15
 INVALID_LINK_NAME = -18
 
 
-def assert_answers(client, arm):
+def assert_responds(client, arm):
     """Check that the node solves a pose of an arm."""
     (posture,) = arm.postures(1, seed=3)
     pose = arm.pose(posture)
@@ -61,7 +61,7 @@ def test_description_that_comes_five_seconds_late(tmp_path):
         client.publish_latched('robot_description_semantic', PANDA.srdf)
         client.publish_latched('robot_description', PANDA.urdf)
         server.wait_until_ready()
-        assert_answers(client, PANDA)
+        assert_responds(client, PANDA)
         assert client.describe().urdf_source == 'topic /robot_description'
         assert_ends(server)
 
@@ -72,12 +72,12 @@ def test_description_that_is_replaced(tmp_path):
         client.publish_latched('robot_description', FANUC.urdf)
         client.publish_latched('robot_description_semantic', FANUC.srdf)
         server.wait_for_log(READY)
-        assert_answers(client, FANUC)
+        assert_responds(client, FANUC)
 
         client.publish_latched('robot_description', PANDA.urdf)
         client.publish_latched('robot_description_semantic', PANDA.srdf)
         server.wait_for_log("Ready: robot 'panda'")
-        assert_answers(client, PANDA)
+        assert_responds(client, PANDA)
         gone = client.call('compute_ik', ik_request(FANUC, FANUC.pose({})))
         assert_refused(gone, INVALID_GROUP_NAME, "'manipulator'", 'panda_arm')
 
@@ -91,12 +91,12 @@ def test_description_that_is_replaced(tmp_path):
         ):
             client.publish_latched('robot_description', wrong)
             server.wait_for_log(reason)
-            assert_answers(client, PANDA)
+            assert_responds(client, PANDA)
 
         client.publish_latched('robot_description', FANUC.urdf)
         client.publish_latched('robot_description_semantic', FANUC.srdf)
         server.wait_for_log("Ready: robot 'fanuc'", count=2)
-        assert_answers(client, FANUC)
+        assert_responds(client, FANUC)
         assert_ends(server)
 
 
@@ -108,7 +108,7 @@ def test_srdf_that_comes_later_than_it_is_waited_for(tmp_path):
         assert [group.name for group in client.describe().groups] == ['arm']
         client.publish_latched('robot_description_semantic', FANUC.srdf)
         server.wait_for_log(READY, count=2)
-        assert_answers(client, FANUC)
+        assert_responds(client, FANUC)
         assert [group.name for group in client.describe().groups] == ['manipulator']
 
 
@@ -124,10 +124,10 @@ def test_no_srdf_but_base_and_tip(tmp_path):
         (group,) = client.describe().groups
         assert (group.base_frame, list(group.tip_frames)) == ('panda_link0', ['panda_link8'])
         pose = PANDA.pose(PANDA.postures(1, seed=4)[0])
-        answer = client.call('compute_ik', ik_request(PANDA, pose))
-        assert answer.error_code.val == SUCCESS
-        assert answer.solution.joint_state.header.frame_id == 'panda_link0'
-        assert list(answer.solution.multi_dof_joint_state.joint_names) == []
+        response = client.call('compute_ik', ik_request(PANDA, pose))
+        assert response.error_code.val == SUCCESS
+        assert response.solution.joint_state.header.frame_id == 'panda_link0'
+        assert list(response.solution.multi_dof_joint_state.joint_names) == []
 
 
 @pytest.mark.slow
@@ -138,7 +138,7 @@ def test_no_srdf_and_two_branches_names_their_ends_and_waits_on(tmp_path):
         assert 'panda_leftfinger' in server.log
         client.publish_latched('robot_description_semantic', PANDA.srdf)
         server.wait_until_ready()
-        assert_answers(client, PANDA)
+        assert_responds(client, PANDA)
 
 
 # Where the robot is.
@@ -189,8 +189,8 @@ def test_joint_states_hold_for_the_next_robot_too(tmp_path):
         client.publish_latched('robot_description', PANDA.urdf)
         server.wait_for_log("Ready: robot 'panda'")
         assert seed_of(client, both)['panda_joint1'] == 0.25
-        answer = client.call('compute_fk', fk_request(['tool0']))
-        assert answer.error_code.val == INVALID_LINK_NAME
+        response = client.call('compute_fk', fk_request(['tool0']))
+        assert response.error_code.val == INVALID_LINK_NAME
 
 
 def test_message_without_positions_leaves_the_joints_where_they_were(panda):
@@ -269,9 +269,9 @@ def panda(tmp_path_factory):
 
 def seed_of(client, posture):
     """Return the positions that solve the pose of a posture; if it is the seed, the positions are the seed."""
-    answer = client.call('compute_ik', ik_request(PANDA, PANDA.pose(posture)))
-    assert answer.error_code.val == SUCCESS
-    return positions_of(answer)
+    response = client.call('compute_ik', ik_request(PANDA, PANDA.pose(posture)))
+    assert response.error_code.val == SUCCESS
+    return positions_of(response)
 
 
 # Start and end.
@@ -284,14 +284,14 @@ def test_client_that_outlives_the_node(tmp_path, record_figure):
     second.mkdir()
     parameters = {'moveit_config_package': 'fanuc'}
     with ready_server(first, parameters) as (server, client):
-        assert_answers(client, FANUC)
+        assert_responds(client, FANUC)
         assert_ends(server)
         # If news of the end is lost, the client sends to the first node until its lease ends, and these requests are
         # lost.
         client.wait_until_gone('compute_ik')
         with running_server(second, parameters, domain=server.domain) as again:
             record_figure('start of the process to ready, warm', again.wait_until_ready())
-            assert_answers(client, FANUC)
+            assert_responds(client, FANUC)
 
 
 @pytest.mark.sampled

@@ -59,9 +59,9 @@ def panda(tmp_path_factory):
 def check_all(client, count, seed):
     """Send all requests before the first response is read; check that each response belongs to its own request."""
     poses = [PANDA.pose(posture) for posture in PANDA.postures(count, seed)]
-    answers = client.call_all('compute_ik', [ik_request(PANDA, pose) for pose in poses])
-    for pose, answer in zip(poses, answers, strict=True):
-        assert_solves(PANDA, answer, pose)
+    responses = client.call_all('compute_ik', [ik_request(PANDA, pose) for pose in poses])
+    for pose, response in zip(poses, responses, strict=True):
+        assert_solves(PANDA, response, pose)
 
 
 @pytest.fixture(scope='module')
@@ -69,16 +69,16 @@ def serial(panda):
     """Return the verified positions (CALLS, n) of a quiet node, which gets one request after the other."""
     _, client = panda
     poses, requests = requests_of(CALLS, SEED)
-    answers = [client.call('compute_ik', request) for request in requests]
-    for pose, answer in zip(poses, answers, strict=True):
-        assert_solves(PANDA, answer, pose)
-    return positions_table(answers)
+    responses = [client.call('compute_ik', request) for request in requests]
+    for pose, response in zip(poses, responses, strict=True):
+        assert_solves(PANDA, response, pose)
+    return positions_table(responses)
 
 
 def test_requests_in_flight_get_the_responses_of_one_by_one(panda, serial):
     _, client = panda
-    answers = client.call_all('compute_ik', requests_of(CALLS, SEED)[1])
-    assert positions_table(answers).tobytes() == serial.tobytes()
+    responses = client.call_all('compute_ik', requests_of(CALLS, SEED)[1])
+    assert positions_table(responses).tobytes() == serial.tobytes()
 
 
 @pytest.mark.slow
@@ -128,7 +128,7 @@ def test_short_requests_beside_searches_that_find_nothing(panda, record_figure):
     client.spin_until(lambda: all(future.done() for future in searches), 'searches')
     codes = {future.result().error_code.val for future in searches}
     assert codes == {MoveItErrorCodes.NO_IK_SOLUTION}
-    record_figure('median answer beside 16 searches of a second', float(np.median(times)))
+    record_figure('median response beside 16 searches of a second', float(np.median(times)))
 
 
 @pytest.mark.slow
@@ -170,11 +170,11 @@ def test_the_time_of_a_request_counts_from_its_arrival(tmp_path):
         requests += [ik_request(PANDA, PANDA.blocked_pose(), timeout=0.3) for _ in range(22)]
         for request in requests:
             request.ik_request.group_name = SLOW_GROUP
-        answers = client.call_all('compute_ik', requests)
-        assert {answer.error_code.val for answer in answers} == {MoveItErrorCodes.TIMED_OUT}
-        waited = [' s behind others' in answer.error_code.message for answer in answers]
+        responses = client.call_all('compute_ik', requests)
+        assert {response.error_code.val for response in responses} == {MoveItErrorCodes.TIMED_OUT}
+        waited = [' s behind others' in response.error_code.message for response in responses]
         assert 12 <= sum(waited) < 24, waited
-        assert all('deadline was reached' in answer.error_code.message for answer in answers)
+        assert all('deadline was reached' in response.error_code.message for response in responses)
         check_all(client, 5, seed=56)
 
 
@@ -189,21 +189,21 @@ def test_handler_that_raises_has_a_response_and_the_node_lives(tmp_path):
         good, bad = ik_request(FANUC, pose), ik_request(FANUC, pose)
         bad.ik_request.group_name = RAISE_GROUP
         for service in ('compute_ik', 'solve_ik'):
-            answers = client.call_all(service, [bad, good] * 10)
-            for answer in answers[0::2]:
-                assert answer.error_code.val == MoveItErrorCodes.FAILURE
-                assert answer.error_code.message == f'ZeroDivisionError: {TEXT}'
-                assert answer.error_code.source == 'ssik_ros'
-                assert answer.solution == GetPositionIK.Response().solution
-            for answer in answers[1::2]:
-                assert_solves(FANUC, answer, pose)
-        answers = client.call_all(
+            responses = client.call_all(service, [bad, good] * 10)
+            for response in responses[0::2]:
+                assert response.error_code.val == MoveItErrorCodes.FAILURE
+                assert response.error_code.message == f'ZeroDivisionError: {TEXT}'
+                assert response.error_code.source == 'ssik_ros'
+                assert response.solution == GetPositionIK.Response().solution
+            for response in responses[1::2]:
+                assert_solves(FANUC, response, pose)
+        responses = client.call_all(
             'compute_fk', [fk_request([FANUC.tip, RAISE_GROUP]), fk_request([FANUC.tip])]
         )
-        assert answers[0].error_code.val == MoveItErrorCodes.FAILURE
-        assert answers[0].error_code.message == f'MemoryError: {TEXT}'
-        assert list(answers[0].pose_stamped) == []
-        assert answers[1].error_code.val == SUCCESS
+        assert responses[0].error_code.val == MoveItErrorCodes.FAILURE
+        assert responses[0].error_code.message == f'MemoryError: {TEXT}'
+        assert list(responses[0].pose_stamped) == []
+        assert responses[1].error_code.val == SUCCESS
         fault = 'Internal fault during a request'
         assert fault in server.log
         assert TEXT in server.log
@@ -242,12 +242,12 @@ def test_request_whose_text_is_no_text(panda):
     joint.ik_request.robot_state.joint_state.position = [0.0]
     codes = {-15: group, -31: link, -21: frame, -17: joint}
     for service in ('compute_ik', 'solve_ik'):
-        answers = client.call_all(service, codes.values())
-        assert [answer.error_code.val for answer in answers] == list(codes)
-        assert all('\ufffd' in answer.error_code.message for answer in answers)
-    answer = client.call('compute_fk', fk_request([no_text(), PANDA.tip]))
-    assert answer.error_code.val == -18
-    assert list(answer.fk_link_names) == [PANDA.tip]
+        responses = client.call_all(service, codes.values())
+        assert [response.error_code.val for response in responses] == list(codes)
+        assert all('\ufffd' in response.error_code.message for response in responses)
+    response = client.call('compute_fk', fk_request([no_text(), PANDA.tip]))
+    assert response.error_code.val == -18
+    assert list(response.fk_link_names) == [PANDA.tip]
     assert not client.describe(no_text()).success
     check_all(client, 60, seed=54)
 

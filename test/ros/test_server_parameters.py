@@ -384,10 +384,12 @@ def test_tolerance_is_that_of_the_next_request(defaults):
     poses = [PANDA.pose(posture) for posture in PANDA.postures(20, seed=31)]
 
     def worst():
-        answers = defaults.call_all('compute_ik', [ik_request(PANDA, pose) for pose in poses])
-        for pose, answer in zip(poses, answers, strict=True):
-            assert_solves(PANDA, answer, pose)
-        return max(np.hypot(*errors_of(PANDA, a, p)) for a, p in zip(answers, poses, strict=True))
+        responses = defaults.call_all('compute_ik', [ik_request(PANDA, pose) for pose in poses])
+        for pose, response in zip(poses, responses, strict=True):
+            assert_solves(PANDA, response, pose)
+        return max(
+            np.hypot(*errors_of(PANDA, a, p)) for a, p in zip(responses, poses, strict=True)
+        )
 
     assert worst() > 1e-7
     (result,) = defaults.set_parameters({PREFIX + 'target_tolerance': 1e-9})
@@ -402,9 +404,9 @@ def test_mode_is_that_of_the_next_request(defaults):
         total = 0.0
         for posture, seed in zip(postures, seeds, strict=True):
             pose = PANDA.pose(posture)
-            answer = defaults.call('compute_ik', ik_request(PANDA, pose, seed=seed))
-            assert_solves(PANDA, answer, pose)
-            positions = positions_of(answer)
+            response = defaults.call('compute_ik', ik_request(PANDA, pose, seed=seed))
+            assert_solves(PANDA, response, pose)
+            positions = positions_of(response)
             total += sum((positions[name] - value) ** 2 for name, value in seed.items())
         return total
 
@@ -425,9 +427,9 @@ def test_position_only_is_that_of_the_next_request(defaults):
     free = ik_request(PANDA, pose)
     (result,) = defaults.set_parameters({PREFIX + 'position_only_ik': True})
     assert result.successful
-    answer = defaults.call('compute_ik', free)
-    assert answer.error_code.val == 1
-    distance, angle = errors_of(PANDA, answer, pose)
+    response = defaults.call('compute_ik', free)
+    assert response.error_code.val == 1
+    distance, angle = errors_of(PANDA, response, pose)
     assert distance <= 1e-3 + 1e-9
     assert angle > 1e-2
 
@@ -448,5 +450,5 @@ def test_change_before_there_is_a_robot_counts(tmp_path):
             client.publish_latched('robot_description_semantic', PANDA.srdf)
             client.publish_latched('robot_description', PANDA.urdf)
             server.wait_until_ready()
-            answer = client.call('compute_ik', ik_request(PANDA, PANDA.pose({})))
-            assert '[solver' in answer.error_code.message
+            response = client.call('compute_ik', ik_request(PANDA, PANDA.pose({})))
+            assert '[solver' in response.error_code.message

@@ -80,25 +80,25 @@ def ask(client, request, service='compute_ik'):
 @pytest.mark.parametrize('service', ['compute_ik', 'solve_ik'])
 def test_random_poses_are_solved_and_hold(client, arm, service):
     poses = [arm.pose(posture) for posture in arm.postures(50, seed=1)]
-    answers = client.call_all(service, [ik_request(arm, pose) for pose in poses])
-    for pose, answer in zip(poses, answers, strict=True):
-        assert_solves(arm, answer, pose)
-        assert answer.error_code.source == 'ssik_ros'
-        assert 'not checked' not in answer.error_code.message.lower()
+    responses = client.call_all(service, [ik_request(arm, pose) for pose in poses])
+    for pose, response in zip(poses, responses, strict=True):
+        assert_solves(arm, response, pose)
+        assert response.error_code.source == 'ssik_ros'
+        assert 'not checked' not in response.error_code.message.lower()
 
 
 def test_whole_state_comes_back(client, arm, good):
     pose, _ = good
     request = ik_request(arm, pose, seed={'panda_finger_joint1': 0.02} if arm is PANDA else {})
-    answer = ask(client, request)
-    assert_solves(arm, answer, pose)
-    state = answer.solution
+    response = ask(client, request)
+    assert_solves(arm, response, pose)
+    state = response.solution
     assert state.joint_state.header.stamp.sec == 0
     assert len(state.joint_state.velocity) == 0
     multi = state.multi_dof_joint_state
     assert multi.header.frame_id == arm.model_frame
     if arm is PANDA:
-        positions = positions_of(answer)
+        positions = positions_of(response)
         assert positions['panda_finger_joint1'] == positions['panda_finger_joint2'] == 0.02
         assert list(multi.joint_names) == ['virtual_joint']
         assert list(multi.transforms) == [Transform()]
@@ -108,19 +108,19 @@ def test_whole_state_comes_back(client, arm, good):
 
 def test_seed_that_is_a_solution_comes_back(client, arm, good):
     pose, posture = good
-    answer = ask(client, ik_request(arm, pose, seed=posture))
-    assert_solves(arm, answer, pose)
-    positions = positions_of(answer)
+    response = ask(client, ik_request(arm, pose, seed=posture))
+    assert_solves(arm, response, pose)
+    positions = positions_of(response)
     assert {name: positions[name] for name in posture} == posture
 
 
 def test_order_of_the_seed_does_not_matter(client, arm, good):
     seed = arm.postures(1, seed=12)[0]
     turned = dict(reversed(seed.items()))
-    answers = [ask(client, ik_request(arm, good[0], seed=order)) for order in (seed, turned)]
-    assert content_of(answers[0]) == content_of(answers[1])
+    responses = [ask(client, ik_request(arm, good[0], seed=order)) for order in (seed, turned)]
+    assert content_of(responses[0]) == content_of(responses[1])
     # The state really is a seed: without it the solution differs.
-    assert positions_of(answers[0]) != positions_of(ask(client, ik_request(arm, good[0])))
+    assert positions_of(responses[0]) != positions_of(ask(client, ik_request(arm, good[0])))
 
 
 def test_last_of_a_repeated_name_counts(client, arm, good):
@@ -155,8 +155,8 @@ def test_moving_link_as_the_frame(tmp_path):
         for link in ('panda_link4', 'panda_hand'):
             inside = np.linalg.inv(PANDA.pose(present, link)) @ pose
             for seed in ({}, other):
-                answer = ask(client, ik_request(PANDA, inside, frame=link, seed=seed))
-                assert_solves(PANDA, answer, pose)
+                response = ask(client, ik_request(PANDA, inside, frame=link, seed=seed))
+                assert_solves(PANDA, response, pose)
             poses = client.call('compute_fk', fk_request(['panda_link8'], frame=link))
             expected = np.linalg.inv(PANDA.pose(present, link)) @ PANDA.pose(present)
             assert poses.pose_stamped[0].header.frame_id == link
@@ -174,9 +174,9 @@ def test_base_that_the_virtual_joint_moves(servers):
     transform.translation.x, transform.translation.y, transform.translation.z = 1.0, -2.0, 0.5
     multi = request.ik_request.robot_state.multi_dof_joint_state
     multi.joint_names, multi.transforms = ['virtual_joint'], [transform]
-    answer = ask(client, request)
-    assert_solves(PANDA, answer, pose)
-    (back,) = answer.solution.multi_dof_joint_state.transforms
+    response = ask(client, request)
+    assert_solves(PANDA, response, pose)
+    (back,) = response.solution.multi_dof_joint_state.transforms
     assert [back.translation.x, back.translation.y, back.translation.z] == [1.0, -2.0, 0.5]
     assert back.rotation.z == pytest.approx(np.sin(0.3), abs=1e-12)
 
@@ -186,10 +186,10 @@ def test_quaternion_of_another_length(client, arm, good):
     request = ik_request(arm, good[0])
     q = request.ik_request.pose_stamped.pose.orientation
     q.x, q.y, q.z, q.w = 2 * q.x, 2 * q.y, 2 * q.z, 2 * q.w
-    answer = ask(client, request)
-    assert_solves(arm, answer, good[0])
+    response = ask(client, request)
+    assert_solves(arm, response, good[0])
     np.testing.assert_allclose(
-        answer.solution.joint_state.position, plain.solution.joint_state.position, atol=1e-6
+        response.solution.joint_state.position, plain.solution.joint_state.position, atol=1e-6
     )
 
 
@@ -338,21 +338,21 @@ def test_wrong_request_has_its_code_and_says_what_is_wrong(client, arm, good, se
     cases = list(wrong_requests(arm, *good))
     if service == 'solve_ik':
         cases = [case for case in cases if case[0] != 'attached object without shape']
-    answers = client.call_all(service, [request for _, request, _, _ in cases])
-    for (name, _, code, parts), answer in zip(cases, answers, strict=True):
-        assert answer.error_code.val == code, (name, answer.error_code)
-        assert_refused(answer, code, *parts)
+    responses = client.call_all(service, [request for _, request, _, _ in cases])
+    for (name, _, code, parts), response in zip(cases, responses, strict=True):
+        assert response.error_code.val == code, (name, response.error_code)
+        assert_refused(response, code, *parts)
     assert_solves(arm, ask(client, ik_request(arm, good[0])), good[0])
 
 
 def test_pose_beyond_the_links_is_refused_with_a_proof(client, arm):
-    answer = ask(client, ik_request(arm, FAR))
-    assert_refused(answer, NO_IK_SOLUTION, 'out of reach', 'proved by the geometry of its links')
+    response = ask(client, ik_request(arm, FAR))
+    assert_refused(response, NO_IK_SOLUTION, 'out of reach', 'proved by the geometry of its links')
 
 
 def test_pose_that_no_search_reaches(client, arm):
-    answer = ask(client, ik_request(arm, arm.blocked_pose(), timeout=60.0))
-    assert_refused(answer, NO_IK_SOLUTION, 'joint limits', 'nearest state seen')
+    response = ask(client, ik_request(arm, arm.blocked_pose(), timeout=60.0))
+    assert_refused(response, NO_IK_SOLUTION, 'joint limits', 'nearest state seen')
 
 
 @pytest.mark.parametrize('value', [1e300, -1e300, 1e-300])
@@ -361,18 +361,18 @@ def test_numbers_at_the_ends_of_the_range(client, arm, good, value):
     request.ik_request.pose_stamped.pose.position.x = value
     assert ask(client, request).error_code.val in (SUCCESS, NO_IK_SOLUTION)
     request = ik_request(arm, good[0], seed={arm.joints[0]: value})
-    answer = ask(client, request)
+    response = ask(client, request)
     if abs(value) > 1.0:
         # No joint can have this value, so the state of the request is wrong.
-        assert answer.error_code.val == INVALID_ROBOT_STATE
-        assert arm.joints[0] in answer.error_code.message
+        assert response.error_code.val == INVALID_ROBOT_STATE
+        assert arm.joints[0] in response.error_code.message
     else:
-        assert_solves(arm, answer, good[0])
+        assert_solves(arm, response, good[0])
     request = ik_request(arm, good[0])
     orientation = request.ik_request.pose_stamped.pose.orientation
     orientation.x = orientation.y = orientation.z = orientation.w = value
-    answer = ask(client, request)
-    assert answer.error_code.val in (SUCCESS, NO_IK_SOLUTION)
+    response = ask(client, request)
+    assert response.error_code.val in (SUCCESS, NO_IK_SOLUTION)
 
 
 def test_constraints_decide_which_solution_comes(client, arm, good):
@@ -399,9 +399,9 @@ def test_constraints_decide_which_solution_comes(client, arm, good):
     level.absolute_x_axis_tolerance = level.absolute_y_axis_tolerance = 0.5
     level.absolute_z_axis_tolerance = 0.5
     constraints.orientation_constraints = [level]
-    answer = ask(client, request)
-    assert_solves(arm, answer, pose)
-    positions = positions_of(answer)
+    response = ask(client, request)
+    assert_solves(arm, response, pose)
+    positions = positions_of(response)
     assert abs(positions[first] - posture[first]) <= 0.05 + 1e-9
     off = np.linalg.inv(arm.pose(posture, elbow)) @ arm.pose(positions, elbow)
     assert np.linalg.norm(off[:3, 3]) <= 0.15 + 1e-9
@@ -429,15 +429,15 @@ def slow(tmp_path_factory):
 def test_timeout_below_a_second_ends_the_search(slow, timeout):
     """A node that read whole seconds would search for as long as its own budget of an hour allows."""
     start = time.monotonic()
-    answer = ask(slow[1], ik_request(PANDA, PANDA.blocked_pose(), timeout=timeout))
-    assert_refused(answer, NO_IK_SOLUTION, 'deadline')
+    response = ask(slow[1], ik_request(PANDA, PANDA.blocked_pose(), timeout=timeout))
+    assert_refused(response, NO_IK_SOLUTION, 'deadline')
     assert time.monotonic() - start > timeout
 
 
 def test_fraction_of_a_timeout_counts(slow):
     start = time.monotonic()
-    answer = ask(slow[1], ik_request(PANDA, PANDA.blocked_pose(), timeout=1.3))
-    assert_refused(answer, NO_IK_SOLUTION, 'deadline')
+    response = ask(slow[1], ik_request(PANDA, PANDA.blocked_pose(), timeout=1.3))
+    assert_refused(response, NO_IK_SOLUTION, 'deadline')
     assert time.monotonic() - start > 1.3
 
 
@@ -465,18 +465,18 @@ def colliding_pose(arm):
 def test_pose_that_collides_however_it_is_reached(client, arm):
     pose = colliding_pose(arm)
     assert_solves(arm, ask(client, ik_request(arm, pose)), pose)
-    answer = ask(client, ik_request(arm, pose, collisions=True, timeout=30.0))
-    assert_refused(answer, NO_IK_SOLUTION, 'every candidate is in collision')
-    pair = re.findall(r"'([^']+)' with '([^']+)'", answer.error_code.message)
+    response = ask(client, ik_request(arm, pose, collisions=True, timeout=30.0))
+    assert_refused(response, NO_IK_SOLUTION, 'every candidate is in collision')
+    pair = re.findall(r"'([^']+)' with '([^']+)'", response.error_code.message)
     assert pair
     assert set(pair[0]) <= set(re.findall(r'<link name="([^"]+)"', arm.urdf))
 
 
 def test_solve_ik_leaves_collisions_to_its_caller_and_says_so(client, arm):
     pose = colliding_pose(arm)
-    answer = ask(client, ik_request(arm, pose, collisions=True), 'solve_ik')
-    assert_solves(arm, answer, pose)
-    assert 'Not checked for collisions' in answer.error_code.message
+    response = ask(client, ik_request(arm, pose, collisions=True), 'solve_ik')
+    assert_solves(arm, response, pose)
+    assert 'Not checked for collisions' in response.error_code.message
 
 
 def test_free_pose_is_solved_with_collisions_avoided(client, arm):
@@ -492,11 +492,11 @@ def test_robot_without_geometry_cannot_avoid_collisions(tmp_path):
     parameters = {'robot_description': bare, 'robot_description_semantic': FANUC.srdf}
     with ready_server(tmp_path, parameters) as (_, client):
         pose = FANUC.pose(FANUC.postures(1, seed=17)[0])
-        answer = ask(client, ik_request(FANUC, pose, collisions=True))
-        assert_refused(answer, COLLISION_CHECKING_UNAVAILABLE, 'no collision geometry')
+        response = ask(client, ik_request(FANUC, pose, collisions=True))
+        assert_refused(response, COLLISION_CHECKING_UNAVAILABLE, 'no collision geometry')
         assert_solves(FANUC, ask(client, ik_request(FANUC, pose)), pose)
-        answer = ask(client, ik_request(FANUC, pose, collisions=True), 'solve_ik')
-        assert_solves(FANUC, answer, pose)
+        response = ask(client, ik_request(FANUC, pose, collisions=True), 'solve_ik')
+        assert_solves(FANUC, response, pose)
 
 
 # Forward kinematics.
@@ -512,10 +512,10 @@ def test_poses_of_every_link(client, arm):
     if arm is PANDA:
         posture |= {'panda_finger_joint1': 0.015, 'panda_finger_joint2': 0.015}
     links = [link for link in links_of(arm) if link != arm.base]
-    answer = client.call('compute_fk', fk_request(links, positions=posture))
-    assert answer.error_code.val == SUCCESS
-    assert list(answer.fk_link_names) == links
-    for link, stamped in zip(links, answer.pose_stamped, strict=True):
+    response = client.call('compute_fk', fk_request(links, positions=posture))
+    assert response.error_code.val == SUCCESS
+    assert list(response.fk_link_names) == links
+    for link, stamped in zip(links, response.pose_stamped, strict=True):
         assert stamped.header.frame_id == arm.model_frame
         assert stamped.header.stamp.sec > 0
         expected = arm.pose(posture, link)
@@ -523,23 +523,23 @@ def test_poses_of_every_link(client, arm):
 
 
 def test_poses_of_known_links_come_with_the_code_for_unknown_ones(client, arm):
-    answer = client.call('compute_fk', fk_request(['thumb', arm.tip, 'world2']))
-    assert answer.error_code.val == INVALID_LINK_NAME
-    assert list(answer.fk_link_names) == [arm.tip]
-    tip_pose = matrix_of_message(answer.pose_stamped[0].pose)
+    response = client.call('compute_fk', fk_request(['thumb', arm.tip, 'world2']))
+    assert response.error_code.val == INVALID_LINK_NAME
+    assert list(response.fk_link_names) == [arm.tip]
+    tip_pose = matrix_of_message(response.pose_stamped[0].pose)
     np.testing.assert_allclose(tip_pose, arm.pose({}), atol=1e-9)
-    assert 'thumb' in answer.error_code.message
-    assert 'world2' in answer.error_code.message
-    assert answer.error_code.source == 'ssik_ros'
+    assert 'thumb' in response.error_code.message
+    assert 'world2' in response.error_code.message
+    assert response.error_code.source == 'ssik_ros'
 
 
 def test_unknown_frame_outranks_an_unknown_link(client, arm):
-    answer = client.call('compute_fk', fk_request([arm.tip, 'thumb'], frame='nowhere'))
-    assert answer.error_code.val == FRAME_TRANSFORM_FAILURE
-    assert "'nowhere'" in answer.error_code.message
-    assert list(answer.fk_link_names) == [arm.tip]
-    assert answer.pose_stamped[0].header.frame_id == arm.model_frame
-    tip_pose = matrix_of_message(answer.pose_stamped[0].pose)
+    response = client.call('compute_fk', fk_request([arm.tip, 'thumb'], frame='nowhere'))
+    assert response.error_code.val == FRAME_TRANSFORM_FAILURE
+    assert "'nowhere'" in response.error_code.message
+    assert list(response.fk_link_names) == [arm.tip]
+    assert response.pose_stamped[0].header.frame_id == arm.model_frame
+    tip_pose = matrix_of_message(response.pose_stamped[0].pose)
     np.testing.assert_allclose(tip_pose, arm.pose({}), atol=1e-9)
 
 
@@ -559,12 +559,12 @@ def test_refused_requests_about_poses(client, arm, links, positions, code):
         [names.get(link, link) for link in links],
         positions={names.get(joint, joint): value for joint, value in positions.items()},
     )
-    answer = client.call('compute_fk', request)
-    assert answer.error_code.val == code
-    assert list(answer.pose_stamped) == []
-    assert list(answer.fk_link_names) == []
-    assert answer.error_code.message
-    assert isinstance(answer, GetPositionFK.Response)
+    response = client.call('compute_fk', request)
+    assert response.error_code.val == code
+    assert list(response.pose_stamped) == []
+    assert list(response.fk_link_names) == []
+    assert response.error_code.message
+    assert isinstance(response, GetPositionFK.Response)
 
 
 # Description.
@@ -590,7 +590,7 @@ def test_description_of_all_groups_and_of_one(client, arm):
 
 @pytest.mark.sampled
 def test_description_of_an_unknown_group(client, arm):
-    answer = client.describe(arm.group + 's')
-    assert not answer.success
-    assert f"'{arm.group}'" in answer.message
-    assert list(answer.groups) == []
+    response = client.describe(arm.group + 's')
+    assert not response.success
+    assert f"'{arm.group}'" in response.message
+    assert list(response.groups) == []

@@ -39,7 +39,7 @@ def client():
 @pytest.fixture
 def double(client):
     """Return the double of the server, without requests and with its first function."""
-    client[2].answer, client[2].requests = service_double.find_nothing, []
+    client[2].behaviour, client[2].requests = service_double.find_nothing, []
     return client[2]
 
 
@@ -71,16 +71,16 @@ def test_request_says_group_link_frame_pose_seed_and_time(client, double, panda,
     service_double.make_solver(client, arm).solve(
         SolveRequest(targets=target, seed=SEED, timeout=1.25)
     )
-    (question,) = (request.ik_request for request in double.requests)
-    assert (question.group_name, question.ik_link_name) == ('panda_arm', 'panda_link8')
-    assert question.pose_stamped.header.frame_id == 'panda_link0'
-    position = question.pose_stamped.pose.position
+    (ik_request,) = (request.ik_request for request in double.requests)
+    assert (ik_request.group_name, ik_request.ik_link_name) == ('panda_arm', 'panda_link8')
+    assert ik_request.pose_stamped.header.frame_id == 'panda_link0'
+    position = ik_request.pose_stamped.pose.position
     assert [position.x, position.y, position.z] == target[0, :3, 3].tolist()
-    assert question.robot_state.is_diff
-    assert question.robot_state.joint_state.name == list(arm.joint_names)
-    assert list(question.robot_state.joint_state.position) == SEED.tolist()
-    assert (question.timeout.sec, question.timeout.nanosec) == (1, 250_000_000)
-    assert not question.avoid_collisions
+    assert ik_request.robot_state.is_diff
+    assert ik_request.robot_state.joint_state.name == list(arm.joint_names)
+    assert list(ik_request.robot_state.joint_state.position) == SEED.tolist()
+    assert (ik_request.timeout.sec, ik_request.timeout.nanosec) == (1, 250_000_000)
+    assert not ik_request.avoid_collisions
 
 
 def test_without_seed_the_server_starts_where_the_robot_is(client, double, panda, arm):
@@ -94,22 +94,22 @@ def test_several_tips_are_asked_for_by_name(client, double, panda):
     hand = panda.group('hand')
     targets = GroupOracle(panda, hand).tip_poses(np.array([0.02]))
     service_double.make_solver(client, hand).solve(SolveRequest(targets=targets))
-    question = double.requests[0].ik_request
-    assert question.ik_link_names == ['panda_leftfinger', 'panda_rightfinger']
-    assert [p.pose.position.y for p in question.pose_stamped_vector] == targets[:, 1, 3].tolist()
+    ik_request = double.requests[0].ik_request
+    assert ik_request.ik_link_names == ['panda_leftfinger', 'panda_rightfinger']
+    assert [p.pose.position.y for p in ik_request.pose_stamped_vector] == targets[:, 1, 3].tolist()
 
 
 def test_solution_is_picked_by_name_whatever_its_order(client, double, panda, arm):
     named = dict(zip(arm.joint_names, SEED.tolist(), strict=True))
     mixed = {'panda_finger_joint1': 0.03, **dict(reversed(named.items()))}
-    double.answer = service_double.solve_by(mixed)
+    double.behaviour = service_double.solve_by(mixed)
     result = service_double.make_solver(client, arm).solve(reachable(GroupOracle(panda, arm)))
     assert result.status == IkStatus.SOLVED
     assert result.q.tolist() == SEED.tolist()
 
 
 def test_joint_that_a_response_leaves_out_is_not_made_up(client, double, panda, arm):
-    double.answer = service_double.solve_by({'panda_joint1': 0.1})
+    double.behaviour = service_double.solve_by({'panda_joint1': 0.1})
     result = service_double.make_solver(client, arm).solve(reachable(GroupOracle(panda, arm)))
     assert np.isnan(result.q).tolist() == [False] + [True] * 6
 
@@ -117,19 +117,19 @@ def test_joint_that_a_response_leaves_out_is_not_made_up(client, double, panda, 
 @pytest.mark.parametrize('cause', [c for c in Cause if c is not Cause.NONE])
 def test_cause_is_read_from_the_text_of_our_server(cause, arm):
     text = f'No solution: {CAUSE_TEXT[cause]} (12 searches, 345 iterations). The clock ended the search.'
-    answer = read_response(
+    outcome = read_response(
         failure(MoveItErrorCodes.NO_IK_SOLUTION, text, 'ssik_ros'), arm.joint_names, 1
     )
-    assert (answer.result.status, answer.result.cause) == (IkStatus.UNSOLVED, cause)
-    assert (answer.result.searches, answer.result.iterations) == (12, 345)
-    assert answer.result.clock_ended
-    assert answer.note == f'error code -31: {text}'
+    assert (outcome.result.status, outcome.result.cause) == (IkStatus.UNSOLVED, cause)
+    assert (outcome.result.searches, outcome.result.iterations) == (12, 345)
+    assert outcome.result.clock_ended
+    assert outcome.note == f'error code -31: {text}'
 
 
 def test_text_of_another_server_is_not_interpreted(arm):
     text = f'No solution: {CAUSE_TEXT[Cause.LIMITS]} (12 searches)'
-    answer = read_response(failure(MoveItErrorCodes.NO_IK_SOLUTION, text), arm.joint_names, 1)
-    assert (answer.result.cause, answer.result.searches) == (Cause.BUDGET, 0)
+    outcome = read_response(failure(MoveItErrorCodes.NO_IK_SOLUTION, text), arm.joint_names, 1)
+    assert (outcome.result.cause, outcome.result.searches) == (Cause.BUDGET, 0)
 
 
 @pytest.mark.parametrize(
@@ -142,8 +142,8 @@ def test_text_of_another_server_is_not_interpreted(arm):
     ],
 )
 def test_code_says_what_it_can(code, cause, arm):
-    answer = read_response(failure(code), arm.joint_names, 1)
-    assert (answer.result.cause, answer.note) == (cause, f'error code {code}')
+    outcome = read_response(failure(code), arm.joint_names, 1)
+    assert (outcome.result.cause, outcome.note) == (cause, f'error code {code}')
 
 
 @pytest.mark.parametrize(
@@ -162,17 +162,17 @@ def test_solver_time_is_read_where_the_message_ends_in_it(message, nanoseconds, 
 
 def test_missing_response_is_a_failure_with_a_text(client, double, panda, arm):
     solver = service_double.make_solver(client, arm, response_timeout=0.01)
-    double.answer = service_double.answer_late
+    double.behaviour = service_double.respond_late
     request = solver.prepare(SolveRequest(targets=np.eye(4), timeout=0.0))
-    answer = solver.read(solver.call(request))
-    assert (answer.result.status, answer.result.cause) == (IkStatus.UNSOLVED, Cause.DEADLINE)
-    assert 'no response from /compute_ik' in answer.note
+    outcome = solver.read(solver.call(request))
+    assert (outcome.result.status, outcome.result.cause) == (IkStatus.UNSOLVED, Cause.DEADLINE)
+    assert 'no response from /compute_ik' in outcome.note
 
 
 def test_server_that_keeps_silent_is_not_asked_for_ever(client, double, arm, monkeypatch):
     monkeypatch.setattr(service_solver, 'MISSING_LIMIT', 2)
     solver = service_double.make_solver(client, arm, response_timeout=0.01)
-    double.answer = service_double.answer_late
+    double.behaviour = service_double.respond_late
     request = solver.prepare(SolveRequest(targets=np.eye(4), timeout=0.0))
     notes = [solver.read(solver.call(request)).note for _ in range(20)]
     assert [note.startswith('not called') for note in notes] == [False] * 2 + [True] * 18
@@ -180,9 +180,9 @@ def test_server_that_keeps_silent_is_not_asked_for_ever(client, double, arm, mon
 
 def test_late_response_is_not_taken_for_that_of_the_next_request(client, double, panda, arm):
     solver = service_double.make_solver(client, arm, response_timeout=0.01)
-    double.answer = service_double.answer_late
+    double.behaviour = service_double.respond_late
     solver.solve(SolveRequest(targets=np.eye(4), timeout=0.0))
-    double.answer = service_double.return_the_seed
+    double.behaviour = service_double.return_the_seed
     patient = solver.prepare(reachable(GroupOracle(panda, arm)))
     patient.ik_request.timeout.sec = 10
     assert solver.read(solver.call(patient)).result.q.tolist() == SEED.tolist()
@@ -258,7 +258,7 @@ def run(client, robot, group, count=10):
 
 
 def test_server_that_lies_is_verified_in_no_trial(client, double, panda, arm):
-    double.answer = service_double.return_the_seed
+    double.behaviour = service_double.return_the_seed
     lies = run(client, panda, arm)
     summary = summarise(lies)
     assert (summary.found, summary.claimed, summary.false_claims) == (0, 10, 10)

@@ -112,27 +112,27 @@ def postures_of(response):
 
 def test_all_branches_hold_and_are_named(client, arm):
     poses = [arm.pose(posture) for posture in arm.postures(20, seed=31)]
-    answers = client.call_all(SERVICE, [all_request(arm, pose) for pose in poses])
-    for pose, answer in zip(poses, answers, strict=True):
-        assert_branches_hold(arm, answer, pose)
-        labels = [branch.label for branch in answer.branches]
+    responses = client.call_all(SERVICE, [all_request(arm, pose) for pose in poses])
+    for pose, response in zip(poses, responses, strict=True):
+        assert_branches_hold(arm, response, pose)
+        labels = [branch.label for branch in response.branches]
         assert len(set(labels)) == len(labels)
         assert all('shoulder' in label and 'elbow' in label for label in labels)
-        assert [branch.branch for branch in answer.branches] == list(range(len(labels)))
-        assert all(not branch.windings for branch in answer.branches)
+        assert [branch.branch for branch in response.branches] == list(range(len(labels)))
+        assert all(not branch.windings for branch in response.branches)
 
 
 def test_diagnostic_says_how(client, arm):
     (posture,) = arm.postures(1, seed=32)
-    answer = client.call(SERVICE, all_request(arm, arm.pose(posture)))
-    diagnostic = answer.diagnostic
+    response = client.call(SERVICE, all_request(arm, arm.pose(posture)))
+    diagnostic = response.diagnostic
     redundant = arm is PANDA
     assert diagnostic.solver == 'ssik_ros/Analytic'
     assert diagnostic.tier == ('search' if redundant else 'closed_form')
     assert diagnostic.complete is not redundant
     assert diagnostic.redundancy_samples >= 17 if redundant else diagnostic.redundancy_samples == 1
     assert diagnostic.raw_candidates >= diagnostic.certified >= diagnostic.different
-    assert diagnostic.different == diagnostic.dropped_by_limits + len(answer.branches)
+    assert diagnostic.different == diagnostic.dropped_by_limits + len(response.branches)
     assert (
         diagnostic.searches == diagnostic.dropped_by_max == diagnostic.dropped_by_verification == 0
     )
@@ -144,10 +144,10 @@ def test_diagnostic_says_how(client, arm):
 def test_seed_decides_the_order(client, arm):
     (posture,) = arm.postures(1, seed=33)
     pose = arm.pose(posture)
-    answer = client.call(SERVICE, all_request(arm, pose, seed=posture))
-    assert_branches_hold(arm, answer, pose)
-    best = answer.branches[0]
-    positions = dict(zip(answer.joint_names, best.positions, strict=True))
+    response = client.call(SERVICE, all_request(arm, pose, seed=posture))
+    assert_branches_hold(arm, response, pose)
+    best = response.branches[0]
+    positions = dict(zip(response.joint_names, best.positions, strict=True))
     assert best.distance < 1e-6
     assert positions == pytest.approx(posture, abs=1e-6)
 
@@ -156,8 +156,8 @@ def test_link_that_is_rigid_with_the_tip(clients):
     for arm, link in ((PANDA, 'panda_hand'), (FANUC, 'link_6'), (UR5E, 'flange')):
         (posture,) = arm.postures(1, seed=34)
         pose = arm.pose(posture, link)
-        answer = clients[arm.name].call(SERVICE, all_request(arm, pose, link=link))
-        assert_branches_hold(arm, answer, pose, link)
+        response = clients[arm.name].call(SERVICE, all_request(arm, pose, link=link))
+        assert_branches_hold(arm, response, pose, link)
 
 
 def test_windings_are_counted(clients):
@@ -166,11 +166,11 @@ def test_windings_are_counted(clients):
     (posture,) = UR5E.postures(1, seed=35)
     pose = UR5E.pose(posture)
     plain = client.call(SERVICE, all_request(UR5E, pose))
-    answer = client.call(SERVICE, all_request(UR5E, pose, enumerate_windings=True))
-    assert_branches_hold(UR5E, answer, pose)
-    assert len(answer.branches) == 32 * len(plain.branches)
+    response = client.call(SERVICE, all_request(UR5E, pose, enumerate_windings=True))
+    assert_branches_hold(UR5E, response, pose)
+    assert len(response.branches) == 32 * len(plain.branches)
     seen = {}
-    for branch in answer.branches:
+    for branch in response.branches:
         angles = np.array(branch.positions) - TWO_PI * np.array(branch.windings)
         assert (np.abs(angles) <= np.pi + 1e-9).all()
         seen.setdefault(branch.branch, (branch.label, angles))
@@ -179,9 +179,9 @@ def test_windings_are_counted(clients):
         assert angles == pytest.approx(first, abs=1e-9)
     assert sorted(seen) == list(range(len(plain.branches)))
     cut = client.call(SERVICE, all_request(UR5E, pose, enumerate_windings=True, max_solutions=7))
-    assert (postures_of(cut) == postures_of(answer)[:7]).all()
-    assert cut.diagnostic.dropped_by_max == len(answer.branches) - 7
-    assert answer.diagnostic.complete and not cut.diagnostic.complete
+    assert (postures_of(cut) == postures_of(response)[:7]).all()
+    assert cut.diagnostic.dropped_by_max == len(response.branches) - 7
+    assert response.diagnostic.complete and not cut.diagnostic.complete
 
 
 def test_collisions_are_left_out(clients):
@@ -276,27 +276,27 @@ def test_what_is_wrong_is_told_as_by_compute_ik(client, arm, fault):
 
 
 def test_pose_out_of_reach(client, arm):
-    answer = client.call(SERVICE, all_request(arm, FAR))
-    assert answer.error_code.val == -31 and 'out of reach' in answer.error_code.message
-    assert not answer.branches
+    response = client.call(SERVICE, all_request(arm, FAR))
+    assert response.error_code.val == -31 and 'out of reach' in response.error_code.message
+    assert not response.branches
 
 
 @pytest.mark.parametrize('tolerance', [float('nan'), float('inf'), -1.0])
 def test_tolerance_without_sense(clients, tolerance):
     (posture,) = FANUC.postures(1, seed=39)
     request = all_request(FANUC, FANUC.pose(posture), tolerance=tolerance)
-    answer = clients['fanuc'].call(SERVICE, request)
-    assert answer.error_code.val == -16 and 'tolerance' in answer.error_code.message
+    response = clients['fanuc'].call(SERVICE, request)
+    assert response.error_code.val == -16 and 'tolerance' in response.error_code.message
 
 
 def test_many_at_once_have_the_responses_of_one_by_one(clients):
     client = clients['panda']
     requests = [all_request(PANDA, PANDA.pose(p)) for p in PANDA.postures(40, seed=40)]
     together = client.call_all(SERVICE, requests)
-    for request, answer in zip(requests, together, strict=True):
+    for request, response in zip(requests, together, strict=True):
         alone = client.call(SERVICE, request)
-        alone.diagnostic.solver_time = answer.diagnostic.solver_time
-        assert repr(alone) == repr(answer)
+        alone.diagnostic.solver_time = response.diagnostic.solver_time
+        assert repr(alone) == repr(response)
 
 
 @pytest.mark.slow
@@ -318,8 +318,8 @@ def test_other_parameters_and_another_robot(tmp_path):
         client.publish_latched('robot_description', PANDA.urdf)
         client.publish_latched('robot_description_semantic', PANDA.srdf)
         server.wait_for_log("Ready: robot 'panda'")
-        answer = client.call(SERVICE, all_request(PANDA, poses['panda']))
-        assert_branches_hold(PANDA, answer, poses['panda'])
+        response = client.call(SERVICE, all_request(PANDA, poses['panda']))
+        assert_branches_hold(PANDA, response, poses['panda'])
         gone = client.call(SERVICE, request)
         assert gone.error_code.val == -15
 
@@ -332,5 +332,5 @@ def test_chain_without_semantic_description(tmp_path):
     }
     with ready_server(tmp_path, parameters) as (_, client):
         (posture,) = FANUC.postures(1, seed=42)
-        answer = client.call(SERVICE, all_request(FANUC, FANUC.pose(posture)))
-        assert_branches_hold(FANUC, answer, FANUC.pose(posture))
+        response = client.call(SERVICE, all_request(FANUC, FANUC.pose(posture)))
+        assert_branches_hold(FANUC, response, FANUC.pose(posture))

@@ -108,10 +108,10 @@ def path_request(*targets, task_set='arm', **fields):
     return request
 
 
-def rows_of(answer):
+def rows_of(response):
     """Return the configurations (k, n) of a response, each as positions by name."""
-    rows = np.array(answer.positions).reshape(-1, len(answer.joint_names)).tolist()
-    return [dict(zip(answer.joint_names, row, strict=True)) for row in rows]
+    rows = np.array(response.positions).reshape(-1, len(response.joint_names)).tolist()
+    return [dict(zip(response.joint_names, row, strict=True)) for row in rows]
 
 
 def error_at(positions, pose, link=''):
@@ -121,36 +121,36 @@ def error_at(positions, pose, link=''):
 
 def test_a_target_is_met(client):
     pose = near()
-    answer = client.call(HANDLE, handle_request(target('goal', pose)))
-    assert answer.error_code.val == SUCCESS, answer.error_code.message
-    positions = positions_of(answer)
+    response = client.call(HANDLE, handle_request(target('goal', pose)))
+    assert response.error_code.val == SUCCESS, response.error_code.message
+    positions = positions_of(response)
     assert error_at(positions, pose) < 2e-4
     assert positions['panda_finger_joint1'] == START['panda_finger_joint1'], 'nobody asked for it'
-    (task,) = answer.tasks
+    (task,) = response.tasks
     assert (task.task_set, task.tip, task.target) == ('arm', 'panda_link8', 'goal')
-    assert task.within and task.linear == answer.linear <= 1e-4 and answer.iterations > 0
-    assert not answer.reason & HandleTaskSets.Response.NOT_WITHIN_TOLERANCE
+    assert task.within and task.linear == response.linear <= 1e-4 and response.iterations > 0
+    assert not response.reason & HandleTaskSets.Response.NOT_WITHIN_TOLERANCE
 
 
 def test_a_frame_of_the_request_is_where_the_robot_is(client):
     """The same pose in the model frame, in the base and in the flange's own frame."""
     pose = near(0.03)
-    answers = [
+    responses = [
         client.call(HANDLE, handle_request(target('goal', pose, frame), start=START))
         for frame in ('', 'panda_link0')
     ]
     here = PANDA.pose({})
     relative = np.linalg.inv(here) @ pose
-    answers.append(client.call(HANDLE, handle_request(target('goal', relative, 'panda_link8'))))
-    for answer in answers:
-        assert answer.error_code.val == SUCCESS, answer.error_code.message
-        assert error_at(positions_of(answer), pose) < 2e-4
+    responses.append(client.call(HANDLE, handle_request(target('goal', relative, 'panda_link8'))))
+    for response in responses:
+        assert response.error_code.val == SUCCESS, response.error_code.message
+        assert error_at(positions_of(response), pose) < 2e-4
 
 
 def test_targets_that_are_not_named_stay_where_the_tips_are(client):
-    answer = client.call(HANDLE, handle_request(task_sets=('arm', 'elbow')))
-    assert answer.error_code.val == SUCCESS and answer.iterations == 0
-    assert positions_of(answer) == pytest.approx(START, abs=1e-15)
+    response = client.call(HANDLE, handle_request(task_sets=('arm', 'elbow')))
+    assert response.error_code.val == SUCCESS and response.iterations == 0
+    assert positions_of(response) == pytest.approx(START, abs=1e-15)
 
 
 def test_the_first_task_set_counts_more(client):
@@ -159,50 +159,50 @@ def test_the_first_task_set_counts_more(client):
     goal, high = target('goal', near()), target('elbow_goal', aside)
     for order in (('arm', 'elbow'), ('elbow', 'arm')):
         request = handle_request(goal, high, task_sets=order, max_iterations=200)
-        answer = client.call(HANDLE, request)
-        left = {task.task_set: task for task in answer.tasks}
+        response = client.call(HANDLE, request)
+        left = {task.task_set: task for task in response.tasks}
         assert left[order[0]].within and not left[order[1]].within
-        assert answer.error_code.val == -31
-        assert answer.reason & HandleTaskSets.Response.NOT_WITHIN_TOLERANCE
-        assert answer.solution.joint_state.name, 'where the joints came is told all the same'
+        assert response.error_code.val == -31
+        assert response.reason & HandleTaskSets.Response.NOT_WITHIN_TOLERANCE
+        assert response.solution.joint_state.name, 'where the joints came is told all the same'
     arm = client.call(HANDLE, handle_request(goal, high, task_sets=('arm', 'elbow')))
     assert error_at(positions_of(arm), near()) < 2e-4
 
 
 def test_out_of_reach_is_told_with_numbers(client):
-    answer = client.call(HANDLE, handle_request(target('goal', FAR)))
-    assert answer.error_code.val == -31 and 'precision' in answer.error_code.message
-    reached = PANDA.pose(positions_of(answer))
+    response = client.call(HANDLE, handle_request(target('goal', FAR)))
+    assert response.error_code.val == -31 and 'precision' in response.error_code.message
+    reached = PANDA.pose(positions_of(response))
     distance = np.linalg.norm(reached[:3, 3] - FAR[:3, 3])
-    assert answer.linear == pytest.approx(distance, abs=1e-9) and distance > 1.0
+    assert response.linear == pytest.approx(distance, abs=1e-9) and distance > 1.0
 
 
 def test_requests_are_independent(client):
     """Many requests at once have the same responses as one by one: no request changes the environment."""
     requests = [handle_request(target('goal', near(0.002 * k))) for k in range(40)]
     together = client.call_all(HANDLE, requests)
-    for request, answer in list(zip(requests, together, strict=True))[::8]:
-        assert client.call(HANDLE, request) == answer
+    for request, response in list(zip(requests, together, strict=True))[::8]:
+        assert client.call(HANDLE, request) == response
 
 
 def test_a_fixed_target_is_where_the_file_has_it(client):
     """Also after a request that placed it elsewhere."""
     places = []
     for targets in ((), (target('rack', near(0.05, 'panda_link7')),), ()):
-        answer = client.call(HANDLE, handle_request(*targets, task_sets=('store',)))
-        assert answer.error_code.val == SUCCESS, answer.error_code.message
-        places.append(PANDA.pose(positions_of(answer), 'panda_link7')[:3, 3])
+        response = client.call(HANDLE, handle_request(*targets, task_sets=('store',)))
+        assert response.error_code.val == SUCCESS, response.error_code.message
+        places.append(PANDA.pose(positions_of(response), 'panda_link7')[:3, 3])
     assert np.abs(places[0] - (0.4, 0.1, 0.5)).max() < 2e-4
     assert np.array_equal(places[2], places[0]) and np.abs(places[1] - places[0]).max() > 0.01
 
 
 def test_a_target_that_follows_a_frame_of_tf(client):
     """Unknown at first, which names the frame; then where /tf has it; a request may say otherwise."""
-    answer = client.call(HANDLE, handle_request(task_sets=('watch',)))
-    assert_refused(answer, -21, 'cup_seen')
+    response = client.call(HANDLE, handle_request(task_sets=('watch',)))
+    assert_refused(response, -21, 'cup_seen')
     elsewhere = near(0.04, 'panda_hand')
-    answer = client.call(HANDLE, handle_request(target('cup', elsewhere), task_sets=('watch',)))
-    assert answer.error_code.val == SUCCESS, 'the frame is not needed then'
+    response = client.call(HANDLE, handle_request(target('cup', elsewhere), task_sets=('watch',)))
+    assert response.error_code.val == SUCCESS, 'the frame is not needed then'
     place = near(0.02, 'panda_hand')
     tf2 = pytest.importorskip('tf2_msgs.msg', reason='tf2_msgs is not built')
     transform = TransformStamped(child_frame_id='cup_seen')
@@ -210,15 +210,15 @@ def test_a_target_that_follows_a_frame_of_tf(client):
     moved = transform.transform.translation
     moved.x, moved.y, moved.z = place[:3, 3].tolist()
     publisher = client.publisher(tf2.TFMessage, '/tf', QoSProfile(depth=10))
-    answers = []
+    responses = []
 
     def is_known():
         publisher.publish(tf2.TFMessage(transforms=[transform]))
-        answers.append(client.call(HANDLE, handle_request(task_sets=('watch',))))
-        return answers[-1].error_code.val == SUCCESS
+        responses.append(client.call(HANDLE, handle_request(task_sets=('watch',))))
+        return responses[-1].error_code.val == SUCCESS
 
     client.spin_until(is_known, 'cup_seen is known')
-    reached = PANDA.pose(positions_of(answers[-1]), 'panda_hand')
+    reached = PANDA.pose(positions_of(responses[-1]), 'panda_hand')
     assert np.abs(reached[:3, 3] - place[:3, 3]).max() < 2e-4
 
 
@@ -252,14 +252,14 @@ COMMON_FAULTS = {
 @pytest.mark.parametrize('fault', COMMON_FAULTS)
 def test_wrong_targets_are_refused_by_all(client, fault):
     targets, _, code, words = COMMON_FAULTS[fault]
-    answer = client.call(HANDLE, handle_request(*targets))
-    assert_refused(answer, code, words)
+    response = client.call(HANDLE, handle_request(*targets))
+    assert_refused(response, code, words)
     for service, request in (
         (CONFIGS, configs_request(*targets)),
         (PATH, path_request(*targets, points=5)),
     ):
         other = client.call(service, request)
-        assert other.error_code == answer.error_code
+        assert other.error_code == response.error_code
         assert not other.positions and not other.joint_names
 
 
@@ -281,16 +281,16 @@ def test_configurations_are_verified_and_sorted(client):
     request = configs_request(
         target('goal', pose), find_multiple=True, max_samples=60, seed=3, max_configs=20
     )
-    answer = client.call(CONFIGS, request)
-    assert answer.error_code.val == SUCCESS, answer.error_code.message
-    rows = rows_of(answer)
-    assert len(rows) > 3 and tuple(answer.joint_names) == PANDA.joints[:7]
-    for row, distance in zip(rows, answer.distances, strict=True):
+    response = client.call(CONFIGS, request)
+    assert response.error_code.val == SUCCESS, response.error_code.message
+    rows = rows_of(response)
+    assert len(rows) > 3 and tuple(response.joint_names) == PANDA.joints[:7]
+    for row, distance in zip(rows, response.distances, strict=True):
         assert error_at(row, pose) < 2e-4
-        changes = [row[name] - START[name] for name in answer.joint_names]
+        changes = [row[name] - START[name] for name in response.joint_names]
         assert distance == pytest.approx(np.linalg.norm(changes), abs=1e-12)
-    assert list(answer.distances) == sorted(answer.distances) and answer.distances[0] > 0.0
-    assert client.call(CONFIGS, request) == answer
+    assert list(response.distances) == sorted(response.distances) and response.distances[0] > 0.0
+    assert client.call(CONFIGS, request) == response
     one = client.call(CONFIGS, configs_request(target('goal', pose), joints=['panda_joint4']))
     assert list(one.joint_names) == ['panda_joint4'] and len(one.positions) == 1
 
@@ -323,14 +323,14 @@ def test_configurations_avoid_objects(client):
         CollisionObject, 'ssik_ros/collision_object', QoSProfile(depth=10)
     )
     publisher.publish(wall)
-    answers = []
+    responses = []
 
     def is_blocked():
-        answers.append(client.call(CONFIGS, free))
-        return answers[-1].error_code.val == -31
+        responses.append(client.call(CONFIGS, free))
+        return responses[-1].error_code.val == -31
 
     client.spin_until(is_blocked, 'the sphere is known')
-    assert 'in collision' in answers[-1].error_code.message and not answers[-1].positions
+    assert 'in collision' in responses[-1].error_code.message and not responses[-1].positions
     blocked = client.call(
         PATH, path_request(target('goal', pose), points=20, avoid_collisions=True, partial=True)
     )
@@ -355,18 +355,18 @@ def test_wrong_requests_for_configurations(client):
         ({'c_metric': [-1.0] * 7}, -16, 'c_metric'),
         ({'max_dist': math.nan}, -16, 'max_dist'),
     ):
-        answer = client.call(CONFIGS, configs_request(**{'task_set': 'arm', **fields}))
-        assert answer.error_code.val == code, answer.error_code
-        assert words in answer.error_code.message and not answer.positions
+        response = client.call(CONFIGS, configs_request(**{'task_set': 'arm', **fields}))
+        assert response.error_code.val == code, response.error_code
+        assert words in response.error_code.message and not response.positions
 
 
 def test_a_path_is_straight(client):
     pose = near(0.1)
-    answer = client.call(PATH, path_request(target('goal', pose), points=21))
-    assert answer.error_code.val == SUCCESS, answer.error_code.message
-    rows = rows_of(answer)
-    assert len(rows) == 21 and (answer.fraction, answer.failed_index) == (1.0, -1)
-    assert rows[0] == {name: START[name] for name in answer.joint_names}
+    response = client.call(PATH, path_request(target('goal', pose), points=21))
+    assert response.error_code.val == SUCCESS, response.error_code.message
+    rows = rows_of(response)
+    assert len(rows) == 21 and (response.fraction, response.failed_index) == (1.0, -1)
+    assert rows[0] == {name: START[name] for name in response.joint_names}
     start = PANDA.pose(START)
     for k, row in enumerate(rows):
         expected = start.copy()
@@ -398,9 +398,9 @@ def test_wrong_requests_for_paths(client):
         ({'points': 5, 'tip': 'thumb'}, -18, "'thumb'"),
         ({'points': 5, 'task_set': 'am'}, -15, "'am'"),
     ):
-        answer = client.call(PATH, path_request(**{'task_set': 'arm', **fields}))
-        assert answer.error_code.val == code, answer.error_code
-        assert words in answer.error_code.message and not answer.positions
+        response = client.call(PATH, path_request(**{'task_set': 'arm', **fields}))
+        assert response.error_code.val == code, response.error_code
+        assert words in response.error_code.message and not response.positions
 
 
 def test_a_file_that_does_not_fit_ends_the_node(tmp_path):

@@ -301,27 +301,27 @@ def test_a_handler_that_raises_still_responds(running):
         raise ValueError('asked for')
 
     running.node.create_service(Trigger, 'fail', fail)
-    assert answered(running, 'fail')
+    assert does_respond(running, 'fail')
     assert wait_until(lambda: [type(error) for error in running.reports] == [ValueError])
 
 
 def test_no_request_of_many_in_flight_is_lost(running):
     running.node.create_service(
         Trigger,
-        'answer',
+        'many',
         lambda request, response: response,
         qos_profile=rclpy.qos.QoSProfile(depth=500),
         callback_group=groups.ReentrantCallbackGroup(),
     )
     client = running.node.create_client(
-        Trigger, 'answer', qos_profile=rclpy.qos.QoSProfile(depth=500)
+        Trigger, 'many', qos_profile=rclpy.qos.QoSProfile(depth=500)
     )
     assert client.wait_for_service(LIMIT)
     futures = [client.call_async(Trigger.Request()) for _ in range(500)]
     assert wait_until(lambda: all(future.done() for future in futures))
 
 
-def answered(running, name):
+def does_respond(running, name):
     """Return whether a service of this name responds."""
     client = running.node.create_client(Trigger, name)
     assert client.wait_for_service(LIMIT)
@@ -333,8 +333,10 @@ def answered(running, name):
 
 def test_serves_what_is_made_after_the_first_wait_and_forgets_what_is_destroyed(running):
     for number in range(3):
-        service = running.node.create_service(Trigger, f'later{number}', lambda _, answer: answer)
-        assert answered(running, f'later{number}')
+        service = running.node.create_service(
+            Trigger, f'later{number}', lambda _, response: response
+        )
+        assert does_respond(running, f'later{number}')
         ticks = threading.Event()
         timer = running.node.create_timer(0.01, ticks.set)
         assert ticks.wait(LIMIT)
@@ -355,11 +357,11 @@ def test_events_of_the_middleware_are_heard(running):
 
 
 def test_callbacks_that_are_coroutines_are_awaited(running):
-    async def answer(_, response):
+    async def respond(_, response):
         response.message = 'awaited'
         return response
 
-    running.node.create_service(Trigger, 'awaited', answer)
+    running.node.create_service(Trigger, 'awaited', respond)
     client = running.node.create_client(Trigger, 'awaited')
     assert client.wait_for_service(LIMIT)
     future = client.call_async(Trigger.Request())
@@ -374,8 +376,8 @@ def test_leaves_waiting_to_an_rclpy_whose_inside_is_another(monkeypatch):
     monkeypatch.setattr(executors, 'ReusedWaitSet', refuse)
     made = Running(THREADS)
     try:
-        made.node.create_service(Trigger, 'plain', lambda _, answer: answer)
-        assert answered(made, 'plain')
+        made.node.create_service(Trigger, 'plain', lambda _, response: response)
+        assert does_respond(made, 'plain')
         assert made.reports == []
     finally:
         made.close()

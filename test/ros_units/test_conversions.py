@@ -174,19 +174,19 @@ def changed_value(value):
     return [changed_value(entries[0]), *entries[1:]]
 
 
-def content(question):
+def content(request):
     """Return everything in a request in a form that compares."""
-    state = question.state
+    state = request.state
     return (
-        question.group,
-        tuple(question.links),
-        [(pose.frame, pose.pose.tobytes()) for pose in question.poses],
+        request.group,
+        tuple(request.links),
+        [(pose.frame, pose.pose.tobytes()) for pose in request.poses],
         (tuple(state.names), tuple(state.positions), tuple(state.multi_dof_names)),
         [pose.tobytes() for pose in state.multi_dof_poses],
-        question.timeout,
-        (question.avoid_collisions, question.state.carried.forgets),
-        [content_of_object(entry) for entry in question.state.carried.objects],
-        repr(question.constraints),
+        request.timeout,
+        (request.avoid_collisions, request.state.carried.forgets),
+        [content_of_object(entry) for entry in request.state.carried.objects],
+        repr(request.constraints),
     )
 
 
@@ -269,9 +269,9 @@ def test_a_state_that_says_all_forgets_what_was_carried():
 def test_poses_and_links_are_those_that_moveit_takes(poses, names, links, frames):
     request = filled_request(poses)
     request.ik_link_names = names
-    question = read_ik(request)
-    assert list(question.links) == links
-    assert [pose.frame for pose in question.poses] == frames
+    parsed = read_ik(request)
+    assert list(parsed.links) == links
+    assert [pose.frame for pose in parsed.poses] == frames
 
 
 @pytest.mark.parametrize(

@@ -179,13 +179,13 @@ def good_request(service):
     return request
 
 
-def _content(answer):
+def _content(response):
     """Return a response's content without times and without a path's fraction, which depends on a clock of 2 ms."""
-    if hasattr(answer, 'fraction'):
-        return answer.error_code.val
-    if hasattr(answer, 'diagnostic'):
-        answer.diagnostic.solver_time = 0.0
-    return repr(answer)
+    if hasattr(response, 'fraction'):
+        return response.error_code.val
+    if hasattr(response, 'diagnostic'):
+        response.diagnostic.solver_time = 0.0
+    return repr(response)
 
 
 # Infinite, NaN or absurdly large numbers are refused before any computation.
@@ -205,17 +205,17 @@ def test_every_request_gets_its_own_response(handlers, service, share):
     codes = set()
     for number in range(int(share * COUNTS[service])):
         request = spoiler.spoil(good_request(service), float(spoiler.rng.choice((0.02, 0.1, 0.4))))
-        answer = handler(request, kind.Response())
-        assert serialize_message(answer)
-        if hasattr(answer, 'error_code'):
-            codes.add(answer.error_code.val)
-            is_step = 'max_step' in answer.error_code.message
-            assert answer.error_code.val != FAILURE or is_step, (
+        response = handler(request, kind.Response())
+        assert serialize_message(response)
+        if hasattr(response, 'error_code'):
+            codes.add(response.error_code.val)
+            is_step = 'max_step' in response.error_code.message
+            assert response.error_code.val != FAILURE or is_step, (
                 number,
-                answer.error_code,
+                response.error_code,
                 request,
             )
-            assert answer.error_code.source == 'ssik_ros'
+            assert response.error_code.source == 'ssik_ros'
         if number % 500 == 0:
             assert _content(handler(good_request(service), kind.Response())) == expected
     assert _content(handler(good_request(service), kind.Response())) == expected
@@ -223,7 +223,7 @@ def test_every_request_gets_its_own_response(handlers, service, share):
 
 
 LONG = 'x' * 1_000_000
-LONGEST_ANSWER = 10_000
+LONGEST_RESPONSE = 10_000
 """Two lists of twenty names, each cut at 200 characters, and the sentences around them."""
 
 
@@ -261,8 +261,8 @@ def texts_of(message):
 def test_no_name_of_a_request_makes_a_response_long(handlers, service):
     request = good_request(service)
     for _field in with_long_name(request):
-        answer = handlers[service](request, KINDS[service].Response())
-        assert max(map(len, texts_of(answer)), default=0) <= LONGEST_ANSWER, _field
+        response = handlers[service](request, KINDS[service].Response())
+        assert max(map(len, texts_of(response)), default=0) <= LONGEST_RESPONSE, _field
 
 
 def test_a_name_is_quoted_with_its_first_200_characters(handlers):
@@ -290,6 +290,6 @@ def test_forward_kinematics_places_what_is_carried_once_for_all_names(handlers, 
     held.object.primitives = [shapes.SolidPrimitive(type=2, dimensions=[0.1])]
     request.robot_state.attached_collision_objects = [held]
     request.fk_link_names[7] = 'cup'
-    answer = handlers['compute_fk'](request, GetPositionFK.Response())
-    assert list(answer.fk_link_names) == ['cup']
+    response = handlers['compute_fk'](request, GetPositionFK.Response())
+    assert list(response.fk_link_names) == ['cup']
     assert len(carried) == 1

@@ -38,7 +38,7 @@ FK = {Refusal.NONE: 1, Refusal.UNKNOWN_LINK: -18}
 """Where compute_fk differs from compute_ik."""
 
 
-def answer(refusal=Refusal.NONE, state=None, cause=Cause.NONE):
+def response(refusal=Refusal.NONE, state=None, cause=Cause.NONE):
     return IkResponse(refusal, cause, 'text', state)
 
 
@@ -53,7 +53,7 @@ def test_the_table_is_complete():
 
 @pytest.mark.parametrize('refusal', IK)
 def test_a_refused_request_has_its_code(refusal):
-    assert code_of(answer(refusal)) == IK[refusal]
+    assert code_of(response(refusal)) == IK[refusal]
     assert code_of_fk(refusal) == FK.get(refusal, IK[refusal])
 
 
@@ -64,21 +64,21 @@ def test_a_path_has_the_code_of_its_refusal(refusal):
 
 
 def test_only_a_state_is_success():
-    assert code_of(answer(state=FullState(None, None))) == 1
+    assert code_of(response(state=FullState(None, None))) == 1
     assert code_of_fk(Refusal.NONE) == 1
 
 
 @pytest.mark.parametrize('cause', Cause)
 def test_a_response_without_a_state_is_no_solution(cause):
-    assert code_of(answer(cause=cause)) == (-17 if cause is Cause.BAD_STATE else -31)
+    assert code_of(response(cause=cause)) == (-17 if cause is Cause.BAD_STATE else -31)
 
 
 @pytest.mark.parametrize('cause', Cause)
 def test_only_a_deadline_is_told_apart_and_only_on_demand(cause):
     expected = {Cause.DEADLINE: -6, Cause.BAD_STATE: -17}.get(cause, -31)
-    assert code_of(answer(cause=cause), report_timeout=True) == expected
-    assert code_of(answer(state=FullState(None, None)), report_timeout=True) == 1
-    assert code_of(answer(Refusal.UNKNOWN_GROUP, cause=cause), report_timeout=True) == (
+    assert code_of(response(cause=cause), report_timeout=True) == expected
+    assert code_of(response(state=FullState(None, None)), report_timeout=True) == 1
+    assert code_of(response(Refusal.UNKNOWN_GROUP, cause=cause), report_timeout=True) == (
         -17 if cause is Cause.BAD_STATE else -15
     )
 

@@ -26,9 +26,9 @@ def test_each_tolerance_holds_by_itself(which):
     name = ('pos_tol', 'rot_tol')[which]
     for q, q0 in zip(draw(arm, 4, 90), draw(arm, 4, 91), strict=True):
         target = oracle.pose(q)
-        answer = arm.ik_LM(target, q0, tol=1.0, **{name: TIGHT})
-        assert answer.success == 1
-        assert oracle.errors(answer.q, target)[which] <= 1.01 * TIGHT
+        result = arm.ik_LM(target, q0, tol=1.0, **{name: TIGHT})
+        assert result.success == 1
+        assert oracle.errors(result.q, target)[which] <= 1.01 * TIGHT
 
 
 def test_a_hinge_does_not_open_further_than_it_can():
@@ -37,9 +37,9 @@ def test_a_hinge_does_not_open_further_than_it_can():
     )
     arm = Manipulator(robot, group)
     for angle in (0.6, -2.0):
-        answer = arm.ik_LM(arm.fk(np.array([angle])), slimit=20)
-        assert (answer.success, answer.cause) == (0, Cause.LIMITS)
-        assert abs(answer.q[0]) <= 0.5
+        result = arm.ik_LM(arm.fk(np.array([angle])), slimit=20)
+        assert (result.success, result.cause) == (0, Cause.LIMITS)
+        assert abs(result.q[0]) <= 0.5
 
 
 def test_the_damping_of_each_law_is_its_formula():
@@ -75,11 +75,11 @@ def test_the_sequence_of_starts_belongs_to_its_seed():
 
 def test_calls_from_many_threads_give_the_bytes_of_one():
     arm, oracle = load('panda')
-    questions = [(oracle.pose(q), q0) for q, q0 in zip(draw(arm, 200, 94), draw(arm, 200, 95))]
+    cases = [(oracle.pose(q), q0) for q, q0 in zip(draw(arm, 200, 94), draw(arm, 200, 95))]
 
-    def ask(question):
-        return arm.ik_LM(*question).q.tobytes()
+    def ask(case):
+        return arm.ik_LM(*case).q.tobytes()
 
-    alone = [ask(question) for question in questions]
+    alone = [ask(case) for case in cases]
     with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(ask, questions * 3)) == alone * 3
+        assert list(pool.map(ask, cases * 3)) == alone * 3

@@ -116,8 +116,8 @@ def test_a_rotation_that_is_nearly_one_is_projected_when_that_is_asked_for(call,
     rough[:3, :3] += 1e-3
     with pytest.raises(InvalidTarget):
         call(panda, rough)
-    answer = call(panda, rough, normalize=True)
-    assert answer.success == 1
+    result = call(panda, rough, normalize=True)
+    assert result.success == 1
     with pytest.raises(InvalidTarget, match='mirrored'):
         call(panda, spoilt('mirrored', target), normalize=True)
     with pytest.raises(InvalidTarget, match='not finite'):
@@ -188,17 +188,17 @@ def test_six_joints_may_use_the_plain_inverse(call):
         pytest.skip('LM always damps, so that it has no such choice')
     arm, oracle = load('ur5e')
     for q in draw(arm, 50, 4):
-        answer = call(arm, oracle.pose(q), pinv=False, pos_tol=1e-6, rot_tol=1e-6)
-        assert answer.success == 1
-        assert max(oracle.errors(answer.q, oracle.pose(q))) < 1.1e-6
+        result = call(arm, oracle.pose(q), pinv=False, pos_tol=1e-6, rot_tol=1e-6)
+        assert result.success == 1
+        assert max(oracle.errors(result.q, oracle.pose(q))) < 1.1e-6
 
 
 def test_a_plain_inverse_that_does_not_exist_is_a_clean_failure():
     arm, oracle = load('ur5e')
     q0 = np.zeros(6)
-    answer = ik_NR(arm, oracle.pose(draw(arm, 1, 5)[0]), q0, pinv=False, slimit=1)
-    assert (answer.success, answer.cause) == (0, Cause.SINGULAR)
-    assert np.isfinite(answer.q).all()
+    result = ik_NR(arm, oracle.pose(draw(arm, 1, 5)[0]), q0, pinv=False, slimit=1)
+    assert (result.success, result.cause) == (0, Cause.SINGULAR)
+    assert np.isfinite(result.q).all()
 
 
 def test_something_that_is_no_arm_is_an_error(call, target):
@@ -225,9 +225,9 @@ def test_a_slide_without_limits_is_named_when_starts_have_to_be_drawn(call, limi
     unreachable[2, 3] = 1.0
     with pytest.raises(InvalidLimits, match='slide'):
         call(arm, unreachable)
-    answer = call(arm, unreachable, sample_range=(-1.0, 1.0), slimit=5)
-    assert (answer.success, answer.searches) == (0, 5)
-    assert np.isfinite(answer.q).all()
+    result = call(arm, unreachable, sample_range=(-1.0, 1.0), slimit=5)
+    assert (result.success, result.searches) == (0, 5)
+    assert np.isfinite(result.q).all()
 
 
 def test_turning_joints_without_limits_need_no_range(call):
@@ -254,16 +254,16 @@ def inside_the_base(pose):
 def test_an_unreachable_pose_returns_the_best_state_seen_with_its_own_residual(call, target, move):
     arm, oracle = load('gen3')
     wanted = move(target)
-    answer = call(arm, wanted, draw(arm, 1, 2)[0])
-    measured = oracle.errors(answer.q, wanted)
-    assert answer.success == 0
-    assert answer.cause == (Cause.UNREACHABLE if move is far_away else Cause.LIMITS)
-    assert answer.reason
-    assert within(arm, answer.q)
-    assert answer.residual == pytest.approx(0.5 * (measured[0] ** 2 + measured[1] ** 2), rel=1e-9)
-    assert (answer.position_error, answer.rotation_error) == pytest.approx(measured, rel=1e-9)
-    assert answer.searches <= 100
-    assert answer.iterations <= 30 * answer.searches
+    result = call(arm, wanted, draw(arm, 1, 2)[0])
+    measured = oracle.errors(result.q, wanted)
+    assert result.success == 0
+    assert result.cause == (Cause.UNREACHABLE if move is far_away else Cause.LIMITS)
+    assert result.reason
+    assert within(arm, result.q)
+    assert result.residual == pytest.approx(0.5 * (measured[0] ** 2 + measured[1] ** 2), rel=1e-9)
+    assert (result.position_error, result.rotation_error) == pytest.approx(measured, rel=1e-9)
+    assert result.searches <= 100
+    assert result.iterations <= 30 * result.searches
 
 
 def test_the_best_state_of_many_searches_is_no_worse_than_that_of_one(call, target):
@@ -276,9 +276,9 @@ def test_the_best_state_of_many_searches_is_no_worse_than_that_of_one(call, targ
 def test_a_held_joint_stays_where_it_is_held(call):
     arm, oracle = load('panda')
     for q in draw(arm, 20, 15):
-        answer = call(arm, oracle.pose(q), hold={'panda_joint7': q[6]})
-        assert answer.success == 1
-        assert answer.q[6] == q[6]
+        result = call(arm, oracle.pose(q), hold={'panda_joint7': q[6]})
+        assert result.success == 1
+        assert result.q[6] == q[6]
 
 
 def test_objects_with_a_matrix_inside_are_poses(call, panda, target):
@@ -289,9 +289,9 @@ def test_objects_with_a_matrix_inside_are_poses(call, panda, target):
 
 
 def test_a_timeout_ends_a_hopeless_search(call, target):
-    answer = call(load('gen3')[0], inside_the_base(target), slimit=10**8, timeout=0.02)
-    assert (answer.success, answer.cause, answer.clock_ended) == (0, Cause.DEADLINE, True)
-    assert np.isfinite(answer.q).all()
+    result = call(load('gen3')[0], inside_the_base(target), slimit=10**8, timeout=0.02)
+    assert (result.success, result.cause, result.clock_ended) == (0, Cause.DEADLINE, True)
+    assert np.isfinite(result.q).all()
 
 
 def test_a_validation_refuses_candidates_until_one_fits(call, panda, target):
@@ -301,9 +301,9 @@ def test_a_validation_refuses_candidates_until_one_fits(call, panda, target):
         asked.append(q)
         return len(asked) > 2
 
-    answer = call(panda, target, validate=elbow)
-    assert answer.success == 1
-    assert answer.q.tobytes() == asked[-1].tobytes()
+    result = call(panda, target, validate=elbow)
+    assert result.success == 1
+    assert result.q.tobytes() == asked[-1].tobytes()
     apart = [np.abs(a - b).max() for a in asked for b in asked if a is not b]
     assert min(apart) > 1e-4
     refused = call(panda, target, validate=lambda q: False, slimit=10)

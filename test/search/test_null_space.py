@@ -210,7 +210,7 @@ def test_a_joint_with_a_high_weight_moves_less():
         q0 = np.clip(q + 0.1, arm.group.lower, arm.group.upper)
         for weight, distances in moved.items():
             weights = [1.0, 1.0, weight, 1.0, 1.0, 1.0, 1.0]
-            answer = arm.ik_LM(oracle.pose(q), q0, joint_weights=weights)
-            assert answer.success == 1
-            distances.append(abs(answer.q[2] - q0[2]))
+            result = arm.ik_LM(oracle.pose(q), q0, joint_weights=weights)
+            assert result.success == 1
+            distances.append(abs(result.q[2] - q0[2]))
     assert np.median(moved[1e4]) < 0.1 * np.median(moved[1.0])

@@ -27,11 +27,11 @@ def test_a_mask_frees_rows_and_the_others_hold(call):
     turned = []
     for q in draw(arm, 50, 70):
         target = oracle.pose(q)
-        answer = getattr(arm, call)(target, mask=[1, 1, 1, 0, 0, 0], **EXACT)
-        assert answer.success == 1
-        assert np.linalg.norm(oracle.pose(answer.q)[:3, 3] - target[:3, 3]) < 1.001e-6
-        assert answer.rotation_error == 0.0
-        turned.append(oracle.errors(answer.q, target)[1])
+        result = getattr(arm, call)(target, mask=[1, 1, 1, 0, 0, 0], **EXACT)
+        assert result.success == 1
+        assert np.linalg.norm(oracle.pose(result.q)[:3, 3] - target[:3, 3]) < 1.001e-6
+        assert result.rotation_error == 0.0
+        turned.append(oracle.errors(result.q, target)[1])
     assert np.median(turned) > 0.1
 
 
@@ -45,9 +45,9 @@ def test_an_axis_can_be_asked_for_with_its_spin_free(call):
     )
     for q in draw(arm, 50, 71):
         target = oracle.pose(q)
-        answer = getattr(arm, call)(target, rows=rows, **EXACT)
-        pose = oracle.pose(answer.q)
-        assert answer.success == 1
+        result = getattr(arm, call)(target, rows=rows, **EXACT)
+        pose = oracle.pose(result.q)
+        assert result.success == 1
         assert np.linalg.norm(pose[:3, 3] - target[:3, 3]) < 1.001e-6
         assert math.acos(min(1.0, pose[:3, 2] @ target[:3, 2])) < 2e-6
 
@@ -58,9 +58,9 @@ def test_a_box_is_room_in_the_axes_of_the_goal():
     rows = Rows(position_axes=Axes.GOAL, rotation_axes=Axes.GOAL, lower=-room, upper=room)
     for q in draw(arm, 50, 72):
         target = oracle.pose(q)
-        answer = arm.ik_LM(target, rows=rows, **EXACT)
-        off = target[:3, :3].T @ (oracle.pose(answer.q)[:3, 3] - target[:3, 3])
-        assert answer.success == 1
+        result = arm.ik_LM(target, rows=rows, **EXACT)
+        off = target[:3, :3].T @ (oracle.pose(result.q)[:3, 3] - target[:3, 3])
+        assert result.success == 1
         assert (np.abs(off) <= room[:3] + 1.001e-6).all()
 
 
@@ -71,11 +71,11 @@ def test_chains_of_all_kinds_reach_their_own_poses(call, name):
     arm = Manipulator(robot, group)
     solved = 0
     for q in draw(arm, 20, 73):
-        answer = getattr(arm, call)(arm.fk(q), **EXACT)
-        solved += answer.success
-        if answer.success:
-            assert arms.closes(robot, group, answer.q, arm.fk(q), 2e-6)
-            assert arms.within(group, answer.q)
+        result = getattr(arm, call)(arm.fk(q), **EXACT)
+        solved += result.success
+        if result.success:
+            assert arms.closes(robot, group, result.q, arm.fk(q), 2e-6)
+            assert arms.within(group, result.q)
     assert solved >= 19
 
 
@@ -84,9 +84,9 @@ def test_followers_go_with_their_leaders(name):
     robot, group = arms.load_arm(arms.MIMICS[name])
     arm = Manipulator(robot, group)
     for q in draw(arm, 20, 74):
-        answer = arm.ik_LM(arm.fk(q), q0=q + 1e-3, **EXACT)
-        assert answer.success == 1
-        assert arms.closes(robot, group, answer.q, arm.fk(q), 2e-6)
+        result = arm.ik_LM(arm.fk(q), q0=q + 1e-3, **EXACT)
+        assert result.success == 1
+        assert arms.closes(robot, group, result.q, arm.fk(q), 2e-6)
 
 
 @pytest.mark.parametrize('count', range(1, 15))
@@ -96,9 +96,9 @@ def test_one_to_fourteen_joints(count):
     robot, group = arms.load_arm(arms.chain(*joints, tool='0 0 0.2'))
     arm = Manipulator(robot, group)
     for q in draw(arm, 10, 75):
-        answer = arm.ik_LM(arm.fk(q), **EXACT)
-        assert answer.success == 1
-        assert arms.closes(robot, group, answer.q, arm.fk(q), 2e-6)
+        result = arm.ik_LM(arm.fk(q), **EXACT)
+        assert result.success == 1
+        assert arms.closes(robot, group, result.q, arm.fk(q), 2e-6)
 
 
 @pytest.mark.parametrize('solver', ['NewtonRaphson', 'GaussNewton', 'LevenbergMarquardt'])

@@ -9,7 +9,7 @@ SLACK = 1e-9
 LEAST = {'ik_LM': 1.0, 'ik_NR': 0.999, 'ik_GN': 0.999}
 
 
-def answers(name, call, **options):
+def solve_thousand(name, call, **options):
     """Return the results for 1,000 poses without a start, and the poses."""
     arm, oracle = load(name)
     targets = [oracle.pose(q) for q in draw(arm, 1000, 20240601)]
@@ -21,24 +21,24 @@ def answers(name, call, **options):
 @pytest.mark.parametrize('name', SIX_ARMS)
 def test_a_thousand_poses_are_solved_exactly_within_limits_and_with_little_work(name, call):
     arm, oracle = load(name)
-    results, targets = answers(name, call, pos_tol=1e-6, rot_tol=1e-6)
+    results, targets = solve_thousand(name, call, pos_tol=1e-6, rot_tol=1e-6)
     solved = [
-        answer.success == 1
-        and within(arm, answer.q)
-        and max(oracle.errors(answer.q, target)) <= 1e-6 + SLACK
-        for answer, target in zip(results, targets, strict=True)
+        result.success == 1
+        and within(arm, result.q)
+        and max(oracle.errors(result.q, target)) <= 1e-6 + SLACK
+        for result, target in zip(results, targets, strict=True)
     ]
     assert np.mean(solved) >= LEAST[call]
-    assert np.mean([answer.searches for answer in results]) <= 2.0
-    updates = np.mean([answer.iterations for answer in results])
+    assert np.mean([result.searches for result in results]) <= 2.0
+    updates = np.mean([result.iterations for result in results])
     # Only the default law has a tight bound; the laws without damping take more steps.
     assert updates <= (20.0 if arm.dof == 7 or call != 'ik_LM' else 15.0)
-    assert max(answer.iterations / answer.searches for answer in results) <= 30.0
+    assert max(result.iterations / result.searches for result in results) <= 30.0
 
 
 def test_most_poses_of_the_panda_are_solved_by_the_first_search():
-    results, _ = answers('panda', 'ik_LM', pos_tol=1e-6, rot_tol=1e-6)
-    assert np.mean([answer.searches == 1 for answer in results]) >= 0.6
+    results, _ = solve_thousand('panda', 'ik_LM', pos_tol=1e-6, rot_tol=1e-6)
+    assert np.mean([result.searches == 1 for result in results]) >= 0.6
 
 
 @pytest.mark.parametrize(
@@ -52,10 +52,10 @@ def test_every_law_of_damping_solves_with_its_own_k(name, method, least):
     solved = 0
     for q in draw(arm, 100, 7):
         target = oracle.pose(q)
-        answer = arm.ik_LM(target, method=method, pos_tol=1e-6, rot_tol=1e-6)
-        solved += answer.success
-        if answer.success:
-            assert max(oracle.errors(answer.q, target)) <= 1e-6 + SLACK
+        result = arm.ik_LM(target, method=method, pos_tol=1e-6, rot_tol=1e-6)
+        solved += result.success
+        if result.success:
+            assert max(oracle.errors(result.q, target)) <= 1e-6 + SLACK
     assert solved >= 100 * least
 
 
@@ -64,11 +64,11 @@ def test_the_tolerance_is_that_of_the_toolbox(name='ur5e'):
     for tol in (1e-3, 1e-6, 1e-12):
         for q in draw(arm, 50, 8):
             target = oracle.pose(q)
-            answer = arm.ik_LM(target, tol=tol)
-            square = sum(error**2 for error in oracle.errors(answer.q, target))
-            assert answer.success == 1
-            assert answer.residual < tol
-            assert answer.residual == pytest.approx(0.5 * square, abs=1e-12)
+            result = arm.ik_LM(target, tol=tol)
+            square = sum(error**2 for error in oracle.errors(result.q, target))
+            assert result.success == 1
+            assert result.residual < tol
+            assert result.residual == pytest.approx(0.5 * square, abs=1e-12)
 
 
 def test_reported_errors_are_those_that_pinocchio_measures():
@@ -76,9 +76,9 @@ def test_reported_errors_are_those_that_pinocchio_measures():
         arm, oracle = load(name)
         for q in draw(arm, 20, 9):
             target = oracle.pose(q)
-            answer = arm.ik_LM(target)
-            measured = oracle.errors(answer.q, target)
-            assert (answer.position_error, answer.rotation_error) == pytest.approx(
+            result = arm.ik_LM(target)
+            measured = oracle.errors(result.q, target)
+            assert (result.position_error, result.rotation_error) == pytest.approx(
                 measured, abs=1e-9
             )
 
@@ -94,24 +94,24 @@ def test_a_start_that_solves_is_returned_to_the_bit_without_an_update(call):
             assert residual < 1e-20
 
 
-def test_an_answer_turns_endless_joints_no_further_from_the_start_than_half_a_turn():
+def test_a_solution_turns_endless_joints_no_further_from_the_start_than_half_a_turn():
     arm, oracle = load('gen3')
     endless = np.isinf(arm.group.lower)
     assert endless.any()
     for q, start in zip(draw(arm, 50, 11), draw(arm, 50, 12), strict=True):
         q0 = start + np.where(endless, 30.0, 0.0)
-        answer = arm.ik_LM(oracle.pose(q), q0)
-        assert answer.success == 1
-        assert (np.abs(answer.q - q0)[endless] <= np.pi + 1e-9).all()
+        result = arm.ik_LM(oracle.pose(q), q0)
+        assert result.success == 1
+        assert (np.abs(result.q - q0)[endless] <= np.pi + 1e-9).all()
 
 
-def test_without_limits_nothing_is_refused_and_the_answer_says_whether_it_keeps_them():
+def test_without_limits_nothing_is_refused_and_the_result_says_whether_it_keeps_them():
     arm, oracle = load('panda')
     said = []
     for q in draw(arm, 200, 13):
-        answer = arm.ik_LM(oracle.pose(q), draw(arm, 1, 14)[0], joint_limits=False)
-        assert answer.success == 1
-        assert answer.limits_ok == within(arm, answer.q)
-        said.append(answer.limits_ok)
+        result = arm.ik_LM(oracle.pose(q), draw(arm, 1, 14)[0], joint_limits=False)
+        assert result.success == 1
+        assert result.limits_ok == within(arm, result.q)
+        said.append(result.limits_ok)
     assert any(said)
     assert not all(said)

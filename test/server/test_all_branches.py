@@ -100,9 +100,9 @@ def wrapped(q):
     return q - TWO_PI * np.ceil(q / TWO_PI - 0.5)
 
 
-def rows_of(answer):
+def rows_of(response):
     """Return the positions (k, n) of a response."""
-    return np.array([branch.positions for branch in answer.branches])
+    return np.array([branch.positions for branch in response.branches])
 
 
 def has_row(rows, q, near=1e-6):
@@ -119,11 +119,11 @@ def test_every_branch_holds_and_says_the_truth_about_itself(arm, windings):
     server, group = arm
     robot, joint_group = server.robot, server.robot.group(group)
     for _, pose, current in cases(server, group, 6, seed=1):
-        answer = ask(server, group, pose, current, enumerate_windings=windings)
-        assert answer.solved, answer.text
-        assert answer.joint_names == joint_group.variable_names
+        response = ask(server, group, pose, current, enumerate_windings=windings)
+        assert response.solved, response.text
+        assert response.joint_names == joint_group.variable_names
         seed = current.positions[joint_group.idx_q]
-        for branch in answer.branches:
+        for branch in response.branches:
             q = branch.positions
             assert (joint_group.lower <= q).all() and (q <= joint_group.upper).all()
             state = full_state(server, group, current, branch)
@@ -139,7 +139,7 @@ def test_every_branch_holds_and_says_the_truth_about_itself(arm, windings):
             assert branch.limit_margin == room.min()
             turns = np.round((q - wrapped(q)) / TWO_PI).astype(int).tolist()
             assert list(branch.windings) == (turns if windings else [])
-        distances = [branch.distance for branch in answer.branches]
+        distances = [branch.distance for branch in response.branches]
         assert distances == sorted(distances)
 
 
@@ -181,10 +181,10 @@ def test_a_search_finds_nothing_that_the_closed_form_does_not_have(six, robots):
 def test_branches_of_a_pose_are_different_and_named(arm):
     server, group = arm
     for _, pose, current in cases(server, group, 4, seed=5):
-        answer = ask(server, group, pose, current)
-        labels = [branch.label for branch in answer.branches]
+        response = ask(server, group, pose, current)
+        labels = [branch.label for branch in response.branches]
         assert len(set(labels)) == len(labels)
-        assert [branch.branch for branch in answer.branches] == list(range(len(labels)))
+        assert [branch.branch for branch in response.branches] == list(range(len(labels)))
         assert all('shoulder' in label and 'wrist' in label for label in labels)
 
 
@@ -193,8 +193,8 @@ def test_the_label_belongs_to_the_posture_and_not_to_the_seed(six):
     _, pose, current = next(cases(server, group, 1, seed=6))
     other = random_full_state(server.robot, np.random.default_rng(7))
     names = [
-        {tuple(np.round(wrapped(b.positions), 6)): b.label for b in answer.branches}
-        for answer in (ask(server, group, pose, c) for c in (current, other))
+        {tuple(np.round(wrapped(b.positions), 6)): b.label for b in response.branches}
+        for response in (ask(server, group, pose, c) for c in (current, other))
     ]
     assert names[0] == names[1]
 
@@ -207,7 +207,7 @@ def test_windings_are_all_combinations_of_turns_within_limits(six):
     joint_group = server.robot.group(group)
     for _, pose, current in cases(server, group, 3, seed=8):
         plain = ask(server, group, pose, current)
-        answer = ask(server, group, pose, current, enumerate_windings=True)
+        response = ask(server, group, pose, current, enumerate_windings=True)
         expected = set()
         for branch in plain.branches:
             choices = []
@@ -218,10 +218,10 @@ def test_windings_are_all_combinations_of_turns_within_limits(six):
                 choices.append([v for v in turns if low <= v <= high])
             for posture in itertools.product(*choices):
                 expected.add((branch.label, *np.round(posture, 7)))
-        got = [(branch.label, *np.round(branch.positions, 7)) for branch in answer.branches]
+        got = [(branch.label, *np.round(branch.positions, 7)) for branch in response.branches]
         assert len(got) == len(set(got)) and set(got) == expected
-        assert answer.report.complete
-        by_number = {branch.branch: branch.label for branch in answer.branches}
+        assert response.report.complete
+        by_number = {branch.branch: branch.label for branch in response.branches}
         assert len(by_number) == len(set(by_number.values())) == len(plain.branches)
 
 
@@ -231,20 +231,20 @@ def test_a_number_of_solutions_cuts_the_end(six, windings):
     _, pose, current = next(cases(server, group, 1, seed=9))
     whole = ask(server, group, pose, current, enumerate_windings=windings)
     for wanted in (1, 3, len(whole.branches), len(whole.branches) + 1):
-        answer = ask(
+        response = ask(
             server, group, pose, current, enumerate_windings=windings, max_solutions=wanted
         )
-        assert rows_of(answer).tobytes() == rows_of(whole)[:wanted].tobytes()
+        assert rows_of(response).tobytes() == rows_of(whole)[:wanted].tobytes()
         left_out = max(0, len(whole.branches) - wanted)
-        assert answer.report.dropped_by_max == left_out
-        assert answer.report.complete is (left_out == 0)
+        assert response.report.dropped_by_max == left_out
+        assert response.report.complete is (left_out == 0)
 
 
 def test_a_number_beyond_the_bound_is_the_bound(six):
     server, group = six
     _, pose, current = next(cases(server, group, 1, seed=9))
-    answer = ask(server, group, pose, current, max_solutions=LARGEST_RESPONSE * 400_000)
-    assert answer.report.complete
+    response = ask(server, group, pose, current, max_solutions=LARGEST_RESPONSE * 400_000)
+    assert response.report.complete
 
 
 # Options of a request.
@@ -254,9 +254,9 @@ def test_counts_add_up(arm):
     server, group = arm
     for _, pose, current in cases(server, group, 4, seed=10):
         report = ask(server, group, pose, current).report
-        answer = ask(server, group, pose, current)
+        response = ask(server, group, pose, current)
         assert report.raw_candidates >= report.certified >= report.different
-        assert report.different == report.dropped_by_limits + len(answer.branches)
+        assert report.different == report.dropped_by_limits + len(response.branches)
         redundant = report.tier == 'search'
         assert report.redundancy_samples >= 17 if redundant else report.redundancy_samples == 1
         assert report.complete is not redundant
@@ -271,9 +271,9 @@ def test_a_rigid_link_in_a_moving_frame(servers):
     pose = true_pose(robot, wanted, 'panda_hand')
     inside = np.linalg.inv(true_pose(robot, current, 'panda_link3')) @ pose
     asked = ik_request(group, [('panda_hand', inside, 'panda_link3')])
-    answer = solve_all(server, asked, BranchOptions(), current)
-    assert answer.solved, answer.text
-    for branch in answer.branches:
+    response = solve_all(server, asked, BranchOptions(), current)
+    assert response.solved, response.text
+    for branch in response.branches:
         state = full_state(server, group, current, branch)
         assert max(errors_between(true_pose(robot, state, 'panda_hand'), pose)) < 1e-8
 
@@ -296,7 +296,7 @@ def test_links_without_collisions(robots):
         asked = ik_request('panda_arm', [('', pose)])
         every = solve_all(server, asked, BranchOptions(), current)
         asked.avoid_collisions = True
-        answer = solve_all(server, asked, BranchOptions(), current)
+        response = solve_all(server, asked, BranchOptions(), current)
         free = [
             branch
             for branch in every.branches
@@ -304,11 +304,11 @@ def test_links_without_collisions(robots):
                 full_state(server, 'panda_arm', current, branch).positions
             )
         ]
-        assert rows_of(answer).tobytes() == np.array([b.positions for b in free]).tobytes()
-        assert answer.report.dropped_by_collision == len(every.branches) - len(free)
-        refused += answer.report.dropped_by_collision
+        assert rows_of(response).tobytes() == np.array([b.positions for b in free]).tobytes()
+        assert response.report.dropped_by_collision == len(every.branches) - len(free)
+        refused += response.report.dropped_by_collision
         if not free:
-            assert answer.cause is Cause.COLLISION and 'collision' in answer.text
+            assert response.cause is Cause.COLLISION and 'collision' in response.text
     assert refused
 
 
@@ -316,10 +316,10 @@ def test_no_time_for_checks_is_told(servers):
     server, group = servers['panda'], 'panda_arm'
     _, pose, current = next(cases(server, group, 1, seed=14))
     asked = ik_request(group, [('', pose)], timeout=1e-9, avoid_collisions=True)
-    answer = solve_all(server, asked, BranchOptions(), current)
-    assert answer.cause is Cause.DEADLINE and 'clock' in answer.text
-    assert answer.report.clock_ended and answer.report.dropped_by_clock
-    assert answer.report.dropped_by_collision == 0
+    response = solve_all(server, asked, BranchOptions(), current)
+    assert response.cause is Cause.DEADLINE and 'clock' in response.text
+    assert response.report.clock_ended and response.report.dropped_by_clock
+    assert response.report.dropped_by_collision == 0
 
 
 def test_a_node_that_ends_checks_no_more(robots):
@@ -372,17 +372,17 @@ def test_faults_are_told_as_for_one_solution(servers, fault):
 def test_a_tolerance_without_sense_is_refused(servers, tolerance):
     server, group = servers['ur5e'], GROUPS['ur5e']
     _, pose, current = next(cases(server, group, 1))
-    answer = ask(server, group, pose, current, tolerance=tolerance)
-    assert answer.refusal is Refusal.BAD_TOLERANCE and f'{tolerance:g}' in answer.text
+    response = ask(server, group, pose, current, tolerance=tolerance)
+    assert response.refusal is Refusal.BAD_TOLERANCE and f'{tolerance:g}' in response.text
 
 
 def test_a_pose_out_of_reach(arm):
     server, group = arm
     far = np.eye(4)
     far[:3, 3] = 9.0
-    answer = ask(server, group, far, server.states.default())
-    assert (answer.refusal, answer.cause) == (Refusal.NONE, Cause.UNREACHABLE)
-    assert 'out of reach' in answer.text and not answer.report.complete
+    response = ask(server, group, far, server.states.default())
+    assert (response.refusal, response.cause) == (Refusal.NONE, Cause.UNREACHABLE)
+    assert 'out of reach' in response.text and not response.report.complete
 
 
 def test_a_pose_beyond_the_limits(servers):
@@ -394,11 +394,11 @@ def test_a_pose_beyond_the_limits(servers):
         state = server.states.default()
         posture = rng.uniform(-math.pi, math.pi, len(joint_group.idx_q))
         posture = server.groups[group].with_group(state, posture)
-        answer = ask(server, group, true_pose(server.robot, posture, joint_group.tip), state)
-        causes.add(answer.cause)
-        if answer.cause is Cause.LIMITS:
-            assert answer.report.dropped_by_limits == answer.report.different > 0
-            assert 'limits' in answer.text
+        response = ask(server, group, true_pose(server.robot, posture, joint_group.tip), state)
+        causes.add(response.cause)
+        if response.cause is Cause.LIMITS:
+            assert response.report.dropped_by_limits == response.report.different > 0
+            assert 'limits' in response.text
     assert causes == {Cause.NONE, Cause.LIMITS}
 
 
@@ -427,23 +427,23 @@ def test_the_closed_form_is_made_once_and_stays_with_other_parameters(robots, mo
     server = serve(robots['ur5e'], group, **{group: POSE_IK})
     _, pose, current = next(cases(server, group, 1))
     assert not made
-    answers = [ask(server, group, pose, current) for _ in range(2)]
+    responses = [ask(server, group, pose, current) for _ in range(2)]
     other = server.with_kinematics(
         GroupKinematics(group, **POSE_IK, parameters={'target_tolerance': 1e-5})
     )
-    answers.append(ask(other, group, pose, current))
+    responses.append(ask(other, group, pose, current))
     assert len(made) == 1
-    assert len({rows_of(answer).tobytes() for answer in answers}) == 1
+    assert len({rows_of(response).tobytes() for response in responses}) == 1
 
 
 def test_a_free_orientation_is_searched(robots):
     group = GROUPS['ur5e']
     server = serve(robots['ur5e'], group, **{group: {'position_only': True}})
     _, pose, current = next(cases(server, group, 1))
-    answer = ask(server, group, pose, current)
-    assert answer.solved and 'orientation is left free' in answer.report.reason
-    assert max(branch.position_error for branch in answer.branches) <= 1e-3
-    assert max(branch.orientation_error for branch in answer.branches) > 0.1
+    response = ask(server, group, pose, current)
+    assert response.solved and 'orientation is left free' in response.report.reason
+    assert max(branch.position_error for branch in response.branches) <= 1e-3
+    assert max(branch.orientation_error for branch in response.branches) > 0.1
 
 
 SLIDING = robot_text(
@@ -468,17 +468,17 @@ def test_a_chain_without_closed_form_is_searched():
     for windings in (False, True):
         asked = ik_request('arm', [('', pose)])
         wishes = BranchOptions(enumerate_windings=windings, tolerance=1e-8)
-        answer = solve_all(server, asked, wishes, current)
-        assert answer.solved and 'no closed form (' in answer.report.reason
-        assert answer.report.searches and not answer.report.redundancy_samples
-        assert not answer.report.complete
-        assert {b.label for b in answer.branches} == {
-            f'branch {i + 1}' for i in range(len(answer.branches))
+        response = solve_all(server, asked, wishes, current)
+        assert response.solved and 'no closed form (' in response.report.reason
+        assert response.report.searches and not response.report.redundancy_samples
+        assert not response.report.complete
+        assert {b.label for b in response.branches} == {
+            f'branch {i + 1}' for i in range(len(response.branches))
         }
         # Joints that slide have no turns, though their range is longer than two pi.
-        assert (np.abs(rows_of(answer) - wanted.positions) < 1e-5).all(axis=1).any()
+        assert (np.abs(rows_of(response) - wanted.positions) < 1e-5).all(axis=1).any()
         if windings:
-            turns = np.array([branch.windings for branch in answer.branches])
+            turns = np.array([branch.windings for branch in response.branches])
             assert (turns[:, [0, 5]] == 0).all()
 
 
@@ -490,11 +490,11 @@ def test_a_pose_that_the_closed_form_does_not_reach_is_searched():
         assert ask(server, 'arm', pose, current).report.solver == 'ssik_ros/Analytic'
         typed = pose.copy()
         typed[:3, 3] += [2e-4, -2e-4, 1e-4]
-        answer = ask(server, 'arm', typed, current)
-        assert answer.solved and 'does not reach the pose' in answer.report.reason
-        assert answer.report.tier == 'iterative' and not answer.report.complete
+        response = ask(server, 'arm', typed, current)
+        assert response.solved and 'does not reach the pose' in response.report.reason
+        assert response.report.tier == 'iterative' and not response.report.complete
         idx_q = robot.group('arm').idx_q
-        assert has_row(rows_of(answer), wanted.positions[idx_q], near=0.05)
+        assert has_row(rows_of(response), wanted.positions[idx_q], near=0.05)
         one = server.solve(ik_request('arm', [('', typed)]), current)
         assert one.solved
 
@@ -507,9 +507,9 @@ def test_tips_that_are_not_named_stay_where_they_are():
     moves = true_pose(robot, current, 'left_camera').copy()
     moves[:3, 3] += 0.01
     asked = ik_request('upper_body', [('left_camera', moves)])
-    answer = solve_all(server, asked, BranchOptions(max_solutions=5), current)
-    assert answer.solved, answer.text
-    for branch in answer.branches:
+    response = solve_all(server, asked, BranchOptions(max_solutions=5), current)
+    assert response.solved, response.text
+    for branch in response.branches:
         state = full_state(server, 'upper_body', current, branch)
         goals = (('left_camera', moves), ('right_tool', stays))
         errors = [errors_between(true_pose(robot, state, link), pose) for link, pose in goals]
@@ -555,13 +555,13 @@ def test_postures_that_do_not_hold_are_left_out(robots):
     right = wanted.positions[server.robot.group(group).idx_q]
     server.groups.finders[group].branches._closed_form._result = None, ''
     server.groups[group].solver = Liar(server.robot.group(group), [right, right + 0.1])
-    answer = ask(server, group, pose, current)
-    assert len(answer.branches) == 1 and answer.report.dropped_by_verification == 1
-    assert has_row(rows_of(answer), right)
+    response = ask(server, group, pose, current)
+    assert len(response.branches) == 1 and response.report.dropped_by_verification == 1
+    assert has_row(rows_of(response), right)
     server.groups[group].solver = Liar(server.robot.group(group), [right + 0.1])
-    answer = ask(server, group, pose, current)
-    assert answer.refusal is Refusal.FAULT and 'test/Liar' in answer.text
-    assert not answer.branches
+    response = ask(server, group, pose, current)
+    assert response.refusal is Refusal.FAULT and 'test/Liar' in response.text
+    assert not response.branches
 
 
 class Braggart(Liar):
@@ -588,11 +588,11 @@ def test_postures_outside_the_limits_are_left_out(robots):
     current = server.groups[group].with_group(current, outside)
     for postures, left, complete in (([right], 1, True), ([outside, right], 1, False)):
         server.groups[group].solver = Braggart(server.robot.group(group), postures)
-        answer = ask(server, group, pose, current)
-        assert [branch.positions.tolist() for branch in answer.branches] == [right.tolist()]
-        assert [branch.branch for branch in answer.branches] == [0]
-        assert answer.report.dropped_by_verification == len(postures) - left
-        assert answer.report.complete is complete
+        response = ask(server, group, pose, current)
+        assert [branch.positions.tolist() for branch in response.branches] == [right.tolist()]
+        assert [branch.branch for branch in response.branches] == [0]
+        assert response.report.dropped_by_verification == len(postures) - left
+        assert response.report.complete is complete
 
 
 def test_responses_repeat_to_the_byte_and_change_nothing(arm):

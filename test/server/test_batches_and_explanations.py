@@ -80,17 +80,17 @@ def test_each_pose_is_solved_as_in_a_request_of_its_own(server, ready, frame):
     poses = [*reachable(server, ready, 20), FAR]
     framed = np.eye(4) if frame == '' else true_pose(server.robot, ready, frame)
     local = [np.linalg.inv(framed) @ pose for pose in poses]
-    answer = server.solve_batch(BatchRequest(ARM, numbers(local), frame), ready)
-    assert answer.refusal is Refusal.NONE and answer.solved_count == 20
-    assert answer.causes[-1] == Cause.UNREACHABLE and np.isnan(answer.positions[-1]).all()
-    for pose, q, errors in zip(poses[:-1], answer.positions, answer.errors):
+    response = server.solve_batch(BatchRequest(ARM, numbers(local), frame), ready)
+    assert response.refusal is Refusal.NONE and response.solved_count == 20
+    assert response.causes[-1] == Cause.UNREACHABLE and np.isnan(response.positions[-1]).all()
+    for pose, q, errors in zip(poses[:-1], response.positions, response.errors):
         state = server.groups[ARM].with_group(ready, q)
         measured = errors_between(true_pose(server.robot, state, TIP), pose)
         assert np.hypot(*measured) <= 1e-3 + 1e-9
         assert np.allclose(errors, measured, atol=1e-6)
     if not frame:
         alone = server.solve(ik_request(ARM, [('', poses[0])]), ready)
-        assert np.allclose(alone.state.positions[:7], answer.positions[0], atol=1e-9)
+        assert np.allclose(alone.state.positions[:7], response.positions[0], atol=1e-9)
 
 
 def test_a_batch_may_go_on_from_the_last_solution(server, ready):
@@ -98,22 +98,22 @@ def test_a_batch_may_go_on_from_the_last_solution(server, ready):
     poses = [here @ pose_of((0.0, 0.0, -0.02 * k)) for k in range(15)]
     poses.insert(7, FAR)
     asked = BatchRequest(ARM, numbers(poses), seed_from_previous=True)
-    answer = server.solve_batch(asked, ready)
-    q = answer.positions[~np.isnan(answer.positions[:, 0])]
+    response = server.solve_batch(asked, ready)
+    q = response.positions[~np.isnan(response.positions[:, 0])]
     assert len(q) == 15 and np.abs(np.diff(q, axis=0)).max() < 0.2
 
 
 def test_poses_that_are_none_spoil_only_themselves(server, ready):
     flat = numbers(reachable(server, ready, 3))
     flat[7] = math.nan
-    answer = server.solve_batch(BatchRequest(ARM, flat), ready)
-    assert answer.causes.tolist() == [Cause.NONE, Cause.BAD_TARGET, Cause.NONE]
+    response = server.solve_batch(BatchRequest(ARM, flat), ready)
+    assert response.causes.tolist() == [Cause.NONE, Cause.BAD_TARGET, Cause.NONE]
 
 
 def test_the_deadline_is_shared(server, ready):
     flat = numbers(reachable(server, ready, 50))
-    answer = server.solve_batch(BatchRequest(ARM, flat, timeout=1e-9), ready)
-    assert (answer.causes == Cause.DEADLINE).all() and answer.solved_count == 0
+    response = server.solve_batch(BatchRequest(ARM, flat, timeout=1e-9), ready)
+    assert (response.causes == Cause.DEADLINE).all() and response.solved_count == 0
     assert server.solve_batch(BatchRequest(ARM, flat), ready).solved_count == 50
 
 
@@ -128,8 +128,8 @@ def test_candidates_of_a_batch_are_checked(server, ready):
 
 
 def test_no_poses_give_an_empty_response(server, ready):
-    answer = server.solve_batch(BatchRequest(ARM, np.empty(0)), ready)
-    assert answer.refusal is Refusal.NONE and answer.positions.shape == (0, 7)
+    response = server.solve_batch(BatchRequest(ARM, np.empty(0)), ready)
+    assert response.refusal is Refusal.NONE and response.positions.shape == (0, 7)
 
 
 @pytest.mark.parametrize(
@@ -145,8 +145,8 @@ def test_no_poses_give_an_empty_response(server, ready):
 )
 def test_what_is_wrong_with_a_batch_is_told(server, ready, fields, refusal):
     asked = BatchRequest(**{'group': ARM, 'poses': numbers([np.eye(4)]), **fields})
-    answer = server.solve_batch(asked, ready)
-    assert answer.refusal is refusal and answer.text and not len(answer.causes)
+    response = server.solve_batch(asked, ready)
+    assert response.refusal is refusal and response.text and not len(response.causes)
 
 
 def test_too_many_numbers_are_refused_before_anything_is_made():
@@ -163,9 +163,9 @@ def test_a_group_of_several_tips_moves_the_one_that_is_named():
     moved = server.groups['arms'].with_group(current, there.positions[robot.group('arms').idx_q])
     pose = true_pose(robot, moved, 'left_tool')
     right = true_pose(robot, current, 'right_tool')
-    answer = server.solve_batch(BatchRequest('arms', numbers([pose]), link='left_tool'), current)
-    assert answer.solved_count == 1, answer.causes
-    end = server.groups['arms'].with_group(current, answer.positions[0])
+    response = server.solve_batch(BatchRequest('arms', numbers([pose]), link='left_tool'), current)
+    assert response.solved_count == 1, response.causes
+    end = server.groups['arms'].with_group(current, response.positions[0])
     assert np.hypot(*errors_between(true_pose(robot, end, 'left_tool'), pose)) < 2e-3
     assert np.hypot(*errors_between(true_pose(robot, end, 'right_tool'), right)) < 2e-3
 

@@ -264,12 +264,12 @@ def test_a_joint_constraint_decides_between_solutions(server, ready):
         elsewhere = ready._replace(positions=random_full_state(server.robot, rng).positions)
         other = server.solve(ik_request(ARM, [('', target)]), elsewhere)
         value = float(other.state.positions[place])
-        answer = ask(
+        response = ask(
             server, ready, target, joints=[JointConstraintGiven('panda_joint7', value, 0.01, 0.01)]
         )
-        assert answer.solved, answer.text
-        assert is_at(server.robot, answer.state, TIP, target)
-        assert abs(answer.state.positions[place] - value) <= 0.01 + 1e-9
+        assert response.solved, response.text
+        assert is_at(server.robot, response.state, TIP, target)
+        assert abs(response.state.positions[place] - value) <= 0.01 + 1e-9
         values.append(value)
     assert np.ptp(values) > 0.1
 
@@ -280,9 +280,9 @@ def test_a_position_constraint_of_another_link_decides_between_elbows(server, re
     for side in (1.0, -1.0):
         part = RegionPart(Solid.BOX, (4.0, 2.0, 4.0), pose_of((0.0, side * 1.05, 0.0)))
         wish = PositionConstraintGiven('panda_link4', '', np.zeros(3), [part])
-        answer = ask(server, ready, target, positions=[wish])
-        assert answer.solved, answer.text
-        sides.append(true_pose(server.robot, answer.state, 'panda_link4')[1, 3])
+        response = ask(server, ready, target, positions=[wish])
+        assert response.solved, response.text
+        sides.append(true_pose(server.robot, response.state, 'panda_link4')[1, 3])
     assert sides[0] >= 0.05 - 1e-9 and sides[1] <= -0.05 + 1e-9
 
 
@@ -301,10 +301,10 @@ def test_constraints_that_nothing_keeps_are_the_cause(server, ready):
     }
     for name, wishes in cases.items():
         asked = ik_request(ARM, [('', target)], constraints=ConstraintsGiven(**wishes))
-        answer = server.solve(asked, ready)
-        assert not answer.solved
-        assert (answer.refusal, answer.cause) == (Refusal.NONE, Cause.CONSTRAINTS), name
-        assert answer.text.startswith(no_solution(answer.cause)), name
+        response = server.solve(asked, ready)
+        assert not response.solved
+        assert (response.refusal, response.cause) == (Refusal.NONE, Cause.CONSTRAINTS), name
+        assert response.text.startswith(no_solution(response.cause)), name
 
 
 def test_a_pose_beyond_the_links_stays_unreachable_under_constraints(server, ready):

@@ -56,12 +56,12 @@ def test_the_link_that_was_named_reaches_the_pose(panda_server, link, seed):
     wanted = wanted._replace(root_pose=current.root_pose)
     measured = link or 'panda_link8'
     target = true_pose(robot, wanted, measured)
-    answer = ask(panda_server, ARM, [(link, target)], current)
-    assert answer.solved, answer.text
-    assert is_at(robot, answer.state, measured, target)
+    response = ask(panda_server, ARM, [(link, target)], current)
+    assert response.solved, response.text
+    assert is_at(robot, response.state, measured, target)
     outside = np.setdiff1d(np.arange(robot.tree.nq), robot.group(ARM).idx_q)
-    assert answer.state.positions[outside] == pytest.approx(current.positions[outside], abs=0.0)
-    assert answer.state.root_pose.tobytes() == current.root_pose.tobytes()
+    assert response.state.positions[outside] == pytest.approx(current.positions[outside], abs=0.0)
+    assert response.state.root_pose.tobytes() == current.root_pose.tobytes()
 
 
 def test_errors_reported_are_those_at_the_link(torso_server):
@@ -69,23 +69,25 @@ def test_errors_reported_are_those_at_the_link(torso_server):
     start = random_full_state(robot, rng)
     target = true_pose(robot, start, 'left_camera').copy()
     target[:3, 3] += 0.01
-    answer = ask(torso_server, 'upper_body', [('left_camera', target)], start)
-    reported = answer.result.errors[0, :2]
-    actual = errors_between(true_pose(robot, answer.state, 'left_camera'), target)
+    response = ask(torso_server, 'upper_body', [('left_camera', target)], start)
+    reported = response.result.errors[0, :2]
+    actual = errors_between(true_pose(robot, response.state, 'left_camera'), target)
     assert reported == pytest.approx(actual, abs=1e-9)
 
 
 @pytest.mark.parametrize('link', ['panda_link6', 'panda_link0', 'panda_leftfinger'])
 def test_a_link_that_is_not_rigid_with_the_tip_is_refused(panda_server, link):
-    answer = ask(panda_server, ARM, [(link, np.eye(4))], panda_server.states.default())
-    assert (answer.refusal, answer.cause) == (Refusal.UNKNOWN_LINK, Cause.UNKNOWN_LINK)
-    assert f"'{link}' is not rigidly attached" in answer.text and "'panda_link8'" in answer.text
+    response = ask(panda_server, ARM, [(link, np.eye(4))], panda_server.states.default())
+    assert (response.refusal, response.cause) == (Refusal.UNKNOWN_LINK, Cause.UNKNOWN_LINK)
+    assert (
+        f"'{link}' is not rigidly attached" in response.text and "'panda_link8'" in response.text
+    )
 
 
 def test_an_unknown_link_is_refused_with_the_nearest_name(panda_server):
-    answer = ask(panda_server, ARM, [('panda_hnad', np.eye(4))], panda_server.states.default())
-    assert answer.refusal is Refusal.UNKNOWN_LINK
-    assert "Did you mean 'panda_hand'?" in answer.text
+    response = ask(panda_server, ARM, [('panda_hnad', np.eye(4))], panda_server.states.default())
+    assert response.refusal is Refusal.UNKNOWN_LINK
+    assert "Did you mean 'panda_hand'?" in response.text
 
 
 # Several tips
@@ -103,9 +105,9 @@ def test_each_of_several_tips_reaches_its_own_pose(torso_server, links, seed):
     near = wanted.positions + rng.uniform(-0.1, 0.1, robot.tree.nq)
     current = wanted._replace(positions=np.clip(near, -2.8, 2.8))
     goals = [(link, true_pose(robot, wanted, link)) for link in links]
-    answer = ask(torso_server, 'upper_body', goals, current)
-    assert answer.solved, answer.text
-    assert all(is_at(robot, answer.state, *goal) for goal in goals)
+    response = ask(torso_server, 'upper_body', goals, current)
+    assert response.solved, response.text
+    assert all(is_at(robot, response.state, *goal) for goal in goals)
 
 
 @pytest.mark.parametrize('seed', range(6))
@@ -115,24 +117,24 @@ def test_a_tip_that_is_not_named_stays_where_it_is(torso_server, seed):
     stays = true_pose(robot, current, 'right_tool')
     moves = true_pose(robot, current, 'left_camera').copy()
     moves[:3, 3] += rng.uniform(-0.02, 0.02, 3)
-    answer = ask(torso_server, 'upper_body', [('left_camera', moves)], current)
-    assert answer.solved, answer.text
-    assert is_at(robot, answer.state, 'left_camera', moves)
-    assert is_at(robot, answer.state, 'right_tool', stays)
+    response = ask(torso_server, 'upper_body', [('left_camera', moves)], current)
+    assert response.solved, response.text
+    assert is_at(robot, response.state, 'left_camera', moves)
+    assert is_at(robot, response.state, 'right_tool', stays)
 
 
 @pytest.mark.parametrize('links', [('left_tool', 'left_tool'), ('left_tool', 'left_camera')])
 def test_two_poses_for_one_tip_are_refused(torso_server, links):
     goals = [(link, np.eye(4)) for link in links]
-    answer = ask(torso_server, 'upper_body', goals, torso_server.states.default())
-    assert answer.refusal is Refusal.UNKNOWN_LINK
-    assert all(f"'{link}'" in answer.text for link in links)
+    response = ask(torso_server, 'upper_body', goals, torso_server.states.default())
+    assert response.refusal is Refusal.UNKNOWN_LINK
+    assert all(f"'{link}'" in response.text for link in links)
 
 
 def test_an_empty_name_is_no_tip_where_there_are_several(torso_server):
-    answer = ask(torso_server, 'arms', [('', np.eye(4))], torso_server.states.default())
-    assert answer.refusal is Refusal.UNKNOWN_LINK
-    assert 'left_tool' in answer.text and 'right_tool' in answer.text
+    response = ask(torso_server, 'arms', [('', np.eye(4))], torso_server.states.default())
+    assert response.refusal is Refusal.UNKNOWN_LINK
+    assert 'left_tool' in response.text and 'right_tool' in response.text
 
 
 # Bases that move
@@ -150,11 +152,11 @@ def test_joints_below_the_base_count_from_the_request_s_state(torso_server, seed
     target = true_pose(robot, wanted, 'left_tool')
     given = ik_request('left', [('left_tool', target)])
     given.state = given.state._replace(names=names, positions=values)
-    answer = torso_server.solve(given, current)
-    assert answer.solved, answer.text
-    assert is_at(robot, answer.state, 'left_tool', target)
-    assert torso_server.states.update(answer.state, names, values).positions == pytest.approx(
-        answer.state.positions
+    response = torso_server.solve(given, current)
+    assert response.solved, response.text
+    assert is_at(robot, response.state, 'left_tool', target)
+    assert torso_server.states.update(response.state, names, values).positions == pytest.approx(
+        response.state.positions
     )
 
 
@@ -164,9 +166,9 @@ def test_a_group_moves_its_own_base(kind):
     server = serve(robot)
     for _ in range(5):
         target = true_pose(robot, random_full_state(robot, rng), 'tip')
-        answer = ask(server, 'whole', [('tip', target)], server.states.default())
-        assert answer.solved, answer.text
-        assert is_at(robot, answer.state, 'tip', target)
+        response = ask(server, 'whole', [('tip', target)], server.states.default())
+        assert response.solved, response.text
+        assert is_at(robot, response.state, 'tip', target)
 
 
 # Position only
@@ -185,9 +187,9 @@ def test_position_only_leaves_the_orientation_free(robots):
         )
         target = current.root_pose.copy()
         target[:3, 3] = place[:3, 3]
-        answer = ask(server, ARM, [('panda_hand', target)], current)
-        assert answer.solved, answer.text
-        distance, angle = errors_between(true_pose(robot, answer.state, 'panda_hand'), target)
+        response = ask(server, ARM, [('panda_hand', target)], current)
+        assert response.solved, response.text
+        distance, angle = errors_between(true_pose(robot, response.state, 'panda_hand'), target)
         assert distance <= 1e-3
         turned += angle > 0.1
     assert turned
@@ -288,8 +290,8 @@ def test_a_set_flag_ends_every_search(robots):
     server.cancel[0] = 1
     far = np.eye(4)
     far[:3, 3] = 0.0, 0.0, 0.02
-    answer = ask(server, ARM, [('', far)], server.states.default(), timeout=30.0)
-    assert not answer.solved and answer.result.clock_ended
+    response = ask(server, ARM, [('', far)], server.states.default(), timeout=30.0)
+    assert not response.solved and response.result.clock_ended
 
 
 def test_tools_of_links_asked_for_at_once_do_not_mix(panda_server):
@@ -301,9 +303,9 @@ def test_tools_of_links_asked_for_at_once_do_not_mix(panda_server):
         wanted = random_full_state(robot, rng)._replace(root_pose=current.root_pose)
         cases.append((link, true_pose(robot, wanted, link or 'panda_link8')))
     with ThreadPoolExecutor(6) as pool:
-        answers = list(pool.map(lambda case: ask(panda_server, ARM, [case], current), cases))
-    for (link, target), answer in zip(cases, answers, strict=True):
-        assert answer.solved and is_at(robot, answer.state, link or 'panda_link8', target)
+        responses = list(pool.map(lambda case: ask(panda_server, ARM, [case], current), cases))
+    for (link, target), response in zip(cases, responses, strict=True):
+        assert response.solved and is_at(robot, response.state, link or 'panda_link8', target)
 
 
 # Groups without a solver, and reasons
@@ -314,9 +316,9 @@ def test_a_group_without_solver_says_why(robots):
     kinematics = GroupKinematics(ARM, requested_solver='a/B', solver='ssik_ros/NoSuch')
     server = RobotServer(robot, [robot.group(ARM)], {ARM: kinematics})
     server.warm_up()
-    answer = ask(server, ARM, [('', np.eye(4))], server.states.default())
-    assert answer.refusal is Refusal.NO_SOLVER
-    assert ARM in answer.text and 'ssik_ros/NoSuch' in answer.text
+    response = ask(server, ARM, [('', np.eye(4))], server.states.default())
+    assert response.refusal is Refusal.NO_SOLVER
+    assert ARM in response.text and 'ssik_ros/NoSuch' in response.text
     assert server.groups[ARM].tier == '' and server.groups[ARM].warm_up_seconds == 0.0
 
 
@@ -347,8 +349,8 @@ def test_a_group_that_moves_nothing_does_not_stop_the_others():
     current = server.states.default()
     assert ask(server, 'arm', [('', target)], current).solved
     if 'plate' in server.groups:
-        answer = ask(server, 'plate', [('', target)], current)
-        assert not answer.solved and answer.text
+        response = ask(server, 'plate', [('', target)], current)
+        assert not response.solved and response.text
 
 
 def test_a_group_server_changes_neither_goals_nor_state(torso_server):

@@ -83,9 +83,9 @@ def distance_from(line, pose):
 def test_the_link_stays_on_the_line_and_between_the_points_too(arm):
     first = arm.moved(0.0, 0.2, -0.1)
     second = arm.moved(-0.1, -0.1, -0.1, turn=(0.0, 0.3, 0.2))
-    answer = arm.ask(first, second)
-    assert (answer.fraction, answer.refusal, answer.cause) == (1.0, Refusal.NONE, Cause.NONE)
-    points = answer.path.positions
+    response = arm.ask(first, second)
+    assert (response.fraction, response.refusal, response.cause) == (1.0, Refusal.NONE, Cause.NONE)
+    points = response.path.positions
     assert np.array_equal(
         points[0], arm.current.positions[arm.server.groups[arm.group].group.idx_q]
     )
@@ -115,9 +115,9 @@ def test_neighbours_are_no_further_apart_than_asked(arm):
 
 def test_waypoints_in_the_frame_of_the_link_are_relative_to_the_pose_before(arm):
     step = pose_of((0.0, 0.0, -0.05), (0.0, 0.0, 0.1))
-    answer = arm.ask(step, step, frame=arm.tip)
-    assert answer.fraction == 1.0
-    assert errors_between(arm.pose(answer.path.positions[-1]), arm.here @ step @ step) <= (
+    response = arm.ask(step, step, frame=arm.tip)
+    assert response.fraction == 1.0
+    assert errors_between(arm.pose(response.path.positions[-1]), arm.here @ step @ step) <= (
         2e-5,
         2e-5,
     )
@@ -128,9 +128,9 @@ def test_a_rigid_link_can_be_led(arms):
     here = arm.pose(ARMS['panda'][2], 'panda_hand')
     target = here.copy()
     target[2, 3] -= 0.1
-    answer = arm.ask(target, link='panda_hand')
-    assert answer.fraction == 1.0
-    assert errors_between(arm.pose(answer.path.positions[-1], 'panda_hand'), target) <= (
+    response = arm.ask(target, link='panda_hand')
+    assert response.fraction == 1.0
+    assert errors_between(arm.pose(response.path.positions[-1], 'panda_hand'), target) <= (
         2e-5,
         2e-5,
     )
@@ -139,16 +139,16 @@ def test_a_rigid_link_can_be_led(arms):
 @pytest.mark.sampled
 def test_out_of_reach_at_the_end_has_the_fraction_that_was_followed(arm):
     near, far = arm.moved(0.0, 0.0, -0.05), arm.moved(4.0, 0.0, -0.05)
-    answer = arm.ask(near, far)
-    assert answer.cause in (
+    response = arm.ask(near, far)
+    assert response.cause in (
         *(Cause.UNREACHABLE, Cause.LIMITS, Cause.NOT_FOUND),
         *(Cause.BUDGET, Cause.CONSISTENCY),
     )
-    assert 0.5 < answer.fraction < 1.0
-    assert answer.failed_waypoint == 1
-    assert 'waypoint 1' in answer.text
-    reached = arm.pose(answer.path.positions[-1])
-    expected = near[0, 3] + (2.0 * answer.fraction - 1.0) * 4.0
+    assert 0.5 < response.fraction < 1.0
+    assert response.failed_waypoint == 1
+    assert 'waypoint 1' in response.text
+    reached = arm.pose(response.path.positions[-1])
+    expected = near[0, 3] + (2.0 * response.fraction - 1.0) * 4.0
     assert reached[0, 3] == pytest.approx(expected, abs=1e-4)
 
 
@@ -158,19 +158,19 @@ def test_the_start_state_is_where_the_path_begins(arm):
     given = StateGiven(group.variable_names, q.tolist())
     target = arm.pose(q)
     target[2, 3] -= 0.05
-    answer = arm.ask(target, state=given)
-    assert answer.fraction == 1.0
-    assert np.allclose(answer.path.positions[0], q, rtol=0.0, atol=1e-15)
-    assert np.allclose(answer.start.positions[group.idx_q], q)
+    response = arm.ask(target, state=given)
+    assert response.fraction == 1.0
+    assert np.allclose(response.path.positions[0], q, rtol=0.0, atol=1e-15)
+    assert np.allclose(response.start.positions[group.idx_q], q)
 
 
 def test_a_bound_on_joint_steps_holds_by_points_in_between(arm):
     target = arm.moved(0.0, 0.2, 0.0)
     free = arm.ask(target, max_step=0.05)
     bound = 0.5 * np.abs(np.diff(free.path.positions, axis=0)).max()
-    answer = arm.ask(target, max_step=0.05, revolute_jump=bound)
-    assert answer.fraction == 1.0
-    assert np.abs(np.diff(answer.path.positions, axis=0)).max() <= bound + SLACK
+    response = arm.ask(target, max_step=0.05, revolute_jump=bound)
+    assert response.fraction == 1.0
+    assert np.abs(np.diff(response.path.positions, axis=0)).max() <= bound + SLACK
     # The arm has no sliding joint.
     other = arm.ask(target, max_step=0.05, prismatic_jump=1e-9)
     assert np.array_equal(other.path.positions, free.path.positions)
@@ -203,9 +203,9 @@ def test_a_threshold_relative_to_the_other_steps_cuts_at_the_first_long_one():
 
 
 def test_a_relative_threshold_of_one_or_less_is_no_fault(arm):
-    answer = arm.ask(arm.moved(0.0, 0.1, 0.0), jump_threshold=0.9)
-    assert answer.refusal is Refusal.NONE
-    assert answer.fraction < 1.0 and answer.cause is Cause.CONSISTENCY
+    response = arm.ask(arm.moved(0.0, 0.1, 0.0), jump_threshold=0.9)
+    assert response.refusal is Refusal.NONE
+    assert response.fraction < 1.0 and response.cause is Cause.CONSISTENCY
 
 
 # Branches
@@ -280,13 +280,13 @@ def test_a_path_avoids_what_it_can_and_names_what_it_cannot(arm):
     first = group.variable_names[0]
     now = float(arm.current.positions[group.idx_q[0]])
     wishes = ConstraintsGiven(joints=[JointConstraintGiven(first, now, 0.05, 0.05)])
-    answer = arm.ask(arm.moved(0.0, 0.4, 0.0), constraints=wishes)
-    points = answer.path.positions
+    response = arm.ask(arm.moved(0.0, 0.4, 0.0), constraints=wishes)
+    points = response.path.positions
     assert (np.abs(points[:, 0] - now) <= 0.05 + SLACK).all()
-    if answer.fraction < 1.0:
-        assert answer.cause in (Cause.CONSTRAINTS, Cause.CONSISTENCY)
+    if response.fraction < 1.0:
+        assert response.cause in (Cause.CONSTRAINTS, Cause.CONSISTENCY)
     # The fanuc has no other way to the side.
-    assert answer.fraction < 1.0 or arm.tip != 'tool0'
+    assert response.fraction < 1.0 or arm.tip != 'tool0'
 
 
 # Turns, singularities, limits (J01)
@@ -312,11 +312,11 @@ def test_an_endless_joint_goes_on_across_half_a_turn():
     server, current = turning_arm('continuous')
     chain = [pose_of(rotation_vector=(0.0, 0.0, a)) for a in np.linspace(0.05, 7.0, 140)]
     here = true_pose(server.robot, current, 'tip')
-    answer = server.follow_path(
+    response = server.follow_path(
         PathRequest('arm', [c @ here for c in chain], max_step=0.2), current
     )
-    assert answer.fraction == 1.0, answer.text
-    turn = answer.path.positions[:, 0]
+    assert response.fraction == 1.0, response.text
+    turn = response.path.positions[:, 0]
     assert turn[-1] == pytest.approx(7.0, abs=1e-3)
     assert np.abs(np.diff(turn)).max() < 0.2
 
@@ -325,12 +325,12 @@ def test_a_limit_ends_the_path_where_it_is():
     server, current = turning_arm('revolute')
     chain = [pose_of(rotation_vector=(0.0, 0.0, a)) for a in np.linspace(0.05, 3.5, 70)]
     here = true_pose(server.robot, current, 'tip')
-    answer = server.follow_path(
+    response = server.follow_path(
         PathRequest('arm', [c @ here for c in chain], max_step=0.2), current
     )
-    assert answer.fraction in (pytest.approx(55 / 70), pytest.approx(56 / 70))
-    assert answer.path.positions[-1, 0] <= 2.8
-    assert answer.path.positions[-1, 0] == pytest.approx(2.8, abs=0.05)
+    assert response.fraction in (pytest.approx(55 / 70), pytest.approx(56 / 70))
+    assert response.path.positions[-1, 0] <= 2.8
+    assert response.path.positions[-1, 0] == pytest.approx(2.8, abs=0.05)
 
 
 def test_a_closed_path_comes_back_to_its_start(arms):
@@ -376,14 +376,14 @@ def test_points_that_repeat_are_left_out():
 
 def test_a_link_is_not_faster_than_asked(arm):
     target = arm.moved(0.0, 0.2, 0.0)
-    answer = arm.ask(target, max_speed=0.02)
+    response = arm.ask(target, max_speed=0.02)
     seconds, places = (
-        np.diff(answer.path.times),
-        [arm.pose(q)[:3, 3] for q in answer.path.positions],
+        np.diff(response.path.times),
+        [arm.pose(q)[:3, 3] for q in response.path.positions],
     )
     speeds = np.linalg.norm(np.diff(places, axis=0), axis=1) / seconds
     assert speeds.max() <= 0.02 * (1.0 + 1e-6)
-    assert answer.path.times[-1] > 2.0 * arm.ask(target).path.times[-1]
+    assert response.path.times[-1] > 2.0 * arm.ask(target).path.times[-1]
 
 
 # Errors of a request
@@ -412,22 +412,22 @@ def wrong(arm):
 def test_what_is_wrong_is_refused(arm):
     for name, fields, refusal in wrong(arm):
         values = {'group': arm.group, 'waypoints': [arm.moved(0.0, 0.1, 0.0)], **fields}
-        answer = arm.server.follow_path(PathRequest(**values), arm.current)
-        assert (answer.refusal, answer.path, answer.fraction) == (refusal, None, 0.0), name
-        assert answer.text.endswith('.')
+        response = arm.server.follow_path(PathRequest(**values), arm.current)
+        assert (response.refusal, response.path, response.fraction) == (refusal, None, 0.0), name
+        assert response.text.endswith('.')
 
 
 @pytest.mark.parametrize(
     'fields', [{'velocity_scale': 1e-300}, {'acceleration_scale': 1e-300}, {'max_speed': 1e-300}]
 )
 def test_a_path_of_centuries_is_refused(arm, fields):
-    answer = arm.ask(arm.moved(0.0, 0.1, 0.0), **fields)
-    assert answer.refusal is Refusal.BAD_TARGET and ' s; at most' in answer.text
+    response = arm.ask(arm.moved(0.0, 0.1, 0.0), **fields)
+    assert response.refusal is Refusal.BAD_TARGET and ' s; at most' in response.text
 
 
 def test_no_waypoint_is_nothing_to_do(arm):
-    answer = arm.ask()
-    assert (answer.refusal, answer.fraction, answer.path) == (Refusal.NONE, 0.0, None)
+    response = arm.ask()
+    assert (response.refusal, response.fraction, response.path) == (Refusal.NONE, 0.0, None)
 
 
 def test_several_tips_need_a_name_and_the_others_stay():
@@ -440,8 +440,8 @@ def test_several_tips_need_a_name_and_the_others_stay():
     target[2, 3] -= 0.05
     nameless = server.follow_path(PathRequest('arms', [target]), current)
     assert nameless.refusal is Refusal.UNKNOWN_LINK
-    answer = server.follow_path(PathRequest('arms', [target], link='left_tool'), current)
-    assert answer.fraction == 1.0, answer.text
-    end = server.groups['arms'].with_group(current, answer.path.positions[-1])
+    response = server.follow_path(PathRequest('arms', [target], link='left_tool'), current)
+    assert response.fraction == 1.0, response.text
+    end = server.groups['arms'].with_group(current, response.path.positions[-1])
     assert errors_between(true_pose(robot, end, 'left_tool'), target) <= (2e-5, 2e-5)
     assert errors_between(true_pose(robot, end, 'right_tool'), other) <= (2e-5, 2e-5)

@@ -65,16 +65,16 @@ def test_a_planned_path_goes_on_where_stepping_ends(servers, case):
     request, current = case_of(plain, *case)
     ended = plain.follow_path(request, current)
     assert 0.0 < ended.fraction < 1.0
-    answer = planned.follow_path(request, current)
-    assert (answer.fraction, answer.refusal, answer.cause) == (1.0, Refusal.NONE, Cause.NONE)
-    assert 'A planned path' in answer.text
-    group, q = planned.groups[GROUP].group, answer.path.positions
+    response = planned.follow_path(request, current)
+    assert (response.fraction, response.refusal, response.cause) == (1.0, Refusal.NONE, Cause.NONE)
+    assert 'A planned path' in response.text
+    group, q = planned.groups[GROUP].group, response.path.positions
     assert np.array_equal(q[0], current.positions[group.idx_q])
     assert (q >= group.lower - 1e-9).all() and (q <= group.upper + 1e-9).all()
     assert np.abs(np.diff(q, axis=0)).max() <= 0.35
     last = true_pose(planned.robot, planned.groups[GROUP].with_group(current, q[-1]), TIP)
     assert max(errors_between(last, request.waypoints[0])) < 1e-6
-    assert (np.diff(answer.path.times) > 0.0).all()
+    assert (np.diff(response.path.times) > 0.0).all()
     again = planned.follow_path(request, current)
     assert again.path.positions.tobytes() == q.tobytes()
 
@@ -110,9 +110,9 @@ def test_what_stepping_finishes_keeps_its_bytes_and_the_fraction_never_falls(ser
 def test_jump_thresholds_hold_for_planned_paths(servers):
     planned, _ = servers
     request, current = case_of(planned, *CASES['middle'], revolute_jump=0.03)
-    answer = planned.follow_path(request, current)
-    assert answer.fraction == 1.0 and 'A planned path' in answer.text
-    assert np.abs(np.diff(answer.path.positions, axis=0)).max() <= 0.03 + 1e-9
+    response = planned.follow_path(request, current)
+    assert response.fraction == 1.0 and 'A planned path' in response.text
+    assert np.abs(np.diff(response.path.positions, axis=0)).max() <= 0.03 + 1e-9
     mean, current = case_of(planned, *CASES['middle'], jump_threshold=1.5)
     steps = np.abs(np.diff(planned.follow_path(mean, current).path.positions, axis=0)).sum(axis=1)
     assert (steps <= 1.5 * (steps.sum() - steps) / max(1, len(steps) - 1) + 1e-9).all()
@@ -128,9 +128,9 @@ def test_constraints_hold_for_planned_paths(servers):
     middle, width = free[0, joint], 0.6 * np.abs(free[:, joint] - free[0, joint]).max()
     kept = ConstraintsGiven(joints=(JointConstraintGiven(name, middle, width, width),))
     bound, current = case_of(planned, *CASES['middle'], constraints=kept)
-    answer = planned.follow_path(bound, current)
-    assert (np.abs(answer.path.positions[:, joint] - middle) <= width + 1e-6).all()
-    assert answer.fraction < 1.0 or np.abs(free[:, joint] - middle).max() > width
+    response = planned.follow_path(bound, current)
+    assert (np.abs(response.path.positions[:, joint] - middle) <= width + 1e-6).all()
+    assert response.fraction < 1.0 or np.abs(free[:, joint] - middle).max() > width
 
 
 def test_collisions_hold_for_planned_paths(servers):
@@ -145,10 +145,10 @@ def test_collisions_hold_for_planned_paths(servers):
     planned.scene.world.add(WorldObject('ball', pose_matrix(elbow[:3, 3], np.eye(3)), (ball,)))
     try:
         aware, current = case_of(planned, *CASES['middle'], avoid_collisions=True)
-        answer = planned.follow_path(aware, current)
+        response = planned.follow_path(aware, current)
         finder = planned.scene.collisions.finder(planned.scene.world.now())
         server = planned.groups[GROUP]
-        assert not any(finder(server.with_group(current, q)) for q in answer.path.positions[1:])
+        assert not any(finder(server.with_group(current, q)) for q in response.path.positions[1:])
         assert any(finder(server.with_group(current, q)) for q in free), 'the ball is in no way'
     finally:
         planned.scene.world.remove('ball')

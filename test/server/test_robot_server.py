@@ -110,10 +110,10 @@ def faulty(faults, target, goals=1):
 
 @pytest.mark.parametrize('name', FAULTS)
 def test_each_fault_alone_is_told(server, ready, target, name):
-    answer = server.solve(faulty([name], target), ready)
-    assert answer.refusal is FAULTS[name][0]
-    assert answer.cause is CAUSE_OF_REFUSAL[answer.refusal]
-    assert answer.state is None and answer.result is None and answer.text.endswith('.')
+    response = server.solve(faulty([name], target), ready)
+    assert response.refusal is FAULTS[name][0]
+    assert response.cause is CAUSE_OF_REFUSAL[response.refusal]
+    assert response.state is None and response.result is None and response.text.endswith('.')
 
 
 @pytest.mark.parametrize('pair', itertools.combinations(FAULTS, 2), ids='-'.join)
@@ -168,31 +168,31 @@ def test_a_request_without_poses_is_refused(server, ready):
 def test_a_pose_that_is_not_finite_is_refused_at_once(server, ready, target, place, spoilt):
     bad = target.copy()
     bad[place] = spoilt
-    answer = server.solve(ik_request(ARM, [('panda_hand', bad)]), ready)
-    assert (answer.refusal, answer.cause) == (Refusal.BAD_TARGET, Cause.BAD_TARGET)
-    assert 'panda_hand' in answer.text
+    response = server.solve(ik_request(ARM, [('panda_hand', bad)]), ready)
+    assert (response.refusal, response.cause) == (Refusal.BAD_TARGET, Cause.BAD_TARGET)
+    assert 'panda_hand' in response.text
 
 
 @pytest.mark.parametrize('far', [10.0, 1e4, 1e8])
 @pytest.mark.parametrize('frame', ['', 'panda_hand', 'panda_link0'])
 def test_a_pose_out_of_reach_is_an_outcome(server, ready, far, frame):
-    answer = server.solve(ik_request(ARM, [('', pose_of((far, -far, far)), frame)]), ready)
-    assert answer.refusal is Refusal.NONE and not answer.solved
-    assert answer.cause in (Cause.UNREACHABLE, Cause.BAD_TARGET)
-    assert answer.result is not None
+    response = server.solve(ik_request(ARM, [('', pose_of((far, -far, far)), frame)]), ready)
+    assert response.refusal is Refusal.NONE and not response.solved
+    assert response.cause in (Cause.UNREACHABLE, Cause.BAD_TARGET)
+    assert response.result is not None
 
 
 @pytest.mark.parametrize('far', [1e10, 1e20, 1e308])
 def test_a_coordinate_beyond_the_bound_is_refused(server, ready, far):
     """Its square would leave the range of numbers, and the sum of squares tells nothing then."""
-    answer = server.solve(ik_request(ARM, [('', pose_of((far, -far, far)))]), ready)
-    assert (answer.refusal, answer.cause) == (Refusal.BAD_TARGET, Cause.BAD_TARGET)
-    assert 'beyond 1e+09 m' in answer.text
+    response = server.solve(ik_request(ARM, [('', pose_of((far, -far, far)))]), ready)
+    assert (response.refusal, response.cause) == (Refusal.BAD_TARGET, Cause.BAD_TARGET)
+    assert 'beyond 1e+09 m' in response.text
 
 
 def test_a_matrix_that_is_not_rigid_is_an_outcome_with_its_cause(server, ready, target):
-    answer = server.solve(ik_request(ARM, [('', target * 2.0)]), ready)
-    assert not answer.solved and answer.cause is Cause.BAD_TARGET
+    response = server.solve(ik_request(ARM, [('', target * 2.0)]), ready)
+    assert not response.solved and response.cause is Cause.BAD_TARGET
 
 
 # Texts
@@ -205,17 +205,17 @@ def test_the_text_names_no_link_where_none_was_asked_for(server, ready, target):
 
 def test_a_quaternion_that_is_too_long_is_not_called_zero(server, ready):
     pose = pose_of_numbers(0.4, 0.0, 0.5, 1e300, 0.0, 0.0, 1e300)
-    answer = server.solve(ik_request(ARM, [('', pose)]), ready)
-    assert answer.refusal is Refusal.BAD_TARGET
-    assert 'a length below 1e-150 or above 1e150' in answer.text
+    response = server.solve(ik_request(ARM, [('', pose)]), ready)
+    assert response.refusal is Refusal.BAD_TARGET
+    assert 'a length below 1e-150 or above 1e150' in response.text
 
 
 def test_what_the_nearest_state_leaves_is_told_in_metres_and_radians(server, ready, blocked):
-    answer = server.solve(ik_request(ARM, [('', blocked)]), ready)
-    assert not answer.solved and answer.result.searches
-    match = re.search(r'off by (\S+) m and (\S+) rad', answer.text)
+    response = server.solve(ik_request(ARM, [('', blocked)]), ready)
+    assert not response.solved and response.result.searches
+    match = re.search(r'off by (\S+) m and (\S+) rad', response.text)
     group = server.groups[ARM]
-    here = true_pose(server.robot, group.with_group(ready, answer.result.q), 'panda_link8')
+    here = true_pose(server.robot, group.with_group(ready, response.result.q), 'panda_link8')
     turn = Rotation.from_matrix(here[:3, :3].T @ blocked[:3, :3]).magnitude()
     distance = np.linalg.norm(here[:3, 3] - blocked[:3, 3])
     assert float(match[1]) == pytest.approx(distance, rel=1e-3)
@@ -224,10 +224,10 @@ def test_what_the_nearest_state_leaves_is_told_in_metres_and_radians(server, rea
 
 
 def test_a_proof_without_a_search_tells_no_nearest_state(server, ready):
-    answer = server.solve(ik_request(ARM, [('', pose_of((3.0, 0.0, 0.5)))]), ready)
-    assert answer.cause is Cause.UNREACHABLE and not answer.result.searches
-    assert 'nearest state' not in answer.text and 'quaternion' not in answer.text
-    assert 'move it closer' in answer.text and 'm beyond reach' in answer.text
+    response = server.solve(ik_request(ARM, [('', pose_of((3.0, 0.0, 0.5)))]), ready)
+    assert response.cause is Cause.UNREACHABLE and not response.result.searches
+    assert 'nearest state' not in response.text and 'quaternion' not in response.text
+    assert 'move it closer' in response.text and 'm beyond reach' in response.text
 
 
 def test_an_explanation_has_one_distance(server, ready, blocked):
@@ -242,8 +242,8 @@ def test_an_explanation_has_one_distance(server, ready, blocked):
 
 @pytest.mark.parametrize(('distance', 'asks'), [(3.0, False), (537.0, True)])
 def test_a_pose_in_millimetres_is_asked_about(server, ready, distance, asks):
-    answer = server.solve(ik_request(ARM, [('', pose_of((distance, 0.0, 0.5)))]), ready)
-    assert ('Are these millimetres?' in answer.text) is asks
+    response = server.solve(ik_request(ARM, [('', pose_of((distance, 0.0, 0.5)))]), ready)
+    assert ('Are these millimetres?' in response.text) is asks
 
 
 def test_a_step_that_is_too_small_is_told_with_the_smallest_one(server, ready, target):
@@ -269,9 +269,9 @@ def test_a_pose_is_read_in_its_frame_of_the_present_robot(frame, seed):
     in_model = true_pose(robot, wanted, 'left_tool')
     framed = np.eye(4) if frame in ('', 'map') else true_pose(robot, current, frame)
     asked = ik_request('left', [('left_tool', np.linalg.inv(framed) @ in_model, frame)])
-    answer = server.solve(asked, current)
-    assert answer.solved, answer.text
-    assert is_at(robot, answer.state, 'left_tool', in_model)
+    response = server.solve(asked, current)
+    assert response.solved, response.text
+    assert is_at(robot, response.state, 'left_tool', in_model)
 
 
 def test_frames_are_those_of_the_present_robot_and_not_of_the_request_s_state():
@@ -283,10 +283,10 @@ def test_frames_are_those_of_the_present_robot_and_not_of_the_request_s_state():
     given = StateGiven((), (), ('stand',), (moved,))
     goal = true_pose(robot, current._replace(root_pose=moved), 'tip')
     asked = ik_request('arm', [('tip', goal, 'l0')], state=given)
-    answer = server.solve(asked, current)
-    assert answer.solved
-    assert answer.state.root_pose == pytest.approx(moved, abs=0.0)
-    assert is_at(robot, answer.state, 'tip', goal)
+    response = server.solve(asked, current)
+    assert response.solved
+    assert response.state.root_pose == pytest.approx(moved, abs=0.0)
+    assert is_at(robot, response.state, 'tip', goal)
 
 
 # Collisions, with boxes whose overlap is computed here
@@ -383,8 +383,8 @@ def test_where_the_nearest_posture_collides_the_other_one_is_returned(elbow, q):
 @pytest.mark.parametrize('q', postures(True, True), ids=str)
 def test_a_free_posture_near_the_seed_stays(elbow, q):
     target, current = _end_of(elbow, q)
-    answer = elbow.solve(ik_request('arm', [('', target)], avoid_collisions=True), current)
-    assert answer.solved and answer.state.positions == pytest.approx(q, abs=0.02)
+    response = elbow.solve(ik_request('arm', [('', target)], avoid_collisions=True), current)
+    assert response.solved and response.state.positions == pytest.approx(q, abs=0.02)
 
 
 @pytest.mark.parametrize('q', postures(False, False), ids=str)
@@ -392,10 +392,10 @@ def test_where_all_collide_the_pair_is_told(elbow, q):
     target, current = _end_of(elbow, q)
     asked = ik_request('arm', [('', target)], avoid_collisions=True)
     elbow.cancel[0] = 0
-    answer = elbow.solve(asked, current)
-    assert not answer.solved and answer.refusal is Refusal.NONE
-    assert answer.cause is Cause.COLLISION, answer.text
-    assert "'l0' with 'l2'" in answer.text
+    response = elbow.solve(asked, current)
+    assert not response.solved and response.refusal is Refusal.NONE
+    assert response.cause is Cause.COLLISION, response.text
+    assert "'l0' with 'l2'" in response.text
 
 
 def test_there_are_postures_of_each_kind():
@@ -407,9 +407,9 @@ def test_without_geometry_nothing_is_known(server, ready, target):
     robot = standing_robot('fixed')
     bare = serve(robot)
     asked = ik_request('arm', [('', np.eye(4))], avoid_collisions=True)
-    answer = bare.solve(asked, bare.states.default())
-    assert (answer.refusal, answer.cause) == (Refusal.NO_COLLISION_CHECK, Cause.COLLISION)
-    assert 'no collision geometry' in answer.text
+    response = bare.solve(asked, bare.states.default())
+    assert (response.refusal, response.cause) == (Refusal.NO_COLLISION_CHECK, Cause.COLLISION)
+    assert 'no collision geometry' in response.text
 
 
 def test_without_the_library_nothing_is_known(robots, monkeypatch, ready, target):
@@ -418,8 +418,8 @@ def test_without_the_library_nothing_is_known(robots, monkeypatch, ready, target
 
     monkeypatch.setattr(collision, 'import_coal', missing)
     fresh = serve(robots['panda'], ARM)
-    answer = fresh.solve(ik_request(ARM, [('', target)], avoid_collisions=True), ready)
-    assert answer.refusal is Refusal.NO_COLLISION_CHECK and 'coal' in answer.text
+    response = fresh.solve(ik_request(ARM, [('', target)], avoid_collisions=True), ready)
+    assert response.refusal is Refusal.NO_COLLISION_CHECK and 'coal' in response.text
     assert fresh.solve(ik_request(ARM, [('', target)]), ready).solved
 
 
@@ -444,8 +444,8 @@ def test_a_robot_that_can_be_checked_in_part_only_is_not_called_free(caplog):
     current = server.states.default()
     asked = ik_request('arm', [('', true_pose(robot, current, 'l2'))], avoid_collisions=True)
     for _ in range(3):
-        answer = server.solve(asked, current)
-        assert answer.refusal is Refusal.NO_COLLISION_CHECK and 'x.stl' in answer.text
+        response = server.solve(asked, current)
+        assert response.refusal is Refusal.NO_COLLISION_CHECK and 'x.stl' in response.text
     asked.avoid_collisions = False
     assert server.solve(asked, current).solved
     assert sum('x.stl' in record.getMessage() for record in caplog.records) == 1
@@ -494,14 +494,14 @@ def saying(robots, outcome):
 
 @pytest.mark.parametrize('cause', [c for c in Cause if c is not Cause.NONE])
 def test_the_response_has_the_cause_of_the_solver(robots, ready, target, cause):
-    answer = saying(robots, cause).solve(ik_request(ARM, [('', target)]), ready)
-    assert answer.text == answer.result.summary('0.4009 m and 0.785 rad')
+    response = saying(robots, cause).solve(ik_request(ARM, [('', target)]), ready)
+    assert response.text == response.result.summary('0.4009 m and 0.785 rad')
 
 
 def test_refused_candidates_are_collisions_where_collisions_are_checked(robots, ready, target):
     asked = ik_request(ARM, [('', target)], avoid_collisions=True)
-    answer = saying(robots, Cause.VALIDATION).solve(asked, ready)
-    assert answer.cause is Cause.COLLISION and 'in collision' in answer.text
+    response = saying(robots, Cause.VALIDATION).solve(asked, ready)
+    assert response.cause is Cause.COLLISION and 'in collision' in response.text
     assert saying(robots, Cause.LIMITS).solve(asked, ready).cause is Cause.LIMITS
 
 
@@ -510,23 +510,25 @@ def test_a_search_that_the_clock_ended_among_collisions_says_so(robots, ready, t
     server = saying(robots, Cause.VALIDATION)
     server.groups[ARM].solver.clock_ended = ended
     asked = ik_request(ARM, [('', target)], avoid_collisions=True)
-    answer = server.solve(asked, ready)
-    assert ('The clock ended the search.' in answer.text) == ended
-    assert answer.cause is (Cause.DEADLINE if ended else Cause.COLLISION)
-    assert answer.text.startswith(no_solution(answer.cause))
-    assert CAUSE_TEXT[Cause.COLLISION] in answer.text
+    response = server.solve(asked, ready)
+    assert ('The clock ended the search.' in response.text) == ended
+    assert response.cause is (Cause.DEADLINE if ended else Cause.COLLISION)
+    assert response.text.startswith(no_solution(response.cause))
+    assert CAUSE_TEXT[Cause.COLLISION] in response.text
 
 
 def test_a_search_that_cannot_draw_starts_is_no_fault(robots, ready, target):
     error = InvalidLimits("Other starts cannot be drawn: joint 'base' has no finite limits.")
-    answer = saying(robots, error).solve(ik_request(ARM, [('', target)]), ready)
-    assert answer.refusal is Refusal.NOT_SEARCHABLE and 'finite limits' in answer.text
+    response = saying(robots, error).solve(ik_request(ARM, [('', target)]), ready)
+    assert response.refusal is Refusal.NOT_SEARCHABLE and 'finite limits' in response.text
 
 
 def test_an_error_of_the_solver_is_a_fault_with_a_response(robots, ready, target):
-    answer = saying(robots, SolverError('It broke.')).solve(ik_request(ARM, [('', target)]), ready)
-    assert answer.refusal is Refusal.FAULT and answer.text == 'It broke.'
-    assert answer.state is None
+    response = saying(robots, SolverError('It broke.')).solve(
+        ik_request(ARM, [('', target)]), ready
+    )
+    assert response.refusal is Refusal.FAULT and response.text == 'It broke.'
+    assert response.state is None
 
 
 def test_an_error_that_is_not_ours_is_left_to_the_surface(robots, ready, target):
@@ -593,13 +595,13 @@ def test_a_call_changes_neither_request_nor_current_state(
         avoid_collisions=collisions,
     )
     before = copy.deepcopy(_content(asked)), snapshot(ready)
-    answer = server.solve(asked, ready)
+    response = server.solve(asked, ready)
     forward = server.compute_fk(FkRequest(['panda_hand'], 'panda_link3', asked.state), ready)
     assert before == (_content(asked), snapshot(ready))
     for pose in forward.poses:
         pose += 1.0
-    if answer.state is not None:
-        answer.state.positions[:] = 7.0
+    if response.state is not None:
+        response.state.positions[:] = 7.0
     assert before == (_content(asked), snapshot(ready))
 
 
@@ -609,10 +611,10 @@ def test_a_call_changes_neither_request_nor_current_state(
 )
 def test_poses_are_named_by_the_frame_that_was_asked_for(server, ready, frame, named):
     # The first link is at the model frame: the numbers are the same, the names are not.
-    answer = server.compute_fk(FkRequest(['panda_hand'], frame, StateGiven()), ready)
+    response = server.compute_fk(FkRequest(['panda_hand'], frame, StateGiven()), ready)
     plain = server.compute_fk(FkRequest(['panda_hand'], '', StateGiven()), ready)
-    assert (answer.frame, answer.refusal) == (named, Refusal.NONE)
-    assert np.array_equal(answer.poses[0], plain.poses[0])
+    assert (response.frame, response.refusal) == (named, Refusal.NONE)
+    assert np.array_equal(response.poses[0], plain.poses[0])
 
 
 def test_equal_requests_get_equal_responses(server, ready, target):
@@ -634,7 +636,7 @@ def test_links_are_where_pinocchio_has_them(frame, seed):
     server = serve(robot, 'left')
     current, given = random_full_state(robot, rng), random_full_state(robot, rng)
     names = robot.variable_names
-    answer = server.compute_fk(
+    response = server.compute_fk(
         FkRequest(
             list(robot.tree.link_names),
             frame,
@@ -643,46 +645,51 @@ def test_links_are_where_pinocchio_has_them(frame, seed):
         current,
     )
     assert (
-        answer.refusal is Refusal.NONE and answer.text == counted(len(answer.links), 'pose') + '.'
+        response.refusal is Refusal.NONE
+        and response.text == counted(len(response.links), 'pose') + '.'
     )
-    assert answer.frame == (frame or 'map')
+    assert response.frame == (frame or 'map')
     framed = np.eye(4) if frame in ('', 'map') else true_pose(robot, current, frame)
-    for link, pose in zip(robot.tree.link_names, answer.poses, strict=True):
+    for link, pose in zip(robot.tree.link_names, response.poses, strict=True):
         truth = np.linalg.inv(framed) @ true_pose(robot, given, link)
         assert pose == pytest.approx(truth, abs=1e-12)
 
 
 def test_unknown_links_are_left_out_and_named(server, ready):
     links = ['panda_hand', 'ghost', 'panda_link1', 'world', 'panda_hand']
-    answer = server.compute_fk(FkRequest(links, '', StateGiven()), ready)
-    assert list(answer.links) == ['panda_hand', 'panda_link1', 'panda_hand']
-    assert answer.refusal is Refusal.UNKNOWN_LINK
-    assert 'ghost' in answer.text and 'world' in answer.text and 'panda_hand' not in answer.text
-    for link, pose in zip(answer.links, answer.poses, strict=True):
+    response = server.compute_fk(FkRequest(links, '', StateGiven()), ready)
+    assert list(response.links) == ['panda_hand', 'panda_link1', 'panda_hand']
+    assert response.refusal is Refusal.UNKNOWN_LINK
+    assert (
+        'ghost' in response.text and 'world' in response.text and 'panda_hand' not in response.text
+    )
+    for link, pose in zip(response.links, response.poses, strict=True):
         assert pose == pytest.approx(true_pose(server.robot, ready, link), abs=1e-12)
 
 
 def test_an_unknown_frame_outranks_an_unknown_link_and_leaves_the_model_frame(server, ready):
-    answer = server.compute_fk(FkRequest(['panda_hand', 'ghost'], 'nowhere', StateGiven()), ready)
-    assert answer.refusal is Refusal.UNKNOWN_FRAME and answer.frame == 'world'
-    assert answer.poses[0] == pytest.approx(true_pose(server.robot, ready, 'panda_hand'))
+    response = server.compute_fk(
+        FkRequest(['panda_hand', 'ghost'], 'nowhere', StateGiven()), ready
+    )
+    assert response.refusal is Refusal.UNKNOWN_FRAME and response.frame == 'world'
+    assert response.poses[0] == pytest.approx(true_pose(server.robot, ready, 'panda_hand'))
 
 
 def test_no_link_outranks_everything(server, ready):
-    answer = server.compute_fk(FkRequest([], 'nowhere', StateGiven(('ghost',), (1.0,))), ready)
-    assert answer.refusal is Refusal.GOAL_COUNT and not answer.links and not answer.poses
+    response = server.compute_fk(FkRequest([], 'nowhere', StateGiven(('ghost',), (1.0,))), ready)
+    assert response.refusal is Refusal.GOAL_COUNT and not response.links and not response.poses
 
 
 def test_a_wrong_state_outranks_links_and_frames(server, ready):
-    answer = server.compute_fk(
+    response = server.compute_fk(
         FkRequest(['ghost'], 'nowhere', StateGiven(('ghost',), (1.0,))), ready
     )
-    assert answer.refusal is Refusal.BAD_STATE and not answer.poses
+    assert response.refusal is Refusal.BAD_STATE and not response.poses
 
 
 def test_only_unknown_links_give_no_poses(server, ready):
-    answer = server.compute_fk(FkRequest(['ghost'], '', StateGiven()), ready)
-    assert answer.refusal is Refusal.UNKNOWN_LINK and not answer.links and not answer.poses
+    response = server.compute_fk(FkRequest(['ghost'], '', StateGiven()), ready)
+    assert response.refusal is Refusal.UNKNOWN_LINK and not response.links and not response.poses
 
 
 # Tables

@@ -37,8 +37,8 @@ def ask(server, group, link, pose, **wishes):
 def test_several_poses_are_refused(panda):
     pose = np.eye(4)
     request = ik_request('panda_arm', [('panda_link8', pose), ('panda_hand', pose)])
-    answer = panda.self_motions(request, standing(panda))
-    assert answer.refusal is Refusal.GOAL_COUNT and answer.text.startswith('2 poses came')
+    response = panda.self_motions(request, standing(panda))
+    assert response.refusal is Refusal.GOAL_COUNT and response.text.startswith('2 poses came')
 
 
 def standing(server):
@@ -55,12 +55,12 @@ def pose_of(server, group, link, q):
 def test_postures_of_all_curves_put_the_link_at_the_pose(panda, link):
     tip = link or 'panda_link8'
     target = pose_of(panda, 'panda_arm', tip, Q)
-    answer = ask(panda, 'panda_arm', link, target, spacing=0.4)
-    assert answer.refusal is Refusal.NONE and answer.cause is Cause.NONE
-    assert answer.motions.is_complete
-    assert answer.motions.nearest(Q).value < 1e-9
-    assert len(answer.postures) == len(answer.motions)
-    for arcs, postures in answer.postures:
+    response = ask(panda, 'panda_arm', link, target, spacing=0.4)
+    assert response.refusal is Refusal.NONE and response.cause is Cause.NONE
+    assert response.motions.is_complete
+    assert response.motions.nearest(Q).value < 1e-9
+    assert len(response.postures) == len(response.motions)
+    for arcs, postures in response.postures:
         assert np.diff(arcs).max(initial=0.0) <= 0.4
         for q in postures:
             assert np.abs(pose_of(panda, 'panda_arm', tip, q) - target).max() < 1e-8
@@ -70,9 +70,9 @@ def test_a_free_axis_goes_through_the_link():
     server = served('ur5e', 'ur_manipulator')
     q = np.array([0.3, -1.2, 1.1, 0.4, 0.9, 0.2])
     target = pose_of(server, 'ur_manipulator', 'tool0', q)
-    answer = ask(server, 'ur_manipulator', '', target, free_axis=(0.0, 0.0, 2.0), spacing=0.5)
-    assert len(answer.motions)
-    for _, postures in answer.postures:
+    response = ask(server, 'ur_manipulator', '', target, free_axis=(0.0, 0.0, 2.0), spacing=0.5)
+    assert len(response.motions)
+    for _, postures in response.postures:
         for posture in postures:
             reached = pose_of(server, 'ur_manipulator', 'tool0', posture)
             np.testing.assert_allclose(reached[:3, 2:], target[:3, 2:], atol=1e-8)
@@ -81,9 +81,9 @@ def test_a_free_axis_goes_through_the_link():
 def test_a_pose_out_of_reach_has_a_cause(panda):
     far = np.eye(4)
     far[0, 3] = 9.0
-    answer = ask(panda, 'panda_arm', '', far)
-    assert answer.refusal is Refusal.NONE and answer.cause is Cause.NOT_FOUND
-    assert not answer.postures
+    response = ask(panda, 'panda_arm', '', far)
+    assert response.refusal is Refusal.NONE and response.cause is Cause.NOT_FOUND
+    assert not response.postures
 
 
 @pytest.mark.parametrize(
@@ -98,12 +98,12 @@ def test_a_pose_out_of_reach_has_a_cause(panda):
 )
 def test_options_without_a_meaning_are_refused(panda, wishes, text):
     target = pose_of(panda, 'panda_arm', 'panda_link8', Q)
-    answer = ask(panda, 'panda_arm', '', target, **wishes)
-    assert answer.refusal is Refusal.BAD_OPTION and text in answer.text
+    response = ask(panda, 'panda_arm', '', target, **wishes)
+    assert response.refusal is Refusal.BAD_OPTION and text in response.text
 
 
 def test_six_joints_need_a_free_axis():
     server = served('ur5e', 'ur_manipulator')
     target = pose_of(server, 'ur_manipulator', 'tool0', np.full(6, 0.5))
-    answer = ask(server, 'ur_manipulator', '', target)
-    assert answer.refusal is Refusal.NO_SOLVER and 'one redundant joint' in answer.text
+    response = ask(server, 'ur_manipulator', '', target)
+    assert response.refusal is Refusal.NO_SOLVER and 'one redundant joint' in response.text

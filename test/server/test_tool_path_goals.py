@@ -75,9 +75,9 @@ def test_frames_and_links_count_where_the_robot_is(torso, link):
     poses = np.array([start @ pose_of((0.0, 0.01 * k, 0.005 * k)) for k in range(10)])
     head = true_pose(torso.robot, current, 'head')
     for frame, given in (('map', poses), ('head', np.linalg.inv(head) @ poses)):
-        answer = ask(torso, given, 'left', current, link=link, frame=frame)
-        assert answer.solved, answer.text
-        assert max(pose_errors(torso, answer, current, link, poses)) < 1e-6
+        response = ask(torso, given, 'left', current, link=link, frame=frame)
+        assert response.solved, response.text
+        assert max(pose_errors(torso, response, current, link, poses)) < 1e-6
 
 
 def test_a_carried_object_follows_the_path(server):
@@ -87,9 +87,9 @@ def test_a_carried_object_follows_the_path(server):
     touch = frozenset(('panda_leftfinger', 'panda_rightfinger', 'panda_link7'))
     server.scene.world.attach(CarriedObject(item, 'panda_hand', touch))
     try:
-        answer = ask(server, link='torch', avoid_collisions=True)
-        assert answer.solved, answer.text
-        for q, pose in zip(answer.plan.positions, LINE, strict=True):
+        response = ask(server, link='torch', avoid_collisions=True)
+        assert response.solved, response.text
+        for q, pose in zip(response.plan.positions, LINE, strict=True):
             hand = true_pose(server.robot, server.groups[ARM].with_group(current, q), 'panda_hand')
             assert max(errors_between(hand @ item.pose, pose)) < 1e-6
         # The torch is checked too: the tip without the torch would pass, but the torch would be in the floor.
@@ -106,12 +106,12 @@ def test_a_carried_object_follows_the_path(server):
 
 
 def test_times_go_from_rest_to_rest_at_the_tool_speed(server):
-    fast, slow = (ask(server, settings=answer) for answer in ({}, {'tool_speed': 0.05}))
+    fast, slow = (ask(server, settings=response) for response in ({}, {'tool_speed': 0.05}))
     length = np.linalg.norm(np.diff(LINE[:, :3, 3], axis=0), axis=1).sum()
     assert slow.path.times[-1] >= length / 0.05 > fast.path.times[-1]
-    for answer in (fast, slow):
-        assert not answer.path.velocities[0].any() and not answer.path.velocities[-1].any()
-        assert np.array_equal(answer.waypoint_times, answer.path.times)
+    for response in (fast, slow):
+        assert not response.path.velocities[0].any() and not response.path.velocities[-1].any()
+        assert np.array_equal(response.waypoint_times, response.path.times)
     half = ask(server, velocity_scale=0.1).path.times[-1]
     assert half > fast.path.times[-1]
 
@@ -140,10 +140,10 @@ def test_locked_joints_stay_where_the_state_has_them(server):
     current = server.groups[ARM].with_group(
         server.states.default(), np.array([0.0, 0.3, 0.2, -1.8, 0.0, 2.0, 0.8])
     )
-    answer = ask(server, current=current, locked=('panda_joint3',))
-    assert answer.solved, answer.text
-    assert 'panda_joint3' not in answer.plan.joint_names and len(answer.plan.joint_names) == 6
-    assert max(pose_errors_locked(server, answer, current)) < 1e-6
+    response = ask(server, current=current, locked=('panda_joint3',))
+    assert response.solved, response.text
+    assert 'panda_joint3' not in response.plan.joint_names and len(response.plan.joint_names) == 6
+    assert max(pose_errors_locked(server, response, current)) < 1e-6
 
 
 def pose_errors_locked(server, response, current):
@@ -279,23 +279,23 @@ def test_the_trajectory_leads_around_what_stands_between_passes(server, speed):
     server.scene.world.add(item)
     try:
         settings = {'passes': [12], **speed}
-        answer = ask(server, poses, settings=settings, avoid_collisions=True)
+        response = ask(server, poses, settings=settings, avoid_collisions=True)
     finally:
         server.scene.world.remove('wall')
-    assert answer.solved, answer.text
+    assert response.solved, response.text
     request = ToolPathRequest(passes=[12], obstacles=[item])
     exact = ToolPathPlanner(server.robot, server.robot.group(ARM), request).obstacles[1]
-    straight = np.linspace(*answer.plan.positions[[11, 12]], 100)
+    straight = np.linspace(*response.plan.positions[[11, 12]], 100)
     assert any(exact.is_colliding(q) for q in straight), 'the wall is in no way'
-    path, times = answer.path, answer.waypoint_times
+    path, times = response.path, response.waypoint_times
     assert not any(exact.is_colliding(q) for q in between_points(path))
-    corners = answer.plan.stretches[1].positions
+    corners = response.plan.stretches[1].positions
     assert len(corners) > 2
     travel = between_points(path, *times[[11, 12]])
     assert len(travel) > 100 and away_from_lines(travel, corners).max() < 2e-4
     assert len(times) == len(poses) and (np.diff(times) > 0.0).all()
     rows = np.searchsorted(path.times, times)
-    assert np.array_equal(path.positions[rows], answer.plan.positions)
+    assert np.array_equal(path.positions[rows], response.plan.positions)
     lines = np.diff(path.positions, axis=0) / np.diff(path.times)[:, None]
     velocity = server.robot.tree.velocity[server.robot.group(ARM).idx_q]
     assert (np.abs(lines) <= velocity + 1e-9).all()

@@ -174,11 +174,11 @@ def test_an_object_at_the_elbow_leaves_another_posture(server, ready):
     assert np.allclose(seed.state.positions[:7], READY, atol=1e-3)
     elbow = true_pose(server.robot, ready, 'panda_link4')[:3, 3]
     server.scene.world.add(ball('post', pose_of(elbow), 0.03))
-    answer = ask(server, ready, target)
-    assert answer.solved, answer.text
-    assert is_at(server.robot, answer.state, TIP, target)
-    assert not np.allclose(answer.state.positions[:7], READY, atol=1e-2)
-    judged = server.check_state(StateRequest('', StateGiven(), NO_CONSTRAINTS), answer.state)
+    response = ask(server, ready, target)
+    assert response.solved, response.text
+    assert is_at(server.robot, response.state, TIP, target)
+    assert not np.allclose(response.state.positions[:7], READY, atol=1e-2)
+    judged = server.check_state(StateRequest('', StateGiven(), NO_CONSTRAINTS), response.state)
     assert judged.is_valid, judged
     # A request without collision avoidance is not affected by the object.
     free = server.solve(ik_request(ARM, [('', target)]), ready)
@@ -196,9 +196,9 @@ def test_a_state_is_read_before_its_group_is_looked_up(server, ready):
 def test_an_object_at_the_pose_is_the_cause(server, ready):
     target = true_pose(server.robot, ready, TIP)
     server.scene.world.add(ball('block', target, 0.3))
-    answer = ask(server, ready, target)
-    assert (answer.refusal, answer.cause) == (Refusal.NONE, Cause.COLLISION)
-    assert "'block'" in answer.text
+    response = ask(server, ready, target)
+    assert (response.refusal, response.cause) == (Refusal.NONE, Cause.COLLISION)
+    assert "'block'" in response.text
 
 
 def test_a_carried_object_collides_with_the_world(server, ready):
@@ -208,9 +208,9 @@ def test_a_carried_object_collides_with_the_world(server, ready):
     assert ask(server, ready, target, carried=CarriedGiven([rod])).solved
     server.scene.world.add(ball('wall', there, 0.05))
     assert ask(server, ready, target).solved
-    answer = ask(server, ready, target, carried=CarriedGiven([rod]))
-    assert answer.cause is Cause.COLLISION
-    assert "'rod'" in answer.text and "'wall'" in answer.text
+    response = ask(server, ready, target, carried=CarriedGiven([rod]))
+    assert response.cause is Cause.COLLISION
+    assert "'rod'" in response.text and "'wall'" in response.text
 
 
 def test_what_is_carried_is_forgotten_by_a_state_that_says_all(server, ready):
@@ -248,17 +248,17 @@ def test_a_carried_object_that_is_none_is_refused(server, ready, fault):
     item = ball('box', radius=-1.0) if fault == 'shape' else ball('box')
     link = 'thumb' if fault == 'link' else 'panda_hand'
     given = ObjectGiven(item, 'nowhere' if fault == 'frame' else '', link)
-    answer = ask(server, ready, np.eye(4), carried=CarriedGiven([given]))
+    response = ask(server, ready, np.eye(4), carried=CarriedGiven([given]))
     expected = Refusal.UNKNOWN_FRAME if fault == 'frame' else Refusal.BAD_STATE
-    assert answer.refusal is expected, answer.text
+    assert response.refusal is expected, response.text
 
 
 def test_objects_are_frames_of_targets(server, ready):
     server.scene.world.add(ball('table', pose_of((0.4, 0.1, 0.2), (0.0, 0.0, 1.0))))
     target = true_pose(server.robot, ready, TIP)
     local = np.linalg.inv(server.scene.world.now().find_frame('table').pose) @ target
-    answer = server.solve(ik_request(ARM, [('', local, 'table')]), ready)
-    assert answer.solved and is_at(server.robot, answer.state, TIP, target)
+    response = server.solve(ik_request(ARM, [('', local, 'table')]), ready)
+    assert response.solved and is_at(server.robot, response.state, TIP, target)
     server.scene.world.attach(CarriedObject(ball('cup', pose_of((0.0, 0.0, 0.1))), 'panda_hand'))
     hand = true_pose(server.robot, ready, 'panda_hand')
     poses = server.compute_fk(FkRequest([TIP], 'cup'), ready).poses
@@ -287,8 +287,8 @@ def test_frames_of_others_are_looked_up(robots):
     hand = true_pose(robots['panda'], current, 'panda_hand')
     camera = server.frames.in_model_frame('camera', current)
     assert np.allclose(camera, hand @ pose_of((0.0, 0.0, 0.05)))
-    answer = server.solve(ik_request(ARM, [('', np.eye(4), 'moon')]), current)
-    assert answer.refusal is Refusal.UNKNOWN_FRAME and 'No node publishes it.' in answer.text
+    response = server.solve(ik_request(ARM, [('', np.eye(4), 'moon')]), current)
+    assert response.refusal is Refusal.UNKNOWN_FRAME and 'No node publishes it.' in response.text
     assert asked == [('map', True), ('camera', True), ('moon', True)]
 
 

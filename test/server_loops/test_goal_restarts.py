@@ -52,10 +52,10 @@ def missed(arm, count=12):
 def test_restarts_reach_what_the_state_at_hand_does_not_lead_to(arm):
     model = arm[1]
     for pose in missed(arm):
-        answer = ask(arm, pose, max_iterations=25, max_restarts=100, seed=1)
-        assert answer.solved and answer.chains[0].restarts > 0
+        response = ask(arm, pose, max_iterations=25, max_restarts=100, seed=1)
+        assert response.solved and response.chains[0].restarts > 0
         names = arm[0].robot.variable_names
-        values = dict(zip(names, answer.state.positions, strict=True))
+        values = dict(zip(names, response.state.positions, strict=True))
         q = np.array([values[name] for name in model.names[1:]])
         assert np.abs(pose_of(model, q) - pose).max() < 1e-5
 
@@ -73,9 +73,9 @@ def test_the_same_request_has_the_same_response_after_restarts(arm):
 def test_a_goal_out_of_reach_uses_its_restarts_up_and_says_so(arm):
     pose = np.eye(4)
     pose[0, 3] = 3.0
-    answer = ask(arm, pose, max_restarts=4)
-    (chain,) = answer.chains
-    assert not answer.solved and chain.restarts == 4 and 'from 5 starts' in answer.text
+    response = ask(arm, pose, max_restarts=4)
+    (chain,) = response.chains
+    assert not response.solved and chain.restarts == 4 and 'from 5 starts' in response.text
     assert chain.status == SOLVE_STATUS.STALLED and chain.closure_errors.max() > 1.0
     ended = ask(arm, pose, max_restarts=10_000, timeout=0.02)
     assert ended.chains[0].status == SOLVE_STATUS.TIMEOUT and ended.chains[0].restarts < 10_000
@@ -83,5 +83,5 @@ def test_a_goal_out_of_reach_uses_its_restarts_up_and_says_so(arm):
 
 def test_without_restarts_a_search_stays_near_the_state_at_hand(arm):
     pose = missed(arm, 1)[0]
-    answer = ask(arm, pose, max_iterations=25)
-    assert answer.chains[0].restarts == 0 and 'starts' not in answer.text
+    response = ask(arm, pose, max_iterations=25)
+    assert response.chains[0].restarts == 0 and 'starts' not in response.text

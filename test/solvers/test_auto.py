@@ -148,7 +148,7 @@ def test_a_near_seed_gets_the_branch_it_lies_on(arms, name):
 
 
 @pytest.mark.parametrize('name', FAST)
-def test_a_seed_outside_the_limits_is_no_answer_even_where_it_solves(arms, name):
+def test_a_seed_outside_the_limits_is_no_solution_even_where_it_reaches_the_target(arms, name):
     arm = arms(name)
     solver = arm.solver()
     for joint in range(6):
@@ -369,7 +369,7 @@ def test_more_refusals_than_are_stored_refuse_nothing_else(arms):
 
 @pytest.mark.slow
 @pytest.mark.parametrize('name', ('ur5e', 'jaco2', 'panda'))
-def test_a_cancelled_question_ends(arms, name):
+def test_a_cancelled_request_ends(arms, name):
     arm = arms(name)
     request = SolveRequest(arm.unreachable(), cancel=np.ones(1, dtype=np.int64))
     result = arm.solver().solve(request)

@@ -53,7 +53,7 @@ def check(robot, group, solver, count=12, **options):
 
 
 @pytest.mark.parametrize('name', SERIAL)
-def test_chains_of_every_kind_are_answered(name):
+def test_chains_of_every_kind_are_solved(name):
     robot, group = load_arm(SERIAL[name])
     check(robot, group, create_solver('ssik_ros/Auto', robot, group))
 
@@ -134,7 +134,7 @@ def test_a_pose_that_few_joints_cannot_have_has_a_cause():
     assert result.residual == pytest.approx(0.5, abs=1e-3)
 
 
-def test_the_reason_of_a_request_names_who_answers_it():
+def test_the_reason_of_a_request_names_who_solves_it():
     robot, group = load_arm(SERIAL['endless 6R'])
     solver = create_solver('ssik_ros/Auto', robot, group)
     assert solver.knowledge == Knowledge.ALL_AT_ONCE

@@ -30,7 +30,7 @@ def targets():
 
 
 @pytest.mark.parametrize('threads', [1, 3])
-def test_answers_are_those_of_single_questions(solver, targets, monkeypatch, threads):
+def test_results_are_those_of_single_requests(solver, targets, monkeypatch, threads):
     monkeypatch.setattr(batches, 'MOST_THREADS', threads)
     monkeypatch.setattr(batches, 'processors', lambda: threads)
     request = SolveRequest(targets=targets[0], seed=np.linspace(-0.2, 0.2, 7))
@@ -61,6 +61,6 @@ def test_what_takes_long_takes_turns_and_keeps_its_time(solver, targets, monkeyp
     assert slots.begin(0, 0.0), 'every slot is given back'
 
 
-def test_special_questions_are_left_to_single_calls(solver, targets):
+def test_special_requests_are_left_to_single_calls(solver, targets):
     request = SolveRequest(targets=targets[0], validate=lambda q: False)
     assert not solver.solve_many(request, targets).solved.any()

@@ -111,8 +111,8 @@ def branches_of(arm, count, seed=5):
     for _ in range(count):
         posture = rng.uniform(-3.0, 3.0, arm.plan.size)
         values = posture[[arm.plan.held]] if arm.plan.held >= 0 else None
-        question = BranchRequest(seed=posture, mode=KEEP_ALL, held_values=values)
-        yield arm.branches(arm.chain.pose(posture), question).q
+        request = BranchRequest(seed=posture, mode=KEEP_ALL, held_values=values)
+        yield arm.branches(arm.chain.pose(posture), request).q
 
 
 def determinant(arm, q, step=1e-6):

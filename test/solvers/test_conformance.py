@@ -86,7 +86,7 @@ def test_a_seed_that_solves_is_returned_to_the_bit_without_an_iteration(case):
         assert result.q.tobytes() == q.tobytes()
 
 
-def test_a_closed_form_answers_a_seed_that_solves_with_the_branch_it_lies_on(robots):
+def test_a_closed_form_returns_for_a_seed_that_solves_the_branch_it_lies_on(robots):
     for name, group in MAIN_GROUP.items():
         case = Case(CLOSED_FORM, robots[name], robots[name].group(group))
         for _ in range(20):
@@ -304,14 +304,14 @@ def test_a_request_without_a_seed_starts_at_the_default_seed(case):
     )
 
 
-def test_warming_up_leaves_the_answers_as_they_are(case):
+def test_warming_up_leaves_the_results_as_they_are(case):
     request = case.request()
     expected = case.solver.solve(request)
     case.solver.warm_up()
     assert same(case.solver.solve(request), expected)
 
 
-def test_the_solver_says_what_it_answers_about(case):
+def test_the_solver_says_which_joints_and_frames_it_solves_for(case):
     assert case.solver.joint_names == case.group.joint_names
     assert case.solver.base_frame == case.group.base_link
     assert case.solver.tip_frames == case.group.tips
@@ -324,7 +324,7 @@ def test_a_solver_carries_the_name_it_was_made_under(robots, name):
 
 
 @pytest.mark.sampled
-def test_eight_threads_get_the_answers_of_one(case):
+def test_eight_threads_get_the_results_of_one(case):
     requests = [case.request(max_solutions=1 + k % 2) for k in range(200)]
     serial = [case.solver.solve(request) for request in requests]
 
@@ -333,5 +333,5 @@ def test_eight_threads_get_the_answers_of_one(case):
 
     with ThreadPoolExecutor(8) as pool:
         parallel = list(pool.map(run, range(0, 200, 25)))
-    for shift, answers in zip(range(0, 200, 25), parallel, strict=True):
-        assert all(same(a, serial[(k + shift) % 200]) for k, a in enumerate(answers))
+    for shift, results in zip(range(0, 200, 25), parallel, strict=True):
+        assert all(same(a, serial[(k + shift) % 200]) for k, a in enumerate(results))

@@ -83,12 +83,17 @@ def test_options_made_by_hand_are_checked_as_those_of_a_file_are():
         made.target_tolerance = 2.0
 
 
-def test_listing_solvers_reads_no_parameter_file_of_a_solver():
+def test_listing_solvers_opens_no_parameter_file_and_making_options_opens_one():
     lines = (
-        'from ssik_ros.solvers.options import parameter_file as p',
+        'import sys',
+        'opened = []',
+        "note = lambda event, details: event == 'open' and opened.append(str(details[0]))",
+        "files = lambda: [path for path in opened if path.endswith('_parameters.yaml')]",
+        'sys.addaudithook(note)',
         'from ssik_ros.solvers import registry',
-        'registry.list_solvers()',
-        'assert p.load_schema.cache_info().currsize == 0, p.load_schema.cache_info()',
+        'assert registry.list_solvers() and files() == [], files()',
+        'registry.make_options(registry.SOLVERS[0])',
+        'assert len(files()) == 1, files()',
     )
     subprocess.run([sys.executable, '-c', '\n'.join(lines)], check=True, timeout=60)
 

@@ -30,7 +30,7 @@ def arms():
     return made
 
 
-def questions(robot, group, count, distance=None):
+def draw_poses(robot, group, count, distance=None):
     """Return targets (k, 4, 4) and seeds (k, n), at random or next to a solution."""
     rng = np.random.default_rng(11)
     states = [robot.sample(group, rng) for _ in range(count)]
@@ -49,9 +49,9 @@ def bytes_of(result):
 
 @pytest.mark.parametrize('name', NAMES)
 @pytest.mark.parametrize('distance', [None, 0.05])
-def test_what_is_said_of_an_answer_is_true_of_it(arms, name, distance):
+def test_what_is_said_of_a_result_is_true_of_it(arms, name, distance):
     robot, group, solver = arms[name]
-    for target, seed in zip(*questions(robot, group, 30, distance), strict=True):
+    for target, seed in zip(*draw_poses(robot, group, 30, distance), strict=True):
         result = solver.solve(SolveRequest(target, seed))
         assert result.status == IkStatus.SOLVED
         assert within(group, result.q)
@@ -75,7 +75,7 @@ def test_a_seed_that_solves_comes_back_bit_by_bit(arms, name):
 @pytest.mark.parametrize('name', NAMES)
 def test_threads_get_the_bytes_that_one_caller_gets(arms, name):
     robot, group, solver = arms[name]
-    asked = [SolveRequest(t, q) for t, q in zip(*questions(robot, group, 60), strict=True)]
+    asked = [SolveRequest(t, q) for t, q in zip(*draw_poses(robot, group, 60), strict=True)]
     alone = [bytes_of(solver.solve(request)) for request in asked]
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(solver.solve, asked * 3))
@@ -85,7 +85,7 @@ def test_threads_get_the_bytes_that_one_caller_gets(arms, name):
 @pytest.mark.parametrize('name', NAMES)
 def test_the_form_of_the_arrays_does_not_matter(arms, name):
     robot, group, solver = arms[name]
-    targets, seeds = questions(robot, group, 1)
+    targets, seeds = draw_poses(robot, group, 1)
     expected = bytes_of(solver.solve(SolveRequest(targets[0], seeds[0])))
     spread = np.zeros((8, 8))
     spread[::2, ::2] = targets[0]
@@ -101,9 +101,9 @@ def test_the_form_of_the_arrays_does_not_matter(arms, name):
 
 
 @pytest.mark.parametrize('name', NAMES)
-def test_what_is_no_question_is_refused(arms, name):
+def test_a_request_that_is_none_is_refused(arms, name):
     robot, group, solver = arms[name]
-    (target,), (seed,) = questions(robot, group, 1)
+    (target,), (seed,) = draw_poses(robot, group, 1)
     bent = target.copy()
     bent[0, 0] += 0.1
     lost = seed.copy()
@@ -124,7 +124,7 @@ def test_what_is_no_question_is_refused(arms, name):
 @pytest.mark.parametrize('name', NAMES)
 def test_arrays_of_other_shapes_are_an_error(arms, name):
     robot, group, solver = arms[name]
-    (target,), (seed,) = questions(robot, group, 1)
+    (target,), (seed,) = draw_poses(robot, group, 1)
     # A kernel that ignored the shapes would read memory after the arrays.
     poses = target[:3], target[:, :3], np.tile(target, 2), target.ravel(), target[None, None]
     asked = [(pose, seed) for pose in (*poses, np.array([target, target]), target[:0])]
@@ -137,7 +137,7 @@ def test_arrays_of_other_shapes_are_an_error(arms, name):
 @pytest.mark.parametrize('name', NAMES[1:])
 def test_a_flag_that_is_set_ends_the_search(arms, name):
     robot, group, solver = arms[name]
-    (target,), (seed,) = questions(robot, group, 1)
+    (target,), (seed,) = draw_poses(robot, group, 1)
     for value, solved in ((0, True), (1, False), (0, True)):
         # Each request has a flag of its own; the solver keeps the last one.
         flag = np.full(1, value, dtype=np.int64)
@@ -150,7 +150,7 @@ def test_a_flag_that_is_set_ends_the_search(arms, name):
 @pytest.mark.parametrize('name', NAMES)
 def test_a_pose_beyond_the_links_is_refused_without_a_start(arms, name):
     robot, group, solver = arms[name]
-    (target,), (seed,) = questions(robot, group, 1)
+    (target,), (seed,) = draw_poses(robot, group, 1)
     target[:3, 3] *= 10.0 / np.linalg.norm(target[:3, 3])
     result = solver.solve(SolveRequest(target, seed))
     assert (result.status, result.cause) == (IkStatus.UNSOLVED, Cause.UNREACHABLE)
@@ -162,7 +162,7 @@ def test_a_pose_beyond_the_links_is_refused_without_a_start(arms, name):
         assert not array.flags.writeable
 
 
-def test_the_clock_ends_a_search_without_an_answer(arms):
+def test_the_clock_ends_a_search_without_a_solution(arms):
     robot, group, solver = arms['panda']
     target = tip_poses(robot, group, np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785]))
     # Upside down on the floor, next to the foot.
@@ -175,12 +175,12 @@ def test_the_clock_ends_a_search_without_an_answer(arms):
 def test_a_tolerance_below_rounding_is_not_claimed():
     arm = Manipulator.from_prebuilt('ur5e')
     solver = create_solver('ssik_ros/Auto', arm.robot, arm.group, {'target_tolerance': 1e-17})
-    for target, seed in zip(*questions(arm.robot, arm.group, 5), strict=True):
+    for target, seed in zip(*draw_poses(arm.robot, arm.group, 5), strict=True):
         result = solver.solve(SolveRequest(target, seed))
         assert not result.solved or result.residual <= 1e-17
 
 
-def test_a_descent_that_leads_away_from_a_near_seed_is_no_answer(arms):
+def test_a_descent_that_leads_away_from_a_near_seed_is_no_solution(arms):
     robot, group, solver = arms['ur5e']
     closed_form = create_solver('ssik_ros/Analytic', robot, group)
     rng = np.random.default_rng(20)
@@ -230,21 +230,21 @@ def test_poses_beyond_an_edge_but_within_tolerance_of_it_are_reached(name):
 
 
 @pytest.mark.parametrize('has_seed', [True, False])
-def test_what_no_start_finds_the_closed_form_answers(has_seed, monkeypatch):
+def test_what_no_start_finds_the_closed_form_solves(has_seed, monkeypatch):
     monkeypatch.setattr(group_methods, 'FEW_STARTS', 1)
     arm = Manipulator.from_prebuilt('jaco2')
     robot, group = arm.robot, arm.group
     one_start = create_solver('ssik_ros/Auto', robot, group)
     closed_form = create_solver('ssik_ros/Analytic', robot, group)
     search = create_solver('ssik_ros/LevenbergMarquardt', robot, group)
-    causes, answered = set(), 0
-    for target, seed in zip(*questions(robot, group, 60), strict=True):
+    causes, by_closed_form = set(), 0
+    for target, seed in zip(*draw_poses(robot, group, 60), strict=True):
         request = SolveRequest(target, seed if has_seed else None)
         result, expected = one_start.solve(request), closed_form.solve(request)
         searched = search.solve(dataclasses.replace(request, max_searches=1))
         assert result.solved
         if not searched.solved:
-            answered += 1
+            by_closed_form += 1
             assert result.q.tobytes() == expected.q.tobytes()
             assert result.errors.tobytes() == expected.errors[:1].tobytes()
             assert result.searches == 1
@@ -254,14 +254,14 @@ def test_what_no_start_finds_the_closed_form_answers(has_seed, monkeypatch):
             causes.add(result.cause)
             assert (result.cause, result.searches) == (expected.cause, expected.searches)
             assert np.isfinite(result.residual)
-    assert answered > 5
+    assert by_closed_form > 5
     assert {Cause.UNREACHABLE} <= causes
 
 
 @pytest.mark.parametrize('name', NAMES)
 def test_the_summary_of_a_plain_solution_tells_its_errors(arms, name):
     robot, group, solver = arms[name]
-    for target, seed in zip(*questions(robot, group, 3), strict=True):
+    for target, seed in zip(*draw_poses(robot, group, 3), strict=True):
         result = solver.solve(SolveRequest(target, seed))
         assert f'{result.position_errors[0, 0]:.3g} m' in result.summary()
         assert result.summary() == result._replace().summary()

@@ -75,7 +75,7 @@ class Arm:
         return branches
 
 
-def questions(robot, count, seed):
+def draw_requests(robot, count, seed):
     """Yield random reachable requests."""
     rng = np.random.default_rng(seed)
     group = robot.group(MAIN_GROUP[robot.name])
@@ -98,9 +98,9 @@ def distance(robot, q, seed):
 
 
 @pytest.mark.sampled
-def test_no_answer_is_farther_than_the_first_one_found(robot):
+def test_no_solution_is_farther_than_the_first_one_found(robot):
     best, first = solver_for(robot), solver_for(robot, PoseIkOptions())
-    for request in questions(robot, 50, seed=11):
+    for request in draw_requests(robot, 50, seed=11):
         near, any_ = best.solve(request), first.solve(request)
         assert closes(robot, best.group, near.q, request.targets) and within(best.group, near.q)
         gap = distance(robot, any_.q, request.seed)
@@ -110,17 +110,17 @@ def test_no_answer_is_farther_than_the_first_one_found(robot):
 def test_the_first_solution_found_is_among_those_compared(robots):
     robot = robots['panda']
     best, first = solver_for(robot), solver_for(robot, PoseIkOptions())
-    for request in list(questions(robot, 300, seed=3))[255:]:
+    for request in list(draw_requests(robot, 300, seed=3))[255:]:
         gap = np.linalg.norm(first.solve(request).q - request.seed)
         assert np.linalg.norm(best.solve(request).q - request.seed) <= gap + 1e-9
 
 
 @pytest.mark.sampled
 @pytest.mark.parametrize('name', ['fanuc', 'ur5e'])
-def test_the_answer_is_the_nearest_of_all_branches(robots, name):
+def test_the_solution_is_the_nearest_of_all_branches(robots, name):
     robot = robots[name]
     arm, solver, rng = Arm(robot), solver_for(robot), np.random.default_rng(12)
-    for request in questions(robot, 20, seed=13):
+    for request in draw_requests(robot, 20, seed=13):
         branches = arm.branches(pin.SE3(request.targets[0]), request.seed, 48, rng)
         assert len(branches) >= 2
         nearest = min(np.linalg.norm(q - request.seed) for q in branches)
@@ -132,7 +132,7 @@ def constrained_optimum(arm, goal, seed, starts):
     """Return the smallest distance to the seed that SLSQP finds on the solutions of a goal."""
     best = np.inf
     for start in starts:
-        answer = minimize(
+        optimum = minimize(
             lambda x: ((x - seed) ** 2).sum(),
             start,
             jac=lambda x: 2.0 * (x - seed),
@@ -145,8 +145,8 @@ def constrained_optimum(arm, goal, seed, starts):
             },
             options={'maxiter': 100, 'ftol': 1e-9},
         )
-        if answer.success and np.linalg.norm(arm.error(answer.x, goal)[0]) < 1e-5:
-            best = min(best, np.sqrt(answer.fun))
+        if optimum.success and np.linalg.norm(arm.error(optimum.x, goal)[0]) < 1e-5:
+            best = min(best, np.sqrt(optimum.fun))
     return best
 
 
@@ -163,7 +163,7 @@ def test_the_oracle_differentiates_its_own_error(robots):
 def test_a_redundant_arm_comes_near_to_the_constrained_optimum(robots):
     robot = robots['panda']
     arm, solver, rng = Arm(robot), solver_for(robot), np.random.default_rng(14)
-    for request in questions(robot, 5, seed=15):
+    for request in draw_requests(robot, 5, seed=15):
         starts = [robot.sample(arm.group, rng) for _ in range(25)]
         best = constrained_optimum(arm, pin.SE3(request.targets[0]), request.seed, starts)
         assert np.isfinite(best)
@@ -172,7 +172,7 @@ def test_a_redundant_arm_comes_near_to_the_constrained_optimum(robots):
 
 def test_equal_requests_get_equal_bytes_unless_the_clock_ended_them(robot):
     solver, other = solver_for(robot), solver_for(robot)
-    for request in questions(robot, 10, seed=16):
+    for request in draw_requests(robot, 10, seed=16):
         first, again, fresh = solver.solve(request), solver.solve(request), other.solve(request)
         assert not first.clock_ended
         assert first.q.tobytes() == again.q.tobytes() == fresh.q.tobytes()
@@ -182,7 +182,7 @@ def test_equal_requests_get_equal_bytes_unless_the_clock_ended_them(robot):
 def test_several_nearest_solutions_are_sorted_and_begin_with_the_nearest(robots):
     robot = robots['ur5e']
     solver = solver_for(robot)
-    for request in questions(robot, 5, seed=17):
+    for request in draw_requests(robot, 5, seed=17):
         alone = solver.solve(request).q
         request.max_solutions = 4
         several = solver.solve(request).solutions
@@ -195,7 +195,7 @@ def test_several_nearest_solutions_are_sorted_and_begin_with_the_nearest(robots)
 def test_validation_holds_while_optimising(robots):
     robot = robots['ur5e']
     solver = solver_for(robot)
-    for request in questions(robot, 5, seed=18):
+    for request in draw_requests(robot, 5, seed=18):
         free = solver.solve(request).q
         request.validate = lambda q, free=free: np.abs(q - free).max() > 0.1
         result = solver.solve(request)
@@ -234,7 +234,7 @@ def test_a_seed_that_solves_is_already_the_nearest(robot):
 
 def test_an_unreachable_target_stays_unsolved(robot):
     solver = solver_for(robot)
-    target = next(questions(robot, 1, seed=21)).targets
+    target = next(draw_requests(robot, 1, seed=21)).targets
     target[0, :3, 3] += 10.0
     assert not solver.solve(SolveRequest(target)).solved
 
@@ -243,7 +243,7 @@ def test_without_optimisation_time_left_the_first_solution_is_returned(robots):
     robot = robots['fanuc']
     options = PoseIkOptions(solve_mode='optimize_distance', optimization_timeout=1e-9)
     solver = solver_for(robot, options)
-    for request in questions(robot, 10, seed=22):
+    for request in draw_requests(robot, 10, seed=22):
         result = solver.solve(request)
         assert result.solved and result.clock_ended
         assert closes(robot, solver.group, result.q, request.targets)

@@ -23,7 +23,7 @@ def make(robot, **parameters):
     return create_solver('ssik_ros/PoseIK', robot, robot.group(MAIN_GROUP[robot.name]), parameters)
 
 
-def questions(robot, count, seed=1):
+def draw_requests(robot, count, seed=1):
     """Yield random reachable requests."""
     rng = np.random.default_rng(seed)
     group = robot.group(MAIN_GROUP[robot.name])
@@ -91,7 +91,7 @@ def added_to_diagonal(robot, target, seed, length):
 def test_the_norm_of_position_and_rotation_error_is_within_target_tolerance(robot, tolerance):
     group = robot.group(MAIN_GROUP[robot.name])
     solver = make(robot, target_tolerance=tolerance)
-    for request in questions(robot, 30):
+    for request in draw_requests(robot, 30):
         result = solver.solve(request)
         assert result.solved
         assert closes(robot, group, result.q, request.targets, tolerance)
@@ -100,7 +100,7 @@ def test_the_norm_of_position_and_rotation_error_is_within_target_tolerance(robo
 def test_a_target_tolerance_of_a_nanometre_is_met(robot):
     group = robot.group(MAIN_GROUP[robot.name])
     solver = make(robot, target_tolerance=1e-9)
-    for request in questions(robot, 30):
+    for request in draw_requests(robot, 30):
         result = solver.solve(request)
         assert result.solved
         assert closes(robot, group, result.q, request.targets, 1e-9)
@@ -110,7 +110,7 @@ def test_a_looser_target_tolerance_is_made_use_of(robot):
     counts = []
     for tolerance in (1e-1, 1e-3, 1e-9):
         solver = make(robot, target_tolerance=tolerance)
-        counts.append(sum(solver.solve(r).iterations for r in questions(robot, 30)))
+        counts.append(sum(solver.solve(r).iterations for r in draw_requests(robot, 30)))
     assert counts[0] < counts[1] < counts[2]
 
 
@@ -129,7 +129,7 @@ def test_position_and_rotation_error_count_together_for_target_tolerance(robots)
 @pytest.mark.parametrize('most', [1, 2, 5])
 def test_no_search_takes_more_steps_than_gd_max_iters(robot, most):
     solver = make(robot, gd_max_iters=most, target_tolerance=1e-12)
-    for request in questions(robot, 10):
+    for request in draw_requests(robot, 10):
         request.max_searches = 20
         result = solver.solve(request)
         assert 0 < result.iterations <= most * result.searches
@@ -138,7 +138,7 @@ def test_no_search_takes_more_steps_than_gd_max_iters(robot, most):
 
 def test_gd_max_iters_of_one_takes_one_step_from_each_start(robots):
     solver = make(robots['panda'], gd_max_iters=1, target_tolerance=1e-12)
-    request = next(questions(robots['panda'], 1))
+    request = next(draw_requests(robots['panda'], 1))
     request.max_searches = 50
     result = solver.solve(request)
     assert (result.iterations, result.searches, result.cause) == (50, 50, Cause.BUDGET)
@@ -195,7 +195,7 @@ def test_gd_jacobian_damping_scales_what_is_added_to_the_diagonal(robots, error)
 def test_without_damping_poses_are_still_solved(robot):
     group = robot.group(MAIN_GROUP[robot.name])
     solver = make(robot, gd_jacobian_damping=0.0)
-    for request in questions(robot, 30):
+    for request in draw_requests(robot, 30):
         result = solver.solve(request)
         assert result.solved and closes(robot, group, result.q, request.targets)
 
@@ -203,7 +203,7 @@ def test_without_damping_poses_are_still_solved(robot):
 def test_without_damping_a_singular_seed_does_no_harm(robot):
     group = robot.group(MAIN_GROUP[robot.name])
     solver = make(robot, gd_jacobian_damping=0.0)
-    for request in questions(robot, 10):
+    for request in draw_requests(robot, 10):
         request.seed = np.zeros(group.variable_count)
         result = solver.solve(request)
         assert result.solved and closes(robot, group, result.q, request.targets)
@@ -214,7 +214,7 @@ def test_without_damping_a_singular_seed_does_no_harm(robot):
 def test_optimize_distance_finds_nearer_solutions_than_first_found(robots):
     robot = robots['panda']
     first, best = make(robot), make(robot, **ENDED_BY_STARTS)
-    asked = list(questions(robot, 20))
+    asked = list(draw_requests(robot, 20))
     near = [np.linalg.norm(best.solve(r).q - r.seed) for r in asked]
     any_ = [np.linalg.norm(first.solve(r).q - r.seed) for r in asked]
     assert np.mean(np.square(near)) < 0.7 * np.mean(np.square(any_))
@@ -224,7 +224,7 @@ def test_optimize_distance_finds_nearer_solutions_than_first_found(robots):
 def test_optimization_timeout_ends_the_search_for_nearer_solutions(robots):
     robot = robots['ur5e']
     solver = make(robot, solve_mode='optimize_distance', optimization_timeout=1e-3)
-    request = next(questions(robot, 1))
+    request = next(draw_requests(robot, 1))
     request.max_searches = 50_000
     result = solver.solve(request)
     assert result.solved and result.clock_ended
@@ -235,7 +235,7 @@ def test_the_timeout_of_a_request_ends_a_longer_optimization_timeout(robots):
     robot = robots['ur5e']
     solver = make(robot, solve_mode='optimize_distance', optimization_timeout=1e6)
     # The first start solves it, long before the clock ends the search for nearer solutions.
-    request = near_question(robot)
+    request = near_request(robot)
     request.max_searches, request.timeout = 10**9, 0.3
     result = solver.solve(request)
     assert result.solved and result.clock_ended
@@ -246,17 +246,17 @@ def test_optimization_timeout_does_not_end_the_search_for_a_first_solution(robot
     robot = robots['ur5e']
     group = robot.group('ur_manipulator')
     solver = make(robot, solve_mode='optimize_distance', optimization_timeout=1e-9)
-    for request in questions(robot, 20):
+    for request in draw_requests(robot, 20):
         result = solver.solve(request)
         assert result.solved and closes(robot, group, result.q, request.targets)
 
 
 def test_optimization_timeout_does_not_matter_in_first_found(robots):
     solver = make(robots['ur5e'], optimization_timeout=1e-9)
-    assert all(solver.solve(r).clock_ended is False for r in questions(robots['ur5e'], 20))
+    assert all(solver.solve(r).clock_ended is False for r in draw_requests(robots['ur5e'], 20))
 
 
-def near_question(robot):
+def near_request(robot):
     """Return a request that the first start solves."""
     seed = posture(robot)
     target = tip_poses(robot, robot.group(MAIN_GROUP[robot.name]), seed + 0.2)
@@ -265,7 +265,7 @@ def near_question(robot):
 
 def test_without_optimization_distance_gain_nothing_pulls_a_solution(robots):
     robot = robots['panda']
-    request = near_question(robot)
+    request = near_request(robot)
     plain = make(robot).solve(request)
     unpulled = make(robot, **ENDED_BY_STARTS, optimization_distance_gain=0.0).solve(request)
     assert np.abs(unpulled.q - plain.q).max() < 1e-3
@@ -279,7 +279,7 @@ def test_a_larger_optimization_distance_gain_pulls_further_in_as_many_steps(robo
         parameters = {'optimization_distance_gain': gain, 'gd_max_iters': 12}
         solver = make(robot, **ENDED_BY_STARTS, **parameters)
         total = 0.0
-        for request in questions(robot, 20):
+        for request in draw_requests(robot, 20):
             request.max_searches = 10
             result = solver.solve(request)
             total += np.linalg.norm(result.q - request.seed) if result.solved else 10.0
@@ -288,11 +288,11 @@ def test_a_larger_optimization_distance_gain_pulls_further_in_as_many_steps(robo
 
 
 @pytest.mark.parametrize('gain', [0.01, 0.1, 1.0, 10.0, 1e6])
-def test_whatever_the_optimization_distance_gain_answers_stay_verified(robots, gain):
+def test_whatever_the_optimization_distance_gain_solutions_stay_verified(robots, gain):
     robot = robots['gen3']
     group = robot.group('manipulator')
     solver = make(robot, **ENDED_BY_STARTS, optimization_distance_gain=gain)
-    for request in questions(robot, 5):
+    for request in draw_requests(robot, 5):
         result = solver.solve(request)
         assert result.solved and closes(robot, group, result.q, request.targets)
 

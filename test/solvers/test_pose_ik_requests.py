@@ -53,7 +53,7 @@ def main_group(robot):
     return robot.group(MAIN_GROUP[robot.name])
 
 
-def questions(robot, group, count, seed=1):
+def draw_requests(robot, group, count, seed=1):
     """Yield random reachable requests, and for each the posture that its targets come from."""
     rng = np.random.default_rng(seed)
     for _ in range(count):
@@ -80,7 +80,7 @@ def panda(robots):
 
 def test_a_joint_locked_at_a_value_has_it_to_the_bit(panda):
     robot, group, solver = panda
-    for k, (request, q) in enumerate(questions(robot, group, 30)):
+    for k, (request, q) in enumerate(draw_requests(robot, group, 30)):
         name = group.joint_names[k % 7]
         request.locked = {name: q[k % 7]}
         request.seed[k % 7] = q[k % 7] + 0.5
@@ -91,7 +91,7 @@ def test_a_joint_locked_at_a_value_has_it_to_the_bit(panda):
 
 def test_a_joint_locked_without_a_value_stays_at_the_seed(panda):
     robot, group, solver = panda
-    for k, (request, q) in enumerate(questions(robot, group, 30)):
+    for k, (request, q) in enumerate(draw_requests(robot, group, 30)):
         request.seed[k % 7] = q[k % 7]
         request.locked = {group.joint_names[k % 7]: None}
         result = solver.solve(request)
@@ -101,7 +101,7 @@ def test_a_joint_locked_without_a_value_stays_at_the_seed(panda):
 
 def test_locking_every_joint_asks_whether_the_posture_reaches(ur5e):
     robot, group, solver = ur5e
-    request, q = next(questions(robot, group, 1))
+    request, q = next(draw_requests(robot, group, 1))
     request.locked = dict(zip(group.joint_names, q, strict=True))
     assert (solver.solve(request).q == q).all()
     request.locked = dict(zip(group.joint_names, q + 0.1, strict=True))
@@ -111,7 +111,7 @@ def test_locking_every_joint_asks_whether_the_posture_reaches(ur5e):
 
 def test_a_lock_more_than_half_a_turn_from_the_seed_loses_no_solution(ur5e):
     robot, group, solver = ur5e
-    for k, (request, q) in enumerate(questions(robot, group, 60)):
+    for k, (request, q) in enumerate(draw_requests(robot, group, 60)):
         request.seed[k % 6] = q[k % 6] - np.copysign(4.0, q[k % 6])
         request.locked = {group.joint_names[k % 6]: q[k % 6]}
         request.max_searches = 1000
@@ -121,7 +121,7 @@ def test_a_lock_more_than_half_a_turn_from_the_seed_loses_no_solution(ur5e):
 
 def test_locking_an_unknown_joint_is_an_error_that_names_the_nearest(ur5e):
     robot, group, solver = ur5e
-    request, _ = next(questions(robot, group, 1))
+    request, _ = next(draw_requests(robot, group, 1))
     request.locked = {'elbow_jiont': 0.0}
     with pytest.raises(JointNotFound, match='elbow_joint') as caught:
         solver.solve(request)
@@ -131,7 +131,7 @@ def test_locking_an_unknown_joint_is_an_error_that_names_the_nearest(ur5e):
 @pytest.mark.parametrize('value', [7.0, -7.0, np.nan, np.inf])
 def test_locking_a_joint_outside_its_limits_is_an_error_that_names_it(ur5e, value):
     robot, group, solver = ur5e
-    request, _ = next(questions(robot, group, 1))
+    request, _ = next(draw_requests(robot, group, 1))
     request.locked = {'elbow_joint': value}
     with pytest.raises(InvalidLimits, match='elbow_joint'):
         solver.solve(request)
@@ -140,9 +140,9 @@ def test_locking_a_joint_outside_its_limits_is_an_error_that_names_it(ur5e, valu
 # Limits of a request.
 
 
-def test_limits_of_a_request_bound_every_answer(panda):
+def test_limits_of_a_request_bound_every_solution(panda):
     robot, group, solver = panda
-    for request, q in questions(robot, group, 30):
+    for request, q in draw_requests(robot, group, 30):
         request.lower, request.upper = q - 0.4, q + 0.7
         result = solver.solve(request)
         assert result.solved and closes(robot, group, result.q, request.targets)
@@ -153,7 +153,7 @@ def test_limits_of_a_request_bound_every_answer(panda):
 @pytest.mark.parametrize('wide', [100.0, np.inf])
 def test_limits_of_a_request_do_not_widen_those_of_the_robot(panda, wide):
     robot, group, solver = panda
-    for request, _ in questions(robot, group, 10):
+    for request, _ in draw_requests(robot, group, 10):
         request.lower, request.upper = np.full(7, -wide), np.full(7, wide)
         assert within(group, solver.solve(request).q)
 
@@ -161,7 +161,7 @@ def test_limits_of_a_request_do_not_widen_those_of_the_robot(panda, wide):
 @pytest.mark.parametrize('side', ['lower', 'upper'])
 def test_limits_that_leave_no_room_are_an_error_that_names_the_joint(ur5e, side):
     robot, group, solver = ur5e
-    request, _ = next(questions(robot, group, 1))
+    request, _ = next(draw_requests(robot, group, 1))
     values = np.full(6, -1.0 if side == 'lower' else 1.0)
     values[3] = 6.5 if side == 'lower' else -6.5
     setattr(request, side, values)
@@ -172,7 +172,7 @@ def test_limits_that_leave_no_room_are_an_error_that_names_the_joint(ur5e, side)
 
 def test_limits_that_hide_every_branch_are_the_cause(ur5e):
     robot, group, solver = ur5e
-    request, q = next(questions(robot, group, 1))
+    request, q = next(draw_requests(robot, group, 1))
     request.lower, request.upper = q + 0.1, q + 0.11
     request.max_searches = 200
     result = solver.solve(request)
@@ -181,7 +181,7 @@ def test_limits_that_hide_every_branch_are_the_cause(ur5e):
 
 def test_limits_of_equal_ends_hold_a_joint(panda):
     robot, group, solver = panda
-    for request, q in questions(robot, group, 10):
+    for request, q in draw_requests(robot, group, 10):
         request.lower, request.upper = group.lower.copy(), group.upper.copy()
         request.lower[2] = request.upper[2] = q[2]
         assert solver.solve(request).q[2] == q[2]
@@ -189,7 +189,7 @@ def test_limits_of_equal_ends_hold_a_joint(panda):
 
 def test_limits_of_one_request_do_not_bind_the_next(panda):
     robot, group, solver = panda
-    (first, q), (second, _) = questions(robot, group, 2)
+    (first, q), (second, _) = draw_requests(robot, group, 2)
     expected = solver.solve(second).q
     first.lower, first.upper = q - 0.01, q + 0.01
     solver.solve(first)
@@ -203,7 +203,7 @@ def test_with_consistency_limits_every_joint_stays_that_near_to_the_seed(panda):
     robot, group, solver = panda
     width = np.array([0.3, 0.1, 0.5, 0.2, 0.4, 0.3, 0.6])
     rng = np.random.default_rng(5)
-    for request, q in questions(robot, group, 30):
+    for request, q in draw_requests(robot, group, 30):
         request.seed = np.clip(q + rng.uniform(-0.9, 0.9, 7) * width, group.lower, group.upper)
         request.consistency_limits = width
         result = solver.solve(request)
@@ -215,7 +215,7 @@ def test_with_consistency_limits_every_joint_stays_that_near_to_the_seed(panda):
 def test_consistency_limits_hold_for_endless_joints_at_many_turns():
     robot, group = load_arm(ENDLESS_6R)
     solver = PoseIkSolver(robot, group)
-    for request, q in questions(robot, group, 10):
+    for request, q in draw_requests(robot, group, 10):
         request.seed = q + 0.1 + 2.0 * np.pi * np.arange(6)
         request.consistency_limits = np.full(6, 0.2)
         result = solver.solve(request)
@@ -224,7 +224,7 @@ def test_consistency_limits_hold_for_endless_joints_at_many_turns():
 
 def test_consistency_limits_that_exclude_every_solution_are_the_cause(ur5e):
     robot, group, solver = ur5e
-    for request, q in questions(robot, group, 5):
+    for request, q in draw_requests(robot, group, 5):
         request.seed = np.clip(q + 0.5, group.lower, group.upper)
         request.consistency_limits = np.full(6, 1e-3)
         request.max_searches = 100
@@ -234,7 +234,7 @@ def test_consistency_limits_that_exclude_every_solution_are_the_cause(ur5e):
 
 def test_consistency_limits_around_a_seed_outside_the_limits_are_the_cause(panda):
     robot, group, solver = panda
-    request, _ = next(questions(robot, group, 1))
+    request, _ = next(draw_requests(robot, group, 1))
     request.seed = group.upper + 1.0
     request.consistency_limits = np.full(7, 0.5)
     assert solver.solve(request).cause == Cause.CONSISTENCY
@@ -256,7 +256,7 @@ def test_a_bad_seed_is_refused_whatever_else_a_request_asks(ur5e, option):
 def test_a_seed_outside_the_limits_is_brought_inside(robot):
     group = main_group(robot)
     solver = PoseIkSolver(robot, group)
-    for k, (request, _) in enumerate(questions(robot, group, 20)):
+    for k, (request, _) in enumerate(draw_requests(robot, group, 20)):
         request.seed = request.seed + (-1) ** k * 20.0
         result = solver.solve(request)
         assert result.solved and closes(robot, group, result.q, request.targets)
@@ -269,14 +269,14 @@ def test_a_seed_exactly_on_limits_is_a_start_like_any_other(robot):
     ends = np.where(np.isfinite(group.lower), group.lower, 0.0)
     result = solver.solve(SolveRequest(tip_poses(robot, group, ends), seed=ends))
     assert result.iterations == 0 and (result.q == ends).all()
-    for request, _ in questions(robot, group, 10):
+    for request, _ in draw_requests(robot, group, 10):
         request.seed = ends
         assert closes(robot, group, solver.solve(request).q, request.targets)
 
 
-def test_an_answer_that_lies_exactly_on_limits_is_found(ur5e):
+def test_a_solution_that_lies_exactly_on_limits_is_found(ur5e):
     robot, group, solver = ur5e
-    for k, (request, q) in enumerate(questions(robot, group, 12)):
+    for k, (request, q) in enumerate(draw_requests(robot, group, 12)):
         q[k % 6] = group.upper[k % 6] if k % 2 else group.lower[k % 6]
         request.targets = tip_poses(robot, group, q)
         request.seed = np.clip(q + 0.1 * (-1) ** k, group.lower, group.upper)
@@ -284,7 +284,7 @@ def test_an_answer_that_lies_exactly_on_limits_is_found(ur5e):
         assert result.solved and closes(robot, group, result.q, request.targets)
 
 
-def test_a_seed_at_350_degrees_gets_the_answer_nearest_to_it(ur5e):
+def test_a_seed_at_350_degrees_gets_the_solution_nearest_to_it(ur5e):
     robot, group, solver = ur5e
     q = np.array([np.radians(-10.0), -1.2, 1.4, -0.8, 1.1, 0.5])
     seed = q + np.array([2.0 * np.pi, 0.01, 0.01, 0.01, 0.01, 0.01])
@@ -295,7 +295,7 @@ def test_a_seed_at_350_degrees_gets_the_answer_nearest_to_it(ur5e):
 def test_among_all_windings_the_one_nearest_to_the_seed_is_returned(ur5e):
     robot, group, solver = ur5e
     rng = np.random.default_rng(8)
-    for request, _ in questions(robot, group, 20):
+    for request, _ in draw_requests(robot, group, 20):
         request.seed = rng.uniform(-6.2, 6.2, 6)
         solution = solver.solve(request).q
         windings = solution + 2.0 * np.pi * np.arange(-2, 3)[:, None]
@@ -305,13 +305,13 @@ def test_among_all_windings_the_one_nearest_to_the_seed_is_returned(ur5e):
 
 
 @pytest.mark.parametrize('shift', [47.0, -47.0, 1e4])
-def test_endless_joints_answer_within_half_a_turn_of_the_seed(robots, shift):
+def test_endless_joints_stay_within_half_a_turn_of_the_seed(robots, shift):
     robot = robots['gen3']
     group = main_group(robot)
     endless = np.isinf(group.lower)
     assert endless.any()
     solver = PoseIkSolver(robot, group)
-    for request, _ in questions(robot, group, 20):
+    for request, _ in draw_requests(robot, group, 20):
         request.seed[endless] += shift
         result = solver.solve(request)
         assert closes(robot, group, result.q, request.targets)
@@ -331,7 +331,7 @@ def test_dragging_an_endless_joint_across_pi_makes_no_jump():
 
 def test_a_joint_at_its_limit_does_not_stop_the_others(panda):
     robot, group, solver = panda
-    for k, (request, q) in enumerate(questions(robot, group, 28)):
+    for k, (request, q) in enumerate(draw_requests(robot, group, 28)):
         request.seed = np.clip(q + 0.3, group.lower, group.upper)
         request.seed[k % 7] = group.upper[k % 7] if k % 2 else group.lower[k % 7]
         result = solver.solve(request)
@@ -367,7 +367,7 @@ def test_a_wrist_turned_by_exactly_pi_is_solved_from_the_seed(ur5e):
 def test_singular_seeds_lead_to_solutions(robot, shape):
     group = main_group(robot)
     solver = PoseIkSolver(robot, group)
-    for request, _ in questions(robot, group, 30):
+    for request, _ in draw_requests(robot, group, 30):
         request.seed = np.zeros(group.variable_count) if shape == 'zeros' else None
         result = solver.solve(request)
         assert result.solved and closes(robot, group, result.q, request.targets)
@@ -375,7 +375,7 @@ def test_singular_seeds_lead_to_solutions(robot, shape):
 
 def test_a_stretched_elbow_at_the_edge_of_the_workspace_is_reached(ur5e):
     robot, group, solver = ur5e
-    for request, q in questions(robot, group, 20):
+    for request, q in draw_requests(robot, group, 20):
         q[2] = 0.0
         request.targets = tip_poses(robot, group, q)
         result = solver.solve(request)
@@ -414,7 +414,7 @@ def test_a_tool_offset_equals_a_fixed_joint_in_the_description():
     hand_group = with_hand.group_from_links('l0', 'hand')
     offset = moved(0.03, -0.02, 0.15)
     plain, handed = PoseIkSolver(robot, group), PoseIkSolver(with_hand, hand_group)
-    for request, _ in questions(with_hand, hand_group, 20):
+    for request, _ in draw_requests(with_hand, hand_group, 20):
         expected = handed.solve(request)
         request.tool_offsets = offset
         assert plain.solve(request).q == pytest.approx(expected.q, abs=1e-12)
@@ -423,7 +423,7 @@ def test_a_tool_offset_equals_a_fixed_joint_in_the_description():
 def test_targets_describe_the_tool_of_the_request(robot):
     group = main_group(robot)
     solver = PoseIkSolver(robot, group)
-    for request, q in questions(robot, group, 10):
+    for request, q in draw_requests(robot, group, 10):
         request.targets, request.tool_offsets = tip_poses(robot, group, q) @ TOOL, TOOL
         result = solver.solve(request)
         assert result.solved
@@ -435,7 +435,7 @@ def test_targets_describe_the_tool_of_the_request(robot):
 
 def test_requests_with_different_tools_do_not_mix(panda):
     robot, group, solver = panda
-    for request, q in questions(robot, group, 5):
+    for request, q in draw_requests(robot, group, 5):
         for tool in (moved(0.1), TOOL, moved(0.1), moved(0.1, 0.2), np.eye(4)):
             request.tool_offsets, request.targets = tool, tip_poses(robot, group, q) @ tool
             reached = tip_poses(robot, group, solver.solve(request).q) @ tool
@@ -444,7 +444,7 @@ def test_requests_with_different_tools_do_not_mix(panda):
 
 def test_tools_of_one_request_do_not_stay_for_the_next(panda):
     robot, group, solver = panda
-    (first, _), (second, _) = questions(robot, group, 2)
+    (first, _), (second, _) = draw_requests(robot, group, 2)
     expected = solver.solve(second).q
     for shift in np.linspace(0.01, 0.2, 40):
         first.tool_offsets = moved(z=shift)
@@ -455,7 +455,7 @@ def test_tools_of_one_request_do_not_stay_for_the_next(panda):
 @pytest.mark.parametrize('tool', [2.0 * np.eye(4), np.full((4, 4), np.nan), np.zeros((4, 4))])
 def test_a_tool_that_is_no_rigid_transform_is_an_error(panda, tool):
     robot, group, solver = panda
-    request, _ = next(questions(robot, group, 1))
+    request, _ = next(draw_requests(robot, group, 1))
     request.tool_offsets = tool
     with pytest.raises(ValueError, match='tool'):
         solver.solve(request)
@@ -463,7 +463,7 @@ def test_a_tool_that_is_no_rigid_transform_is_an_error(panda, tool):
 
 def test_the_tolerance_of_a_request_wins_over_the_parameter(panda):
     robot, group, solver = panda
-    for request, _ in questions(robot, group, 10):
+    for request, _ in draw_requests(robot, group, 10):
         request.tolerance = 1e-7
         assert closes(robot, group, solver.solve(request).q, request.targets, 1e-7)
 
@@ -471,7 +471,7 @@ def test_the_tolerance_of_a_request_wins_over_the_parameter(panda):
 @pytest.mark.parametrize('tolerance', [0.0, -1e-3, np.nan, [1e-3, 1e-3], []])
 def test_a_tolerance_that_means_nothing_is_an_error(panda, tolerance):
     robot, group, solver = panda
-    request, _ = next(questions(robot, group, 1))
+    request, _ = next(draw_requests(robot, group, 1))
     request.tolerance = tolerance
     with pytest.raises(InvalidOption, match='tolerance'):
         solver.solve(request)
@@ -479,7 +479,7 @@ def test_a_tolerance_that_means_nothing_is_an_error(panda, tolerance):
 
 def test_an_infinite_tolerance_is_an_error(panda):
     robot, group, solver = panda
-    request, _ = next(questions(robot, group, 1))
+    request, _ = next(draw_requests(robot, group, 1))
     request.tolerance = np.inf
     with pytest.raises(InvalidOption, match='tolerance'):
         solver.solve(request)
@@ -491,7 +491,7 @@ def test_an_infinite_tolerance_is_an_error(panda):
 @pytest.mark.parametrize('most', [1, 2, 17])
 def test_no_more_starts_are_tried_than_the_request_allows(panda, most):
     robot, group, solver = panda
-    request, _ = next(questions(robot, group, 1))
+    request, _ = next(draw_requests(robot, group, 1))
     request.max_searches, request.tolerance = most, 1e-300
     result = solver.solve(request)
     assert (result.status, result.searches) == (IkStatus.UNSOLVED, most)
@@ -501,7 +501,7 @@ def test_no_more_starts_are_tried_than_the_request_allows(panda, most):
 @pytest.mark.parametrize('timeout', [0, 0.0, None, 1e12, np.inf])
 def test_a_timeout_of_zero_or_more_than_any_clock_is_none(panda, timeout):
     robot, group, solver = panda
-    request, _ = next(questions(robot, group, 1))
+    request, _ = next(draw_requests(robot, group, 1))
     expected = solver.solve(request)
     request.timeout = timeout
     result = solver.solve(request)
@@ -511,7 +511,7 @@ def test_a_timeout_of_zero_or_more_than_any_clock_is_none(panda, timeout):
 @pytest.mark.parametrize('timeout', [np.nan, -1.0, -1e-9, -np.inf])
 def test_a_timeout_that_is_negative_or_no_number_is_an_error(panda, timeout):
     robot, group, solver = panda
-    request, _ = next(questions(robot, group, 1))
+    request, _ = next(draw_requests(robot, group, 1))
     request.timeout = timeout
     with pytest.raises(InvalidOption, match=f'timeout must be .* not {timeout}'):
         solver.solve(request)
@@ -520,7 +520,7 @@ def test_a_timeout_that_is_negative_or_no_number_is_an_error(panda, timeout):
 @pytest.mark.parametrize('timeout', [1e-9, 5e-10, 1e-6, 0.5e-3, 0.02])
 def test_the_clock_ends_a_search_that_cannot_succeed(ur5e, timeout):
     robot, group, solver = ur5e
-    request, _ = next(questions(robot, group, 1))
+    request, _ = next(draw_requests(robot, group, 1))
     request.tolerance, request.timeout, request.max_searches = 1e-300, timeout, 200_000
     result = solver.solve(request)
     assert (result.status, result.cause) == (IkStatus.UNSOLVED, Cause.DEADLINE)
@@ -534,7 +534,7 @@ def test_the_clock_ends_a_search_that_cannot_succeed(ur5e, timeout):
 )
 def test_the_kernel_gets_the_timeout_to_the_nanosecond(monkeypatch, ur5e, timeout, nanoseconds):
     robot, group, solver = ur5e
-    request, _ = next(questions(robot, group, 1))
+    request, _ = next(draw_requests(robot, group, 1))
     request.timeout, given, search = timeout, [], restart_search.search
 
     def record(ints, reals, options, phase, timeout_ns, *rest):
@@ -548,7 +548,7 @@ def test_the_kernel_gets_the_timeout_to_the_nanosecond(monkeypatch, ur5e, timeou
 
 def test_more_time_gives_more_iterations(ur5e):
     robot, group, solver = ur5e
-    request, _ = next(questions(robot, group, 1))
+    request, _ = next(draw_requests(robot, group, 1))
     request.tolerance, request.max_searches = 1e-300, 200_000
     counts = []
     for timeout in (1e-9, 1e-3, 0.1):
@@ -559,7 +559,7 @@ def test_more_time_gives_more_iterations(ur5e):
 
 def test_a_target_beyond_reach_needs_no_budget(ur5e):
     robot, group, solver = ur5e
-    request, _ = next(questions(robot, group, 1))
+    request, _ = next(draw_requests(robot, group, 1))
     request.targets = request.targets.copy()
     request.targets[0, :3, 3] = [0.0, 0.0, 1.8]
     request.timeout = 60.0
@@ -580,7 +580,7 @@ def test_a_target_out_of_reach_by_its_orientation_is_unreachable():
 @pytest.mark.parametrize('count', [0, -1, 2.5, 'two', np.nan])
 def test_a_count_that_is_no_positive_whole_number_is_an_error(panda, option, count):
     robot, group, solver = panda
-    request, _ = next(questions(robot, group, 1))
+    request, _ = next(draw_requests(robot, group, 1))
     setattr(request, option, count)
     with pytest.raises(InvalidOption, match=option):
         solver.solve(request)
@@ -595,7 +595,7 @@ def test_asking_for_more_solutions_than_there_are_returns_those_there_are():
     assert sorted(result.solutions[:, 1]) == pytest.approx([-0.8, 0.8], abs=1e-6)
 
 
-def test_a_seed_opposite_to_the_answer_gets_it_once():
+def test_a_seed_opposite_to_the_solution_gets_it_once():
     robot, group = load_arm(chain(('continuous', '0 0 0', Z), tool='1 0 0'))
     target = tip_poses(robot, group, np.array([np.pi]))
     request = SolveRequest(target, seed=np.zeros(1), max_solutions=4, max_searches=300)
@@ -608,7 +608,7 @@ def test_a_seed_opposite_to_the_answer_gets_it_once():
 
 def test_validation_sees_verified_candidates_and_accepts_one(panda):
     robot, group, solver = panda
-    for request, _ in questions(robot, group, 10):
+    for request, _ in draw_requests(robot, group, 10):
         seen = []
         request.validate = lambda q, seen=seen: seen.append(q.copy()) or True
         result = solver.solve(request)
@@ -617,9 +617,9 @@ def test_validation_sees_verified_candidates_and_accepts_one(panda):
 
 
 @pytest.mark.parametrize('refusals', [1, 3])
-def test_after_refusals_a_later_candidate_is_the_answer(panda, refusals):
+def test_after_refusals_a_later_candidate_is_the_solution(panda, refusals):
     robot, group, solver = panda
-    for request, _ in questions(robot, group, 10):
+    for request, _ in draw_requests(robot, group, 10):
         seen = []
         request.validate = lambda q, seen=seen: seen.append(q.copy()) or len(seen) > refusals
         result = solver.solve(request)
@@ -631,7 +631,7 @@ def test_after_refusals_a_later_candidate_is_the_answer(panda, refusals):
 
 def test_a_refused_candidate_does_not_come_again(ur5e):
     robot, group, solver = ur5e
-    request, _ = next(questions(robot, group, 1))
+    request, _ = next(draw_requests(robot, group, 1))
     seen = []
     request.validate = lambda q: seen.append(q.copy()) or False
     request.max_searches = 200
@@ -642,7 +642,7 @@ def test_a_refused_candidate_does_not_come_again(ur5e):
 
 def test_validation_that_refuses_everything_is_the_cause(ur5e):
     robot, group, solver = ur5e
-    request, _ = next(questions(robot, group, 1))
+    request, _ = next(draw_requests(robot, group, 1))
     request.validate, request.max_searches = lambda q: False, 100
     result = solver.solve(request)
     assert (result.status, result.cause) == (IkStatus.UNSOLVED, Cause.VALIDATION)
@@ -651,7 +651,7 @@ def test_validation_that_refuses_everything_is_the_cause(ur5e):
 
 def test_validation_chooses_the_branch(ur5e):
     robot, group, solver = ur5e
-    for request, q in questions(robot, group, 10):
+    for request, q in draw_requests(robot, group, 10):
         request.validate = lambda c, q=q: np.sign(np.sin(c[4])) == np.sign(np.sin(q[4]))
         result = solver.solve(request)
         assert result.solved and np.sign(np.sin(result.q[4])) == np.sign(np.sin(q[4]))
@@ -659,7 +659,7 @@ def test_validation_chooses_the_branch(ur5e):
 
 def test_each_of_several_solutions_is_validated(ur5e):
     robot, group, solver = ur5e
-    request, _ = next(questions(robot, group, 1))
+    request, _ = next(draw_requests(robot, group, 1))
     seen = []
     request.max_solutions = 3
     request.validate = lambda q: seen.append(q.tobytes()) or len(seen) % 2 == 0
@@ -669,7 +669,7 @@ def test_each_of_several_solutions_is_validated(ur5e):
 
 def test_an_error_in_validation_comes_through_and_the_solver_goes_on_working(panda):
     robot, group, solver = panda
-    request, _ = next(questions(robot, group, 1))
+    request, _ = next(draw_requests(robot, group, 1))
     expected = solver.solve(request).q
 
     def fail(q):
@@ -683,7 +683,7 @@ def test_an_error_in_validation_comes_through_and_the_solver_goes_on_working(pan
 
 def test_validation_may_solve_with_the_same_solver(panda):
     robot, group, solver = panda
-    asked = [request for request, _ in questions(robot, group, 6)]
+    asked = [request for request, _ in draw_requests(robot, group, 6)]
     expected = [solver.solve(request).q for request in asked]
     inner = []
 
@@ -697,9 +697,9 @@ def test_validation_may_solve_with_the_same_solver(panda):
     assert all((q == expected[k % 6]).all() for k, q in enumerate(inner))
 
 
-def test_a_validation_that_writes_into_its_candidate_does_not_change_the_answer(panda):
+def test_a_validation_that_writes_into_its_candidate_does_not_change_the_solution(panda):
     robot, group, solver = panda
-    request, _ = next(questions(robot, group, 1))
+    request, _ = next(draw_requests(robot, group, 1))
     request.validate = lambda q: True
     expected = solver.solve(request).q
 
@@ -713,7 +713,7 @@ def test_a_validation_that_writes_into_its_candidate_does_not_change_the_answer(
 
 def test_a_slow_validation_is_ended_by_the_clock(ur5e):
     robot, group, solver = ur5e
-    request, _ = next(questions(robot, group, 1))
+    request, _ = next(draw_requests(robot, group, 1))
     calls = []
 
     def slow(q):
@@ -737,7 +737,7 @@ def test_position_only_leaves_the_orientation_free(robot, source):
         'keyword': lambda: PoseIkSolver(robot, group, position_only=True),
         'rows': lambda: PoseIkSolver(robot, group, rows=position_rows()),
     }[source]()
-    for request, _ in questions(robot, group, 20):
+    for request, _ in draw_requests(robot, group, 20):
         request.targets = request.targets @ turned((1, 2, 3), 2.0)
         result = made.solve(request)
         errors = tip_errors(robot, group, result.q, request.targets)
@@ -750,7 +750,7 @@ def test_an_axis_alignment_leaves_only_the_spin_free(robot):
     rows = Rows(weights, rotation=RotationKind.ALIGN, rotation_axes=Axes.FRAME_B)
     solver = PoseIkSolver(robot, group, rows=rows)
     spins = []
-    for request, _ in questions(robot, group, 20):
+    for request, _ in draw_requests(robot, group, 20):
         request.targets = request.targets @ turned((0, 0, 1), 2.0)
         result = solver.solve(request)
         reached = tip_poses(robot, group, result.q)[0]
@@ -767,7 +767,7 @@ def test_an_axis_alignment_solves_a_five_joint_arm():
     robot, group = load_arm(chain(*((*entry, HALF_TURN) for entry in (*moving, *wrist))))
     rows = Rows(rotation=RotationKind.ALIGN, rotation_axes=Axes.GOAL)
     solver = PoseIkSolver(robot, group, rows=rows)
-    for request, _ in questions(robot, group, 20):
+    for request, _ in draw_requests(robot, group, 20):
         request.targets = request.targets @ turned((0, 0, 1), 1.0)
         request.max_searches = 500
         result = solver.solve(request)
@@ -782,7 +782,7 @@ def test_a_box_of_deviations_is_used_and_kept(panda):
     rows = Rows(position_axes=Axes.FRAME_A, lower=-box, upper=box)
     solver = PoseIkSolver(robot, group, TIGHT, rows=rows)
     used = []
-    for request, _ in questions(robot, group, 30):
+    for request, _ in draw_requests(robot, group, 30):
         result = solver.solve(request)
         reached = tip_poses(robot, group, result.q)[0]
         deviation = reached[:3, 3] - request.targets[0, :3, 3]
@@ -797,7 +797,7 @@ def test_a_box_in_the_axes_of_the_goal_lies_along_them(panda):
     room = np.array([0.0, 0.0, 0.05, 0.0, 0.0, 0.0])
     rows = Rows(position_axes=Axes.GOAL, lower=np.zeros(6), upper=room)
     solver = PoseIkSolver(robot, group, TIGHT, rows=rows)
-    for request, _ in questions(robot, group, 30):
+    for request, _ in draw_requests(robot, group, 30):
         result = solver.solve(request)
         reached, goal = tip_poses(robot, group, result.q)[0], request.targets[0]
         deviation = goal[:3, :3].T @ (reached[:3, 3] - goal[:3, 3])
@@ -812,7 +812,7 @@ def test_a_box_in_the_axes_of_the_goal_lies_along_them(panda):
 def test_every_serial_structure_is_solved(kind):
     robot, group = load_arm(SERIAL[kind])
     solver = PoseIkSolver(robot, group)
-    for request, _ in questions(robot, group, 40):
+    for request, _ in draw_requests(robot, group, 40):
         result = solver.solve(request)
         assert result.solved and closes(robot, group, result.q, request.targets)
         assert within(group, result.q)
@@ -823,7 +823,7 @@ def test_every_serial_structure_is_solved_nearest_to_the_seed(kind):
     robot, group = load_arm(SERIAL[kind])
     options = PoseIkOptions(solve_mode='optimize_distance', optimization_timeout=60.0)
     solver, first = PoseIkSolver(robot, group, options), PoseIkSolver(robot, group)
-    for request, _ in questions(robot, group, 5):
+    for request, _ in draw_requests(robot, group, 5):
         result = solver.solve(request)
         assert result.solved and closes(robot, group, result.q, request.targets)
         assert within(group, result.q)
@@ -836,7 +836,7 @@ def test_followers_move_as_their_leaders_say(kind):
     robot, group = load_arm(MIMICS[kind])
     assert len(group.mimic_joint_names) > 0
     solver = PoseIkSolver(robot, group)
-    for request, _ in questions(robot, group, 40):
+    for request, _ in draw_requests(robot, group, 40):
         result = solver.solve(request)
         assert result.solved and closes(robot, group, result.q, request.targets)
         assert within(group, result.q)
@@ -859,7 +859,7 @@ def test_the_limits_of_a_follower_bind_its_leader():
     )
     robot, group = load_arm(text)
     solver = PoseIkSolver(robot, group)
-    for request, _ in questions(robot, group, 20):
+    for request, _ in draw_requests(robot, group, 20):
         leader = solver.solve(request).q[1]
         assert -0.2 - 1e-12 <= leader <= 0.8 + 1e-12
     free = load_robot(text.replace('"-0.5"', '"-9"').replace('"0.5"', '"9"'))
@@ -900,7 +900,7 @@ def test_a_prismatic_joint_moves_along_its_axis():
 @pytest.mark.parametrize('seed', [0.4, 0.0, -2.0, 5.0])
 def test_a_joint_without_range_keeps_its_value(seed):
     robot, group = load_arm(STUCK)
-    for request, _ in questions(robot, group, 20):
+    for request, _ in draw_requests(robot, group, 20):
         request.seed[1] = seed
         result = PoseIkSolver(robot, group).solve(request)
         assert result.solved and result.q[1] == 0.4
@@ -931,7 +931,7 @@ def test_a_request_can_bound_an_endless_rail(kind):
 
 def test_restarts_are_drawn_for_continuous_joints_with_one_limit():
     robot, group = load_arm(ENDLESS_6R)
-    request, _ = next(questions(robot, group, 1))
+    request, _ = next(draw_requests(robot, group, 1))
     request.lower = np.full(6, -1.0)
     request.tolerance = 1e-300
     result = PoseIkSolver(robot, group).solve(request)
@@ -951,7 +951,7 @@ def test_joints_of_the_group_that_move_no_tip_are_left_where_they_are(robots):
     group = robot.group('panda_arm_hand')
     finger = group.joint_names.index('panda_finger_joint1')
     solver = PoseIkSolver(robot, group)
-    for request, _ in questions(robot, group, 30):
+    for request, _ in draw_requests(robot, group, 30):
         assert solver.solve(request).q[finger] == request.seed[finger]
 
 
@@ -969,7 +969,7 @@ def test_one_joint_reaches_what_lies_on_its_circle():
 BOUNDS = {'planar': 3, 'floating': 7}
 
 
-def mobile_question(robot, rng):
+def mobile_goal(robot, rng):
     """Return a full state with a random base, and the tip pose in the world there."""
     arm, whole = robot.group('arm'), robot.group('whole')
     state = full_state(robot, arm, robot.sample(arm, rng))
@@ -988,7 +988,7 @@ def test_a_mobile_base_moves_to_where_the_arm_reaches(kind):
     solver = PoseIkSolver(robot, group, TIGHT)
     rng = np.random.default_rng(3)
     for _ in range(20):
-        state, target = mobile_question(robot, rng)
+        state, target = mobile_goal(robot, rng)
         seed = state[group.idx_q].copy()
         seed[:2] += rng.uniform(-0.3, 0.3, 2)
         seed[-4:] += rng.uniform(-0.2, 0.2, 4)
@@ -1003,7 +1003,7 @@ def test_a_locked_mobile_base_stays(kind):
     group, arm = robot.group('whole'), robot.group('arm')
     rng = np.random.default_rng(4)
     for _ in range(20):
-        state, target = mobile_question(robot, rng)
+        state, target = mobile_goal(robot, rng)
         seed = state[group.idx_q].copy()
         seed[-arm.variable_count :] = robot.sample(arm, rng)
         request = SolveRequest(target, seed=seed, locked={'float': None})
@@ -1019,7 +1019,7 @@ def test_a_mobile_base_outside_the_group_stands_where_the_state_says(kind):
     solver = PoseIkSolver(robot, arm, frames=Frames('world'))
     rng = np.random.default_rng(5)
     for _ in range(20):
-        state, target = mobile_question(robot, rng)
+        state, target = mobile_goal(robot, rng)
         request = SolveRequest(target, seed=robot.sample(arm, rng), state=state)
         result = solver.solve(request)
         assert result.solved
@@ -1080,7 +1080,7 @@ def test_two_joints_in_line_are_told_apart_by_nothing_but_the_seed():
 
 def test_a_target_with_rounding_errors_in_its_rotation_is_accepted(panda):
     robot, group, solver = panda
-    for request, _ in questions(robot, group, 5):
+    for request, _ in draw_requests(robot, group, 5):
         request.targets = request.targets + 1e-8
         request.targets[:, 3] = [0.0, 0.0, 0.0, 1.0]
         assert solver.solve(request).solved

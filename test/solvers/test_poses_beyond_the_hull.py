@@ -185,7 +185,7 @@ def test_a_control_loop_goes_towards_poses_that_are_out_of_reach(arms):
     assert np.linalg.norm(arm.chain.pose(tracker.q)[:3, 3] - far[:3, 3]) < 0.8 * begun
 
 
-def test_batches_refuse_as_single_questions_do(arms):
+def test_batches_refuse_as_single_requests_do(arms):
     for name in ARMS:
         arm = arms[name]
         q = arm.robot.sample(arm.group, arm.rng)

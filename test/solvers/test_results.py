@@ -84,9 +84,9 @@ def test_results_are_read_only(make):
         hash(make())
 
 
-def test_the_arrays_of_an_answer_are_read_only():
-    answer = one()
-    for array in (answer.q, answer.solutions, answer.errors):
+def test_the_arrays_of_a_result_are_read_only():
+    result = one()
+    for array in (result.q, result.solutions, result.errors):
         assert not array.flags.writeable
 
 

@@ -90,11 +90,11 @@ def test_a_search_at_the_end_of_its_budget_does_not_go_on():
 
 
 @pytest.mark.parametrize('count', [1, 30])
-def test_slices_change_no_answer(robots, blocked, monkeypatch, count):
+def test_slices_change_no_result(robots, blocked, monkeypatch, count):
     robot = robots['panda']
     reachable = np.eye(4)
     reachable[:3, 3] = 0.4, 0.1, 0.4
-    answers = []
+    results = []
     for first in (10**9, 3):
         monkeypatch.setattr(pose_ik, 'FIRST_SLICE', first)
         solver = pose_ik.PoseIkSolver(robot, robot.group('panda_arm'))
@@ -102,14 +102,14 @@ def test_slices_change_no_answer(robots, blocked, monkeypatch, count):
             result = solver.solve(
                 SolveRequest(targets=pose, max_searches=600, max_solutions=count)
             )
-            answers.append(
+            results.append(
                 (
                     *(result.status, result.cause, result.searches, result.iterations),
                     *(result.solutions.tobytes(), result.q.tobytes()),
                 )
             )
-    assert answers[:2] == answers[2:]
-    assert answers[0][2] == 600
+    assert results[:2] == results[2:]
+    assert results[0][2] == 600
 
 
 def test_a_search_in_slices_keeps_its_deadline_while_others_have_all_turns(

@@ -242,7 +242,7 @@ def test_validation_sees_the_state_at_the_candidate_the_group_and_the_candidate(
     assert seen == [('panda_arm', True)]
 
 
-def test_a_refused_candidate_is_not_the_answer(panda):
+def test_a_refused_candidate_is_not_the_solution(panda):
     _, state, target = panda
     seen = []
     outcome = solve_ik(
@@ -333,8 +333,8 @@ def test_calls_in_a_row_with_other_links_and_groups_do_not_mix(panda):
 
 def test_equal_calls_get_equal_bytes(panda):
     _, state, target = panda
-    answers = [solve_ik(state.copy(), 'panda_arm', [target]).q.tobytes() for _ in range(3)]
-    assert len(set(answers)) == 1
+    solutions = [solve_ik(state.copy(), 'panda_arm', [target]).q.tobytes() for _ in range(3)]
+    assert len(set(solutions)) == 1
 
 
 def test_a_robot_that_nobody_uses_any_more_is_let_go():

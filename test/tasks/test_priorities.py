@@ -175,14 +175,14 @@ def test_conflicting_tasks_reach_the_lexicographic_optimum(seed):
             {'type': 'eq', 'fun': lambda x, k=k: task_sets_error(env, task_sets, k, x) - fixed[k]}
             for k in range(level)
         ]
-        answer = minimize(
+        optimum = minimize(
             lambda x, k=level: sizes(env, task_sets, x)[k],
             q + 1e-3,
             method='SLSQP',
             constraints=bounds[:1] if level < 2 else [bounds[0], along(env, task_sets, fixed)],
             options={'maxiter': 300, 'ftol': 1e-14},
         )
-        fixed[level] = task_sets_error(env, task_sets, level, answer.x)
+        fixed[level] = task_sets_error(env, task_sets, level, optimum.x)
         assert levels[level] == pytest.approx(float(np.sum(fixed[level] ** 2)), abs=1e-6)
 
 

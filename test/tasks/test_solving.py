@@ -229,15 +229,15 @@ def test_the_callback_sees_rows_and_columns_and_may_replace_them(arm):
     arm.q = before
     task_set.solve()
     np.testing.assert_allclose(arm.q - before, plain, atol=1e-10)
-    answers = [
+    replacements = [
         ({'dq': plain / 2}, plain / 2),
         ({'e': data.e / 2}, plain / 2),
         ({'jacobianPinv': np.linalg.pinv(data.jacobian)}, plain),
         ({'jacobian': 2.0 * data.jacobian}, plain / 2),
     ]
-    for answer, expected in answers:
+    for replacement, expected in replacements:
         arm.q = before
-        task_set.solve(callback=lambda _, answer=answer: answer)
+        task_set.solve(callback=lambda _, replacement=replacement: replacement)
         np.testing.assert_allclose(arm.q - before, expected, atol=1e-8)
 
 

@@ -1,12 +1,16 @@
 """Pictures of robots: their shapes move as their links do, and shapes that cannot be drawn are named."""
 
+import itertools
+
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageDraw
 import pytest
 
 from ssik_ros import load_robot, RobotState
 from ssik_ros.model.description_files import find_moveit_config
+from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.view.pictures import RobotPictures, save_animation, save_picture
+from ssik_ros.view.pictures.renderer import Camera
 from ssik_ros.view.pictures.robot_solids import MARKED, PLAIN, RobotSolids
 from ssik_ros.view.pictures.solids import make_box, Surface
 
@@ -118,13 +122,73 @@ def test_a_mesh_is_drawn_and_a_missing_one_named(tmp_path):
     assert 'package://nowhere/a.stl' in missing.warnings[0]
 
 
+SIZE = (90, 60)
+FINER = 8
+"""Pixels of an expected silhouette along each edge of a pixel."""
+
+
+def triangles_by_link(robot, state):
+    """Return the surfaces of each link as triangles (k, 3, 3) in the root frame, placed by pinocchio."""
+    kinematics, placed = ReferenceKinematics(robot), {}
+    for link, surfaces in RobotSolids(robot).by_link():
+        pose = kinematics.link_pose(state, link)
+        placed[link] = [surface.corners @ pose[:3, :3].T + pose[:3, 3] for surface, _ in surfaces]
+    return placed
+
+
+def camera_around(surfaces):
+    """Return the camera that sees the boxes around surfaces (k, 3, 3)."""
+    corners = [
+        list(itertools.product(*zip(flat.min(axis=0), flat.max(axis=0), strict=True)))
+        for flat in (surface.reshape(-1, 3) for surface in surfaces)
+    ]
+    return Camera.around(np.concatenate(corners), size=SIZE)
+
+
+def covered_shares(camera, surfaces):
+    """Return the share of each pixel (height, width) that triangles cover, as Pillow draws them."""
+    width, height = SIZE
+    forward = np.subtract(camera.target, camera.eye)
+    forward /= np.linalg.norm(forward)
+    right = np.cross(forward, (0.0, 0.0, 1.0))
+    right /= np.linalg.norm(right)
+    focal = 0.5 * height / np.tan(np.radians(0.5 * camera.angle))
+    canvas = Image.new('L', (FINER * width, FINER * height))
+    pen = ImageDraw.Draw(canvas)
+    for corners in np.concatenate(surfaces) - np.array(camera.eye):
+        x, y, z = np.stack((right, np.cross(forward, right), forward)) @ corners.T
+        columns, rows = focal * x / z + 0.5 * width, focal * y / z + 0.5 * height
+        pen.polygon([*zip(FINER * columns, FINER * rows, strict=True)], fill=1)
+    return np.array(canvas).reshape(height, FINER, width, FINER).mean(axis=(1, 3))
+
+
+def is_red(image):
+    return image[..., 0] > 2 * image[..., 1:3].max(axis=2).astype(int)
+
+
+@pytest.mark.parametrize('turn', [0.0, 0.5])
 @pytest.mark.parametrize('name', ['panda', 'ur5e', 'fanuc', 'gen3'])
-def test_every_robot_that_comes_along_can_be_drawn(name):
+def test_every_robot_that_comes_along_is_drawn_where_its_links_are(name, turn):
     robot = load_robot(find_moveit_config(name).urdf_path)
-    state = RobotState(robot).positions
-    image = RobotPictures(robot, [state], size=(90, 60)).draw([state])
-    seen = (image < 250).any(axis=2)
-    assert image.shape == (60, 90, 3) and 0.03 < seen.mean() < 0.8
+    state = RobotState(robot).positions.copy()
+    state[:6] += turn
+    links = triangles_by_link(robot, state)
+    surfaces = list(itertools.chain.from_iterable(links.values()))
+    camera = camera_around(surfaces)
+    pictures = RobotPictures(robot, [state], size=SIZE)
+    plain = pictures.draw([state], is_transparent=True)
+    shares, is_covered = covered_shares(camera, surfaces), plain[..., 3] == 255
+    assert (shares == 1.0).sum() > 150
+    assert is_covered[shares == 1.0].all() and not is_covered[shares == 0.0].any()
+    assert not is_red(plain)[is_covered].any()
+    assert is_red(pictures.draw([state], marked=list(links)))[is_covered].all()
+    seen = 0
+    for link, parts in links.items():
+        marked = pictures.draw([state], marked=[link], is_transparent=True)
+        changes = (marked != plain).any(axis=2)
+        assert not changes[covered_shares(camera, parts) == 0.0].any()
+        seen += changes.any()
+    assert seen >= 6
 
 
 def test_equal_states_give_equal_pictures_and_ghosts_add_to_them():

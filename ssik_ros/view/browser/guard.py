@@ -361,9 +361,9 @@ class Guard:
 
     def _check_before(self, respond: Callable[..., Any]) -> Callable[..., Any]:
         """
-        Return a function that refuses a request, exchanges a token for a key, or lets viser answer.
+        Return a function that refuses a request, exchanges a token for a key, or lets viser respond.
 
-        :param respond: viser's function that answers a request.
+        :param respond: viser's function that responds to a request.
         """
 
         def check(connection: Any, request: Any) -> Any:
