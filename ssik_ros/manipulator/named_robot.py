@@ -58,6 +58,11 @@ class NamedRobot:
         if self.base is not None and self.tip is not None:
             return self.robot.group_from_links(self.base, self.tip)
         groups = self.likely_groups(with_one_tip=True)
+        if not self.robot.groups:
+            raise InvalidOption(
+                f'Robot {quote(self.robot.name)} has no group: give the links at both ends to '
+                'Manipulator.from_urdf (base, ee).'
+            )
         if len(groups) != 1:
             raise InvalidOption(
                 f'Robot {quote(self.robot.name)} has several groups: choose one with '

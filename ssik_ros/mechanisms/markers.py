@@ -124,16 +124,18 @@ def _axes(frame: Joint, scale: float) -> FloatArray:
     """
     Return the ends (2 k, 3) in the world [m] of lines from a goal's origin along each direction that it fixes.
 
-    The lines follow the axes of the goal, even if ``mask_frame`` is ``world``. A goal that fixes angles only has one
-    line, along its z axis.
+    The directions are axes of the goal, or of the world if ``mask_frame`` is ``world``. A goal that fixes angles only
+    has one line, along z.
 
     :param frame: the goal.
     :param scale: length of a line [m].
     """
     pose = frame.matrix_world
+    is_world = isinstance(frame, Goal) and frame.mask_frame == 'world'
+    axes = scale * (np.eye(3) if is_world else pose[:3, :3])
     fixed = [dof for dof in frame.dof if dof < DOF.EX] or [DOF.Z]
     origin = pose[:3, 3]
-    return np.array([p for dof in fixed for p in (origin, origin + scale * pose[:3, dof])])
+    return np.array([p for dof in fixed for p in (origin, origin + axes[:, dof])])
 
 
 def _state_color(joint: Joint, solved: bool, free: Color) -> Color:

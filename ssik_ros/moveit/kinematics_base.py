@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import ModelError, SsikError
+from ssik_ros.errors import InvalidLimits, ModelError, SsikError
 from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
@@ -321,7 +321,9 @@ class KinematicsBase:
         :param options: MoveIt's options.
         :param context_state: (nq,) full state, read for joints outside the group; None for default values.
         """
-        first = np.asarray(poses, dtype=np.float64).reshape(-1, 4, 4)[:1]
+        given = np.asarray(poses, dtype=np.float64)
+        # Poses of another shape have no first one; they are refused with a text below.
+        first = given.reshape(-1, 4, 4)[:1] if given.shape[-2:] == (4, 4) else given[:0]
         more: dict[str, Any] = {'timeout': timeout if timeout > 0.0 else self._timeout}
         is_plain = consistency_limits is None and cost_function is None and context_state is None
         if options.return_approximate_solution and is_plain and len(first) == 1:
@@ -384,7 +386,8 @@ class KinematicsBase:
         :param seed: (n,).
         :param options: MoveIt's options.
         :returns: the solutions; on failure none, with the reason as ``kinematic_error``. A wrong number of poses gives
-            MULTIPLE_TIPS_NOT_SUPPORTED, a bad seed NO_SOLUTION.
+            MULTIPLE_TIPS_NOT_SUPPORTED, a bad seed NO_SOLUTION, a sampled slide without limits
+            DISCRETIZATION_NOT_INITIALIZED.
         """
         setup = self._setup
         if setup is None:
@@ -401,7 +404,10 @@ class KinematicsBase:
                 self.get_search_discretization(joint) <= 0.0 for joint in setup.redundant
             ):
                 return no_replies(KinematicError.DISCRETIZATION_NOT_INITIALIZED)
-            held = setup.held_values(np.asarray(seed), options.discretization_method)
+            try:
+                held = setup.held_values(np.asarray(seed), options.discretization_method)
+            except InvalidLimits:
+                return no_replies(KinematicError.DISCRETIZATION_NOT_INITIALIZED)
         solutions, hits = [], 0
         for values in held:
             locked = {**setup.locked(options), **values}

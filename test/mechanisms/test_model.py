@@ -344,3 +344,16 @@ def test_markers_show_links_joints_limits_and_goals():
     assert markers(root, draw_through=True)[0].color[3] == pytest.approx(0.1)
     with pytest.raises(InvalidOption):
         markers(root, scale=0.0)
+
+
+@pytest.mark.parametrize(('frame', 'axis'), [('goal', 1), ('world', 0)])
+def test_the_lines_of_a_goal_follow_the_axes_of_its_mask(frame, axis):
+    root, goal = Link('root'), Goal('goal')
+    _joint, link = add_joint(root, [DOF.X, DOF.Y, DOF.EZ], name='plane')
+    goal.set_goal_dof(DOF.X)
+    goal.mask_frame = frame
+    goal.set_euler([0.0, 0.0, np.pi / 2])
+    goal.make_closure(link)
+    points = next(m.points for m in markers(root, scale=0.2) if m.namespace == 'ik/goals')
+    line = points[1] - points[0]
+    assert np.abs(line).argmax() == axis and np.linalg.norm(line) > 0.01

@@ -4,6 +4,7 @@ import pytest
 from small_robots import joint, robot
 
 from ssik_ros import load_robot
+from ssik_ros.errors import InvalidOption
 from ssik_ros.manipulator.named_robot import NamedRobot
 
 ARM_AND_JAWS = robot(
@@ -81,3 +82,8 @@ def test_a_kinematics_file_chooses_between_arms(tmp_path):
     path = tmp_path / 'kinematics.yaml'
     path.write_text('rail: {kinematics_solver: kdl_kinematics_plugin/KDLKinematicsPlugin}')
     assert [g.name for g in named(RAIL, ARM, kinematics=path).likely_groups()] == ['rail']
+
+
+def test_a_robot_without_groups_asks_for_both_ends_of_its_arm():
+    with pytest.raises(InvalidOption, match=r'has no group.*from_urdf'):
+        NamedRobot(load_robot(ARM_AND_JAWS), None).arm()

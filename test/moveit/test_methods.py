@@ -225,6 +225,28 @@ def test_several_solutions_need_one_pose_for_each_tip(plugin, target):
     ]
 
 
+@pytest.mark.parametrize('poses', [[0.4, 0.0, 0.5], np.eye(3), [], [np.eye(4)[:3]]])
+def test_poses_of_another_shape_are_a_bad_target(plugin, poses):
+    for reply in (
+        plugin.get_position_ik(poses, READY),
+        plugin.search_position_ik(poses, READY, 0.1),
+    ):
+        assert not reply.solved and reply.cause is Cause.BAD_TARGET
+        assert reply.error_code == NO_IK_SOLUTION
+
+
+def test_a_slide_without_limits_cannot_be_sampled():
+    endless = '<limit lower="-1e9" upper="1e9" effort="1" velocity="1"/>'
+    text = TWO_TIPS.replace('<limit lower="-1" upper="1" effort="1" velocity="1"/>', endless)
+    plugin = KinematicsBase('ssik_ros/PoseIK')
+    assert plugin.initialize(load_robot(text, TWO_TIPS_SRDF), 'both'), plugin.reason
+    assert plugin.set_redundant_joints([1])
+    options = KinematicsQueryOptions(discretization_method=DiscretizationMethod.ALL_DISCRETIZED)
+    poses = plugin.get_position_fk(plugin.get_tip_frames(), np.zeros(3))
+    replies = plugin.get_position_ik_solutions(poses, np.zeros(3), options)
+    assert replies.kinematic_error is KinematicError.DISCRETIZATION_NOT_INITIALIZED
+
+
 def test_several_tips_and_the_state_around(robot):
     fork = load_robot(TWO_TIPS, TWO_TIPS_SRDF)
     plugin = KinematicsBase('ssik_ros/PoseIK')
