@@ -151,4 +151,5 @@ def spread_on_screen(anchors: FloatArray, sizes: FloatArray, camera: Any) -> Flo
     depth = np.maximum(seen[:, 2:], 1e-6)
     centres = 0.5 * window + focal * seen[:, :2] / depth
     moved = spread_boxes(centres, sizes, window) - centres
-    return anchors + (moved * depth / focal) @ turn[:, :2].T
+    places: FloatArray = anchors + (moved * depth / focal) @ turn[:, :2].T
+    return places
