@@ -50,7 +50,8 @@ class GhostLabels:
     """
     The labels of ghosts: their ranks at their anchors, with a line from each label that had to move to its anchor.
 
-    Each browser has labels of its own, as each has its own camera. Any thread may call the methods.
+    Each browser has labels of its own, as each has its own camera. Any thread may call :meth:`place`;
+    viser's thread calls the others in the order of its events, as it does with coroutines.
     """
 
     def __init__(self, colours: Sequence[Colour]) -> None:
@@ -79,7 +80,7 @@ class GhostLabels:
             for client in self._nodes:
                 self._lay(client)
 
-    def add_browser(self, client: Any) -> None:
+    async def add_browser(self, client: Any) -> None:
         """
         Add the labels to a browser, and move them whenever its camera moves.
 
@@ -108,7 +109,7 @@ class GhostLabels:
 
         client.camera.on_update(follow)
 
-    def remove_browser(self, client: Any) -> None:
+    async def remove_browser(self, client: Any) -> None:
         """
         Forget the labels of a browser that has closed the page.
 

@@ -9,6 +9,8 @@ While a button is held in the scene, joint values do not wait for slow frames. T
 on at once, where browsers wait for the next frame, and applies the messages of the server at once. If frames take longer
 than 30 ms, it halves the resolution of the scene until the button is released.
 
+On a narrow screen the panels are as wide as the screen; viser leaves a third of it empty.
+
 In the table of branches, a click on a row presses the button that takes the branch. The row under the mouse is sent as
 the value of a hidden control. A button marked ``data-copy`` copies the text after it.
 """
@@ -17,7 +19,7 @@ import functools
 import gzip
 
 HEAD = b'<head>'
-SCRIPT = b"""<script>(() => {
+SCRIPT = b"""<style>@media (max-width: 36em) { [style*="width: 20em"] { width: 100% !important; } }</style><script>(() => {
     const given = location.hash.slice(1), stored = 'ssik_view_key';
     history.replaceState(null, '', '/');
     const request = new XMLHttpRequest();
