@@ -1,7 +1,7 @@
 """
 Draw the pictures on the cards of examples into docs/images/cards: ``python tools/make_cards.py [NUMBER ...]``.
 
-Each is named by the number of its example, and shows what this example does. Examples whose content is in another
+Each is named by the number of its example, and shows its content. Examples whose content is in another
 picture of docs/images have none here: :data:`site_sources.PICTURES`.
 """
 
@@ -63,7 +63,7 @@ def ur5e() -> Manipulator:
 
 
 def run(number: str) -> dict[str, Any]:
-    """Run an example without arguments, and return its names; what it prints is dropped."""
+    """Run an example without arguments, and return its names; its printed lines are dropped."""
     path = next(EXAMPLES.glob(f'{number}_*.py'))
     words, sys.argv = sys.argv, [str(path)]
     try:
