@@ -119,11 +119,11 @@ def nearest() -> None:
     """Draw a Panda at a seed, and in the nearest and the farthest of some solutions."""
     arm = panda()
     target = arm.fk(np.array([0.9, 0.2, -0.4, -1.7, 0.3, 2.0, 0.1]))
-    found = sorted(
+    branches = sorted(
         (solution.q for solution in arm.solve(target, q_seed=READY, max_solutions=8)),
         key=lambda q: float(np.linalg.norm(q - READY)),
     )
-    draw('02', arm, [found[0], READY, found[-1]], frames=[target])
+    draw('02', arm, [branches[0], READY, branches[-1]], frames=[target])
 
 
 def two_arms() -> None:
