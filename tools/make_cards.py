@@ -212,7 +212,7 @@ def session() -> None:
     """Draw a UR5e at a dragged target, and its other branches."""
     arm = ur5e()
     target = shift(0.05, 0.0, -0.05) @ arm.fk(POSTURE + np.array((0.9, 0.0, 0.0, 0.0, 0.0, 0.0)))
-    rows = arm.solve_q(target, POSTURE)[:4]
+    rows = list(arm.solve_q(target, POSTURE)[:4])
     start = shift(-0.05, 0.0, 0.05) @ target
     draw('17', arm, rows, frames=[target], lines=[np.array((start[:3, 3], target[:3, 3]))])
 
@@ -271,7 +271,7 @@ def configurations() -> None:
     arm = ur5e()
     seed = np.array([-0.6, -1.2, 1.4, 0.0, 0.0, 0.0]) + 0.3
     target = looking_down(0.45, 0.3, 0.3)
-    rows = arm.solve_q(target, seed)
+    rows = list(arm.solve_q(target, seed))
     points = np.array((arm.fk(seed)[:3, 3], target[:3, 3]))
     draw('24', arm, [rows[0], seed, *rows[1:3]], frames=[target], lines=[points])
 
