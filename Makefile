@@ -95,7 +95,7 @@ bench-check: setup  ## Compare the hot kernels with those of the last release (C
 
 pictures: setup  ## Draw the pictures of README and docs into docs/images, arms with their makers' meshes
 	.venv/bin/python -m pip install --quiet --progress-bar off -r requirements/robots.txt
-	. ./activate && python tools/make_pictures.py $(PICTURES)
+	. ./activate && python tools/make_pictures.py $(PICTURES) && python tools/make_cards.py
 
 docs: setup $(DOCS_READY)  ## Build the site of docs/ into build/docs/html; a warning is an error
 	. ./activate && python tools/make_pictures.py && \

@@ -79,7 +79,7 @@ def measure_browser(samples):
     from made_browser import open_browser, Screen
 
     with open_browser() as browser, open_page() as page:
-        screen = Screen(browser, page, size=(760, 360))
+        screen = Screen(browser, page, size=(1400, 900))
         # The first motions compile the drawing code.
         screen.time_drags(10, 60)
         return screen.time_drags(samples, 60), len(page.session.branches)

@@ -65,7 +65,6 @@ sphinx_gallery_conf = {
     'min_reported_time': 1e9,
     'show_signature': False,
     'remove_config_comments': True,
-    'default_thumb_file': str(ROOT / 'docs/images/ur5e_branches.png'),
     'abort_on_example_error': True,
 }
 

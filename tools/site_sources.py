@@ -26,23 +26,15 @@ PAGES = {
 }
 """Pages of the site that stand for files outside ``docs/``."""
 PICTURES = {
-    '01': 'my_robot',
-    '02': 'joint_path',
-    '03': 'dual_arm',
     '05': 'self_collision',
     '06': 'why_no_solution',
     '09': 'ur5e_branches',
-    '11': 'delta',
     '12': 'hexapod',
     '14': 'dual_arm',
     '15': 'delta',
-    '16': 'hexapod',
     '21': 'priorities',
-    '22': 'dual_arm',
-    '24': 'fanuc_branches',
-    '26': 'pick_with_collisions',
 }
-"""Pictures of docs/images on the cards of examples, by the number of the example."""
+"""Pictures of docs/images on the cards of examples, by the number of the example; others are in docs/images/cards."""
 FENCE = re.compile(r'(^(`{3,}).*?^\2`*$)', re.M | re.S)
 LINK = re.compile(r'(!?\[[^\]]*\])\(([^)\s]+)\)')
 
@@ -77,6 +69,16 @@ def example_title(path: Path) -> str:
     return f'{title[:1].upper()}{title[1:]}'
 
 
+def example_picture(path: Path) -> Path:
+    """
+    Return the picture on the card of an example.
+
+    :param path: of the example.
+    """
+    number = path.name[:2]
+    return DOCS / 'images' / f'{PICTURES.get(number, f"cards/{number}")}.png'
+
+
 def with_title(path: Path) -> str:
     """
     Return the source of an example as sphinx-gallery wants it: with a heading in its docstring, and its picture.
@@ -88,9 +90,8 @@ def with_title(path: Path) -> str:
     first = ast.parse(text).body[0]
     doc = ast.get_docstring(ast.parse(text)) or ''
     head = f'"""\n{title}\n{"=" * len(title)}\n\n{doc}\n"""\n'
-    picture = ROOT / 'docs' / 'images' / f'{PICTURES.get(path.name[:2])}.png'
-    if picture.is_file():
-        head += f"# sphinx_gallery_thumbnail_path = '{os.path.relpath(picture, DOCS)}'\n"
+    picture = os.path.relpath(example_picture(path), DOCS)
+    head += f"# sphinx_gallery_thumbnail_path = '{picture}'\n"
     return head + ''.join(lines[first.end_lineno or 0 :])
 
 

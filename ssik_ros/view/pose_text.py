@@ -17,6 +17,9 @@ PASTED_DEVIATION = 1e-3
 """Largest deviation of a pasted matrix or quaternion from a rotation [1]: poses are often pasted with four digits."""
 FORMS = 'x y z roll pitch yaw, x y z qx qy qz qw, or the 12 or 16 numbers of a matrix'
 
+DIGITS = 9
+"""Digits after the point of written numbers: 1 nm, or 1 nrad."""
+
 
 def read_numbers(text: str) -> list[float]:
     """
@@ -102,8 +105,8 @@ WRITERS: dict[str, Callable[[FloatArray], str]] = {
 
 def write_numbers(numbers: Sequence[float] | FloatArray) -> str:
     """
-    Return numbers with all digits, separated by spaces.
+    Return numbers with nine digits after the point, separated by spaces.
 
     :param numbers: the numbers.
     """
-    return ' '.join(repr(float(number)) for number in numbers)
+    return ' '.join(repr(round(float(number), DIGITS) + 0.0) for number in numbers)

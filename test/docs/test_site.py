@@ -36,13 +36,30 @@ def test_the_title_of_an_example_is_its_name_in_words(name, title):
     assert site_sources.example_title(Path(f'{name}.py')) == title
 
 
+def test_each_card_of_the_gallery_has_a_picture_of_its_own():
+    pictures = {
+        path.name: site_sources.example_picture(path) for path in (ROOT / 'examples').glob('*.py')
+    }
+    assert len(pictures) > 20
+    images = [Image.open(picture).convert('RGBA') for picture in pictures.values()]
+    assert len({image.tobytes() for image in images}) == len(images)
+    # The ground is transparent, for pages in the dark.
+    assert all(image.getpixel((0, 0))[3] == 0 for image in images)
+    drawn = {picture.stem for picture in pictures.values() if picture.parent.name == 'cards'}
+    assert {path.stem for path in (ROOT / 'docs/images/cards').iterdir()} == drawn
+    assert all(
+        (ROOT / 'docs/images/cards' / f'{name}.png').stat().st_size < 20_000 for name in drawn
+    )
+
+
 def test_copies_of_examples_do_the_same_and_stay_while_nothing_changes(tmp_path):
     source = tmp_path / 'examples'
     source.mkdir()
     (source / '99_print.py').write_text('"""Print one."""\n\nprint(1)\n')
     target = site_sources.copy_examples(source, tmp_path / 'copies')
     copy = target / '99_print.py'
-    assert copy.read_text() == '"""\nPrint\n=====\n\nPrint one.\n"""\n\nprint(1)\n'
+    card = "# sphinx_gallery_thumbnail_path = 'images/cards/99.png'\n"
+    assert copy.read_text() == f'"""\nPrint\n=====\n\nPrint one.\n"""\n{card}\nprint(1)\n'
     before = copy.stat().st_mtime_ns
     site_sources.copy_examples(source, target)
     assert copy.stat().st_mtime_ns == before

@@ -45,12 +45,13 @@ WATCH = """() => {
     const note = () => window.seen.push(performance.now());
     const what = {subtree: true, attributes: true, attributeFilter: ['aria-valuenow']};
     new MutationObserver(note).observe(document.body, what);
-    window.addEventListener('pointermove', e => window.moves.push(e.timeStamp), true);
+    const begin = e => e.isTrusted && window.moves.push(e.timeStamp);
+    for (const kind of ['pointerrawupdate', 'pointermove']) window.addEventListener(kind, begin, true);
 }"""
 WAIT_FOR_VALUES = """limit => new Promise(done => {
-    const moved = window.moves[window.moves.length - 1], begun = performance.now();
+    const begun = performance.now();
     const look = () => {
-        const next = window.seen.find(time => time > moved);
+        const moved = window.moves[0], next = window.seen.find(time => time > moved);
         if (next !== undefined) done(next - moved);
         else if (performance.now() - begun > limit) done(null);
         else setTimeout(look, 1);
@@ -176,6 +177,7 @@ class Screen:
         for number in range(1, count + 1):
             # Always a few pixels, and never the place before.
             part = 0.06 * (7 * number % 11 - 5)
+            self.tab.evaluate('() => { window.moves = []; }')
             mouse.move(*(head + part * (head - middle)))
             delay = self.tab.evaluate(WAIT_FOR_VALUES, 1e3 * LONGEST)
             times.append(np.inf if delay is None else delay)

@@ -10,7 +10,7 @@ import zstandard
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.loader import load_robot
 
-ROBOTS = {'panda': 'panda_arm', 'ur5e': 'ur_manipulator'}
+ROBOTS = {'panda': 'panda_arm', 'ur5e': 'ur_manipulator', 'fanuc': 'manipulator'}
 
 
 @contextlib.contextmanager

@@ -49,6 +49,19 @@ def test_a_drag_moves_the_arm_and_a_drag_out_of_reach_shows_the_cause(browser, t
         screen.tab.close()
 
 
+def test_the_panels_are_as_wide_as_a_narrow_screen(browser):
+    with open_page('ur5e') as page:
+        screen = Screen(browser, page, size=(390, 844))
+        screen.settle()
+        width = 'e => Math.max(...e.map(one => one.getBoundingClientRect().width))'
+        assert screen.tab.get_by_role('button', name='Home').evaluate_all(width) > 340
+        assert screen.tab.get_by_role('tab').evaluate_all(
+            'e => e.every(one => one.getBoundingClientRect().right < 391)'
+        )
+        assert not screen.errors
+        screen.tab.close()
+
+
 def test_the_private_file_leads_a_browser_to_the_page(browser, monkeypatch):
     opened = []
     monkeypatch.setattr('webbrowser.open', lambda url: opened.append(url) or True)

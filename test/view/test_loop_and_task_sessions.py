@@ -52,6 +52,14 @@ def moved(session, name, *by):
     return pose
 
 
+@pytest.mark.parametrize('name', ['hexapod', 'dual_arm'])
+def test_a_session_begins_with_what_a_user_can_do(name):
+    session = loop_session(name)
+    assert session.outcome.text.startswith('Drag')
+    session.set_joints(session.joints)
+    assert session.outcome.text == 'The joints are set by hand.'
+
+
 @pytest.mark.parametrize('name', ['hexapod', 'delta', 'dual_arm'])
 def test_a_dragged_target_is_reached_with_all_loops_closed(name):
     session = loop_session(name)

@@ -56,6 +56,7 @@ def test_what_is_no_pose_is_refused_with_the_reason(text, reason):
         read_pose(text)
 
 
-def test_numbers_come_back_with_every_digit():
-    numbers = [0.1, -1e-300, 12345.678901234567]
-    assert read_numbers(write_numbers(numbers)) == numbers
+def test_numbers_come_back_with_nine_digits_after_the_point():
+    assert write_numbers([0.1, -1e-300, 0.04867999999999835, -2.0]) == '0.1 0.0 0.04868 -2.0'
+    numbers = [0.1, 12345.678901234567]
+    assert read_numbers(write_numbers(numbers)) == pytest.approx(numbers, abs=1e-9)

@@ -140,6 +140,8 @@ class Page:
         self._panels = make_panels(self._viser.gui, self)
         self._grabbed: dict[str, int] = {}
         """The browser that holds a handle, by the name of the handle."""
+        self._viser.on_client_connect(self.drawing.labels.add_browser)
+        self._viser.on_client_disconnect(self.drawing.labels.remove_browser)
         self._viser.on_client_disconnect(lambda client: self._let_go(client.client_id))
         self._drags = 0
 

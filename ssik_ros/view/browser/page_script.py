@@ -5,6 +5,12 @@ It exchanges the token in the address for a key of the session, and opens the we
 the storage of the tab, which only this origin, port included, can read. Without a graphics card it turns off smooth
 edges, which are slow to draw.
 
+While a button is held in the scene, joint values do not wait for slow frames. The script passes each motion of the mouse
+on at once, where browsers wait for the next frame, and applies the messages of the server at once. If frames take longer
+than 30 ms, it halves the resolution of the scene until the button is released.
+
+On a narrow screen the panels are as wide as the screen; viser leaves a third of it empty.
+
 In the table of branches, a click on a row presses the button that takes the branch. The row under the mouse is sent as
 the value of a hidden control. A button marked ``data-copy`` copies the text after it.
 """
@@ -13,7 +19,7 @@ import functools
 import gzip
 
 HEAD = b'<head>'
-SCRIPT = b"""<script>(() => {
+SCRIPT = b"""<style>@media (max-width: 36em) { [style*="width: 20em"] { width: 100% !important; } }</style><script>(() => {
     const given = location.hash.slice(1), stored = 'ssik_view_key';
     history.replaceState(null, '', '/');
     const request = new XMLHttpRequest();
@@ -33,10 +39,20 @@ SCRIPT = b"""<script>(() => {
     sessionStorage.setItem(stored, key);
     const server = location.origin.replace(/^http/, 'ws') + '/?key=' + key;
     const post = Worker.prototype.postMessage;
-    let socket;
+    let socket, isHeld = false, halvings = 0;
+    // Values that come while a button is held do not wait for a frame.
+    const listen = worker => {
+        socket = worker;
+        worker.addEventListener('message', () => { if (isHeld) window.__viserMutable?.drainMessageQueue?.(); });
+    };
     Worker.prototype.postMessage = function (message, ...more) {
-        const isAddress = message?.type === 'set_server';
-        if (isAddress) socket = this;
+        const isAddress = message?.type === 'set_server', sent = message?.message;
+        if (sent?.type === 'ViewerCameraMessage') {
+            // Pictures keep the full resolution.
+            sent.image_width *= 2 ** halvings;
+            sent.image_height *= 2 ** halvings;
+        }
+        if (isAddress) listen(this);
         return post.call(this, isAddress ? {...message, server} : message, ...more);
     };
     const make = HTMLCanvasElement.prototype.getContext;
@@ -54,6 +70,48 @@ SCRIPT = b"""<script>(() => {
         if (isDrawn && (isSlow ??= look())) options = {...options, antialias: false};
         return make.call(this, kind, options);
     };
+    let canvas, last = {timeStamp: 0}, wanted, frames = 0, since, rest;
+    const draw = ratio => window.__viserTestpoints?.devSettings?.set?.({fixedDpr: ratio});
+    const sharpen = () => { halvings = 0; draw(null); };
+    const coarsen = () => {
+        const {width, height, clientWidth} = canvas;
+        wanted ??= isSlow ? 1 : 0;
+        if (!isHeld || halvings >= wanted || width * height < 250000) return;
+        halvings += 1;
+        draw(0.5 * width / clientWidth);
+    };
+    const watch = now => {
+        if (frames === 0) since = now;
+        frames = isHeld && frames < 10 ? frames + 1 : 0;
+        if (frames === 10 && now - since > 300) wanted = halvings + 1;
+        if (isHeld) requestAnimationFrame(watch);
+    };
+    window.addEventListener('pointerdown', event => {
+        clearTimeout(rest);
+        canvas = event.target;
+        isHeld = canvas.tagName === 'CANVAS';
+        requestAnimationFrame(watch);
+    }, true);
+    const release = () => {
+        isHeld = false;
+        if (halvings) rest = setTimeout(sharpen, 400);
+    };
+    window.addEventListener('pointerup', release, true);
+    window.addEventListener('pointercancel', release, true);
+    window.addEventListener('pointerrawupdate', event => {
+        if (!isHeld || event.timeStamp < last.timeStamp + 12) return;
+        last = event;
+        event.target.dispatchEvent(new PointerEvent('pointermove', event));
+    }, true);
+    window.addEventListener('pointermove', event => {
+        if (!isHeld || !event.isTrusted) return;
+        // The browser repeats the last motion before the next frame.
+        const isKnown = event.clientX === last.clientX && event.clientY === last.clientY;
+        if (isKnown) event.stopImmediatePropagation();
+        last = event;
+        // Another resolution takes time, so the values of the motion come first.
+        setTimeout(coarsen, 60);
+    }, true);
     let under = '', uuid;
     document.addEventListener('mouseover', event => {
         const row = event.target.closest?.('tr[data-take]');

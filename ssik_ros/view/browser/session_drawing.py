@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
+from ssik_ros.view.browser.ghost_labels import GhostLabels
 from ssik_ros.view.browser.link_meshes import GhostMeshes, link_poses, RobotMeshes, SEGMENTS
 from ssik_ros.view.browser.scenery import bounds_of, size_of
 from ssik_ros.view.pictures.renderer import Colour
@@ -54,9 +55,7 @@ class SessionDrawing:
         self.shows_ghosts = True
         self.details = [scene.add_frame(name, show_axes=False) for name in ('/ghosts', '/labels')]
         """The parents of all ghosts and labels, which a drag hides."""
-        self._labels = [
-            scene.add_label(f'/labels/{i}', '', visible=False) for i in range(len(colours))
-        ]
+        self.labels = GhostLabels(colours)
         self._gap = scene.add_line_segments('/gap', HIDDEN, MISSING, thickness=0.006 * self.size)
 
     @property
@@ -125,18 +124,14 @@ class SessionDrawing:
 
     def _label(self, states: list[Any]) -> None:
         """
-        Write the rank of each ghost at the link that is farthest from the robot and from the labels of other ghosts.
+        Label each ghost with its rank, at the link that is farthest from the robot and from the labels of other ghosts.
 
         :param states: full states of the ghosts.
         """
         robot = self._session.robot
         here = link_poses(robot, self._session.state)[:, :3, 3]
         places = place_labels(here, [link_poses(robot, state)[:, :3, 3] for state in states])
-        for number, label in enumerate(self._labels):
-            label.visible = number < len(states)
-            if label.visible:
-                label.position = tuple(places[number])
-                label.text = str(number + 1)
+        self.labels.place(np.array(places).reshape(-1, 3))
 
     def _marks(self) -> dict[str, Colour]:
         """Return the colours of links to be marked, by name: links moved by joints at their limits, and colliding links."""

@@ -14,7 +14,12 @@ from ssik_ros.server.loops.loop_requests import CompletionRequest, GoalsRequest,
 from ssik_ros.server.loops.loop_server import LoopServer
 from ssik_ros.server.requests.ik_requests import FramedPose, FullState
 from ssik_ros.server.robot_server import RobotServer
-from ssik_ros.view.sessions.posture_session import find_places, PostureSession, SolveOutcome
+from ssik_ros.view.sessions.posture_session import (
+    BEGIN,
+    find_places,
+    PostureSession,
+    SolveOutcome,
+)
 
 DRAG_TIMEOUT = 0.05
 """Budget of each chain while a target is dragged [s]."""
@@ -65,7 +70,7 @@ class LoopSession(PostureSession):
         closed = self._loops.complete(CompletionRequest((), ()), self._first)
         if closed.state is not None and closed.solved:
             self._first = closed.state
-        self.show_state(self._first)
+        self.show_state(self._first, BEGIN)
 
     def home_joints(self) -> FloatArray:
         return self._first.positions[self.places]
