@@ -7,7 +7,6 @@ import sys
 import threading
 from types import SimpleNamespace
 
-import distributed
 import numpy as np
 import pytest
 from reach_maps import bytes_below, chain_of, plan_of, small_grid
@@ -18,6 +17,8 @@ from ssik_ros.reach.engine import run_units, Workers
 from ssik_ros.reach.grid import Grid, GridRegion, PoseList, UNIT_CELLS
 from ssik_ros.reach.mapping import make_map, make_plan
 from ssik_ros.reach.orientations import spread_orientations
+
+distributed = pytest.importorskip('distributed')
 
 
 class UnitClock(threading.local):

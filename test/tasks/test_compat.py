@@ -1,5 +1,6 @@
 """Ported scripts: every documented name with its arguments, defaults and return shape, and one effect of each."""
 
+import enum
 import inspect
 import json
 import warnings
@@ -44,6 +45,9 @@ def plain(value):
     """Return a default in the words of the document."""
     if isinstance(value, tuple | list):
         return '[' + ','.join(f'{number:g}' for number in value) + ']'
+    if isinstance(value, enum.IntEnum):
+        # Python 3.10 writes the name of the member.
+        return str(int(value))
     return repr(value) if isinstance(value, str) else str(value)
 
 
