@@ -34,7 +34,7 @@ def solve_resolved(request: IkRequest, resolved: ResolvedRequest) -> IkResponse:
     """
     limits = _narrow_limits(resolved)
     if isinstance(limits, str):
-        text = no_solution(Cause.CONSTRAINTS, f'; they leave no room: {limits}.')
+        text = no_solution(Cause.CONSTRAINTS, f'; the joint constraints leave no room: {limits}.')
         refused = IkResponse(Refusal.NONE, Cause.CONSTRAINTS, text)
         return _with_notes(request, resolved, refused)
     result, solve_ns = resolved.group.solve(
