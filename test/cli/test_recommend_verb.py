@@ -313,6 +313,12 @@ def test_the_table_fits_into_a_terminal_and_says_causes_and_wrong_solutions(arm,
     assert 'test/Liar: seed anywhere 16 wrong results; seed near 16 wrong results' in rest
 
 
+def test_numbers_of_the_table_are_short_on_slow_machines_too():
+    given = (None, 0.5, 123.4, 1234.5, 123456.0, 1234567.0, 9.99e8)
+    expected = ['-', '0.5', '123.4', '1234', '123456', '1.2e6', '1.0e9']
+    assert [_number(value) for value in given] == expected
+
+
 def test_time_for_no_pose_gives_a_table_too(arm, capsys, register):
     register(CLOSED_FORM, turn_to)
     words = ['recommend', arm(WHEEL), '--tip', 'tip', '--solver', CLOSED_FORM]

@@ -41,6 +41,8 @@ EXAMPLES = (
     'ssik recommend --moveit-config my_robot_moveit_config --json',
 )
 WIDTH = 120
+LEAST_WHOLE, LARGEST_WHOLE = 1e3, 1e6
+"""Numbers of the table from the first on are written as whole ones, and those from the second on by a power of ten."""
 OWN = 'ssik_ros/'
 ROWS = (Kind.ANYWHERE, Kind.NEAR, Kind.OUT_OF_REACH)
 _COLUMNS = ('mean', 'median', 'p95', 'p99')
@@ -246,4 +248,9 @@ def _causes(entrant: Entrant) -> str:
 
 
 def _number(value: float | None) -> str:
-    return '-' if value is None else short(value)
+    if value is None:
+        return '-'
+    if value < LARGEST_WHOLE:
+        return short(value) if value < LEAST_WHOLE else f'{value:.0f}'
+    # Times of a slow machine must not make the table wider than 80 columns.
+    return f'{value:.1e}'.replace('e+0', 'e')

@@ -301,7 +301,8 @@ class PlainRequests:
         """
         n = self._size
         position, rotation = float(row[n]), float(row[n + 1])
-        residual = math.hypot(position, rotation)
+        # As in kernels; versions of Python round hypot differently.
+        residual = math.sqrt(position * position + rotation * rotation)
         if not residual <= closed_form.tolerance:
             # The closed form has a wider tolerance than the request: nothing is proved.
             return self._unsolved(arrays, q, (*report[:6], NOT_CALLED))

@@ -146,7 +146,7 @@ class AnalyticSolver:
         if not len(q):
             return self._explain(request, outcome, seed)
         freeze(q, errors)
-        residual = math.hypot(*errors[0].tolist())
+        residual = _norm(*errors[0].tolist())
         searches = outcome.samples + outcome.starts
         return IkResult(SOLVED, NO_CAUSE, q, errors, None, residual, 0, searches, False)
 
@@ -169,7 +169,7 @@ class AnalyticSolver:
             return None
         rows.setflags(write=False)
         *_, position, rotation, _ = rows[0].tolist()
-        report = FOUND, 0, 1, math.hypot(position, rotation), position, rotation, NOT_CALLED
+        report = FOUND, 0, 1, _norm(position, rotation), position, rotation, NOT_CALLED
         return OneSolution(rows[0, : len(self.joint_names)], report)
 
     def solve_all(self, request: SolveRequest) -> BranchSet:
@@ -360,6 +360,12 @@ class AnalyticSolver:
                 f"Group '{self.group.name}' has no joint '{name}'", name, self.joint_names
             )
         return self.joint_names.index(name)
+
+
+def _norm(position: float, rotation: float) -> float:
+    """Return the norm of a position error [m] and a rotation error [rad], with the same digits as in kernels."""
+    # Not hypot, which versions of Python round differently.
+    return math.sqrt(position * position + rotation * rotation)
 
 
 def _first_valid(request: SolveRequest, solutions: FloatArray) -> list[int]:
