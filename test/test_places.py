@@ -20,7 +20,37 @@ SPEC.loader.exec_module(check_style)
         ('vector(work, at(LOWER, n), n)', []),
         ('vector(work, W_LOOP, 12)', []),
         ('vector(work, 0, 12)', []),
-        ('places.vector(work, 12, 3)', []),
+        ('jit.vector(work, 12, 3)', [1]),
+        ('vector(work, start=24, size=3)', [1]),
+        ('vector(work, at((6, 24), n), 3)', [1]),
+        ("element.vector('rgba', (0.5, 1.0))", []),
+        ('lanes.load(a, 9 * LANES)', [1]),
+        ('lanes.store(a, TARGET + (ROW + k) * LANES, x)', []),
+        ('lanes.store(a, column_of(branch, 5), x)', []),
+        ('lanes.load(a, 3 * LANES)', []),
+        ('tables.load(a, 9)', []),
+        ('reals[72:78]', [1]),
+        ('reals[12:18]', [1]),
+        ('work[6 * n + 24]', [1]),
+        ('work[6 * t.n + 24]', [1]),
+        ('work[24]', [1]),
+        ('work[k + 24]', [1]),
+        ('ranges[2 * n + 1 + place]', [1]),
+        ('ranges[2 * n + place]', [1]),
+        ('ranges[n * 2 + place]', [1]),
+        ('room[at + 4 * i + k]', [1]),
+        ('table[7 * i + k]', [1]),
+        ('points[3 * i + 4]', [1]),
+        ('rows[j, 2 * nq + k]', [1]),
+        ('x[n : 2 * n]', [1]),
+        ('x[2 * n :]', [1]),
+        ('x[3 * n : 3 * n + free]', [1]),
+        ('row[LOWER : LOWER + 6]', [1]),
+        ('x[2 * i : 2 * i + 7]', [1]),
+        ('x[3 * i + k], x[4 * i + 3], x[3 * i], rows[13, k], x[12]', []),
+        ('x[9:12], x[:16], x[: 2 * n], x[a + 2], x[k + 9]', []),
+        ('x[3 * i : 3 * i + 3], x[9 * i : 9 * i + 9], x[a : a + n]', []),
+        ('q[at : at + 4], poses[at : at + 12], words[HEAD : HEAD + 2 * len(parts)]', []),
     ],
 )
 def test_places_that_are_numbers_are_found(source, lines):
@@ -31,8 +61,11 @@ def test_a_fault_names_file_and_lines(tmp_path):
     (tmp_path / 'ssik_ros').mkdir()
     (tmp_path / 'ssik_ros' / 'kernel.py').write_text('vector(work, 12, 3)\n')
     (tmp_path / 'ssik_ros' / 'named.py').write_text('vector(work, AT_TURN, 3)\n')
+    layout = tmp_path / check_style.LAYOUTS[0]
+    layout.parent.mkdir(parents=True)
+    layout.write_text('vector(work, 12, 3)\n')
     assert check_style.faults(check_style.read_sources(tmp_path)) == [
-        'ssik_ros/kernel.py: lines [1] begin at a number; give the place a name'
+        'ssik_ros/kernel.py: lines [1] find memory by a number; give the place a name'
     ]
 
 

@@ -1,8 +1,9 @@
 """
 Check three rules of style that ruff does not know: ``python tools/check_style.py``, part of ``make lint``.
 
-Memory has names: where kernels take a part of a flat array by ``vector`` or ``matrix``, no number except zero says
-where the part begins.
+Memory has names. A kernel that takes a part of a flat array by ``vector`` or ``matrix`` names the place where it begins;
+so does one that loads or stores lanes, apart from the first rows. An index or a slice names each part of packed memory
+that it passes: :func:`is_packed_index` has the rule and the exceptions. Modules of :data:`LAYOUTS` define the names.
 
 A threshold has a name of its own: a decimal number that is a public constant of a module has the same value in every
 module that gives a constant this name. A name in :data:`VAGUE` has one value whatever its values are. Other names, such
@@ -12,7 +13,7 @@ No argument, variable, field, function or class has a name of :data:`EMPTY`.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 import sys
 
@@ -21,6 +22,19 @@ PACKAGE = 'ssik_ros/'
 SOURCES = 'ssik_ros', 'test', 'tools', 'bench', 'examples', 'fuzz', 'launch'
 """Folders whose names are judged."""
 VIEWS = 'vector', 'matrix'
+LANE_CALLS = 'load', 'store'
+LAYOUTS = (
+    'ssik_ros/kernels/closed_form/branches/plan_places.py',
+    'ssik_ros/kernels/mechanisms/layout.py',
+    'ssik_ros/kernels/rows/layout.py',
+    'ssik_ros/kernels/rows/places.py',
+    'ssik_ros/kernels/rows/views.py',
+)
+"""Modules that say where the parts of packed memory are."""
+SIZES = frozenset(['n', 'm', 'nq', 'nv', 'dof', 'joints', 'free'])
+"""Names of lengths: a multiple of one of them leads past several parts, while 3 i + k is a number of row i."""
+FEW, WIDEST_ROW, POSE = 3, 4, 12
+"""Largest offset in a row that needs no name; widest row, as of a quaternion or of 4x4; width of a pose."""
 VAGUE = frozenset(
     [
         'ROUNDING',
@@ -73,19 +87,118 @@ Constant = tuple[str, float | str]
 
 def literal_places(source: str) -> list[int]:
     """
-    Return the lines of views whose place contains a number other than zero.
+    Return the lines that say by numbers where a part of packed memory is.
 
     :param source: of a module.
     """
     lines = []
     for node in ast.walk(ast.parse(source)):
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
-            continue
-        if node.func.id in VIEWS and len(node.args) > 1:
-            parts = ast.walk(node.args[1])
-            if any(isinstance(part, ast.Constant) and part.value != 0 for part in parts):
-                lines.append(node.lineno)
-    return lines
+        if isinstance(node, ast.Subscript):
+            is_literal = is_packed_index(node.slice)
+        else:
+            is_literal = isinstance(node, ast.Call) and _is_literal_call(node)
+        if is_literal:
+            lines.append(node.lineno)
+    return sorted(set(lines))
+
+
+def _is_literal_call(call: ast.Call) -> bool:
+    """Return whether a call makes a view, or loads or stores lanes, at a place that has a number in it."""
+    match call.func:
+        case ast.Name(id=name):
+            owner = ''
+        case ast.Attribute(attr=name, value=ast.Name(id=owner)):
+            pass
+        case _:
+            return False
+    places = [*call.args[1:2], *(key.value for key in call.keywords if key.arg == 'start')]
+    if name in VIEWS:
+        return any(number != 0 for place in places for number in _numbers(ast.walk(place)))
+    if owner == 'lanes' and name in LANE_CALLS:
+        return any(number > FEW for place in places for number in _numbers(_outside_calls(place)))
+    return False
+
+
+def _numbers(nodes: Iterable[ast.AST]) -> Iterator[int]:
+    """Return the whole numbers among nodes."""
+    for node in nodes:
+        if isinstance(node, ast.Constant) and type(node.value) is int:
+            yield node.value
+
+
+def _outside_calls(node: ast.AST) -> Iterator[ast.AST]:
+    """Return a node and its parts except the arguments of calls, which are not yet places."""
+    yield node
+    if not isinstance(node, ast.Call):
+        for part in ast.iter_child_nodes(node):
+            yield from _outside_calls(part)
+
+
+def is_packed_index(index: ast.expr) -> bool:
+    """
+    Return whether an index or a slice passes parts of packed memory by numbers.
+
+    An index does if it adds to a multiple of a length (2 n + k), to a multiple and two more terms (a + 4 i + k), or to a
+    wide one (7 i + k); so does a number from 13 on, also as one term. A slice does if it begins or ends so, or at any
+    multiple (x[n : 2 * n]), and if its length is a number above 4. Harmless are an element of a small matrix (3 i + k,
+    4 i + k), an offset in a row (a + 2), a part of a pose ([9:12]), the first part ([:16]), one row (3 i : 3 i + 3), a
+    quaternion (a : a + 4) and a pose (a : a + 12).
+
+    :param index: the expression between the brackets.
+    """
+    match index:
+        case ast.Tuple(elts=indices):
+            # A plain number selects a row or a column here.
+            return any(is_packed_index(i) for i in indices if not isinstance(i, ast.Constant))
+        case ast.Slice(lower=lower, upper=upper):
+            return lower is not None and _is_packed_slice(lower, upper)
+    terms = _terms(index)
+    if any(number > POSE for number in _numbers(terms)):
+        return True
+    scaled = [factors for factors in map(_factors, terms) if factors[0] > 1]
+    if not scaled or len(terms) == 1:
+        return False
+    is_wide = len(terms) > 2 or any(factor > WIDEST_ROW for factor, _ in scaled)
+    is_far = any(number > FEW for number in _numbers(terms))
+    return is_wide or is_far or any(name in SIZES for _, name in scaled)
+
+
+def _is_packed_slice(lower: ast.expr, upper: ast.expr | None) -> bool:
+    """Return whether a slice that begins at ``lower`` passes parts of packed memory by numbers."""
+    first, size = _terms(lower), []
+    row = max(factor for factor, _ in map(_factors, first))
+    if upper is not None:
+        size = _terms(upper)
+        if [ast.dump(term) for term in size[: len(first)]] == [ast.dump(term) for term in first]:
+            size = size[len(first) :]
+            widths = list(_numbers(size))
+            if any(width > WIDEST_ROW and width not in (row, POSE) for width in widths):
+                return True
+            if len(first) == 1 and row > 1:
+                return not widths or widths[0] > row
+        else:
+            first = [*first, *size]
+    return any(factor > 1 for factor, _ in map(_factors, first)) or any(
+        number > POSE for number in _numbers(first)
+    )
+
+
+def _terms(node: ast.expr) -> list[ast.expr]:
+    """Return the terms of a sum or difference, in their order; a list of one if it is something else."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+        return [*_terms(node.left), *_terms(node.right)]
+    return [node]
+
+
+def _factors(term: ast.expr) -> tuple[int, str]:
+    """Return (number, name) of a product such as 3 * n or 3 * work.n; 1 without a number."""
+    match term:
+        case (
+            ast.BinOp(op=ast.Mult(), left=ast.Constant(value=int(number)), right=rest)
+            | ast.BinOp(op=ast.Mult(), left=rest, right=ast.Constant(value=int(number)))
+        ):
+            return number, ast.unparse(rest).rpartition('.')[2]
+    return 1, ''
 
 
 def list_constants(source: str) -> list[Constant]:
@@ -200,8 +313,10 @@ def faults(sources: dict[str, str]) -> list[str]:
     sentences = []
     package = {file: text for file, text in sources.items() if file.startswith(PACKAGE)}
     for file, source in package.items():
-        if lines := literal_places(source):
-            sentences.append(f'{file}: lines {lines} begin at a number; give the place a name')
+        if file not in LAYOUTS and (lines := literal_places(source)):
+            sentences.append(
+                f'{file}: lines {lines} find memory by a number; give the place a name'
+            )
     sentences += shared_names(package)
     for file, source in sources.items():
         sentences += [

@@ -20,7 +20,7 @@ from ssik_ros.kernels.geometry.rotations import (
 from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.mechanisms.frame import Frame
 from ssik_ros.mechanisms.names import DOF, DOF_NAMES, read_dof
-from ssik_ros.mechanisms.storage import frozen
+from ssik_ros.mechanisms.storage import frozen, six_from
 
 ANGLES = (DOF.EX, DOF.EY, DOF.EZ)
 ROTATIONS = ('euler', 'quaternion')
@@ -93,9 +93,9 @@ class FreeFrame(Frame):
             row = self._storage.reals[self._row]
             row[layout.VALUES : layout.LOWER] = 0.0
             row[layout.ROTATION + 3] = 1.0
-            row[layout.LOWER : layout.LOWER + 6] = -np.inf
-            row[layout.UPPER : layout.UPPER + 6] = np.inf
-            self._storage.flags[self._row, layout.LOCKED : layout.LOCKED + 6] = 0
+            row[six_from(layout.LOWER)] = -np.inf
+            row[six_from(layout.UPPER)] = np.inf
+            self._storage.flags[self._row, six_from(layout.LOCKED)] = 0
         self._restructured()
 
     def clear_dof(self) -> None:
@@ -154,7 +154,7 @@ class FreeFrame(Frame):
     def matrix_dof(self) -> FloatArray:
         """The (4, 4) transform of the degrees of freedom."""
         row = self._storage.reals[self._row]
-        values = row[layout.VALUES : layout.VALUES + 6]
+        values = row[six_from(layout.VALUES)]
         if self._rotation == 'quaternion':
             rotation = matrix_of_quaternion(row[layout.ROTATION : layout.ROTATION + 4])
         else:

@@ -16,8 +16,9 @@ from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.mechanisms.frame import Frame
 from ssik_ros.mechanisms.graph import describe, find_roots, list_frames, topmost
 from ssik_ros.mechanisms.joint import Joint
+from ssik_ros.mechanisms.names import DOF
 from ssik_ros.mechanisms.result import ChainResult, CompiledChain
-from ssik_ros.mechanisms.storage import gather, Storage
+from ssik_ros.mechanisms.storage import gather, six_from, Storage
 from ssik_ros.solvers.mechanisms.options import ClosedChainOptions
 from ssik_ros.solvers.mechanisms.program import ChainProgram, NOT_STOPPED
 from ssik_ros.solvers.mechanisms.restarts import solve_with_restarts
@@ -111,7 +112,7 @@ class Mechanism:
             if not flags[layout.LOCKED + dof] and not follows and math.isfinite(wanted):
                 low, high = numbers[layout.LOWER + dof], numbers[layout.UPPER + dof]
                 numbers[layout.VALUES + dof] = min(max(wanted, low), high)
-        angles = numbers[layout.VALUES + 3 : layout.VALUES + 6]
+        angles = numbers[six_from(layout.VALUES)][DOF.EX :]
         numbers[layout.ROTATION : layout.ROTATION + 4] = quaternion_of_matrix(
             matrix_of_rpy(*angles)
         )

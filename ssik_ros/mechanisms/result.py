@@ -157,7 +157,7 @@ class ChainResult(int):
     def q(self) -> FloatArray:
         """(n,) values of the final state [m, rad], as :attr:`variables` names them; of balls the three angles."""
         program, numbers = self.chain.program, self._snapshot
-        state = numbers[2 * program.closure_count + VECTORS * len(program.tables.keys) :]
+        state = numbers[self._vector_start(VECTORS) :]
         values = np.empty(len(program.tables.keys))
         for k, (frame, dof) in enumerate(program.tables.keys):
             at = program.tables.states[frame, dof]
@@ -184,9 +184,13 @@ class ChainResult(int):
 
         :param number: index of the vector in the snapshot.
         """
+        tables, start = self.chain.program.tables, self._vector_start(number)
+        return self._snapshot[start : start + len(tables.keys)][tables.place]
+
+    def _vector_start(self, number: int) -> int:
+        """Return where vector ``number`` begins in the snapshot; the state follows the last vector."""
         program = self.chain.program
-        start = 2 * program.closure_count + number * len(program.tables.keys)
-        return self._snapshot[start : start + len(program.tables.keys)][program.tables.place]
+        return 2 * program.closure_count + number * len(program.tables.keys)
 
     def _where(self, chosen: NDArray[np.bool_]) -> tuple[str, ...]:
         return tuple(name for name, yes in zip(self.variables, chosen, strict=True) if yes)

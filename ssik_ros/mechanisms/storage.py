@@ -13,6 +13,16 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.mechanisms import layout
+from ssik_ros.mechanisms.names import DOF
+
+
+def six_from(column: int) -> slice:
+    """
+    Return the columns of a table that hold one number for each of the six degrees of freedom of a frame.
+
+    :param column: the first of them, such as ``layout.LOWER``.
+    """
+    return slice(column, column + len(DOF))
 
 
 class Storage:
@@ -34,9 +44,9 @@ class Storage:
         self.flags: IntArray = np.zeros((rows, layout.FRAME_FLAGS), dtype=np.int64)
         self.reals[:, layout.QUATERNION + 3] = 1.0
         self.reals[:, layout.ROTATION + 3] = 1.0
-        self.reals[:, layout.LOWER : layout.LOWER + 6] = -np.inf
-        self.reals[:, layout.UPPER : layout.UPPER + 6] = np.inf
-        self.reals[:, layout.REST_WEIGHT : layout.REST_WEIGHT + 6] = 1.0
+        self.reals[:, six_from(layout.LOWER)] = -np.inf
+        self.reals[:, six_from(layout.UPPER)] = np.inf
+        self.reals[:, six_from(layout.REST_WEIGHT)] = 1.0
         self.reals[:, layout.TARGET_WEIGHT] = 1.0
         self.stale = False
         """Whether the structure of these frames has changed since it was compiled."""

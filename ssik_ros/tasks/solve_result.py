@@ -102,11 +102,16 @@ class SolveResult:
 
         Empty without a solve.
         """
-        errors = self._snapshot[: 2 * len(self._plan.tasks)].reshape(-1, 2).tolist()
+        errors = self._snapshot[: self._error_count].reshape(-1, 2).tolist()
         return tuple(
             (task, linear, angular)
             for task, (linear, angular) in zip(self._plan.tasks, errors, strict=False)
         )
+
+    @property
+    def _error_count(self) -> int:
+        """Return how many numbers of the snapshot are errors: two for each task. The overshoots follow."""
+        return 2 * len(self._plan.tasks)
 
     @property
     def limit_hits(self) -> dict[IkJoint, float]:
@@ -116,7 +121,7 @@ class SolveResult:
         The overshoot is how far the step would have passed the limit: positive at the upper, negative at the lower one.
         """
         overshoots: dict[IkJoint, float] = {}
-        hits = self._snapshot[2 * len(self._plan.tasks) :]
+        hits = self._snapshot[self._error_count :]
         column = 0
         for joint in self._plan.joints if len(hits) else ():
             if joint.columns == 1 and hits[column] != 0.0:

@@ -17,6 +17,7 @@ from ssik_ros.benchmark.comparison import (
 from ssik_ros.benchmark.oracle import GroupOracle
 from ssik_ros.benchmark.recommendation import recommend
 from ssik_ros.cli.command import main
+from ssik_ros.cli.verb.recommend import _number
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.model.loader import load_robot
 from ssik_ros.problem.contract import SolverSpec

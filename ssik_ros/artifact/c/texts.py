@@ -14,6 +14,7 @@ from ssik_ros.results import Cause, CAUSE_ADVICE, CAUSE_TEXT
 from ssik_ros.solvers.search.newton.steps import OTHER_STEP, STEP_TEXT
 
 TEMPLATES = Path(__file__).with_name('templates')
+WORDS_A_LINE = 8
 ABI = {'ABI_MAJOR': '1', 'ABI_MINOR': '2'}
 """Version of the interface in the header, whatever the version of the package."""
 
@@ -58,7 +59,7 @@ def image_header(image: IntArray) -> str:
     :param image: result of :func:`ssik_ros.artifact.c.blocks.pack`.
     """
     words = [f'INT64_C({word})' if word > -(2**63) else 'INT64_MIN' for word in image.tolist()]
-    lines = (', '.join(words[at : at + 8]) for at in range(0, len(words), 8))
+    lines = (', '.join(words[at : at + WORDS_A_LINE]) for at in range(0, len(words), WORDS_A_LINE))
     body = ',\n  '.join(lines)
     return f'static const int64_t IMAGE[{len(words)}] = {{\n  {body}}};\n'
 

@@ -29,8 +29,11 @@ Number of layers times pairs of a box and a block of boxes, plus the pairs of bo
 """
 
 import math
+from typing import NamedTuple
 
-from ssik_ros.kernels._jit import inline_kernel, kernel
+import numpy as np
+
+from ssik_ros.kernels._jit import inline_kernel, kernel, vector
 from ssik_ros.kernels.paths.layers import (
     LARGEST_STEP,
     step_of,
@@ -42,6 +45,54 @@ BLOCK = 32
 """Number of neighbouring boxes of a layer that are first tested together."""
 SWEEPS = 2
 """Number of rounds that improve the multipliers of a step, joint by joint."""
+
+
+class Scratch(NamedTuple):
+    """Scratch of :func:`connect_boxes`: data of the step between two boxes, then the bounds of the larger boxes."""
+
+    multipliers: np.ndarray
+    """(n,) multipliers y of the joints."""
+    steps: np.ndarray
+    """(n,) steps c between the centres."""
+    errors: np.ndarray
+    """(n,) sums e of both errors."""
+    before: np.ndarray
+    """(r,) y D_a - z_a."""
+    after: np.ndarray
+    """(r,) y D_b - z_b."""
+    bounds: np.ndarray
+    """(b,) bounds of the larger boxes."""
+
+
+def scratch_size(n: int, free: int, blocks: int) -> int:
+    """
+    Return how many numbers the scratch of :func:`connect_boxes` needs.
+
+    :param n, free, blocks: number of joints, of free parameters and of larger boxes.
+    """
+    return 3 * n + 2 * free + blocks
+
+
+@inline_kernel
+def _view_scratch(work, n, free, blocks):
+    """
+    Return the parts of the scratch as a :class:`Scratch`.
+
+    :param work: (scratch_size(n, free, blocks),) the scratch.
+    :param n, free, blocks: as for :func:`scratch_size`.
+    """
+    steps = n
+    errors = steps + n
+    before = errors + n
+    after = before + free
+    return Scratch(
+        vector(work, 0, n),
+        vector(work, steps, n),
+        vector(work, errors, n),
+        vector(work, before, free),
+        vector(work, after, free),
+        vector(work, after + free, blocks),
+    )
 
 
 @inline_kernel
@@ -88,7 +139,7 @@ def _value(y, c, e, before, after, cells, slopes, a, b, j):
 
 
 @inline_kernel
-def _follow(q, halves, slopes, errors, cells, prices, sign, a, b, turning, weights, work):
+def _follow(q, halves, slopes, errors, cells, prices, sign, a, b, turning, weights, scratch):
     """
     Return a lower bound on the cost of a step from box ``a`` to box ``b``, prices included.
 
@@ -97,11 +148,10 @@ def _follow(q, halves, slopes, errors, cells, prices, sign, a, b, turning, weigh
     :func:`connect_boxes`.
 
     :param a, b: rows of the boxes where the step begins and ends.
-    :param work: scratch; on return its first n numbers are the multipliers y of the joints.
+    :param scratch: a :class:`Scratch`; its multipliers are written.
     """
     n, free = q.shape[1], cells.shape[1]
-    y, c, e = work[:n], work[n : 2 * n], work[2 * n : 3 * n]
-    before, after = work[3 * n : 3 * n + free], work[3 * n + free : 3 * n + 2 * free]
+    y, c, e, before, after, _ = scratch
     for r in range(free):
         before[r], after[r] = -sign * prices[a, r], -sign * prices[b, r]
     for j in range(n):
@@ -201,10 +251,11 @@ def connect_boxes(
     :param largest, weights: (n,) largest steps [rad or m] and weights of the joints.
     :param objective: as in :mod:`ssik_ros.kernels.paths.layers`; prices are used for SUM_OF_STEPS only.
     :param sign: -1 for sequences that go backwards through the layers, else 1.
-    :param work: (3 n + 2 r + b,) scratch.
+    :param work: (scratch_size(n, r, b),) scratch.
     """
     n, free, count = q.shape[1], cells.shape[1], len(block_costs)
-    bounds = work[3 * n + 2 * free :]
+    scratch = _view_scratch(work, n, free, count)
+    bounds = scratch.bounds
     for row in range(first, last):
         costs[row] = math.inf
         stake = _stake(cells, prices, row)
@@ -251,7 +302,7 @@ def connect_boxes(
                             row,
                             turning,
                             weights,
-                            work,
+                            scratch,
                         )
                         step = max(step, step_bound)
                 total = max(costs[at], step)
@@ -261,7 +312,7 @@ def connect_boxes(
                     costs[row] = total
                     if objective == SUM_OF_STEPS:
                         for j in range(n):
-                            multipliers[row, j] = work[j]
+                            multipliers[row, j] = scratch.multipliers[j]
 
 
 @inline_kernel

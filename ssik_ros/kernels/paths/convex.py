@@ -24,7 +24,7 @@ References: Wolfe 1976; Gilbert, Johnson, Keerthi 1988.
 
 import math
 
-from ssik_ros.kernels._jit import inline_kernel, kernel
+from ssik_ros.kernels._jit import inline_kernel, kernel, matrix
 from ssik_ros.kernels.geometry.vectors import add, dot, norm, scale, subtract
 
 POINT, SEGMENT, BOX, CYLINDER, CONE, HULL = 0, 1, 2, 3, 4, 5
@@ -32,7 +32,11 @@ POINT, SEGMENT, BOX, CYLINDER, CONE, HULL = 0, 1, 2, 3, 4, 5
 points."""
 SIZES = 4
 """Numbers of a core: three sizes, then the radius around it."""
-BOUNDS_SCRATCH = 4 * 3 + 4 + 4 + 12
+WEIGHTS, AFFINE, EQUATIONS = 12, 16, 20
+"""Offsets in the scratch of :func:`bounds` after four support points: their weights; the weights of the nearest point of
+their affine hull; equations for these weights, with right sides in column RIGHT."""
+RIGHT = 3
+BOUNDS_SCRATCH = EQUATIONS + 3 * 4
 """Size of the scratch of :func:`bounds`, in numbers."""
 MOST_STEPS = 40
 DISTANCE_GAP = 1e-3
@@ -109,59 +113,60 @@ def _affine(room, count):
     Find the point nearest to the origin in the line, plane or space through the first ``count`` stored points.
 
     The point is a weighted mean of the stored points. The weights (``count`` numbers with sum 1) are written from
-    ``room[16]`` on, and may be negative.
+    ``room[AFFINE]`` on, and may be negative.
 
     :param room: scratch of :func:`bounds`, which begins with the stored points.
     :returns: False if the points are degenerate, so that no weights exist; else True.
     """
-    first, size, at = _vertex(room, 0), count - 1, 20
+    first, size = _vertex(room, 0), count - 1
+    equations = matrix(room, EQUATIONS, 3, 4)
     largest = 0.0
     for i in range(size):
         u = subtract(_vertex(room, i + 1), first)
         for j in range(size):
-            room[at + 4 * i + j] = dot(u, subtract(_vertex(room, j + 1), first))
-        room[at + 4 * i + 3] = -dot(u, first)
-        largest = max(largest, room[at + 4 * i + i])
+            equations[i, j] = dot(u, subtract(_vertex(room, j + 1), first))
+        equations[i, RIGHT] = -dot(u, first)
+        largest = max(largest, equations[i, i])
     for i in range(size):
-        pivot = room[at + 4 * i + i]
+        pivot = equations[i, i]
         if not pivot > PLANE_PIVOT * largest:
             return False
         for k in range(i + 1, size):
-            factor = room[at + 4 * k + i] / pivot
+            factor = equations[k, i] / pivot
             for j in range(i, 4):
-                room[at + 4 * k + j] -= factor * room[at + 4 * i + j]
+                equations[k, j] -= factor * equations[i, j]
     total = 0.0
     for back in range(size):
         i = size - 1 - back
-        value = room[at + 4 * i + 3]
+        value = equations[i, RIGHT]
         for j in range(i + 1, size):
-            value -= room[at + 4 * i + j] * room[16 + j + 1]
-        room[16 + i + 1] = value / room[at + 4 * i + i]
-        total += room[16 + i + 1]
-    room[16] = 1.0 - total
+            value -= equations[i, j] * room[AFFINE + j + 1]
+        room[AFFINE + i + 1] = value / equations[i, i]
+        total += room[AFFINE + i + 1]
+    room[AFFINE] = 1.0 - total
     return True
 
 
 @kernel
 def _drop(room, count):
     """
-    Move the weights at ``room[12]`` towards the weights at ``room[16]`` until one is zero; drop its point.
+    Move the weights at ``room[WEIGHTS]`` towards the weights at ``room[AFFINE]`` until one is zero; drop its point.
 
-    :param room: scratch of :func:`bounds`; its stored points and their weights at ``room[12]`` are changed.
+    :param room: scratch of :func:`bounds`; its stored points and their weights at ``room[WEIGHTS]`` are changed.
     :param count: number of stored points.
     :returns: number of points that are left; every point of zero weight is dropped.
     """
     part = 1.0
     for i in range(count):
-        if room[16 + i] <= 0.0 and room[12 + i] > room[16 + i]:
-            part = min(part, room[12 + i] / (room[12 + i] - room[16 + i]))
+        if room[AFFINE + i] <= 0.0 and room[WEIGHTS + i] > room[AFFINE + i]:
+            part = min(part, room[WEIGHTS + i] / (room[WEIGHTS + i] - room[AFFINE + i]))
     left = 0
     for i in range(count):
-        weight = room[12 + i] + part * (room[16 + i] - room[12 + i])
-        if weight > 1e-14 and (room[16 + i] > 0.0 or part < 1.0):
+        weight = room[WEIGHTS + i] + part * (room[AFFINE + i] - room[WEIGHTS + i])
+        if weight > 1e-14 and (room[AFFINE + i] > 0.0 or part < 1.0):
             for k in range(3):
                 room[3 * left + k] = room[3 * i + k]
-            room[12 + left] = weight
+            room[WEIGHTS + left] = weight
             left += 1
     return left
 
@@ -171,7 +176,7 @@ def _nearest(room, count):
     """
     Find the point nearest to the origin in the convex hull of the first ``count`` stored points.
 
-    Points that do not contribute are dropped. The weights of the others are written from ``room[12]`` on; their
+    Points that do not contribute are dropped. The weights of the others are written from ``room[WEIGHTS]`` on; their
     weighted mean is the nearest point.
 
     :param room: scratch of :func:`bounds`, which begins with the stored points.
@@ -182,25 +187,25 @@ def _nearest(room, count):
             return 0
         inside = True
         for i in range(count):
-            inside = inside and room[16 + i] > 0.0
+            inside = inside and room[AFFINE + i] > 0.0
         if inside:
             for i in range(count):
-                room[12 + i] = room[16 + i]
+                room[WEIGHTS + i] = room[AFFINE + i]
             return count
         less = _drop(room, count)
         if less == count or less == 0:
             return 0
         count = less
-    room[12] = 1.0
+    room[WEIGHTS] = 1.0
     return count
 
 
 @inline_kernel
 def _mean(room, count):
-    """Return the mean (x, y, z) of the first ``count`` stored points, weighted by the numbers from ``room[12]`` on."""
+    """Return the mean (x, y, z) of the first ``count`` stored points, weighted by the numbers from ``room[WEIGHTS]`` on."""
     x = (0.0, 0.0, 0.0)
     for i in range(count):
-        x = add(x, scale(room[12 + i], _vertex(room, i)))
+        x = add(x, scale(room[WEIGHTS + i], _vertex(room, i)))
     return x
 
 
@@ -246,7 +251,7 @@ def bounds(kinds, sizes, points, poses, a, b, ends, axis, wanted, hit, room):
         if low - radii >= wanted or (high < math.inf and high - low <= DISTANCE_GAP * high):
             break
         room[3 * count], room[3 * count + 1], room[3 * count + 2] = s
-        room[12 + count] = 0.0
+        room[WEIGHTS + count] = 0.0
         count = _nearest(room, count + 1)
         if count == 0:
             break

@@ -278,15 +278,15 @@ def _step(a, b, n, first, last, u, v, w):
     end = last + 1
     for j in range(first, last - 1):
         place = j * n + j
+        below = place + n
         if j > first:
-            u, v, w = a[place - 1], a[place + n - 1], a[place + 2 * n - 1]
+            u, v, w = a[place - 1], a[below - 1], a[below + n - 1]
         tau, factor, r = reflection(u, v * v + w * w)
         v, w = factor * v, factor * w
         if j > first:
-            a[place - 1], a[place + n - 1], a[place + 2 * n - 1] = r, 0.0, 0.0
+            a[place - 1], a[below - 1], a[below + n - 1] = r, 0.0, 0.0
         reflect_rows(a, place, n, end - j, tau, v, w)
         reflect_rows(b, place, n, end - j, tau, v, w)
-        below = place + n
         p, q = vector(b, below, 3), vector(b, below + n, 3)
         tau, v, w = _null_reflection(p[0], p[1], p[2], q[0], q[1], q[2])
         top = first * n + j

@@ -485,8 +485,8 @@ def stage(ints, reals, options, counters, work, out):
     vectors.put(out[row], w.state, nq)
     total = 0.0
     for c in range(constraints):
-        out[row, nq + 2 * c] = errors[c, 0]
-        out[row, nq + 2 * c + 1] = errors[c, 1]
+        column = nq + 2 * c
+        out[row, column], out[row, column + 1] = errors[c, 0], errors[c, 1]
         total += errors[c, 0] * errors[c, 0] + errors[c, 1] * errors[c, 1]
     out[row, width - 2] = math.sqrt(total)
     out[row, width - 1] = distance

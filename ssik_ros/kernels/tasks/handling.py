@@ -329,7 +329,7 @@ def is_near(ints, reals, work):
         return True
     total = 0.0
     for e in range(ints[packing.TASKS]):
-        square = (w.options[packing.METRIC + 3] * w.errors[e, 1]) ** 2
+        square = (w.options[packing.METRIC_ANGULAR] * w.errors[e, 1]) ** 2
         mask = t.task_i[e, layout.CONSTRAINT_MASK]
         for k in range(3):
             if (mask >> k) & 1:

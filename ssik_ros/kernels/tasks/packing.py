@@ -103,7 +103,7 @@ UNDAMPED = 3
 
 # Options of a search.
 MAX_DISTANCE = 0
-METRIC = 1
+METRIC, METRIC_ANGULAR = 1, 4
 SEQUENCE = 5
 """Where alpha and shift of each variable start."""
 

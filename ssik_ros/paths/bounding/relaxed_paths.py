@@ -282,7 +282,7 @@ class RelaxedPaths:
             bottom = np.minimum.reduceat(low[:end], blocks)
             top = np.maximum.reduceat(high[:end], blocks)
             around = 0.5 * (bottom + top), 0.5 * (top - bottom) + BOUND_ROUNDING, least
-            work = np.empty(3 * nodes.q.shape[1] + 2 * prices.shape[1] + len(blocks))
+            work = np.empty(kernels.scratch_size(nodes.q.shape[1], prices.shape[1], len(blocks)))
             step = max(layer, layer - sign)
             tail = limits.turning, limits.largest[step], limits.weights[step], limits.objective
             rows = max(1, PAIRS_AT_ONCE // max(1, end - begin))

@@ -116,8 +116,8 @@ class StillCurves:
         if not len(seeds):
             return seeds
         free = pose.reals.copy()
-        free[curve_points.LOWER : curve_points.LOWER + 7] = -np.inf
-        free[curve_points.UPPER : curve_points.UPPER + 7] = np.inf
+        free[curve_points.LOWER : curve_points.LOWER + curve_points.N] = -np.inf
+        free[curve_points.UPPER : curve_points.UPPER + curve_points.N] = np.inf
         met = _descend(pose, seeds, free)
         distances = np.abs(wrap_angles(met[:, each.between] - each.angle))
         met = met[

@@ -282,10 +282,10 @@ def _staying(places, ranges, n, interval):
     :param places, ranges, n, interval: as for :func:`is_doubtful`.
     """
     stays = lanes.places() >= 0.0
-    for place in range(int(ranges[2 * n])):
-        joint = int(ranges[2 * n + 1 + place])
+    for i in range(hb.limited_count(ranges, n)):
+        joint = hb.limited_joint(ranges, n, i)
         start, change, _, _, bend = _step(places, ranges, n, interval, joint)
-        stays = stays & _stays(start, change, bend, ranges[n + joint])
+        stays = stays & _stays(start, change, bend, hb.half_width(ranges, n, joint))
     return lanes.bits_of(stays)
 
 
@@ -314,9 +314,9 @@ def is_doubtful(places, ranges, n, interval):
     leaving, steady = lanes.spread(0.0), lanes.spread(1.0)
     margins = lanes.load(places, hb.row_at(interval.b, n + hb.MARGIN, n))
     is_forward = (margins < hb.INSIDE_MARGIN) | (rooms < 0.0)
-    for place in range(int(ranges[2 * n])):
-        joint = int(ranges[2 * n + 1 + place])
-        half = ranges[n + joint]
+    for i in range(hb.limited_count(ranges, n)):
+        joint = hb.limited_joint(ranges, n, i)
+        half = hb.half_width(ranges, n, joint)
         start, change, before, after, bend = _step(places, ranges, n, interval, joint)
         if hidden != 0:
             first, last = _shares_inside(start, change, bend + (half - hb.INSIDE_MARGIN))

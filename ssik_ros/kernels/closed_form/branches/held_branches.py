@@ -16,7 +16,7 @@ from ssik_ros.kernels.closed_form.classes import candidates, lane_pipeline, sphe
 from ssik_ros.kernels.geometry import joint_values, lane_angles, lanes, se3
 from ssik_ros.kernels.geometry.lanes import LANES
 from ssik_ros.kernels.geometry.vectors import copy
-from ssik_ros.kernels.rows.places import at
+from ssik_ros.kernels.rows.places import after, at
 
 BRANCHES = LANES
 """Number of branches of the closed forms of six joints."""
@@ -53,6 +53,17 @@ SPECIAL, TARGET = POINTS + 18, POINTS + 24
 AREA = TARGET + 12
 
 
+RANGE_MIDDLES = 0, 0
+"""Places in the numbers of :func:`write_ranges`. (n,) middles of the ranges of the joints [rad]."""
+RANGE_HALVES = after(RANGE_MIDDLES, 1, 0)
+"""(n,) half widths [rad], infinite if the range covers a full turn."""
+LIMITED_COUNT = after(RANGE_HALVES, 1, 0)
+"""(1,) number of joints with limits."""
+LIMITED = after(LIMITED_COUNT, 0, 1)
+"""(n,) indices of these joints, narrow ranges first."""
+RANGES_END = after(LIMITED, 1, 0)
+
+
 @inline_kernel
 def place_size(n):
     """
@@ -70,7 +81,7 @@ def ranges_size(n):
 
     :param n: number of joints.
     """
-    return 3 * n + 1
+    return at(RANGES_END, n)
 
 
 @inline_kernel
@@ -165,20 +176,42 @@ def write_ranges(ranges, ints, reals):
     :param ints, reals: integers and real numbers of the arm's plan, see :mod:`search`.
     """
     n, count = ints[search.N], 0
+    halves, limited = at(RANGE_HALVES, n), at(LIMITED, n)
     for k in range(n):
         low, high = reals[at(plan_places.LOWER, n) + k], reals[at(plan_places.UPPER, n) + k]
         is_free = not high - low < 2.0 * math.pi or k == ints[search.HELD]
         ranges[k] = 0.0 if is_free else 0.5 * (low + high)
-        ranges[n + k] = math.inf if is_free else 0.5 * (high - low)
+        ranges[halves + k] = math.inf if is_free else 0.5 * (high - low)
         if is_free:
             continue
         place = count
-        while place > 0 and ranges[n + int(ranges[2 * n + place])] > ranges[n + k]:
-            ranges[2 * n + 1 + place] = ranges[2 * n + place]
+        while place > 0:
+            before = limited + place - 1
+            if not ranges[halves + int(ranges[before])] > ranges[halves + k]:
+                break
+            ranges[before + 1] = ranges[before]
             place -= 1
-        ranges[2 * n + 1 + place] = k
+        ranges[limited + place] = k
         count += 1
-    ranges[2 * n] = count
+    ranges[at(LIMITED_COUNT, n)] = count
+
+
+@inline_kernel
+def limited_count(ranges, n):
+    """Return the number of joints with limits, from the numbers of :func:`write_ranges` about n joints."""
+    return int(ranges[at(LIMITED_COUNT, n)])
+
+
+@inline_kernel
+def limited_joint(ranges, n, i):
+    """Return the index of joint ``i`` of those with limits, of which narrow ranges come first."""
+    return int(ranges[at(LIMITED, n) + i])
+
+
+@inline_kernel
+def half_width(ranges, n, joint):
+    """Return half the width of the range of a joint [rad], infinite if it covers a full turn."""
+    return ranges[at(RANGE_HALVES, n) + joint]
 
 
 @kernel
@@ -337,11 +370,11 @@ def write_margins(run, places, at, ranges, rounding, scratch):
     """
     n = run.ints[search.N]
     least = lanes.spread(math.inf)
-    for place in range(int(ranges[2 * n])):
-        k = int(ranges[2 * n + 1 + place])
+    for i in range(limited_count(ranges, n)):
+        k = limited_joint(ranges, n, i)
         distance = lanes.load(places, row_at(at, k, n)) - ranges[k]
         distance = lane_angles.wrapped(distance)
-        least = lanes.lesser(ranges[n + k] - lanes.absolute(distance), least)
+        least = lanes.lesser(half_width(ranges, n, k) - lanes.absolute(distance), least)
     marks, room = lanes.load(places, row_at(at, n + RESIDUAL_ROW, n)), lanes.spread(0.0)
     is_marked = marks > 0.0
     if lanes.bits_of(is_marked) != 0:
@@ -428,7 +461,7 @@ def _put_on_limits(pending, start, ranges, n):
     """
     for k in range(n):
         value, center = pending[start + k], ranges[k]
-        beyond = min(0.0, margin(value, center, ranges[n + k]))
+        beyond = min(0.0, margin(value, center, half_width(ranges, n, k)))
         is_above = margin(value, center - 1.0, math.pi) < margin(value, center + 1.0, math.pi)
         pending[start + k] = value + (beyond if is_above else -beyond)
 

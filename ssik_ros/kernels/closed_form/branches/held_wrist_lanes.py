@@ -41,19 +41,21 @@ from ssik_ros.kernels.closed_form.certification.chain import (
     triple,
     unmap_direction,
 )
-from ssik_ros.kernels.geometry import lane_angles, lanes, vectors
+from ssik_ros.kernels.geometry import lane_angles, lane_poses, lanes, vectors
 from ssik_ros.kernels.geometry.lanes import LANES
 from ssik_ros.kernels.geometry.subproblems import sp2, sp4, three_axes
 
 BRANCHES = 8
-COLUMNS = 7
+COLUMNS, MARK = 7, 6
 """Six joints of the class, then a mark: 1 if a subproblem was tangent or out of reach, else 0."""
-ARM = 10
+ARM, ARM_MARK = 10, 9
 """Rows for a posture of the first three joints: angle, sine and cosine of each joint, and the mark."""
+ELBOW = 2
+"""Index of joint 3, whose two angles each belong to two postures of the arm."""
 RESULT = 0
 ARMS = BRANCHES * COLUMNS * LANES
 TARGET = ARMS + 4 * ARM * LANES
-SCRATCH = TARGET + 12 * LANES
+SCRATCH = TARGET + lane_poses.SIZE
 """Size of the scratch of :func:`write_branches`: the branches, the postures of the arm, the eight targets."""
 
 
@@ -63,33 +65,10 @@ def column_of(branch, column):
     Return the offset in the scratch of eight numbers of a branch, one for each value of the held joint.
 
     :param branch: index of the branch, 0 to 7.
-    :param column: joint 0 to 5 of the class, for its angles; 6 for the marks (1: a subproblem is tangent or out of
+    :param column: joint 0 to 5 of the class, for its angles; MARK for the marks (1: a subproblem is tangent or out of
         reach).
     """
     return (branch * COLUMNS + column) * LANES
-
-
-@inline_kernel
-def _load_target(scratch):
-    """
-    Return the eight targets of the free joints as a tuple of twelve lanes: rotation row by row, then translation.
-
-    :param scratch: (SCRATCH,) after :func:`write_targets`.
-    """
-    return (
-        lanes.load(scratch, TARGET),
-        lanes.load(scratch, TARGET + LANES),
-        lanes.load(scratch, TARGET + 2 * LANES),
-        lanes.load(scratch, TARGET + 3 * LANES),
-        lanes.load(scratch, TARGET + 4 * LANES),
-        lanes.load(scratch, TARGET + 5 * LANES),
-        lanes.load(scratch, TARGET + 6 * LANES),
-        lanes.load(scratch, TARGET + 7 * LANES),
-        lanes.load(scratch, TARGET + 8 * LANES),
-        lanes.load(scratch, TARGET + 9 * LANES),
-        lanes.load(scratch, TARGET + 10 * LANES),
-        lanes.load(scratch, TARGET + 11 * LANES),
-    )
 
 
 @kernel
@@ -119,7 +98,7 @@ def write_targets(scratch, g, h, o, values, is_behind, is_reversed):
             shift = vectors.dot(row, moved) + g[9 + k]
             for j in range(3):
                 lanes.store(scratch, TARGET + (3 * k + j) * LANES, turned[j])
-            lanes.store(scratch, TARGET + (9 + k) * LANES, shift)
+            lanes.store(scratch, TARGET + (lane_poses.TRANSLATION + k) * LANES, shift)
         else:
             column = vectors.turn(h, cosine, sine, (g[k], g[3 + k], g[6 + k]))
             for j in range(3):
@@ -127,7 +106,18 @@ def write_targets(scratch, g, h, o, values, is_behind, is_reversed):
     if not is_right:
         point = screw(h, o, cosine, sine, (g[9], g[10], g[11]))
         for j in range(3):
-            lanes.store(scratch, TARGET + (9 + j) * LANES, point[j])
+            lanes.store(scratch, TARGET + (lane_poses.TRANSLATION + j) * LANES, point[j])
+
+
+@inline_kernel
+def _arm_row(arm, row):
+    """
+    Return the offset in the scratch of eight numbers of an arm posture, one for each value of the held joint.
+
+    :param arm: index of the posture of the first three joints, 0 to 3.
+    :param row: 3 j, 3 j + 1 and 3 j + 2 for angle, sine and cosine of joint j; ARM_MARK for the mark.
+    """
+    return ARMS + (arm * ARM + row) * LANES
 
 
 @inline_kernel
@@ -141,7 +131,7 @@ def _store_angle(scratch, arm, joint, y, x):
     :param y, x: components of the vector in eight lanes, of any length.
     """
     s, c = lane_angles.turned_by(y, x)
-    start = ARMS + (arm * ARM + 3 * joint) * LANES
+    start = _arm_row(arm, 3 * joint)
     lanes.store(scratch, start, lanes.arc_tangent(y, x))
     lanes.store(scratch, start + LANES, s)
     lanes.store(scratch, start + 2 * LANES, c)
@@ -156,7 +146,7 @@ def _load_angle(scratch, arm, joint):
     :param arm: index of the posture of the first three joints, 0 to 3.
     :param joint: index of the joint, 0 to 2.
     """
-    start = ARMS + (arm * ARM + 3 * joint) * LANES
+    start = _arm_row(arm, 3 * joint)
     return lanes.load(scratch, start + LANES), lanes.load(scratch, start + 2 * LANES)
 
 
@@ -183,7 +173,7 @@ def _write_arms(scratch, axes, points, special):
     back = (-h1[0], -h1[1], -h1[2])
     across = vectors.cross(back, h2)
     s2, c12 = vectors.dot(across, across), vectors.dot(back, h2)
-    reach = vectors.subtract(map_point(_load_target(scratch), w), a)
+    reach = vectors.subtract(map_point(lane_poses.load_poses(scratch, TARGET), w), a)
     elbow, base = vectors.subtract(w, o3), vectors.subtract(a, o3)
     ca, cb, cc = sp4.coefficients(base, h3, elbow)
     squared = vectors.dot(reach, reach)
@@ -196,7 +186,7 @@ def _write_arms(scratch, axes, points, special):
         sine, cosine = lane_angles.of_component(
             lanes.spread(ca), lanes.spread(cb), middle, 1.0 - 2.0 * side
         )
-        s3, c3 = _store_angle(scratch, 2 * side, 2, sine, cosine)
+        s3, c3 = _store_angle(scratch, 2 * side, ELBOW, sine, cosine)
         q = vectors.subtract(screw(h3, o3, c3, s3, lane_angles.spread_vector(w)), a)
         squared_q = vectors.dot(q, q)
         is_odd = is_odd | (squared_q <= 0.0)
@@ -217,10 +207,10 @@ def _write_arms(scratch, axes, points, special):
             _store_angle(scratch, arm, 0, y, x)
             y, x = lane_angles.between(h2, q, z)
             _store_angle(scratch, arm, 1, y, x)
-            lanes.store(scratch, ARMS + (arm * ARM + 9) * LANES, mark)
+            lanes.store(scratch, _arm_row(arm, ARM_MARK), mark)
         for k in range(3):
-            start = ARMS + (2 * side * ARM + 6 + k) * LANES
-            lanes.store(scratch, start + ARM * LANES, lanes.load(scratch, start))
+            angle = lanes.load(scratch, _arm_row(2 * side, 3 * ELBOW + k))
+            lanes.store(scratch, _arm_row(2 * side + 1, 3 * ELBOW + k), angle)
     return 255 if s2 < sp2.PARALLEL_SQUARE else lanes.bits_of(is_odd)
 
 
@@ -237,8 +227,8 @@ def _write_wrists(scratch, axes, arm):
     h1, h2, h3 = triple(axes, 0), triple(axes, 1), triple(axes, 2)
     h4, h5, h6 = triple(axes, 3), triple(axes, 4), triple(axes, 5)
     (s1, c1), (s2, c2) = _load_angle(scratch, arm, 0), _load_angle(scratch, arm, 1)
-    s3, c3 = _load_angle(scratch, arm, 2)
-    target = _load_target(scratch)
+    s3, c3 = _load_angle(scratch, arm, ELBOW)
+    target = lane_poses.load_poses(scratch, TARGET)
     image = vectors.turn(h1, c1, -s1, map_direction(target, h6))
     image = vectors.turn(h3, c3, -s3, vectors.turn(h2, c2, -s2, image))
     moved = vectors.turn(h3, c3, s3, lane_angles.spread_vector(h4))
@@ -250,12 +240,12 @@ def _write_wrists(scratch, axes, arm):
     side = _sign_of(vectors.dot(h4, image))
     a, b, rest, height = three_axes.squared_height(h4, h5, h6, image, side)
     lift = lanes.root(lanes.greater(height, lanes.spread(0.0)))
-    mark = lanes.load(scratch, ARMS + (arm * ARM + 9) * LANES)
+    mark = lanes.load(scratch, _arm_row(arm, ARM_MARK))
     mark = lanes.select(height <= 0.0, 1.0, mark)
     for wrist in range(2):
         branch, x = 2 * arm + wrist, (1.0 - 2.0 * wrist) * lift
         for k in range(3):
-            angle = lanes.load(scratch, ARMS + (arm * ARM + 3 * k) * LANES)
+            angle = lanes.load(scratch, _arm_row(arm, 3 * k))
             lanes.store(scratch, column_of(branch, k), angle)
         sine, cosine = b * rest + a * x, a * rest - b * x
         lanes.store(scratch, column_of(branch, 4), lanes.arc_tangent(sine, cosine))
@@ -266,7 +256,7 @@ def _write_wrists(scratch, axes, arm):
         bent = vectors.turn(h5, c5, -s5, lane_angles.spread_vector(h4))
         sine, cosine = lane_angles.between(h6, bent, moved)
         lanes.store(scratch, column_of(branch, 5), -lanes.arc_tangent(sine, cosine))
-        lanes.store(scratch, column_of(branch, 6), mark)
+        lanes.store(scratch, column_of(branch, MARK), mark)
     return lanes.bits_of(is_straight)
 
 

@@ -39,6 +39,8 @@ AT_AXES, AT_POINTS, AT_SPECIAL, AT_MOVED, AT_BACK, AT_TARGET, AT_REST = 0, 18, 3
 SCRATCH = AT_REST + OWN_SCRATCH
 """Size of the scratch of :func:`write_candidates`: chain, special points, three transforms, and the scratch of the
 class."""
+LAST_AXIS = 5
+"""Index of axis 6."""
 
 
 @kernel
@@ -168,7 +170,7 @@ def write_candidates(
     else:
         if case == three_parallel.AXES_234 and special[0] == special[0]:
             # Axes 5 and 6 meet: the sixth point is there.
-            copy(own_points[15:18], own_special[:3])
+            copy(own_points[3 * LAST_AXIS : 3 * LAST_AXIS + 3], own_special[:3])
         count, is_free = three_parallel.solve(
             out, case, own_axes, own_points, own_special, own_g, offered, rest
         )

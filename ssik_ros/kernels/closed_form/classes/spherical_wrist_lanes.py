@@ -16,6 +16,8 @@ from ssik_ros.kernels.geometry import lane_angles, lanes, vectors
 from ssik_ros.kernels.geometry.subproblems import sp4, three_axes
 from ssik_ros.kernels.geometry.subproblems.outcomes import BADLY
 
+SINES, COSINES = 3, 6
+"""First rows of the sines and of the cosines, after the angles of three joints."""
 SCRATCH = 9 * lanes.HALF_LANES
 """Numbers that the kernels here need: three angles of each posture, with their sines and cosines."""
 
@@ -31,8 +33,8 @@ def _store_angle(angles, joint, y, x):
     """
     s, c = lane_angles.turned_by(y, x)
     lanes.store(angles, joint * lanes.HALF_LANES, lanes.arc_tangent(y, x))
-    lanes.store(angles, (3 + joint) * lanes.HALF_LANES, s)
-    lanes.store(angles, (6 + joint) * lanes.HALF_LANES, c)
+    lanes.store(angles, (SINES + joint) * lanes.HALF_LANES, s)
+    lanes.store(angles, (COSINES + joint) * lanes.HALF_LANES, c)
     return s, c
 
 
@@ -46,8 +48,8 @@ def _load_angle(angles, joint):
     :param joint: index of the joint, 0 to 2.
     """
     return (
-        lanes.load_half(angles, (3 + joint) * lanes.HALF_LANES),
-        lanes.load_half(angles, (6 + joint) * lanes.HALF_LANES),
+        lanes.load_half(angles, (SINES + joint) * lanes.HALF_LANES),
+        lanes.load_half(angles, (COSINES + joint) * lanes.HALF_LANES),
     )
 
 
@@ -102,8 +104,8 @@ def spread_arm(angles, arm, count):
         angle = lane_angles.read_rows(arm, k, count)
         sine, cosine = lanes.sine_cosine(angle)
         lanes.store(angles, k * lanes.HALF_LANES, angle)
-        lanes.store(angles, (3 + k) * lanes.HALF_LANES, sine)
-        lanes.store(angles, (6 + k) * lanes.HALF_LANES, cosine)
+        lanes.store(angles, (SINES + k) * lanes.HALF_LANES, sine)
+        lanes.store(angles, (COSINES + k) * lanes.HALF_LANES, cosine)
 
 
 @inline_kernel

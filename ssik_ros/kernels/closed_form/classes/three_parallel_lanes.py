@@ -24,6 +24,8 @@ NEARLY_LINED_UP = 1e-3
 """Sine of the angle between the parallel axes and axis 6 below which a pose is left to the kernel for single
 solutions."""
 AT_ZEROS = 2 * lanes.HALF_LANES
+SINES, COSINES = 2, 4
+"""First rows of the sines and of the cosines, after the angles of joints 1 and 5."""
 SCRATCH = 6 * lanes.HALF_LANES
 """Size of the scratch of the kernels: two angles of each pair, with their sines and cosines."""
 
@@ -38,8 +40,8 @@ def _store_angle(angles, place, angle, sine, cosine):
     :param angle, sine, cosine: values in four lanes.
     """
     lanes.store(angles, place * lanes.HALF_LANES, angle)
-    lanes.store(angles, (2 + place) * lanes.HALF_LANES, sine)
-    lanes.store(angles, (4 + place) * lanes.HALF_LANES, cosine)
+    lanes.store(angles, (SINES + place) * lanes.HALF_LANES, sine)
+    lanes.store(angles, (COSINES + place) * lanes.HALF_LANES, cosine)
 
 
 @inline_kernel

@@ -25,16 +25,18 @@ from ssik_ros.kernels.closed_form.counting import (
     spherical_wrist_poses,
     three_parallel_poses,
 )
-from ssik_ros.kernels.geometry import lanes, vectors
+from ssik_ros.kernels.geometry import lane_poses, lanes, vectors
 from ssik_ros.kernels.geometry.lanes import LANES
 from ssik_ros.kernels.geometry.subproblems import sp6
 from ssik_ros.kernels.rows.places import at
 
-N = 6
-"""Number of joints."""
+N, LAST_AXIS = 6, 5
+"""Number of joints; index of the last one."""
 AT_POINTS, AT_SPECIAL, AT_LIMITS = 18, 36, 42
 """Offsets in the data of a class, which begin with the axes."""
-SCRATCH = pose_lanes.POSES + LANES + AT_LIMITS + 6 * gates.LIMIT
+ARM_SCRATCH = AT_LIMITS + N * gates.LIMIT
+"""Size of the data of a class."""
+SCRATCH = pose_lanes.POSES + LANES + ARM_SCRATCH
 """Size of the scratch of :func:`count_many`: eight poses, their counts, the chain of the class, special points,
 limits."""
 
@@ -63,7 +65,7 @@ def _counted_arm(ints, reals, scratch):
     Write the data of an arm for the counting kernels into the scratch; return views of them.
 
     :param ints, reals: integers and real numbers of the plan of six joints.
-    :param scratch: (AT_LIMITS + 6 LIMIT,) out.
+    :param scratch: (ARM_SCRATCH,) out.
     :returns: a :class:`pose_lanes.CountedArm`.
     """
     n, is_reversed = ints[search.N], ints[search.REVERSED] != 0
@@ -83,7 +85,7 @@ def _counted_arm(ints, reals, scratch):
     is_plane = ints[search.KIND] == candidates.THREE_PARALLEL
     if is_plane and special[0] == special[0]:
         # Axes 5 and 6 meet: use the intersection as the point of axis 6.
-        vectors.copy(points[15:18], special[:3])
+        vectors.copy(points[3 * LAST_AXIS : 3 * LAST_AXIS + 3], special[:3])
     lower = vector(reals, at(plan_places.LOWER, n), n)
     upper = vector(reals, at(plan_places.UPPER, n), n)
     gates.write_limits(limits, lower, upper, n, is_reversed)
@@ -128,7 +130,7 @@ def _count_eight(arm, kind, is_reversed, reals, area, affine):
     :param area: (POSES + LANES,) the poses, then their counts.
     :param affine: bits of the poses whose last row is (0, 0, 0, 1); others count as uncertain.
     """
-    target = pose_lanes.load_poses(area)
+    target = lane_poses.load_poses(area, 0)
     doubt = gates.not_in(pose_lanes.are_rigid(target)) | (~affine & EVERY)
     g = pose_lanes.times_transform(target, vector(reals, at(plan_places.INVERSE, N), 12))
     if is_reversed:
@@ -157,7 +159,7 @@ def count_many(counts, poses, ints, reals, samples, seed, options, rows, counter
     :param scratch: (SCRATCH,) scratch.
     """
     area = vector(scratch, 0, pose_lanes.POSES + LANES)
-    arm_scratch = vector(scratch, pose_lanes.POSES + LANES, 42 + 6 * gates.LIMIT)
+    arm_scratch = vector(scratch, pose_lanes.POSES + LANES, ARM_SCRATCH)
     size, searched = poses.shape[0], 0
     arm = _counted_arm(ints, reals, arm_scratch)
     has_lanes = _has_lanes(ints, reals, arm)

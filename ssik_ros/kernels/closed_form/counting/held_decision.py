@@ -65,6 +65,8 @@ CELL = 12
 wrists; rows SHIFT to LIFT of :mod:`held_ranges`; range of joint 6."""
 CODE, PLACE, LAST = 2, 3, 10
 PLACES = 7
+LAST_JOINT = 5
+"""Index of joint 6."""
 LAST_FIRST = 4
 """Number of first parts of the range of joint 6, if it is divided."""
 LAST_SHARE = 0.3
@@ -163,7 +165,7 @@ def _begin_cells(queue, spread, arm):
     low, high, count = spread[LOW] - spread[BEYOND], spread[HIGH] + spread[BEYOND], 0
     half, wrists = 0.5 * (high - low) / FIRST, 1 if drift == 0.0 else 2
     parts = LAST_FIRST if is_split else 1
-    last = min(arm.limits[11] + hr.PROVED_OUTSIDE, math.pi) / parts
+    last = min(arm.limits[hr.LIMIT_HALVES + LAST_JOINT] + hr.PROVED_OUTSIDE, math.pi) / parts
     for branch in range(ARMS * wrists * parts):
         wrist = branch // parts
         code = wrist // wrists + ARMS * (BOTH if wrists == 1 else 1 + wrist % 2)
@@ -173,7 +175,7 @@ def _begin_cells(queue, spread, arm):
             queue[at + CODE] = float(code)
             for k in range(PLACES):
                 queue[at + PLACE + k] = drift if hr.SHIFT + k == hr.BALL else 0.0
-            queue[at + LAST] = arm.limits[5] + (2 * (branch % parts) + 1 - parts) * last
+            queue[at + LAST] = arm.limits[LAST_JOINT] + (2 * (branch % parts) + 1 - parts) * last
             queue[at + LAST + 1] = last
             count += 1
     return count
@@ -406,7 +408,7 @@ def _choose_values(values, items, out, spread, first, second, count):
     :returns: number of values.
     """
     inside = lanes.bits_of(lanes.load(out, hr.MARGIN * LANES) >= 0.0) & first
-    inside |= lanes.bits_of(lanes.load(out, (13 + hr.MARGIN) * LANES) >= 0.0) & second
+    inside |= lanes.bits_of(lanes.load(out, (hr.WRIST_ROWS + hr.MARGIN) * LANES) >= 0.0) & second
     chosen = 0
     for lane in range(count):
         if (inside >> lane) & 1 == 0:

@@ -47,7 +47,7 @@ import numpy as np
 
 from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.closed_form.certification.chain import map_direction, map_point, triple
-from ssik_ros.kernels.geometry import lane_angles, lanes, vectors
+from ssik_ros.kernels.geometry import lane_angles, lane_poses, lanes, vectors
 from ssik_ros.kernels.geometry.lanes import LANES
 
 POSE_PLAY = 1e-8
@@ -86,14 +86,16 @@ of the true chain's W from the nearest chain's. SPLIT: distance of axis 6 if the
 NUMBERS = 18
 
 # Rows of the result for eight cells: for each wrist six joints, their radii, least margin of the middle.
-RANGES = 2 * 13 * LANES
-MARGIN = 12
-"""Row of the margin; a wrist has MARGIN + 1 rows."""
+RADII, MARGIN, WRIST_ROWS = 6, 12, 13
+"""First row of the radii; row of the margin; number of rows of a wrist."""
+RANGES = 2 * WRIST_ROWS * LANES
 SHIFT, BALL, LIFT, WRIST, LAST = 4, 7, 8, 11, 12
 """Rows of eight cells after the first four of :class:`Cells`: shift and ball of W; lift; wrist, 0 or 1; range of joint
 6."""
 ITEMS = 14 * LANES
 """Size of eight cells, in numbers."""
+LIMIT_HALVES = 6
+"""Index in the limits of an arm where the half widths begin, after the middles."""
 
 
 class HeldArm(NamedTuple):
@@ -587,7 +589,7 @@ def _inside(limits, joint, place):
     :returns: (margin, is_out): distance of the centre from the nearer limit [rad], negative outside, infinite without
         limits; mask of lanes in which the whole range is outside by more than PROVED_OUTSIDE.
     """
-    half = limits[6 + joint]
+    half = limits[LIMIT_HALVES + joint]
     if not half < math.pi:
         return lanes.spread(math.inf), lanes.spread(0.0) > 1.0
     offset = place[0] - limits[joint]
@@ -599,22 +601,12 @@ def _inside(limits, joint, place):
 @inline_kernel
 def _store(out, row, place):
     """
-    Write centre and radius of a joint in eight lanes into rows ``row`` and ``row + 6`` of ``out``.
+    Write centre and radius of a joint in eight lanes into rows ``row`` and ``row + RADII`` of ``out``.
 
     :param place: (centre, radius) [rad].
     """
     lanes.store(out, row * LANES, place[0])
-    lanes.store(out, (row + 6) * LANES, place[1])
-
-
-@inline_kernel
-def _load_vector(items, row):
-    """Return the vector whose components are rows ``row`` to ``row + 2`` of ``items``, eight lanes each."""
-    return (
-        lanes.load(items, row * LANES),
-        lanes.load(items, (row + 1) * LANES),
-        lanes.load(items, (row + 2) * LANES),
-    )
+    lanes.store(out, (row + RADII) * LANES, place[1])
 
 
 @inline_kernel
@@ -625,9 +617,9 @@ def _load(items):
         lanes.load(items, LANES),
         lanes.load(items, 2 * LANES),
         lanes.load(items, 3 * LANES),
-        _load_vector(items, SHIFT),
+        lane_poses.load_vector(items, 0, SHIFT),
         lanes.load(items, BALL * LANES),
-        _load_vector(items, LIFT),
+        lane_poses.load_vector(items, 0, LIFT),
     )
 
 
@@ -669,13 +661,13 @@ def bound(out, arm, pose, items):
         margin6, out6 = _inside(arm.limits, 5, joints[2])
         bits = 255 & ~lanes.bits_of(is_out | out4 | out5 | out6)
         least = lanes.lesser(margin, lanes.lesser(margin4, lanes.lesser(margin5, margin6)))
-        row = 13 * number
+        row = WRIST_ROWS * number
         _store(out, row, shoulder.joint1)
         _store(out, row + 1, shoulder.joint2)
         _store(out, row + 2, elbow.joint)
         for k in range(3):
             _store(out, row + 3 + k, joints[k])
-        lanes.store(out, (row + 12) * LANES, least)
+        lanes.store(out, (row + MARGIN) * LANES, least)
         if number == 0:
             first = bits
         else:

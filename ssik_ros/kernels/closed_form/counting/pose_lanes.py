@@ -11,12 +11,12 @@ import numpy as np
 
 from ssik_ros.kernels._jit import inline_kernel
 from ssik_ros.kernels.closed_form.certification.chain import screw
-from ssik_ros.kernels.geometry import lanes, vectors
+from ssik_ros.kernels.geometry import lane_poses, lanes, vectors
 
 COUNTED_POSE_DEVIATION = 1e-9
 """Largest deviation of a counted pose from a rigid transform [1]; other poses are left to the search, which corrects
 them."""
-POSES = 12 * lanes.LANES
+POSES = lane_poses.SIZE
 """Size of eight poses, in numbers."""
 
 
@@ -52,7 +52,7 @@ def columns_of(g):
     """
     Return (x, y), the first two columns of the rotations of eight poses: vectors of three lanes each.
 
-    :param g: poses in eight lanes, see :func:`load_poses`.
+    :param g: poses in eight lanes, see :func:`lane_poses.load_poses`.
     """
     return (g[0], g[3], g[6]), (g[1], g[4], g[7])
 
@@ -85,35 +85,11 @@ def gather(area, poses, start, count):
         for i in range(3):
             for j in range(3):
                 area[(3 * i + j) * lanes.LANES + lane] = poses[pose, i, j]
-            area[(9 + i) * lanes.LANES + lane] = poses[pose, i, 3]
+            area[(lane_poses.TRANSLATION + i) * lanes.LANES + lane] = poses[pose, i, 3]
         last = poses[pose, 3, 0] == 0.0 and poses[pose, 3, 1] == 0.0 and poses[pose, 3, 2] == 0.0
         if last and poses[pose, 3, 3] == 1.0:
             affine |= 1 << lane
     return affine
-
-
-@inline_kernel
-def load_poses(area):
-    """
-    Return eight poses as a tuple of twelve lanes: nine of the rotation row by row, then three of the translation.
-
-    :param area: (POSES,) from :func:`gather`.
-    """
-    n = lanes.LANES
-    return (
-        lanes.load(area, 0),
-        lanes.load(area, n),
-        lanes.load(area, 2 * n),
-        lanes.load(area, 3 * n),
-        lanes.load(area, 4 * n),
-        lanes.load(area, 5 * n),
-        lanes.load(area, 6 * n),
-        lanes.load(area, 7 * n),
-        lanes.load(area, 8 * n),
-        lanes.load(area, 9 * n),
-        lanes.load(area, 10 * n),
-        lanes.load(area, 11 * n),
-    )
 
 
 @inline_kernel
@@ -134,7 +110,7 @@ def times_transform(g, m):
     """
     Return eight poses, each multiplied from the right by one transform: G M.
 
-    :param g: poses G in eight lanes, see :func:`load_poses`.
+    :param g: poses G in eight lanes, see :func:`lane_poses.load_poses`.
     :param m: (12,) M.
     """
     r0, r1, r2 = (g[0], g[1], g[2]), (g[3], g[4], g[5]), (g[6], g[7], g[8])
@@ -161,7 +137,7 @@ def inverted(g):
     """
     Return the inverses of eight rigid poses.
 
-    :param g: poses in eight lanes, see :func:`load_poses`.
+    :param g: poses in eight lanes, see :func:`lane_poses.load_poses`.
     """
     x, y, z = (g[0], g[3], g[6]), (g[1], g[4], g[7]), (g[2], g[5], g[8])
     t = (g[9], g[10], g[11])

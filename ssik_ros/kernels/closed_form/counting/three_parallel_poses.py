@@ -58,7 +58,7 @@ def count(arm, g):
     Count the branches within limits of eight poses, for an arm with parallel axes 2 to 4 whose axes 5 and 6 meet.
 
     :param arm: :class:`pose_lanes.CountedArm`.
-    :param g: in eight lanes, the motions G that all joints together must make, see :func:`pose_lanes.load_poses`.
+    :param g: in eight lanes, the motions G that all joints together must make, see :func:`lane_poses.load_poses`.
     :returns: (total, doubt): number of branches in each lane, and the bits of the lanes whose number is uncertain.
     """
     h1, h, h6 = triple(arm.axes, 0), triple(arm.axes, 1), triple(arm.axes, 5)

@@ -72,9 +72,10 @@ def _length_unit(points):
     """Return the largest distance between neighbouring points (18,) of six axes [m]; 1 if all coincide."""
     largest = 0.0
     for i in range(JOINTS - 1):
-        x = points[3 * i + 3] - points[3 * i]
-        y = points[3 * i + 4] - points[3 * i + 1]
-        z = points[3 * i + 5] - points[3 * i + 2]
+        here, there = 3 * i, 3 * (i + 1)
+        x = points[there] - points[here]
+        y = points[there + 1] - points[here + 1]
+        z = points[there + 2] - points[here + 2]
         largest = max(largest, x * x + y * y + z * z)
     return math.sqrt(largest) if largest > 0.0 else 1.0
 

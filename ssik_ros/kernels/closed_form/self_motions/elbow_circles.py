@@ -65,6 +65,8 @@ OFFSET, BEND = 2 * SIDE, 2 * SIDE + 2
 """Offsets after the waves of both sides: values of the middle joints that make the outer axes parallel; value of joint
 4."""
 ELBOW = BEND + 1
+ELBOW_JOINT = 3
+"""Index of joint 4; three joints of the shoulder precede it."""
 
 FIRST_RING, RING = 8, 256
 """First and largest number of knots of the circle."""
@@ -220,6 +222,12 @@ def _open(ints, reals, target, free, work):
     )
 
 
+@inline_kernel
+def _row_of(column):
+    """Return the index in ``Circles.numbers`` of eight numbers: joint k in column k, its derivative in column N + k."""
+    return LANES * (1 + column)
+
+
 @kernel
 def _write_turns(turns, h, bend, folded, reach):
     """
@@ -236,14 +244,14 @@ def _write_turns(turns, h, bend, folded, reach):
     a, b = _unit(folded), _unit(reach)
     side_a, side_b = vectors.perpendicular(a), vectors.perpendicular(b)
     up_a, up_b = vectors.cross(a, side_a), vectors.cross(b, side_b)
+    first, bent = vector(turns, FIRST_TURN, 9), vector(turns, BENT_TURN, 9)
     for i in range(3):
         for k in range(3):
-            turns[FIRST_TURN + 3 * i + k] = b[i] * a[k] + side_b[i] * side_a[k] + up_b[i] * up_a[k]
-    first = vector(turns, FIRST_TURN, 9)
+            first[3 * i + k] = b[i] * a[k] + side_b[i] * side_a[k] + up_b[i] * up_a[k]
     for k in range(3):
         column = vectors.times(first, vectors.rotate(h, bend, vectors.unit(k)))
         for i in range(3):
-            turns[BENT_TURN + 3 * i + k] = column[i]
+            bent[3 * i + k] = column[i]
 
 
 @inline_kernel
@@ -376,14 +384,14 @@ def _write_knots(run, table, first, count):
             room, square = lanes.lesser(room, least), square + more
         size = 1.0 / lanes.root(square)
         lanes.store(numbers, LANES * (PAIR - 1), room)
-        lanes.store(numbers, LANES * 4, lanes.spread(run.elbow[BEND]))
-        lanes.store(numbers, LANES * (4 + N), lanes.spread(0.0))
+        lanes.store(numbers, _row_of(ELBOW_JOINT), lanes.spread(run.elbow[BEND]))
+        lanes.store(numbers, _row_of(N + ELBOW_JOINT), lanes.spread(0.0))
         for k in range(N):
-            at = LANES * (1 + N + k)
+            at = _row_of(N + k)
             lanes.store(numbers, at, size * lanes.load(numbers, at))
         for lane in range(min(LANES, first + count - start)):
             for k in range(2 * N):
-                table[start + lane, k] = numbers[LANES * (1 + k) + lane]
+                table[start + lane, k] = numbers[_row_of(k) + lane]
             table[start + lane, segments.LEAST_PIVOT] = numbers[LANES * (PAIR - 1) + lane]
 
 
@@ -417,7 +425,7 @@ def _write_side(run, side, cosine, sine):
     u, u_slope = _wave(run.elbow, side, 3, cosine, sine)
     v, v_slope = _wave(run.elbow, side, 4, cosine, sine)
     square = x * x + y * y
-    size, at = lanes.root(square), LANES * (1 + 4 * side)
+    size, at = lanes.root(square), _row_of((ELBOW_JOINT + 1) * side)
     first, last = (x * y_slope - y * x_slope) / square, (u * v_slope - v * u_slope) / square
     turn = -middle_slope / size
     lanes.store(run.numbers, at, lanes.arc_tangent(y, x))
@@ -512,7 +520,7 @@ def _in_image(run, value, joint, flip):
     :param value: value of the joint on the circle.
     :param flip: 1 if the joint's side of the arm, shoulder or wrist, is in its other posture in the image, else 0.
     """
-    if flip == 0 or joint == 3:
+    if flip == 0 or joint == ELBOW_JOINT:
         return value
     if joint % 4 == 1:
         return 2.0 * run.elbow[OFFSET + joint // 4] - value
