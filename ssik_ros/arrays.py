@@ -31,6 +31,17 @@ def wrap_angles(angles: FloatArray) -> FloatArray:
     return np.asarray(angles - whole_turns(angles))
 
 
+def wrap_angle(angle: float) -> float:
+    """
+    Return an angle, or a difference of angles, moved by a multiple of 2 pi into [-pi, pi] [rad], without rounding.
+
+    Both ends stay: of two multiples that are equally near, the even one is taken.
+
+    :param angle: a finite number [rad].
+    """
+    return math.remainder(angle, TURN)
+
+
 def turns_within(
     angles: ArrayLike, lower: ArrayLike, upper: ArrayLike, slack: ArrayLike
 ) -> tuple[FloatArray, FloatArray]:

@@ -160,8 +160,9 @@ TABLE = (
         (8, 4),
         'view.browser',
         (
-            *('background_job', 'controls', 'guard', 'link_meshes', 'page_panels', 'page_script'),
-            *('private_server', 'scene_pictures', 'scenery', 'session_drawing'),
+            *('background_job', 'controls', 'ghost_labels', 'guard', 'link_meshes'),
+            *('page_panels', 'page_script', 'private_server', 'scene_pictures', 'scenery'),
+            'session_drawing',
         ),
         'parts of a page: server, scene, controls',
     ),

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 import functools
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,9 @@ from ssik_ros.kernels.geometry import joint_values
 from ssik_ros.manipulator.tolerance_policy import DEFAULT_TOLERANCE_POLICY, TolerancePolicy
 from ssik_ros.problem.pose_input import read_pose
 from ssik_ros.problem.scheduling import processors
+
+if TYPE_CHECKING:
+    from ssik_ros.manipulator.arm_scene import ArmScene
 
 METRICS = ('wrap_l2', 'wrap_linf')
 WRAP = 'wrap'
@@ -56,8 +59,8 @@ class SolveSettings(NamedTuple):
     arm_angle: float | None = None
     redundancy_samples: int | None = None
     timeout: float | None = None
-    scene: Any = None
-    """Objects that solutions keep clear of, an :class:`ssik_ros.manipulator.arm_scene.ArmScene`."""
+    scene: 'ArmScene | None' = None
+    """Objects that solutions keep clear of."""
     cost: Callable[[FloatArray], float] | None = None
     """Function of a joint vector whose least value comes first."""
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, TURN
+from ssik_ros.arrays import FloatArray, wrap_angle
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import RobotModel
@@ -55,7 +55,7 @@ def _middle(lower: float, upper: float, is_angle: bool) -> float:
     An angle is moved by whole turns to between -pi and pi if the result is within the limits.
     """
     middle = 0.5 * lower + 0.5 * upper
-    turned = math.remainder(middle, TURN)
+    turned = wrap_angle(middle)
     return turned if is_angle and lower <= turned <= upper else middle
 
 

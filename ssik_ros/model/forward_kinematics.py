@@ -81,7 +81,8 @@ def pose_errors(actual: FloatArray, target: FloatArray) -> tuple[float, float]:
     :param target: (4, 4).
     """
     difference = actual[:3, :3].T @ target[:3, :3]
-    axis = difference[[2, 0, 1], [1, 2, 0]] - difference[[1, 2, 0], [2, 0, 1]]
+    (_, a, b), (c, _, d), (e, f, _) = difference.tolist()
     # Sine and cosine together keep all digits at 0 and at pi, unlike arccos of the trace.
-    angle = math.atan2(float(np.linalg.norm(axis)), float(np.trace(difference)) - 1.0)
-    return float(np.linalg.norm(actual[:3, 3] - target[:3, 3])), angle
+    sine = 0.5 * math.hypot(f - d, b - e, c - a)
+    cosine = 0.5 * (float(np.trace(difference)) - 1.0)
+    return math.dist(actual[:3, 3].tolist(), target[:3, 3].tolist()), math.atan2(sine, cosine)

@@ -85,10 +85,10 @@ def _describe_failure(
     # A response without a solution never counts as a success.
     cause = result.cause or Cause.NOT_FOUND
     if checks is not None and cause == Cause.VALIDATION:
-        cause, rest = checks.cause, f'{checks.describe()} ({counted(result.searches, "search")}).'
+        cause = checks.cause_of(result.clock_ended)
+        rest = f'{checks.describe()} ({counted(result.searches, "search")}).'
         if result.clock_ended:
-            rest = f'; {CAUSE_TEXT[cause]}{rest} The clock ended the search.'
-            cause = Cause.DEADLINE
+            rest = f'; {CAUSE_TEXT[checks.cause]}{rest} The clock ended the search.'
         text = no_solution(cause, rest)
     elif limits is not None and _is_kept_away(request, resolved, result, solve_ns):
         cause = Cause.CONSTRAINTS

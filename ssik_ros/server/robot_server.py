@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ssik_ros.errors import InvalidLimits, quote, SsikError
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.results import Cause, IkStatus, no_solution
+from ssik_ros.results import Cause, IkStatus
 from ssik_ros.server.groups.batches import BatchRequest, BatchResponse, read_poses, solve_batch
 from ssik_ros.server.groups.cycle_steps import StepRequest, StepResponse
 from ssik_ros.server.groups.explanations import explain_pose, Explanation
@@ -201,13 +201,7 @@ class RobotServer:
                 f'The tolerance {tolerance:g} is no finite number of at least zero.',
             )
         finder = self.groups.finders[group.group.name].branches
-        response = finder.find(
-            goals, state, request.branches, timeout=request.timeout, accepts=checks
-        )
-        if checks is not None and response.cause == Cause.COLLISION:
-            text = no_solution(checks.cause, f'{checks.describe()}.')
-            return response._replace(text=text, cause=checks.cause)
-        return response
+        return finder.find(goals, state, request.branches, timeout=request.timeout, accepts=checks)
 
     @refused_as(SelfMotionsResponse, *BLAMED)
     def self_motions(self, request: IkRequest, current: FullState) -> SelfMotionsResponse:

@@ -6,14 +6,13 @@ from abc import abstractmethod
 from collections.abc import Mapping
 import copy
 from dataclasses import replace
-import math
 from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ssik_ros.arguments import check_kind, read_numbers, shown
-from ssik_ros.arrays import FloatArray, IntArray, TURN
+from ssik_ros.arrays import FloatArray, IntArray, wrap_angle
 from ssik_ros.errors import (
     counted,
     DimensionMismatch,
@@ -492,4 +491,4 @@ def _local_pose(pose: ArrayLike | None, name: str) -> FloatArray:
 
 def angle_difference(a: float, b: float) -> float:
     """Return ``b - a`` wrapped to [-pi, pi] [rad]."""
-    return math.remainder(b - a, TURN)
+    return wrap_angle(b - a)

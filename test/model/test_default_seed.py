@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ssik_ros import load_robot, Manipulator
+from ssik_ros.arrays import wrap_angle, wrap_angles
 from ssik_ros.manipulator.named_robot import load_named
 from ssik_ros.model.default_seed import default_seed, default_state
 
@@ -81,3 +82,19 @@ def test_neutral_of_an_arm_is_the_seed_and_belongs_to_the_caller():
     arm.neutral[:] = 9.0
     assert (arm.neutral == expected).all()
     assert np.isfinite(arm.solve(arm.fk(expected))[0].q).all()
+
+
+@pytest.mark.parametrize(
+    ('angle', 'wrapped'),
+    [
+        (math.pi, math.pi),
+        (-math.pi, -math.pi),
+        (1e-300, 1e-300),
+        (math.nextafter(math.pi, 4.0), -math.pi),
+        (6.0, 6.0 - 2.0 * math.pi),
+    ],
+)
+def test_an_angle_is_wrapped_between_both_half_turns(angle, wrapped):
+    assert wrap_angle(angle) == pytest.approx(wrapped, rel=1e-15)
+    assert math.copysign(1.0, wrap_angle(angle)) == math.copysign(1.0, wrapped)
+    assert wrap_angles(np.array([angle]))[0] == pytest.approx(wrapped, rel=1e-15)

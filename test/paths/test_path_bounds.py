@@ -205,7 +205,7 @@ def cheapest_sequences(each, nodes, steps, sign=1, at_once=4, too_low_by=0.0):
             0.5 * (high - low),
             np.array([least[part].min() for part in blocks]),
         )
-        work = np.empty(3 * q.shape[1] + 2 * spans.shape[1] + len(blocks))
+        work = np.empty(boxes.scratch_size(q.shape[1], spans.shape[1], len(blocks)))
         row = max(layer, layer - sign)
         for first in range(each * layer, each * (layer + 1), at_once):
             last = min(first + at_once, each * (layer + 1))

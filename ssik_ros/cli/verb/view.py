@@ -181,7 +181,7 @@ def _read_targets(
     return {link: base @ pose for link, pose in zip(session.tips, poses, strict=True)}
 
 
-def _serve(page: Page, arguments: argparse.Namespace) -> int:
+def _serve(page: Page[PostureSession], arguments: argparse.Namespace) -> int:
     """Serve the page until Ctrl+C, close it, and return 0."""
     announce_addresses(page)
     print('Press Ctrl+C to end.', flush=True)

@@ -457,11 +457,13 @@ def add_priority(w):
 @inline_kernel
 def terms_of_step(block, t):
     """
-    Return (target_mask, later_mask): bit masks of the rows in joint space that this solve uses.
+    Return (target_mask, later_mask): bit masks of the rows in joint space that all steps of a solve use.
 
     The bits are TARGETS (wanted joint values), RESTS (rest values) and CENTRES (middles of limits). Rows in
     ``target_mask`` must be met; rows in ``later_mask`` form the secondary objective. With option LOW_TARGETS, targets
     are in ``later_mask`` only.
+
+    :param block, t: block of the chain with flags and options, and its tables.
     """
     set_ones = normal.CENTRES
     for joint in range(t.joint.shape[0]):

@@ -29,11 +29,8 @@ Number of layers times pairs of a box and a block of boxes, plus the pairs of bo
 """
 
 import math
-from typing import NamedTuple
 
-import numpy as np
-
-from ssik_ros.kernels._jit import inline_kernel, kernel, vector
+from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.paths.layers import (
     LARGEST_STEP,
     step_of,
@@ -47,23 +44,6 @@ SWEEPS = 2
 """Number of rounds that improve the multipliers of a step, joint by joint."""
 
 
-class Scratch(NamedTuple):
-    """Scratch of :func:`connect_boxes`: data of the step between two boxes, then the bounds of the larger boxes."""
-
-    multipliers: np.ndarray
-    """(n,) multipliers y of the joints."""
-    steps: np.ndarray
-    """(n,) steps c between the centres."""
-    errors: np.ndarray
-    """(n,) sums e of both errors."""
-    before: np.ndarray
-    """(r,) y D_a - z_a."""
-    after: np.ndarray
-    """(r,) y D_b - z_b."""
-    bounds: np.ndarray
-    """(b,) bounds of the larger boxes."""
-
-
 def scratch_size(n: int, free: int, blocks: int) -> int:
     """
     Return how many numbers the scratch of :func:`connect_boxes` needs.
@@ -74,25 +54,20 @@ def scratch_size(n: int, free: int, blocks: int) -> int:
 
 
 @inline_kernel
-def _view_scratch(work, n, free, blocks):
+def _places(n, free):
     """
-    Return the parts of the scratch as a :class:`Scratch`.
+    Return where the parts of the scratch begin that follow the multipliers y (n,), as a tuple of five indices.
 
-    :param work: (scratch_size(n, free, blocks),) the scratch.
-    :param n, free, blocks: as for :func:`scratch_size`.
+    The parts are the steps c between the centres (n,), the sums e of both errors (n,), the terms y D_a - z_a (r,) and
+    y D_b - z_b (r,), and the bounds of the larger boxes (b,).
+
+    :param n, free: number of joints and of free parameters.
     """
     steps = n
     errors = steps + n
     before = errors + n
     after = before + free
-    return Scratch(
-        vector(work, 0, n),
-        vector(work, steps, n),
-        vector(work, errors, n),
-        vector(work, before, free),
-        vector(work, after, free),
-        vector(work, after + free, blocks),
-    )
+    return steps, errors, before, after, after + free
 
 
 @inline_kernel
@@ -139,7 +114,7 @@ def _value(y, c, e, before, after, cells, slopes, a, b, j):
 
 
 @inline_kernel
-def _follow(q, halves, slopes, errors, cells, prices, sign, a, b, turning, weights, scratch):
+def _follow(q, halves, slopes, errors, cells, prices, sign, a, b, turning, weights, work):
     """
     Return a lower bound on the cost of a step from box ``a`` to box ``b``, prices included.
 
@@ -148,10 +123,12 @@ def _follow(q, halves, slopes, errors, cells, prices, sign, a, b, turning, weigh
     :func:`connect_boxes`.
 
     :param a, b: rows of the boxes where the step begins and ends.
-    :param scratch: a :class:`Scratch`; its multipliers are written.
+    :param work: the scratch of :func:`connect_boxes`; its multipliers are written.
     """
     n, free = q.shape[1], cells.shape[1]
-    y, c, e, before, after, _ = scratch
+    steps, sums, first, second, end = _places(n, free)
+    y, c, e = work[:steps], work[steps:sums], work[sums:first]
+    before, after = work[first:second], work[second:end]
     for r in range(free):
         before[r], after[r] = -sign * prices[a, r], -sign * prices[b, r]
     for j in range(n):
@@ -254,8 +231,8 @@ def connect_boxes(
     :param work: (scratch_size(n, r, b),) scratch.
     """
     n, free, count = q.shape[1], cells.shape[1], len(block_costs)
-    scratch = _view_scratch(work, n, free, count)
-    bounds = scratch.bounds
+    _, _, _, _, at_bounds = _places(n, free)
+    bounds = work[at_bounds:]
     for row in range(first, last):
         costs[row] = math.inf
         stake = _stake(cells, prices, row)
@@ -302,7 +279,7 @@ def connect_boxes(
                             row,
                             turning,
                             weights,
-                            scratch,
+                            work,
                         )
                         step = max(step, step_bound)
                 total = max(costs[at], step)
@@ -312,7 +289,7 @@ def connect_boxes(
                     costs[row] = total
                     if objective == SUM_OF_STEPS:
                         for j in range(n):
-                            multipliers[row, j] = scratch.multipliers[j]
+                            multipliers[row, j] = work[j]
 
 
 @inline_kernel

@@ -11,14 +11,15 @@ def search_rows(
     """
     Write the solutions of m poses, one below the other; return the number of written rows.
 
-    :param q: (capacity, n) out: joint values of the solutions [rad or m].
+    :param q: (capacity, n) out: joint values of the solutions [rad or m]. The capacity is not checked; 16 s m rows are
+        always enough.
     :param owners: (capacity,) out: index of the pose that each solution reaches.
     :param counts: (m, 3) out: number of branches of each pose, -1 if the pose is not a rigid transform; number of
         branches outside the limits; 1 if branches may be missing, as at a singular pose, else 0.
     :param poses: (m, 4, 4) target poses.
     :param values: (m, s) values to which the held joint is set for each pose [rad or m]; not read without a held joint.
     :param ints, reals, options: packed arm and options, as for :func:`search.search`.
-    :param seed: (n,) not used.
+    :param seed: (n,) as for :func:`search.search`: read only if HAS_SEED is set in ``options``.
     :param rows: (16 s, n + 3) scratch of one search.
     :param counters, work: scratch of one search.
     """

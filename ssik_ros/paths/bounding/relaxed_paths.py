@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, IntArray, TURN
+from ssik_ros.arrays import FloatArray, IntArray, TURN, whole_turns
 from ssik_ros.kernels.paths import boxes as kernels
 from ssik_ros.kernels.paths.layers import LARGEST_STEP, SUM_OF_SQUARES
 from ssik_ros.model.kinematic_tree import JointKind
@@ -181,7 +181,7 @@ class RelaxedPaths:
 
         The place is a Morton code, so that boxes of neighbouring cells mostly follow each other.
         """
-        turns = np.round(nodes.q / TURN)[:, self._limits.turning == 0].T
+        turns = whole_turns(nodes.q)[:, self._limits.turning == 0].T
         keys = [_place(nodes.cells.centers), *turns, nodes.labels, nodes.cells.layers]
         return nodes.chosen(np.lexsort(keys))
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import logging
 import math
 import time
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TYPE_CHECKING
 
 from moveit_msgs.msg import MoveItErrorCodes
 from rclpy.node import Node
@@ -24,6 +24,10 @@ from ssik_ros.ros.services.status_codes import code_of, SOURCE, write_code
 from ssik_ros.server.loops.loop_server import LoopServer
 from ssik_ros.server.requests.refusals import explain_refusal, Refusal, RequestRefused
 from ssik_ros.server.robot_server import RobotServer
+
+if TYPE_CHECKING:
+    from ssik_ros.server.reach_queries import ReachQueries
+    from ssik_ros.server.tasks.task_sets import TaskSets
 
 _LOGGER = logging.getLogger('ssik_ros.services')
 
@@ -50,10 +54,10 @@ class Served(NamedTuple):
     """Writes states of the robot into messages."""
     loops: LoopServer | None = None
     """Handles requests for goals and loops; None without them."""
-    task_sets: Any = None
-    """:class:`ssik_ros.server.tasks.task_sets.TaskSets`, if there is a file of them."""
-    reach: Any = None
-    """:class:`ssik_ros.server.reach_queries.ReachQueries`, if a map is named."""
+    task_sets: 'TaskSets | None' = None
+    """The task sets of a file; None without a file."""
+    reach: 'ReachQueries | None' = None
+    """Answers questions about a reach map; None if no map is named."""
     origins: tuple[str, str] = ('', '')
     """Origins of URDF and SRDF, such as ``topic /robot_description``."""
     report_times: bool = False

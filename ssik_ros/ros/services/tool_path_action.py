@@ -106,7 +106,8 @@ class ToolPathAction:
         """
         Plan one goal in another thread, wait for its end or for a cancellation, and return the result.
 
-        A cancelled goal ends at most ``CANCEL_TIME`` [s] later, with the code PREEMPTED.
+        After a cancellation the plan has ``CANCEL_TIME`` [s] to end by itself. If it has no valid path then, the goal
+        ends as cancelled with the code PREEMPTED. A path that is valid by then is returned, and the goal succeeds.
         """
         results: list[PlanToolPath.Result] = []
         # A goal that has ended forgets that it was cancelled, and its plan may not have looked yet.

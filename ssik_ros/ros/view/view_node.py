@@ -67,7 +67,7 @@ class ViewNode(ProcessNode):
         check_overrides(self, (LIMITS_PREFIX,))
         self._live = AgedState(self)
         self._asked = NodeSettings()
-        self._page: Page | None = None
+        self._page: Page[Session] | None = None
         self._source: RobotSource | None = None
         self._real: RunningGroup | None = None
         self._urdf = ''
@@ -246,7 +246,9 @@ class ViewNode(ProcessNode):
         for period, call in ((FRAME_TIME, draw), (LOOK_TIME, real.look)):
             make_steady_timer(self, period, call)
 
-    def _announce(self, page: Page, description: RobotDescription, session: Session) -> None:
+    def _announce(
+        self, page: Page[Session], description: RobotDescription, session: Session
+    ) -> None:
         """Log the robot, and print the address, which holds a token and must not be in a log or topic."""
         _LOGGER.info(
             f'Ready: robot {quote(session.robot.name)} (URDF: {description.urdf.origin}), group '

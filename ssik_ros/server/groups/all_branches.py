@@ -7,7 +7,6 @@ Find every branch of a pose for one group: by its closed form, or by a search fo
 
 from collections.abc import Sequence
 import logging
-import math
 import threading
 import time
 from typing import NamedTuple
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted
+from ssik_ros.model.forward_kinematics import pose_errors
 from ssik_ros.problem.chain_kinematics import ChainKinematics
 from ssik_ros.problem.contract import BranchSet, BranchSolver, IkSolver, SolveRequest
 from ssik_ros.results import Cause, no_solution
@@ -31,6 +31,7 @@ from ssik_ros.server.requests.ik_requests import (
 )
 from ssik_ros.server.requests.posture_order import PostureOrder, Postures
 from ssik_ros.server.requests.refusals import Refusal
+from ssik_ros.server.scene.candidate_checks import CandidateChecks
 from ssik_ros.server.scene.led_links import LedLink
 from ssik_ros.solvers.auto.policy import (
     choose,
@@ -171,7 +172,7 @@ class BranchFinder:
         options: BranchOptions,
         *,
         timeout: float,
-        accepts: StateCheck | None,
+        accepts: CandidateChecks | None,
     ) -> BranchesResponse:
         """
         Return every branch of the goals within the limits, nearest to the seed first.
@@ -179,7 +180,8 @@ class BranchFinder:
         Without a branch, the response has a cause; it is refused with FAULT if forward kinematics contradicts the
         solver.
 
-        :param goals, state, accepts: as for :meth:`GroupServer.solve`.
+        :param goals, state: as for :meth:`GroupServer.solve`.
+        :param accepts: checks of a full state; None accepts every state.
         :param options: largest number of postures, windings and tolerance.
         :param timeout: wall-clock budget for searches and checks [s]; zero or less means the group's own.
         :raises RequestRefused: for a group without solver, links that are not fixed to a tip, and two goals of one tip.
@@ -223,7 +225,7 @@ class BranchFinder:
             clock_ended=branch_set.clock_ended or bool(gate and gate.unchecked),
             solver_time=1e-9 * sum(outcome.spent for outcome in outcomes),
         )
-        return self._respond(solver, branch_set, branches, report)
+        return self._respond(solver, branch_set, branches, report, accepts)
 
     def _choose(self, solver: IkSolver) -> list[tuple[IkSolver, str]]:
         """
@@ -303,9 +305,7 @@ class BranchFinder:
             postures.q, postures.rows.tolist(), distances, margins
         ):
             pairs = zip(kinematics, targets, strict=True)
-            errors = np.array(
-                [errors_between(k.pose(q, solve_request.state), t) for k, t in pairs]
-            )
+            errors = np.array([pose_errors(k.pose(q, solve_request.state), t) for k, t in pairs])
             if not (margin >= 0.0 and self._holds(errors, branch_set.errors[row], options)):
                 continue
             position, orientation = errors.max(axis=0).tolist()
@@ -387,7 +387,12 @@ class BranchFinder:
         return kinematics
 
     def _respond(
-        self, solver: IkSolver, branch_set: BranchSet, branches: list[Branch], report: BranchReport
+        self,
+        solver: IkSolver,
+        branch_set: BranchSet,
+        branches: list[Branch],
+        report: BranchReport,
+        checks: CandidateChecks | None,
     ) -> BranchesResponse:
         """
         Return the response: branches and report; without branches, the cause of the failure and a text.
@@ -408,10 +413,12 @@ class BranchFinder:
             )
             return BranchesResponse(Refusal.FAULT, Cause.NONE, text, names, (), report)
         cause = branch_set.cause
-        if cause == Cause.VALIDATION:
-            cause = Cause.DEADLINE if report.dropped_by_clock else Cause.COLLISION
-        clock = ' The clock ended the search.' if report.clock_ended else ''
-        text = no_solution(cause, f'.{clock}')
+        rest = '. The clock ended the search.' if report.clock_ended else '.'
+        if cause == Cause.VALIDATION and checks is not None:
+            cause = checks.cause_of(report.clock_ended)
+            if cause != Cause.DEADLINE:
+                rest = f'{checks.describe()}.'
+        text = no_solution(cause, rest)
         return BranchesResponse(Refusal.NONE, cause, text, names, (), report)
 
 
@@ -423,16 +430,3 @@ def _describe(branches: Sequence[Branch], report: BranchReport) -> str:
         return f'{what}, all within limits, by {report.solver}.'
     more = f', {report.dropped_by_max} more left out' if report.dropped_by_max else ''
     return f'{what}{more}, by {report.solver}.'
-
-
-def errors_between(pose: FloatArray, target: FloatArray) -> tuple[float, float]:
-    """
-    Return the distance [m] and the angle [rad] between two poses.
-
-    :param pose, target: (4, 4).
-    """
-    difference = pose[:3, :3].T @ target[:3, :3]
-    (_, a, b), (c, _, d), (e, f, _) = difference.tolist()
-    sine = 0.5 * math.hypot(f - d, b - e, c - a)
-    cosine = 0.5 * (float(np.trace(difference)) - 1.0)
-    return math.dist(pose[:3, 3].tolist(), target[:3, 3].tolist()), math.atan2(sine, cosine)

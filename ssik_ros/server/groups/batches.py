@@ -177,7 +177,7 @@ def solve_batch(
             if request.seed_from_previous:
                 solve_request.seed = positions[row].copy()
         elif result.cause == Cause.VALIDATION and checks is not None:
-            causes[row] = Cause.DEADLINE if result.clock_ended else checks.cause
+            causes[row] = checks.cause_of(result.clock_ended)
         else:
             causes[row] = result.cause
     solved = int((causes == Cause.NONE).sum())

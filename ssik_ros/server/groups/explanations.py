@@ -21,10 +21,11 @@ import numpy as np
 from ssik_ros.arrays import FloatArray, whole_turns
 from ssik_ros.errors import counted, quote
 from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
+from ssik_ros.model.forward_kinematics import pose_errors
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.problem.problem import position_rows
 from ssik_ros.results import Cause
-from ssik_ros.server.groups.all_branches import BranchFinder, errors_between
+from ssik_ros.server.groups.all_branches import BranchFinder
 from ssik_ros.server.groups.group_server import GroupServer
 from ssik_ros.server.groups.notes import describe_error, describe_nearest
 from ssik_ros.server.requests.ik_requests import FullState, IkResponse, LinkGoal
@@ -121,7 +122,7 @@ def explain_pose(
         return Explanation(*outcome, names)
     chain = finder.led_link(solver, goal)
     target = server.frames.model_in_link(solver.base_frame, state) @ goal.pose
-    distance, angle = errors_between(chain.pose(q, state.positions), target)
+    distance, angle = pose_errors(chain.pose(q, state.positions), target)
     if server.kinematics.position_only:
         angle = 0.0
     limits: tuple[BindingLimit, ...] = ()

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ssik_ros.errors import counted, list_names, quote
-from ssik_ros.model.forward_kinematics import compute_joint_poses
+from ssik_ros.model.forward_kinematics import compute_joint_poses, pose_errors
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.results import Cause, IkResult
-from ssik_ros.server.groups.all_branches import errors_between
 from ssik_ros.server.groups.group_server import GroupServer
 from ssik_ros.server.requests.ik_requests import FramedPose, FullState, LinkGoal
 
@@ -169,7 +168,7 @@ def _errors_at(
     )
     heres = [state.root_pose @ pose for pose in poses]
     return [
-        errors_between(here if goal.tool is None else here @ goal.tool, goal.pose)
+        pose_errors(here if goal.tool is None else here @ goal.tool, goal.pose)
         for goal, here in zip(goals, heres, strict=True)
     ]
 

@@ -14,11 +14,12 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted
+from ssik_ros.model.forward_kinematics import pose_errors
 from ssik_ros.model.kinematic_tree import JointKind, POSITION_SIZE
 from ssik_ros.model.robot_model import QUATERNION_START
 from ssik_ros.problem.contract import IkSolver
 from ssik_ros.results import Cause, CAUSE_TEXT
-from ssik_ros.server.groups.all_branches import BranchFinder, errors_between
+from ssik_ros.server.groups.all_branches import BranchFinder
 from ssik_ros.server.paths.path_requests import PathRequest, PathResponse
 from ssik_ros.server.paths.path_search import (
     cut_at_jump,
@@ -300,7 +301,7 @@ class PathFollower:
 
     def _errors(self, q: FloatArray, target: FloatArray) -> tuple[float, float]:
         pose = self._chain.pose(q, self._start.positions)
-        position, angle = errors_between(pose, self._base_model @ target)
+        position, angle = pose_errors(pose, self._base_model @ target)
         return position, 0.0 if self._position_only else angle
 
     def _find(self, target: FloatArray, near: FloatArray) -> SamplePostures:
@@ -325,7 +326,7 @@ class PathFollower:
         result = self._solver.solve(request)
         cause = result.cause
         if cause == Cause.VALIDATION and self._checks is not None:
-            cause = self._checks.cause
+            cause = self._checks.cause_of(result.clock_ended)
         return SamplePostures(result.solutions, cause)
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.arrays import FloatArray, TURN, wrap_angles
+from ssik_ros.arrays import FloatArray, TURN, turns_within, wrap_angles
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import RobotModel
@@ -60,7 +60,7 @@ class PostureOrder:
         """
         windings = np.round((seed - q) / TURN)
         with np.errstate(invalid='ignore'):
-            most, least = np.floor((self._upper - q) / TURN), np.ceil((self._lower - q) / TURN)
+            least, most = turns_within(q, self._lower, self._upper, 0.0)
         windings = np.where(
             self._is_angle, np.clip(windings, np.minimum(least, 0), np.maximum(most, 0)), 0
         )

@@ -54,6 +54,14 @@ class CandidateChecks:
             return Cause.CONSTRAINTS
         return Cause.COLLISION
 
+    def cause_of(self, clock_ended: bool) -> Cause:
+        """
+        Return the cause for a search without a solution whose candidates were all refused.
+
+        :param clock_ended: whether the clock ended the search: then it is DEADLINE, else ``cause``.
+        """
+        return Cause.DEADLINE if clock_ended else self.cause
+
     def describe(self) -> str:
         """
         Return a clause that follows the text of ``cause`` in a message; it may be empty.

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, TURN, whole_turns
+from ssik_ros.arrays import FloatArray, whole_turns, wrap_angle
 from ssik_ros.errors import describe_choices, list_names, quote
 from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.joint_group import JointGroup
@@ -174,7 +174,7 @@ class ConstraintCheck:
         def test(state: FullState) -> ConstraintVerdict:
             off = float(state.positions[place]) - wish.position
             if wraps:
-                off = math.remainder(off, TURN)
+                off = wrap_angle(off)
             holds = -wish.below - CONSTRAINT_SLACK <= off <= wish.above + CONSTRAINT_SLACK
             text = (
                 '' if holds else f'joint {quote(wish.joint)} is {off:+.4g} from {wish.position:g}'

@@ -20,8 +20,6 @@ from ssik_ros.errors import (
     TopologyMismatch,
 )
 from ssik_ros.kernels.geometry import joint_values
-from ssik_ros.kernels.search.plain_request import NOT_CALLED
-from ssik_ros.kernels.search.state import FOUND
 from ssik_ros.model.default_seed import default_seed
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
@@ -169,7 +167,7 @@ class AnalyticSolver:
             return None
         rows.setflags(write=False)
         *_, position, rotation, _ = rows[0].tolist()
-        report = FOUND, 0, 1, _norm(position, rotation), position, rotation, NOT_CALLED
+        report = SOLVED, 0, 1, _norm(position, rotation), position, rotation, 1
         return OneSolution(rows[0, : len(self.joint_names)], report)
 
     def solve_all(self, request: SolveRequest) -> BranchSet:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ssik_ros.arrays import FloatArray, wrap_angles
+from ssik_ros.arrays import FloatArray, TURN, whole_turns, wrap_angles
 from ssik_ros.errors import DimensionMismatch, InvalidOption, SolverError
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.self_motions import folds, readout, segments, trace
@@ -290,12 +290,12 @@ class SelfMotion:
         """
         pose = self._pose
         for k in np.flatnonzero(_are_free(pose)).tolist():
-            low, high, turn = pose.lower[k], pose.upper[k], 2.0 * np.pi
+            low, high = pose.lower[k], pose.upper[k]
             middle = 0.5 * (low + high) if np.isfinite(high - low) else 0.0
             around = middle if wish is None else wish[k]
-            column = q[:, k] + turn * np.round((around - q[:, k]) / turn)
-            column = column - turn * np.ceil((column - high) / turn).clip(0.0)
-            column = column + turn * np.ceil((low - column) / turn).clip(0.0)
+            column = q[:, k] + whole_turns(around - q[:, k])
+            column = column - TURN * np.ceil((column - high) / TURN).clip(0.0)
+            column = column + TURN * np.ceil((low - column) / TURN).clip(0.0)
             q[:, k] = column.clip(low, high)
         return q
 

@@ -4,7 +4,7 @@ from collections.abc import Hashable
 from functools import partial
 import logging
 import time
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,13 +42,15 @@ HEAD_START = 0.002
 PICTURE_TIMEOUT = 20.0
 """Longest wait for a picture of a browser [s]."""
 
+Shown = TypeVar('Shown', bound=PostureSession)
 
-class Page:
+
+class Page(Generic[Shown]):
     """A page that shows one session to any number of browsers, which all see and move the same robot."""
 
     def __init__(
         self,
-        session: PostureSession,
+        session: Shown,
         *,
         host: str = '127.0.0.1',
         port: int = 8080,
@@ -310,7 +312,7 @@ class Page:
         self._viser.flush()
 
 
-def describe_access(page: Page) -> str:
+def describe_access(page: Page[Any]) -> str:
     """
     Return lines of text: the address to open, which machines can open it, and how to get meshes if they are missing.
 
@@ -326,7 +328,7 @@ def describe_access(page: Page) -> str:
     )
 
 
-def announce_addresses(page: Page) -> None:
+def announce_addresses(page: Page[Any]) -> None:
     """
     Print the address of the page now, and a new one whenever a browser has used the last one.
 

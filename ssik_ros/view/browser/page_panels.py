@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from ssik_ros.view.reasons import AT_TARGET, describe_cause, NOT_AT_TARGET
 from ssik_ros.view.sessions.posture_session import PostureSession
 from ssik_ros.view.sessions.session import Session
 
+if TYPE_CHECKING:
+    from viser import SceneApi
+
 
 class Extras(NamedTuple):
     """Further contents of a page next to its session: a joint path to play, and the cloud of a reach map; None if missing."""
@@ -28,9 +31,7 @@ class Extras(NamedTuple):
 class Host(Protocol):
     """Interface of the page for its panels; the class Page implements it."""
 
-    session: Any
-    """A :class:`ssik_ros.view.sessions.posture_session.PostureSession`; some panels need one subclass of it."""
-    scene: Any
+    scene: 'SceneApi'
     """Viser's scene."""
     size: float
     """Length of the robot: the diagonal of the box around its first shown posture [m]."""
@@ -43,6 +44,10 @@ class Host(Protocol):
     """The robot, its ghosts and marks."""
     angle_unit: str
     """Unit in which angles are shown: ``rad`` or ``deg``."""
+
+    @property
+    def session(self) -> PostureSession:
+        """Return the session that is shown."""
 
     @property
     def is_dragging(self) -> bool:
@@ -75,6 +80,14 @@ class Host(Protocol):
         """Return a picture of the scene (height, width, 4) as a browser shows it, with edges of at most ``most`` pixels."""
 
     def use_theme(self, is_dark: bool) -> None: ...
+
+
+class SessionHost(Host, Protocol):
+    """Interface of the page for panels that need a session of joints and their solver."""
+
+    @property
+    def session(self) -> Session:
+        """Return the session that is shown."""
 
 
 class Panel(Protocol):

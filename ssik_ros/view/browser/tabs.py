@@ -28,7 +28,8 @@ from ssik_ros.view.sessions.posture_session import PostureSession
 from ssik_ros.view.sessions.session import REDUNDANT, Session
 from ssik_ros.view.sessions.task_session import TaskSession
 
-MakePanel = Callable[[Any, Host], Panel]
+MakePanel = Callable[[Any, Any], Panel]
+"""Makes a panel from viser's controls and a page whose session has the kind that the panel needs."""
 
 
 def make_panels(gui: Any, page: Host) -> list[Panel]:

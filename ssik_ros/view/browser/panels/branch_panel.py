@@ -15,7 +15,7 @@ from ssik_ros.view.branch_table import (
 )
 from ssik_ros.view.browser.controls import on_change
 from ssik_ros.view.browser.link_meshes import page_colour
-from ssik_ros.view.browser.page_panels import Host, plain
+from ssik_ros.view.browser.page_panels import plain, SessionHost
 from ssik_ros.view.limit_room import shared_unit
 from ssik_ros.view.pictures.robot_pictures import GHOSTS
 from ssik_ros.view.reasons import REACHED_HAS_BRANCHES
@@ -34,7 +34,7 @@ class BranchPanel:
     posture.
     """
 
-    def __init__(self, gui: Any, page: Host) -> None:
+    def __init__(self, gui: Any, page: SessionHost) -> None:
         """
         Make the controls.
 

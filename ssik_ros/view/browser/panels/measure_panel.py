@@ -70,7 +70,7 @@ class MeasurePanel:
             return
         self._ball.wxyz, self._ball.position = page_pose(ellipsoid.pose)
         radii = SCALE * np.maximum(ellipsoid.radii, FLATTEST * ellipsoid.radii[0])
-        self._ball.scale = tuple(float(radius) for radius in radii)
+        self._ball.scale = float(radii[0]), float(radii[1]), float(radii[2])
         place, half = ellipsoid.pose[:3, 3], SCALE * ellipsoid.radii[0] * ellipsoid.weakest
         self._weakest.points = np.array([[place - half, place + half]], dtype=np.float32)
 

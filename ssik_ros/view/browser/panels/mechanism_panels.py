@@ -1,7 +1,7 @@
 """The panel of a mechanism, with a switch for each target's orientation, and the panel of task sets."""
 
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from ssik_ros.view.browser.controls import on_change
 from ssik_ros.view.browser.page_panels import Host, plain
@@ -9,17 +9,25 @@ from ssik_ros.view.sessions.loop_session import LoopSession
 from ssik_ros.view.sessions.task_session import describe_level, TaskSession
 
 
+class LoopHost(Host, Protocol):
+    """Interface of the page for :class:`LoopPanel`."""
+
+    @property
+    def session(self) -> LoopSession:
+        """Return the session that is shown."""
+
+
 class LoopPanel:
     """The panel of a mechanism with loops: a switch for each target's orientation, and the time of the last solve."""
 
-    def __init__(self, gui: Any, page: Host) -> None:
+    def __init__(self, gui: Any, page: LoopHost) -> None:
         """
         Make for each target a switch that says whether its orientation counts.
 
         :param gui: viser's controls.
         :param page: the page; its session has loops.
         """
-        session: Any = page.session
+        session = page.session
         self._text = gui.add_markdown('')
         for name in session.tips:
             hint = 'off: only the position of this link is led'
@@ -28,9 +36,8 @@ class LoopPanel:
         for warning in session.warnings:
             gui.add_markdown(plain(warning))
 
-    def _turn(self, page: Host, name: str, value: bool) -> None:
-        session: Any = page.session
-        page.post(lambda: session.let_turn(name, value))
+    def _turn(self, page: LoopHost, name: str, value: bool) -> None:
+        page.post(lambda: page.session.let_turn(name, value))
 
     def show(self, session: LoopSession) -> None:
         seconds, count = session.outcome.seconds, session.outcome.iterations
@@ -43,17 +50,25 @@ class LoopPanel:
         """Do nothing: :meth:`show` draws everything."""
 
 
+class TaskHost(Host, Protocol):
+    """Interface of the page for :class:`TaskPanel`."""
+
+    @property
+    def session(self) -> TaskSession:
+        """Return the session that is shown."""
+
+
 class TaskPanel:
     """The panel of task sets: a switch for each task set, the highest priority first, and whether it is met."""
 
-    def __init__(self, gui: Any, page: Host) -> None:
+    def __init__(self, gui: Any, page: TaskHost) -> None:
         """
         Make for each task set a switch that says whether it counts.
 
         :param gui: viser's controls.
         :param page: the page; its session has task sets.
         """
-        session: Any = page.session
+        session = page.session
         gui.add_markdown('The first task set has the highest priority.')
         self._lines = []
         for number, name in enumerate(session.on, 1):
@@ -61,9 +76,8 @@ class TaskPanel:
             on_change(box, partial(self._switch, page, name))
             self._lines.append(gui.add_markdown(''))
 
-    def _switch(self, page: Host, name: str, value: bool) -> None:
-        session: Any = page.session
-        page.post(lambda: session.switch(name, value))
+    def _switch(self, page: TaskHost, name: str, value: bool) -> None:
+        page.post(lambda: page.session.switch(name, value))
 
     def show(self, session: TaskSession) -> None:
         for line, level in zip(self._lines, session.levels):

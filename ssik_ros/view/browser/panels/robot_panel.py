@@ -10,7 +10,7 @@ from ssik_ros.errors import InvalidTarget, quote, SsikError
 from ssik_ros.server.requests.ik_requests import FullState, StateRequest
 from ssik_ros.view.browser.controls import on_change, on_press
 from ssik_ros.view.browser.link_meshes import RobotMeshes, SEGMENTS
-from ssik_ros.view.browser.page_panels import Host, plain
+from ssik_ros.view.browser.page_panels import plain, SessionHost
 from ssik_ros.view.pictures.renderer import Colour
 from ssik_ros.view.pictures.robot_solids import RobotSolids
 from ssik_ros.view.relaxations import Relaxations
@@ -65,7 +65,7 @@ class RealRobot(Protocol):
         """Cancel the goal that was sent last."""
 
 
-class RobotHost(Host, Protocol):
+class RobotHost(SessionHost, Protocol):
     """Interface of a page to which the panel of the real robot adds controls."""
 
     gui: Any

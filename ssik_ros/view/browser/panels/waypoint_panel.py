@@ -11,7 +11,7 @@ from ssik_ros.server.requests.poses import numbers_of_pose
 from ssik_ros.view.browser.background_job import BackgroundJob
 from ssik_ros.view.browser.controls import on_press
 from ssik_ros.view.browser.link_meshes import line_segments, page_colour, page_pose
-from ssik_ros.view.browser.page_panels import Host, plain
+from ssik_ros.view.browser.page_panels import plain, SessionHost
 from ssik_ros.view.playback import Playback
 from ssik_ros.view.sessions.session import Session
 from ssik_ros.view.waypoints import (
@@ -31,7 +31,7 @@ LINE = page_colour((0.55, 0.55, 0.6))
 class WaypointPanel:
     """Records waypoints and plans a joint path through them; PathPanel plays the path."""
 
-    def __init__(self, gui: Any, page: Host) -> None:
+    def __init__(self, gui: Any, page: SessionHost) -> None:
         """
         Make the controls.
 
