@@ -25,6 +25,7 @@ SPEC.loader.exec_module(check_style)
         ('vector(work, at((6, 24), n), 3)', [1]),
         ("element.vector('rgba', (0.5, 1.0))", []),
         ('lanes.load(a, 9 * LANES)', [1]),
+        ('lanes.load_half(a, (4 + k) * HALF_LANES)', [1]),
         ('lanes.store(a, TARGET + (ROW + k) * LANES, x)', []),
         ('lanes.store(a, column_of(branch, 5), x)', []),
         ('lanes.load(a, 3 * LANES)', []),

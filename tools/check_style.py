@@ -22,7 +22,7 @@ PACKAGE = 'ssik_ros/'
 SOURCES = 'ssik_ros', 'test', 'tools', 'bench', 'examples', 'fuzz', 'launch'
 """Folders whose names are judged."""
 VIEWS = 'vector', 'matrix'
-LANE_CALLS = 'load', 'store'
+LANE_CALLS = 'load', 'load_half', 'store'
 LAYOUTS = (
     'ssik_ros/kernels/closed_form/branches/plan_places.py',
     'ssik_ros/kernels/mechanisms/layout.py',

@@ -134,12 +134,12 @@ def write_inner(out, angles, axes, points, g):
     o4, o5, o6 = triple(points, 3), triple(points, 4), triple(points, 5)
     q1, q5 = lanes.load_half(angles, 0), lanes.load_half(angles, lanes.HALF_LANES)
     s1, s5 = (
-        lanes.load_half(angles, 2 * lanes.HALF_LANES),
-        lanes.load_half(angles, 3 * lanes.HALF_LANES),
+        lanes.load_half(angles, SINES * lanes.HALF_LANES),
+        lanes.load_half(angles, (SINES + 1) * lanes.HALF_LANES),
     )
     c1, c5 = (
-        lanes.load_half(angles, 4 * lanes.HALF_LANES),
-        lanes.load_half(angles, 5 * lanes.HALF_LANES),
+        lanes.load_half(angles, COSINES * lanes.HALF_LANES),
+        lanes.load_half(angles, (COSINES + 1) * lanes.HALF_LANES),
     )
     turned = unmap_direction(g, vectors.turn(h1, c1, s1, h))
     across = vectors.cross(h6, turned)
