@@ -40,6 +40,8 @@ from ssik_ros.solvers.closed_form.options import AnalyticOptions
 from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
 from ssik_ros.solvers.search.requests import nanoseconds
 
+ERRORS = 3
+"""Columns of a branch after its joint values: position error, rotation error and Frobenius norm of FK - T."""
 ONE_TIP = (1, 4, 4)
 """Shape that the target of a group with one tip may have instead of (4, 4)."""
 SOLVED, NO_CAUSE = IkStatus.SOLVED, Cause.NONE
@@ -130,7 +132,7 @@ class AnalyticSolver:
         :raises InvalidLimits: if prismatic joints without limits leave the range of a held prismatic joint unbounded.
         """
         if self._plain is not None and is_plain(request):
-            solution = self._solve_plain(self._plain, request)
+            solution = _solve_plain(self._plain, request)
             if solution is not None:
                 return solution
         seed = self._seed(request)
@@ -147,28 +149,6 @@ class AnalyticSolver:
         residual = _norm(*errors[0].tolist())
         searches = outcome.samples + outcome.starts
         return IkResult(SOLVED, NO_CAUSE, q, errors, None, residual, 0, searches, False)
-
-    def _solve_plain(self, plain: PlainBranches, request: SolveRequest) -> IkResult | None:
-        """
-        Return the branch nearest to the seed by one kernel call; None if it finds none, or for arrays of other kinds.
-
-        Raise InvalidOption for a negative timeout.
-
-        :param plain: the kernel call.
-        :param request: a plain request.
-        """
-        if request.timeout is not None:
-            nanoseconds(request.timeout)
-        target = request.targets
-        if getattr(target, 'shape', None) == ONE_TIP:
-            target = target[0]
-        rows = plain.find(target, request.seed, with_errors=True)
-        if rows is None or not len(rows):
-            return None
-        rows.setflags(write=False)
-        *_, position, rotation, _ = rows[0].tolist()
-        report = SOLVED, 0, 1, _norm(position, rotation), position, rotation, 1
-        return OneSolution(rows[0, : len(self.joint_names)], report)
 
     def solve_all(self, request: SolveRequest) -> BranchSet:
         """
@@ -358,6 +338,29 @@ class AnalyticSolver:
                 f"Group '{self.group.name}' has no joint '{name}'", name, self.joint_names
             )
         return self.joint_names.index(name)
+
+
+def _solve_plain(plain: PlainBranches, request: SolveRequest) -> IkResult | None:
+    """
+    Return the branch nearest to the seed by one kernel call; None if it finds none, or for arrays of other kinds.
+
+    Raise InvalidOption for a negative timeout.
+
+    :param plain: the kernel call, for one branch.
+    :param request: a plain request.
+    """
+    if request.timeout is not None:
+        nanoseconds(request.timeout)
+    target = request.targets
+    if getattr(target, 'shape', None) == ONE_TIP:
+        target = target[0]
+    rows = plain.find(target, request.seed, with_errors=True)
+    if rows is None or not len(rows):
+        return None
+    rows.setflags(write=False)
+    *_, position, rotation, _ = rows[0].tolist()
+    report = SOLVED, 0, 1, _norm(position, rotation), position, rotation, 1
+    return OneSolution(rows[0, :-ERRORS], report)
 
 
 def _norm(position: float, rotation: float) -> float:
