@@ -32,10 +32,10 @@ STARTS = (16, 128), (512,)
 """Numbers of spread starts. The second number of a pair is used if no descent of the first has reached the pose. The
 second tuple is used if no descent has ended within the limits at a posture that is accepted."""
 COPY_DISTANCE = 1e-5
-"""If all joints of two postures differ by less than this, one is a copy of the other [rad or m]."""
+"""Two postures are the same solution if all joints differ by less than this [rad or m]."""
 NEARLY_COPY_DISTANCE = 1e-3
-"""Largest joint difference of two postures of which one is a copy of the other, if their midpoint reaches the pose
-[rad or m]."""
+"""Two postures are the same solution, too, if all joints differ by less than this and their midpoint also reaches the
+pose [rad or m]."""
 SAFE = 10.0
 """Largest residual of the midpoint of two equal postures, as a multiple of the rounding of the pose."""
 LITTLE_ASIDE = 1e-6
