@@ -57,18 +57,18 @@ class NamedRobot:
         """
         if self.base is not None and self.tip is not None:
             return self.robot.group_from_links(self.base, self.tip)
-        groups = self.likely_groups(with_one_tip=True)
-        if not self.robot.groups:
+        robot, groups = quote(self.robot.name), self.likely_groups(with_one_tip=True)
+        if len(groups) == 1:
+            return groups[0]
+        if not groups:
             raise InvalidOption(
-                f'Robot {quote(self.robot.name)} has no group: give the links at both ends to '
+                f'Robot {robot} has no group with one tip: give the links at both ends to '
                 'Manipulator.from_urdf (base, ee).'
             )
-        if len(groups) != 1:
-            raise InvalidOption(
-                f'Robot {quote(self.robot.name)} has several groups: choose one with '
-                f'Manipulator.from_group ({list_names(self.robot.groups)}).'
-            )
-        return groups[0]
+        raise InvalidOption(
+            f'Robot {robot} has several groups: choose one with '
+            f'Manipulator.from_group ({list_names(self.robot.groups)}).'
+        )
 
 
 def _arms_of(robot: RobotModel, groups: list[JointGroup]) -> list[JointGroup]:

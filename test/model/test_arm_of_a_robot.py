@@ -87,3 +87,8 @@ def test_a_kinematics_file_chooses_between_arms(tmp_path):
 def test_a_robot_without_groups_asks_for_both_ends_of_its_arm():
     with pytest.raises(InvalidOption, match=r'has no group.*from_urdf'):
         NamedRobot(load_robot(ARM_AND_JAWS), None).arm()
+
+
+def test_a_robot_whose_only_group_has_two_tips_asks_for_both_ends_of_its_arm():
+    with pytest.raises(InvalidOption, match=r'has no group with one tip.*from_urdf'):
+        named(JAWS).arm()
