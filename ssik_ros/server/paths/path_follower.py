@@ -212,8 +212,9 @@ class PathFollower:
         if followed.reached < len(steps):
             step = steps[followed.reached]
             failed = step.waypoint
-            cause = CAUSE_TEXT[followed.cause]
-            why = followed.text if cause in followed.text else f'{followed.text} ({cause})'
+            cause_text, why = CAUSE_TEXT[followed.cause], followed.text
+            if cause_text not in why:
+                why += f' ({cause_text})'
             part = step.begin + followed.part * (step.end - step.begin)
             fraction = (failed + part) / waypoints
             text = (

@@ -30,8 +30,8 @@ from ssik_ros.kernels.geometry.lanes import LANES
 from ssik_ros.kernels.geometry.subproblems import sp6
 from ssik_ros.kernels.rows.places import at
 
-N, LAST_AXIS = 6, 5
-"""Number of joints; index of the last one."""
+N = 6
+"""Number of joints."""
 AT_POINTS, AT_SPECIAL, AT_LIMITS = 18, 36, 42
 """Offsets in the data of a class, which begin with the axes."""
 ARM_SCRATCH = AT_LIMITS + N * gates.LIMIT
@@ -85,7 +85,7 @@ def _counted_arm(ints, reals, scratch):
     is_plane = ints[search.KIND] == candidates.THREE_PARALLEL
     if is_plane and special[0] == special[0]:
         # Axes 5 and 6 meet: use the intersection as the point of axis 6.
-        vectors.copy(points[3 * LAST_AXIS : 3 * LAST_AXIS + 3], special[:3])
+        vectors.copy(points[3 * candidates.LAST_AXIS : 3 * candidates.LAST_AXIS + 3], special[:3])
     lower = vector(reals, at(plan_places.LOWER, n), n)
     upper = vector(reals, at(plan_places.UPPER, n), n)
     gates.write_limits(limits, lower, upper, n, is_reversed)
