@@ -125,6 +125,12 @@ def no_solution(cause: Cause, rest: str = '') -> str:
     return f'No solution: {CAUSE_TEXT[cause]}{rest}'
 
 
+def error_norm(position: float, rotation: float) -> float:
+    """Return the norm of a position error [m] and a rotation error [rad], with the same digits as in kernels."""
+    # Not hypot, which versions of Python round differently.
+    return math.sqrt(position * position + rotation * rotation)
+
+
 _SOLVED = IkStatus.SOLVED
 """By a plain name: looking up a member of an enumeration costs time at every solve."""
 Report = tuple[Any, int, int, float, float, float, Any]

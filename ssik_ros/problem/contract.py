@@ -64,6 +64,10 @@ class SolveRequest:
     """Whether a search goes on for the nearest posture where a pose is proved to be out of reach."""
 
 
+ONE_TIP = (1, 4, 4)
+"""Shape that the targets of a group with one tip may have instead of (4, 4)."""
+
+
 def is_plain(request: SolveRequest) -> bool:
     """
     Return whether a request wants one solution and nothing special, apart from tolerance, timeout and cancel flag.

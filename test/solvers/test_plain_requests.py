@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 from ssik_ros import Manipulator
 from ssik_ros.errors import InvalidOption, RequestError
-from ssik_ros.problem.contract import SolveRequest
+from ssik_ros.problem.contract import is_plain, SolveRequest
 from ssik_ros.results import Cause, IkStatus
 from ssik_ros.solvers.auto import methods as group_methods
 from ssik_ros.solvers.registry import create_solver
@@ -45,6 +45,37 @@ def bytes_of(result):
     """Return everything that a result says, as bytes."""
     numbers = (int(result.status), int(result.cause), result.iterations, result.searches)
     return result.q.tobytes(), result.errors.tobytes(), result.residual, numbers
+
+
+def test_the_fast_path_takes_exactly_the_plain_requests_of_the_contract(arms, monkeypatch):
+    """Its conditions are written out, because a call costs time at every solve."""
+    robot, group, solver = arms['ur5e']
+    (target,), (seed,) = draw_poses(robot, group, 1)
+    limits = {'lower': group.lower, 'upper': group.upper, 'consistency_limits': np.full(6, 9.0)}
+    special = {
+        **limits,
+        'max_solutions': 2,
+        'validate': lambda q: True,
+        'tool_offsets': np.eye(4)[None],
+        'max_searches': 3,
+        'wants_nearest': True,
+        'locked': {group.joint_names[0]: None},
+    }
+    usual = {
+        'state': robot.default_positions(),
+        'timeout': 9.0,
+        'tolerance': 1e-3,
+        'cancel': np.zeros(1, dtype=np.int64),
+    }
+    names = {field.name for field in dataclasses.fields(SolveRequest)}
+    assert names == {'targets', 'seed', *special, *usual}
+    passed_on = []
+    monkeypatch.setattr(solver.plain, '_go_on', lambda *given: passed_on.append(given))
+    for name, value in {**special, **usual}.items():
+        request = SolveRequest(target, seed, **{name: value})
+        passed_on.clear()
+        solver.plain.solve(request)
+        assert is_plain(request) == (name in usual) == (passed_on != [(request,)]), name
 
 
 @pytest.mark.parametrize('name', NAMES)

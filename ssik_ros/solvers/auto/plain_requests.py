@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 from ssik_ros.arrays import FloatArray, freeze
 from ssik_ros.kernels.geometry.addresses import address_of
 from ssik_ros.kernels.search import plain_request, state
-from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.results import Cause, IkResult, IkStatus, OneSolution, Report
+from ssik_ros.problem.contract import ONE_TIP, SolveRequest
+from ssik_ros.results import Cause, error_norm, IkResult, IkStatus, OneSolution, Report
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.branch_block import BranchBlock
 from ssik_ros.solvers.closed_form.branch_request import (
-    AT_THE_EDGE,
     BranchRequest,
     cause_if_nearly_met,
     cause_of_absence,
+    is_nearly_met,
 )
 from ssik_ros.solvers.search.arrays import SingleArrays
 from ssik_ros.solvers.search.requests import checked_flag, LARGEST_TIMEOUT, nanoseconds
@@ -39,7 +39,7 @@ LONGEST_WAY = 0.5
 """Largest change of a joint between the seed and an accepted solution next to it [rad or m]."""
 NDARRAY, FLOAT64, EMPTY, NEW_OBJECT = np.ndarray, np.dtype(np.float64), np.empty, object.__new__
 """Kept as module constants: looking up an attribute costs time at every solve."""
-FOUND, OUT_OF_REACH, ONE_TIP = state.FOUND, state.OUT_OF_REACH, (1, 4, 4)
+FOUND, OUT_OF_REACH = state.FOUND, state.OUT_OF_REACH
 EXHAUSTED, NOT_CALLED = state.EXHAUSTED, plain_request.NOT_CALLED
 PROVED = IkStatus.UNSOLVED, Cause.UNREACHABLE
 MALFORMED = (
@@ -301,8 +301,7 @@ class PlainRequests:
         """
         n = self._size
         position, rotation = float(row[n]), float(row[n + 1])
-        # As in kernels; versions of Python round hypot differently.
-        residual = math.sqrt(position * position + rotation * rotation)
+        residual = error_norm(position, rotation)
         if not residual <= closed_form.tolerance:
             # The closed form has a wider tolerance than the request: nothing is proved.
             return self._unsolved(arrays, q, (*report[:6], NOT_CALLED))
@@ -336,7 +335,7 @@ class PlainRequests:
         )
         clock_ended = code in (state.DEADLINE, state.CANCELLED)
         if exact is not None and not clock_ended:
-            is_near = residual <= AT_THE_EDGE * self.tolerance
+            is_near = is_nearly_met(residual, self.tolerance)
             cause = cause_if_nearly_met(exact, residual, self.tolerance)
             # An empty set of branches is a proof without any start, unless the pose is nearly met.
             if exact != Cause.NOT_FOUND and not is_near:

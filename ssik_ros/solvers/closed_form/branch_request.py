@@ -127,17 +127,26 @@ def causes_of_absence(plan: AnalyticPlan, counts: IntArray) -> NDArray[np.uint8]
     return np.asarray(causes[places])
 
 
+def is_nearly_met(residual: float, tolerance: float) -> bool:
+    """
+    Return whether a search misses a pose by so little that no closed form proves the pose to be out of reach.
+
+    :param residual: smallest norm over position [m] and rotation [rad] error that the search met.
+    :param tolerance: largest norm of a solution.
+    """
+    return residual <= AT_THE_EDGE * tolerance
+
+
 def cause_if_nearly_met(cause: Cause, residual: float, tolerance: float) -> Cause:
     """
     Return the cause of a closed form after a search: UNREACHABLE becomes NOT_FOUND if the search nearly met the pose.
 
     A closed form proves that the pose itself has no branch, and nothing about the poses within the tolerance.
 
-    :param residual: smallest norm over position [m] and rotation [rad] error that the search met.
-    :param tolerance: largest norm of a solution.
+    :param residual, tolerance: as for :func:`is_nearly_met`.
     """
-    is_near = residual <= AT_THE_EDGE * tolerance
-    return Cause.NOT_FOUND if is_near and cause == Cause.UNREACHABLE else cause
+    is_near = cause == Cause.UNREACHABLE and is_nearly_met(residual, tolerance)
+    return Cause.NOT_FOUND if is_near else cause
 
 
 def _cause_by_facts(

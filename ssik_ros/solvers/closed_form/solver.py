@@ -24,9 +24,9 @@ from ssik_ros.model.default_seed import default_seed
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.problem.contract import BranchSet, is_plain, SolveRequest
+from ssik_ros.problem.contract import BranchSet, is_plain, ONE_TIP, SolveRequest
 from ssik_ros.problem.request_limits import narrow_by_own, one_each
-from ssik_ros.results import Cause, IkResult, IkStatus, OneSolution
+from ssik_ros.results import Cause, error_norm, IkResult, IkStatus, OneSolution
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.branch_block import PlainBranches
 from ssik_ros.solvers.closed_form.branch_request import (
@@ -42,8 +42,6 @@ from ssik_ros.solvers.search.requests import nanoseconds
 
 ERRORS = 3
 """Columns of a branch after its joint values: position error, rotation error and Frobenius norm of FK - T."""
-ONE_TIP = (1, 4, 4)
-"""Shape that the target of a group with one tip may have instead of (4, 4)."""
 SOLVED, NO_CAUSE = IkStatus.SOLVED, Cause.NONE
 """Enum members as module names, because access is faster; see docs/explanation/performance.md."""
 
@@ -146,7 +144,7 @@ class AnalyticSolver:
         if not len(q):
             return self._explain(request, outcome, seed)
         freeze(q, errors)
-        residual = _norm(*errors[0].tolist())
+        residual = error_norm(*errors[0].tolist())
         searches = outcome.samples + outcome.starts
         return IkResult(SOLVED, NO_CAUSE, q, errors, None, residual, 0, searches, False)
 
@@ -359,14 +357,8 @@ def _solve_plain(plain: PlainBranches, request: SolveRequest) -> IkResult | None
         return None
     rows.setflags(write=False)
     *_, position, rotation, _ = rows[0].tolist()
-    report = SOLVED, 0, 1, _norm(position, rotation), position, rotation, 1
+    report = SOLVED, 0, 1, error_norm(position, rotation), position, rotation, 1
     return OneSolution(rows[0, :-ERRORS], report)
-
-
-def _norm(position: float, rotation: float) -> float:
-    """Return the norm of a position error [m] and a rotation error [rad], with the same digits as in kernels."""
-    # Not hypot, which versions of Python round differently.
-    return math.sqrt(position * position + rotation * rotation)
 
 
 def _first_valid(request: SolveRequest, solutions: FloatArray) -> list[int]:
