@@ -38,7 +38,7 @@ WINDOWS = (('dark', 390), ('dark', 1400), ('light', 1400))
 LEFT = 'net::ERR_ABORTED'
 """Fault of a request whose page was left before the response came."""
 LONGEST = 8000
-"""Height of a page [pixels] above which it has to be split, or folded in ``site_pages.FOLDED``."""
+"""Height of a page [pixels] above which it has to be split: ``site_pages.height`` took it for a shorter one."""
 SEARCHED = {
     'quaternion': 'how_to/make_a_target_pose',
     'timeout': 'how_to/limit_the_time',

@@ -4,6 +4,7 @@ Change finished pages of the site: mark pictures with a white ground, and fold s
 :mod:`conf` of ``docs/`` connects :func:`mark_white_pictures` and :func:`fold_sections`.
 """
 
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,47 +21,16 @@ OPAQUE = 200
 """Least alpha of an opaque pixel."""
 LARGE = 0.3
 """Part of a picture that is its ground: a white robot covers less."""
-FOLDED = {
-    'benchmarks/method': 2,
-    'benchmarks/results': 2,
-    'changes': 2,
-    'explanation/architecture': 2,
-    'explanation/how_this_is_tested': 2,
-    'how_to/view': 2,
-    'math/general_6r': 2,
-    'math/pose_ik': 2,
-    'math/self_motions': 2,
-    'modules': 2,
-    'reference/benchmark': 2,
-    'reference/cases': 2,
-    'reference/causes': 2,
-    'reference/cli': 2,
-    'reference/closed_chain': 2,
-    'reference/interfaces': 3,
-    'reference/moveit': 2,
-    'reference/parameters': 2,
-    'reference/python/compat': 2,
-    'reference/python/manipulator': 2,
-    'reference/python/mechanisms': 2,
-    'reference/python/newton': 2,
-    'reference/python/paths': 2,
-    'reference/python/pose_ik': 2,
-    'reference/python/solvers': 2,
-    'reference/python/tasks': 2,
-    'reference/reach_maps': 2,
-    'reference/ros2': 2,
-    'reference/task_sets': 2,
-    'reference/tool_paths': 2,
-}
-"""Level of the headings below which a long page is folded, by its name. ``tools/check_site.py`` finds pages that belong here."""
-OPEN_SECTIONS = {
-    'benchmarks/results': 2,
-    'changes': 1,
-    'explanation/architecture': 3,
-    'how_to/view': 3,
-    'reference/moveit': 2,
-}
-"""Sections at the start of a folded page that stay open; the others have none."""
+LONG = 6900
+"""Estimated height of a page, or of a section, that is folded, 390 pixels wide: ``tools/check_site.py`` finds pages above 8,000."""
+OPEN = 3000
+"""Estimated height of the first sections of a folded page, which stay open."""
+PAGE, BLOCK, LINE, ROW, CELL_LINE, PICTURE = 420, 27, 19, 52, 11, 60
+"""Heights of the parts of a page, 390 pixels wide: fitted to all pages, 500 off in the mean."""
+LINE_LENGTH, CELL_LENGTH = 42, 22
+"""Number of characters in a line of text and of a table's cell."""
+TEXTS = nodes.paragraph | nodes.title | nodes.term | nodes.field_name
+"""Nodes that are blocks of lines."""
 
 
 @cache
@@ -95,28 +65,60 @@ def fold_sections(app: Any, doctree: nodes.document, docname: str) -> None:
     """
     Fold the sections of a long page: a click on a heading opens its section.
 
+    The first sections stay open. Of a section that is long itself, the sections in it are folded instead.
+
     :param app: of Sphinx.
     :param doctree: the page.
     :param docname: its name.
     """
-    level = FOLDED.get(docname)
-    if level is None or app.builder.format != 'html':
+    title = doctree.first_child_matching_class(nodes.section)
+    if app.builder.format != 'html' or title is None or PAGE + height(doctree) <= LONG:
         return
-    sections = [section for section in doctree.findall(nodes.section) if _level(section) == level]
-    for section in sections[OPEN_SECTIONS.get(docname, 0) :]:
-        place = section.first_child_matching_class(nodes.title)
-        if place is not None:
-            section.insert(place + 1, _raw('</summary>'))
-            section.insert(place, _raw('<details class="fold"><summary>'))
-            section.append(_raw('</details>'))
+    shown = 0
+    for section in list(_parts(doctree[title])):
+        shown += height(section)
+        if shown > OPEN:
+            _fold(section)
 
 
-def _level(section: nodes.Node) -> int:
-    """Return the level of a section's heading: 1 for the title of a page."""
-    level = 1
-    while isinstance(section.parent, nodes.section):
-        section, level = section.parent, level + 1
-    return level
+def height(node: nodes.Node) -> int:
+    """
+    Return about how high a part of a page is in a window of 390 pixels.
+
+    :param node: the part.
+    """
+    if isinstance(node, nodes.row):
+        return ROW + CELL_LINE * max(_lines(cell, CELL_LENGTH) for cell in node)
+    if isinstance(node, nodes.literal_block):
+        return BLOCK + LINE * (node.astext().count('\n') + 1)
+    if isinstance(node, nodes.image):
+        return PICTURE
+    if isinstance(node, TEXTS):
+        return BLOCK + LINE * _lines(node, LINE_LENGTH)
+    extra = BLOCK if node.tagname in ('desc_signature', 'math_block') else 0
+    return extra + sum(map(height, node.children))
+
+
+def _lines(node: nodes.Node, length: int) -> int:
+    """Return the number of lines of a text."""
+    return -(-len(node.astext()) // length)
+
+
+def _parts(section: nodes.section) -> Iterator[nodes.section]:
+    """Give the sections in a section; for long ones with sections in them, these instead."""
+    for part in section.children:
+        if isinstance(part, nodes.section):
+            inner = list(_parts(part)) if height(part) > LONG else []
+            yield from inner or [part]
+
+
+def _fold(section: nodes.section) -> None:
+    """Close a section below its heading, which opens it."""
+    place = section.first_child_matching_class(nodes.title)
+    if place is not None:
+        section.insert(place + 1, _raw('</summary>'))
+        section.insert(place, _raw('<details class="fold"><summary>'))
+        section.append(_raw('</details>'))
 
 
 def _raw(html: str) -> nodes.raw:

@@ -25,6 +25,8 @@ BOXES = """() => {
     });
 }"""
 
+CAMERA = '() => window.__viserMutable.camera.position.toArray()'
+
 
 def overlapping(centres, sizes):
     """Return the pairs of boxes that overlap."""
@@ -79,9 +81,11 @@ def test_labels_of_ghosts_do_not_overlap_in_the_page(name, size):
         for side in (0.3, -1.0, 0.0):
             screen.wait_for(lambda: len(boxes_of(screen)[0]) == len(page.session.branches) > 2)
             screen.wait_for(lambda: not overlapping(*boxes_of(screen)))
+            before = screen.tab.evaluate(CAMERA)
             camera.position = middle + np.array((side, -2.0, 0.7)) * page.size
             camera.look_at = middle
-            screen.tab.wait_for_timeout(1000)
+            screen.wait_for(lambda place=before: screen.tab.evaluate(CAMERA) != place)
+        screen.wait_for(lambda: not overlapping(*boxes_of(screen)))
         assert not overlapping(*boxes_of(screen))
         assert not screen.errors and not page.guard.dropped
 
