@@ -31,7 +31,9 @@ OVERLAY_SOURCES := package.xml setup.py setup.cfg tools/build.sh \
 # Where the calls of kernels go that "make same-bytes" records.
 SAME_BYTES := $(CURDIR)/build/same_bytes
 
-.PHONY: help setup demo test test-all test-long native checked same-bytes bench benchmarks bench-check pictures docs soak hostile campaign mutants lint format wheels release clean distclean
+PAGE_SCRIPTS := $(basename $(notdir $(shell grep -l '^import generated_page' tools/make_*.py)))
+
+.PHONY: help setup demo test test-all test-long native checked same-bytes bench benchmarks bench-check pages pictures docs soak hostile campaign mutants lint format wheels release clean distclean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -92,6 +94,9 @@ benchmarks: bench  ## Run make bench and write docs/benchmarks/results.md from i
 
 bench-check: setup  ## Compare the hot kernels with those of the last release (CHECK_ARGS=...)
 	. ./activate && python bench/check.py $(CHECK_ARGS)
+
+pages: setup  ## Write all pages that are generated from code, interfaces and tests
+	. ./activate && for page in $(PAGE_SCRIPTS); do python tools/$$page.py || exit 1; done
 
 pictures: setup  ## Draw the pictures of README and docs into docs/images, arms with their makers' meshes
 	.venv/bin/python -m pip install --quiet --progress-bar off -r requirements/robots.txt

@@ -5,10 +5,12 @@ Write docs/modules.md: every folder of the package by its rank, and every module
 ``--check`` writes nothing and ends with 1 when the page is not up to date.
 """
 
-import argparse
 import ast
 from pathlib import Path
 import sys
+
+import generated_page
+import layers
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / 'ssik_ros'
@@ -34,8 +36,6 @@ def first_sentence(path: Path) -> str:
 
 def page() -> str:
     """Return the text of the page."""
-    import layers
-
     parts = [HEAD]
     for row in sorted(layers.TABLE):
         folder = PACKAGE.joinpath(*row.folder.split('.')) if row.folder else PACKAGE
@@ -58,13 +58,7 @@ def main(words: list[str] | None = None) -> int:
 
     :param words: of the command line; None means ``sys.argv``.
     """
-    sys.path.insert(0, str(ROOT / 'tools'))
-    parser = argparse.ArgumentParser(description=__doc__.partition('\n\n')[0].strip())
-    parser.add_argument('--check', action='store_true', help='compare only')
-    if parser.parse_args(words).check:
-        return int(not PAGE.is_file() or PAGE.read_text(encoding='utf-8') != page())
-    PAGE.write_text(page(), encoding='utf-8')
-    return 0
+    return generated_page.main(PAGE, page, words)
 
 
 if __name__ == '__main__':
