@@ -302,7 +302,9 @@ class Build:
 
         wanted = targets.of_this_machine()[:1] if self._is_checked else link.TARGETS
         names = {name: self.file(name, 'optimised.bc') for name in self.imports}
-        digest = hashlib.sha256('\0'.join(str(path) for path in names.values()).encode())
+        # The folder of a module is named by its key, wherever the store lies.
+        keys = '\0'.join(path.parent.name for path in names.values())
+        digest = hashlib.sha256(keys.encode())
         digest.update(portable.digest_of_tools().encode())
         folder = self._store / f'portable-{digest.hexdigest()[:16]}'
         joined = folder / 'joined.bc'
