@@ -79,6 +79,7 @@ def measure_browser(samples):
     from made_browser import open_browser, Screen
 
     with open_browser() as browser, open_page() as page:
+        page.drawing.shows_ghosts = True
         screen = Screen(browser, page, size=(1400, 900))
         # The first motions compile the drawing code.
         screen.time_drags(10, 60)
@@ -110,6 +111,7 @@ def describe_page(samples):
     """Return sentences on drags and on the memory of the server."""
     before = memory_mib(what=RESIDENT)
     with open_page() as page:
+        page.drawing.shows_ghosts = True
         assert page.mailbox.wait_idle(30.0)
         times = 1e3 * measure(page, samples)
         yield f'drag to joint values: {describe(times, len(page.session.branches))}'

@@ -15,6 +15,7 @@ MOVES = 12
 
 def test_new_joint_values_stand_in_the_page_while_the_mouse_drags():
     with open_browser() as browser, open_page('panda') as page:
+        page.drawing.shows_ghosts = True
         screen, before = Screen(browser, page, size=(1400, 900)), page.session.joints.copy()
         times = screen.time_drags(MOVES, 60)
         assert np.abs(page.session.joints - before).max() > 1e-4

@@ -9,17 +9,20 @@ from made_pages import connect, message, open_page, read_messages, say_hello
 import numpy as np
 from test_page import wait_until
 
-from ssik_ros.view.browser.panels.camera_panel import distance_to_fit, ROBOT, TARGET
+from ssik_ros.view.browser.panels.camera_panel import ROBOT, TARGET
+from ssik_ros.view.browser.scenery import place_camera, VIEW
 from ssik_ros.view.browser.session_drawing import draw_arrow, place_labels
 
 CUBE = np.array(((-1.0, -1.0, -1.0), (1.0, 1.0, 1.0)))
+SHIFT = np.array((3.0, -2.0, 0.5))
 
 
 @pytest.mark.parametrize('fov', [0.5, 1.3])
 @pytest.mark.parametrize('aspect', [0.5, 1.0, 2.0])
 def test_a_box_fits_into_the_picture_and_nearly_fills_it(fov, aspect):
-    distance = distance_to_fit(CUBE, fov, aspect)
-    narrow = min(math.tan(0.5 * fov), aspect * math.tan(0.5 * fov))
+    position, _ = place_camera(CUBE + SHIFT, VIEW, fov, aspect)
+    distance = np.linalg.norm(position - SHIFT)
+    narrow = min(1.0, aspect) * math.tan(0.5 * fov)
     # The tangents from the camera to the sphere around the box.
     half = math.asin(math.sqrt(3.0) / distance)
     assert 0.85 * narrow < math.tan(half) < narrow
@@ -93,3 +96,44 @@ def test_a_key_looks_at_the_target_and_an_unknown_command_does_nothing(page):
         assert page.guard.dropped == dropped
         socket.send(message('CommandTriggerMessage', uuid=keys['F'], more=1))
         wait_until(lambda: page.guard.dropped == dropped + 1)
+
+
+def test_a_new_browser_sees_a_target_that_is_far_from_the_robot():
+    with open_page('ur5e') as opened:
+        with connect(opened) as socket:
+            say_hello(socket)
+            wait_until(opened._viser.get_clients)
+        far = opened.session.targets['tool0'].copy()
+        far[2, 3] += 3.0
+        opened.post(lambda: opened.session.move_target('tool0', far))
+        assert opened.mailbox.wait_idle(30.0)
+        with connect(opened) as socket:
+            say_hello(socket)
+            place = opened.drawing.bounds().mean(axis=0)
+            assert any(np.allclose(look, place, atol=1e-6) for look in looks(socket))
+        assert place[2] > 1.0
+
+
+END = {
+    True: 'Numbers mark other postures that reach it.',
+    False: 'Other postures that reach it: tab Branches.',
+}
+
+
+def status_of(socket):
+    """Return the first status line that a browser gets."""
+    while True:
+        for one in read_messages(socket.recv(timeout=30)):
+            text = str(one.get('props', {}).get('_markdown', ''))
+            if text.startswith('**At the target'):
+                return text
+
+
+@pytest.mark.parametrize(('name', 'is_drawn'), [('ur5e', True), ('panda', False)])
+def test_branches_are_drawn_at_first_unless_they_are_samples_of_curves(name, is_drawn):
+    with open_page(name) as opened:
+        assert opened.mailbox.wait_idle(30.0) and opened.session.branches
+        assert opened.drawing.shows_ghosts is is_drawn
+        with connect(opened) as socket:
+            say_hello(socket)
+            assert status_of(socket).endswith(END[is_drawn])

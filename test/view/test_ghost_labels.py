@@ -74,6 +74,7 @@ def test_labels_keep_their_distance_from_the_camera():
 @pytest.mark.parametrize('name', ['ur5e', 'panda', 'fanuc'])
 def test_labels_of_ghosts_do_not_overlap_in_the_page(name, size):
     with open_browser() as browser, open_page(name) as page:
+        page.drawing.shows_ghosts = True
         screen = Screen(browser, page, size)
         page.post(page.session.go_anywhere)
         screen.settle()

@@ -54,6 +54,11 @@ def press(page, socket, label):
     change(page, socket, label, True, lambda: True)
 
 
+def choose(page, socket, label, option):
+    """Press a button of a group."""
+    change(page, socket, label, option, lambda: True)
+
+
 @pytest.fixture
 def added(monkeypatch):
     """Return a function that records later calls of a method of viser's scene: each node, and the arguments."""
@@ -149,7 +154,7 @@ def test_the_scrubber_goes_to_a_time_and_play_goes_to_the_end(opened, path):
         wait_until(lambda: page.session.joints[0] == pytest.approx(0.2, abs=1e-9))
         wait_until(lambda: not page.is_playing)
         assert page.mailbox.wait_idle(30.0)
-        press(page, socket, 'Undo')
+        choose(page, socket, 'posture', 'Undo')
         wait_until(lambda: page.session.joints[0] == 0.0)
 
 
@@ -160,7 +165,7 @@ def test_a_path_stops_when_somebody_moves_the_robot(opened, path):
         change(page, socket, 'speed', '1/4', lambda: True)
         press(page, socket, 'Play')
         wait_until(lambda: page.session.joints[0] > 0.0)
-        press(page, socket, 'Home')
+        choose(page, socket, 'posture', 'Home')
         wait_until(lambda: not page.is_playing)
         assert page.mailbox.wait_idle(30.0)
 
@@ -246,7 +251,7 @@ def test_10000_malformed_messages_to_all_controls_end_nothing(opened, path):
         wait_until(lambda: not page.is_playing)
         assert np.isfinite(page.session.joints).all()
         # It still handles its buttons, and its panels still follow.
-        press(page, socket, 'Home')
+        choose(page, socket, 'posture', 'Home')
         wait_until(lambda: not page.note)
         target = page.session.targets['panda_link8'].copy()
         target[:3, 3] += 0.01

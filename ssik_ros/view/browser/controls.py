@@ -24,6 +24,20 @@ def on_change(handle: Any, react: Callable[[Any], None]) -> None:
     handle.on_update(handle_event)
 
 
+def on_choice(handle: Any, react: Callable[[Any], None]) -> None:
+    """
+    Call a function with the text of a button when one of a group is pressed.
+
+    :param handle: viser's group of buttons.
+    :param react: takes the text.
+    """
+
+    async def handle_event(event: Any) -> None:
+        react(event.target.value)
+
+    handle.on_click(handle_event)
+
+
 def on_press(handle: Any, react: Callable[[], None]) -> None:
     """
     Call a function when a button is pressed.

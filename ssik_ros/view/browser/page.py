@@ -9,7 +9,6 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption, quote
 from ssik_ros.view.browser.controls import fits
 from ssik_ros.view.browser.guard import Admission, Guard, LARGEST_PICTURE
@@ -20,8 +19,8 @@ from ssik_ros.view.browser.link_meshes import (
 from ssik_ros.view.browser.page_panels import Extras
 from ssik_ros.view.browser.private_opening import PrivateOpening
 from ssik_ros.view.browser.private_server import LOCAL, open_server
-from ssik_ros.view.browser.scenery import set_scenery, VIEW
-from ssik_ros.view.browser.session_drawing import SessionDrawing
+from ssik_ros.view.browser.scenery import set_scenery, turn_camera, VIEW
+from ssik_ros.view.browser.session_drawing import SessionDrawing, TARGET_HANDLE
 from ssik_ros.view.browser.tabs import make_panels
 from ssik_ros.view.limit_room import UNITS
 from ssik_ros.view.mailbox import Event, Mailbox
@@ -30,15 +29,13 @@ from ssik_ros.view.sessions.session import Session
 
 _LOGGER = logging.getLogger('ssik_ros.view')
 
-TARGET_HANDLE = 0.22
-"""Size of the handle of a target, as a share of the robot's size [1]."""
-LOWERED = 0.6
-"""How much lower the camera of a narrow screen is, divided by the robot's size: the panels cover the lower half."""
 GHOST_DELAY = 0.25
 """Time without motion of a held handle before ghosts are shown: a browser without a graphics card takes long to
 draw them [s]."""
 HEAD_START = 0.002
 """Delay from the panels' values to the scene [s]: a browser shows values at once if no scene comes with them."""
+LONGEST_NAME = 40
+"""Characters of a robot's name in the heading of the panels."""
 PICTURE_TIMEOUT = 20.0
 """Longest wait for a picture of a browser [s]."""
 
@@ -137,7 +134,7 @@ class Page(Generic[Shown]):
             self.scene, self.session, lambda index: self.post(lambda: self.take(index))
         )
         self.size = self.drawing.size
-        self._look(self.drawing.robot_bounds())
+        self._look()
         self._handles = {link: self._add_handle(link) for link in self.session.tips}
         self._panels = make_panels(self._viser.gui, self)
         self._grabbed: dict[str, int] = {}
@@ -153,21 +150,20 @@ class Page(Generic[Shown]):
         handle = self._viser.gui._gui_input_handle_from_uuid.get(control)
         return handle is not None and fits(handle, value)
 
-    def _look(self, bounds: FloatArray) -> None:
-        """Add floor and lights, and set the first camera, which is farther away on narrow screens, for a box (2, 3) [m]."""
-        set_scenery(self._viser, bounds, self.size)
-        middle = bounds.mean(axis=0)
+    def _look(self) -> None:
+        """Add floor and lights, and show each new browser the robot and its targets."""
+        first = self.drawing.bounds()
+        set_scenery(self._viser, self.drawing.robot_bounds(), self.size, first)
 
-        async def step_back(client: Any) -> None:
-            aspect = float(client.camera.aspect)
-            if 0.1 < aspect < 1.0:
-                place = middle - (0.0, 0.0, LOWERED * self.size)
-                client.camera.position = tuple(place + self.size / aspect * VIEW)
-                client.camera.look_at = tuple(place)
+        async def look(client: Any) -> None:
+            bounds = self.drawing.bounds()
+            if client.camera.aspect < 1.0 or (bounds != first).any():
+                turn_camera(client, bounds, VIEW)
 
-        self._viser.on_client_connect(step_back)
+        self._viser.on_client_connect(look)
         self.use_theme(False)
         self._viser.gui.main_panel.dock_right()
+        self._viser.gui.set_panel_label(self.session.robot.name[:LONGEST_NAME])
 
     def use_theme(self, is_dark: bool) -> None:
         """

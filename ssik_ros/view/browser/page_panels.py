@@ -1,24 +1,30 @@
 """The interfaces of a page and of its panels, and two panels: the status line, and targets to copy and paste."""
 
 from collections.abc import Callable, Hashable
-from functools import partial
 from typing import Any, NamedTuple, Protocol, TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.view.browser.controls import on_change, on_press
+from ssik_ros.view.browser.controls import on_change, on_choice, on_press
 from ssik_ros.view.browser.guard import LARGEST_PICTURE
 from ssik_ros.view.browser.session_drawing import SessionDrawing
 from ssik_ros.view.playback import Playback
 from ssik_ros.view.pose_text import FORMS, read_numbers, read_pose, write_numbers, WRITERS
 from ssik_ros.view.reach_cloud import ReachCloud
 from ssik_ros.view.reasons import AT_TARGET, describe_cause, NOT_AT_TARGET
-from ssik_ros.view.sessions.posture_session import PostureSession
+from ssik_ros.view.sessions.posture_session import BEGIN, PostureSession
 from ssik_ros.view.sessions.session import Session
 
 if TYPE_CHECKING:
     from viser import SceneApi
+
+
+NUMBERED, LISTED = (
+    ' Numbers mark other postures that reach it.',
+    ' Other postures that reach it: tab Branches.',
+)
+"""Ends of the first status line: where branches are drawn, and where they are not."""
 
 
 class Extras(NamedTuple):
@@ -133,12 +139,16 @@ class StatusPanel:
                 text = describe_cause(outcome)
             elif outcome.seconds:
                 text = f'Solved in {1e3 * outcome.seconds:.2f} ms.'
+            elif outcome is BEGIN and session.branches:
+                is_drawn = self._page.drawing.shows_ghosts
+                text += NUMBERED if is_drawn else LISTED
         self._line.content = f'**{how}** {plain(text)}{note}'
 
     def show_details(self, session: PostureSession) -> None:
+        # Now the branches are known, too.
+        self.show(session)
         pairs = ', '.join(f'{c.first} and {c.second}' for c in session.contacts)
         if pairs:
-            self.show(session)
             self._line.content += f'\n\n**In collision:** {plain(pairs)}.'
 
 
@@ -153,13 +163,9 @@ class TargetPanel:
         :param page: the page.
         """
         self._page, session = page, page.session
-        buttons = {
-            'Home': session.go_home,
-            'Random posture': session.go_anywhere,
-            'Undo': self._undo,
-        }
-        for label, action in buttons.items():
-            on_press(gui.add_button(label), partial(page.post, action))
+        actions = {'Home': session.go_home, 'Random': session.go_anywhere, 'Undo': self._undo}
+        group = gui.add_button_group('posture', tuple(actions))
+        on_choice(group, lambda name: page.post(actions[name]))
         self._form = gui.add_dropdown('copy poses as', tuple(WRITERS))
         on_change(self._form, lambda form: page.post(lambda: None))
         self._texts = {

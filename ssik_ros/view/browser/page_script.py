@@ -9,7 +9,8 @@ While a button is held in the scene, joint values do not wait for slow frames. T
 on at once, where browsers wait for the next frame, and applies the messages of the server at once. If frames take longer
 than 30 ms, it halves the resolution of the scene until the button is released.
 
-On a narrow screen the panels are as wide as the screen; viser leaves a third of it empty.
+On a narrow screen the panels are as wide as the screen, of which viser leaves a third empty, and the scene ends where they
+begin, because viser covers its lower half.
 
 In the table of branches, a click on a row presses the button that takes the branch. The row under the mouse is sent as
 the value of a hidden control. A button marked ``data-copy`` copies the text after it.
@@ -19,7 +20,10 @@ import functools
 import gzip
 
 HEAD = b'<head>'
-SCRIPT = b"""<style>@media (max-width: 36em) { [style*="width: 20em"] { width: 100% !important; } }</style><script>(() => {
+SCRIPT = b"""<style>@media (max-width: 36em) {
+    [style*="width: 20em"] { width: 100% !important; }
+    [style*="background-color"][style*="flex-grow: 1; height: 100%"] { height: calc(100% - var(--panels, 60%)) !important; }
+}</style><script>(() => {
     const given = location.hash.slice(1), stored = 'ssik_view_key';
     history.replaceState(null, '', '/');
     const request = new XMLHttpRequest();
@@ -112,6 +116,20 @@ SCRIPT = b"""<style>@media (max-width: 36em) { [style*="width: 20em"] { width: 1
         // Another resolution takes time, so the values of the motion come first.
         setTimeout(coarsen, 60);
     }, true);
+    const panels = new ResizeObserver(([{target}]) => {
+        // The first camera is for panels that are complete.
+        if (!target.querySelector('[role="tab"]')) return;
+        document.body.style.setProperty('--panels', `${target.offsetHeight}px`);
+    });
+    // viser makes other panels when the window gets narrow.
+    let observed;
+    new MutationObserver(() => {
+        const found = document.querySelector('[style*="position: fixed"][style*="max-height: 60%"]');
+        if (found === observed) return;
+        if (observed) panels.unobserve(observed);
+        if (found) panels.observe(found);
+        observed = found;
+    }).observe(document, {childList: true, subtree: true});
     let under = '', uuid;
     document.addEventListener('mouseover', event => {
         const row = event.target.closest?.('tr[data-take]');

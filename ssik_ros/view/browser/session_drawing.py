@@ -14,12 +14,15 @@ from ssik_ros.view.pictures.renderer import Colour
 from ssik_ros.view.pictures.robot_pictures import GHOSTS
 from ssik_ros.view.pictures.robot_solids import RobotSolids
 from ssik_ros.view.sessions.posture_session import PostureSession
+from ssik_ros.view.sessions.session import Session
 
 _LOGGER = logging.getLogger('ssik_ros.view')
 
 AT_LIMIT: Colour = (0.98, 0.68, 0.15)
 COLLIDING: Colour = (0.9, 0.15, 0.15)
 MISSING = (242, 115, 25)
+TARGET_HANDLE = 0.22
+"""Size of the handle of a target, as a part of the robot's size [1]."""
 HEAD = 0.04
 """Length of the head of the arrow to a target that is not reached, as a part of the robot's size."""
 HIDDEN = np.zeros((1, 2, 3))
@@ -52,7 +55,8 @@ class SessionDrawing:
         for mesh in self.ghosts.meshes.values() if self.ghosts is not None else ():
             mesh.on_click(self._click)
         self._bodies: RobotMeshes | None = None
-        self.shows_ghosts = True
+        self.shows_ghosts = not (isinstance(session, Session) and session.is_redundant)
+        """Whether branches are drawn; not at first where they are samples, in which the robot would be lost."""
         self.details = [scene.add_frame(name, show_axes=False) for name in ('/ghosts', '/labels')]
         """The parents of all ghosts and labels, which a drag hides."""
         self.labels = GhostLabels(colours)
@@ -66,6 +70,21 @@ class SessionDrawing:
     def robot_bounds(self) -> FloatArray:
         """Return the corners (2, 3) of the box around the robot in its shown posture [m]."""
         return bounds_of(self._solids, self._session.state)
+
+    def target_bounds(self, margin: float) -> FloatArray:
+        """
+        Return the corners (2, 3) of a box around all targets [m].
+
+        :param margin: least distance from a target to a side of the box, as a part of the robot's size.
+        """
+        places = np.array([pose[:3, 3] for pose in self._session.targets.values()])
+        room = margin * self.size
+        return np.array((places.min(axis=0) - room, places.max(axis=0) + room))
+
+    def bounds(self) -> FloatArray:
+        """Return the corners (2, 3) of the box around the robot and the handles of its targets [m]."""
+        boxes = np.stack((self.robot_bounds(), self.target_bounds(TARGET_HANDLE)))
+        return np.array((boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)))
 
     async def _click(self, event: Any) -> None:
         if event.instance_index is not None:

@@ -25,7 +25,7 @@ from ssik_ros.view.browser.panels.waypoint_panel import WaypointPanel
 from ssik_ros.view.browser.scene_pictures import PicturePanel
 from ssik_ros.view.sessions.loop_session import LoopSession
 from ssik_ros.view.sessions.posture_session import PostureSession
-from ssik_ros.view.sessions.session import REDUNDANT, Session
+from ssik_ros.view.sessions.session import Session
 from ssik_ros.view.sessions.task_session import TaskSession
 
 MakePanel = Callable[[Any, Any], Panel]
@@ -78,8 +78,8 @@ def _own_tabs(session: PostureSession) -> dict[str, Sequence[MakePanel]]:
         return {'Tasks': [TaskPanel]}
     if not isinstance(session, Session):
         return {}
-    is_redundant = len(session.tips) == 1 and len(session.places) == REDUNDANT
-    branches: Sequence[MakePanel] = [BranchPanel, CurvePanel] if is_redundant else [BranchPanel]
+    curve = [CurvePanel] if session.is_redundant else []
+    branches: Sequence[MakePanel] = [BranchPanel, *curve]
     return {
         'Branches': branches,
         'Why not': [ReasonPanel],

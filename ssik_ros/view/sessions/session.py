@@ -222,6 +222,11 @@ class Session(PostureSession):
         if len(others) > len(self.branches):
             self.branches_text += f' {len(self.branches)} are shown, nearest first.'
 
+    @property
+    def is_redundant(self) -> bool:
+        """Return whether the postures at one pose are curves, of which branches are samples: seven joints and one tip."""
+        return len(self.tips) == 1 and len(self.places) == REDUNDANT
+
     def _find_curves(self) -> None:
         """
         Find the self-motions of the shown target and store them in ``curves``.
@@ -231,7 +236,7 @@ class Session(PostureSession):
         Nothing is done if the target has not changed since the last call.
         """
         target = self.targets.get(self.tips[0])
-        if len(self.tips) != 1 or len(self.places) != REDUNDANT or target is None:
+        if not self.is_redundant or target is None:
             return
         if self._curves_of is not None and np.array_equal(self._curves_of, target):
             return

@@ -42,7 +42,7 @@ class BranchPanel:
         :param page: the page.
         """
         self._page = page
-        ghosts = gui.add_checkbox('show ghosts', True)
+        ghosts = gui.add_checkbox('show ghosts', page.drawing.shows_ghosts)
         on_change(
             ghosts, lambda value: page.post(lambda: setattr(page.drawing, 'shows_ghosts', value))
         )
