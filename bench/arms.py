@@ -12,9 +12,11 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
+from bench import ROOT
+
 FloatArray = NDArray[np.float64]
 
-ROBOTS = Path(__file__).resolve().parents[1] / 'config' / 'robots'
+ROBOTS = ROOT / 'config' / 'robots'
 
 CHAINS = {
     'panda': ('panda_link0', 'panda_link8'),

@@ -19,7 +19,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import paired, pinning, program
+from bench import paired, pinning, program, ROOT
 from bench.catalogue_arms import find_arm
 from bench.checkouts import find_checkout
 from bench.clocks import calibrate
@@ -86,9 +86,8 @@ def compare_with(checkout: Path, run: program.Run, options: argparse.Namespace) 
     :param run: prints the table.
     :param options: of the command line.
     """
-    now = Path(__file__).resolve().parents[1]
     arms = [find_arm(name, options.output) for name in options.arms]
-    comparison = paired.compare(checkout, now, arms, options.starts)
+    comparison = paired.compare(checkout, ROOT, arms, options.starts)
     run.show(
         f'Processor time per pose; before is {checkout}',
         table(paired.HEADER, comparison.lines(POSES)),

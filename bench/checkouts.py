@@ -4,7 +4,8 @@ from pathlib import Path
 import subprocess
 import sys
 
-ROOT = Path(__file__).resolve().parents[1]
+from bench import ROOT
+
 FOLDER = ROOT / 'build' / 'checkouts'
 """Where commits are unpacked."""
 

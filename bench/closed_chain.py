@@ -22,7 +22,7 @@ from bench.arms import FloatArray
 from bench.cases import Cases, draw_cases
 from bench.clocks import calibrate, measure_overhead
 from bench.tables import table_of
-from bench.times import Times
+from bench.times import TIME_COLUMNS, Times
 from ssik_ros.benchmark.harness import no_garbage_collection, timed_call
 from ssik_ros.mechanisms import DOF, Frame, from_urdf, Goal, Joint, load_mechanism, Solver
 
@@ -51,11 +51,7 @@ COLUMNS = {
     'run': '{run}',
     'solver': '{solver}',
     'frames': '{frames}',
-    'median us': '{cpu.median:.1f}',
-    'mean': '{cpu.mean:.1f}',
-    'p95': '{cpu.p95:.1f}',
-    'p99': '{cpu.p99:.1f}',
-    'wall median': '{wall.median:.1f}',
+    **TIME_COLUMNS,
     'ratio': '{ratio:.2f}',
     'converged %': '{converged:.1f}',
     'within 1e-3 %': '{within:.1f}',

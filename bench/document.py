@@ -13,7 +13,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import conditions, plots, program
+from bench import conditions, plots, program, ROOT
 from bench.classes import BenchClass, CLASSES
 from bench.goals import (
     arms_of,
@@ -32,7 +32,6 @@ from bench.goals import (
 from bench.tables import table, table_of
 from ssik_ros.benchmark.harness import write_atomically
 
-ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / 'docs' / 'benchmarks' / 'results.md'
 HEAD = """# Results
 

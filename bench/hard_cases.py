@@ -199,6 +199,16 @@ def _turned_away(
     pose = pose.copy()
     pose[:3, 3] = centre + WITHIN * reaches[0] * direction
     while np.linalg.norm(pose[:3, :3] @ wrist + pose[:3, 3] - centre) < BEYOND[0] * reaches[1]:
-        pose[:3, :3] = np.linalg.qr(generator.normal(size=(3, 3)))[0]
-        pose[:3, 0] *= np.linalg.det(pose[:3, :3])
+        pose[:3, :3] = random_rotation(generator)
     return pose
+
+
+def random_rotation(generator: np.random.Generator) -> FloatArray:
+    """
+    Return a random rotation (3, 3).
+
+    :param generator: source of the draws.
+    """
+    rotation: FloatArray = np.linalg.qr(generator.normal(size=(3, 3)))[0]
+    rotation[:, 0] *= np.linalg.det(rotation)
+    return rotation

@@ -4,7 +4,7 @@ import numpy as np
 
 from bench.arms import Arm, FloatArray
 from bench.cases import Cases, SEED
-from bench.hard_cases import reach
+from bench.hard_cases import random_rotation, reach
 from bench.peers import NotComparable
 from ssik_ros.kernels.geometry import se3
 from ssik_ros.kernels.geometry.rotations import rotate_about
@@ -74,8 +74,7 @@ def _is_reached(closed_form: AnalyticArm, request: BranchRequest, pose: FloatArr
 def _random_pose(generator: np.random.Generator) -> FloatArray:
     """Return a transform (4, 4) of any rotation, its origin at a distance of one."""
     pose = np.eye(4)
-    pose[:3, :3] = np.linalg.qr(generator.normal(size=(3, 3)))[0]
-    pose[:3, 0] *= np.linalg.det(pose[:3, :3])
+    pose[:3, :3] = random_rotation(generator)
     direction = generator.normal(size=3)
     pose[:3, 3] = direction / np.linalg.norm(direction)
     return pose

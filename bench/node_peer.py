@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from bench import ROOT
 from ssik_ros.mechanisms import DOF, Frame, Goal, Joint
 
-ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / '.venv-bench' / 'node_modules' / 'closed-chain-ik'
 PROGRAM = Path(__file__).with_name('peers') / 'closed_chain_ik.mjs'
 OPTIONS = {

@@ -16,6 +16,7 @@ import sys
 
 import numpy as np
 
+from bench import ROOT
 from bench.arms import Arm
 
 PAIRS = 21
@@ -40,7 +41,7 @@ class Worker:
         told = json.dumps([(arm.name, arm.base, arm.tip, str(arm.urdf_path)) for arm in arms])
         self._process = subprocess.Popen(
             [sys.executable, '-m', 'bench.hot_kernels', str(checkout), told],
-            cwd=Path(__file__).resolve().parents[1],
+            cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

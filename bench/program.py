@@ -9,11 +9,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-from bench import conditions, pinning
+from bench import conditions, pinning, ROOT
 from bench.peers import Peer
 from ssik_ros.benchmark.harness import write_atomically
 
-OUTPUT = Path(__file__).resolve().parents[1] / 'bench_output'
+OUTPUT = ROOT / 'bench_output'
 """Where results go unless told otherwise."""
 
 

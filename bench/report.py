@@ -14,18 +14,14 @@ from bench.classes import BenchClass
 from bench.measure import Measurement
 from bench.peers import Peer
 from bench.tables import extended, table_of
-from bench.times import best_pass, Times
+from bench.times import best_pass, TIME_COLUMNS, Times
 from bench.verify import verify
 
 COLUMNS = {
     'arm': '{arm}',
     'peer': '{peer}',
     'poses': '{samples}',
-    'median us': '{cpu.median:.1f}',
-    'mean': '{cpu.mean:.1f}',
-    'p95': '{cpu.p95:.1f}',
-    'p99': '{cpu.p99:.1f}',
-    'wall median': '{wall.median:.1f}',
+    **TIME_COLUMNS,
     'success %': '{success:.2f}',
     'wrong': '{claimed_wrongly}',
     'worst m': '{worst_position:.1e}',

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import functools
 from pathlib import Path
 import sys
-import time
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -22,6 +21,7 @@ from bench import pinning, program
 from bench.arms import FloatArray
 from bench.tables import table_of
 from ssik_ros import Manipulator
+from ssik_ros.benchmark.harness import timed_call
 
 PEERS = {'panda': 'franka_panda', 'fr3': 'fr3', 'iiwa14': 'iiwa14'}
 """Names of ssik for arms that its charts know."""
@@ -58,13 +58,9 @@ class Row:
 
 def times(call: Callable[[Any], Any], items: Sequence[Any]) -> FloatArray:
     """Return the least processor time of each call [us]."""
-    best = np.full(len(items), np.inf)
-    for _ in range(REPETITIONS):
-        for k, item in enumerate(items):
-            start = time.thread_time_ns()
-            call(item)
-            best[k] = min(best[k], time.thread_time_ns() - start)
-    return best / 1e3
+    spent = [[timed_call(call, item)[2] for item in items] for _ in range(REPETITIONS)]
+    best: FloatArray = np.min(spent, axis=0) / 1e3
+    return best
 
 
 def make_peer(name: str) -> Any:

@@ -22,11 +22,12 @@ import subprocess
 import sys
 import tempfile
 import threading
+from time import perf_counter
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import goals, pinning, program
+from bench import goals, pinning, program, ROOT
 from bench.arms import Arm
 from bench.catalogue_arms import find_arm
 from bench.fresh_process import NO_PEER
@@ -233,31 +234,37 @@ def processor_steps(arm: Arm, module: str, name: str, seconds: float) -> dict[st
     return {step: times['cpu'] for step, times in figures.items() if isinstance(times, dict)}
 
 
-def start_node(words: Sequence[str], seconds: float) -> dict[str, float]:
+def start_process(words: Sequence[str], seconds: float, mark: str = READY) -> dict[str, float]:
     """
-    Return the processor time [s] of a node from exec until it is ready, and its memory then [MiB].
+    Return wall-clock and processor time [s] of a process from exec until it is ready, and its memory then [MiB].
 
     :param words: arguments of Python.
     :param seconds: after which it is ended.
+    :param mark: in the line that tells that it is ready.
     :raises NotMeasured: when it ends before.
     """
     claim_domain()
+    begin, lines = perf_counter(), ['it ended without a word']
     with subprocess.Popen(
-        [sys.executable, *words], stderr=subprocess.PIPE, text=True, env=_surroundings()
+        [sys.executable, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=ROOT,
+        env=_surroundings(),
     ) as process:
         alarm = threading.Timer(seconds, process.kill)
         alarm.start()
         try:
-            assert process.stderr is not None
-            lines = []
-            for line in process.stderr:
+            for line in process.stdout or ():
                 lines.append(line.strip())
-                if READY in line:
+                if mark in line:
                     break
             else:
-                raise NotMeasured((lines or ['it ended without a word'])[-1])
+                raise NotMeasured(lines[-1])
             resident = memory_mib(process.pid, RESIDENT) or 0.0
-            return {'cpu': processor_seconds(process.pid), 'mib': resident}
+            wall, cpu = perf_counter() - begin, processor_seconds(process.pid)
+            return {'wall': wall, 'cpu': cpu, 'mib': resident}
         finally:
             alarm.cancel()
             process.kill()
@@ -305,7 +312,7 @@ def measure_ratios(arm: Arm, rounds: int, seconds: float) -> list[Ratio]:
         return ratios
     programs = {EMPTY_NODE: ('-c', EMPTY_PROGRAM), OWN_NODE: OWN_PROGRAM}
     nodes = best_of(
-        {name: partial(start_node, words, seconds) for name, words in programs.items()}, rounds
+        {name: partial(start_process, words, seconds) for name, words in programs.items()}, rounds
     )
     own_node = nodes[OWN_NODE]
     return [

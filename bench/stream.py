@@ -25,9 +25,9 @@ from rclpy.qos import qos_profile_sensor_data, QoSProfile
 from sensor_msgs.msg import JointState
 from ssik_msgs.msg import StreamStatus
 
-from bench import program
+from bench import program, ROOT
 from bench.ros.caller import Client
-from bench.ros.processes import claim_domain, node_words, REPOSITORY, ServerProcesses
+from bench.ros.processes import claim_domain, node_words, ServerProcesses
 from bench.ros.requests import pose_message
 from bench.tables import table_of
 from bench.times import Times
@@ -179,7 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = program.make_parser(__doc__, is_pinned=False, seconds=20.0, targets=500.0)
     parser.add_argument('--rates', type=float, nargs='+', default=[100.0, 500.0], help='[Hz]')
     options = parser.parse_args(arguments)
-    os.chdir(REPOSITORY)
+    os.chdir(ROOT)
     claim_domain()
     run = program.Run('stream', options)
     rows = [measure(rate, options.targets, options.seconds) for rate in options.rates]

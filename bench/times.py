@@ -9,6 +9,15 @@ from bench.arms import FloatArray
 
 PERCENT = (50, 5, 25, 75, 95, 99, 100)
 
+TIME_COLUMNS = {
+    'median us': '{cpu.median:.1f}',
+    'mean': '{cpu.mean:.1f}',
+    'p95': '{cpu.p95:.1f}',
+    'p99': '{cpu.p99:.1f}',
+    'wall median': '{wall.median:.1f}',
+}
+"""Of a row with processor and wall time [us]."""
+
 
 @dataclass(frozen=True, slots=True)
 class Times:

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 
-from bench import program
+from bench import program, ROOT
 from bench.arms import FloatArray
 from bench.cases import draw_cases
 from bench.catalogue_arms import make_arm
@@ -30,7 +30,7 @@ from ssik_ros.manipulator.manipulator import Manipulator
 
 ROBOTS = ('ur5e', 'irb6700', 'panda', 'iiwa14')
 FOLDER = Path(__file__).parent
-PEERS = FOLDER.parents[1] / '.venv-bench' / 'bin' / 'python'
+PEERS = ROOT / '.venv-bench' / 'bin' / 'python'
 ROUNDS = 5
 REQUESTS = 400
 ARM = 'ssik_arm'

@@ -7,8 +7,9 @@ import signal
 import subprocess
 import sys
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-SERVER = REPOSITORY / 'bench' / 'ros' / 'empty_server.py'
+from bench import ROOT
+
+SERVER = ROOT / 'bench' / 'ros' / 'empty_server.py'
 STOP_WAIT = 20.0
 """Longest time for a server to write its measurements and end after a signal [s]."""
 

@@ -18,9 +18,8 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 import pytest
+from repository import ROOT
 from ros_domain import claimed_domain
-
-from bench.ros.processes import REPOSITORY
 
 pytest.importorskip('rclpy', reason='no rclpy on this machine')
 pytest.importorskip('moveit_msgs', reason='moveit_msgs is not built; run make setup')
@@ -99,7 +98,7 @@ def run_starts(name, script):
 @pytest.fixture(scope='module')
 def early_scripts():
     """Give the module that writes the scripts."""
-    path = REPOSITORY / 'tools' / 'early_scripts.py'
+    path = ROOT / 'tools' / 'early_scripts.py'
     spec = importlib.util.spec_from_file_location('early_scripts', path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -117,7 +116,7 @@ def written(early_scripts, folder, name):
 def with_environment(monkeypatch, domain):
     """Run executables in a domain of their own, and with the package of the tests."""
     monkeypatch.setenv('ROS_DOMAIN_ID', str(domain))
-    folders = [str(REPOSITORY), os.environ.get('PYTHONPATH', '')]
+    folders = [str(ROOT), os.environ.get('PYTHONPATH', '')]
     monkeypatch.setenv('PYTHONPATH', os.pathsep.join(filter(None, folders)))
 
 
@@ -159,7 +158,7 @@ def test_a_script_gets_signals_after_its_start(early_scripts, tmp_path, monkeypa
 def test_the_script_of_the_command_imports_nothing_else(early_scripts, tmp_path):
     """The script of setuptools reads the distribution's metadata first, a tenth of the command's time."""
     script = written(early_scripts, tmp_path, 'ssik')
-    environment = os.environ | {'PYTHONPATH': str(REPOSITORY), 'PYTHONPROFILEIMPORTTIME': '1'}
+    environment = os.environ | {'PYTHONPATH': str(ROOT), 'PYTHONPROFILEIMPORTTIME': '1'}
     run = subprocess.run(
         [script, 'robots'], capture_output=True, text=True, check=True, env=environment
     )

@@ -89,16 +89,16 @@ time.sleep(60.0)
 
 
 def test_a_node_counts_from_exec_until_it_is_ready():
-    figures = start_up.start_node(('-c', BUSY), 60.0)
+    figures = start_up.start_process(('-c', BUSY), 60.0)
     assert 0.3 <= figures['cpu'] < 2.0
     assert 100.0 < figures['mib'] < 300.0
 
 
 def test_a_node_that_ends_before_is_no_figure_but_its_last_words():
     with pytest.raises(start_up.NotMeasured, match='no such robot'):
-        start_up.start_node(('-c', "raise SystemExit('no such robot')"), 60.0)
+        start_up.start_process(('-c', "raise SystemExit('no such robot')"), 60.0)
     with pytest.raises(start_up.NotMeasured, match='without a word'):
-        start_up.start_node(('-c', 'import time; time.sleep(60.0)'), 0.2)
+        start_up.start_process(('-c', 'import time; time.sleep(60.0)'), 0.2)
 
 
 def test_ratios_compare_with_what_cannot_be_avoided(monkeypatch, tmp_path):
@@ -108,12 +108,12 @@ def test_ratios_compare_with_what_cannot_be_avoided(monkeypatch, tmp_path):
             return {'import': {'wall': 9.0, 'cpu': 0.4}, 'peak_mib': 50.0}
         return {'import': step, 'set_up': step, 'first_solution': step, 'peak_mib': 50.0}
 
-    def start_node(words, seconds):
+    def start_process(words, seconds):
         is_own = 'ik_server' in words
         return {'cpu': 1.5 if is_own else 1.0, 'mib': 120.0 if is_own else 90.0}
 
     monkeypatch.setattr(start_up, 'ask', ask)
-    monkeypatch.setattr(start_up, 'start_node', start_node)
+    monkeypatch.setattr(start_up, 'start_process', start_process)
     monkeypatch.setattr(start_up.importlib.util, 'find_spec', lambda name: name)
     start_up.main(['--ratios', '--output', str(tmp_path)])
     ratios = json.loads((tmp_path / 'start_up_ratios.json').read_text())['ratios']
