@@ -109,13 +109,13 @@ docs: setup $(DOCS_READY)  ## Build the site of docs/ into build/docs/html; a wa
 	@echo 'Open build/docs/html/index.html'
 
 soak: setup  ## Ask the node everything for half an hour (SOAK_MINUTES=n)
-	. ./activate && python bench/soak.py --minutes $(or $(SOAK_MINUTES),30) $(SOAK_ARGS)
+	. ./activate && python -m campaigns.soak --minutes $(or $(SOAK_MINUTES),30) $(SOAK_ARGS)
 
 hostile: setup  ## Send the node 100,000 messages that nobody should (HOSTILE_ARGS=...)
-	. ./activate && python bench/hostile.py $(HOSTILE_ARGS)
+	. ./activate && python -m campaigns.hostile $(HOSTILE_ARGS)
 
 campaign: setup  ## Attack proofs, completeness and limits at planted postures (CAMPAIGN_MINUTES=n, CAMPAIGN_ROBOTS=folder)
-	. ./activate && python -m bench.campaign --minutes $(or $(CAMPAIGN_MINUTES),10) \
+	. ./activate && python -m campaigns.postures --minutes $(or $(CAMPAIGN_MINUTES),10) \
 	  $(if $(CAMPAIGN_ROBOTS),--robots $(CAMPAIGN_ROBOTS)) $(CAMPAIGN_ARGS)
 
 fuzz: setup $(PORTABLE_READY)  ## Fuzz the C library and the readers of files (FUZZ_MINUTES=n for each)

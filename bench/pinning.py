@@ -20,7 +20,7 @@ def limit_threads() -> None:
     """
     limits = dict.fromkeys(ONE_THREAD, '1')
     if not limits.items() <= os.environ.items():
-        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **limits})
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, **limits})
 
 
 def pin(cpu: int | None = None) -> int | None:

@@ -13,6 +13,7 @@ FOLDERS = (
     '.devcontainer',
     '.github',
     'bench',
+    'campaigns',
     'config',
     'control_plugin',
     'docs',

@@ -246,6 +246,15 @@ def test_no_modules_import_each_other():
     assert find_cycle(ROOT) is None
 
 
+@pytest.mark.parametrize(
+    ('folder', 'above'), [(PACKAGE, {'bench', 'campaigns'}), ('bench', {'campaigns'})]
+)
+def test_campaigns_use_measurements_and_neither_is_used_below(folder, above):
+    files = (ROOT.parent / folder).rglob('*.py')
+    imported = {item.target.split('.')[0] for file in files for item in read_imports(file)}
+    assert imported & above == set()
+
+
 def test_every_late_import_of_the_list_still_exists():
     modules = list_modules(ROOT)
     late = {

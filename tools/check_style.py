@@ -19,7 +19,7 @@ import sys
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = 'ssik_ros/'
-SOURCES = 'ssik_ros', 'test', 'tools', 'bench', 'examples', 'fuzz', 'launch'
+SOURCES = 'ssik_ros', 'test', 'tools', 'bench', 'campaigns', 'examples', 'fuzz', 'launch'
 """Folders whose names are judged."""
 VIEWS = 'vector', 'matrix'
 LANE_CALLS = 'load', 'load_half', 'store'

@@ -2,7 +2,7 @@
 """
 Write docs/explanation/how_this_is_tested.md: tests by folder, mutants, fuzzing, and long runs with their dates.
 
-Long runs are lines of bench/long_runs.json; ``--record NAME FIGURE`` adds one with the date of today.
+Long runs are lines of campaigns/long_runs.json; ``--record NAME FIGURE`` adds one with the date of today.
 """
 
 import ast
@@ -17,7 +17,7 @@ import generated_page
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / 'docs' / 'explanation' / 'how_this_is_tested.md'
-RUNS = ROOT / 'bench' / 'long_runs.json'
+RUNS = ROOT / 'campaigns' / 'long_runs.json'
 HEAD = """\
 # How this is tested
 

@@ -25,7 +25,7 @@ import time
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-COPIED = ('ssik_ros', 'config', 'bench', 'test', 'setup.cfg')
+COPIED = ('ssik_ros', 'config', 'bench', 'campaigns', 'test', 'setup.cfg')
 LONGEST_RUN = 600
 """Seconds after which the tests of a mutant are ended; that proves nothing."""
 DOES_NOT_COMPILE = re.compile(r'TypingError|LoweringError|SyntaxError|NameError|IndentationError')

@@ -24,7 +24,7 @@ WIDTH = 120
 GENERATED = {'docs/modules.md', 'docs/benchmarks/results.md'}
 """Pages that a tool writes line by line."""
 SOURCES = (
-    *('ssik_ros', 'bench', 'tools', 'test', 'examples', 'fuzz', 'launch', 'docs'),
+    *('ssik_ros', 'bench', 'campaigns', 'tools', 'test', 'examples', 'fuzz', 'launch', 'docs'),
     'control_plugin',
 )
 C_SUFFIXES = ('.c', '.h', '.cpp', '.hpp')

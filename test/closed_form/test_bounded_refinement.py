@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bench.campaign.robots import random_robot, shipped
+from campaigns.postures.robots import random_robot, shipped
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.search.bounded_refinement import BoundedRefinement
 

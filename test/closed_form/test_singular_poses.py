@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from synthetic_arms import make_six, serial_chain
 
-from bench.campaign.robots import random_robot
+from campaigns.postures.robots import random_robot
 from ssik_ros import Manipulator
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.certification.ranking import KEEP_ALL

@@ -1,5 +1,5 @@
 """
-The node for half an hour: ``python bench/soak.py --help``, or ``make soak``.
+The node for half an hour: ``python -m campaigns.soak --help``, or ``make soak``.
 
 One client keeps a few requests of every service in flight, some of them faulty. It judges each response by a forward
 kinematics of its own. Every minute it keeps 24 requests in flight that only the clock ends. The program ends with 1 in
@@ -26,20 +26,19 @@ import sys
 from time import monotonic
 from typing import Any, NamedTuple
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 
 from bench import pinning
 from bench.arms import read_arm
-from bench.ros.caller import Caller, Flight
-from bench.ros.mixed_requests import Asked, MixedRequests, SERVICES
+from bench.ros.caller import Caller
 from bench.ros.processes import own_server
 from bench.ros.searches import Searches, solver_parameter, unreachable_requests
-from bench.ros.watch import make_parser, RESPONSE_LIMIT, run_against_node, START_LIMIT, Watch
 from bench.tables import table
 from bench.times import Times
+from campaigns.flight import Flight
+from campaigns.mixed_requests import Asked, MixedRequests, SERVICES
+from campaigns.watch import make_parser, RESPONSE_LIMIT, run_against_node, START_LIMIT, Watch
 from ssik_ros.ros.process.diagnostics import BEYOND_GOAL
 
 NAMESPACE = '/soak'

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.random import Generator
 
 from bench.arms import FloatArray
-from bench.campaign.judging import branch_distance, Fault, is_complete, Judged, Tally
-from bench.campaign.postures import smallest_singular_values
-from bench.campaign.robots import direction, Robot, rotation_about, Screws, screws_of
+from campaigns.postures.judging import branch_distance, Fault, is_complete, Judged, Tally
+from campaigns.postures.planter import smallest_singular_values
+from campaigns.postures.robots import direction, Robot, rotation_about, Screws, screws_of
 
 ROWS = 4
 EDGE = 1e-9

@@ -14,7 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bench.arms import FloatArray
-from bench.campaign.robots import Robot
+from campaigns.postures.robots import Robot
 
 OFFSETS = (0.0, *(10.0**-k for k in range(12, 1, -1)))
 """Distances from a special posture in every joint [rad, and lengths of the arm]."""

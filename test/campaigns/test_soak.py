@@ -8,7 +8,7 @@ pytest.importorskip('rclpy', reason='no rclpy on this machine')
 pytest.importorskip('moveit_msgs', reason='moveit_msgs is not built; run make setup')
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
-from bench.soak import overrun_faults, Overruns, OverrunWatch, total
+from campaigns.soak import overrun_faults, Overruns, OverrunWatch, total
 from ssik_ros.ros.process.call_records import CallRecords
 from ssik_ros.ros.process.diagnostics import ServiceDiagnostics
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from bench.campaign.judges import judge, JUDGES
-from bench.campaign.judging import Fault, Tally
-from bench.campaign.postures import Group
-from bench.campaign.robots import Robot
 from bench.program import write_json
 from bench.tables import extended, table
+from campaigns.postures.judges import judge, JUDGES
+from campaigns.postures.judging import Fault, Tally
+from campaigns.postures.planter import Group
+from campaigns.postures.robots import Robot
 
 WRONG = ('false proof', 'lost', 'missing', 'extra', 'duplicate', 'limits', 'step', 'law', 'error')
 """Claims that a fault breaks; ``unfound`` is an honest response."""

@@ -11,9 +11,9 @@ import math
 import numpy as np
 
 from bench.arms import FloatArray
-from bench.campaign.judging import branch_distance, Fault, ISOLATED, Judged, NEAREST, Tally
-from bench.campaign.postures import rescaled, smallest_singular_values
-from bench.campaign.robots import Robot, rotation_about
+from campaigns.postures.judging import branch_distance, Fault, ISOLATED, Judged, NEAREST, Tally
+from campaigns.postures.planter import rescaled, smallest_singular_values
+from campaigns.postures.robots import Robot, rotation_about
 from ssik_ros.errors import SolverError, TopologyMismatch
 from ssik_ros.kernels.closed_form.self_motions import segments
 from ssik_ros.solvers.self_motions.curve import SelfMotion

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from bench.arms import FloatArray
 from bench.branch_sets import residuals, wrap
-from bench.campaign.postures import Group, smallest_singular_values
-from bench.campaign.robots import Robot
+from campaigns.postures.planter import Group, smallest_singular_values
+from campaigns.postures.robots import Robot
 from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.problem.contract import SolveRequest

@@ -1,5 +1,5 @@
 """
-The node among malformed messages: ``python bench/hostile.py --help``, or ``make hostile``.
+The node among malformed messages: ``python -m campaigns.hostile --help``, or ``make hostile``.
 
 One client sends messages drawn from a seed to every topic and service of the node. Some hold a million characters, or
 joint values of 1e308. After each round it restores robot, world and joint states and judges the node by a forward
@@ -12,7 +12,7 @@ program ends with 1 in these cases:
 - the node's memory, or its growth, exceeds a bound.
 
 Deadlines are not judged: many requests leave the node no time at all, and it receives forty robot descriptions a second.
-``bench/soak.py`` judges them.
+:mod:`campaigns.soak` judges them.
 
 Needs ROS (``. ./activate``).
 """
@@ -21,12 +21,9 @@ import argparse
 from collections import Counter
 from collections.abc import Callable, Sequence
 import functools
-from pathlib import Path
 import sys
 from time import monotonic
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from geometry_msgs.msg import Pose
 from moveit_msgs.msg import AttachedCollisionObject, CollisionObject, MoveItErrorCodes
@@ -39,11 +36,13 @@ from std_msgs.msg import String
 
 from bench import pinning
 from bench.arms import FloatArray, read_arm
-from bench.ros.caller import Client, Flight, NoResponse
-from bench.ros.hostile_messages import HostileMessages, SERVICES, TOPICS
+from bench.ros.caller import Client, NoResponse
 from bench.ros.processes import node_words
 from bench.ros.requests import make_request, pose_message
-from bench.ros.watch import (
+from bench.tables import table
+from campaigns.flight import Flight
+from campaigns.hostile_messages import HostileMessages, SERVICES, TOPICS
+from campaigns.watch import (
     make_parser,
     RESPONSE_LIMIT,
     run_against_node,
@@ -51,7 +50,6 @@ from bench.ros.watch import (
     START_LIMIT,
     Watch,
 )
-from bench.tables import table
 
 ROBOT = 'panda'
 IN_FLIGHT = 8

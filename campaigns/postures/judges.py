@@ -3,13 +3,18 @@
 from collections.abc import Callable, Iterator
 import time
 
-from bench.campaign.completeness import CURVE_ROWS, judge_branches, judge_self_motions, NEWTON_ROWS
-from bench.campaign.judging import Fault, ISOLATED, Judged, Tally
-from bench.campaign.laws import judge_laws, ROWS as LAW_ROWS
-from bench.campaign.postures import Group
-from bench.campaign.reach import judge_places, judge_reach, judge_waypoints, TASKS
-from bench.campaign.solving import judge_analytic, judge_auto, judge_solve
-from bench.campaign.steps import judge_steps, STEP_ROWS
+from campaigns.postures.completeness import (
+    CURVE_ROWS,
+    judge_branches,
+    judge_self_motions,
+    NEWTON_ROWS,
+)
+from campaigns.postures.judging import Fault, ISOLATED, Judged, Tally
+from campaigns.postures.laws import judge_laws, ROWS as LAW_ROWS
+from campaigns.postures.planter import Group
+from campaigns.postures.reach import judge_places, judge_reach, judge_waypoints, TASKS
+from campaigns.postures.solving import judge_analytic, judge_auto, judge_solve
+from campaigns.postures.steps import judge_steps, STEP_ROWS
 from ssik_ros.errors import SsikError
 
 JUDGES: dict[str, Callable[[Judged, Tally], Iterator[Fault]]] = {

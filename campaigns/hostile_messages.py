@@ -21,7 +21,7 @@ from ssik_msgs.srv import (
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
-from bench.ros.mixed_requests import SERVICES as ASKED_SERVICES
+from campaigns.mixed_requests import SERVICES as ASKED_SERVICES
 
 SERVICES = {
     **ASKED_SERVICES,

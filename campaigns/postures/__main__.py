@@ -1,5 +1,5 @@
 """
-Attack the proofs and solutions of the package: ``python -m bench.campaign --help``, or ``make campaign``.
+Attack the proofs and solutions of the package: ``python -m campaigns.postures --help``, or ``make campaign``.
 
 Postures are planted, and every part of the package solves for their poses. The command prints trials and faults of each
 claim, and writes every fault as a file that ``--replay`` runs again. It ends with 1 if a response was wrong.
@@ -15,11 +15,11 @@ from time import monotonic, perf_counter
 import numpy as np
 
 from bench import program
-from bench.campaign import failures
-from bench.campaign.judges import judge, JUDGES
-from bench.campaign.judging import Tally
-from bench.campaign.postures import CLASSES, Planter
-from bench.campaign.robots import all_shipped, FAMILIES, in_folder, random_robot, Robot
+from campaigns.postures import failures
+from campaigns.postures.judges import judge, JUDGES
+from campaigns.postures.judging import Tally
+from campaigns.postures.planter import CLASSES, Planter
+from campaigns.postures.robots import all_shipped, FAMILIES, in_folder, random_robot, Robot
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:

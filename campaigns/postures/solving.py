@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bench.campaign.judging import (
+from campaigns.postures.judging import (
     branch_distance,
     Fault,
     FROBENIUS,

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.campaign import __main__ as command, failures, laws, solving
-from bench.campaign.completeness import judge_branches
-from bench.campaign.judges import judge
-from bench.campaign.judging import Judged, SEARCHES, Tally
-from bench.campaign.postures import CLASSES, Planter, scaled_jacobians
-from bench.campaign.robots import (
+from campaigns.postures import __main__ as command, failures, laws, solving
+from campaigns.postures.completeness import judge_branches
+from campaigns.postures.judges import judge
+from campaigns.postures.judging import Judged, SEARCHES, Tally
+from campaigns.postures.planter import CLASSES, Planter, scaled_jacobians
+from campaigns.postures.robots import (
     all_shipped,
     in_folder,
     random_robot,
@@ -19,12 +19,12 @@ from bench.campaign.robots import (
     screws_of,
     shipped,
 )
-from bench.campaign.steps import STEP_ROWS
+from campaigns.postures.steps import STEP_ROWS
 from ssik_ros.manipulator.batch_solutions import BatchSolutions
 from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.results import Cause, IkResult, IkStatus
 
-FAULTS = Path(__file__).parent / 'campaign_faults'
+FAULTS = Path(__file__).parent / 'faults'
 """Faults of earlier versions, as campaigns wrote them."""
 
 

@@ -6,8 +6,8 @@ import math
 import numpy as np
 
 from bench.arms import FloatArray
-from bench.campaign.judging import Fault, Judged, Tally
-from bench.campaign.robots import direction, rotation_about
+from campaigns.postures.judging import Fault, Judged, Tally
+from campaigns.postures.robots import direction, rotation_about
 from ssik_ros.errors import InvalidOption, TopologyMismatch
 from ssik_ros.paths.planner import plan_tool_path
 from ssik_ros.paths.requests import PathTolerance

@@ -6,7 +6,7 @@ import numpy as np
 
 from bench.arms import FloatArray
 from bench.branch_sets import residuals
-from bench.campaign.judging import Fault, Judged, SEARCHES, Tally
+from campaigns.postures.judging import Fault, Judged, SEARCHES, Tally
 from ssik_ros.problem.contract import SolveRequest
 
 STEP_ROWS = 6
