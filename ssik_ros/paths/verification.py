@@ -25,6 +25,8 @@ from ssik_ros.paths.travel import TravelSearch
 
 POSITION, ANGLE = 1e-6, 1e-6
 """Errors that a waypoint may have [m, rad]."""
+STEP_ROUNDING = 1e-9
+"""Distance by which rounding may make a step larger than its limit [rad or m]."""
 PARTS = 8
 """Parts of a step in which the tool is looked at."""
 
@@ -46,7 +48,7 @@ def check_path(
     serial = chain.chain
     if not ((q >= serial.lower - LIMIT_ROUNDING) & (q <= serial.upper + LIMIT_ROUNDING)).all():
         return 'a joint is outside its limits'
-    if not (np.abs(np.diff(q, axis=0)) <= limits.largest[1:] + LIMIT_ROUNDING).all():
+    if not (np.abs(np.diff(q, axis=0)) <= limits.largest[1:] + STEP_ROUNDING).all():
         return 'a step is too large'
     miss = freedom.miss(np.arange(len(q)), poses, chain.poses(q))
     wrong = np.flatnonzero((miss.position > POSITION) | (miss.angle > ANGLE))

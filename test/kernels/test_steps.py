@@ -10,6 +10,7 @@ from scipy.optimize import lsq_linear
 from scipy.spatial.transform import Rotation
 from tree_factory import Joint, make_tree
 
+from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
 from ssik_ros.kernels.rows import layout, steps
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.problem.problem import build_problem, PoseConstraint, Rows
@@ -222,9 +223,7 @@ def fits(value, lower, upper):
     """Return whether an equivalent of an angle lies clearly inside limits, or clearly does not."""
     for end in (lower, upper):
         # A value within the slack of an end is put onto the end; these values have tests of their own.
-        assume(
-            math.isinf(end) or abs(math.remainder(end - value, TURN)) > 2.0 * steps.WINDING_SLACK
-        )
+        assume(math.isinf(end) or abs(math.remainder(end - value, TURN)) > 2.0 * LIMIT_ROUNDING)
     if math.isinf(lower) or math.isinf(upper):
         return True
     return value + TURN * math.ceil((lower - value) / TURN) < upper

@@ -29,10 +29,8 @@ import numpy as np
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.geometry import so3, vectors
+from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
 from ssik_ros.kernels.rows import bounded_squares, layout, linalg
-
-WINDING_SLACK = 1e-9
-"""Rounding that whole turns may cause on an angle [rad]."""
 
 
 @kernel
@@ -445,12 +443,12 @@ def unwind(value, lower, upper):
     An angle that ends outside by rounding only is put on the limit.
     """
     if value < lower:
-        shifted = value + so3.TWO_PI * math.ceil((lower - value - WINDING_SLACK) / so3.TWO_PI)
+        shifted = value + so3.TWO_PI * math.ceil((lower - value - LIMIT_ROUNDING) / so3.TWO_PI)
     elif value > upper:
-        shifted = value - so3.TWO_PI * math.ceil((value - upper - WINDING_SLACK) / so3.TWO_PI)
+        shifted = value - so3.TWO_PI * math.ceil((value - upper - LIMIT_ROUNDING) / so3.TWO_PI)
     else:
         return value
-    if lower - WINDING_SLACK <= shifted <= upper + WINDING_SLACK:
+    if lower - LIMIT_ROUNDING <= shifted <= upper + LIMIT_ROUNDING:
         return min(max(shifted, lower), upper)
     return value
 
@@ -465,7 +463,7 @@ def nearest_winding(value, wish, lower, upper):
     """
     shifted = value + so3.TWO_PI * math.floor((wish - value) / so3.TWO_PI + 0.5)
     shifted = unwind(shifted, lower, upper)
-    gained = lower <= shifted <= upper and abs(shifted - value) > WINDING_SLACK
+    gained = lower <= shifted <= upper and abs(shifted - value) > LIMIT_ROUNDING
     return value if lower <= value <= upper and not gained else shifted
 
 
