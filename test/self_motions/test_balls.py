@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 from test_curves import random_postures
-from test_proof import chain_of, what_is_left
+from test_proof import chain_of, Traced, what_is_left
 
 from ssik_ros import Manipulator
 from ssik_ros.kernels.closed_form.self_motions import proof, segments, trace
 from ssik_ros.kernels.geometry.rotations import pose_numbers
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.self_motions import completeness
 from ssik_ros.solvers.self_motions.curve import JOINTS
 
@@ -28,7 +29,8 @@ class Balls:
 
     def __init__(self, name, bound):
         arm = Manipulator.from_prebuilt(name)
-        self.chain, self._pose = chain_of(name), arm.self_motions(np.eye(4))._pose
+        self.chain = chain_of(name)
+        self.plan = AnalyticArm(self.chain).plan
         self.bound = completeness.bound_at(self.chain, *bound)
         self.postures = random_postures(arm, 4, 71)
 
@@ -44,7 +46,7 @@ class Balls:
             np.zeros(len(seeds), dtype=np.int64),
             np.empty(proof.scratch_size(len(seeds))),
         )
-        where = self._pose.plan.ints, self._pose.reals, pose_numbers(target), JOINTS, work
+        where = self.plan.ints, self.plan.reals, pose_numbers(target), JOINTS, work
         gap = proof.prove(is_on, knots, goes_on, seeds, np.array(self.bound), *where)
         return gap < 0, is_on.astype(bool)
 
@@ -89,7 +91,7 @@ def test_candidates_lie_on_the_curve_within_the_ball_and_no_farther(name, bound,
         shifts = rng.standard_normal((20, 7))
         shifts /= np.linalg.norm(shifts, axis=1)[:, None]
         # In the plane of the other joints, too, where the held one says nothing.
-        shifts[:10, balls._pose.plan.held] = 0.0
+        shifts[:10, balls.plan.held] = 0.0
         sizes = np.linalg.norm(shifts, axis=1)[:, None]
         for share, expected in ((0.99, True), (1.01, False)):
             seeds = np.ascontiguousarray(q + share * radius * shifts / sizes)
@@ -231,11 +233,12 @@ def test_a_stretched_arm_meets_the_bound_of_the_second_derivative(
     ],
 )
 def test_curves_with_such_ends_are_not_proved_to_be_all(kind, reason):
-    arm = Manipulator.from_prebuilt('panda')
-    motions = arm.self_motions(arm.fk(random_postures(arm, 1, 46)[0]))
-    assert motions.is_complete
-    motions._knots[0, segments.KIND] = kind
-    assert motions._find_gap() == reason
+    (q,) = random_postures(Manipulator.from_prebuilt('panda'), 1, 46)
+    traced = Traced('panda', q)
+    assert traced.gap() == ''
+    knots = traced.table.knots.copy()
+    knots[0, segments.KIND] = kind
+    assert traced.gap(knots=knots) == reason
 
 
 def test_arms_that_are_nearly_of_a_class_are_not_proved():

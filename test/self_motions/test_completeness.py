@@ -4,9 +4,11 @@ from newton_oracle import solutions
 import numpy as np
 import pytest
 from test_curves import random_postures
+from test_proof import Traced
 
 from ssik_ros import Manipulator
 from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
 
 ARMS = ('panda', 'iiwa14', 'gen3', 'fr3', 'xarm7', 'rizon4')
 
@@ -84,7 +86,7 @@ def test_a_short_closed_curve_between_two_values_of_the_held_joint_is_found(name
 def test_curves_end_where_they_say(name):
     arm = Manipulator.from_prebuilt(name)
     body = SerialChain.from_group(arm.robot, arm.group)
-    kinds = set()
+    held, kinds = AnalyticArm(body).plan.held, set()
     for q in random_postures(arm, 12, 44):
         motions = arm.self_motions(arm.fk(q))
         for curve in motions:
@@ -97,7 +99,6 @@ def test_curves_end_where_they_say(name):
                     assert here[joint] == pytest.approx(limit, abs=1e-9)
                 elif kind == 'FOLD':
                     near = curve(min(max(s + 1e-4 * inward, 0.0), curve.length))
-                    held = motions._pose.plan.held
                     # At the end, the change of the held joint is only of second order.
                     assert abs(near[held] - here[held]) < 1e-6 + 2e-2 * np.abs(near - here).max()
                     assert end.curves
@@ -114,11 +115,11 @@ def test_curves_end_where_they_say(name):
 @pytest.mark.parametrize('name', ['panda', 'iiwa14'])
 def test_every_curve_has_a_posture_for_each_step_of_the_resolution(name):
     """Curves are followed from candidates: along each curve the held joint moves no farther than the resolution between two."""
-    arm, count = Manipulator.from_prebuilt(name), 0
-    for q in random_postures(arm, 6, 47):
-        motions = arm.self_motions(arm.fk(q))
-        *_, look = motions._find_gap.args
-        candidates, held = look(), motions._pose.plan.held
+    count = 0
+    for q in random_postures(Manipulator.from_prebuilt(name), 6, 47):
+        traced = Traced(name, q)
+        motions, held = traced.motions, traced.table.pose.plan.held
+        candidates = traced.table.find_candidates()
         for curve in motions:
             ends = curve(0.0)[held], curve(curve.length)[held]
             on_curve = [row[held] for row in candidates if curve.nearest(row).value < 1e-6]

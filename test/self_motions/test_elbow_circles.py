@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from test_proof import chain_of
 
-from ssik_ros import Manipulator
 from ssik_ros.kernels.closed_form.self_motions import segments, trace
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
+from ssik_ros.solvers.closed_form.arm_angle import ArmAngle
 from ssik_ros.solvers.self_motions import tracer
 from ssik_ros.solvers.self_motions.motions import SelfMotions
 
@@ -58,16 +58,20 @@ def draw(chain, count, seed):
 def both_ways(chain, target):
     """Return the curves by circles, and those that are followed from postures at values of joint 7."""
     finder = tracer.SelfMotionTracer(AnalyticArm(chain), 7)
-    on_circles = finder._find_on_circles(target)
-    followed = finder._find_at_values(target, 64)
-    return [SelfMotions(*each[:3], 0.1, str) for each in (on_circles, followed)]
+    followed = finder.find_at_values(target, 64)
+    return [SelfMotions(*each[:3], 0.1, str) for each in (circles_of(chain, target), followed)]
+
+
+def circles_of(chain, target):
+    """Return (data of the pose, knots, knots of each curve) of the curves by circles; None without circles."""
+    return tracer.SelfMotionTracer(AnalyticArm(chain), 7).find_on_circles(target)
 
 
 @pytest.mark.parametrize('name', ARMS)
 def test_circles_serve_nearly_all_poses(name):
     chain = make_chain(name)
     finder = tracer.SelfMotionTracer(AnalyticArm(chain), 7)
-    served = [finder._find_on_circles(chain.pose(q)) is not None for q in draw(chain, 100, 1)]
+    served = [finder.find_on_circles(chain.pose(q)) is not None for q in draw(chain, 100, 1)]
     assert sum(served) >= 96
 
 
@@ -109,11 +113,11 @@ def test_solutions_of_newton_lie_on_the_circles(name):
 def test_joints_without_limits_give_closed_curves():
     chain, closed = make_chain('free'), 0
     for q in draw(chain, 6, 6):
-        circles = both_ways(chain, chain.pose(q))[0]
-        ends = np.cumsum(circles._rows)
-        for first, last in zip(ends - circles._rows, ends - 1, strict=True):
-            if circles._knots[last, segments.KIND] == trace.CLOSED:
-                change = circles._knots[last, :7] - circles._knots[first, :7]
+        _, knots, rows = circles_of(chain, chain.pose(q))
+        ends = np.cumsum(rows)
+        for first, last in zip(ends - rows, ends - 1, strict=True):
+            if knots[last, segments.KIND] == trace.CLOSED:
+                change = knots[last, :7] - knots[first, :7]
                 assert (
                     np.abs(change - 2.0 * np.pi * np.round(change / (2.0 * np.pi))).max() < 1e-12
                 )
@@ -135,10 +139,10 @@ def test_a_joint_that_peaks_beside_its_limit(beyond, is_cut):
     limits = np.full(7, np.inf)
     limits[1] = peak + beyond
     free = dataclasses.replace(chain, lower=np.append([-np.inf, -0.1], -limits[2:]), upper=limits)
-    cut = both_ways(free, target)[0]
-    is_end = cut._knots[:, segments.KIND] == trace.LIMIT + 4.0 / 32.0
+    cut, (_, knots, _) = both_ways(free, target)[0], circles_of(free, target)
+    is_end = knots[:, segments.KIND] == trace.LIMIT + 4.0 / 32.0
     assert is_cut is None or is_end.any() == is_cut
-    assert cut._knots[:, 1].max() == pytest.approx(limits[1], abs=0.02)
+    assert knots[:, 1].max() == pytest.approx(limits[1], abs=0.02)
     assert cut.sample(0.05)[:, 1].max() <= limits[1] + 1e-9
 
 
@@ -156,23 +160,23 @@ def test_a_joint_on_its_limit_has_its_curve(joint, side):
 
 
 def test_the_proof_remembers_the_pose():
-    arm = Manipulator.from_prebuilt('iiwa14')
-    target = arm.fk([0.4, 0.7, 0.2, 1.1, 0.3, 0.9, -0.4])
-    motions = arm.self_motions(target)
+    chain = make_chain('iiwa14')
+    target = chain.pose(np.array([0.4, 0.7, 0.2, 1.1, 0.3, 0.9, -0.4]))
+    finder = tracer.SelfMotionTracer(AnalyticArm(chain), 7)
+    table, motions = finder.trace(target), finder.motions(target)
     target[:3, 3] = 9.0
-    *_, look = motions._find_gap.args
-    assert len(look()) > 50
+    assert len(table.find_candidates()) > 50
     assert motions.is_complete
 
 
 def test_more_knots_than_there_is_room_for(monkeypatch):
     chain = make_chain('iiwa14')
     (q,) = draw(chain, 1, 5)
-    expected = both_ways(chain, chain.pose(q))[0]
+    _, expected, _ = circles_of(chain, chain.pose(q))
     monkeypatch.setattr(tracer, 'FIRST_KNOTS', 4)
-    motions = both_ways(chain, chain.pose(q))[0]
-    assert np.array_equal(motions._knots, expected._knots)
-    assert len(motions._knots) > 16
+    _, knots, _ = circles_of(chain, chain.pose(q))
+    assert np.array_equal(knots, expected)
+    assert len(knots) > 16
 
 
 @pytest.mark.parametrize(
@@ -187,7 +191,7 @@ def test_more_knots_than_there_is_room_for(monkeypatch):
 def test_singular_circles_are_left_to_others(q):
     chain = make_chain('iiwa14')
     finder = tracer.SelfMotionTracer(AnalyticArm(chain), 7)
-    assert finder._find_on_circles(chain.pose(np.array(q))) is None
+    assert finder.find_on_circles(chain.pose(np.array(q))) is None
     assert finder.motions(chain.pose(np.array(q))).nearest(q).value <= 1e-7
 
 
@@ -196,17 +200,18 @@ def test_what_is_out_of_reach_has_no_circle():
     target = chain.pose(np.array([0.4, 0.7, 0.2, 0.5, 0.3, 0.9, -0.4]))
     target[:3, 3] *= 2.0
     finder = tracer.SelfMotionTracer(AnalyticArm(chain), 7)
-    assert finder._find_on_circles(target) is None
+    assert finder.find_on_circles(target) is None
     assert len(finder.motions(target)) == 0
 
 
 def test_a_chain_that_is_none_of_two_spherical_joints_is_noticed():
     chain = make_chain('iiwa14')
-    finder = tracer.SelfMotionTracer(AnalyticArm(chain), 7)
+    arm, angles = AnalyticArm(chain), ArmAngle.of_chain(chain)
+    spheres = np.concatenate([angles.shoulder, angles.wrist])
     (q,) = draw(chain, 1, 6)
-    assert finder._find_on_circles(chain.pose(q)) is not None
-    finder._spheres = finder._spheres + 1e-6
-    assert finder._find_on_circles(chain.pose(q)) is None
+    arrays = tracer.CircleArrays()
+    assert arrays.find(arm.plan, chain.pose(q), spheres) > 0
+    assert arrays.find(arm.plan, chain.pose(q), spheres + 1e-6) < 0
 
 
 @pytest.mark.slow

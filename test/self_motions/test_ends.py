@@ -9,6 +9,7 @@ from test_curves import ON_CURVE, random_postures
 
 from ssik_ros import Manipulator
 from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.labels import label_branch
 from ssik_ros.solvers.self_motions.curve import EndKind
 
@@ -26,6 +27,11 @@ def poses_of(name):
     body = SerialChain.from_group(arm.robot, arm.group)
     targets = [arm.fk(q) for q in random_postures(arm, 10, 51)]
     return arm, np.array([body.lower, body.upper]), [(T, arm.self_motions(T)) for T in targets]
+
+
+def plan_of(arm):
+    """Return the plan of the closed form of an arm."""
+    return AnalyticArm(SerialChain.from_group(arm.robot, arm.group)).plan
 
 
 def ends_of(motions):
@@ -120,9 +126,8 @@ def test_curves_that_meet_name_each_other(name):
 @pytest.mark.parametrize('name', LIMITED)
 def test_the_held_joint_turns_back_at_a_fold_where_the_next_curve_begins(name):
     arm, _, cases = poses_of(name)
-    count = 0
+    count, held = 0, plan_of(arm).held
     for target, motions in cases:
-        held = motions._pose.plan.held
         for s, inward, curve, end in ends_of(motions):
             if end.kind is not EndKind.FOLD or curve.length < 10.0 * FAR:
                 continue
@@ -191,13 +196,13 @@ def test_the_length_is_that_of_a_fine_polygon(name):
 
 @pytest.mark.parametrize('name', ['panda', 'iiwa14'])
 def test_all_postures_of_a_curve_have_its_label(name):
-    _, _, cases = poses_of(name)
-    labels = set()
+    arm, _, cases = poses_of(name)
+    plan, labels = plan_of(arm), set()
     for _, motions in cases[:4]:
         for curve in motions:
             # At a fold two branches meet, and rounding decides the sign.
             inside = curve(np.linspace(0.0, curve.length, 9)[1:-1])
-            posture_labels = {str(label_branch(motions._pose.plan, q)) for q in inside}
+            posture_labels = {str(label_branch(plan, q)) for q in inside}
             assert posture_labels == {curve.label}
             labels.add(curve.label)
     assert len(labels) > 2

@@ -10,7 +10,9 @@ from test_curves import random_postures
 from ssik_ros import Manipulator
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.self_motions import completeness
+from ssik_ros.solvers.self_motions.tracer import SelfMotionTracer
 
 ARMS = ('panda', 'iiwa14', 'xarm7', 'rizon4')
 
@@ -74,12 +76,21 @@ def test_the_bound_of_the_second_derivative_holds(name, slide):
     assert largest > 0.1
 
 
-def gap(motions, knots=None, rows=None, candidates=None):
-    """Return the gap of the proof with other knots or candidates."""
-    pose, *parts, look = motions._find_gap.args
-    given = zip((knots, rows, candidates), [*parts, look()], strict=True)
-    changed = [part if new is None else new for new, part in given]
-    return completeness.find_gap(pose, *changed, motions._find_gap.func.__self__._bound)
+class Traced:
+    """The curves of a pose as one table, and their proof with other knots or candidates."""
+
+    def __init__(self, name, q):
+        """Follow the curves of the pose that an arm has at a posture."""
+        chain = chain_of(name)
+        self.tracer = SelfMotionTracer(AnalyticArm(chain), len(q))
+        self.table = self.tracer.trace(chain.pose(q))
+        self.motions = self.tracer.motions(chain.pose(q))
+
+    def gap(self, candidates=None, **changes):
+        """Return the gap of the proof with other candidates, knots or rows."""
+        if candidates is not None:
+            changes['find_candidates'] = lambda: candidates
+        return self.tracer.find_gap(self.table._replace(**changes))
 
 
 def is_off(reason):
@@ -94,6 +105,12 @@ def some_motions(name, count, seed):
     return every, [motions for motions in every if motions.is_complete]
 
 
+def proved_curves(name, count, seed):
+    """Return the curves of some random poses whose completeness is proved."""
+    postures = random_postures(Manipulator.from_prebuilt(name), count, seed)
+    return [traced for traced in (Traced(name, q) for q in postures) if traced.gap() == '']
+
+
 @pytest.mark.sampled
 @pytest.mark.parametrize('name', ARMS)
 def test_the_proof_succeeds_for_nearly_all_poses(name):
@@ -105,48 +122,48 @@ def test_the_proof_succeeds_for_nearly_all_poses(name):
 @pytest.mark.sampled
 @pytest.mark.parametrize('name', ARMS)
 def test_a_curve_that_is_left_out_is_noticed(name):
-    _, proved = some_motions(name, 6, 46)
-    for motions in proved:
-        for curve in range(len(motions._rows)):
-            ends = np.cumsum(motions._rows)
-            is_kept = np.ones(len(motions._knots), dtype=bool)
-            is_kept[ends[curve] - motions._rows[curve] : ends[curve]] = False
-            rows = np.delete(motions._rows, curve)
-            reason = gap(motions, np.ascontiguousarray(motions._knots[is_kept]), rows)
+    for traced in proved_curves(name, 6, 46):
+        pose, knots, rows, *_ = traced.table
+        for curve in range(len(rows)):
+            ends = np.cumsum(rows)
+            is_kept = np.ones(len(knots), dtype=bool)
+            is_kept[ends[curve] - rows[curve] : ends[curve]] = False
+            kept = np.ascontiguousarray(knots[is_kept])
+            reason = traced.gap(knots=kept, rows=np.delete(rows, curve))
             # A curve between two values of the held joint is not among the proved curves.
-            held_values = motions._knots[~is_kept][:, motions._pose.plan.held]
+            held_values = knots[~is_kept][:, pose.plan.held]
             assert is_off(reason) or np.ptp(held_values) < 0.4
 
 
 @pytest.mark.parametrize('name', ARMS)
 def test_knots_of_two_curves_are_not_proved_to_be_one(name):
-    _, proved = some_motions(name, 8, 47)
     tried = 0
-    for motions in proved:
-        if len(motions._rows) < 2:
+    for traced in proved_curves(name, 8, 47):
+        sizes = traced.table.rows
+        if len(sizes) < 2:
             continue
         # The first curve goes on with the knots of the second one.
-        rows = np.append(motions._rows[0] + motions._rows[1], motions._rows[2:])
-        knots = motions._knots.copy()
-        first, second = motions._rows[0], motions._rows[:2].sum()
+        rows = np.append(sizes[0] + sizes[1], sizes[2:])
+        knots = traced.table.knots.copy()
+        first, second = sizes[0], sizes[:2].sum()
         distance = np.linalg.norm(knots[first, :7] - knots[first - 1, :7])
         knots[first:second, 14] += knots[first - 1, 14] + distance
         assert (
-            gap(motions, knots, rows) == 'a curve passes too near a singular posture for a proof'
+            traced.gap(knots=knots, rows=rows)
+            == 'a curve passes too near a singular posture for a proof'
         )
         tried += 1
     assert tried > 2
 
 
 def test_a_posture_beside_the_curves_is_noticed():
-    _, proved = some_motions('panda', 6, 48)
-    for motions in proved:
-        q = motions.sample(0.3)
+    for traced in proved_curves('panda', 6, 48):
+        q = traced.motions.sample(0.3)
         for row in q[:: max(len(q) // 20, 1)]:
-            assert gap(motions, candidates=row[None]) == ''
+            assert traced.gap(row[None]) == ''
             # No solution, and so none that is missing.
             posture = row + 0.3
-            assert gap(motions, candidates=posture[None]) == ''
+            assert traced.gap(posture[None]) == ''
 
 
 def knot(arm, q, ahead, arc):
@@ -160,7 +177,8 @@ def test_a_step_between_parallel_curves_is_not_proved():
     # The elbow is nearly straight: the curves with its two signs are nowhere farther apart than this.
     arm = Manipulator.from_prebuilt('iiwa14')
     q = np.array([0.4, 0.7, 0.2, 0.05, 0.3, 0.9, -0.4])
-    motions = arm.self_motions(arm.fk(q))
+    traced = Traced('iiwa14', q)
+    motions = traced.motions
     assert motions.is_complete
     nearest_curve = min(motions, key=lambda curve: curve.nearest(q).value)
     s = nearest_curve.nearest(q).s
@@ -172,15 +190,17 @@ def test_a_step_between_parallel_curves_is_not_proved():
     ):
         # So short a way is looked at in one step.
         pair = [knot(arm, q, last, 0.0), knot(arm, last, 2.0 * last - q, 1e-3)]
-        assert (gap(motions, np.vstack(pair), np.array([2]), q[None]) == '') is expected
+        reason = traced.gap(q[None], knots=np.vstack(pair), rows=np.array([2]))
+        assert (reason == '') is expected
 
 
 def test_a_posture_on_another_curve_is_noticed():
     arm = Manipulator.from_prebuilt('iiwa14')
     q = np.array([0.4, 0.7, 0.2, 0.05, 0.3, 0.9, -0.4])
-    motions = arm.self_motions(arm.fk(q))
+    traced = Traced('iiwa14', q)
+    motions = traced.motions
     assert motions.is_complete
     neighbour = min((c.nearest(q) for c in motions if c(0.0)[3] < 0.0), key=lambda p: p.value).q
-    lone = knot(arm, q, q + 1.0, 0.0)
-    assert gap(motions, lone, np.array([1]), q[None]) == ''
-    assert is_off(gap(motions, lone, np.array([1]), neighbour[None]))
+    lone = {'knots': knot(arm, q, q + 1.0, 0.0), 'rows': np.array([1])}
+    assert traced.gap(q[None], **lone) == ''
+    assert is_off(traced.gap(neighbour[None], **lone))

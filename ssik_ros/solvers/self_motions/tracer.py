@@ -7,6 +7,7 @@ A curve is stored as knots: postures with tangents and arc lengths.
 from collections.abc import Callable
 import functools
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -68,6 +69,21 @@ CandidateFinder = Callable[[], FloatArray]
 """Function that returns the postures found at values of the held joint."""
 
 
+class CurveTable(NamedTuple):
+    """All curves of a pose before they are split, with the candidates for the proof of their completeness."""
+
+    pose: TracedPose
+    """Data shared by the curves."""
+    knots: FloatArray
+    """Stored postures (k, segments.COLUMNS) of all curves in turn, with tangents and arc lengths."""
+    rows: IntArray
+    """Number of knots of each curve (c,)."""
+    find_candidates: CandidateFinder
+    """Returns postures (m, 7) that must lie on the curves."""
+    resolution: float
+    """Distance of the values of the held joint at which the candidates are [rad or m]."""
+
+
 class SelfMotionTracer:
     """Finds all curves of postures that reach a pose, for one chain of seven joints."""
 
@@ -115,40 +131,47 @@ class SelfMotionTracer:
             is not above ``resolution``. If ``resolution`` is below a 1024th of the range, the value used is a 1024th of
             it. None means the default, see :attr:`SelfMotions.resolution`.
         """
+        table = self.trace(pose, resolution)
+        if table is None:
+            return None
+        curves = table.pose, table.knots, table.rows, table.resolution
+        return SelfMotions(*curves, functools.partial(self.find_gap, table))
+
+    def trace(self, pose: FloatArray, resolution: float | None = None) -> CurveTable | None:
+        """
+        Return all curves of a pose as one table, or None if the pose is not a rigid transform.
+
+        :param pose, resolution: as for :meth:`motions`.
+        """
         if not se3.is_rigid(pose, 0, DEFAULT_TOLERANCES.rigid):
             return None
         low, high = self._range(pose) if self._is_slide else self._turning
         wanted = self._shares if resolution is None else (high - low) / resolution
         shares = math.ceil(min(max(wanted, SHARES), MOST_SHARES))
         look: CandidateFinder
-        curves = self._find_on_circles(pose)
+        curves = self.find_on_circles(pose)
         if curves is not None:
             look = functools.partial(self._find_candidates, curves[0].target, shares)
         else:
-            traced = self._find_at_values(pose, shares)
+            traced = self.find_at_values(pose, shares)
             if traced is None:
                 return None
             curves = traced[:3]
             look = functools.partial(self._with_still_curves, curves[0], traced[3])
-        prove = functools.partial(self._find_gap, *curves, look)
-        return SelfMotions(*curves, (high - low) / shares, prove)
+        return CurveTable(*curves, look, (high - low) / shares)
 
-    def _find_gap(
-        self, shared: TracedPose, knots: FloatArray, rows: IntArray, look: CandidateFinder
-    ) -> str:
+    def find_gap(self, table: CurveTable) -> str:
         """
         Return a text that says why a curve may be missing; an empty text if all curves are proved to be found.
 
-        :param shared: data shared by the curves.
-        :param knots: (k, segments.COLUMNS) stored postures with tangents and arc lengths of all curves, in turn.
-        :param rows: (c,) number of rows of ``knots`` of each curve.
-        :param look: returns postures that must lie on the curves.
+        :param table: curves of this arm.
         """
-        if shared.plan.drift != 0.0:
+        if table.pose.plan.drift != 0.0:
             return NOT_EXACT
         if self._bound is None:
             self._bound = choose_bound(self._arm.plan.chain)
-        return find_gap(shared, knots, rows, look(), self._bound)
+        candidates = table.find_candidates()
+        return find_gap(table.pose, table.knots, table.rows, candidates, self._bound)
 
     def _with_still_curves(self, shared: TracedPose, candidates: FloatArray) -> FloatArray:
         """Return the candidates (m, 7) together with postures on curves along which the held joint hardly moves."""
@@ -169,11 +192,13 @@ class SelfMotionTracer:
         branches = self._arm.branches_refined(pose, BranchRequest(samples=shares))
         return branches.q if branches else np.empty((0, JOINTS.size))
 
-    def _find_on_circles(self, pose: FloatArray) -> Curves | None:
+    def find_on_circles(self, pose: FloatArray) -> Curves | None:
         """
         Return the curves of a pose for an arm whose elbow moves on a circle about the line from shoulder to wrist.
 
         Return None if the arm has another geometry, or if the kernel cannot decide for this pose.
+
+        :param pose: (4, 4) pose of the tip in the base.
         """
         plan, spheres = self._arm.plan, self._spheres
         if spheres is None:
@@ -185,12 +210,15 @@ class SelfMotionTracer:
         self._circles.append(arrays)
         return curves if count >= 0 else None
 
-    def _find_at_values(self, pose: FloatArray, shares: int) -> Traced | None:
+    def find_at_values(self, pose: FloatArray, shares: int) -> Traced | None:
         """
-        Return the curves through postures at ``shares`` values of the held joint; None if the pose is not rigid.
+        Return the curves through postures at some values of the held joint; None if the pose is not rigid.
 
         If a curve crosses another or passes near a singular posture, curves along which the held joint does not move
         are searched, too.
+
+        :param pose: (4, 4) pose of the tip in the base.
+        :param shares: number of values of the held joint.
         """
         traced = self._find(pose, shares) if self._second is None else None
         if traced is None:
