@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import generated_page
 
-from ssik_ros.cli.command import make_parser, Verb, VERBS
+from ssik_ros.cli.command import actions_of, Verb, VERBS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / 'docs' / 'reference' / 'cli.md'
@@ -30,17 +30,6 @@ pipes get a line every 30 s.
 """
 
 
-def parser_of(verb: Verb) -> argparse.ArgumentParser:
-    """
-    Return the parser of one verb.
-
-    :param verb: the verb.
-    """
-    main = make_parser(verb.name)
-    verbs = next(a for a in main._actions if isinstance(a, argparse._SubParsersAction))
-    return verbs.choices[verb.name]
-
-
 def make_page() -> str:
     """Return the text of the page."""
     verbs = generated_page.table(
@@ -53,7 +42,7 @@ def make_page() -> str:
 def _section(verb: Verb) -> Iterator[str]:
     """Yield the parts of the section about a verb."""
     yield f'## ssik {verb.name}\n\n{verb.summary[0].upper()}{verb.summary[1:]}.\n'
-    actions = [a for a in parser_of(verb)._actions if not isinstance(a, argparse._HelpAction)]
+    actions = [a for a in actions_of(verb) if not isinstance(a, argparse._HelpAction)]
     if actions:
         rows = [(_name(action), _help(action)) for action in actions]
         yield generated_page.table(('argument', 'meaning'), rows)

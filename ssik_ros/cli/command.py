@@ -260,6 +260,17 @@ def make_parser(chosen: str = '') -> argparse.ArgumentParser:
     return parser
 
 
+def actions_of(verb: Verb) -> list[argparse.Action]:
+    """
+    Return the arguments and options of a verb, its help included; imports the verb's module.
+
+    :param verb: the verb.
+    """
+    parser = argparse.ArgumentParser(prog=f'ssik {verb.name}')
+    _add_verb(parser, verb)
+    return list(parser._actions)
+
+
 def _add_verb(parser: argparse.ArgumentParser, verb: Verb) -> None:
     """Add the arguments and examples of a verb to its parser; imports the verb's module."""
     module = importlib.import_module(verb.module)

@@ -111,7 +111,8 @@ except importlib.metadata.PackageNotFoundError:
 place = module.__file__.removesuffix('/__init__.py')
 print(f'\\n{version}\\n{place}\\n{shown}')
 """
-_LIBRARY = 'ssik_ros.kernels.native.library'
+LIBRARY = 'ssik_ros.kernels.native.library'
+"""Module whose import loads the native library."""
 _FIT = 'module.LIBRARY.TARGET, module.LIBRARY.__file__, module.MANIFEST.is_file()'
 _COMPARE = {'>=': operator.ge, '<': operator.lt}
 
@@ -134,7 +135,7 @@ class Probe(NamedTuple):
 def examine_installation() -> list[Finding]:
     """Check the installation and return the findings, dependencies first."""
     wanted = {package.name: (package.module, package.pip, 'None') for package in NEEDED}
-    wanted['library'] = (_LIBRARY, 'ssik_ros', f'" ".join(map(str, ({_FIT})))')
+    wanted['library'] = (LIBRARY, 'ssik_ros', f'" ".join(map(str, ({_FIT})))')
     wanted['rclpy'] = ('rclpy.utilities', 'rclpy', 'module.get_rmw_implementation_identifier()')
     if _is_set('SSIK_ROS_JIT'):
         wanted[NUMBA.name] = (NUMBA.module, NUMBA.pip, 'None')

@@ -69,7 +69,7 @@ def waiting(what: str) -> Iterator[Callable[[str], None]]:
     :param what: the step, such as "Loading the robot".
     """
     done, texts = threading.Event(), [what]
-    thread = threading.Thread(target=_show_wait, args=(done, texts), name='wait', daemon=True)
+    thread = threading.Thread(target=show_wait, args=(done, texts), name='wait', daemon=True)
     thread.start()
     try:
         yield lambda text: texts.__setitem__(0, text)
@@ -78,8 +78,13 @@ def waiting(what: str) -> Iterator[Callable[[str], None]]:
         thread.join()
 
 
-def _show_wait(done: threading.Event, texts: Sequence[str]) -> None:
-    """Show the first of ``texts`` and the time on stderr until ``done`` is set; nothing for a short wait."""
+def show_wait(done: threading.Event, texts: Sequence[str]) -> None:
+    """
+    Show a step and its time on stderr until the step is done; nothing for a short wait.
+
+    :param done: set when the step is done.
+    :param texts: the first one is the step; it may be replaced meanwhile.
+    """
     begun = time.monotonic()
     is_terminal = sys.stderr.isatty()
     if done.wait(PATIENCE if is_terminal else LINE_EVERY):

@@ -64,18 +64,14 @@ def test_a_misspelt_word_is_followed_by_the_right_one(words, meant, capsys):
 
 @pytest.mark.parametrize('verb', command.VERBS, ids=lambda verb: verb.name)
 def test_help_of_every_option_with_a_default_tells_it(verb):
-    parser = command.make_parser(verb.name)
-    verb_parser = parser._subparsers._group_actions[0].choices[verb.name]
-    for action in verb_parser._actions:
+    for action in command.actions_of(verb):
         if action.option_strings and action.default not in (None, False, '', [], '==SUPPRESS=='):
             assert 'default' in action.help, action.dest
 
 
 def test_seed_samples_and_out_mean_the_same_in_every_verb():
     for verb in command.VERBS:
-        parser = command.make_parser(verb.name)
-        verb_parser = parser._subparsers._group_actions[0].choices[verb.name]
-        for action in verb_parser._actions:
+        for action in command.actions_of(verb):
             names = action.option_strings
             if '--seed' in names:
                 assert action.type is float and action.nargs == '+', verb.name

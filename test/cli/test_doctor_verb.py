@@ -1,5 +1,6 @@
 """``ssik doctor`` without a robot: the installation, also where the package itself does not load."""
 
+import importlib.metadata
 import importlib.util
 import json
 import os
@@ -61,7 +62,7 @@ def examine(monkeypatch):
 
     def examine(**changes):
         library = Probe(shown=f'{targets.of_this_machine()[0]} /x.so True')
-        probes = {installation._LIBRARY: library} | changes
+        probes = {installation.LIBRARY: library} | changes
         monkeypatch.setattr(installation, 'probe', lambda name, *_: probes.get(name, LOADED))
         return {finding.where: finding for finding in examine_installation()}
 
@@ -78,7 +79,7 @@ def test_an_installation_that_works_has_no_faults():
 
 
 def test_the_collision_library_has_a_version_of_its_own(examine, monkeypatch):
-    monkeypatch.setattr(installation, '_bounds', lambda: {'pin': '<5,>=3.4'})
+    monkeypatch.setattr(importlib.metadata, 'requires', lambda name: ['pin<5,>=3.4'])
     old = Probe(version='3.0.3', place='/x.py')
     findings = examine(pinocchio=old, coal=old)
     assert findings['collision library'].level == installation.Level.FINE
@@ -249,7 +250,7 @@ def test_a_variable_that_changes_the_kernels_is_a_note(examine, monkeypatch, var
 def test_with_numba_a_missing_library_is_a_note_and_a_missing_numba_a_fault(examine, monkeypatch):
     monkeypatch.delenv('NUMBA_DISABLE_JIT', raising=False)
     monkeypatch.setenv('SSIK_ROS_JIT', '1')
-    missing = {installation._LIBRARY: Probe('is not built'), 'numba': Probe('not found')}
+    missing = {installation.LIBRARY: Probe('is not built'), 'numba': Probe('not found')}
     rows = examine(**missing)
     assert rows['native library'].level == Level.NOTE
     assert rows['numba'].level == Level.FAULT
@@ -257,7 +258,7 @@ def test_with_numba_a_missing_library_is_a_note_and_a_missing_numba_a_fault(exam
 
 def test_a_library_for_an_older_processor_is_a_note(examine, monkeypatch):
     monkeypatch.setattr(targets, 'of_this_machine', lambda: ['x86_64_v3', 'x86_64_v2'])
-    row = examine(**{installation._LIBRARY: Probe(shown='x86_64_v2 /x.so True')})['native library']
+    row = examine(**{installation.LIBRARY: Probe(shown='x86_64_v2 /x.so True')})['native library']
     assert row.level == Level.NOTE and 'x86_64_v3, which is faster here' in row.what
 
 

@@ -1,6 +1,8 @@
 """``ssik fk`` and ``ssik call``."""
 
 import json
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -42,12 +44,28 @@ def test_what_fk_prints_solve_takes(capsys):
     assert positions == pytest.approx([0.3, -1.2, 1.4, -0.8, 1.1, 0.5], abs=1e-3)
 
 
-def parsed(*words):
-    arguments = command.make_parser('call').parse_args(['call', *words])
-    return call._request_of(arguments)
+@pytest.fixture
+def parsed(monkeypatch):
+    """Return a function that returns the request of a command line, in place of a call of the service."""
+    sent = []
+
+    def keep(name, values, timeout):
+        sent.append(values)
+        return {}
+
+    monkeypatch.setattr(call, 'find_spec', lambda name: True)
+    module = SimpleNamespace(call_service=keep)
+    monkeypatch.setitem(sys.modules, 'ssik_ros.ros.process.service_call', module)
+
+    def parsed(*words):
+        arguments = command.make_parser('call').parse_args(['call', *words])
+        arguments.run(arguments)
+        return sent.pop()
+
+    return parsed
 
 
-def test_call_reads_a_request_as_yaml_or_makes_one_of_a_pose():
+def test_call_reads_a_request_as_yaml_or_makes_one_of_a_pose(parsed):
     assert parsed('compute_fk', '{fk_link_names: [tool0]}') == {'fk_link_names': ['tool0']}
     made = parsed('compute_ik', '--group', 'arm', '--pose', '1', '2', '3', '0', '0', '0', '1')
     stamped = made['ik_request']['pose_stamped']
@@ -56,7 +74,7 @@ def test_call_reads_a_request_as_yaml_or_makes_one_of_a_pose():
     assert stamped['pose']['orientation']['w'] == 1.0
 
 
-def test_call_takes_poses_as_solve_does():
+def test_call_takes_poses_as_solve_does(parsed):
     words = ('compute_ik', '--group', 'arm', '--xyz', '1', '2', '3')
     made = parsed(*words, '--rpy', '3.141592653589793', '0', '0')
     orientation = made['ik_request']['pose_stamped']['pose']['orientation']
@@ -68,24 +86,47 @@ def test_call_takes_poses_as_solve_does():
 @pytest.mark.parametrize(
     'words', [('compute_ik', '--group', 'arm'), ('compute_ik', '[1]'), ('compute_ik', '{a: b', '')]
 )
-def test_a_malformed_request_ends_with_two(words):
+def test_a_malformed_request_ends_with_two(words, parsed):
     with pytest.raises((ValueError, TypeError, SystemExit)):
         parsed(*words)
 
 
-def test_plain_values_become_messages_and_back():
-    pytest.importorskip('rclpy')
-    srv = pytest.importorskip('moveit_msgs.srv')
-    from ssik_ros.ros.process.service_call import _fill, _plain
+class EchoNode:
+    """A node whose only service responds with its request."""
 
-    request = srv.GetPositionFK.Request()
+    def get_service_names_and_types(self):
+        return [('/compute_fk', ['moveit_msgs/srv/GetPositionFK'])]
+
+    def create_client(self, kind, name):
+        def respond(request):
+            return SimpleNamespace(done=lambda: True, result=lambda: request)
+
+        return SimpleNamespace(wait_for_service=lambda timeout: True, call_async=respond)
+
+    def destroy_node(self):
+        pass
+
+
+def test_plain_values_become_messages_and_back(monkeypatch):
+    pytest.importorskip('rclpy')
+    pytest.importorskip('moveit_msgs.srv')
+    from ssik_ros.ros.process import service_call
+
+    for name in ('init', 'spin_until_future_complete', 'try_shutdown'):
+        monkeypatch.setattr(service_call.rclpy, name, lambda *given, **named: None)
+    monkeypatch.setattr(service_call.rclpy, 'create_node', lambda *given, **named: EchoNode())
+
+    def echo(**values):
+        return service_call.call_service('compute_fk', values, 1.0)
+
     state = {'joint_state': {'name': ['a'], 'position': [1]}}
-    _fill(request, {'fk_link_names': ['tool0'], 'robot_state': state}, 'the request')
-    assert _plain(request)['robot_state']['joint_state']['position'] == [1.0]
+    response = echo(fk_link_names=['tool0'], robot_state=state)
+    assert response['fk_link_names'] == ['tool0']
+    assert response['robot_state']['joint_state']['position'] == [1.0]
     with pytest.raises(ValueError, match="Did you mean 'fk_link_names'"):
-        _fill(request, {'fk_links_names': ['tool0']}, 'the request')
+        echo(fk_links_names=['tool0'])
     with pytest.raises(ValueError, match='takes a list'):
-        _fill(request, {'fk_link_names': 'tool0'}, 'the request')
+        echo(fk_link_names='tool0')
 
 
 @pytest.mark.ros

@@ -17,7 +17,6 @@ from ssik_ros.benchmark.comparison import (
 from ssik_ros.benchmark.oracle import GroupOracle
 from ssik_ros.benchmark.recommendation import recommend
 from ssik_ros.cli.command import main
-from ssik_ros.cli.verb.recommend import _number
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.model.loader import load_robot
 from ssik_ros.problem.contract import SolverSpec
@@ -314,10 +313,32 @@ def test_the_table_fits_into_a_terminal_and_says_causes_and_wrong_solutions(arm,
     assert 'test/Liar: seed anywhere 16 wrong results; seed near 16 wrong results' in rest
 
 
-def test_numbers_of_the_table_are_short_on_slow_machines_too():
-    given = (None, 0.5, 123.4, 1234.5, 123456.0, 1234567.0, 9.99e8)
-    expected = ['-', '0.5', '123.4', '1234', '123456', '1.2e6', '1.0e9']
-    assert [_number(value) for value in given] == expected
+@pytest.mark.parametrize(
+    ('time_us', 'shown'),
+    [
+        (0.5, '0.5'),
+        (123.4, '123.4'),
+        (1234.4, '1234'),
+        (123456.0, '123456'),
+        (1234567.0, '1.2e6'),
+        (9.99e8, '1.0e9'),
+    ],
+)
+def test_numbers_of_the_table_are_short_on_slow_machines_too(
+    arm, capsys, register, monkeypatch, time_us, shown
+):
+    def spend(*given, tell):
+        comparison = compare_solvers(*given, tell=tell)
+        for entrant in comparison.entrants:
+            for results in entrant.results.values():
+                results[:] = [result._replace(time_us=time_us) for result in results]
+        return comparison
+
+    monkeypatch.setattr('ssik_ros.cli.verb.recommend.compare_solvers', spend)
+    register(CLOSED_FORM, turn_to)
+    words = ['recommend', arm(WHEEL), '--tip', 'tip', '--solver', CLOSED_FORM]
+    main([*words, '--samples', '2'])
+    assert f' {shown} ' in capsys.readouterr().out
 
 
 def test_time_for_no_pose_gives_a_table_too(arm, capsys, register):

@@ -88,6 +88,6 @@ def test_verbs_show_their_slow_steps(monkeypatch, words, texts):
         shown.append(lines[0])
         done.wait(MOST)
 
-    monkeypatch.setattr(printing, '_show_wait', show)
+    monkeypatch.setattr(printing, 'show_wait', show)
     main(words)
     assert shown == texts

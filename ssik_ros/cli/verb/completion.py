@@ -1,9 +1,8 @@
 """``ssik completion``: print the script that completes verbs, options and robots in bash, zsh or fish."""
 
 import argparse
-from typing import Any
 
-from ssik_ros.cli.command import make_parser, VERBS
+from ssik_ros.cli.command import actions_of, Verb, VERBS
 from ssik_ros.model.catalogue import list_arms
 from ssik_ros.model.description_files import list_shipped_robots
 
@@ -61,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     :param arguments: the parsed arguments.
     """
-    options = {verb.name: _options_of(verb.name) for verb in VERBS}
+    options = {verb.name: _options_of(verb) for verb in VERBS}
     robots = ' '.join(dict.fromkeys([*list_shipped_robots(), *list_arms()]))
     if arguments.shell == 'fish':
         print('\n'.join(_fish(options, robots)))
@@ -74,11 +73,9 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _options_of(verb: str) -> list[str]:
+def _options_of(verb: Verb) -> list[str]:
     """Return the long options of a verb, such as ``--json``."""
-    verbs: Any = make_parser(verb)._subparsers
-    parser = verbs._group_actions[0].choices[verb]
-    names = [name for action in parser._actions for name in action.option_strings]
+    names = [name for action in actions_of(verb) for name in action.option_strings]
     return [name for name in names if name.startswith('--')]
 
 
