@@ -1,5 +1,7 @@
 """``~/describe``: every parameter in force as a YAML scalar, with its source."""
 
+import copy
+import dataclasses
 from types import SimpleNamespace
 
 import bare_nodes  # noqa: F401 - skips the module if ROS is not installed
@@ -12,8 +14,11 @@ pytest.importorskip('ssik_msgs', reason='ssik_msgs is not built; run make setup'
 
 from ssik_msgs.srv import Describe
 
+from ssik_ros.results import Cause
 from ssik_ros.ros.services import own_services
 from ssik_ros.ros.services.service_handlers import Served, ServiceHandlers
+from ssik_ros.server.planning_groups import RobotReport
+from ssik_ros.server.requests.refusals import Refusal
 from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.solvers.kinematics_yaml import KINEMATICS_FIELDS, parse_kinematics
 from ssik_ros.solvers.registry import solver_schema, solver_spec
@@ -115,8 +120,16 @@ SCALARS = (
 
 
 @given(value=SCALARS | st.lists(SCALARS, max_size=5).map(tuple))
-def test_any_value_comes_back_from_its_one_line(value):
-    text = own_services._scalar(value)
+def test_any_value_comes_back_from_its_one_line(server, value):
+    group, message = copy.copy(server.groups['hand']), Describe.Response()
+    group.kinematics = dataclasses.replace(group.kinematics, search_resolution=value)
+    report = RobotReport(Refusal.NONE, Cause.NONE, '', [group])
+    own_services.DESCRIBE.write(message, report, Served(server, None), None)
+    (text,) = (
+        entry.value
+        for entry in message.groups[0].parameters
+        if entry.name == 'kinematics_solver_search_resolution'
+    )
     back = yaml.safe_load(text)
     assert (tuple(back) if isinstance(back, list) else back) == value
     assert '\n' not in text

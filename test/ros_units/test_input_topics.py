@@ -28,7 +28,7 @@ class World:
         self._make = make
         self._executor = SingleThreadedExecutor(context=make().context)
         self._talker = self._add(make())
-        self.taken, self.forgotten, self._publishers = {}, [], []
+        self.nodes, self.taken, self.forgotten, self._publishers = {}, {}, [], []
 
     def _add(self, node):
         self._executor.add_node(node)
@@ -43,7 +43,7 @@ class World:
 
     def listen(self, namespace, topic_parameter=None, **options):
         """Return an input of a node in a namespace."""
-        node = self._add(self._make(namespace=namespace, **options))
+        node = self.nodes[namespace] = self._add(self._make(namespace=namespace, **options))
         if topic_parameter is not None:
             node.declare_parameter(f'{TOPIC}_topic', topic_parameter)
         taken = self.taken[namespace] = []
@@ -142,7 +142,7 @@ def test_without_a_namespace_one_name_is_heard_at_once(world):
 
 
 def test_a_publisher_of_the_node_itself_is_not_counted(world):
-    heard = world.listen('/ssik')
-    heard._node.create_publisher(String, TOPIC, LATCHED)
+    world.listen('/ssik')
+    world.nodes['/ssik'].create_publisher(String, TOPIC, LATCHED)
     world.talk('/robot_description', 'robot')
     assert world.spin(lambda: world.taken['/ssik'] == ['robot'])

@@ -1,5 +1,6 @@
 """The latest joint states of several publishers, merged on demand."""
 
+import itertools
 import threading
 
 from bare_nodes import NodeDouble
@@ -85,9 +86,11 @@ def test_an_empty_message_is_none(live, reader, message):
 
 
 def test_the_memory_is_bounded_and_keeps_the_newest(live, reader):
+    live.current(reader)
     for count in range(10 * live_state.PUBLISHERS):
         live.take(state_message(**{'panda_joint1': count * 1e-3, f'other_{count}': 1.0}))
-    assert len(live._latest) <= live_state.PUBLISHERS
+    others = live.reported() - {'panda_joint1'}
+    assert len(others) <= live_state.PUBLISHERS
     assert values(live, reader, 'panda_joint1') == [(10 * live_state.PUBLISHERS - 1) * 1e-3]
 
 
@@ -263,12 +266,13 @@ def test_a_flood_of_made_up_names_does_not_make_the_robot_forgotten(live, reader
 
 
 def test_what_a_flood_leaves_behind_is_bounded(live, reader):
+    each = live_state.MOST_OLDER // 3
     for count in range(live_state.PUBLISHERS + 4):
-        names = {f'other_{count}_{i}': 1.0 for i in range(live_state.MOST_OLDER // 3)}
-        live.take(state_message(**names))
-    assert len(live._older) == live_state.MOST_OLDER
+        live.take(state_message(**{f'other_{count}_{i}': 1.0 for i in range(each)}))
+    latest = live_state.PUBLISHERS * each
+    assert len(live.reported()) == latest + live_state.MOST_OLDER
     live.current(reader)
-    assert not live._older
+    assert len(live.reported()) == latest
 
 
 def test_a_message_of_very_long_names_is_ignored_and_told(live, caplog):
@@ -286,9 +290,7 @@ def test_an_absurd_value_does_not_make_a_joint_look_fresh():
 
 def test_ages_are_kept_for_a_bounded_number_of_joints():
     aged = AgedState(NodeDouble())
-    for count in range(4):
-        aged.take(
-            state_message(**{f'j{count}_{i}': 0.0 for i in range(live_state.MOST_OLDER // 2)})
-        )
-    assert len(aged._times) == live_state.MOST_OLDER
-    assert not aged.too_old(['j3_0'], 60.0) and aged.too_old(['j0_0'], 60.0)
+    lists = [[f'j{count}_{i}' for i in range(live_state.MOST_OLDER // 2)] for count in range(4)]
+    for names in lists:
+        aged.take(state_message(**dict.fromkeys(names, 0.0)))
+    assert aged.too_old(itertools.chain(*lists), 60.0) == lists[0] + lists[1]

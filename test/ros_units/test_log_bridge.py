@@ -29,7 +29,7 @@ def kept():
     package = logging.getLogger('ssik_ros')
     before = package.level, package.propagate, list(package.handlers)
     logger = Kept()
-    bridge = logger.bridge = bridge_logging(logger.write)
+    bridge = bridge_logging(logger.write)
     yield logger
     unbridge_logging(bridge)
     package.setLevel(before[0])
@@ -77,14 +77,18 @@ def test_lines_appear_once(kept, caplog):
     assert len(kept.lines) == 1 and not caplog.records
 
 
-def test_a_logger_that_fails_stops_no_call(kept, monkeypatch):
+def test_a_logger_that_fails_stops_no_call(monkeypatch):
     monkeypatch.setattr(logging, 'raiseExceptions', False)
+    lines = []
 
     def fail(*line):
+        lines.append(line)
         raise RuntimeError('the context is gone')
 
-    kept.bridge._write = fail
+    bridge = bridge_logging(fail)
     logging.getLogger('ssik_ros.x').warning('x')
+    unbridge_logging(bridge)
+    assert len(lines) == 1
 
 
 def test_after_the_node_the_log_is_as_before(caplog):

@@ -1,5 +1,6 @@
 """One line for each cause in a while, and how many were left out."""
 
+import itertools
 import logging
 from pathlib import Path
 
@@ -154,8 +155,12 @@ def test_the_end_of_the_node_tells_what_was_left_out():
 
 def test_causes_are_forgotten_when_there_are_too_many(clock):
     throttle = LogThrottle()
-    for number in range(10 * log_throttle.MOST_CAUSES):
-        record = logging.LogRecord('x', logging.ERROR, 'f', 1, f'text {number}', (), None)
-        assert throttle.admit(record, 'text') == 'text'
-        assert len(throttle._passed) <= log_throttle.MOST_CAUSES
+    records = [
+        logging.LogRecord('x', logging.ERROR, 'f', 1, f'text {number}', (), None)
+        for number in range(10 * log_throttle.MOST_CAUSES)
+    ]
+    assert all(throttle.admit(record, 'text') == 'text' for record in records)
+    # The newest ones are remembered, so that their lines are left out.
+    newest = itertools.takewhile(lambda r: not throttle.admit(r, 'text'), reversed(records))
+    assert 0 < len(list(newest)) <= log_throttle.MOST_CAUSES
     assert isinstance(LogBridge(Kept().write), logging.Handler)

@@ -85,7 +85,7 @@ class Bench:
     def use(self):
         """Ask the node, once its services are discovered."""
         self.client.use(NODE)
-        self.run(lambda: any(c.service_is_ready() for c in self.client._clients.values()))
+        self.run(lambda: any(c.service_is_ready() for c in self.panel.clients))
 
 
 @pytest.fixture

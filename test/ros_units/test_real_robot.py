@@ -1,5 +1,6 @@
 """Where the running robot is: only a fresh state within all limits begins a motion or holds the robot."""
 
+import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
@@ -62,8 +63,11 @@ def running(robot, monkeypatch):
     monkeypatch.setattr('ssik_ros.ros.view.real_robot.TransformListener', lambda node: None)
     group = robot.group('panda_arm')
     live, sender = LiveDouble(group), SenderDouble()
-    real = RunningGroup(None, robot, group, live, max_age=1.0, sender=sender)
-    return SimpleNamespace(real=real, live=live, sender=sender, group=group)
+
+    def run(robot):
+        return RunningGroup(None, robot, group, live, max_age=1.0, sender=sender)
+
+    return SimpleNamespace(real=run(robot), run=run, live=live, sender=sender, group=group)
 
 
 @pytest.mark.parametrize('value', [100.0, 1e8, -1e300, np.nan, np.inf])
@@ -107,16 +111,14 @@ def test_a_goal_outside_of_the_limits_is_not_sent(running, value):
 
 
 def test_a_joint_without_a_velocity_limit_moves_at_a_velocity_of_its_own(robot, running):
-    limits = robot.tree.velocity
-    given = limits.copy()
     for missing in (0.0, np.inf, np.nan):
-        changed = given.copy()
-        changed[running.group.idx_q[0]] = missing
-        tree = SimpleNamespace(velocity=changed)
-        running.real._robot = SimpleNamespace(tree=tree, model_frame='', name='panda')
+        limits = robot.tree.velocity.copy()
+        limits[running.group.idx_q[0]] = missing
+        tree = dataclasses.replace(robot.tree, velocity=limits)
+        real = running.run(dataclasses.replace(robot, tree=tree))
         goal = HOME.copy()
         goal[0] += 2.0
-        running.real.send(goal, 1.0)
+        real.send(goal, 1.0)
         motion = running.sender.motions.pop()
         assert np.isfinite(motion.velocity).all() and (motion.velocity > 0.0).all()
         assert motion.seconds == pytest.approx(2.0 / (SPEED * motion.velocity[0]))

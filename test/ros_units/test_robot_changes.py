@@ -1,56 +1,91 @@
 """A robot description that comes while requests run."""
 
 import gc
-from types import SimpleNamespace
+import time
 import weakref
 
-import bare_nodes  # noqa: F401 - skips the module if ROS is not installed
+from bare_nodes import Parameter
 import pytest
+from rclpy.context import Context
+from ros_domain import claimed_domain
+from std_msgs.msg import String
 
 from ssik_ros.errors import SsikError
+from ssik_ros.ros import node as ik_server
 from ssik_ros.ros.node import IkServer
 
 pytestmark = pytest.mark.ros
 
-
-class Loading:
-    """The parts of a node that load a robot, with a robot that is served."""
-
-    def __init__(self, is_sound):
-        """Serve a robot; the next one is sound or not."""
-        self._handlers = SimpleNamespace(served=object())
-        self._is_sound = is_sound
-        self._source = SimpleNamespace(may_mend=lambda _: True)
-        self._loading = SimpleNamespace(end=lambda: None)
-
-    def _serve(self, _):
-        if not self._is_sound:
-            raise SsikError('The robot description is not XML text.')
-        self._handlers.served = object()
-
-    def _report(self, text, can_mend):
-        pass
+URDF = """<robot name="{name}"><link name="base"/><link name="tip"/>
+<joint name="turn" type="revolute"><parent link="base"/><child link="tip"/><axis xyz="0 0 1"/>
+  <limit lower="-1" upper="1" effort="1" velocity="1"/></joint></robot>"""
+WAIT = 60.0
 
 
-@pytest.mark.parametrize(('is_sound', 'generation'), [(False, 0), (True, 2)])
-def test_only_a_robot_that_is_replaced_is_searched_for_among_all_objects(
-    monkeypatch, is_sound, generation
-):
+def wait_until(condition):
+    end = time.monotonic() + WAIT
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def hear():
+    """Return a function that gives a text to a node as its robot description; the node serves a robot already."""
+    context, ends = Context(), {'base_link': 'base', 'tip_link': 'tip'}
+    with claimed_domain() as domain:
+        context.init(domain_id=domain)
+        node = IkServer(
+            context=context,
+            parameter_overrides=[Parameter(name, value=value) for name, value in ends.items()],
+            use_global_arguments=False,
+            enable_rosout=False,
+        )
+        try:
+            node.start()
+            topics = {topic.topic_name: topic.callback for topic in node.subscriptions}
+
+            def hear(text):
+                topics['/robot_description'](String(data=text))
+
+            hear(URDF.format(name='first'))
+            wait_until(lambda: any(s.srv_name.endswith('compute_ik') for s in node.services))
+            yield hear
+        finally:
+            node.stop()
+            node.destroy_node()
+            context.try_shutdown()
+
+
+def test_only_a_robot_that_is_replaced_is_searched_for_among_all_objects(hear, monkeypatch):
     # A search of all objects holds every other thread; descriptions may be wrong many times a second.
     collected = []
     monkeypatch.setattr(gc, 'collect', collected.append)
-    IkServer._load(Loading(is_sound), None)
-    assert collected == [generation] and gc.isenabled()
+    hear('<robot')
+    wait_until(lambda: collected)
+    hear(URDF.format(name='second'))
+    wait_until(lambda: len(collected) > 1)
+    assert collected == [0, 2] and gc.isenabled()
 
 
-def test_a_robot_that_failed_leaves_nothing_behind():
-    class Failing(Loading):
-        def _serve(self, _):
-            robot = Loading(False)
-            robot.itself = robot
-            self.robot = weakref.ref(robot)
-            raise SsikError('The robot has no links.')
+def test_a_robot_that_failed_leaves_nothing_behind(hear, monkeypatch):
+    class Cycle:
+        """An object that only the collector of garbage removes."""
 
-    loading = Failing(False)
-    IkServer._load(loading, None)
-    assert loading.robot() is None
+    cycles = []
+
+    def fail(robot, *given, **named):
+        cycle = Cycle()
+        cycle.robot, cycle.itself = robot, cycle
+        cycles.append(weakref.ref(cycle))
+        raise SsikError('The robot has no links.')
+
+    monkeypatch.setattr(ik_server, 'choose_groups', fail)
+    # Only the node decides when the collector runs.
+    monkeypatch.setattr(gc, 'enable', lambda: None)
+    try:
+        hear(URDF.format(name='second'))
+        wait_until(lambda: cycles and cycles[0]() is None)
+    finally:
+        monkeypatch.undo()
+        gc.enable()
