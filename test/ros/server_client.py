@@ -141,7 +141,11 @@ class Client:
         while not condition():
             if time.monotonic() > end:
                 self._fail(f'{what}: not done within {wait:g} s.')
-            self._executor.spin_once(timeout_sec=0.05)
+            self.spin_once(0.05)
+
+    def spin_once(self, wait):
+        """Handle at most one message, after a wait of at most some seconds."""
+        self._executor.spin_once(timeout_sec=wait)
 
     def publisher(self, kind, topic, profile):
         """Return a publisher that at least one node hears."""

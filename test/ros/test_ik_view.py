@@ -65,7 +65,7 @@ class RunningView:
     def go_on(self):
         if self.is_reporting:
             self.client.publish_joints(self.positions, DEPTH)
-        self.client._executor.spin_once(timeout_sec=0.01)
+        self.client.spin_once(0.01)
         if hasattr(self, 'page'):
             self.page.read()
 

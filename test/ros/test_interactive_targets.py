@@ -49,7 +49,7 @@ class MarkerClient:
         self.poses, self.markers, self.number, self.queue = {}, {}, None, []
         self.causes, self.shown, self.joints, self.resets = [], {}, [], 0
         self.loses = 0
-        self._service = node.create_client(
+        self.service = node.create_client(
             GetInteractiveMarkers, f'{PLACE}/get_interactive_markers'
         )
         self._feedback = node.create_publisher(InteractiveMarkerFeedback, f'{PLACE}/feedback', 100)
@@ -63,7 +63,7 @@ class MarkerClient:
 
     def connect(self):
         """Ask for the initial state, again while no response comes."""
-        assert self._service.wait_for_service(WAIT)
+        assert self.service.wait_for_service(WAIT)
         response = self._initial_state()
         self.number = response.sequence_number
         self.markers = {marker.name: marker for marker in response.markers}
@@ -80,12 +80,12 @@ class MarkerClient:
 
         def has_response():
             if time.monotonic() >= start + ASK_EVERY * len(futures):
-                futures.append(self._service.call_async(GetInteractiveMarkers.Request()))
+                futures.append(self.service.call_async(GetInteractiveMarkers.Request()))
             return any(future.done() for future in futures)
 
         self.client.spin_until(has_response, 'the initial state')
         for future in futures:
-            self._service.remove_pending_request(future)
+            self.service.remove_pending_request(future)
         return next(future.result() for future in futures if future.done())
 
     def take(self, update):
@@ -135,7 +135,7 @@ def pair(tmp_path_factory):
 @pytest.fixture
 def marker_client(pair):
     made = MarkerClient(pair[1])
-    pair[1].spin_until(made._service.service_is_ready, 'the service')
+    pair[1].spin_until(made.service.service_is_ready, 'the service')
     connect_until_there(made)
     return made
 
@@ -227,7 +227,7 @@ def test_a_client_that_lost_an_update_resumes_from_the_initial_state(marker_clie
         wait(lambda: marker_client.loses == 0 or marker_client.resets, 'the loss')
         if marker_client.resets:
             break
-        marker_client.client._executor.spin_once(timeout_sec=0.3)
+        marker_client.client.spin_once(0.3)
     wait(lambda: marker_client.resets, 'the gap')
     marker_client.connect()
     end = moved(pose, y=0.05)
@@ -294,7 +294,7 @@ def test_a_client_whose_server_has_gone_begins_anew_with_the_next_one(tmp_path, 
             client.spin_until(lambda: same(made.poses[LINK], moved(home, x=0.05)), 'the update')
             first.stop()
             # RViz's client looks whether the service is there, and resets if not.
-            client.spin_until(lambda: not made._service.service_is_ready(), 'the end')
+            client.spin_until(lambda: not made.service.service_is_ready(), 'the end')
             made.number, made.poses, made.markers = None, {}, {}
             with running_server(make(folders[1]), parameters, domain=domain) as second:
                 second.wait_until_ready()

@@ -481,9 +481,10 @@ def test_without_post_set_callbacks_values_are_taken_over_when_ours_agrees():
 def test_without_pre_set_callbacks_overrides_are_still_converted():
     # rclpy of Humble.
     name = 'a.target_tolerance'
-    node = types.SimpleNamespace(_parameter_overrides={name: Parameter(name, value=1)})
+    overrides = {name: Parameter(name, value=1)}
+    node = types.SimpleNamespace(_parameter_overrides=overrides)
     accept_integers(node, 'a.', read_schema_of(POSE_IK))
-    assert node._parameter_overrides[name].type_ is Parameter.Type.DOUBLE
+    assert overrides[name].type_ is Parameter.Type.DOUBLE
 
 
 @pytest.fixture

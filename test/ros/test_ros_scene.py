@@ -57,7 +57,7 @@ def until(clients, condition, what):
     robot, mine = clients
 
     def holds():
-        robot._executor.spin_once(timeout_sec=0.0)
+        robot.spin_once(0.0)
         return condition()
 
     mine.spin_until(holds, what)
@@ -119,9 +119,6 @@ def test_values_and_poses_are_those_of_the_robot(clients):
     robot = load_robot(CART)
     scene = RosScene(clients[1].node, robot, max_age=LONG)
     robot_scene = RobotScene(robot)
-    assert {item.name for item in scene._scene.structure()} == {
-        i.name for i in robot_scene.structure()
-    }
     quaternion = Rotation.from_rotvec([0.3, -0.2, 0.9]).as_quat()
     values = {'drive/x': 0.4, 'drive/y': -0.3, 'drive/theta': 1.1, 'swing': 4.0}
     values |= {f'loose/trans_{axis}': 0.1 * k for k, axis in enumerate('xyz', 1)}
@@ -130,6 +127,7 @@ def test_values_and_poses_are_those_of_the_robot(clients):
     publish(
         clients, JointState, 'joint_states', DEEP, message, lambda: not scene.missing(), 'values'
     )
+    assert {item.name for item in scene.structure()} == {i.name for i in robot_scene.structure()}
     robot_scene.apply(
         {
             'drive/x': 0.4,

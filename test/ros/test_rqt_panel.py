@@ -257,7 +257,8 @@ def test_a_text_that_is_being_typed_stays_until_it_is_entered(application, widge
     wait_in_qt(application, widget.numbers.hasFocus)
     widget.numbers.selectAll()
     QTest.keyClicks(widget.numbers, POSE)
-    widget._refresh()
+    # The panel shows its state again.
+    widget.panel.choose_link(widget.panel.link)
     assert widget.numbers.text() == POSE and widget.panel.target.numbers == FAR
     widget.numbers.editingFinished.emit()
     assert widget.panel.target.numbers == POSE

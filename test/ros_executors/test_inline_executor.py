@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from ssik_ros.problem.scheduling import RESPONSE_TIME
+from ssik_ros.problem.scheduling import RequestQueue, RESPONSE_TIME
 
 pytest.importorskip('moveit_msgs', reason='moveit_msgs is not built; run make setup')
 rclpy = pytest.importorskip('rclpy', reason='no rclpy on this machine')
@@ -257,7 +257,7 @@ def timed_service(running, gate, budget):
 def test_late_requests_get_responses_while_every_thread_is_busy(running, gate, monkeypatch):
     handler, client = timed_service(running, gate, 0.3)
     times = []
-    monkeypatch.setattr(running.executor._requests.queue, 'note_response', times.append)
+    monkeypatch.setattr(RequestQueue, 'note_response', lambda queue, time: times.append(time))
     for _ in range(THREADS):
         client.call_async(Trigger.Request())
         assert handler.entered.acquire(timeout=LIMIT)
@@ -274,13 +274,20 @@ def test_late_requests_get_responses_while_every_thread_is_busy(running, gate, m
     assert all(0.0 < seconds < LIMIT for seconds in times)
 
 
-def test_arrival_is_when_a_request_comes_and_not_when_it_is_handled(running, gate):
+def test_arrival_is_when_a_request_comes_and_not_when_it_is_handled(running, gate, monkeypatch):
+    arrivals, put = [], RequestQueue.put
+
+    def note(queue, request, arrived, budget):
+        put(queue, request, arrived, budget)
+        arrivals.append(arrived)
+
+    monkeypatch.setattr(RequestQueue, 'put', note)
     handler, client = timed_service(running, gate, 1000.0)
     for _ in range(THREADS):
         client.call_async(Trigger.Request())
         assert handler.entered.acquire(timeout=LIMIT)
     futures = [client.call_async(Trigger.Request()) for _ in range(IN_FLIGHT)]
-    assert wait_until(lambda: len(running.executor._requests.queue) == IN_FLIGHT)
+    assert wait_until(lambda: len(arrivals) == THREADS + IN_FLIGHT)
     all_there = time.monotonic()
     gate.set()
     assert wait_until(lambda: all(future.done() for future in futures))
