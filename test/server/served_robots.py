@@ -209,6 +209,10 @@ def mimic_rules(robot):
     return rules
 
 
+class WatchedName(str):
+    """A name that tells by weak references whether it is kept."""
+
+
 def serve(robot, *names, **kinematics):
     """
     Return a warm server of some groups (all by default), with kinematics by group.

@@ -26,6 +26,7 @@ from ssik_ros.model.collision.objects import ObjectShape, SolidKind, WorldObject
 from ssik_ros.model.loader import load_robot
 from ssik_ros.problem.contract import BranchSet
 from ssik_ros.results import Cause, IkResult, IkStatus
+from ssik_ros.server.groups import all_branches
 from ssik_ros.server.requests.constraints import ConstraintsGiven
 from ssik_ros.server.requests.ik_requests import (
     Branch,
@@ -159,11 +160,19 @@ def test_a_seed_that_is_a_solution_comes_first(arm):
         assert best.positions == pytest.approx(wanted.positions[idx_q], abs=1e-7)
 
 
-def test_a_search_finds_nothing_that_the_closed_form_does_not_have(six, robots):
+def serve_by_search(monkeypatch, robot, group):
+    """Return a server of a group for which no closed form is found."""
+    with monkeypatch.context() as patch:
+        patch.setattr(all_branches, 'find_closed_form', lambda make: (None, ''))
+        server = serve(robot, group, **{group: POSE_IK})
+        server.groups.finders[group].branches.warm_up()
+    return server
+
+
+def test_a_search_finds_nothing_that_the_closed_form_does_not_have(six, monkeypatch):
     """And it finds nearly everything, by another way altogether."""
     server, group = six
-    searching = serve(server.robot, group, **{group: POSE_IK})
-    searching.groups.finders[group].branches._closed_form._result = None, ''
+    searching = serve_by_search(monkeypatch, server.robot, group)
     count = total = 0
     for _, pose, current in cases(server, group, 10, seed=4):
         every, some = (ask(s, group, pose, current, tolerance=1e-7) for s in (server, searching))
@@ -405,13 +414,13 @@ def test_a_pose_beyond_the_limits(servers):
 # Choice of the solver.
 
 
-def test_the_own_closed_form_of_a_group_responds(robots):
+def test_the_own_closed_form_of_a_group_responds(robots, monkeypatch):
     group = GROUPS['ur5e']
+    monkeypatch.setattr(all_branches, 'find_closed_form', lambda make: pytest.fail('a second one'))
     server = serve(robots['ur5e'], group, **{group: ANALYTIC})
     _, pose, current = next(cases(server, group, 1))
     report = ask(server, group, pose, current).report
     assert report.reason == server.groups[group].solver.reason
-    assert server.groups.finders[group].branches._closed_form._result is None
 
 
 def test_the_closed_form_is_made_once_and_stays_with_other_parameters(robots, monkeypatch):
@@ -548,12 +557,11 @@ class Liar:
         pass
 
 
-def test_postures_that_do_not_hold_are_left_out(robots):
+def test_postures_that_do_not_hold_are_left_out(robots, monkeypatch):
     group = GROUPS['ur5e']
-    server = serve(robots['ur5e'], group, **{group: POSE_IK})
+    server = serve_by_search(monkeypatch, robots['ur5e'], group)
     wanted, pose, current = next(cases(server, group, 1))
     right = wanted.positions[server.robot.group(group).idx_q]
-    server.groups.finders[group].branches._closed_form._result = None, ''
     server.groups[group].solver = Liar(server.robot.group(group), [right, right + 0.1])
     response = ask(server, group, pose, current)
     assert len(response.branches) == 1 and response.report.dropped_by_verification == 1

@@ -1,7 +1,9 @@
 """Goals by link: rigid links, several tips, bases that move, time budgets; judged by pinocchio."""
 
 from concurrent.futures import ThreadPoolExecutor
+import gc
 import math
+import weakref
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from served_robots import (
     snapshot,
     torso_robot,
     true_pose,
+    WatchedName,
 )
 
 from ssik_ros.model.loader import load_robot
@@ -280,9 +283,15 @@ def test_a_tip_under_its_own_name_needs_no_tool(recorded):
 
 def test_unknown_links_are_not_remembered(recorded):
     server, _ = recorded
+    kept = weakref.WeakSet()
     for count in range(300):
-        ask(server, ARM, [(f'nobody_{count}', np.eye(4))], server.states.default())
-    assert len(server.groups[ARM]._links) == 0
+        name = WatchedName(f'nobody_{count}')
+        kept.add(name)
+        response = ask(server, ARM, [(name, np.eye(4))], server.states.default())
+        assert response.refusal is Refusal.UNKNOWN_LINK
+    del name, response
+    gc.collect()
+    assert not kept
 
 
 def test_a_set_flag_ends_every_search(robots):

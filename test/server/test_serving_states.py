@@ -2,8 +2,10 @@
 
 from array import array
 from concurrent.futures import ThreadPoolExecutor
+import gc
 import itertools
 import math
+import weakref
 
 from hypothesis import given, settings, strategies as st
 import numpy as np
@@ -20,6 +22,7 @@ from served_robots import (
     standing_robot,
     torso_robot,
     TreeRobot,
+    WatchedName,
 )
 from tree_factory import Joint, make_tree, random_tree
 
@@ -343,10 +346,14 @@ def test_a_transform_changes_the_new_state_only(joint):
 
 
 def test_the_memory_of_name_lists_is_bounded(panda, panda_reader):
-    reader = StateReader(panda)
+    reader, kept = StateReader(panda), weakref.WeakSet()
     for count in range(5 * CACHED_NAME_LISTS):
-        reader.update(reader.default(), ['panda_joint1', f'other_{count}'], [0.1, 0.2])
-    assert len(reader._places) <= CACHED_NAME_LISTS
+        name = WatchedName(f'other_{count}')
+        kept.add(name)
+        reader.update(reader.default(), ['panda_joint1', name], [0.1, 0.2])
+    del name
+    gc.collect()
+    assert 0 < len(kept) <= CACHED_NAME_LISTS
 
 
 @settings(max_examples=40)
