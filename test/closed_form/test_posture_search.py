@@ -10,8 +10,10 @@ from bench import hard_cases
 from bench.arms import chain_from_xml
 from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.model.catalogue import arm_data, make_urdf
+from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.branch_request import BranchRequest, METRICS, with_row
 from ssik_ros.solvers.closed_form.posture_search import PostureSearch, Searched
 
@@ -108,10 +110,11 @@ def test_poses_drawn_at_singular_postures_are_solved(name, monkeypatch):
 
 @pytest.mark.parametrize('metric', ['wrap_l2', 'wrap_linf'])
 def test_a_posture_that_was_searched_stands_in_its_place_of_the_order(metric):
-    arm = arm_of('panda')._choice.closed_form.arm
+    panda = arm_of('panda')
+    arm = AnalyticArm(SerialChain.from_group(panda.robot, panda.group))
     q = np.array([0.3, -0.4, 0.2, -1.9, 0.1, 1.7, 0.6])
     request = BranchRequest(seed=q + 0.2, metric=METRICS[metric])
-    every = arm.branches(arm_of('panda').fk(q), request)
+    every = arm.branches(panda.fk(q), request)
     assert len(every.q) > 5
     for index in range(len(every.q)):
         row = np.hstack([every.q, every.errors])[index]

@@ -101,8 +101,8 @@ def test_the_winner_is_the_cheapest_of_those_that_are_complete(name):
         np.ascontiguousarray(pose)
         for pose in chain.poses(np.random.default_rng(2).uniform(-3.0, 3.0, (20, 6)))
     ]
-    plans = planning._possible_plans(serial_chain(chain), None, EXACT_PARALLEL, EXACT_MEETING)
-    complete = [plan for plan in plans if planning._finds_postures(plan)]
+    plans = planning.possible_plans(serial_chain(chain), None, EXACT_PARALLEL, EXACT_MEETING)
+    complete = [plan for plan in plans if planning.finds_postures(plan)]
     times = [time_of(plan, poses) for plan in complete]
     assert complete[0].name == make_plan(serial_chain(chain)).name
     assert complete[-1].name == 'general_6r'
@@ -168,13 +168,13 @@ def test_signs_and_lengths_along_axes_do_not_matter():
 def test_a_plan_that_does_not_find_its_postures_gives_way_to_the_next(monkeypatch):
     chain = serial_chain(make_six('spherical_two_parallel', np.random.default_rng(4)))
     asked = []
-    check = planning._finds_postures
+    check = planning.finds_postures
 
     def refuse_the_first(plan):
         asked.append(plan.name)
         return len(asked) > 1 and check(plan)
 
-    monkeypatch.setattr(planning, '_finds_postures', refuse_the_first)
+    monkeypatch.setattr(planning, 'finds_postures', refuse_the_first)
     assert make_plan(chain).name == asked[1] != asked[0]
 
 

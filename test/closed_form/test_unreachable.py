@@ -11,6 +11,7 @@ from ssik_ros.model.catalogue import arm_data, load_arm
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause, IkStatus
 from ssik_ros.solvers.closed_form.branch_request import BranchRequest, KEEP_ALL
+from ssik_ros.solvers.closed_form.difficult_poses import DifficultPoses
 from ssik_ros.solvers.registry import create_solver
 
 ELIMINATED = tuple(name for name in SIX if catalogue_arm(name).plan.ints[search.CUT] >= 0)
@@ -161,7 +162,7 @@ def test_seven_joints_are_not_sampled_more_finely_for_a_pose_that_a_hull_refuses
             continue
         proved += 1
         with monkeypatch.context() as patch:
-            patch.setattr(arm._difficult, 'refine', refine)
+            patch.setattr(DifficultPoses, 'refine', refine)
             result = arm.branches_refined(pose)
         assert result.is_too_far and len(result.q) == 0
     assert proved > 0

@@ -139,8 +139,8 @@ def make_plan(
             f"'{chain.base_link}' to '{chain.tip_link}' has {counted(n, 'joint')}; the analytic solver takes up to "
             'six, or seven with one held.'
         )
-    for plan in _possible_plans(chain, held, parallel, meeting):
-        if held in (None, plan.held) and _finds_postures(plan):
+    for plan in possible_plans(chain, held, parallel, meeting):
+        if held in (None, plan.held) and finds_postures(plan):
             return plan
     slides = [
         name for name, kind in zip(chain.joint_names, chain.kinds) if kind == JointKind.PRISMATIC
@@ -158,7 +158,7 @@ def make_plan(
     )
 
 
-def _possible_plans(
+def possible_plans(
     chain: SerialChain, held: int | None, parallel: float, meeting: float
 ) -> Iterator[AnalyticPlan]:
     """
@@ -166,6 +166,7 @@ def _possible_plans(
 
     Plans whose class the axes fit exactly come first, then classes that they fit nearly, then eliminations.
 
+    :param chain: up to seven joints.
     :param held: index of the joint of seven to hold; None tries all joints.
     :param parallel, meeting: as for :func:`make_plan`.
     """
@@ -443,11 +444,13 @@ def _drift(geometry: AxisGeometry, nearby: AxisGeometry) -> float:
     return float(np.linalg.norm(gaps, axis=1).max() + size * np.linalg.norm(tilts, axis=1).max())
 
 
-def _finds_postures(plan: AnalyticPlan) -> bool:
+def finds_postures(plan: AnalyticPlan) -> bool:
     """
     Return whether a plan finds 12 random test postures again among the branches of their poses.
 
     A plan whose candidates come from slightly moved axes passes with 10 of 12.
+
+    :param plan: one of :func:`possible_plans`.
     """
     random = np.array([PROBE_SEED], dtype=np.uint64)
     arrays = BranchArrays(plan.size, search.BRANCHES_OF_SIX)
