@@ -32,7 +32,7 @@ class GeneralProblem:
 
     def __init__(self, program):
         """Read the tables and the placements of a chain that was measured."""
-        self.program, self.view = program, program._view
+        self.program, self.view = program, program.view
         self.t = chains.TABLES.show(program.ints, program.reals)
         nv, constraints = len(program.tables.keys), len(self.t.constraint)
         kinds = self.t.node[:, chains.NODE_KIND]

@@ -9,6 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from ssik_ros.errors import InvalidClosure, InvalidLimits, InvalidOption, SsikError
+from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.mechanisms import (
     DOF,
     DOF_NAMES,
@@ -24,6 +25,7 @@ from ssik_ros.mechanisms import (
     Solver,
     WorkerSolver,
 )
+from ssik_ros.mechanisms.mechanism import Mechanism
 
 
 def test_the_ancestors_first_example_runs_in_its_own_spelling():
@@ -313,7 +315,8 @@ def test_a_worker_stops_takes_changes_and_hands_on_errors():
     assert future.result(60) == [SOLVE_STATUS.TIMEOUT] and not worker.running
     worker.update_solver_settings({'maxIterations': 7}, method='lm')
     assert worker.max_iterations == 7
-    hexapod.goal._storage.reals[hexapod.goal._row, 0] = np.nan
+    mechanism = Mechanism(hexapod.roots)
+    mechanism.storage.reals[mechanism.frames.index(hexapod.goal), layout.POSITION] = np.nan
     with pytest.raises(SsikError, match='goal'):
         worker.solve().result(60)
     worker.dispose()

@@ -23,28 +23,28 @@ PROBE = 1e-3
 
 def gather(program):
     """Write H and g at the state whose poses are at hand; return g in natural order."""
-    mechanism.jacobian(program._address, True)
-    normal.gather(program._address, math.inf)
-    return program._view.gradient[program.tables.place].copy()
+    mechanism.jacobian(program.address, True)
+    normal.gather(program.address, math.inf)
+    return program.view.gradient[program.tables.place].copy()
 
 
 def hessians(solver):
     """Return the Hessian by differences and by the kernels."""
     storage, program = solver.mechanism.storage, solver.mechanism.chains[0].program
-    t, v = layout.TABLES.show(program.ints, program.reals), program._view
+    t, v = layout.TABLES.show(program.ints, program.reals), program.view
     program.measure(storage.reals, storage.flags, solver.options.packed)
     state, moved = v.current.copy(), v.current.copy()
     columns = []
     for k in range(len(program.tables.keys)):
         ends = []
         for side in (EPS, -EPS):
-            program._move(state, k, side, moved)
-            program._evaluate(moved)
+            program.move(state, k, side, moved)
+            program.evaluate(moved)
             ends.append(gather(program))
         columns.append(-(ends[0] - ends[1]) / (2 * EPS))
-    program._evaluate(state)
+    program.evaluate(state)
     gather(program)
-    second_order.add_second_order(program._address)
+    second_order.add_second_order(program.address)
     n, profile = len(program.tables.keys), [layout.VARIABLE_FIRST, layout.VARIABLE_DIAGONAL]
     computed = np.zeros((n, n))
     for i, (first, diagonal) in enumerate(t.variable[:, profile]):
@@ -78,18 +78,18 @@ def test_the_hessian_of_a_loop_is_exact():
 def bends(solver, chain, rng):
     """Return J^T e_dd of a random step by differences and by the kernel, and the size of e_dd."""
     storage, program = solver.mechanism.storage, solver.mechanism.chains[chain].program
-    t, v = layout.TABLES.show(program.ints, program.reals), program._view
+    t, v = layout.TABLES.show(program.ints, program.reals), program.view
     program.measure(storage.reals, storage.flags, solver.options.packed)
     state, step = v.current.copy(), rng.uniform(-1.0, 1.0, len(program.tables.keys))
     v.step[:] = step
-    acceleration.bend(program._address)
+    acceleration.bend(program.address)
     computed = v.right.copy()
     rows = []
     for share in (PROBE, 0.0, -PROBE):
         v.held[:] = 0.0
         v.current[:], v.step[:] = state, share * step
-        descent.advance(program._address)
-        program._evaluate(v.trial)
+        descent.advance(program.address)
+        program.evaluate(v.trial)
         rows.append(v.residual.copy())
     bent = (rows[0] - 2.0 * rows[1] + rows[2]) / PROBE**2
     expected = np.zeros_like(step)
@@ -129,12 +129,12 @@ def test_the_decrease_of_a_step_that_solves_for_it_needs_no_product(damping):
     storage, program = solver.mechanism.storage, solver.mechanism.chains[0].program
     program.measure(storage.reals, storage.flags, solver.options.packed)
     gather(program)
-    v = program._view
+    v = program.view
     v.low[:], v.high[:] = -np.inf, np.inf
     damping += 1e-9
-    held = normal.bounded_step(program._address, damping, -1.0)
-    expected = descent.predicted_decrease(program._address, -1.0)
+    held = normal.bounded_step(program.address, damping, -1.0)
+    expected = descent.predicted_decrease(program.address, -1.0)
     assert held == 0 and expected > 0.0
-    assert descent.predicted_decrease(program._address, damping) == pytest.approx(
+    assert descent.predicted_decrease(program.address, damping) == pytest.approx(
         expected, rel=1e-9
     )

@@ -449,15 +449,16 @@ def test_numbers_that_are_none_raise_before_anything_moves(number):
     root, joints, goal = make_planar(2)
     solver = Solver(root)
     solver.solve()
-    reals = solver.mechanism.storage.reals
-    reals[goal._row, 0] = number
+    mechanism = solver.mechanism
+    position = mechanism.storage.reals[mechanism.frames.index(goal), layout.POSITION :]
+    position[0] = number
     before = values(joints)
     for _ in range(2):
         # The second time the kernel has seen these numbers already.
         with pytest.raises(InvalidTarget, match='goal'):
             solver.solve()
     assert (values(joints) == before).all()
-    reals[goal._row, 0] = 1.3
+    position[0] = 1.3
     assert solver.solve()[0].converged
 
 
@@ -467,9 +468,10 @@ def test_every_number_of_a_pose_is_read_anew_once_it_has_changed():
     place(joints, [0.3, 0.4, 0.5])
     tip = joints[-1].child.children[0]
     solver.solve()
+    numbers = solver.mechanism.storage.reals[solver.mechanism.frames.index(tip)]
     for k in range(layout.FIXED):
         before = solver.residual()
-        tip._storage.reals[tip._row, k] += 0.01
+        numbers[k] += 0.01
         assert (solver.residual() != before).any(), k
 
 

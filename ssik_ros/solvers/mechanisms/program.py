@@ -38,8 +38,9 @@ class ChainProgram:
         self.shape, self.chain = shape, chain
         self.tables = MechanismTables(shape, chain)
         self._make_block(*self.tables.packed)
-        self._view = layout.WORKSPACE.show(self.ints, self.work)
-        self._view.fixed[:] = np.nan
+        self.view = layout.WORKSPACE.show(self.ints, self.work)
+        """The arrays of the workspace by name, as kernels fill them."""
+        self.view.fixed[:] = np.nan
         self.closure_count = len(chain.closures)
         ending = self.work[int(self.ints[layout.RESULT]) :]
         self.snapshot = ending.tobytes
@@ -58,7 +59,8 @@ class ChainProgram:
         size = layout.WORKSPACE.place(ints)
         ends = np.cumsum([layout.BLOCK, len(ints), layout.COUNTERS, len(reals), size]).tolist()
         self._block = np.zeros(ends[-1])
-        self._address = address_of(self._block)
+        self.address = address_of(self._block)
+        """Address of the block, the argument of kernels."""
         integers: IntArray = self._block[: ends[2]].view(np.int64)
         self._head, self.ints, self._counters = np.split(integers, ends[:2])
         self.reals, self.work = np.split(self._block[ends[2] :], [len(reals)])
@@ -118,7 +120,7 @@ class ChainProgram:
         ):
             self._bind(table, flags, options, cancel)
         stop = 0 if max_time >= ENDLESS_TIME else time.monotonic_ns() + int(1e9 * max_time)
-        status: int = self._solve(self._address, seed, stop)
+        status: int = self._solve(self.address, seed, stop)
         if status == BAD_FRAME:
             self._refuse_bad(int(self._counters[layout.BAD]))
         return status
@@ -148,11 +150,11 @@ class ChainProgram:
         :returns: (m,) residual e and (m, n) J = -de/dq.
         :raises InvalidTarget: when a pose or a value is not finite, or a quaternion is zero.
         """
-        view = self._view
+        view = self.view
         self._bind(table, flags, options, NOT_STOPPED)
-        self._refuse_bad(mechanism.load(self._address))
-        self._evaluate(view.current)
-        mechanism.jacobian(self._address, exact)
+        self._refuse_bad(mechanism.load(self.address))
+        self.evaluate(view.current)
+        mechanism.jacobian(self.address, exact)
         residual, rows, column = [], [], 0
         for c in range(self.closure_count):
             columns = self.tables.columns[c]
@@ -176,14 +178,14 @@ class ChainProgram:
         :raises InvalidTarget: when a pose or a value is not finite, or a quaternion is zero.
         """
         _, columns = self.measure(table, flags, options)
-        view = self._view
+        view = self.view
         state, moved = view.current.copy(), view.current
         worst = 0.0
         for natural in range(len(self.tables.keys)):
             ends = []
             for side in (eps, -eps):
-                self._move(state, natural, side, moved)
-                self._evaluate(moved)
+                self.move(state, natural, side, moved)
+                self.evaluate(moved)
                 rows = [view.residual[c, self._counted(c)] for c in range(self.closure_count)]
                 ends.append(np.concatenate(rows))
             slope = -(ends[0] - ends[1]) / (2.0 * eps)
@@ -201,23 +203,25 @@ class ChainProgram:
             text = f'The pose or the values of {quote(name)} are not finite, or its quaternion is zero.'
             raise InvalidTarget(text, frame=name)
 
-    def _evaluate(self, state: FloatArray) -> None:
+    def evaluate(self, state: FloatArray) -> None:
         """
         Write the frame poses, the residual and the errors at a state into the workspace.
 
         :param state: value of each unknown in the kernel's order; a ball has a quaternion.
         """
-        self._view.trial[:] = state
-        mechanism.locate(self._address)
+        self.view.trial[:] = state
+        mechanism.locate(self.address)
 
-    def _move(self, state: FloatArray, natural: int, amount: float, out: FloatArray) -> None:
+    def move(self, state: FloatArray, natural: int, amount: float, out: FloatArray) -> None:
         """
         Copy ``state`` into ``out`` and move one unknown of the copy.
 
         An unknown of a ball joint rotates its quaternion about the X, Y or Z axis; any other unknown is increased.
 
+        :param state: value of each unknown in the kernel's order.
         :param natural: index of the unknown in ``tables.keys``.
         :param amount: the motion [m or rad].
+        :param out: receives the moved copy.
         """
         frame, dof = self.tables.keys[natural]
         at = self.tables.states[frame, dof]
