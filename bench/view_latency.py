@@ -16,7 +16,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / 'test/view')]
 
-from made_pages import connect, drag, open_page, read_messages, say_hello  # noqa: E402
+from made_pages import connect, controls_of, drag, open_page, read_messages, say_hello  # noqa: E402
 
 from bench import program  # noqa: E402
 from bench.times import Times  # noqa: E402
@@ -34,9 +34,8 @@ def is_slider(message, sliders):
 
 def measure(page, samples):
     """Return the times [s] from sending a pose to receiving other joint values."""
-    handles = page._viser.gui._gui_input_handle_from_uuid
     names = set(page.session.group.variable_names)
-    sliders = {uuid for uuid, handle in handles.items() if handle.label in names}
+    sliders = {uuid for uuid, handle in controls_of(page).items() if handle.label in names}
     start = page.session.targets[LINK].copy()
     times = []
     with connect(page) as socket:

@@ -4,6 +4,7 @@ import contextlib
 import shutil
 import time
 
+from made_pages import browsers_of, shape_of
 import numpy as np
 import pytest
 
@@ -78,13 +79,13 @@ class Screen:
         self.tab.set_default_timeout(1e3 * PATIENCE)
         self.tab.on('console', lambda m: m.type == 'error' and self.errors.append(m.text))
         self.tab.on('pageerror', lambda error: self.errors.append(str(error)))
-        before = set(page._viser.get_clients())
+        before = set(browsers_of(page))
         self.tab.goto(page.url)
         self.tab.wait_for_selector('canvas', state='attached')
-        self.wait_for(lambda: set(page._viser.get_clients()) - before)
+        self.wait_for(lambda: set(browsers_of(page)) - before)
         # A note about rendering by software lies over the scene.
         self.tab.add_style_tag(content='[class*=Notification-root] { display: none; }')
-        self.client = page._viser.get_clients()[max(set(page._viser.get_clients()) - before)]
+        self.client = browsers_of(page)[max(set(browsers_of(page)) - before)]
 
     def wait_for(self, condition):
         """Wait until a condition holds."""
@@ -132,7 +133,7 @@ class Screen:
         """Return the pixels of the first handle's middle and of the head of one of its arrows."""
         session = self.page.session
         target = session.targets[session.tips[0]]
-        size = next(iter(self.page._handles.values())).scale
+        size = shape_of(self.page, f'/targets/{session.tips[0]}').scale
         head = target[:3, 3] + REACH * size * target[:3, axis]
         return np.array(self.pixels(target[:3, 3])), np.array(self.pixels(head))
 

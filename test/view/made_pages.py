@@ -29,6 +29,31 @@ def open_page(name='panda', **options):
         page.close()
 
 
+def browsers_of(page):
+    """Return viser's clients that are connected with a page, by their identities."""
+    return page._viser.get_clients()
+
+
+def connections_of(page):
+    """Return the states that viser keeps of websockets."""
+    return page._viser._websock_server._client_state_from_id
+
+
+def controls_of(page):
+    """Return viser's handles of sliders, buttons and texts, by their identities in messages."""
+    return dict(page.gui._gui_input_handle_from_uuid)
+
+
+def keys_of(page):
+    """Return the identities in messages of viser's commands, by their keys."""
+    return {handle.hotkey: uuid for uuid, handle in page.gui._command_handle_from_uuid.items()}
+
+
+def shape_of(page, name):
+    """Return viser's handle of a shape of the scene."""
+    return page.scene._handle_from_node_name[name]
+
+
 def get(page, path='/', **headers):
     """Return status, headers and body of a page's response."""
     connection = http.client.HTTPConnection('127.0.0.1', page.port, timeout=30)

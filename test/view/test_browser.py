@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip('viser', reason='needs the extra view: pip install viser')
 from made_browser import open_browser, Screen, wait_for
-from made_pages import open_page
+from made_pages import browsers_of, open_page
 import numpy as np
 
 from ssik_ros.view.browser.link_meshes import link_poses
@@ -71,7 +71,7 @@ def test_the_private_file_leads_a_browser_to_the_page(browser, monkeypatch):
         tab.goto(opened[0])
         tab.wait_for_url(f'http://127.0.0.1:{page.port}/')
         tab.wait_for_selector('canvas', state='attached')
-        wait_for(tab, page._viser.get_clients)
+        wait_for(tab, lambda: browsers_of(page))
         assert not page.guard.refused
         tab.close()
 
@@ -114,7 +114,7 @@ def test_two_windows_show_and_move_the_same_robot(browser):
         for screen in screens:
             assert not screen.errors and not page.guard.dropped
         screens[0].tab.close()
-        screens[1].wait_for(lambda: len(page._viser.get_clients()) == 1)
+        screens[1].wait_for(lambda: len(browsers_of(page)) == 1)
         before, (middle, head) = page.session.joints.copy(), screens[1].arrow(0)
         screens[1].drag(head, head + 25.0 * (head - middle) / np.linalg.norm(head - middle))
         screens[1].wait_for(lambda: np.abs(page.session.joints - before).max() > 1e-3)
@@ -262,9 +262,9 @@ def test_a_used_address_opens_nothing_and_a_tab_that_is_loaded_again_keeps_its_s
         address = page.url
         screen = Screen(browser, page)
         assert '#' not in screen.tab.evaluate('() => location.href')
-        before = set(page._viser.get_clients())
+        before = set(browsers_of(page))
         screen.tab.reload()
-        screen.wait_for(lambda: set(page._viser.get_clients()) - before)
+        screen.wait_for(lambda: set(browsers_of(page)) - before)
         other = browser.new_page()
         # The page stops loading itself.
         other.goto(address, wait_until='commit')

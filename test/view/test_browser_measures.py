@@ -6,11 +6,10 @@ import pytest
 
 pytest.importorskip('viser', reason='needs the extra view: pip install viser')
 from made_browser import open_browser, Screen
-from made_pages import open_page
+from made_pages import open_page, shape_of
 import numpy as np
 from PIL import Image
 
-from ssik_ros.view.browser.panels.measure_panel import MeasurePanel
 from ssik_ros.view.obstacles import make_solid
 
 pytestmark = pytest.mark.slow
@@ -59,10 +58,6 @@ def test_the_mouse_over_a_row_shows_its_ghost_clearly(browser):
         screen.tab.close()
 
 
-def measures_of(page):
-    return next(panel for panel in page._panels if isinstance(panel, MeasurePanel))
-
-
 def go_singular(session):
     """Stretch the elbow, and turn the wrist until the tip can hardly move in one direction."""
     q, ratios = session.joints.copy(), {}
@@ -89,7 +84,7 @@ def test_the_ellipsoid_follows_the_tip_and_warns_at_a_singularity(browser):
         assert screen.tab.get_by_text('Nearly singular').count() == 0
         page.post(lambda: go_singular(session))
         screen.tab.get_by_text('Nearly singular').wait_for()
-        ball = measures_of(page)._ball
+        ball = shape_of(page, '/ellipsoid')
         assert np.allclose(ball.position, session.tip_pose('tool0')[:3, 3])
         assert not screen.errors and not page.guard.dropped
         screen.tab.close()
@@ -106,7 +101,7 @@ def test_the_nearest_pair_is_named_with_its_distance(browser):
         screen.settle()
         screen.tab.get_by_role('tab', name='Measures').click()
         screen.tab.get_by_text('nearest pair of bodies').click()
-        screen.wait_for(lambda: measures_of(page)._pair.visible)
+        screen.wait_for(lambda: shape_of(page, '/nearest_pair').visible)
         pair = session.nearest_pair()
         screen.tab.get_by_text(f'{1e3 * abs(pair.distance):.0f} mm').wait_for()
         screen.tab.get_by_text('ball', exact=False).first.wait_for()

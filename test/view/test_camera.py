@@ -5,7 +5,16 @@ import math
 import pytest
 
 pytest.importorskip('viser', reason='needs the extra view: pip install viser')
-from made_pages import connect, message, open_page, read_messages, say_hello
+from made_pages import (
+    browsers_of,
+    connect,
+    controls_of,
+    keys_of,
+    message,
+    open_page,
+    read_messages,
+    say_hello,
+)
 import numpy as np
 from test_page import wait_until
 
@@ -69,12 +78,12 @@ def target_of(page):
 def test_the_buttons_look_at_the_target_and_at_the_middle_of_the_robot(page):
     buttons = next(
         uuid
-        for uuid, handle in page._viser.gui._gui_input_handle_from_uuid.items()
+        for uuid, handle in controls_of(page).items()
         if getattr(handle, 'options', None) == (ROBOT, TARGET)
     )
     with connect(page) as socket:
         say_hello(socket)
-        wait_until(page._viser.get_clients)
+        wait_until(lambda: browsers_of(page))
         for label, place in (
             (TARGET, target_of(page)),
             (ROBOT, page.drawing.robot_bounds().mean(axis=0)),
@@ -84,12 +93,12 @@ def test_the_buttons_look_at_the_target_and_at_the_middle_of_the_robot(page):
 
 
 def test_a_key_looks_at_the_target_and_an_unknown_command_does_nothing(page):
-    keys = {h.hotkey: uuid for uuid, h in page._viser.gui._command_handle_from_uuid.items()}
+    keys = keys_of(page)
     assert set(keys) == {'F', 'Z'}
     dropped = page.guard.dropped
     with connect(page) as socket:
         say_hello(socket)
-        wait_until(page._viser.get_clients)
+        wait_until(lambda: browsers_of(page))
         for uuid in ('no such command', keys['F']):
             socket.send(message('CommandTriggerMessage', uuid=uuid))
         assert any(np.allclose(look, target_of(page), atol=1e-6) for look in looks(socket))

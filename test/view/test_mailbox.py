@@ -11,11 +11,13 @@ class Box:
 
     def __init__(self):
         self.seen, self.reports, self.pause = [], [], 0.0
+        self.report = self.reports.append
         self.box = Mailbox(
             lambda: self.seen.append('show'),
             self.rest,
-            self.reports.append,
+            lambda text: self.report(text),
             pause=lambda: self.pause,
+            name=f'thread of {id(self)}',
         )
 
     def rest(self):
@@ -54,7 +56,7 @@ def test_what_takes_longer_waits_for_a_pause_between_events():
     kept.pause = 60.0
     kept.box.put(lambda: kept.seen.append('move'))
     kept.box.close()
-    assert not kept.box._thread.is_alive()
+    assert f'thread of {id(kept)}' not in [thread.name for thread in threading.enumerate()]
 
 
 def test_a_flood_of_events_is_bounded_and_the_newest_of_a_kind_still_comes():
@@ -78,7 +80,7 @@ def test_a_report_that_fails_does_not_end_the_thread():
     def fail(text='fail'):
         raise InvalidOption(text)
 
-    kept.box._report = fail
+    kept.report = fail
     kept.box.put(fail)
     kept.box.put(lambda: kept.seen.append('next'))
     assert kept.box.wait_idle(10.0)

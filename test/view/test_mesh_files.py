@@ -1,6 +1,9 @@
 """Mesh files of links: read once in another process, coarse, kept in a cache, and never fatal."""
 
+import json
 import os
+from pathlib import Path
+import subprocess
 
 import numpy as np
 import pytest
@@ -39,7 +42,7 @@ def test_a_heavy_mesh_is_read_once_and_then_comes_from_the_cache(tmp_path, monke
     radii = np.linalg.norm(first.corners, axis=2)
     assert radii.min() > 0.19 and radii.max() < 0.201
     assert len(lines) == 1 and '1 mesh' in lines[0] and str(cache_folder()) in lines[0]
-    monkeypatch.setattr(mesh_files, '_run_reader', lambda *_: pytest.fail('read again'))
+    monkeypatch.setattr(subprocess, 'run', lambda *_, **__: pytest.fail('read again'))
     (second,) = read_meshes([mesh], lines.append)
     assert np.array_equal(first.corners, second.corners) and len(lines) == 1
 
@@ -63,7 +66,7 @@ def test_each_scale_of_a_file_is_a_surface_of_its_own(tmp_path):
 
 
 def test_a_small_file_is_read_at_once_and_needs_no_cache(tmp_path, monkeypatch):
-    monkeypatch.setattr(mesh_files, '_run_reader', lambda *_: pytest.fail('another process'))
+    monkeypatch.setattr(subprocess, 'run', lambda *_, **__: pytest.fail('another process'))
     corners = make_sphere(0.1, 8).corners
     (surface,) = read_meshes([write_stl(tmp_path / 'small.stl', corners)])
     assert len(surface.corners) == len(corners) and not cache_folder().exists()
@@ -96,15 +99,17 @@ def test_a_file_that_is_no_mesh_is_left_out_and_the_others_are_read(tmp_path, na
 
 def test_a_file_that_ends_the_reader_is_named_and_the_next_ones_are_read(tmp_path, monkeypatch):
     meshes = [heavy(tmp_path, f'{name}.stl') for name in ('good', 'bad', 'last')]
-    run, seen = mesh_files._run_reader, []
+    run, seen = subprocess.run, []
 
-    def die_at_bad(jobs, most, folder, seconds):
-        seen.append([path.stem for path, _, _ in jobs])
-        names = seen[-1]
-        kept = jobs[: names.index('bad')] if 'bad' in names else jobs
-        return run(kept, most, folder, seconds)
+    def die_at_bad(command, *, input, **options):
+        order = json.loads(input)
+        names = [Path(path).stem for path, _, _ in order['jobs']]
+        seen.append(names)
+        if 'bad' in names:
+            del order['jobs'][names.index('bad') :]
+        return run(command, input=json.dumps(order).encode(), **options)
 
-    monkeypatch.setattr(mesh_files, '_run_reader', die_at_bad)
+    monkeypatch.setattr(subprocess, 'run', die_at_bad)
     good, bad, last = read_meshes(meshes)
     assert seen == [['good', 'bad', 'last'], ['last']]
     assert 'bad.stl' in bad and 'more than 20 s' in bad

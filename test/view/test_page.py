@@ -10,15 +10,28 @@ import urllib.parse
 import pytest
 
 pytest.importorskip('viser', reason='needs the extra view: pip install viser')
-from made_pages import connect, drag, get, key_of, message, open_page, read_messages, say_hello
+from made_pages import (
+    browsers_of,
+    connect,
+    connections_of,
+    controls_of,
+    drag,
+    get,
+    key_of,
+    message,
+    open_page,
+    read_messages,
+    say_hello,
+)
 import numpy as np
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from ssik_ros.errors import InvalidOption
 from ssik_ros.server.requests.poses import numbers_of_pose
-from ssik_ros.view.browser.guard import LARGEST_MESSAGE
+from ssik_ros.view.browser.guard import Admission, Guard, LARGEST_MESSAGE
 from ssik_ros.view.browser.page import describe_access
 from ssik_ros.view.browser.page_script import SCRIPT
+from ssik_ros.view.browser.private_server import open_server
 
 LINK = 'panda_link8'
 
@@ -113,7 +126,7 @@ def test_a_dragged_handle_moves_the_robot(page):
 def test_during_a_drag_joint_values_come_first_and_ghosts_when_it_pauses():
     with open_page() as page, connect(page) as socket:
         say_hello(socket)
-        wait_until(lambda: page._viser.get_clients())
+        wait_until(lambda: browsers_of(page))
         assert page.mailbox.wait_idle(30.0)
         begin, ghosts = page.session.targets[LINK].copy(), page.drawing.details[0]
         assert ghosts.visible and page.session.branches
@@ -157,8 +170,7 @@ def wait_until(condition):
 
 
 def test_two_clients_see_the_same_joints_whoever_drags(page):
-    handles = page._viser.gui._gui_input_handle_from_uuid
-    labels = {uuid: handle.label for uuid, handle in handles.items()}
+    labels = {uuid: handle.label for uuid, handle in controls_of(page).items()}
     with connect(page) as first, connect(page) as second:
         for socket, step in ((first, 0.02), (second, -0.03)):
             say_hello(socket)
@@ -209,7 +221,9 @@ def test_a_machine_without_browser_is_told_to_open_the_address(page, monkeypatch
 
 
 def test_nobody_makes_the_page_public(page):
-    assert page._viser.request_share_url() is None
+    server = open_server(Guard(Admission()), '127.0.0.1', 0)
+    assert server.request_share_url() is None
+    server.stop()
     with connect(page) as socket:
         say_hello(socket)
         dropped = page.guard.dropped
@@ -251,10 +265,10 @@ def test_a_browser_that_goes_away_lets_go_of_its_handles_alone(page):
         with connect(page) as first:
             for socket_ in (first, second):
                 say_hello(socket_)
-            wait_until(lambda: len(page._viser.get_clients()) == 2)
+            wait_until(lambda: len(browsers_of(page)) == 2)
             second.send(start)
             wait_until(lambda: page.holds(LINK))
-        wait_until(lambda: len(page._viser.get_clients()) == 1)
+        wait_until(lambda: len(browsers_of(page)) == 1)
         assert page.holds(LINK)
     wait_until(lambda: not page.is_dragging)
 
@@ -295,7 +309,7 @@ def test_broken_messages_do_not_end_it(page):
         wxyz=(1, 0, 0, 0),
         position=(0, 0, 9),
     )
-    control = next(iter(page._viser.gui._gui_input_handle_from_uuid))
+    control = next(iter(controls_of(page)))
     values = (float('nan'), 'x' * 9000, -1e300, None, [], {}, '5', True, 10**18)
     count, dropped = 0, page.guard.dropped
     with connect(page) as socket:
@@ -349,20 +363,20 @@ def test_200_connections_leave_nothing_behind(page):
         with connect(page) as socket:
             say_hello(socket)
             socket.recv(timeout=30)
-            wait_until(lambda: page._viser.get_clients())
+            wait_until(lambda: browsers_of(page))
 
     for _ in range(10):
         visit()
-    wait_until(lambda: not page._viser.get_clients())
+    wait_until(lambda: not browsers_of(page))
     gc.collect()
     threads, objects = threading.active_count(), count_clients()
     for _ in range(200):
         visit()
-    wait_until(lambda: not page._viser.get_clients())
+    wait_until(lambda: not browsers_of(page))
     gc.collect()
     assert threading.active_count() <= threads + 32
     assert count_clients() <= objects + 2
-    assert not page._viser._websock_server._client_state_from_id
+    assert not connections_of(page)
 
 
 def count_clients():
@@ -376,10 +390,9 @@ def count_clients():
 
 def change(page, socket, label, value, is_handled):
     """Give a control another value, and wait until the page has handled it."""
-    controls = page._viser.gui._gui_input_handle_from_uuid
 
     def uuids():
-        return [uuid for uuid, handle in list(controls.items()) if handle.label == label]
+        return [uuid for uuid, handle in controls_of(page).items() if handle.label == label]
 
     wait_until(uuids)
     socket.send(message('GuiUpdateMessage', uuid=uuids()[0], updates={'value': value}))
@@ -390,7 +403,7 @@ def change(page, socket, label, value, is_handled):
 def test_solvers_and_their_parameters_change_in_their_panel(page):
     with connect(page) as socket:
         say_hello(socket)
-        wait_until(page._viser.get_clients)
+        wait_until(lambda: browsers_of(page))
         session, search = page.session, 'ssik_ros/LevenbergMarquardt'
         change(page, socket, 'solver', search, lambda: session.kinematics.solver == search)
         change(page, socket, 'ilimit', '55', lambda: session.kinematics.parameters)

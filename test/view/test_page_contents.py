@@ -5,7 +5,7 @@ import argparse
 import pytest
 
 pytest.importorskip('viser', reason='needs the extra view: pip install viser')
-from made_pages import connect, drag, message, say_hello
+from made_pages import browsers_of, connect, controls_of, drag, message, say_hello
 import numpy as np
 from test_page import change, wait_until
 import viser
@@ -220,7 +220,7 @@ def nasty_values(handle):
 
 def spoil(page, rng):
     """Return one message to something that the page has, with a value that makes no sense."""
-    handles = list(page._viser.gui._gui_input_handle_from_uuid.items())
+    handles = list(controls_of(page).items())
     uuid, handle = handles[int(rng.integers(len(handles)))]
     values = nasty_values(handle)
     if rng.random() < 0.7:
@@ -243,7 +243,7 @@ def test_10000_malformed_messages_to_all_controls_end_nothing(opened, path):
     rng = np.random.default_rng(11)
     with connect(page) as socket:
         say_hello(socket)
-        wait_until(page._viser.get_clients)
+        wait_until(lambda: browsers_of(page))
         for _ in range(10_000):
             socket.send(spoil(page, rng))
         assert page.mailbox.wait_idle(60.0)

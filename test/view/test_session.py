@@ -8,9 +8,10 @@ from ssik_ros.errors import InvalidTarget, SsikError
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause
+from ssik_ros.server.requests.ik_requests import BranchOptions, FramedPose, IkRequest
 from ssik_ros.view.relaxations import Relaxations
 from ssik_ros.view.remedies import find_remedies
-from ssik_ros.view.sessions.session import Session
+from ssik_ros.view.sessions.session import MOST_FOUND, Session
 
 TOLERANCE = 2e-3
 """Norm of the error of the default solver [m and rad], and room for its rounding."""
@@ -82,7 +83,16 @@ def test_the_branches_of_a_seven_joint_arm_that_are_shown_have_all_labels_and_di
     session = session_of()
     session.set_joints(np.array((0.4, -0.5, 0.2, -2.0, 0.1, 1.7, 0.6)))
     session.complete()
-    request = session._request(1.0)
+    (link, target), *_ = session.targets.items()
+    pose = FramedPose(session.robot.model_frame, target)
+    request = IkRequest(
+        session.group.name,
+        [link],
+        [pose],
+        timeout=1.0,
+        avoid_collisions=session.avoids_collisions,
+        branches=BranchOptions(MOST_FOUND),
+    )
     branches = session.server.solve_all(request, session.state).branches
     assert len(branches) > 40 and len(session.branches) == session.most_branches == 8
     signs = [branch.label.partition(' at ')[0] for branch in branches if branch.distance > 0.05]
