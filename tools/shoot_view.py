@@ -1,7 +1,8 @@
 """
 Take the pictures of ``ssik view`` in docs/images in a Chromium without window: ``python tools/shoot_view.py [NAME ...]``.
 
-Needs Chromium and requirements/browser.txt, as the tests of the page do.
+Needs Chromium and requirements/browser.txt, as the tests of the page do, and requirements/robots.txt
+for the makers' meshes.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +27,7 @@ sys.path[:0] = [str(ROOT / 'test/view'), str(ROOT / 'tools')]
 from made_browser import open_browser, Screen  # noqa: E402
 from make_pictures import chosen_names, save_small  # noqa: E402
 
-ZOOM, FRAME = 'zoom to robot (Z)', 'frame target (F)'
+ZOOM = 'zoom to robot (Z)'
 BENT = (0.9, 0.2, 0.0, -2.356, 0.0, 1.571, 0.785)
 """A posture of a Panda."""
 OBSTACLES = 'obstacles:\n  table: {box: [0.6, 1.0, 0.04], xyz: [0.5, 0.0, 0.1]}\n  ball: {sphere: 0.08, xyz: [0.4, 0.3, 0.5]}\n'
@@ -59,7 +60,8 @@ class Shot:
         for role, text in steps:
             screen.tab.get_by_role(role, name=text, exact=True).click()
             screen.settle()
-        # Labels are drawn by and by.
+        # The mouse would show a hint. Labels are drawn by and by.
+        screen.tab.mouse.move(5, 5)
         screen.tab.wait_for_timeout(3000)
         assert not screen.errors, screen.errors
         image = Image.open(io.BytesIO(screen.tab.screenshot(timeout=60000))).convert('RGB')
@@ -92,7 +94,7 @@ def shoot_why_not(browser: Any) -> None:
     """Show why a UR5e does not reach a target."""
     shot = Shot(browser, (1000, 620), 'ur5e')
     shot.move('tool0', -0.3, 0.0, 0.5)
-    shot.save('view_why_not', ('button', FRAME), ('tab', 'Why not'))
+    shot.save('view_why_not', ('tab', 'Why not'))
 
 
 def shoot_obstacles(browser: Any) -> None:

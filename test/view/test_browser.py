@@ -135,7 +135,9 @@ def test_keys_and_buttons_point_the_camera_at_the_target_and_at_the_robot(browse
         screen.tab.close()
 
 
-@pytest.mark.parametrize('size', [(1400, 900), (390, 844)], ids=['wide', 'narrow'])
+@pytest.mark.parametrize(
+    'size', [(1400, 900), (800, 900), (390, 844)], ids=['wide', 'high', 'phone']
+)
 def test_the_first_picture_shows_the_robot_and_a_target_out_of_reach(browser, size):
     with open_page('ur5e') as page:
         far = page.session.targets['tool0'].copy()
@@ -145,7 +147,7 @@ def test_the_first_picture_shows_the_robot_and_a_target_out_of_reach(browser, si
         screen = Screen(browser, page, size)
         screen.settle()
         panel = screen.tab.get_by_text('ur5e', exact=True).bounding_box()
-        is_wide = size[0] > 1000
+        is_wide = size[0] > 600
         right, low = (panel['x'], size[1]) if is_wide else (size[0], panel['y'])
         links = link_poses(page.session.robot, page.session.state)[:, :3, 3]
 
@@ -154,6 +156,8 @@ def test_the_first_picture_shows_the_robot_and_a_target_out_of_reach(browser, si
             return (points > 0.0).all() and (points < (right, low)).all()
 
         screen.wait_for(places)
+        screen.settle()
+        assert places()
         box = screen.tab.locator('canvas').first.bounding_box()
         assert is_wide or 0.2 * size[1] < box['height'] < low
         assert not screen.errors and not page.guard.dropped

@@ -19,7 +19,7 @@ from ssik_ros.view.browser.link_meshes import (
 from ssik_ros.view.browser.page_panels import Extras
 from ssik_ros.view.browser.private_opening import PrivateOpening
 from ssik_ros.view.browser.private_server import LOCAL, open_server
-from ssik_ros.view.browser.scenery import set_scenery, turn_camera, VIEW
+from ssik_ros.view.browser.scenery import set_first_camera, set_scenery, turn_camera
 from ssik_ros.view.browser.session_drawing import SessionDrawing, TARGET_HANDLE
 from ssik_ros.view.browser.tabs import make_panels
 from ssik_ros.view.limit_room import UNITS
@@ -152,18 +152,26 @@ class Page(Generic[Shown]):
 
     def _look(self) -> None:
         """Add floor and lights, and show each new browser the robot and its targets."""
-        first = self.drawing.bounds()
-        set_scenery(self._viser, self.drawing.robot_bounds(), self.size, first)
-
-        async def look(client: Any) -> None:
-            bounds = self.drawing.bounds()
-            if client.camera.aspect < 1.0 or (bounds != first).any():
-                turn_camera(client, bounds, VIEW)
-
-        self._viser.on_client_connect(look)
+        set_scenery(self._viser, self.drawing.robot_bounds(), self.size)
+        self._viser.on_client_connect(self._step_back)
         self.use_theme(False)
         self._viser.gui.main_panel.dock_right()
         self._viser.gui.set_panel_label(self.session.robot.name[:LONGEST_NAME])
+
+    async def _step_back(self, client: Any) -> None:
+        """Move the first camera of a browser away, if its scene is narrow, as soon as the camera has its first place."""
+        is_placed = False
+
+        async def place(camera: Any) -> None:
+            nonlocal is_placed
+            first = self._viser.initial_camera.position
+            if not is_placed and np.allclose(camera.position, first, atol=1e-3 * self.size):
+                is_placed = True
+                if camera.aspect < 1.0:
+                    turn_camera(client, self.drawing.bounds())
+
+        client.camera.on_update(place)
+        await place(client.camera)
 
     def use_theme(self, is_dark: bool) -> None:
         """
@@ -301,6 +309,8 @@ class Page(Generic[Shown]):
             session.check_collisions()
         else:
             session.complete()
+            if not self.is_dragging:
+                set_first_camera(self._viser, self.drawing.bounds())
         with self._viser.atomic():
             self.drawing.complete()
             for panel in self._panels:

@@ -43,16 +43,13 @@ def size_of(bounds: FloatArray) -> float:
     return max(float(np.linalg.norm(bounds[1] - bounds[0])), 1e-3)
 
 
-def set_scenery(
-    server: Any, bounds: FloatArray, size: float, shown: FloatArray | None = None
-) -> None:
+def set_scenery(server: Any, bounds: FloatArray, size: float) -> None:
     """
     Add floor and lights to the scene, and set the camera position with which each browser begins.
 
     :param server: viser's server.
     :param bounds: (2, 3) corners of the box around the robot [m].
     :param size: length of the diagonal of this box [m].
-    :param shown: (2, 3) corners of the box that fills the first picture [m]; None for the box around the robot.
     """
     scene = server.scene
     position = (0.0, 0.0, float(bounds[0, 2]))
@@ -61,22 +58,33 @@ def set_scenery(
     scene.configure_default_lights(cast_shadow=False)
     scene.configure_environment_map(None)
     scene.add_light_hemisphere('/sky', sky_color=SKY, ground_color=GROUND, intensity=1.7)
-    place, look_at = place_camera(bounds if shown is None else shown, VIEW, FOV, 1.0)
-    server.initial_camera.position = tuple(place)
-    server.initial_camera.look_at = tuple(look_at)
+    set_first_camera(server, bounds)
 
 
-def turn_camera(client: Any, bounds: FloatArray, direction: FloatArray | None = None) -> None:
+def set_first_camera(server: Any, bounds: FloatArray) -> None:
     """
-    Move the camera of a browser so that a box fills the picture.
+    Set the camera with which each new browser begins, so that a box fills a wide picture.
+
+    The cameras of other browsers stay where they are.
+
+    :param server: viser's server.
+    :param bounds: (2, 3) corners of the box [m].
+    """
+    place, look_at = place_camera(bounds, VIEW, FOV, 1.0)
+    camera = server.initial_camera
+    if not np.array_equal(camera.position, place):
+        camera.position, camera.look_at = tuple(place), tuple(look_at)
+
+
+def turn_camera(client: Any, bounds: FloatArray) -> None:
+    """
+    Move the camera of a browser so that a box fills the picture; its direction of view stays.
 
     :param client: viser's client of the browser.
     :param bounds: (2, 3) corners of the box [m].
-    :param direction: (3,) from the box to the camera; None keeps the camera's direction.
     """
     camera = client.camera
-    if direction is None:
-        direction = np.asarray(camera.position) - np.asarray(camera.look_at)
+    direction = np.asarray(camera.position) - np.asarray(camera.look_at)
     position, look_at = place_camera(bounds, direction, float(camera.fov), float(camera.aspect))
     with client.atomic():
         camera.position = tuple(position)
