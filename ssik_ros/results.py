@@ -82,6 +82,8 @@ class Cause(IntEnum):
     """No start of the search converged. This does not prove that the target is out of reach."""
 
 
+CAUSES = tuple(Cause)
+"""All causes by their numbers; faster than a call of ``Cause``."""
 CAUSE_TEXT: dict[Cause, str] = {
     Cause.NONE: 'solved',
     Cause.UNREACHABLE: 'the target is out of reach',

@@ -30,10 +30,10 @@ LONGEST_RUN = 600
 """Seconds after which the tests of a mutant are ended; that proves nothing."""
 DOES_NOT_COMPILE = re.compile(r'TypingError|LoweringError|SyntaxError|NameError|IndentationError')
 
-ABSENCE = 'ssik_ros/solvers/closed_form/branch_request.py'
 SINGULAR_POSES = 'test/closed_form/test_singular_poses.py'
 NEWTON = 'ssik_ros/kernels/search'
 SEARCH = f'{NEWTON}/restart_search.py'
+CAUSES = f'{NEWTON}/causes.py'
 DESCENT = f'{NEWTON}/descent.py'
 LAWS = f'{NEWTON}/laws.py'
 SOLVER = 'ssik_ros/solvers/search/solver.py'
@@ -585,12 +585,12 @@ MUTANTS: dict[str, dict[str, Mutant]] = {
     },
     'test/closed_form/test_posture_search.py::test_a_search_that_finds_nothing_makes_no_proof': {
         'calls a pose out of reach that samples and starts have missed': Mutant(
-            2, ABSENCE, '_cause_by_facts', fix(True, 'is_complete')
+            2, CAUSES, 'of_absence', fix(True, 'is_complete')
         ),
     },
     f'{SINGULAR_POSES}::test_branches_outside_the_limits_prove_nothing_at_a_singular_pose': {
         'takes branches outside the limits of a singular pose for a proof': Mutant(
-            2, ABSENCE, '_cause_by_facts', fix(False, 'is_doubtful')
+            2, CAUSES, 'of_absence', fix(False, 'is_doubtful')
         ),
     },
     f'{SINGULAR_POSES}::test_axes_that_are_parallel_only_nearly_prove_nothing': {

@@ -156,11 +156,12 @@ class _LoopFailures(SearchFailures):
         targets: FloatArray,
         problem: Problem | None = None,
         options: FloatArray | None = None,
+        beyond: Cause = Cause.LIMITS,
     ) -> tuple[IkStatus, Cause]:
         """Return status and cause of a failed search; Cause.LOOP if all tips were reached, but with open loops."""
         if code == OPEN_LOOP and not counters[state.REFUSALS]:
             return IkStatus.UNSOLVED, Cause.LOOP
-        return super().explain(code, counters, targets, problem, options)
+        return super().explain(code, counters, targets, problem, options, beyond)
 
 
 class _ClosedChainSearch:

@@ -14,6 +14,7 @@ import pytest
 from ssik_ros import Manipulator
 from ssik_ros.artifact.c.toolchain import of_this_machine
 from ssik_ros.cli.command import main
+from ssik_ros.kernels.search import causes
 from ssik_ros.results import Cause, CAUSE_ADVICE, CAUSE_TEXT
 from ssik_ros.solvers.closed_form.branch_request import BranchRequest
 from ssik_ros.solvers.closed_form.windings import enumerate_windings
@@ -385,8 +386,10 @@ def test_texts_of_causes_are_those_of_the_package(c_arm, build):
             assert text_of(int(cause)).decode() == text + advice
         assert text_of(-1).decode() == ('' if name == 'cause' else OTHER_STEP)
     header = (build('ur5e') / 'include' / f'{c.name}.h').read_text(encoding='utf-8')
-    for cause, number in re.findall(r'_CAUSE_([A-Z_]+) = (\d+)', header):
-        assert Cause[cause] == int(number)
+    numbers = re.findall(r'_CAUSE_([A-Z_]+) = (\d+)', header)
+    for cause, number in numbers:
+        assert Cause[cause] == getattr(causes, cause) == int(number)
+    assert {cause for cause, _ in numbers} == Cause.__members__.keys() & vars(causes).keys()
 
 
 def test_wrong_arguments_return_codes(c_arm):

@@ -41,14 +41,13 @@ from ssik_ros.solvers.auto import plain_requests
 from ssik_ros.solvers.auto.policy import Knowledge
 from ssik_ros.solvers.auto.solver import AutoSolver
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
-from ssik_ros.solvers.closed_form.branch_request import AT_THE_EDGE, BranchRequest, METRICS
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest, METRICS
 from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
 from ssik_ros.solvers.closed_form.solver import AnalyticSolver
 from ssik_ros.solvers.closed_form.windings import MOST_WINDINGS
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 from ssik_ros.solvers.registry import create_solver
 from ssik_ros.solvers.search.arrays import SingleArrays
-from ssik_ros.solvers.search.failures import EVIDENCE
 from ssik_ros.solvers.search.pose_ik.options import PoseIkOptions
 from ssik_ros.solvers.search.settings import SearchSettings, tip_tolerances
 from ssik_ros.solvers.search.solver import SearchSolver
@@ -524,7 +523,6 @@ def layout_header() -> str:
         **{f'ROW_{name}': getattr(state, name) for name in ('SAMPLING_LOWER', 'SAMPLING_UPPER')},
         'FIRST_ROW': state.OPTIONS,
         'CLOCK_BEFORE': state.CLOCK + image_rules.CLOCK_WORDS,
-        'EVIDENCE': EVIDENCE,
         'MOST_BRANCHES': LARGEST_CAPACITY,
         'MOST_WINDINGS': MOST_WINDINGS,
     }
@@ -533,7 +531,6 @@ def layout_header() -> str:
         'MAGIC': f'INT64_C({image.MAGIC})',
         'LARGEST_JOINT': repr(joint_values.LARGEST_JOINT_VALUE),
         'LARGEST_FINITE': repr(float(np.finfo(np.float64).max)),
-        'AT_THE_EDGE': repr(AT_THE_EDGE),
         'PI': repr(math.pi),
         'ENDLESS': 'HUGE_VAL',
     }
@@ -565,15 +562,12 @@ def _kernel_places() -> dict[str, int]:
             for name in ('RAW', 'BRANCHES', 'DROPPED', 'COUNT', 'PROVED', 'DOUBT')
         },
         'B_DOUBTFUL': branch_block.DOUBTFUL,
-        **{
-            f'C_{name}': getattr(state, name)
-            for name in ('SEARCHES', 'ITERATIONS', 'LIMITS_SEEN', 'STALLED', 'SINGULAR_SEEN')
-        },
+        **{f'C_{name}': getattr(state, name) for name in ('SEARCHES', 'ITERATIONS')},
         'C_COUNT_FOUND': state.COUNT,
         **{
             f'T_{name}': getattr(tracking, name)
             for name in (
-                *('ITERATIONS', 'STEP_STOPPED', 'LIMIT_STOPPED', 'BEFORE', 'AFTER'),
+                *('ITERATIONS', 'BEFORE', 'AFTER'),
                 *('LARGEST_MOTION', 'LARGEST_CHANGE', 'LAST_MOTION', 'STOPPED_BY'),
             )
         },
@@ -587,8 +581,6 @@ _CODES = (
     'FOUND',
     'CANDIDATE',
     'EXHAUSTED',
-    'DEADLINE',
-    'CANCELLED',
     'BAD_TARGET',
     'BAD_STATE',
     'OUT_OF_REACH',

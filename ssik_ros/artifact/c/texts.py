@@ -46,10 +46,15 @@ def _cases(texts: Mapping[Cause, str]) -> list[str]:
 
 
 def cause_texts() -> dict[str, str]:
-    """Return the texts for templates with the ``case`` lines of C functions that describe a cause of failure, by name."""
+    """
+    Return the texts for templates about causes of failures, by name.
+
+    They are the number of each cause, and the ``case`` lines of C functions that describe a cause.
+    """
+    numbers = {f'CAUSE_{cause.name}': str(cause.value) for cause in Cause}
     whole = {cause: text + CAUSE_ADVICE.get(cause, '') for cause, text in CAUSE_TEXT.items()}
     steps = [*_cases(STEP_TEXT), f'    default: return "{OTHER_STEP}";']
-    return {'CAUSE_TEXTS': '\n'.join(_cases(whole)), 'STEP_TEXTS': '\n'.join(steps)}
+    return numbers | {'CAUSE_TEXTS': '\n'.join(_cases(whole)), 'STEP_TEXTS': '\n'.join(steps)}
 
 
 def image_header(image: IntArray) -> str:

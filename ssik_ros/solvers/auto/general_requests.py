@@ -8,11 +8,11 @@ plain requests, :mod:`ssik_ros.solvers.auto.plain_requests`, may run before: req
 import dataclasses
 import time
 
+from ssik_ros.kernels.search import causes
 from ssik_ros.problem.contract import SolveRequest
-from ssik_ros.results import Cause, IkResult, IkStatus
+from ssik_ros.results import Cause, CAUSES, IkResult, IkStatus
 from ssik_ros.solvers.auto.methods import GroupMethods
 from ssik_ros.solvers.auto.policy import SolveMethod
-from ssik_ros.solvers.closed_form.branch_request import cause_if_nearly_met
 from ssik_ros.solvers.closed_form.solver import AnalyticSolver
 
 LAST_TRY = 0.05
@@ -141,13 +141,13 @@ class GeneralRequests:
         """
         Return the closed form's result ``exact``, which has no solution, with the nearest posture of a search.
 
-        If the search has nearly met the tolerance, the cause UNREACHABLE becomes NOT_FOUND: the closed form proves
-        nothing about poses within the tolerance.
+        If the search has nearly met the tolerance, the cause UNREACHABLE becomes NOT_FOUND.
 
         :param searched: result of the search.
         """
         tolerance = self._methods.tolerance(request)
-        cause = cause_if_nearly_met(exact.cause, searched.residual, tolerance)
+        both = exact.cause, searched.cause
+        cause = CAUSES[causes.of_both(*both, searched.residual, tolerance)]
         return exact._replace(
             cause=cause,
             nearest=searched.nearest,

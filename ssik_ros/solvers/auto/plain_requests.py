@@ -16,17 +16,12 @@ from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray, freeze
 from ssik_ros.kernels.geometry.addresses import address_of
-from ssik_ros.kernels.search import plain_request, state
+from ssik_ros.kernels.search import causes, plain_request, state
 from ssik_ros.problem.contract import ONE_TIP, SolveRequest
-from ssik_ros.results import Cause, error_norm, IkResult, IkStatus, OneSolution, Report
+from ssik_ros.results import Cause, CAUSES, error_norm, IkResult, OneSolution, Report
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.branch_block import BranchBlock
-from ssik_ros.solvers.closed_form.branch_request import (
-    BranchRequest,
-    cause_if_nearly_met,
-    cause_of_absence,
-    is_nearly_met,
-)
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest, cause_of_absence
 from ssik_ros.solvers.search.arrays import SingleArrays
 from ssik_ros.solvers.search.requests import checked_flag, LARGEST_TIMEOUT, nanoseconds
 from ssik_ros.solvers.search.settings import tip_tolerances
@@ -41,7 +36,6 @@ NDARRAY, FLOAT64, EMPTY, NEW_OBJECT = np.ndarray, np.dtype(np.float64), np.empty
 """Kept as module constants: looking up an attribute costs time at every solve."""
 FOUND, OUT_OF_REACH = state.FOUND, state.OUT_OF_REACH
 EXHAUSTED, NOT_CALLED = state.EXHAUSTED, plain_request.NOT_CALLED
-PROVED = IkStatus.UNSOLVED, Cause.UNREACHABLE
 MALFORMED = (
     plain_request.MISSHAPEN,
     state.BAD_TARGET,
@@ -104,9 +98,13 @@ class PlainRequests:
         tip_tolerances(self._options, solver.problem.nv, 1)[state.NORM] = self.tolerance
         self._others: dict[float, PlainRequests] = {}
         self._size = solver.problem.group_size
-        self._has_slides = bool(solver.problem.reaches)
         self._nothing = np.empty((0, self._size)), np.empty((0, 2))
         freeze(*self._nothing)
+        # Decided once: for an arm without slides, this proof has always the same cause.
+        unread = np.zeros(state.STATE_SIZE, dtype=np.int64), np.eye(4)
+        self._proved = (
+            None if solver.problem.reaches else solver.failures.explain(OUT_OF_REACH, *unread)
+        )
         self._start = solver.start[: self._size].copy()
         self._no_flag = address_of(solver.no_cancel)
         self._last_flag = solver.no_cancel, self._no_flag
@@ -323,11 +321,12 @@ class PlainRequests:
         """
         code, iterations, searches, residual, _, _, branches = report[:7]
         if exact is None and branches != NOT_CALLED:
-            exact = Cause.LIMITS if branches else Cause.UNREACHABLE
+            # A complete closed form in no doubt.
+            exact = CAUSES[causes.of_absence(False, False, branches > 0, True, causes.LIMITS)]
         q.setflags(False)  # type: ignore[call-arg]
-        if code == OUT_OF_REACH and not self._has_slides:
+        if code == OUT_OF_REACH and self._proved is not None:
             return IkResult(
-                *PROVED, *self._nothing, q, residual, iterations, searches, clock_ended=False
+                *self._proved, *self._nothing, q, residual, iterations, searches, clock_ended=False
             )
         solver = self._solver
         status, cause = solver.failures.explain(
@@ -335,8 +334,8 @@ class PlainRequests:
         )
         clock_ended = code in (state.DEADLINE, state.CANCELLED)
         if exact is not None and not clock_ended:
-            is_near = is_nearly_met(residual, self.tolerance)
-            cause = cause_if_nearly_met(exact, residual, self.tolerance)
+            is_near = causes.is_nearly_met(residual, self.tolerance)
+            cause = CAUSES[causes.of_both(exact, cause, residual, self.tolerance)]
             # An empty set of branches is a proof without any start, unless the pose is nearly met.
             if exact != Cause.NOT_FOUND and not is_near:
                 searches = 0 if exact == Cause.UNREACHABLE else 1

@@ -7,24 +7,21 @@ add a branch to a result.
 Shapes: ``n`` joints, ``k`` branches. A pose is the pose of the tip in the base frame, unless a request has a tool.
 """
 
-import itertools
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.certification import ranking
 from ssik_ros.kernels.geometry.rotations import invert_pose
-from ssik_ros.results import Cause
+from ssik_ros.kernels.search import causes
+from ssik_ros.results import Cause, CAUSES
 from ssik_ros.solvers.closed_form.plan import AnalyticPlan, BRANCH_SEPARATION, LARGEST_CAPACITY
 
 KEEP_ALL = ranking.KEEP_ALL
 WITHIN_LIMITS = ranking.WITHIN_LIMITS
 WRAP_ONLY = ranking.WRAP_ONLY
-AT_THE_EDGE = 5.0
-"""If a pose has no branch, but its nearest state misses it by at most this many tolerances, nothing is proved."""
 METRICS = {'wrap_l2': ranking.SUM_OF_SQUARES, 'wrap_linf': ranking.LARGEST_DIFFERENCE}
 
 
@@ -95,71 +92,15 @@ def cause_of_absence(plan: AnalyticPlan, branches: Branches, beyond: Cause) -> C
     """
     Return the cause why a pose has no branch within the limits: UNREACHABLE, NOT_FOUND or ``beyond``.
 
-    UNREACHABLE needs a proof. One proof is that the pose is too far away, by the reach hull or the length of the links.
-    The other is a complete closed form that finds no branch at a pose that is not (nearly) singular. At a singular pose
-    without the first proof, the cause is NOT_FOUND.
+    The kernel :func:`ssik_ros.kernels.search.causes.of_absence` decides.
 
     :param plan: plan of the arm.
     :param branches: branches of the pose.
     :param beyond: cause to return if branches exist outside the limits of the request.
     """
     facts = branches.is_too_far, branches.is_doubtful, branches.certified > 0
-    return _cause_by_facts(*facts, plan.is_complete, beyond)
-
-
-def causes_of_absence(plan: AnalyticPlan, counts: IntArray) -> NDArray[np.uint8]:
-    """
-    Return for many poses the cause (m,) why a pose has no branch within the limits, as :func:`cause_of_absence` does.
-
-    The cause is LIMITS if branches exist outside the limits of the arm.
-
-    :param plan: plan of the arm.
-    :param counts: (m, COUNTERS) counters of the search for branches within limits.
-    """
-    bits = itertools.product((False, True), repeat=3)
-    rows = [
-        _cause_by_facts(is_too_far, is_doubtful, is_beyond, plan.is_complete, Cause.LIMITS)
-        for is_too_far, is_doubtful, is_beyond in bits
-    ]
-    causes = np.array(rows, dtype=np.uint8).reshape(2, 2, 2)
-    has = (counts > 0).astype(np.intp)
-    places = has[:, search.PROVED], has[:, search.DOUBT], has[:, search.DROPPED]
-    return np.asarray(causes[places])
-
-
-def is_nearly_met(residual: float, tolerance: float) -> bool:
-    """
-    Return whether a search misses a pose by so little that no closed form proves the pose to be out of reach.
-
-    :param residual: smallest norm over position [m] and rotation [rad] error that the search met.
-    :param tolerance: largest norm of a solution.
-    """
-    return residual <= AT_THE_EDGE * tolerance
-
-
-def cause_if_nearly_met(cause: Cause, residual: float, tolerance: float) -> Cause:
-    """
-    Return the cause of a closed form after a search: UNREACHABLE becomes NOT_FOUND if the search nearly met the pose.
-
-    A closed form proves that the pose itself has no branch, and nothing about the poses within the tolerance.
-
-    :param residual, tolerance: as for :func:`is_nearly_met`.
-    """
-    is_near = cause == Cause.UNREACHABLE and is_nearly_met(residual, tolerance)
-    return Cause.NOT_FOUND if is_near else cause
-
-
-def _cause_by_facts(
-    is_too_far: bool, is_doubtful: bool, is_beyond: bool, is_complete: bool, beyond: Cause
-) -> Cause:
-    """Return the cause of a pose without a branch within the limits; ``is_beyond`` tells of branches outside of them."""
-    if is_too_far:
-        return Cause.UNREACHABLE
-    if is_doubtful:
-        return Cause.NOT_FOUND
-    if is_beyond:
-        return beyond
-    return Cause.UNREACHABLE if is_complete else Cause.NOT_FOUND
+    cause: int = causes.of_absence(*facts, plan.is_complete, beyond)
+    return CAUSES[cause]
 
 
 def tip_pose(pose: FloatArray, request: BranchRequest) -> FloatArray:

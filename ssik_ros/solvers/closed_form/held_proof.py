@@ -10,19 +10,19 @@ import dataclasses
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.closed_form.branches import held_search, search
 from ssik_ros.kernels.closed_form.classes import candidates, spherical_wrist
 from ssik_ros.kernels.closed_form.counting import held_decision, held_ranges as hr
 from ssik_ros.kernels.geometry import vectors
+from ssik_ros.kernels.search.causes import of_absences
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.model.topology import AxisGeometry
 from ssik_ros.results import Cause
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
-from ssik_ros.solvers.closed_form.branch_request import causes_of_absence, PLAIN
+from ssik_ros.solvers.closed_form.branch_request import PLAIN
 
 MOST_CELLS, MOST_SPLIT = 4096, 65_536
 """Most cells examined for one pose: of the held joint, or of the held joint and the joint at the other end."""
@@ -146,7 +146,7 @@ class AbsenceCauses:
                 AnalyticArm(dataclasses.replace(chain, lower=-wide, upper=wide))
             )
 
-    def explain(self, poses: FloatArray, counts: IntArray) -> NDArray[np.uint8]:
+    def explain(self, poses: FloatArray, counts: IntArray) -> IntArray:
         """
         Return the :class:`Cause` (m,) why each pose has no branch within the limits; NONE for a pose with branches.
 
@@ -155,12 +155,11 @@ class AbsenceCauses:
         :param poses: (m, 4, 4) poses of the tip in the base, contiguous.
         :param counts: (m, COUNTERS) counters of the search for branches within limits.
         """
-        causes = causes_of_absence(self._plan, counts)
+        causes = np.empty(len(counts), dtype=np.int64)
+        # The samples of a held joint prove no limits.
+        beyond = Cause.LIMITS if self._plan.is_complete else Cause.NOT_FOUND
+        of_absences(causes, counts, self._plan.is_complete, beyond)
         is_dropped = counts[:, search.DROPPED] > 0
-        if not self._plan.is_complete:
-            # The samples of a held joint prove no limits.
-            causes[causes == Cause.LIMITS] = Cause.NOT_FOUND
-        causes[counts[:, search.COUNT] > 0] = Cause.NONE
         if self._limited is not None and self._free is not None:
             left = np.flatnonzero(causes == Cause.NOT_FOUND)
             left = left[self._limited.decide(poses[left]).status == held_decision.PROVED]

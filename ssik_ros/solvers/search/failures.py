@@ -6,13 +6,13 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import InvalidLimits, quote
-from ssik_ros.kernels.search import state
+from ssik_ros.kernels.search import causes, state
 from ssik_ros.problem.problem import Problem
-from ssik_ros.results import Cause, IkStatus
+from ssik_ros.results import Cause, CAUSES, IkStatus
 from ssik_ros.solvers.search.settings import tip_tolerances
 
-EVIDENCE = 100
-"""If at least this many starts were made and all stalled, the cause is NOT_FOUND instead of SINGULAR or BUDGET."""
+MALFORMED = frozenset({state.BAD_TARGET, state.BAD_STATE})
+"""Codes of a malformed target or seed."""
 
 
 class SearchFailures:
@@ -48,9 +48,10 @@ class SearchFailures:
         targets: FloatArray,
         problem: Problem | None = None,
         options: FloatArray | None = None,
+        beyond: Cause = Cause.LIMITS,
     ) -> tuple[IkStatus, Cause]:
         """
-        Return (status, cause) of a search without a solution.
+        Return (status, cause) of a search without a solution; :mod:`ssik_ros.kernels.search.causes` decides the cause.
 
         The status is REFUSED for a malformed target or seed, otherwise UNSOLVED.
 
@@ -58,45 +59,36 @@ class SearchFailures:
         :param counters: counters of the search.
         :param targets: (4, 4) or (4 t, 4) or (t, 4, 4) targets of the search.
         :param problem, options: problem and options of the search; None means the defaults of the solver.
+        :param beyond: cause if solutions were seen outside the limits: LIMITS or CONSISTENCY.
         """
-        if code == state.BAD_TARGET:
-            return IkStatus.REFUSED, Cause.BAD_TARGET
-        if code == state.BAD_STATE:
-            return IkStatus.REFUSED, Cause.BAD_STATE
-        if code == state.OUT_OF_REACH:
-            return IkStatus.UNSOLVED, self._cause_of_proof(targets, problem, options)
-        if counters[state.REFUSALS]:
-            return IkStatus.UNSOLVED, Cause.VALIDATION
-        if code in (state.DEADLINE, state.CANCELLED):
-            return IkStatus.UNSOLVED, Cause.DEADLINE
-        if counters[state.LIMITS_SEEN]:
-            return IkStatus.UNSOLVED, Cause.LIMITS
-        searches = counters[state.SEARCHES]
-        if searches >= EVIDENCE and counters[state.STALLED] == searches:
-            return IkStatus.UNSOLVED, Cause.NOT_FOUND
-        is_singular = counters[state.SINGULAR_SEEN] and counters[state.SINGULAR_SEEN] == searches
-        return IkStatus.UNSOLVED, Cause.SINGULAR if is_singular else Cause.BUDGET
+        is_proved = code == state.OUT_OF_REACH and self.is_proved_without_slides(
+            targets, problem, options
+        )
+        refusals = counters.item(state.REFUSALS)
+        cause = causes.of_search(code, counters, refusals, is_proved, beyond)
+        status = IkStatus.REFUSED if code in MALFORMED else IkStatus.UNSOLVED
+        return status, CAUSES[cause]
 
-    def _cause_of_proof(
-        self, targets: FloatArray, problem: Problem | None, options: FloatArray | None
-    ) -> Cause:
+    def is_proved_without_slides(
+        self,
+        targets: FloatArray,
+        problem: Problem | None = None,
+        options: FloatArray | None = None,
+    ) -> bool:
         """
-        Return the cause of a pose that is proved to be out of reach.
+        Return whether targets that are proved to be out of reach stay so without limits of prismatic joints.
 
-        It is UNREACHABLE if the proof holds without limits of prismatic joints, else LIMITS.
-
-        :param targets: targets of the search.
-        :param problem, options: problem and options of the search; None means the defaults of the solver.
+        :param targets, problem, options: as for :meth:`explain`.
         """
         reaches = (self._problem if problem is None else problem).reaches
         if not reaches:
-            return Cause.UNREACHABLE
+            return True
         options = self._packed if options is None else options
         largest = tip_tolerances(options, self._problem.nv, self._tips).max(axis=1)
         norm = min(largest[state.NORM], math.sqrt(options[state.ERROR_SQUARED]))
         position, rotation = (float(min(norm, each)) for each in largest[1:])
         poses = np.reshape(targets, (-1, 4, 4))
-        for target, reach in reaches:
-            if reach is not None and reach.refuses(poses[target], position, rotation):
-                return Cause.UNREACHABLE
-        return Cause.LIMITS
+        return any(
+            reach is not None and reach.refuses(poses[target], position, rotation)
+            for target, reach in reaches
+        )

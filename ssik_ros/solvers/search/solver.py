@@ -290,12 +290,11 @@ class SearchSolver:
         arrays, counters = run.arrays, run.arrays.counters
         if code == state.UNSAMPLED:
             raise self.failures.unsampled(int(counters[state.UNSAMPLED_VARIABLE]))
-        status, cause = self.failures.explain(
-            code, counters, arrays.matrices, run.problem, run.options
-        )
         is_bounded = run.request.consistency_limits is not None
-        if cause == Cause.LIMITS and is_bounded and code != state.OUT_OF_REACH:
-            cause = Cause.CONSISTENCY
+        beyond = Cause.CONSISTENCY if is_bounded else Cause.LIMITS
+        status, cause = self.failures.explain(
+            code, counters, arrays.matrices, run.problem, run.options, beyond
+        )
         nearest = self.start if code == state.BAD_STATE else arrays.best
         refused = code in (state.BAD_STATE, state.BAD_TARGET)
         residual = math.inf if refused else self.remaining_error(arrays)

@@ -25,6 +25,10 @@ KERNEL(closed_form__branches__held_slide__slide_range);
 KERNEL(closed_form__certification__windings__count_windings);
 KERNEL(closed_form__certification__windings__write_windings);
 KERNEL(closed_form__certification__windings__take_best);
+KERNEL(search__causes__of_absence);
+KERNEL(search__causes__of_both);
+KERNEL(search__causes__of_search);
+KERNEL(search__causes__of_step);
 KERNEL(search__plain_request__solve_one);
 KERNEL(search__plain_request__search_one);
 KERNEL(search__restart_search__search);
@@ -556,6 +560,14 @@ static word search_held(solver_t *s, int mode, word *tried) {
   return count;
 }
 
+/* Why a closed form has no branch within the limits. */
+static int cause_of_absence(const solver_t *s, int is_too_far, int is_doubtful, int is_beyond) {
+  const word words[] = {is_too_far, is_doubtful, is_beyond, number(s, N_IS_COMPLETE), @UPPER@_CAUSE_LIMITS};
+  word cause = 0;
+  ssik_ros_search__causes__of_absence(&cause, words);
+  return (int)cause;
+}
+
 static void report_branches(solver_t *s, word count, word tried, report_t *report) {
   const word *counters = part(s, P_COUNTERS);
   if (!report) return;
@@ -571,10 +583,7 @@ static void report_branches(solver_t *s, word count, word tried, report_t *repor
     report->rotation_error = row[1];
   } else {
     const int is_doubtful = counters[C_DOUBT] && number(s, N_HELD) < 0;
-    if (counters[C_PROVED]) report->cause = @UPPER@_CAUSE_UNREACHABLE;
-    else if (is_doubtful) report->cause = @UPPER@_CAUSE_NOT_FOUND;
-    else if (different > 0 && dropped > 0) report->cause = @UPPER@_CAUSE_LIMITS;
-    else report->cause = number(s, N_IS_COMPLETE) ? @UPPER@_CAUSE_UNREACHABLE : @UPPER@_CAUSE_NOT_FOUND;
+    report->cause = cause_of_absence(s, counters[C_PROVED] != 0, is_doubtful, dropped > 0);
   }
 }
 
@@ -731,33 +740,37 @@ static int status_of(word code) {
   return code == CODE_BAD_TARGET || code == CODE_BAD_STATE ? @UPPER@_REFUSED : @UPPER@_UNSOLVED;
 }
 
-static int cause_of_search(solver_t *s, word code) {
-  const word *counters = search_counters(s), searches = counters[C_SEARCHES];
-  switch (code) {
-    case CODE_BAD_TARGET: return @UPPER@_CAUSE_BAD_TARGET;
-    case CODE_BAD_STATE: return @UPPER@_CAUSE_BAD_STATE;
-    case CODE_OUT_OF_REACH: return number(s, N_SLIDES) ? @UPPER@_CAUSE_LIMITS : @UPPER@_CAUSE_UNREACHABLE;
-    case CODE_DEADLINE:
-    case CODE_CANCELLED: return @UPPER@_CAUSE_DEADLINE;
-    default: break;
-  }
-  if (counters[C_LIMITS_SEEN]) return @UPPER@_CAUSE_LIMITS;
-  if (searches >= EVIDENCE && counters[C_STALLED] == searches) return @UPPER@_CAUSE_NOT_FOUND;
-  return searches && counters[C_SINGULAR_SEEN] == searches ? @UPPER@_CAUSE_SINGULAR : @UPPER@_CAUSE_BUDGET;
+/* Whether a proof that a pose is out of reach holds whatever the limits. The reach without limits of slides is not here. */
+static int is_proved(const solver_t *s) { return !number(s, N_SLIDES); }
+
+static int cause_of_search(solver_t *s, word code, word refused) {
+  word words[16], cause = 0, *at = words;
+  *at++ = code;
+  at = put_list(at, search_counters(s), SEARCH_COUNTERS);
+  *at++ = refused;
+  *at++ = is_proved(s);
+  *at = @UPPER@_CAUSE_LIMITS;
+  ssik_ros_search__causes__of_search(&cause, words);
+  return (int)cause;
 }
 
-/* Cause with the count of a fast closed form: without branches the pose is unreachable, unless a search nearly met it. */
+/* Cause of a request that neither the closed form nor the search met, from the causes of both. */
+static int cause_of_both(solver_t *s, int exact, int searched, double residual) {
+  word words[] = {exact, searched, 0, 0}, cause = 0;
+  __builtin_memcpy(words + 2, &residual, sizeof(residual));
+  __builtin_memcpy(words + 3, reals(s, P_OWN) + OWN_TOLERANCE, sizeof(double));
+  ssik_ros_search__causes__of_both(&cause, words);
+  return (int)cause;
+}
+
+/* Cause with the count of a fast closed form, which is negative if the closed form was not called or proves nothing. */
 static int cause_with_branches(solver_t *s, word code, word branches, double residual) {
-  const int cause = cause_of_search(s, code);
-  if (cause == @UPPER@_CAUSE_DEADLINE) return cause;
-  if (branches < 0) {
-    const word *counters = part(s, P_COUNTERS);
-    const int is_asked = number(s, N_FORM_FIRST) && code == CODE_EXHAUSTED;
-    return is_asked && counters[C_DOUBT] ? @UPPER@_CAUSE_NOT_FOUND : cause;
-  }
-  if (branches > 0) return @UPPER@_CAUSE_LIMITS;
-  const int is_near = residual <= AT_THE_EDGE * reals(s, P_OWN)[OWN_TOLERANCE];
-  return is_near ? @UPPER@_CAUSE_NOT_FOUND : @UPPER@_CAUSE_UNREACHABLE;
+  const int searched = cause_of_search(s, code, 0);
+  const int is_asked = number(s, N_FORM_FIRST) && code == CODE_EXHAUSTED;
+  const int is_doubtful = branches < 0 && is_asked && part(s, P_COUNTERS)[C_DOUBT];
+  if (branches < 0 && !is_doubtful) return searched;
+  const int exact = cause_of_absence(s, 0, is_doubtful, branches > 0);
+  return cause_of_both(s, exact, searched, residual);
 }
 
 struct plain {
@@ -989,14 +1002,14 @@ static int64_t take_searched(solver_t *s, struct request *r) {
     copy(r->q, search_reals(s, N_BEST), n);
     report_errors(s, search_reals(s, N_ERRORS), report);
   }
-  report->cause = cause_of_search(s, code);
+  /* A report has no other place that says that the clock ended the search. */
+  report->cause = cause_of_search(s, code, code == CODE_EXHAUSTED ? r->refused : 0);
   if (code == CODE_EXHAUSTED && r->conditions->wants_nearest) {
     /* The search left out the proof that the pose is out of reach. */
     options[O_MAX_SEARCHES] = options[O_KEEPS_LOOKING] = 0.0;
     code = run_search(s, r);
-    if (code == CODE_OUT_OF_REACH) report->cause = cause_of_search(s, code);
+    if (code == CODE_OUT_OF_REACH) report->cause = cause_of_search(s, code, 0);
   }
-  if (r->refused && report->status == @UPPER@_UNSOLVED && code == CODE_EXHAUSTED) report->cause = @UPPER@_CAUSE_VALIDATION;
   return 0;
 }
 
@@ -1029,11 +1042,9 @@ static int64_t solve_by_methods(solver_t *s, struct request *r) {
     /* The search has the nearest joint vector, the closed form the cause. If the vector is near, nothing is proved. */
     const double position = r->report->position_error, rotation = r->report->rotation_error;
     const double residual = sqrt(position * position + rotation * rotation);
-    r->report->cause = known.cause;
+    r->report->cause = cause_of_both(s, known.cause, cause, residual);
     r->report->branches = known.branches;
     r->report->dropped = known.dropped;
-    if (known.cause == @UPPER@_CAUSE_UNREACHABLE && residual <= AT_THE_EDGE * reals(s, P_OWN)[OWN_TOLERANCE])
-      r->report->cause = @UPPER@_CAUSE_NOT_FOUND;
   } else if (has_form && !is_first) {
     const report_t searched = *r->report;
     const int64_t taken = take_branches(s, r);
@@ -1083,10 +1094,13 @@ int64_t @NAME@_solve(solver_t *s, const double *pose, const double *seed, const 
   return solve_plain(s, reals(s, P_TARGET), reals(s, P_START), budget, q, report);
 }
 
-static int cause_of_step(solver_t *s, word code, const double *numbers) {
-  if (code == CODE_BAD_TARGET || code == CODE_BAD_STATE || code == CODE_OUT_OF_REACH) return cause_of_search(s, code);
-  if (numbers[T_STEP_STOPPED] > 0.0) return @UPPER@_CAUSE_CONSISTENCY;
-  return numbers[T_LIMIT_STOPPED] > 0.0 ? @UPPER@_CAUSE_LIMITS : @UPPER@_CAUSE_SINGULAR;
+static int cause_of_step(solver_t *s, word code) {
+  word words[16], cause = 0, *at = words;
+  *at++ = code;
+  *at++ = is_proved(s);
+  put_part(at, s, P_TRACK_REPORT);
+  ssik_ros_search__causes__of_step(&cause, words);
+  return (int)cause;
 }
 
 /* One row of the cycle's numbers: T_LARGEST_MOTION and so on. */
@@ -1128,7 +1142,7 @@ static int64_t follow(solver_t *s, const double *pose, const double *previous, d
     report->position_error = search_reals(s, N_ERRORS)[0];
     report->rotation_error = search_reals(s, N_ERRORS)[1];
     report->status = status_of(code);
-    report->cause = code == CODE_FOUND ? @UPPER@_CAUSE_NONE : cause_of_step(s, code, numbers);
+    report->cause = code == CODE_FOUND ? @UPPER@_CAUSE_NONE : cause_of_step(s, code);
   }
   return code == CODE_FOUND;
 }

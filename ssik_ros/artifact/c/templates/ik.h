@@ -59,17 +59,17 @@ enum {
 /* How a request ended, and why: the numbers of ssik_ros.results.IkStatus and Cause. */
 enum { @UPPER@_SOLVED = 0, @UPPER@_UNSOLVED = 2, @UPPER@_REFUSED = 3 };
 enum {
-  @UPPER@_CAUSE_NONE = 0,
-  @UPPER@_CAUSE_UNREACHABLE = 1, /* proved: no joint vector reaches the pose */
-  @UPPER@_CAUSE_LIMITS = 2,      /* the pose is reached outside the joint limits only */
-  @UPPER@_CAUSE_CONSISTENCY = 5, /* the largest motion of one cycle stopped a joint */
-  @UPPER@_CAUSE_SINGULAR = 6,    /* each start ended at a singular posture */
-  @UPPER@_CAUSE_BUDGET = 7,      /* the budget of searches is used up */
-  @UPPER@_CAUSE_DEADLINE = 8,    /* the caller's clock or cancel flag ended the search */
-  @UPPER@_CAUSE_BAD_TARGET = 9,  /* the pose is not a rigid transform */
-  @UPPER@_CAUSE_BAD_STATE = 10,  /* the seed is not finite or too large */
-  @UPPER@_CAUSE_VALIDATION = 14,  /* every candidate was refused by the caller */
-  @UPPER@_CAUSE_NOT_FOUND = 16   /* no start or sample met the pose; nothing is proved */
+  @UPPER@_CAUSE_NONE = @CAUSE_NONE@,
+  @UPPER@_CAUSE_UNREACHABLE = @CAUSE_UNREACHABLE@, /* proved: no joint vector reaches the pose */
+  @UPPER@_CAUSE_LIMITS = @CAUSE_LIMITS@,      /* the pose is reached outside the joint limits only */
+  @UPPER@_CAUSE_CONSISTENCY = @CAUSE_CONSISTENCY@, /* the largest motion of one cycle stopped a joint */
+  @UPPER@_CAUSE_SINGULAR = @CAUSE_SINGULAR@,    /* each start ended at a singular posture */
+  @UPPER@_CAUSE_BUDGET = @CAUSE_BUDGET@,      /* the budget of searches is used up */
+  @UPPER@_CAUSE_DEADLINE = @CAUSE_DEADLINE@,    /* the caller's clock or cancel flag ended the search */
+  @UPPER@_CAUSE_BAD_TARGET = @CAUSE_BAD_TARGET@,  /* the pose is not a rigid transform */
+  @UPPER@_CAUSE_BAD_STATE = @CAUSE_BAD_STATE@,  /* the seed is not finite or too large */
+  @UPPER@_CAUSE_VALIDATION = @CAUSE_VALIDATION@,  /* every candidate was refused by the caller */
+  @UPPER@_CAUSE_NOT_FOUND = @CAUSE_NOT_FOUND@   /* no start or sample met the pose; nothing is proved */
 };
 
 /* Treatment of joint limits in a closed form. */

@@ -22,9 +22,9 @@ from ssik_ros.errors import (
 )
 from ssik_ros.kernels.geometry import joint_values
 from ssik_ros.kernels.rows import layout, steps
-from ssik_ros.kernels.search import state, tracking
+from ssik_ros.kernels.search import causes, state, tracking
 from ssik_ros.problem.pose_input import read_pose_or_poses
-from ssik_ros.results import Cause
+from ssik_ros.results import Cause, CAUSES
 from ssik_ros.solvers.search.newton.stacks import per_variable
 from ssik_ros.solvers.search.settings import joint_rows
 from ssik_ros.solvers.search.solver import SearchSolver
@@ -375,21 +375,14 @@ class Tracker:
         """
         if code == state.FOUND:
             return TrackStatus.OK, Cause.NONE
-        if code == state.BAD_TARGET:
-            return TrackStatus.HELD, Cause.BAD_TARGET
-        report = self._report
+        report, failures = self._report, self._solver.failures
+        is_proved = code == state.OUT_OF_REACH and failures.is_proved_without_slides(
+            self._arrays.matrices
+        )
+        cause = CAUSES[causes.of_step(code, is_proved, report)]
         nearer = report.item(tracking.AFTER) < report.item(tracking.BEFORE)
-        status = TrackStatus.LIMITED if nearer else TrackStatus.HELD
-        if code == state.OUT_OF_REACH:
-            solver = self._solver
-            return status, solver.failures.explain(
-                code, self._arrays.counters, self._arrays.matrices
-            )[1]
-        if report.item(tracking.STEP_STOPPED) > 0.0:
-            return status, Cause.CONSISTENCY
-        if report.item(tracking.LIMIT_STOPPED) > 0.0:
-            return status, Cause.LIMITS
-        return status, Cause.SINGULAR
+        is_limited = nearer and code != state.BAD_TARGET
+        return TrackStatus.LIMITED if is_limited else TrackStatus.HELD, cause
 
 
 def _one_each(name: str, value: ArrayLike, n: int) -> FloatArray:
