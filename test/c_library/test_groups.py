@@ -71,11 +71,23 @@ def narrow_arm():
     )
 
 
+def scara():
+    """Return an arm with two revolute joints, a slide, and a joint that turns the tool."""
+    kinds = 'revolute', 'revolute', 'prismatic', 'revolute'
+    joints = (
+        joint(f'joint_{k}', kind, f'l{k}', f'l{k + 1}', '0.3 0 0') for k, kind in enumerate(kinds)
+    )
+    urdf = f'<robot name="scara"><link name="l0"/>{"".join(joints)}</robot>'
+    group = '<group name="arm"><chain base_link="l0" tip_link="l4"/></group>'
+    return load_robot(urdf, f'<robot name="scara">{group}</robot>')
+
+
 ROBOTS = {
     'narrow': lambda: (narrow_arm(), 'ur_manipulator'),
     'panda': lambda: (load_named('panda').robot, 'panda_arm'),
     'ur5e': lambda: (load_named('ur5e').robot, 'ur_manipulator'),
     'two_arms': lambda: (two_arms(), 'body'),
+    'scara': lambda: (scara(), 'arm'),
 }
 
 
@@ -233,6 +245,18 @@ def test_solutions_stay_near_the_seed(group_of, robot):
     poses, seed, _ = next(iter(group.requests(1)))
     expected = group.package.solve(SolveRequest(targets=poses, seed=seed))
     np.testing.assert_array_equal(group.c.solve(poses, seed)[1], expected.q)
+
+
+def test_the_ends_of_a_slide_are_the_cause_whatever_the_consistency(group_of):
+    """A pose above the slide of a SCARA is proved to be beyond its limits, which no wider consistency mends."""
+    group = group_of('scara', 'PoseIK')
+    for poses, seed, _ in group.requests(4):
+        poses[0, 2, 3] += 6.0
+        width = np.full(group.c.n, 1e-2)
+        request = SolveRequest(targets=poses, seed=seed, consistency_limits=width)
+        assert not len(group.c.solve_several(poses, seed, consistency=width))
+        assert group.package.solve(request).cause is Cause.LIMITS
+        assert group.c.report.cause == int(Cause.LIMITS)
 
 
 @pytest.mark.parametrize('robot', ['panda', 'two_arms'])

@@ -560,15 +560,15 @@ static word search_held(solver_t *s, int mode, word *tried) {
   return count;
 }
 
-/* Why a closed form has no branch within the limits. */
-static int cause_of_absence(const solver_t *s, int is_too_far, int is_doubtful, int is_beyond) {
-  const word words[] = {is_too_far, is_doubtful, is_beyond, number(s, N_IS_COMPLETE), @UPPER@_CAUSE_LIMITS};
+/* Why a closed form has no branch within the limits; `beyond` is the cause if branches exist outside of them. */
+static int cause_of_absence(const solver_t *s, int is_too_far, int is_doubtful, int is_beyond, int beyond) {
+  const word words[] = {is_too_far, is_doubtful, is_beyond, number(s, N_IS_COMPLETE), beyond};
   word cause = 0;
   ssik_ros_search__causes__of_absence(&cause, words);
   return (int)cause;
 }
 
-static void report_branches(solver_t *s, word count, word tried, report_t *report) {
+static void report_branches(solver_t *s, word count, word tried, int beyond, report_t *report) {
   const word *counters = part(s, P_COUNTERS);
   if (!report) return;
   const word different = counters[C_BRANCHES], dropped = counters[C_DROPPED];
@@ -583,12 +583,12 @@ static void report_branches(solver_t *s, word count, word tried, report_t *repor
     report->rotation_error = row[1];
   } else {
     const int is_doubtful = counters[C_DOUBT] && number(s, N_HELD) < 0;
-    report->cause = cause_of_absence(s, counters[C_PROVED] != 0, is_doubtful, dropped > 0);
+    report->cause = cause_of_absence(s, counters[C_PROVED] != 0, is_doubtful, dropped > 0, beyond);
   }
 }
 
 /* Leave the branches of a pose in the rows, and return how many; no more than `most` where limits are all that counts. */
-static word find(solver_t *s, const double *pose, const double *seed, int mode, word most, report_t *report) {
+static word find(solver_t *s, const double *pose, const double *seed, int mode, word most, int beyond, report_t *report) {
   double *options = reals(s, P_OPTIONS);
   word tried = 1, count;
   clear(report);
@@ -607,7 +607,7 @@ static word find(solver_t *s, const double *pose, const double *seed, int mode, 
     refuse(report, @UPPER@_CAUSE_BAD_TARGET);
     return 0;
   }
-  report_branches(s, count, tried, report);
+  report_branches(s, count, tried, beyond, report);
   return count;
 }
 
@@ -622,7 +622,7 @@ int64_t @NAME@_solve_all(solver_t *s, const double *pose, const double *seed, in
   const int64_t wrong = check(s, pose, q, capacity);
   if (wrong) return wrong;
   if (mode < 0 || mode > 2) return @UPPER@_BAD_ARGUMENT;
-  const word n = number(s, N_JOINTS), count = find(s, pose, seed, mode, MOST_BRANCHES, report);
+  const word n = number(s, N_JOINTS), count = find(s, pose, seed, mode, MOST_BRANCHES, @UPPER@_CAUSE_LIMITS, report);
   const word written = count < capacity ? count : capacity;
   const double *rows = reals(s, P_ROWS);
   for (word k = 0; k < written; ++k) {
@@ -636,7 +636,7 @@ int64_t @NAME@_solve_nearest(solver_t *s, const double *pose, const double *seed
   const int64_t wrong = check(s, pose, q, 1);
   if (wrong) return wrong;
   if (!seed) return @UPPER@_BAD_ARGUMENT;
-  const word count = find(s, pose, seed, @UPPER@_WITHIN_LIMITS, 1, report);
+  const word count = find(s, pose, seed, @UPPER@_WITHIN_LIMITS, 1, @UPPER@_CAUSE_LIMITS, report);
   if (count > 0) copy(q, reals(s, P_ROWS), number(s, N_JOINTS));
   return count;
 }
@@ -706,7 +706,7 @@ int64_t @NAME@_solve_windings(solver_t *s, const double *pose, const double *see
   if (wrong) return wrong;
   if (capacity > 0 && s->windings == 0) return @UPPER@_BAD_MEMORY;
   const word most = capacity < s->windings ? capacity : s->windings;
-  const word b = find(s, pose, seed, @UPPER@_WITHIN_LIMITS, MOST_BRANCHES, report);
+  const word b = find(s, pose, seed, @UPPER@_WITHIN_LIMITS, MOST_BRANCHES, @UPPER@_CAUSE_LIMITS, report);
   if (b == 0 || most == 0) return 0;
   word widest = 1;
   const word total = count_windings(s, b, most, &widest), count = total < most ? total : most;
@@ -743,13 +743,13 @@ static int status_of(word code) {
 /* Whether a proof that a pose is out of reach holds whatever the limits. The reach without limits of slides is not here. */
 static int is_proved(const solver_t *s) { return !number(s, N_SLIDES); }
 
-static int cause_of_search(solver_t *s, word code, word refused) {
+static int cause_of_search(solver_t *s, word code, word refused, int beyond) {
   word words[16], cause = 0, *at = words;
   *at++ = code;
   at = put_list(at, search_counters(s), SEARCH_COUNTERS);
   *at++ = refused;
   *at++ = is_proved(s);
-  *at = @UPPER@_CAUSE_LIMITS;
+  *at = beyond;
   ssik_ros_search__causes__of_search(&cause, words);
   return (int)cause;
 }
@@ -765,11 +765,11 @@ static int cause_of_both(solver_t *s, int exact, int searched, double residual) 
 
 /* Cause with the count of a fast closed form, which is negative if the closed form was not called or proves nothing. */
 static int cause_with_branches(solver_t *s, word code, word branches, double residual) {
-  const int searched = cause_of_search(s, code, 0);
+  const int searched = cause_of_search(s, code, 0, @UPPER@_CAUSE_LIMITS);
   const int is_asked = number(s, N_FORM_FIRST) && code == CODE_EXHAUSTED;
   const int is_doubtful = branches < 0 && is_asked && part(s, P_COUNTERS)[C_DOUBT];
   if (branches < 0 && !is_doubtful) return searched;
-  const int exact = cause_of_absence(s, 0, is_doubtful, branches > 0);
+  const int exact = cause_of_absence(s, 0, is_doubtful, branches > 0, @UPPER@_CAUSE_LIMITS);
   return cause_of_both(s, exact, searched, residual);
 }
 
@@ -853,7 +853,7 @@ static int64_t solve_plain(solver_t *s, const double *pose, const double *seed, 
   if (result.code == CODE_EXHAUSTED && number(s, N_FORM_LAST)) {
     /* A complete closed form that takes longer than the starts. */
     report_t found;
-    const word count = find(s, pose, seed, @UPPER@_WITHIN_LIMITS, 1, &found);
+    const word count = find(s, pose, seed, @UPPER@_WITHIN_LIMITS, 1, @UPPER@_CAUSE_LIMITS, &found);
     if (count > 0 && is_within_tolerance(s, found.position_error, found.rotation_error)) {
       copy(q, reals(s, P_ROWS), n);
       found.searches = result.searches;
@@ -876,6 +876,11 @@ struct request {
   report_t *report;
   word refused; /* candidates that the verdict refused */
 };
+
+/* The cause of solutions that exist only outside the limits of a request. */
+static int cause_beyond(const struct request *r) {
+  return r->conditions->consistency ? @UPPER@_CAUSE_CONSISTENCY : @UPPER@_CAUSE_LIMITS;
+}
 
 static int is_accepted(struct request *r, const double *q) {
   if (!r->conditions->accept || r->conditions->accept(r->conditions->context, q)) return 1;
@@ -936,7 +941,7 @@ static int form_serves(const solver_t *s, const struct request *r) {
 /* Write the branches of a pose that are accepted, the nearest to the seed first; return how many. */
 static int64_t take_branches(solver_t *s, struct request *r) {
   const word n = number(s, N_JOINTS);
-  const word count = find(s, r->pose, r->seed, @UPPER@_WITHIN_LIMITS, MOST_BRANCHES, r->report);
+  const word count = find(s, r->pose, r->seed, @UPPER@_WITHIN_LIMITS, MOST_BRANCHES, cause_beyond(r), r->report);
   int64_t taken = 0;
   for (word k = 0; k < count && taken < r->most; ++k) {
     const double *row = reals(s, P_ROWS) + (n + 3) * k;
@@ -1003,12 +1008,12 @@ static int64_t take_searched(solver_t *s, struct request *r) {
     report_errors(s, search_reals(s, N_ERRORS), report);
   }
   /* A report has no other place that says that the clock ended the search. */
-  report->cause = cause_of_search(s, code, code == CODE_EXHAUSTED ? r->refused : 0);
+  report->cause = cause_of_search(s, code, code == CODE_EXHAUSTED ? r->refused : 0, cause_beyond(r));
   if (code == CODE_EXHAUSTED && r->conditions->wants_nearest) {
     /* The search left out the proof that the pose is out of reach. */
     options[O_MAX_SEARCHES] = options[O_KEEPS_LOOKING] = 0.0;
     code = run_search(s, r);
-    if (code == CODE_OUT_OF_REACH) report->cause = cause_of_search(s, code, 0);
+    if (code == CODE_OUT_OF_REACH) report->cause = cause_of_search(s, code, 0, cause_beyond(r));
   }
   return 0;
 }
@@ -1075,7 +1080,6 @@ int64_t @NAME@_solve_several(solver_t *s, const double *pose, const double *seed
   int64_t count = 0;
   if (narrow(s, &r)) {
     count = solve_by_methods(s, &r);
-    if (conditions->consistency && report->cause == @UPPER@_CAUSE_LIMITS) report->cause = @UPPER@_CAUSE_CONSISTENCY;
   } else {
     report->status = @UPPER@_UNSOLVED;
     report->cause = @UPPER@_CAUSE_CONSISTENCY;
