@@ -708,7 +708,10 @@ MUTANTS: dict[str, dict[str, Mutant]] = {
     },
     f'{PATH_BOUNDS}::test_a_straight_step_costs_no_more_than_the_steps_that_it_stands_for': {
         'counts a straight step dearer than the steps that it stands for': Mutant(
-            9, 'ssik_ros/paths/bounding/relaxed_paths.py', '_joined', use('minimum', 'np.maximum')
+            9,
+            'ssik_ros/paths/bounding/relaxed_paths.py',
+            'joined_limits',
+            use('minimum', 'np.maximum'),
         ),
     },
 }

@@ -95,10 +95,10 @@ def test_second_order_parts_are_bounded_and_not_by_far(chains, name):
     )
     rows = np.abs(differences).max(axis=1) < 1.0
     differences, owners = differences[rows], solutions.owners[rows]
-    expansion = enclosures._Expansion(chain, first[owners], poses[owners])
+    expansion = enclosures.Expansion(chain, first[owners], poses[owners])
     expansion.solve_for(np.tile(WristArm.of_chain(chain).parameters, (len(owners), 1)))
     left = np.einsum('kij,kj->ki', expansion.jacobians, differences) + expansion.miss
-    bounds = enclosures._remainders(chain, np.abs(differences), expansion._start)
+    bounds = expansion.remainders(np.abs(differences))
     for parts, bound in zip((left[:, :3], left[:, 3:]), bounds, strict=True):
         sizes = np.linalg.norm(parts, axis=1)
         assert (sizes <= bound + 1e-9).all()
@@ -157,7 +157,7 @@ def test_boxes_near_folds_follow_tangents_too(chains):
 def test_boxes_hold_every_posture_of_the_closed_form(chains, name, half):
     chain, is_reversed = chains[name]
     arm = WristArm.of_chain(chain)
-    assert arm is not None and arm._is_reversed == is_reversed
+    assert arm is not None and arm.is_reversed == is_reversed
     poses, cells = random_cells(arm, 400, half)
     with np.errstate(over='raise', invalid='raise'):
         nodes = make_nodes(arm, cells, poses)
@@ -302,7 +302,7 @@ def test_a_straight_step_costs_no_more_than_the_steps_that_it_stands_for(objecti
     weights, largest = rng.uniform(0.2, 2.0, (9, 3)), rng.uniform(0.1, 0.5, (9, 3))
     limits = StepLimits(np.zeros(3, dtype=np.int64), largest, weights, objective)
     rows = np.array([0, 3, 4, 8])
-    joined = relaxed_paths._joined(limits, rows)
+    joined = relaxed_paths.joined_limits(limits, rows)
     for _ in range(200):
         q = np.cumsum(rng.uniform(-1.0, 1.0, (9, 3)) ** 3 * largest, axis=0)
         straight = np.abs(np.diff(q[rows], axis=0))

@@ -183,7 +183,7 @@ def _put(nodes: Nodes, rows: IntArray, tangents: _Tangents) -> None:
     nodes.errors[rows] = tangents.errors[good]
 
 
-class _Expansion:
+class Expansion:
     """
     First-order model of the pose error around k postures, with bounds on the remainder of the Taylor expansion.
 
@@ -192,11 +192,22 @@ class _Expansion:
     """
 
     def __init__(self, chain: ToolChain, q: FloatArray, poses: FloatArray) -> None:
+        """
+        Expand around postures.
+
+        :param chain: the arm with its tool.
+        :param q: (k, n) postures [rad or m].
+        :param poses: (k, 4, 4) target of each posture.
+        """
         self._chain, self._poses = chain, poses
         self.move_to(q)
 
     def move_to(self, q: FloatArray) -> None:
-        """Expand around other postures ``q`` (k, n): compute their pose errors ``miss`` and Jacobians (k, 6, n)."""
+        """
+        Expand around other postures: compute their pose errors ``miss`` and Jacobians (k, 6, n).
+
+        :param q: (k, n) postures [rad or m].
+        """
         chain, poses = self._chain, self._poses
         self.q = q
         self._moved = chain.chain.moved(q)
@@ -239,13 +250,23 @@ class _Expansion:
         miss = np.linalg.norm(self.miss[:, 3:], axis=1)
         self._start = _Start(levers, sines, miss, angle)
 
+    def remainders(self, box: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """
+        Return bounds on the second-order part of the pose error: of the position (k,) [m], and of the rotation (k,).
+
+        :param box: (k, n) largest distance of each joint from ``q`` [rad or m].
+        """
+        return _remainders(self._chain, box, self._start)
+
     def errors(self, box: FloatArray) -> FloatArray:
         """
         Return bounds (k, n) on the distance of each joint from the tangent ``q + slopes @ dp`` [rad or m].
 
-        They hold for postures on the target pose within ``box`` (k, n) of ``q``. Joints that are parameters have 0.
+        They hold for postures on the target pose within a box. Joints that are parameters have 0.
+
+        :param box: as for :meth:`remainders`.
         """
-        place, turn = _remainders(self._chain, box, self._start)
+        place, turn = self.remainders(box)
         bounds = np.zeros_like(box)
         six_bounds = (
             self._lengths[0] * place[:, None] + self._lengths[1] * turn[:, None] + self._still
@@ -263,7 +284,7 @@ def _enclosed(arm: WristArm, q: FloatArray, cell: FloatArray, poses: FloatArray)
 
     :param poses: (k, 4, 4) target poses.
     """
-    expansion = _Expansion(arm.chain, q, poses)
+    expansion = Expansion(arm.chain, q, poses)
     expansion.solve_for(np.tile(arm.parameters, (len(q), 1)))
     linear = np.einsum('knr,kr->kn', np.abs(expansion.slopes), cell)
     box, proved = FIRST_BOX_SIZE * linear + BOUND_ROUNDING, np.zeros(len(q), dtype=bool)
@@ -289,7 +310,7 @@ def _narrowed(
     Given boxes have the half widths ``halves`` (k, n). New boxes may use other joints as parameters. The mask is True
     only if it is proved that no posture in the box reaches its pose.
     """
-    expansion = _Expansion(arm.chain, q, poses)
+    expansion = Expansion(arm.chain, q, poses)
     for _ in range(NEWTON_STEPS):
         jacobians = expansion.jacobians
         squares = jacobians @ np.swapaxes(jacobians, 1, 2) + 1e-9 * np.eye(6)

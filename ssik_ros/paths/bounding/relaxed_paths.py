@@ -117,7 +117,7 @@ class RelaxedPaths:
         self._arm, self._known_path, self._asks_whether_over = arm, known_path, is_over
         self._is_late = False
         self._rows = _layers(limits, known_path.q)
-        self._limits = _joined(limits, self._rows)
+        self._limits = joined_limits(limits, self._rows)
         self._poses = poses[self._rows]
         self._nodes = self._made(self._first_cells(), None)
         self.best = 0.0
@@ -358,13 +358,14 @@ def _layers(limits: StepLimits, q: FloatArray) -> IntArray:
     return rows
 
 
-def _joined(limits: StepLimits, rows: IntArray) -> StepLimits:
+def joined_limits(limits: StepLimits, rows: IntArray) -> StepLimits:
     """
     Return limits and weights of steps from one chosen waypoint to the next, for a valid lower bound.
 
     A step over several waypoints may be as large as all its single steps together. Its weights make it cost at most as
     much as they do.
 
+    :param limits: of steps from one waypoint to the next.
     :param rows: (l,) indices of the chosen waypoints, ascending.
     """
     begins = rows[:-1] + 1

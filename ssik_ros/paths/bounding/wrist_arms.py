@@ -106,7 +106,7 @@ class WristArm:
         :param is_reversed: True if the wrist is at the base end, so that the six joints are read backwards.
         """
         serial = chain.chain
-        self.chain, self._is_reversed = chain, is_reversed
+        self.chain, self.is_reversed = chain, is_reversed
         self.six = six[::-1] if is_reversed else six
         self.parameters = [joint for joint in range(chain.size) if joint not in six]
         """Joints that are parameters."""
@@ -182,11 +182,11 @@ class WristArm:
         # G = E_h^-1 O^-1 X, or O^-1 X E_h^-1 with the last joint held. The factor that acts on W first comes first.
         steps: list[tuple[int, float]] = [(-1, 0.0), *((joint, -1.0) for joint in before)]
         steps = [*steps, (held, -1.0)] if held == chain.outer else [(held, -1.0), *steps]
-        if self._is_reversed:
+        if self.is_reversed:
             steps = [(joint, -sign) for joint, sign in steps[::-1]]
         for joint, sign in steps:
             if joint < 0:
-                motion = np.linalg.inv(fixed) if self._is_reversed else fixed
+                motion = np.linalg.inv(fixed) if self.is_reversed else fixed
             else:
                 column = self.parameters.index(joint)
                 motion = chain.motions(joint, sign * cells.centers[:, column])
@@ -263,7 +263,7 @@ class WristArm:
         widths = np.minimum(widths, math.pi)
         q = np.empty((k, len(LABELS), self.chain.size))
         halves = np.empty_like(q)
-        q[..., self.six] = -angles if self._is_reversed else angles
+        q[..., self.six] = -angles if self.is_reversed else angles
         halves[..., self.six] = widths
         q[..., self.parameters] = cells.centers[:, None]
         halves[..., self.parameters] = cells.halves[:, None]
