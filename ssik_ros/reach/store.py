@@ -284,7 +284,7 @@ class MapStore:
         """
         with self._reading():
             saved = self.read_attributes()['robot']
-            chain = _chain_from_mapping(saved)
+            chain = chain_from_mapping(saved)
             if hash_of_chain(chain) != saved['sha256']:
                 raise ValueError('the robot does not have its checksum')
             _check_chain(chain)
@@ -534,8 +534,12 @@ def _chain_as_mapping(chain: SerialChain) -> dict[str, Any]:
     }
 
 
-def _chain_from_mapping(saved: Mapping[str, Any]) -> SerialChain:
-    """Return the chain that :func:`_chain_as_mapping` saved; its joints have the indices 0 to n - 1."""
+def chain_from_mapping(saved: Mapping[str, Any]) -> SerialChain:
+    """
+    Return the chain of a saved robot; its joints have the indices 0 to n - 1.
+
+    :param saved: the attribute ``robot`` of a map.
+    """
     n = len(saved['joints'])
     limits = {
         name: np.array([sign * np.inf if x is None else x for x in saved[name]], dtype=np.float64)

@@ -155,7 +155,7 @@ def forge(content, path, value):
     copy = changed(content, ('attributes', 'ssik_reach', 'robot', *path), value)
     robot = copy['attributes']['ssik_reach']['robot']
     try:
-        robot['sha256'] = store.hash_of_chain(store._chain_from_mapping(robot))
+        robot['sha256'] = store.hash_of_chain(store.chain_from_mapping(robot))
     except Exception:
         return None
     return copy

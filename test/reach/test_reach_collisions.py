@@ -9,7 +9,7 @@ from reach_maps import bytes_below, random_poses, small_grid
 
 from ssik_ros import Manipulator
 from ssik_ros.cli.command import main
-from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import InvalidOption, TopologyMismatch
 from ssik_ros.kernels.geometry.rotations import pose_matrix
 from ssik_ros.model.catalogue import load_arm
 from ssik_ros.model.collision.checks import CollisionChecker, import_coal
@@ -18,14 +18,14 @@ from ssik_ros.model.collision.scene import CollisionScene
 from ssik_ros.model.description_files import find_moveit_config
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.reach import CellStatus, ReachMap
+from ssik_ros.reach import cells, CellStatus, ReachMap
 from ssik_ros.reach.cells import ReachSettings
 from ssik_ros.reach.checked_cells import CheckedArm, make_arm
 from ssik_ros.reach.collisions.chain_scene import make_scene
 from ssik_ros.reach.collisions.posture_checks import LARGEST_POSTURE_CLEARANCE, PostureChecks
 from ssik_ros.reach.engine import Workers
 from ssik_ros.reach.mapping import make_map, make_plan
-from ssik_ros.solvers.closed_form.posture_search import PostureSearch
+from ssik_ros.solvers.self_motions.tracer import SelfMotionTracer
 
 ALONE = Workers(0)
 
@@ -177,7 +177,7 @@ def test_curves_find_a_posture_that_samples_miss(monkeypatch):
     poses = random_poses(120, seed=7, reach=0.7)
     arm = CheckedArm(chain, ReachSettings(), scene)
     with_curves = arm.decide(poses)
-    monkeypatch.setattr(CheckedArm, '_look_along', lambda self, pose: (np.empty((0, 7)), 0))
+    monkeypatch.setattr(SelfMotionTracer, 'motions', lambda self, pose: None)
     without = arm.decide(poses)
     gained = (with_curves.status == CellStatus.REACHABLE) & (
         without.status != CellStatus.REACHABLE
@@ -186,14 +186,19 @@ def test_curves_find_a_posture_that_samples_miss(monkeypatch):
     assert (with_curves.branches[gained] > 0).all()
 
 
-def test_an_arm_without_a_closed_form_tries_other_postures():
+def test_an_arm_without_a_closed_form_tries_other_postures(monkeypatch):
     robot, chain = robot_of('ur5e')
-    arm = CheckedArm(chain, ReachSettings(), make_scene(robot, chain, WORLD).scene)
-    expected = arm.decide(random_poses(40, seed=9, reach=0.7)).status
-    # Pretend that no class fits: the same arm, only by search.
-    arm._arm, arm.is_complete = None, False
-    arm._search = PostureSearch(chain)
-    searched = arm.decide(random_poses(40, seed=9, reach=0.7))
+    scene = make_scene(robot, chain, WORLD).scene
+    expected = CheckedArm(chain, ReachSettings(), scene)
+    expected = expected.decide(random_poses(40, seed=9, reach=0.7)).status
+
+    def fit_none(chain):
+        raise TopologyMismatch('no class fits')
+
+    monkeypatch.setattr(cells, 'AnalyticArm', fit_none)
+    searched = CheckedArm(chain, ReachSettings(), scene).decide(
+        random_poses(40, seed=9, reach=0.7)
+    )
     assert not (
         (searched.status == CellStatus.REACHABLE) & (expected != CellStatus.REACHABLE)
     ).any()
