@@ -40,10 +40,11 @@ class Client:
         )
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
-        self._clients = {
+        self.clients = {
             name: self.node.create_client(kind, service, qos_profile=DEPTH)
             for name, (kind, service) in services.items()
         }
+        """Clients of rclpy by the names that calls use."""
 
     def __enter__(self) -> Any:
         """Return itself."""
@@ -63,7 +64,7 @@ class Client:
         :raises NoResponse: when one is missing then.
         """
         end = monotonic() + limit
-        for name, client in self._clients.items():
+        for name, client in self.clients.items():
             if not client.wait_for_service(max(0.1, end - monotonic())):
                 raise NoResponse(f'{name} did not appear within {limit} s')
 
@@ -74,7 +75,7 @@ class Client:
         :param name: of the service.
         :param request: the request.
         """
-        return self._clients[name].call_async(request)
+        return self.clients[name].call_async(request)
 
     def call(self, name: str, request: Any, limit: float = CALL_LIMIT) -> Any:
         """
@@ -151,7 +152,7 @@ class Caller(Client):
         :raises NoResponse: if no response came in time.
         """
         end = monotonic() + limit
-        client = self._clients[namespace]
+        client = self.clients[namespace]
         if not client.wait_for_service(limit):
             raise NoResponse(f'{namespace}/compute_ik did not appear within {limit} s')
         while monotonic() < end:

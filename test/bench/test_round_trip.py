@@ -84,14 +84,14 @@ def test_a_server_is_there_when_it_has_responded(domain, monkeypatch, lost):
     monkeypatch.setattr(caller, 'FIRST_TRY', 0.05)
     with caller.Caller(['/half'], domain) as client:
         half = HalfDiscovered(lost)
-        monkeypatch.setitem(client._clients, '/half', half)
+        monkeypatch.setitem(client.clients, '/half', half)
         client.wait_for('/half', 10.0)
     assert len(half.pending) == 1 and half.pending[0].done()
 
 
 def test_a_server_that_never_responds_is_not_there(domain, monkeypatch):
     with caller.Caller(['/half'], domain) as client:
-        monkeypatch.setitem(client._clients, '/half', HalfDiscovered(1000))
+        monkeypatch.setitem(client.clients, '/half', HalfDiscovered(1000))
         with pytest.raises(caller.NoResponse, match='did not respond'):
             client.wait_for('/half', 0.1)
 

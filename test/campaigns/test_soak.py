@@ -17,7 +17,12 @@ pytestmark = pytest.mark.ros
 
 @pytest.fixture
 def watch():
-    return OverrunWatch(SimpleNamespace(create_subscription=lambda *given: None))
+    callbacks = []
+    node = SimpleNamespace(
+        create_subscription=lambda kind, topic, take, qos: callbacks.append(take)
+    )
+    watch = OverrunWatch(node)
+    return SimpleNamespace(take=callbacks.pop(), watch=watch)
 
 
 def status(name, values):
@@ -32,9 +37,9 @@ def test_the_watch_reads_the_message_that_the_node_writes(watch):
         records.calls.append((0.2, None, 'cause', overrun))
     (written,) = ServiceDiagnostics(node, 0.0, {'compute_ik': records}).statuses()
     other = status('controller', {'calls': '3'})
-    watch._note(DiagnosticArray(status=[status(written.name, written.values), other]))
-    assert watch.latest == {'compute_ik': Overruns(3, 1)}
-    assert total(watch.latest) == Overruns(3, 1)
+    watch.take(DiagnosticArray(status=[status(written.name, written.values), other]))
+    assert watch.watch.latest == {'compute_ik': Overruns(3, 1)}
+    assert total(watch.watch.latest) == Overruns(3, 1)
 
 
 @pytest.mark.parametrize(

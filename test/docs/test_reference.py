@@ -5,6 +5,7 @@ from importlib.util import find_spec
 import inspect
 from pathlib import Path
 import re
+from types import SimpleNamespace
 
 import pytest
 
@@ -137,11 +138,12 @@ def test_every_error_code_has_its_row():
 def test_every_refusal_has_the_code_that_services_return():
     pytest.importorskip('moveit_msgs')
     pytest.importorskip('rclpy')
-    from ssik_ros.ros.services.status_codes import _OF_REFUSAL
+    from ssik_ros.ros.services.status_codes import code_of
 
     shown = {row[0].strip('`'): row[1].replace('−', '-') for row in table_rows('Refusals')}
-    for refusal, code in _OF_REFUSAL.items():
-        assert str(int(code)) in shown[refusal.name].split(' or ')
+    for refusal in Refusal:
+        code = code_of(SimpleNamespace(refusal=refusal, cause=Cause.NONE))
+        assert str(code) in shown[refusal.name].split(' or ')
 
 
 def test_every_function_of_ported_scripts_is_described_and_called():

@@ -6,6 +6,7 @@ import json
 import math
 import os
 from pathlib import Path
+import runpy
 import subprocess
 
 from fresh_python import run_python
@@ -13,7 +14,8 @@ import numpy as np
 import pytest
 
 from ssik_ros.errors import NativeLibraryError
-from ssik_ros.kernels import _jit, python_of
+from ssik_ros.kernels import python_of
+from ssik_ros.kernels._jit import IS_PLAIN, JIT_DISABLED
 from ssik_ros.kernels.geometry import polynomials, so3
 from ssik_ros.kernels.native import sources, targets
 from ssik_ros.problem.contract import SolveRequest
@@ -22,7 +24,7 @@ from ssik_ros.solvers.search.pose_ik.solver import PoseIkSolver
 ROOT = Path(__file__).resolve().parents[2]
 NATIVE = ROOT / 'ssik_ros' / 'kernels' / 'native'
 
-if not _jit.JIT_DISABLED or _jit.IS_PLAIN:
+if not JIT_DISABLED or IS_PLAIN:
     pytest.skip('kernels do not come from the native library here', allow_module_level=True)
 
 from ssik_ros.kernels.native import library  # noqa: E402
@@ -158,13 +160,13 @@ def test_a_library_of_other_sources_is_refused_with_what_to_do():
 def test_a_machine_without_a_library_is_told_what_to_do(monkeypatch):
     monkeypatch.setattr(targets, 'of_this_machine', list)
     with pytest.raises(NativeLibraryError, match='install numba and set SSIK_ROS_JIT=1'):
-        library._load()
+        runpy.run_path(library.__file__)
 
 
 def test_a_library_that_is_not_built_says_how_to_build_it(monkeypatch):
     monkeypatch.setattr(targets, 'of_this_machine', lambda: ['x86_64_v9'])
     with pytest.raises(NativeLibraryError, match=r'x86_64_v9.*make setup'):
-        library._load()
+        runpy.run_path(library.__file__)
 
 
 @pytest.mark.parametrize('missing', sorted(targets.X86_64_V3))

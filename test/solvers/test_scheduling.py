@@ -1,8 +1,10 @@
 """Scheduling: which request and which search is next, which need not wait, and that slices change no result."""
 
+import gc
 import math
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -184,14 +186,23 @@ def test_slow_responses_of_others_get_more_time():
     assert queue.reserve(1.0, 1) == pytest.approx(RESPONSE_TIME, rel=0.01)
 
 
+class Budget(float):
+    """A time that tells by weak references whether it is kept."""
+
+
 def test_a_queue_of_requests_is_bounded_and_so_is_what_it_remembers():
     queue = RequestQueue(4)
     queue.put('first', 0.0, 1.0)
+    kept = weakref.WeakSet()
     for number in range(1000):
-        queue.put(number, 0.0, 1e6)
+        budget = Budget(1e6 + number)
+        kept.add(budget)
+        queue.put(number, 0.0, budget)
         assert queue.room == 2
         assert queue.take() == ('first' if number == 0 else number - 1)
-    assert len(queue._deadlines) <= 2 * 4 + 1
+    del budget
+    gc.collect()
+    assert 0 < len(kept) <= 2 * 4 + 1
     queue.clear()
     assert queue.take() is None
     assert queue.take_late(math.inf) is None
