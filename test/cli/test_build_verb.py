@@ -2,14 +2,13 @@
 
 import re
 
-import numpy as np
 import pytest
 
-from ssik_ros.artifact import trial
 from ssik_ros.artifact.sources import SourceNotPortable
 from ssik_ros.cli.command import main
 from ssik_ros.cli.verb import build
 from ssik_ros.model.catalogue import arm_data, make_urdf
+from ssik_ros.solvers.closed_form.arm import AnalyticArm
 
 FEW = ['--validate-poses', '3']
 
@@ -154,8 +153,7 @@ def test_a_request_that_makes_no_sense_ends_with_two(
 
 def test_a_pose_that_the_library_cannot_solve_either_fails(urdf, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(build, 'write_module', spoilt(FAULTS['poses unsolved']))
-    nothing = np.empty((0, 6))
-    monkeypatch.setattr(trial, '_solve_by_library', lambda subject, *trial: nothing)
+    monkeypatch.setattr(AnalyticArm, 'branches', lambda self, pose, request: None)
     assert main(['build', str(urdf), '--out', str(tmp_path / 'arm_ik.py'), *FEW]) == 1
     assert '6 of 6 poses unsolved.' in capsys.readouterr().err
     assert not (tmp_path / 'arm_ik.py').exists()

@@ -52,7 +52,8 @@ def threads(monkeypatch):
         n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
     )
     with cluster, distributed.Client(cluster) as client:
-        monkeypatch.setattr(engine, '_client', lambda scheduler: contextlib.nullcontext(client))
+        connected = contextlib.nullcontext(client)
+        monkeypatch.setattr(distributed, 'Client', lambda scheduler, timeout: connected)
         clocks = SimpleNamespace(monotonic=lambda: CLOCK.now, process_time=lambda: CLOCK.now)
         monkeypatch.setattr(engine, 'time', clocks)
         yield client

@@ -194,10 +194,22 @@ def test_service_that_does_not_come_is_an_error(client, double, arm):
         solver.warm_up()
 
 
-def test_a_server_that_loads_its_robot_is_waited_for_longer(client, arm, monkeypatch, caplog):
+@pytest.fixture
+def loading(client):
+    """Offer the service that a node has before it has a robot."""
+    srv = pytest.importorskip('ssik_msgs.srv', reason='ssik_msgs is not built; run make setup')
+    service = client[0].create_service(
+        srv.Describe, '~/describe', lambda request, response: response
+    )
+    yield
+    client[0].destroy_service(service)
+
+
+def test_a_server_that_loads_its_robot_is_waited_for_longer(
+    client, loading, arm, monkeypatch, caplog
+):
     monkeypatch.setattr(service_solver, 'REPORT_EVERY', 0.1)
     monkeypatch.setattr(service_solver, 'LOADING_PATIENCE', 4)
-    monkeypatch.setattr(service_solver.ServiceSolver, '_is_server_loading', lambda solver: True)
     solver = service_double.make_solver(client, arm, service='nowhere', service_timeout=0.3)
     with caplog.at_level('INFO'), pytest.raises(SolverError) as raised:
         solver.warm_up()

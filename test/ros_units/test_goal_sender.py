@@ -229,8 +229,10 @@ def test_receivers_of_several_or_other_types_get_nothing(pair, monkeypatch):
     pair.wait_for(lambda: 'Nobody' in pair.sender.problem)
     pair.receive(JointState)
     pair.wait_for(lambda: not pair.sender.problem)
-    both = {goal_sender.TRAJECTORY, goal_sender.STATE}
-    monkeypatch.setattr(GoalSender, '_kinds', lambda self: both)
+    # One participant of DDS cannot have two types.
+    kinds = goal_sender.TRAJECTORY, goal_sender.STATE
+    ends = [SimpleNamespace(topic_type=kind) for kind in kinds]
+    monkeypatch.setattr(pair.node, 'get_subscriptions_info_by_topic', lambda name: ends)
     pair.sender.look()
     with pytest.raises(SolverError, match='several types'):
         pair.sender.send(MOTION)
@@ -280,7 +282,8 @@ def action(pair, monkeypatch):
     kind = SimpleNamespace(Goal=SimpleNamespace)
     monkeypatch.setattr(goal_sender, 'FollowJointTrajectory', kind)
     monkeypatch.setattr(goal_sender, 'ActionClient', ActionDouble, raising=False)
-    monkeypatch.setattr(GoalSender, '_kinds', lambda self: {goal_sender.ACTION})
+    offered = [('/goal/_action/send_goal', [f'{goal_sender.ACTION}_SendGoal'])]
+    monkeypatch.setattr(pair.node, 'get_service_names_and_types', lambda: offered)
     pair.sender.look()
     return pair.sender, ActionDouble.made
 
