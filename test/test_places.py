@@ -1,4 +1,4 @@
-"""The checks of style find places that are numbers, thresholds that share a name, and names that say nothing."""
+"""The checks of style find numbers for places, thresholds that share a name, and names that say nothing or are private."""
 
 import importlib.util
 from pathlib import Path
@@ -122,6 +122,39 @@ def test_a_name_is_judged_in_all_folders(tmp_path):
     (tmp_path / 'test' / 'test_rows.py').write_text('own = 1\nrows = 2\n')
     assert check_style.faults(check_style.read_sources(tmp_path)) == [
         'test/test_rows.py:1: the name own does not say what its value is; use a noun such as branches, offset or response.'
+    ]
+
+
+@pytest.mark.parametrize(
+    ('source', 'names'),
+    [
+        ('arm._plan', [('_plan', 1)]),
+        ('\narm.plan._plan.q = 1', [('_plan', 2)]),
+        ('arm._plan._held', [('_plan', 1), ('_held', 1)]),
+        ('from arms import arm, _plan', [('_plan', 1)]),
+        ("monkeypatch.setattr(arm, '_plan', 1)", [('_plan', 1)]),
+        ("monkeypatch.setattr('arms.arm._plan', 1)", [('_plan', 1)]),
+        ("getattr(arm, '_plan')", [('_plan', 1)]),
+        ('super()._plan()', [('_plan', 1)]),
+        ('self._plan = cls._plan', []),
+        ('row._replace(x=1)._asdict(), os._exit(0), shown._repr_html_()', []),
+        ('arm.__dict__, from_arm.plan', []),
+        ("getattr(arm, 'plan', '_plan')", []),
+        ("show(arm, '_plan')", []),
+    ],
+)
+def test_private_names_of_others_are_noticed(source, names):
+    assert sorted(check_style.private_names(source)) == sorted(names)
+
+
+def test_private_names_are_judged_in_tests_except_for_helpers(tmp_path):
+    helper = check_style.HELPERS[0]
+    for file in ('test/test_arms.py', 'bench/arms.py', helper):
+        path = tmp_path / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text('arm._plan\n')
+    assert check_style.faults(check_style.read_sources(tmp_path)) == [
+        'test/test_arms.py:1: the name _plan is private; test what users of the object see.'
     ]
 
 

@@ -1,5 +1,5 @@
 """
-Check three rules of style that ruff does not know: ``python tools/check_style.py``, part of ``make lint``.
+Check four rules of style that ruff does not know: ``python tools/check_style.py``, part of ``make lint``.
 
 Memory has names. A kernel that takes a part of a flat array by ``vector`` or ``matrix`` names the place where it begins;
 so does one that loads or stores lanes, apart from the first rows. An index or a slice names each part of packed memory
@@ -10,6 +10,9 @@ module that gives a constant this name. A name in :data:`VAGUE` has one value wh
 as SCRATCH, ROWS or NAME, are roles that each module fills by itself.
 
 No argument, variable, field, function or class has a name of :data:`EMPTY`.
+
+Tests touch no private attribute of another object, and no private name of another module; :func:`private_names` has the
+rule. Only :data:`HELPERS` may, for private parts of other packages.
 """
 
 import ast
@@ -78,6 +81,14 @@ EMPTY = frozenset(
 Names without a noun for their value, or with one that does not say whether it is a request, a response or a solution.
 Constants may have them, as codes and places in arrays do.
 """
+TESTS = 'test/'
+HELPERS = ('test/view/made_pages.py',)
+"""Files of tests that reach into another package for all others: viser hides its controls and clients."""
+NAMED_TUPLE = frozenset(['_asdict', '_field_defaults', '_fields', '_make', '_replace'])
+BY_NAME = frozenset(['setattr', 'getattr', 'hasattr', 'delattr'])
+"""Functions that take the name of an attribute as a text, and methods of pytest's monkeypatch."""
+SYSTEM = frozenset(['_exit', '_getframe'])
+"""Functions of os and sys that are public in spite of their names."""
 FILE_KEYS = frozenset([('ssik_ros/benchmark/summary.py', 'found')])
 """Fields whose name is a key in files for users."""
 
@@ -291,6 +302,41 @@ def empty_names(source: str) -> list[tuple[str, int]]:
     ]
 
 
+def private_names(source: str) -> list[tuple[str, int]]:
+    """
+    Return the private names of other objects and modules that a module uses, each with the number of its line.
+
+    A name is private if it begins with one underscore, except for the methods of named tuples, :data:`SYSTEM` and names
+    that end with an underscore too: other programs call these. Attributes of ``self`` and ``cls`` may be private.
+
+    :param source: of a module.
+    """
+    names = []
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Attribute(value=ast.Name(id='self' | 'cls')):
+                pass
+            case ast.Attribute(attr=name, end_lineno=int(line)):
+                names.append((name, line))
+            case ast.ImportFrom(names=imported, lineno=line):
+                names += [(alias.name, line) for alias in imported]
+            case ast.Call(
+                func=ast.Attribute(attr=called) | ast.Name(id=called), args=arguments, lineno=line
+            ) if called in BY_NAME:
+                names += [
+                    (text.rpartition('.')[2], line)
+                    for argument in arguments[:2]
+                    if isinstance(text := getattr(argument, 'value', None), str)
+                ]
+    return [(name, line) for name, line in names if _is_private(name)]
+
+
+def _is_private(name: str) -> bool:
+    """Return whether a name is private; see :func:`private_names`."""
+    is_public = name in NAMED_TUPLE or name in SYSTEM or name.endswith('_')
+    return name.startswith('_') and not is_public
+
+
 def read_sources(root: Path) -> dict[str, str]:
     """
     Return the source of each module by its file.
@@ -306,9 +352,10 @@ def read_sources(root: Path) -> dict[str, str]:
 
 def faults(sources: dict[str, str]) -> list[str]:
     """
-    Return a sentence for each file with literal places, each name with different meanings, and each empty name.
+    Return a sentence for each file with literal places, and each ambiguous, empty or private name.
 
-    :param sources: source of each module by its file. Places and thresholds are judged in the package only.
+    :param sources: source of each module by its file. Places and thresholds are judged in the package only, private names
+        in tests only.
     """
     sentences = []
     package = {file: text for file, text in sources.items() if file.startswith(PACKAGE)}
@@ -324,6 +371,11 @@ def faults(sources: dict[str, str]) -> list[str]:
             for name, line in empty_names(source)
             if (file, name) not in FILE_KEYS
         ]
+        if file.startswith(TESTS) and file not in HELPERS:
+            sentences += [
+                f'{file}:{line}: the name {name} is private; test what users of the object see.'
+                for name, line in private_names(source)
+            ]
     return sentences
 
 

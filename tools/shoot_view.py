@@ -25,6 +25,7 @@ from ssik_ros.view.waypoints import make_problem, plan_waypoints, record_waypoin
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / 'test/view'), str(ROOT / 'tools')]
 from made_browser import open_browser, Screen  # noqa: E402
+from made_pages import controls_of  # noqa: E402
 from make_pictures import chosen_names, save_small  # noqa: E402
 
 ZOOM = 'zoom to robot (Z)'
@@ -136,7 +137,7 @@ def shoot_reach(browser: Any) -> None:
         ]
         subprocess.run([sys.executable, '-m', 'ssik_ros.cli.command', *words], check=True)
         shot = Shot(browser, (1280, 800), 'ur5e', '--reach', f'{folder}/map.zarr')
-    for handle in shot.page.gui._gui_input_handle_from_uuid.values():
+    for handle in controls_of(shot.page).values():
         if handle.label == 'cut away along':
             handle.value = 'y'
         elif handle.label == 'up to [%]':

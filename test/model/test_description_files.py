@@ -2,7 +2,9 @@
 
 import os
 from pathlib import Path
+import site
 import sys
+import sysconfig
 import types
 
 import pytest
@@ -365,11 +367,14 @@ def test_configuration_files_in_a_python_prefix_come_second(prefix, tmp_path, mo
 
 
 def test_missing_configuration_files_are_an_error_with_the_places(prefix, tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        description_files, '_config_candidates', lambda: iter([tmp_path / 'nowhere'])
-    )
-    with pytest.raises(DescriptionNotFound, match='nowhere'):
+    monkeypatch.setattr(sys, 'prefix', str(tmp_path / 'python'))
+    monkeypatch.setattr(sysconfig, 'get_path', lambda name: str(tmp_path / name))
+    monkeypatch.setattr(site, 'getuserbase', lambda: str(tmp_path / 'user'))
+    monkeypatch.setattr(description_files, 'SOURCE_TREE', tmp_path / 'source')
+    with pytest.raises(DescriptionNotFound) as caught:
         config_directory()
+    for place in ('python/share/ssik_ros', 'data/share/ssik_ros', 'user/share/ssik_ros', 'source'):
+        assert str(tmp_path / place / 'config') in str(caught.value)
 
 
 def test_a_package_uri_is_a_file_of_an_installed_package(prefix):
