@@ -23,6 +23,7 @@ from ssik_ros.errors import (
 )
 from ssik_ros.kernels.geometry.rotations import rotate_about, rpy_of_matrix
 from ssik_ros.model.catalogue import CatalogueArm, CatalogueJoint, make_urdf, Vector
+from ssik_ros.model.forward_kinematics import motion_about
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
@@ -56,13 +57,7 @@ class KinBodyJoint:
 
         :param value: angle or displacement of the joint [rad or m].
         """
-        moved = np.eye(4)
-        if self.type == 'prismatic':
-            moved[:3, 3] = value * self.axis
-            return moved
-        moved[:3, :3] = rotate_about(self.axis, float(value))
-        moved[:3, 3] = self.point - moved[:3, :3] @ self.point
-        return moved
+        return motion_about(JointKind[self.type.upper()], self.axis, self.point, value)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -116,6 +111,7 @@ class KinBody:
         """
         values = _numbers(q, 'q', (self.dof,))
         pose = np.eye(4)
+        # Not by SerialChain.pose, which loses two digits and takes at most 63 joints.
         for joint, value in zip(self.joints, values, strict=True):
             pose = pose @ joint.motion(value)
         return pose @ self.home

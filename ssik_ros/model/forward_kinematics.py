@@ -31,6 +31,21 @@ def joint_motion(kind: JointKind, axis: FloatArray, values: FloatArray) -> Float
     return np.asarray(motion[0])
 
 
+def motion_about(kind: JointKind, axis: FloatArray, point: FloatArray, value: float) -> FloatArray:
+    """
+    Return the rigid motion (4, 4) that a joint value causes, in the frame in which axis and point are given.
+
+    :param kind: revolute, continuous or prismatic.
+    :param axis: (3,) unit axis.
+    :param point: (3,) a point on the axis [m].
+    :param value: angle or displacement of the joint [rad or m].
+    """
+    motion = joint_motion(kind, np.asarray(axis, np.float64), np.array([value], np.float64))
+    if kind != JointKind.PRISMATIC:
+        motion[:3, 3] = point - motion[:3, :3] @ point
+    return motion
+
+
 def compute_joint_poses(tree: KinematicTree, positions: FloatArray) -> FloatArray:
     """
     Return the poses (nj, 4, 4) in the root link of the frames that move with each joint.

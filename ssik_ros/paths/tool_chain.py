@@ -20,7 +20,7 @@ from ssik_ros.kernels.paths import postures
 from ssik_ros.model.forward_kinematics import (
     compute_joint_poses,
     compute_link_pose,
-    joint_motion,
+    motion_about,
 )
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
@@ -360,7 +360,7 @@ def lock_joints(chain: SerialChain, locked: Mapping[str, float]) -> SerialChain:
     for joint, name in enumerate(chain.joint_names):
         kind, axis, point = JointKind(chain.kinds[joint]), chain.axes[joint], chain.points[joint]
         if name in locked:
-            before = before @ _motion(kind, axis, point, locked[name])
+            before = before @ motion_about(kind, axis, point, locked[name])
         axes[joint] = before[:3, :3] @ axis
         points[joint] = before[:3, :3] @ point + before[:3, 3]
     moved = replace(chain, axes=axes, points=points, home=before @ chain.home)
@@ -398,14 +398,6 @@ def _keep_joints(chain: SerialChain, joints: 'range | list[int]') -> SerialChain
         joint_indices=chain.joint_indices[kept],
         idx_q=chain.idx_q[kept],
     )
-
-
-def _motion(kind: JointKind, axis: FloatArray, point: FloatArray, value: float) -> FloatArray:
-    """Return the rigid motion (4, 4) that one value of a joint causes, in the base frame of the chain."""
-    motion = joint_motion(kind, axis, np.array([value]))
-    if kind != JointKind.PRISMATIC:
-        motion[:3, 3] = point - motion[:3, :3] @ point
-    return motion
 
 
 def _together(parts: list[PostureRows]) -> PostureRows:
