@@ -49,6 +49,7 @@ from ssik_ros.paths.bounding.wrist_arms import (
     WristArm,
 )
 from ssik_ros.paths.tool_chain import ToolChain
+from ssik_ros.solvers.search.bounded_refinement import BoundedRefinement
 
 FIRST_BOX_SIZE = 1.25
 """Size of the first box, as a multiple of the box that the derivatives give."""
@@ -56,7 +57,7 @@ LARGEST_BOX = 10.0
 """Half widths with which nothing is tried to be proved [rad or m]; squares of larger ones would overflow in the end."""
 ROUNDS = 4
 NEWTON_STEPS = 3
-"""Steps from the centre of a box to a posture."""
+"""Most steps of the refinement from the centre of a box to a posture."""
 NARROWINGS = 8
 """Number of times that a box is intersected with its Newton image N(b)."""
 TURN_ROUNDS = 3
@@ -187,8 +188,8 @@ class Expansion:
     """
     First-order model of the pose error around k postures, with bounds on the remainder of the Taylor expansion.
 
-    The pose error ``miss`` (k, 6) is position [m] and rotation part. Six joints are expressed by the others, the
-    parameters.
+    The pose error ``miss`` (k, 6) is position [m] and rotation part, ``jacobians`` (k, 6, n) are its derivatives. Six
+    joints are expressed by the others, the parameters.
     """
 
     def __init__(self, chain: ToolChain, q: FloatArray, poses: FloatArray) -> None:
@@ -199,17 +200,7 @@ class Expansion:
         :param q: (k, n) postures [rad or m].
         :param poses: (k, 4, 4) target of each posture.
         """
-        self._chain, self._poses = chain, poses
-        self.move_to(q)
-
-    def move_to(self, q: FloatArray) -> None:
-        """
-        Expand around other postures: compute their pose errors ``miss`` and Jacobians (k, 6, n).
-
-        :param q: (k, n) postures [rad or m].
-        """
-        chain, poses = self._chain, self._poses
-        self.q = q
+        self._chain, self._poses, self.q = chain, poses, q
         self._moved = chain.chain.moved(q)
         self._reached, self.jacobians = self._moved.poses, self._moved.jacobians()
         turned = _rotation_part(self._reached, poses)
@@ -310,14 +301,11 @@ def _narrowed(
     Given boxes have the half widths ``halves`` (k, n). New boxes may use other joints as parameters. The mask is True
     only if it is proved that no posture in the box reaches its pose.
     """
-    expansion = Expansion(arm.chain, q, poses)
-    for _ in range(NEWTON_STEPS):
-        jacobians = expansion.jacobians
-        squares = jacobians @ np.swapaxes(jacobians, 1, 2) + 1e-9 * np.eye(6)
-        step = np.linalg.solve(squares, expansion.miss[:, :, None])
-        moved = expansion.q - (np.swapaxes(jacobians, 1, 2) @ step)[:, :, 0]
-        expansion.move_to(np.clip(moved, q - halves, q + halves))
-    center = expansion.q
+    refinement, center = BoundedRefinement(arm.chain.chain), q.copy()
+    for k, bounds in enumerate(np.stack([q - halves, q + halves], axis=1)):
+        refined = refinement.refine(poses[k], q[k], bounds, math.inf, NEWTON_STEPS)
+        center[k] = q[k] if refined is None else refined
+    expansion = Expansion(arm.chain, center, poses)
     box = halves + np.abs(center - q)
     spanned = np.linalg.svd(expansion.jacobians)[2][:, 6:]
     free = _pivots(spanned / np.sqrt(box[:, None] + 1e-12))
