@@ -6,11 +6,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.kernels._jit import inline_kernel
+from ssik_ros.kernels.geometry.so3 import TWO_PI
 
+PER_RADIAN = 1.0 / TWO_PI
+"""Number of turns in a radian [1/rad]."""
 LARGEST_JOINT_VALUE = 1e150
 """Largest value of a joint in a seed or a state [rad or m]; squares of larger values would overflow."""
 LIMIT_ROUNDING = 1e-9
 """Distance by which rounding may put a joint value beyond its limit [rad or m]; the value is then on the limit."""
+
+
+@inline_kernel
+def whole_turns(angle):
+    """Return the multiple of 2 pi that is nearest to an angle; the larger one of two at a tie [rad]."""
+    return TWO_PI * math.floor(angle * PER_RADIAN + 0.5)
 
 
 @inline_kernel
@@ -21,13 +30,13 @@ def winding(value, near):
     :param value: an angle [rad].
     :param near: the angle to come near to [rad].
     """
-    return value + 2.0 * math.pi * math.floor((near - value) / (2.0 * math.pi) + 0.5)
+    return value + whole_turns(near - value)
 
 
 @inline_kernel
 def wrapped(angle):
     """Return an angle moved by whole turns to [-pi, pi) [rad]."""
-    return angle - 2.0 * math.pi * math.floor(angle / (2.0 * math.pi) + 0.5)
+    return angle - whole_turns(angle)
 
 
 def are_usable(values: NDArray[np.float64]) -> bool:

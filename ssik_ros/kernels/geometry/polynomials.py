@@ -34,6 +34,7 @@ References
 import math
 
 from ssik_ros.kernels._jit import inline_kernel, kernel
+from ssik_ros.kernels.geometry import so3
 
 NEARLY_REAL = 1e-3
 """Largest imaginary part of a complex pair that counts as a double zero, relative to 1 + x^2."""
@@ -189,5 +190,5 @@ def trigonometric_zeros(out, a0, a1, b1, a2, b2):
     # Step 4.
     for i in range(count):
         t = _polish(a0, a1, b1, a2, b2, 2.0 * math.atan(out[i]) + origin)
-        out[i] = t - 2.0 * math.pi * math.ceil(t / (2.0 * math.pi) - 0.5)
+        out[i] = so3.wrap_to_pi(t)
     return count

@@ -24,13 +24,13 @@ Number of layers times pairs of rows within the key's window.
 import math
 
 from ssik_ros.kernels._jit import inline_kernel, kernel
+from ssik_ros.kernels.geometry import joint_values, so3
 
 SUM_OF_STEPS, SUM_OF_SQUARES, LARGEST_STEP, SUM_OF_LARGEST, SUM_OF_POWERS = 0, 1, 2, 3, 4
 """Objectives: sum of weighted |dq|; sum of their squares; largest weighted |dq|; sum of the largest weighted |dq| of
 each step; sum of the 16th powers of these, which makes large steps equal."""
 NOWHERE = -1
 """Parent of a row without a connection to the layer before."""
-TWO_PI = 2.0 * math.pi
 
 
 @inline_kernel
@@ -40,10 +40,7 @@ def step_of(a, b, is_turning):
 
     For a joint that may turn without end, whole turns are removed, so that the step is in [-pi, pi).
     """
-    step = b - a
-    if is_turning:
-        step -= TWO_PI * math.floor(step / TWO_PI + 0.5)
-    return step
+    return joint_values.wrapped(b - a) if is_turning else b - a
 
 
 @inline_kernel
@@ -219,7 +216,7 @@ def _reach(
     """
     sides = 1 if turning[key] != 0 else 0
     for side in range(-sides, sides + 1):
-        value = q[row, key] + side * TWO_PI
+        value = q[row, key] + side * so3.TWO_PI
         middle = first_not_below(q, key, begin, end, value)
         for direction in range(2):
             at = middle if direction == 0 else middle - 1

@@ -28,8 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
-from ssik_ros.kernels.geometry import so3, vectors
-from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
+from ssik_ros.kernels.geometry import joint_values, so3, vectors
 from ssik_ros.kernels.rows import bounded_squares, layout, linalg
 
 
@@ -443,12 +442,12 @@ def unwind(value, lower, upper):
     An angle that ends outside by rounding only is put on the limit.
     """
     if value < lower:
-        shifted = value + so3.TWO_PI * math.ceil((lower - value - LIMIT_ROUNDING) / so3.TWO_PI)
+        shifted = value + so3.TWO_PI * math.ceil((lower - value - joint_values.LIMIT_ROUNDING) / so3.TWO_PI)
     elif value > upper:
-        shifted = value - so3.TWO_PI * math.ceil((value - upper - LIMIT_ROUNDING) / so3.TWO_PI)
+        shifted = value - so3.TWO_PI * math.ceil((value - upper - joint_values.LIMIT_ROUNDING) / so3.TWO_PI)
     else:
         return value
-    if lower - LIMIT_ROUNDING <= shifted <= upper + LIMIT_ROUNDING:
+    if lower - joint_values.LIMIT_ROUNDING <= shifted <= upper + joint_values.LIMIT_ROUNDING:
         return min(max(shifted, lower), upper)
     return value
 
@@ -461,9 +460,8 @@ def nearest_winding(value, wish, lower, upper):
     If ``value`` is the only such angle inside, it is returned with the same bits. If no such angle is inside, the angle
     nearest to ``wish`` is returned.
     """
-    shifted = value + so3.TWO_PI * math.floor((wish - value) / so3.TWO_PI + 0.5)
-    shifted = unwind(shifted, lower, upper)
-    gained = lower <= shifted <= upper and abs(shifted - value) > LIMIT_ROUNDING
+    shifted = unwind(joint_values.winding(value, wish), lower, upper)
+    gained = lower <= shifted <= upper and abs(shifted - value) > joint_values.LIMIT_ROUNDING
     return value if lower <= value <= upper and not gained else shifted
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, wrap_angles
+from ssik_ros.arrays import FloatArray, whole_turns, wrap_angles
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.kernels.closed_form.self_motions import curve_points, descents
 from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
@@ -84,7 +84,7 @@ class StillCurves:
         self._lower, self._upper = chain.lower - LIMIT_ROUNDING, chain.upper + LIMIT_ROUNDING
         has_middle, self._middle = np.isfinite(chain.upper - chain.lower), np.zeros(7)
         self._middle[has_middle] = 0.5 * (chain.lower[has_middle] + chain.upper[has_middle])
-        self._turn = np.where(chain.kinds == JointKind.PRISMATIC, 0.0, 2.0 * np.pi)
+        self._is_turning = chain.kinds != JointKind.PRISMATIC
 
     def postures(self, pose: TracedPose, target: FloatArray) -> FloatArray:
         """
@@ -153,8 +153,7 @@ class StillCurves:
         :param rows: (k, 7) postures; they are not changed.
         :param joints: indices of the joints whose limits count.
         """
-        turns = np.round((rows - self._middle) * (0.5 / np.pi))
-        rows = rows - self._turn * turns
+        rows = rows - np.where(self._is_turning, whole_turns(rows - self._middle), 0.0)
         is_inside = (rows >= self._lower) & (rows <= self._upper)
         return rows[is_inside[:, joints].all(axis=1)]
 

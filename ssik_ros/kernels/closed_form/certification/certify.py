@@ -34,12 +34,11 @@ import math
 
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.closed_form.certification.chain import is_slide, triple
-from ssik_ros.kernels.geometry import so3, vectors
+from ssik_ros.kernels.geometry import joint_values, so3, vectors
 from ssik_ros.kernels.geometry.vectors import copy, copy_table
 from ssik_ros.kernels.rows import linalg
 from ssik_ros.kernels.rows.places import at
 
-TWO_PI = 2.0 * math.pi
 NEWTON_STEPS = 20
 RESIDUAL_ROUNDING = 1e-13
 """Residual below which Newton steps gain nothing, as a share of the size of the target."""
@@ -378,9 +377,7 @@ def difference(a, b, slides):
 
     :param slides: True for a prismatic joint, whose difference is not wrapped.
     """
-    if slides:
-        return a - b
-    return a - b - TWO_PI * math.floor((a - b) / TWO_PI + 0.5)
+    return a - b if slides else joint_values.wrapped(a - b)
 
 
 @inline_kernel

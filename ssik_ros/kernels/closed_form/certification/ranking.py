@@ -10,11 +10,8 @@ import math
 from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.closed_form.certification.chain import is_slide
 from ssik_ros.kernels.geometry import so3
-from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
+from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING, PER_RADIAN, winding
 
-TWO_PI = 2.0 * math.pi
-PER_RADIAN = 1.0 / TWO_PI
-"""Number of turns in a radian [1/rad]."""
 FOLD_LIMIT_ROUNDING = 1e-6
 """LIMIT_ROUNDING of solutions near a fold, which are known only to the square root of rounding [rad or m]."""
 FARTHEST_WISH = 1e6
@@ -29,12 +26,6 @@ LARGEST_DIFFERENCE = 1
 
 
 @inline_kernel
-def nearest_winding(value, wish):
-    """Return ``value`` plus the multiple of 2 pi that comes nearest to ``wish``; the larger one of two at a tie."""
-    return value + TWO_PI * math.floor((wish - value) * PER_RADIAN + 0.5)
-
-
-@inline_kernel
 def sensible_wish(wish, lower, upper):
     """
     Return a preferred angle, moved so near to the limits that computing the nearest winding loses no digits [rad].
@@ -45,7 +36,7 @@ def sensible_wish(wish, lower, upper):
     :param wish: preferred angle [rad], finite.
     :param lower, upper: limits; may be infinite.
     """
-    least, most = max(lower - TWO_PI, -FARTHEST_WISH), min(upper + TWO_PI, FARTHEST_WISH)
+    least, most = max(lower - so3.TWO_PI, -FARTHEST_WISH), min(upper + so3.TWO_PI, FARTHEST_WISH)
     return min(max(wish, least), most)
 
 
@@ -70,12 +61,12 @@ def _place_beside_limits(value, lower, upper, wish, near):
 
     A winding that is outside by at most ``near`` is moved onto the limit.
     """
-    best = nearest_winding(value, sensible_wish(wish, lower, upper))
+    best = winding(value, sensible_wish(wish, lower, upper))
     # Rounding has put such a value just outside: it belongs on the limit, not at another winding.
     if best > upper + near:
-        best -= TWO_PI * math.ceil((best - upper - near) * PER_RADIAN)
+        best -= so3.TWO_PI * math.ceil((best - upper - near) * PER_RADIAN)
     elif best < lower - near:
-        best += TWO_PI * math.ceil((lower - near - best) * PER_RADIAN)
+        best += so3.TWO_PI * math.ceil((lower - near - best) * PER_RADIAN)
     if lower - near <= best <= upper + near:
         return min(max(best, lower), upper)
     return math.nan

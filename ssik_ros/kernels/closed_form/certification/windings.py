@@ -30,8 +30,6 @@ from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
 from ssik_ros.kernels.geometry.vectors import fill
 
-TWO_PI = 2.0 * math.pi
-
 
 @inline_kernel
 def has_windings(lower, upper, slides):
@@ -43,15 +41,15 @@ def has_windings(lower, upper, slides):
     :param lower, upper: limits [rad].
     :param slides: True for a prismatic joint.
     """
-    is_long = upper - lower > TWO_PI + LIMIT_ROUNDING
+    is_long = upper - lower > so3.TWO_PI + LIMIT_ROUNDING
     return math.isfinite(lower) and math.isfinite(upper) and is_long and not slides
 
 
 @inline_kernel
 def _range_of_windings(value, lower, upper):
     """Return (least, largest) k for which value + 2 pi k lies within the limits; (0, 0) if no k does."""
-    first = math.ceil((lower - LIMIT_ROUNDING - value) / TWO_PI)
-    last = math.floor((upper + LIMIT_ROUNDING - value) / TWO_PI)
+    first = math.ceil((lower - LIMIT_ROUNDING - value) / so3.TWO_PI)
+    last = math.floor((upper + LIMIT_ROUNDING - value) / so3.TWO_PI)
     return (first, last) if first <= last else (0.0, 0.0)
 
 
@@ -94,7 +92,7 @@ def write_windings(values, costs, sizes, branches, lower, upper, slides, seed, h
             if has_windings(lower[i], upper[i], is_slide(slides, i)):
                 first, _ = _range_of_windings(q, lower[i], upper[i])
             for k in range(sizes[row, i]):
-                value = q + TWO_PI * (first + k)
+                value = q + so3.TWO_PI * (first + k)
                 if sizes[row, i] > 1:
                     value = min(max(value, lower[i]), upper[i])
                 change = value - wish

@@ -33,6 +33,7 @@ from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.closed_form.certification import ranking
 from ssik_ros.kernels.closed_form.certification.chain import is_slide, triple
 from ssik_ros.kernels.geometry import lane_angles, lanes, so3, vectors
+from ssik_ros.kernels.geometry.joint_values import PER_RADIAN
 from ssik_ros.kernels.geometry.lanes import LANES
 
 # Rows of an area after the n rows of joint values, each with a number for every candidate.
@@ -93,14 +94,14 @@ def _place_in_limits(value, lower, upper, wish):
     :param lower, upper: limits of the joint; may be infinite.
     """
     # No if: whether another winding is needed differs from pose to pose.
-    value = value + ranking.TWO_PI * lanes.floor((wish - value) * ranking.PER_RADIAN + 0.5)
+    value = value + so3.TWO_PI * lanes.floor((wish - value) * PER_RADIAN + 0.5)
     high, low = (
         value > upper + ranking.FOLD_LIMIT_ROUNDING,
         value < lower - ranking.FOLD_LIMIT_ROUNDING,
     )
-    down = lanes.floor((upper + ranking.FOLD_LIMIT_ROUNDING - value) * ranking.PER_RADIAN)
-    up = lanes.ceil((lower - ranking.FOLD_LIMIT_ROUNDING - value) * ranking.PER_RADIAN)
-    value = value + ranking.TWO_PI * lanes.select(high, down, lanes.select(low, up, 0.0))
+    down = lanes.floor((upper + ranking.FOLD_LIMIT_ROUNDING - value) * PER_RADIAN)
+    up = lanes.ceil((lower - ranking.FOLD_LIMIT_ROUNDING - value) * PER_RADIAN)
+    value = value + so3.TWO_PI * lanes.select(high, down, lanes.select(low, up, 0.0))
     is_inside = (value >= lower - ranking.FOLD_LIMIT_ROUNDING) & (
         value <= upper + ranking.FOLD_LIMIT_ROUNDING
     )

@@ -40,6 +40,7 @@ from typing import Any
 
 import numpy as np
 
+from ssik_ros.arrays import wrap_angles
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.closed_form.elimination import elimination as el
 from ssik_ros.kernels.closed_form.elimination.closed_loop import (
@@ -543,8 +544,8 @@ def _rate_cut(
     digits, doubts = 15.0, 0
     for angles, g in trials:
         count, certain = solve_cut(candidates, 0, constants, g, work, ints, False)
-        turns = (candidates[:count, :JOINTS] - angles) / (2.0 * math.pi)
-        distances = np.abs(turns - np.rint(turns)).max(axis=1, initial=0.0) * 2.0 * math.pi
+        differences = wrap_angles(candidates[:count, :JOINTS] - angles)
+        distances = np.abs(differences).max(axis=1, initial=0.0)
         nearest = float(distances.min(initial=math.inf))
         if not nearest < KNOWN_POSTURE_DISTANCE:
             return 0.0, 0.0

@@ -29,8 +29,6 @@ Cost
 About twelve forward passes for eight folds.
 """
 
-import math
-
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.closed_form.self_motions import (
     curve_points as cp,
@@ -40,6 +38,7 @@ from ssik_ros.kernels.closed_form.self_motions import (
 )
 from ssik_ros.kernels.closed_form.self_motions.curve_points import N
 from ssik_ros.kernels.closed_form.self_motions.segments import ARC, KIND, TANGENT
+from ssik_ros.kernels.geometry import joint_values
 from ssik_ros.kernels.geometry.lanes import LANES
 
 LOOKS = 60
@@ -332,8 +331,7 @@ def _put(out, at, fold_at, knots, item, first, last, lap):
         out[at, column] = out[fold, column] if item % 2 == 1 else knots[row, column]
     if lap:
         for k in range(N):
-            turns = (knots[last, k] - knots[first, k]) / (2.0 * math.pi)
-            out[at, k] += 2.0 * math.pi * math.floor(turns + 0.5)
+            out[at, k] += joint_values.whole_turns(knots[last, k] - knots[first, k])
         out[at, ARC] += knots[last, ARC]
     return out[at, ARC]
 
