@@ -134,6 +134,28 @@ def _dot(step, a, b, aim):
 
 
 @kernel
+def _solve_along(q, along, length, corrects, aim, scratch):
+    """
+    Write the step with a given component along a direction into ``normal`` of the scratch; return the pose error at q.
+
+    :param along: (6,) unit vector of the direction in the free joints.
+    :param length: the component of the step along it.
+    :param corrects: True for a step that also removes the pose error, False for one that keeps the pose.
+    :param q, aim, scratch: as for :func:`correct`, whose error is returned.
+    """
+    room, count = sr.view_scratch(scratch, aim.n), aim.moving
+    normal = room.normal
+    error = sr.write_equations(room.system, q, aim, scratch)
+    certify.write_normal(normal, room.system, count)
+    for a in range(count):
+        for b in range(count):
+            normal[a, b] += along[a] * along[b]
+        normal[a, count] = (normal[a, count] if corrects else 0.0) + length * along[a]
+    sr.solve_positive(normal, count)
+    return error
+
+
+@kernel
 def correct(q, start, along, s, aim, scratch):
     """
     Move a posture, in place, to the smallest pose error at a fixed distance along a direction.
@@ -152,14 +174,8 @@ def correct(q, start, along, s, aim, scratch):
     normal = room.normal
     error = math.inf
     for _ in range(CORRECTIONS):
-        error = sr.write_equations(room.system, q, aim, scratch)
-        certify.write_normal(normal, room.system, count)
         missing = s - _dot(along, start, q, aim)
-        for a in range(count):
-            for b in range(count):
-                normal[a, b] += along[a] * along[b]
-            normal[a, count] += missing * along[a]
-        sr.solve_positive(normal, count)
+        error = _solve_along(q, along, missing, True, aim, scratch)
         if largest_of(normal[:, count], count) <= ARRIVED:
             break
         certify.move(room.trial, q, free, count, normal, sr.LONGEST_REFINEMENT_STEP)
@@ -297,13 +313,7 @@ def _write_tangent(along, q, aim, scratch):
     """
     room, count = sr.view_scratch(scratch, aim.n), aim.moving
     normal = room.normal
-    sr.write_equations(room.system, q, aim, scratch)
-    certify.write_normal(normal, room.system, count)
-    for a in range(count):
-        for b in range(count):
-            normal[a, b] += along[a] * along[b]
-        normal[a, count] = along[a]
-    sr.solve_positive(normal, count)
+    _solve_along(q, along, 1.0, False, aim, scratch)
     total = 0.0
     for a in range(count):
         total += normal[a, count] ** 2
