@@ -99,15 +99,14 @@ class SolveChoice:
 
         The first access chooses the closed form and stores the reason of a failure in ``_no_closed_form``.
         """
-        form, reason = find_closed_form(self._find_closed_form)
+
+        def make() -> ArmClosedForm:
+            chain = SerialChain.from_whole_group(self._robot, self._group)
+            return ArmClosedForm(chain, self._policy)
+
+        form, reason = find_closed_form(make)
         self._no_closed_form = reason and f'no closed form: {reason}'
         return form
-
-    def _find_closed_form(self) -> ArmClosedForm:
-        chain = SerialChain.from_group(self._robot, self._group)
-        if chain.joint_names != self._group.joint_names:
-            raise TopologyMismatch('The group has joints beside the chain to its tip.')
-        return ArmClosedForm(chain, self._policy)
 
     def require_closed_form(self) -> ArmClosedForm:
         """Return the closed form; raise TopologyMismatch if the arm has none."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray, freeze_fields, IntArray, wrap_angles
-from ssik_ros.errors import quote, UnsupportedJoint
+from ssik_ros.errors import list_names, quote, TopologyMismatch, UnsupportedJoint
 from ssik_ros.kernels.closed_form.certification.chain import pack_slides
 from ssik_ros.kernels.closed_form.certification.chain_rows import evaluate_rows
 from ssik_ros.kernels.geometry.rotations import invert_pose, pose_numbers
@@ -100,6 +100,23 @@ class SerialChain:
             joint_indices=indices,
             idx_q=idx_q,
         )
+
+    @classmethod
+    def from_whole_group(cls, robot: RobotModel, group: JointGroup) -> 'SerialChain':
+        """
+        Return the chain from a group's base link to its tip, for a group that has no other joints.
+
+        :param robot, group: as for :meth:`from_group`.
+        :raises TopologyMismatch: if the group has joints outside the chain.
+        :raises ModelError: as :meth:`from_group`.
+        """
+        chain = cls.from_group(robot, group)
+        if chain.joint_names != group.joint_names:
+            others = sorted(set(group.joint_names) - set(chain.joint_names))
+            raise TopologyMismatch(
+                f"Group '{group.name}' has joints beside the chain to its tip: {list_names(others)}."
+            )
+        return chain
 
     @property
     def length(self) -> float:

@@ -1,5 +1,7 @@
 """The independent judge, and chains in product-of-exponentials form."""
 
+from dataclasses import replace
+
 from hypothesis import assume, given, settings, strategies as st
 import numpy as np
 import pinocchio as pin
@@ -7,7 +9,7 @@ import pytest
 from random_robots import robots
 from small_robots import joint, robot, TWO_ARMS, TWO_ARMS_SRDF
 
-from ssik_ros.errors import FrameNotFound, ModelError, UnsupportedJoint
+from ssik_ros.errors import FrameNotFound, ModelError, TopologyMismatch, UnsupportedJoint
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.model.robot_state import RobotState
@@ -165,3 +167,9 @@ def test_a_chain_with_a_moving_joint_outside_the_group_is_refused_by_name():
 def test_a_branching_group_is_no_chain(two_arms):
     with pytest.raises(ModelError, match='2 tips'):
         SerialChain.from_group(two_arms, two_arms.group('both'))
+
+
+def test_joints_beside_the_chain_of_a_group_are_refused_by_name(two_arms):
+    group = replace(two_arms.group('both'), tips=two_arms.group('left').tips)
+    with pytest.raises(TopologyMismatch, match=r"'both'.*: right_1, right_2\."):
+        SerialChain.from_whole_group(two_arms, group)

@@ -303,10 +303,7 @@ def _find_form(robot: RobotModel, group: JointGroup, samples: int) -> tuple[Form
     :param samples: number of values of the held joint.
     """
     try:
-        chain = SerialChain.from_group(robot, group)
-        if chain.joint_names != group.joint_names:
-            return None, 'the group has joints beside the chain to its tip'
-        arm = AnalyticArm(chain, samples)
+        arm = AnalyticArm(SerialChain.from_whole_group(robot, group), samples)
     except (TopologyMismatch, UnsupportedJoint, ModelError) as error:
         return None, str(error)
     return _make_form(arm), f'{arm.plan.name}: {arm.plan.reason}'

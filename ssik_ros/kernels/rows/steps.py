@@ -442,9 +442,13 @@ def unwind(value, lower, upper):
     An angle that ends outside by rounding only is put on the limit.
     """
     if value < lower:
-        shifted = value + so3.TWO_PI * math.ceil((lower - value - joint_values.LIMIT_ROUNDING) / so3.TWO_PI)
+        shifted = value + so3.TWO_PI * math.ceil(
+            (lower - value - joint_values.LIMIT_ROUNDING) / so3.TWO_PI
+        )
     elif value > upper:
-        shifted = value - so3.TWO_PI * math.ceil((value - upper - joint_values.LIMIT_ROUNDING) / so3.TWO_PI)
+        shifted = value - so3.TWO_PI * math.ceil(
+            (value - upper - joint_values.LIMIT_ROUNDING) / so3.TWO_PI
+        )
     else:
         return value
     if lower - joint_values.LIMIT_ROUNDING <= shifted <= upper + joint_values.LIMIT_ROUNDING:

@@ -112,9 +112,7 @@ class SelfMotionFinder:
         key = pose.tobytes() + np.array(axis or ()).tobytes()
         if key not in self._tracers:
             try:
-                chain = SerialChain.from_group(server.robot, server.group)
-                if chain.joint_names != server.group.joint_names:
-                    raise TopologyMismatch('The group has joints beside the chain to its tip.')
+                chain = SerialChain.from_whole_group(server.robot, server.group)
                 q = server.robot.default_positions()[server.group.idx_q]
                 tool = np.linalg.solve(chain.pose(q), pose)
                 link_chain = replace(chain, home=chain.home @ tool)

@@ -16,8 +16,6 @@ from ssik_ros.errors import (
     DimensionMismatch,
     InvalidOption,
     JointNotFound,
-    list_names,
-    TopologyMismatch,
 )
 from ssik_ros.kernels.geometry import joint_values
 from ssik_ros.model.default_seed import default_seed
@@ -71,12 +69,7 @@ class AnalyticSolver:
         self.robot = robot
         self.group = group
         self.options = options or AnalyticOptions()
-        self.chain = SerialChain.from_group(robot, group)
-        if self.chain.joint_names != group.joint_names:
-            raise TopologyMismatch(
-                f"Group '{group.name}' has joints beside the chain to its tip: "
-                f'{list_names(sorted(set(group.joint_names) - set(self.chain.joint_names)))}.'
-            )
+        self.chain = SerialChain.from_whole_group(robot, group)
         self.joint_names = group.joint_names
         self.base_frame = group.base_link
         self.tip_frames = group.tips
