@@ -34,6 +34,7 @@ from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.closed_form.branches import plan_places, search
 from ssik_ros.kernels.closed_form.certification import certify
 from ssik_ros.kernels.closed_form.certification.chain import is_slide
+from ssik_ros.kernels.rows import linalg
 from ssik_ros.kernels.rows.places import at
 
 N = 7
@@ -167,19 +168,15 @@ def _eliminate(system):
         for j in range(N):
             largest = max(largest, abs(system[i, j]))
     for k in range(N):
-        best = k
-        for i in range(k + 1, N):
-            if abs(system[i, k]) > abs(system[best, k]):
-                best = i
+        best, size = linalg.find_pivot(system, k, N)
         pivot = system[best, k]
         determinant *= pivot
-        if not abs(pivot) > SINGULAR_EQUATIONS * largest:
+        if not size > SINGULAR_EQUATIONS * largest:
             return 0.0, 0.0
-        least = min(least, abs(pivot))
+        least = min(least, size)
         if best != k:
             determinant = -determinant
-            for j in range(k, COLUMNS):
-                system[k, j], system[best, j] = system[best, j], system[k, j]
+            linalg.exchange_rows(system, k, best, k, COLUMNS)
         inverse = 1.0 / pivot
         for i in range(k + 1, N):
             factor = system[i, k] * inverse
