@@ -111,7 +111,7 @@ def test_a_new_browser_sees_a_target_that_is_far_from_the_robot():
     with open_page('ur5e') as opened:
         with connect(opened) as socket:
             say_hello(socket)
-            wait_until(opened._viser.get_clients)
+            wait_until(lambda: browsers_of(opened))
         far = opened.session.targets['tool0'].copy()
         far[2, 3] += 3.0
         opened.post(lambda: opened.session.move_target('tool0', far))
