@@ -10,6 +10,7 @@ from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import UnsupportedJoint
 from ssik_ros.kernels.geometry.rotations import invert_pose, pose_matrix, pose_numbers
 from ssik_ros.kernels.paths import convex
+from ssik_ros.model.collision.geometry import Mesh
 from ssik_ros.model.collision.scene import BodyKind, CollisionScene, SceneShape
 from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_pose
 from ssik_ros.model.kinematic_tree import JointKind
@@ -142,16 +143,13 @@ def _parts(entry: SceneShape, look_up: Callable[[], None]) -> list[Core]:
     """
     geometry = entry.shape.geometry
     look_up()
-    if hasattr(geometry, 'num_tris'):
-        # SciPy's geometry takes long to import, and only meshes need it.
-        import_library('scipy.spatial', look_up)
-    if entry.kind is BodyKind.LINK or getattr(geometry, 'num_tris', 0) <= MOST_TRIANGLES:
+    if not isinstance(geometry, Mesh):
         return [make_core(geometry)]
-    triangles = [geometry.tri_indices(k) for k in range(geometry.num_tris)]
-    corners = np.array(
-        [(triangle[0], triangle[1], triangle[2]) for triangle in triangles], dtype=np.int64
-    )
-    vertices, nothing = np.asarray(geometry.vertices()), np.zeros(4)
+    # SciPy's geometry takes long to import, and only meshes need it.
+    import_library('scipy.spatial', look_up)
+    if entry.kind is BodyKind.LINK or len(geometry.triangles) <= MOST_TRIANGLES:
+        return [make_core(geometry)]
+    vertices, corners, nothing = geometry.vertices, geometry.triangles, np.zeros(4)
     patches = _patches(vertices[corners].mean(axis=1))
     return [
         Core(convex.HULL, nothing, _hull(vertices[np.unique(corners[patch])]), np.eye(4))
@@ -291,7 +289,7 @@ def make_core(geometry: Any) -> Core:
     """
     Return a shape of the collision library as a convex solid for the kernels; a mesh is replaced by its convex hull.
 
-    :param geometry: coal's sphere, capsule, box, cylinder, cone, plane or mesh. A plane becomes a large flat square.
+    :param geometry: coal's sphere, capsule, box, cylinder, cone or plane, or a Mesh. A plane becomes a large flat square.
     """
     name, nothing, here = type(geometry).__name__, np.zeros((0, 3)), np.eye(4)
     if name == 'Sphere':
@@ -308,7 +306,7 @@ def make_core(geometry: Any) -> Core:
         return Core(kind, sizes, nothing, here)
     if name == 'Plane':
         return _plane(np.asarray(geometry.n).ravel(), float(geometry.d))
-    return Core(convex.HULL, np.zeros(4), _hull(np.asarray(geometry.vertices())), here)
+    return Core(convex.HULL, np.zeros(4), _hull(geometry.vertices), here)
 
 
 def _plane(normal: FloatArray, offset: float) -> Core:

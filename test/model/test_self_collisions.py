@@ -184,8 +184,7 @@ def test_a_binary_stl_has_the_triangles_that_the_library_reads(tmp_path):
     vertices, triangles = read_triangles(path, scale, coal)
     assert np.array_equal(vertices[triangles], corners * scale)
     mesh = read_mesh(path, scale, coal)
-    rows = [[mesh.tri_indices(k)[i] for i in range(3)] for k in range(mesh.num_tris)]
-    assert sorted(mesh.vertices()[rows].sum(axis=(1, 2))) == pytest.approx(
+    assert sorted(mesh.vertices[mesh.triangles].sum(axis=(1, 2))) == pytest.approx(
         sorted((corners * scale).sum(axis=(1, 2)))
     )
 

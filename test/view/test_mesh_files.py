@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 import subprocess
 
+from made_arms import two_arms
 import numpy as np
 import pytest
 
@@ -12,6 +13,7 @@ from ssik_ros.model.collision.geometry import STL_TRIANGLE
 from ssik_ros.view.pictures import mesh_files
 from ssik_ros.view.pictures.mesh_files import cache_folder, MeshFile, read_meshes
 from ssik_ros.view.pictures.solids import make_sphere
+from ssik_ros.view.sessions.session import Session
 
 SCALE = (1.0, 1.0, 1.0)
 
@@ -142,3 +144,21 @@ def test_the_oldest_files_leave_a_full_cache(tmp_path, monkeypatch):
     monkeypatch.setattr(mesh_files, 'MOST_CACHED', old.stat().st_size + 100)
     read_meshes([heavy(tmp_path, 'new.stl')])
     assert [file == old for file in cache_folder().glob('*.npy')] == [False]
+
+
+def test_a_session_builds_trees_only_for_meshes_that_come_near(tmp_path):
+    """Trees of fine meshes would take most of the memory of a page."""
+    path = write_stl(tmp_path / 'ball.stl', make_sphere(0.02, 40).corners).path
+    geometry = f'<geometry><mesh filename="file://{path}"/></geometry>'
+    robot = two_arms(f'<collision>{geometry}</collision>')
+    session = Session(robot, robot.group('both'))
+    for _ in range(5):
+        target = session.targets[session.tips[0]].copy()
+        target[:3, 3] += 0.02
+        session.move_target(session.tips[0], target)
+        session.complete()
+        assert session.unchecked == '' and not session.contacts
+    scene = session.server.scene
+    (mesh,) = {entry.shape.geometry for entry in scene.collisions.scene(scene.world.now()).shapes}
+    assert mesh.trees == {}
+    assert session.nearest_pair().distance > 0.0 and len(mesh.trees) == 1

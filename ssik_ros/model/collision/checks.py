@@ -158,10 +158,13 @@ class CollisionChecker:
 
     def _exclude_touching(self) -> None:
         """Leave out the pairs that collide in every one of some random states: they touch by construction."""
-        touching = {(int(a), int(b)) for a, b in self._scene.pairs}
-        for positions in _random_states(self.robot):
-            touching &= self._scene.touching_pairs(positions)
-        kept = [(int(a), int(b)) for a, b in self._scene.pairs if (int(a), int(b)) not in touching]
+        scene, states = self._scene, list(_random_states(self.robot))
+        # Few pairs are near in all states: only their meshes need trees.
+        for find in (CollisionScene.near_pairs, CollisionScene.touching_pairs):
+            for positions in states:
+                scene = self._make_scene(self._link_shapes, sorted(find(scene, positions)))
+        touching = set(map(tuple, scene.pairs.tolist()))
+        kept = [(a, b) for a, b in self._scene.pairs.tolist() if (a, b) not in touching]
         self._scene = self._make_scene(self._link_shapes, kept)
 
     def _checked_pairs(self) -> Iterator[tuple[int, int]]:

@@ -22,8 +22,56 @@ MOST_MESH_BYTES = 64 << 20
 STL_HEADER = 80
 """Bytes before the number of triangles in a binary STL file."""
 STL_TRIANGLE = np.dtype([('normal', '<f4', 3), ('corners', '<f4', (3, 3)), ('attribute', '<u2')])
-_MESHES: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
-"""Meshes in use, by file and scale: to build the tree of boxes of a mesh takes far longer than to read it."""
+
+
+class Mesh:
+    """
+    The triangles of a mesh, and the trees of boxes that coal needs to check it.
+
+    A tree takes ten times the memory of its triangles, so that each one is built at its first use.
+    """
+
+    def __init__(self, vertices: FloatArray, triangles: IntArray) -> None:
+        """
+        Keep the triangles; no tree is built.
+
+        :param vertices: (v, 3) corners, at least one [m].
+        :param triangles: (t, 3) indices of vertices.
+        """
+        self.vertices, self.triangles = vertices, triangles
+        self.low, self.high = vertices.min(axis=0), vertices.max(axis=0)
+        """Least and largest coordinates (3,) of the vertices [m]."""
+        self.trees: dict[type, Any] = {}
+        """The trees that are built, by class of coal."""
+
+    def tree(self, kind: Any) -> Any:
+        """
+        Return the mesh with a tree of boxes, as an object of coal.
+
+        :param kind: class of coal: BVHModelOBB for collisions; BVHModelOBBRSS for distances, of twice the size.
+        """
+        if kind not in self.trees:
+            model = kind()
+            model.beginModel(len(self.triangles), len(self.vertices))
+            model.addVertices(np.ascontiguousarray(self.vertices, dtype=np.float64))
+            model.addTriangles(np.ascontiguousarray(self.triangles, dtype=np.int64))
+            model.endModel()
+            self.trees[kind] = model
+        return self.trees[kind]
+
+
+def as_coal(geometry: Any, kind: Any) -> Any:
+    """
+    Return a geometry as an object of coal.
+
+    :param geometry: a solid of coal, which is returned itself, or a :class:`Mesh`.
+    :param kind: as for :meth:`Mesh.tree`.
+    """
+    return geometry.tree(kind) if isinstance(geometry, Mesh) else geometry
+
+
+_MESHES: WeakValueDictionary[tuple[object, ...], Mesh] = WeakValueDictionary()
+"""Meshes in use, by file and scale, so that all links and checkers share their triangles and trees."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,26 +84,37 @@ class CollisionShape:
     placement: FloatArray
     """(4, 4) pose in the carrier's moved frame."""
     geometry: Any
-    """The shape as an object of the collision library coal."""
+    """A :class:`Mesh`, or a solid as an object of the collision library coal."""
     center: FloatArray
-    """(3) centre of its bounding sphere in its own frame [m]."""
+    """(3) centre of its bounding sphere and of its bounding box in its own frame [m]."""
     radius: float
     """Radius of its bounding sphere [m]."""
+    half: FloatArray
+    """(3) half lengths of the edges of its bounding box, which are parallel to its own axes [m]."""
 
 
 def make_shape(
     link: str, carrier: int, placement: FloatArray, geometry: Any, *, is_endless: bool = False
 ) -> CollisionShape:
     """
-    Return a CollisionShape; its bounding sphere is computed from the geometry.
+    Return a CollisionShape; its bounding sphere and box are computed from the geometry.
 
     :param link, carrier, placement, geometry: as for :class:`CollisionShape`.
     :param is_endless: True for a shape without bounds, such as a plane; the radius of its sphere is infinite.
     """
-    geometry.computeLocalAABB()
-    center = np.zeros(3) if is_endless else np.array(geometry.aabb_center, dtype=np.float64)
-    radius = float('inf') if is_endless else float(geometry.aabb_radius)
-    return CollisionShape(link, carrier, placement, geometry, center, radius)
+    if is_endless:
+        endless = np.full(3, np.inf)
+        return CollisionShape(link, carrier, placement, geometry, np.zeros(3), np.inf, endless)
+    if isinstance(geometry, Mesh):
+        low, high = geometry.low, geometry.high
+        center = 0.5 * (low + high)
+        radius = float(np.linalg.norm(geometry.vertices - center, axis=1).max())
+    else:
+        geometry.computeLocalAABB()
+        low, high = (np.array(end) for end in (geometry.aabb_local.min_, geometry.aabb_local.max_))
+        center, radius = np.array(geometry.aabb_center), float(geometry.aabb_radius)
+    half = 0.5 * (high - low)
+    return CollisionShape(link, carrier, placement, geometry, center, radius, half)
 
 
 def read_shapes(robot: RobotModel, coal: Any) -> tuple[list[CollisionShape], tuple[str, ...]]:
@@ -103,7 +162,7 @@ def origin_pose(collision: XmlElement) -> FloatArray:
 
 
 def _make_geometry(described: XmlElement, robot: RobotModel, coal: Any) -> Any:
-    """Return coal's shape for the child of a <geometry> element, or a sentence that says why it is left out."""
+    """Return coal's solid or a Mesh for the child of a <geometry> element, or a sentence that says why it is left out."""
     if described.tag == 'box':
         return coal.Box(*described.vector('size', (0.0, 0.0, 0.0)))
     if described.tag == 'sphere':
@@ -140,9 +199,9 @@ def mesh_scale(described: XmlElement) -> FloatArray:
     return np.array(described.vector('scale', (1.0, 1.0, 1.0)))
 
 
-def read_mesh(path: Path, scale: FloatArray, coal: Any) -> Any:
+def read_mesh(path: Path, scale: FloatArray, coal: Any) -> Mesh | str:
     """
-    Return a mesh file as a shape of coal, or a sentence that says why it is left out; meshes in use are cached.
+    Return the mesh in a file, or a sentence that says why it is left out; meshes in use are cached.
 
     :param path: an existing file.
     :param scale: (3,) factors of its coordinates.
@@ -156,7 +215,12 @@ def read_mesh(path: Path, scale: FloatArray, coal: Any) -> Any:
     mesh = _MESHES.get(key)
     if mesh is None:
         try:
-            mesh = _MESHES[key] = coal.MeshLoader().load(str(path), scale)
+            # The loader builds a tree as well; this kind takes the least time, and is thrown away.
+            model = coal.MeshLoader(coal.BV_AABB).load(str(path), scale)
+            rows = map(model.tri_indices, range(model.num_tris))
+            triangles = np.array([(t[0], t[1], t[2]) for t in rows], dtype=np.int64)
+            vertices = np.array(model.vertices(), dtype=np.float64)
+            mesh = _MESHES[key] = Mesh(vertices, triangles.reshape(-1, 3))
         except (RuntimeError, ValueError) as error:
             return f'the mesh {quote(path.name)} cannot be read and is left out: {error}.'
     return mesh
@@ -174,11 +238,7 @@ def read_triangles(path: Path, scale: FloatArray, coal: Any) -> tuple[FloatArray
     if corners is not None:
         return corners.reshape(-1, 3) * scale, np.arange(corners.size // 3).reshape(-1, 3)
     mesh = read_mesh(path, scale, coal)
-    if isinstance(mesh, str):
-        return mesh
-    rows = map(mesh.tri_indices, range(mesh.num_tris))
-    triangles = np.array([(t[0], t[1], t[2]) for t in rows], dtype=np.int64).reshape(-1, 3)
-    return np.array(mesh.vertices(), dtype=np.float64), triangles
+    return mesh if isinstance(mesh, str) else (mesh.vertices, mesh.triangles)
 
 
 def read_stl(path: Path) -> FloatArray | None:

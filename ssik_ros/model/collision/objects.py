@@ -11,7 +11,7 @@ import numpy as np
 from ssik_ros.arguments import check_kind, refuse
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import counted, DescriptionNotFound, InvalidOption, ModelError, quote
-from ssik_ros.model.collision.geometry import read_triangles
+from ssik_ros.model.collision.geometry import Mesh, read_triangles
 from ssik_ros.value_class import dataclass
 
 
@@ -161,7 +161,7 @@ def read_mesh_shape(path: Path, scale: float, coal: Any) -> ObjectShape:
 
 def make_geometry(shape: ObjectShape, coal: Any) -> Any:
     """
-    Return coal's geometry of a checked shape, without its pose.
+    Return a checked shape, without its pose, as a solid of coal or as a Mesh.
 
     :param shape: the shape.
     :param coal: the collision library.
@@ -179,10 +179,4 @@ def make_geometry(shape: ObjectShape, coal: Any) -> Any:
         normal = np.array(sizes[:3])
         length = float(np.linalg.norm(normal))
         return coal.Plane(normal / length, -sizes[3] / length)
-    model = coal.BVHModelOBBRSS()
-    vertices, triangles = np.asarray(shape.vertices), np.asarray(shape.triangles)
-    model.beginModel(len(triangles), len(vertices))
-    model.addVertices(np.ascontiguousarray(vertices, dtype=np.float64))
-    model.addTriangles(np.ascontiguousarray(triangles, dtype=np.int64))
-    model.endModel()
-    return model
+    return Mesh(np.asarray(shape.vertices), np.asarray(shape.triangles))

@@ -6,14 +6,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.geometry.rotations import invert_pose
-from ssik_ros.model.collision.geometry import CollisionShape
+from ssik_ros.model.collision.geometry import as_coal, CollisionShape, Mesh
 from ssik_ros.model.forward_kinematics import compute_joint_poses
 from ssik_ros.model.robot_model import RobotModel
 
 IN_WORLD = -2
 """Carrier of shapes that are fixed in the world."""
+SLACK = 1e-9
+"""Bounding boxes that are nearer to each other than this count as overlapping; it covers rounding errors [m]."""
 
 
 class BodyKind(IntEnum):
@@ -88,7 +90,10 @@ def find_touching_links(
     request = coal.CollisionRequest()
     for a, b in near.tolist():
         ends = [
-            (placed.shapes[k].geometry, coal.Transform3s(pose[:3, :3], pose[:3, 3]))
+            (
+                as_coal(placed.shapes[k].geometry, coal.BVHModelOBB),
+                coal.Transform3s(pose[:3, :3], pose[:3, 3]),
+            )
             for placed, k in ((first, a), (second, b))
             for pose in (placed.poses[k],)
         ]
@@ -130,6 +135,14 @@ class CollisionScene:
             -1, 4, 4
         )
         self._centers = np.array([shape.center for shape in collision_shapes]).reshape(-1, 3, 1)
+        self._halves = np.array([shape.half for shape in collision_shapes]).reshape(-1, 3, 1)
+        meshes = np.array([isinstance(shape.geometry, Mesh) for shape in collision_shapes], bool)
+        first, second = meshes[self.pairs].T
+        self._reaches = self._radii[self.pairs].sum(axis=1)
+        """(p,) sum of the radii of the bounding spheres of each pair [m]."""
+        self._are_boxed = (first | second) & np.isfinite(self._reaches)
+        """Mask (p,) of the pairs whose bounding boxes are compared: a mesh takes longer to check than its box."""
+        self._has_meshes = bool(self._are_boxed.any())
         self._request = coal.CollisionRequest()
         self._request.security_margin = padding
         self._detailed = coal.CollisionRequest()
@@ -203,10 +216,10 @@ class CollisionScene:
         Return a lower bound (p,) on the distance of each checked pair of shapes [m]; it is exact below ``enough``.
 
         :param positions: (nq) full state.
-        :param enough: (p,) distance above which the distance of the bounding spheres is returned [m].
+        :param enough: (p,) distance above which the distance of the bounding spheres or boxes is returned [m].
         """
         poses = self._shape_poses(positions, None)
-        apart = self._sphere_distances(poses)
+        apart = self._least_distances(poses, enough)
         placed = [self._transform(pose) for pose in poses]
         for pair in np.flatnonzero(apart < enough):
             apart[pair] = self._distance(pair, placed)
@@ -230,7 +243,7 @@ class CollisionScene:
         :param positions, root_pose: as for :meth:`colliding_pair`.
         """
         poses = self._shape_poses(positions, root_pose)
-        bounds = self._sphere_distances(poses)
+        bounds = self._least_distances(poses)
         placed = [self._transform(pose) for pose in poses]
         nearest, least = None, np.inf
         for pair in np.argsort(bounds, kind='stable'):
@@ -265,16 +278,44 @@ class CollisionScene:
         )
         return [(int(a), int(b)) for a, b in self.pairs[is_moved]]
 
-    def _sphere_distances(self, poses: FloatArray) -> FloatArray:
+    def _least_distances(
+        self, poses: FloatArray, enough: FloatArray | float = np.inf
+    ) -> FloatArray:
         """
-        Return the distance (p,) of the bounding spheres of each checked pair [m]; negative if they overlap.
+        Return a lower bound (p,) on the distance of each checked pair [m]; negative if the bounds of the shapes overlap.
 
         :param poses: (s, 4, 4) poses of all shapes.
+        :param enough: (p,) distance above which the distance of the bounding spheres is returned [m].
         """
         centers = (poses[:, :3, :3] @ self._centers)[..., 0] + poses[:, :3, 3]
         a, b = self.pairs.T
-        apart = np.linalg.norm(centers[a] - centers[b], axis=1)
-        return np.asarray(apart - self._radii[a] - self._radii[b])
+        apart = np.linalg.norm(centers[a] - centers[b], axis=1) - self._reaches
+        if self._has_meshes:
+            rows = np.flatnonzero(self._are_boxed & (apart <= enough))
+            gaps = self._box_gaps(rows, poses, centers)
+            # Pairs whose boxes overlap stay in the order of their spheres: the first that overlaps is named.
+            apart[rows] = np.where(gaps > 0.0, np.maximum(apart[rows], gaps), apart[rows])
+        return np.asarray(apart)
+
+    def _box_gaps(self, rows: IntArray, poses: FloatArray, centers: FloatArray) -> FloatArray:
+        """
+        Return the widest gap (k,) of the bounding boxes of some pairs along an edge of the boxes [m].
+
+        A gap is a lower bound on the distance of the boxes; without a gap it is negative.
+
+        :param rows: (k,) rows of ``pairs``.
+        :param poses: (s, 4, 4) poses of all shapes.
+        :param centers: (s, 3) centres of the boxes in the frame of the poses.
+        """
+        a, b = self.pairs[rows].T
+        to_a, to_b = (poses[k, :3, :3].transpose(0, 2, 1) for k in (a, b))
+        apart = (centers[b] - centers[a])[..., None]
+        shares = np.abs(to_a @ poses[b, :3, :3])
+        half_a, half_b = self._halves[a], self._halves[b]
+        gaps_a = np.abs(to_a @ apart) - half_a - shares @ half_b
+        gaps_b = np.abs(to_b @ apart) - half_b - shares.transpose(0, 2, 1) @ half_a
+        gaps: FloatArray = np.maximum(gaps_a, gaps_b).max(axis=(1, 2)) - SLACK
+        return gaps
 
     def _distance(
         self, pair: np.integer[Any], placed: list[Any], result: Any | None = None
@@ -287,16 +328,30 @@ class CollisionScene:
         :param result: coal's DistanceResult, which gets the nearest points.
         """
         a, b = (int(index) for index in self.pairs[pair])
+        kind = self._coal.BVHModelOBBRSS
         return float(
             self._coal.distance(
-                self.shapes[a].shape.geometry,
+                as_coal(self.shapes[a].shape.geometry, kind),
                 placed[a],
-                self.shapes[b].shape.geometry,
+                as_coal(self.shapes[b].shape.geometry, kind),
                 placed[b],
                 self._coal.DistanceRequest(),
                 self._coal.DistanceResult() if result is None else result,
             )
         )
+
+    def build_trees(self) -> None:
+        """Build the trees of all meshes that collision checks can need, so that no later check waits for them."""
+        for index in np.unique(self.pairs).tolist():
+            as_coal(self.shapes[index].shape.geometry, self._coal.BVHModelOBB)
+
+    def near_pairs(self, positions: FloatArray) -> set[tuple[int, int]]:
+        """
+        Return the pairs of shapes, as two indices, whose bounds overlap or are at most the padding apart.
+
+        :param positions: (nq) full state.
+        """
+        return set(self._near_pairs(self._shape_poses(positions, None)))
 
     def touching_pairs(self, positions: FloatArray) -> set[tuple[int, int]]:
         """
@@ -310,11 +365,11 @@ class CollisionScene:
 
     def _collide(self, a: int, b: int, poses: FloatArray, request: Any) -> Any:
         """Return coal's CollisionResult for the shapes ``a`` and ``b``, given by index; ``poses`` holds all shapes."""
-        result = self._coal.CollisionResult()
+        result, kind = self._coal.CollisionResult(), self._coal.BVHModelOBB
         self._coal.collide(
-            self.shapes[a].shape.geometry,
+            as_coal(self.shapes[a].shape.geometry, kind),
             self._transform(poses[a]),
-            self.shapes[b].shape.geometry,
+            as_coal(self.shapes[b].shape.geometry, kind),
             self._transform(poses[b]),
             request,
             result,
@@ -342,12 +397,9 @@ class CollisionScene:
 
     def _near_pairs(self, poses: FloatArray) -> Iterator[tuple[int, int]]:
         """
-        Iterate over the checked pairs of shapes whose bounding spheres overlap or are at most the padding apart.
+        Iterate over the checked pairs of shapes whose bounds overlap or are at most the padding apart.
 
         :param poses: (s, 4, 4) poses of all shapes.
         """
-        centers = (poses[:, :3, :3] @ self._centers)[..., 0] + poses[:, :3, 3]
-        a, b = self.pairs.T
-        distances = np.linalg.norm(centers[a] - centers[b], axis=1)
-        near = distances <= self._radii[a] + self._radii[b] + self.padding
-        return zip(a[near].tolist(), b[near].tolist(), strict=True)
+        a, b = self.pairs[self._least_distances(poses, self.padding) <= self.padding].T
+        return zip(a.tolist(), b.tolist(), strict=True)

@@ -18,7 +18,7 @@ from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import InvalidOption, UnsupportedJoint
 from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.collision.checks import CollisionChecker, import_coal
-from ssik_ros.model.collision.geometry import CollisionShape
+from ssik_ros.model.collision.geometry import make_shape, Mesh
 from ssik_ros.model.collision.objects import make_geometry, ObjectShape, SolidKind, WorldObject
 from ssik_ros.model.collision.scene import BodyKind, CollisionScene, SceneShape
 from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_pose
@@ -215,11 +215,8 @@ def _read(geometry: Any) -> tuple[int, FloatArray, tuple[FloatArray, IntArray]]:
     no vertices.
     """
     name, nothing = type(geometry).__name__, (np.empty((0, 3)), np.empty((0, 3), dtype=np.int64))
-    if name not in SOLIDS:
-        corners = map(geometry.tri_indices, range(geometry.num_tris))
-        triangles = np.array([(c[0], c[1], c[2]) for c in corners], dtype=np.int64)
-        vertices = np.array(geometry.vertices(), dtype=np.float64).reshape(-1, 3)
-        return MESH, np.zeros(NUMBERS), (vertices, triangles.reshape(-1, 3))
+    if isinstance(geometry, Mesh):
+        return MESH, np.zeros(NUMBERS), (geometry.vertices, geometry.triangles)
     if name == 'Box':
         numbers = 2.0 * np.ravel(geometry.halfSide)
     elif name == 'Sphere':
@@ -322,23 +319,16 @@ def build_shapes(robot: ChainRobot, scene: ChainScene, coal: Any) -> list[SceneS
     shapes = []
     for index, name in enumerate(scene.names):
         carrier, geometry = int(scene.carriers[index]), _build(scene, index, coal)
-        geometry.computeLocalAABB()
+        placement = invert_pose(every[carrier]) @ scene.placements[index]
         is_endless = scene.kinds[index] == SOLIDS.index('Plane')
-        shape = CollisionShape(
-            link=name,
-            carrier=carrier,
-            placement=invert_pose(every[carrier]) @ scene.placements[index],
-            geometry=geometry,
-            center=np.zeros(3) if is_endless else np.array(geometry.aabb_center),
-            radius=float('inf') if is_endless else float(geometry.aabb_radius),
-        )
+        shape = make_shape(name, carrier, placement, geometry, is_endless=is_endless)
         kind = BodyKind.LINK if scene.are_links[index] else BodyKind.WORLD
         shapes.append(SceneShape(shape, kind))
     return shapes
 
 
 def _build(scene: ChainScene, index: int, coal: Any) -> Any:
-    """Return one shape of a scene as a geometry of the collision library."""
+    """Return one shape of a scene as a solid of the collision library or as a Mesh."""
     kind, sizes = int(scene.kinds[index]), scene.sizes[index]
     if kind == MESH:
         (vertex, triangle), (vertex_end, triangle_end) = scene.ends[index : index + 2]

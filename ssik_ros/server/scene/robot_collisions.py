@@ -34,9 +34,9 @@ class RobotCollisions:
         self._last: tuple[Surroundings, CollisionScene] | None = None
 
     def warm_up(self) -> None:
-        """Read the collision geometry; an error is ignored here, and returned to requests that need a check."""
+        """Make everything that checks need; an error is ignored here, and returned to requests that need a check."""
         with contextlib.suppress(RequestRefused):
-            self._require_checker()
+            self._require_checker().scene().build_trees()
 
     def finder(self, around: Surroundings) -> PairFinder:
         """
