@@ -59,6 +59,13 @@ def test_a_tree_is_built_when_a_check_needs_it_first(slider):
     assert trees(checker.shapes) == {'a': both, 'b': both, 'c': set()}
 
 
+def test_the_first_two_meshes_that_overlap_are_the_nearest(slider):
+    """The distance of other meshes cannot be less, and their trees are not built."""
+    checker = CollisionChecker(slider)
+    assert checker.scene().nearest_pair(np.array((0.0, -1.0, -2.6))).distance == 0.0
+    assert sorted(map(len, trees(checker.shapes).values())) == [0, 1, 1]
+
+
 def test_a_warm_up_builds_the_trees_of_collision_checks(slider):
     checker, collisions = CollisionChecker(slider), RobotCollisions(slider)
     collisions.warm_up()

@@ -138,6 +138,8 @@ class CollisionScene:
         self._halves = np.array([shape.half for shape in collision_shapes]).reshape(-1, 3, 1)
         meshes = np.array([isinstance(shape.geometry, Mesh) for shape in collision_shapes], bool)
         first, second = meshes[self.pairs].T
+        self._are_meshes = first & second
+        """Mask (p,) of the pairs of two meshes: the library gives a distance of 0 if they overlap, and no depth."""
         self._reaches = self._radii[self.pairs].sum(axis=1)
         """(p,) sum of the radii of the bounding spheres of each pair [m]."""
         self._are_boxed = (first | second) & np.isfinite(self._reaches)
@@ -249,6 +251,8 @@ class CollisionScene:
         for pair in np.argsort(bounds, kind='stable'):
             if bounds[pair] >= least:
                 break
+            if least <= 0.0 and self._are_meshes[pair]:
+                continue
             result = self._coal.DistanceResult()
             distance = self._distance(pair, placed, result)
             if distance < least:
