@@ -85,11 +85,12 @@ def test_a_mesh_of_an_object_needs_no_tree_while_it_is_far(slider):
 
 def of_library(scene, positions, padding):
     """Return (colliding pairs, least distance) with the trees of all meshes and no bounds."""
-    poses = scene._shape_poses(positions, None)
+    poses = scene.shape_poses(positions, None)
+    placed = [coal.Transform3s(pose[:3, :3], pose[:3, 3]) for pose in poses]
     request, hits, least = coal.CollisionRequest(), set(), np.inf
     request.security_margin = padding
     for pair in map(tuple, scene.pairs.tolist()):
-        ends = [(scene.shapes[k].shape.geometry, scene._transform(poses[k])) for k in pair]
+        ends = [(scene.shapes[k].shape.geometry, placed[k]) for k in pair]
         one, two = ([as_coal(g, DISTANCES), pose] for g, pose in ends)
         result = coal.CollisionResult()
         coal.collide(*one, *two, request, result)

@@ -59,7 +59,7 @@ class NearestPair(NamedTuple):
     first: str
     second: str
     distance: float
-    """Distance of the two bodies, negative if they overlap [m]."""
+    """Distance of the two bodies [m]; if they overlap, 0 for two meshes and negative otherwise."""
     points: FloatArray
     """(2, 3) the nearest point of each, in the model frame [m]."""
 
@@ -163,7 +163,7 @@ class CollisionScene:
         """
         if not len(self.pairs):
             return None
-        poses = self._shape_poses(positions, root_pose)
+        poses = self.shape_poses(positions, root_pose)
         for a, b in self._near_pairs(poses):
             if self._collide(a, b, poses, self._request).isCollision():
                 return self.shapes[a].shape.link, self.shapes[b].shape.link
@@ -177,7 +177,7 @@ class CollisionScene:
         :param root_pose: (4, 4) pose of the root link in the model frame.
         """
         links = [k for k, entry in enumerate(self.shapes) if entry.kind is BodyKind.LINK]
-        poses = root_pose @ self._shape_poses(positions, root_pose)[links]
+        poses = root_pose @ self.shape_poses(positions, root_pose)[links]
         centers = (poses[:, :3, :3] @ self._centers[links])[..., 0] + poses[:, :3, 3]
         shapes = tuple(self.shapes[k].shape for k in links)
         return PlacedLinks(shapes, poses, centers, self._radii[links])
@@ -194,7 +194,7 @@ class CollisionScene:
         :param positions, root_pose: as for :meth:`colliding_pair`.
         :param counts: filter of shapes: a pair is left out if this returns False for both of its shapes.
         """
-        poses = self._shape_poses(positions, root_pose)
+        poses = self.shape_poses(positions, root_pose)
         contacts: dict[tuple[str, str], Contact] = {}
         for a, b in self._near_pairs(poses):
             first, second = self.shapes[a], self.shapes[b]
@@ -220,7 +220,7 @@ class CollisionScene:
         :param positions: (nq) full state.
         :param enough: (p,) distance above which the distance of the bounding spheres or boxes is returned [m].
         """
-        poses = self._shape_poses(positions, None)
+        poses = self.shape_poses(positions, None)
         apart = self._least_distances(poses, enough)
         placed = [self._transform(pose) for pose in poses]
         for pair in np.flatnonzero(apart < enough):
@@ -229,7 +229,7 @@ class CollisionScene:
 
     def least_distance(self, positions: FloatArray) -> float:
         """
-        Return the least distance of all pairs [m], negative if two overlap, infinite without pairs.
+        Return the least distance of all pairs [m]; at most 0 if two overlap, infinite without pairs.
 
         :param positions: (nq) full state.
         """
@@ -244,7 +244,7 @@ class CollisionScene:
 
         :param positions, root_pose: as for :meth:`colliding_pair`.
         """
-        poses = self._shape_poses(positions, root_pose)
+        poses = self.shape_poses(positions, root_pose)
         bounds = self._least_distances(poses)
         placed = [self._transform(pose) for pose in poses]
         nearest, least = None, np.inf
@@ -274,7 +274,7 @@ class CollisionScene:
         """
         relative_poses = []
         for positions in (some, other):
-            poses = self._shape_poses(positions, None)
+            poses = self.shape_poses(positions, None)
             a, b = self.pairs.T
             relative_poses.append(np.linalg.solve(poses[a], poses[b]))
         is_moved = (
@@ -355,7 +355,7 @@ class CollisionScene:
 
         :param positions: (nq) full state.
         """
-        return set(self._near_pairs(self._shape_poses(positions, None)))
+        return set(self._near_pairs(self.shape_poses(positions, None)))
 
     def touching_pairs(self, positions: FloatArray) -> set[tuple[int, int]]:
         """
@@ -363,7 +363,7 @@ class CollisionScene:
 
         :param positions: (nq) full state.
         """
-        poses = self._shape_poses(positions, None)
+        poses = self.shape_poses(positions, None)
         near = self._near_pairs(poses)
         return {(a, b) for a, b in near if self._collide(a, b, poses, self._request).isCollision()}
 
@@ -384,7 +384,7 @@ class CollisionScene:
         """Return a pose (4, 4) as coal's Transform3s."""
         return self._coal.Transform3s(pose[:3, :3], pose[:3, 3])
 
-    def _shape_poses(self, positions: FloatArray, root_pose: FloatArray | None) -> FloatArray:
+    def shape_poses(self, positions: FloatArray, root_pose: FloatArray | None) -> FloatArray:
         """
         Return the poses (s, 4, 4) of all shapes in the root link, with mimic joints set from their leaders.
 
