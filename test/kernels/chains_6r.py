@@ -30,6 +30,15 @@ def target(chain, q):
     return numbers_of(chain.poses(q)[0])
 
 
+def rounded_differently(chain, generator):
+    """Return a chain whose numbers differ by up to 1e-13 of themselves; its axes are unit vectors again."""
+    axes, points = (
+        lines * (1.0 + 1e-13 * generator.uniform(-1.0, 1.0, lines.shape))
+        for lines in (chain.axes, chain.points)
+    )
+    return chain_of(axes / np.linalg.norm(axes, axis=1)[:, None], points)
+
+
 def translate(x, y, z):
     """Return a translation (4, 4)."""
     motion = np.eye(4)

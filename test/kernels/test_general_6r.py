@@ -14,6 +14,7 @@ from chains_6r import (
     lock,
     pose_of,
     random_chain,
+    rounded_differently,
     SIXTEEN_POINT,
     SIXTEEN_ROTATION,
     target,
@@ -25,15 +26,23 @@ import pytest
 
 from ssik_ros.kernels.closed_form.elimination import general_6r, line_representation as lines
 from ssik_ros.kernels.geometry import se3
+from ssik_ros.model.catalogue import arm_data, list_arms, load_arm
 from ssik_ros.model.serial_chain import SerialChain
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAINS = all_chains()
+CATALOGUE = tuple(name for name in list_arms() if arm_data(name).expected_class == 'general_6r')
 SHIPPED = {'panda': ('panda_link0', 'panda_link8'), 'gen3': ('base_link', 'bracelet_link')}
 SAME = 1e-5
 """Solutions nearer than this in every joint are one [rad]."""
 SINGULAR = 1e-3
 """Smallest singular value of the Jacobian below which a posture counts as singular here."""
+
+
+def catalogue_chain(name):
+    """Return the chain of an arm of the catalogue."""
+    data = arm_data(name)
+    return SerialChain.from_robot(load_arm(name), data.base_link, data.tip_link)
 
 
 class Solver:
@@ -257,7 +266,17 @@ def test_the_place_of_points_on_their_axes_and_the_sense_of_axes_do_not_matter()
 
 def test_an_arm_whose_elbow_is_held_between_spherical_joints_has_no_cut():
     chain = lock(IIWA, 3, 0.9)
-    assert general_6r.choose_start(chain.axes, chain.points) == (-1, 0.0)
+    assert general_6r.choose_start(chain.axes, chain.points) == (-1, False)
+
+
+@pytest.mark.parametrize('name', [*CHAINS, *(f'shipped/{name}' for name in CATALOGUE)])
+def test_the_last_bits_of_a_chain_do_not_change_where_the_loop_is_cut(name):
+    chain = CHAINS[name] if name in CHAINS else catalogue_chain(name.removeprefix('shipped/'))
+    generator = np.random.default_rng(9)
+    choice = general_6r.choose_start(chain.axes, chain.points)
+    for _ in range(6):
+        other = rounded_differently(chain, generator)
+        assert general_6r.choose_start(other.axes, other.points) == choice
 
 
 def test_the_same_pose_has_the_same_bytes_whatever_the_workspace_holds():

@@ -51,8 +51,6 @@ CANDIDATE_RESIDUAL = 1e-2
 EXACT_FIT = 1e-10
 """Largest drift of axes of a class whose candidates may prove that a pose has no solution, in sizes of the chain. It is
 above the rounding of right angles that makers write, such as 1.57079632679."""
-EXACT_DIGITS = 8.0
-"""Digits to which an elimination must find known postures, if its candidates may prove that a pose has no solution."""
 RESIDUAL_PER_DRIFT = 20.0
 """Largest residual of candidates from a nearby chain, per metre of drift [1/m]."""
 BRANCH_SEPARATION = 1e-3
@@ -197,13 +195,13 @@ def _general_plans(chain: SerialChain, held_joints: Iterable[int]) -> Iterator[A
     :param held_joints: indices of joints to hold; -1 holds none.
     """
     for held in held_joints:
-        start, constants, digits = _prepare_elimination(chain, held)
+        start, constants, is_exact = _prepare_elimination(chain, held)
         if start < 0:
             continue
         lock = '' if held < 0 else f", with joint '{chain.joint_names[held]}' held"
         n = len(chain.joint_names)
         ints = _pack_ints(chain, held, candidates.GENERAL, 0, start)
-        ints[search.INEXACT] = digits < EXACT_DIGITS
+        ints[search.INEXACT] = not is_exact
         yield AnalyticPlan(
             chain=chain,
             name='general_6r' if n >= 6 else f'general_{n}r',
@@ -241,21 +239,21 @@ def _why_elimination(n: int) -> str:
     return 'no axes are special: elimination'
 
 
-def _prepare_elimination(chain: SerialChain, held: int) -> tuple[int, FloatArray, float]:
+def _prepare_elimination(chain: SerialChain, held: int) -> tuple[int, FloatArray, bool]:
     """
-    Return (cut, constants, correct digits) of the elimination for a chain with joint ``held`` held, -1 for none.
+    Return (cut, constants, is_exact) of the elimination for a chain with joint ``held`` held, -1 for none.
 
     The elimination cuts the closed kinematic loop at one joint; ``cut`` is the number of this place. It is -1, with
-    empty constants, if no place works.
+    empty constants, if no place works. An exact elimination may prove that a pose has no solution.
     """
     geometry = _with_added_joints(AxisGeometry.of_chain(chain))
     if held >= 0:
         # The value is arbitrary; zero could make the chain special.
         geometry = _moved_behind(geometry, held, HELD_PROBES[1]).without(held)
-    start, digits = general_6r.choose_start(geometry.axes, geometry.points)
+    start, is_exact = general_6r.choose_start(geometry.axes, geometry.points)
     if start < 0:
-        return -1, np.zeros(0), digits
-    return start, general_6r.prepare(geometry.axes, geometry.points, start), digits
+        return -1, np.zeros(0), is_exact
+    return start, general_6r.prepare(geometry.axes, geometry.points, start), is_exact
 
 
 def _with_added_joints(geometry: AxisGeometry) -> AxisGeometry:
@@ -340,7 +338,7 @@ def _pack(
         nearby, drift = geometry, 0.0
     # With a larger drift, candidates would miss their branches by more than Newton steps are allowed to repair.
     is_exact = is_exact and RESIDUAL_PER_DRIFT * drift <= CANDIDATE_RESIDUAL
-    cut, constants, _ = (-1, np.zeros(0), 0.0) if is_exact else _prepare_elimination(chain, held)
+    cut, constants, _ = (-1, np.zeros(0), True) if is_exact else _prepare_elimination(chain, held)
     ints = _pack_ints(chain, held, match.rule.kind, match.rule.case, cut)
     ints[search.REVERSED] = match.is_reversed
     ints[search.INEXACT] = is_inexact

@@ -35,8 +35,9 @@ References
 [Raghavan1993], [Manocha1994]
 """
 
+from collections.abc import Callable
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -59,6 +60,7 @@ from ssik_ros.kernels.closed_form.elimination.closed_loop import (
     SECOND_CUT,
 )
 from ssik_ros.kernels.closed_form.elimination.loop_workspace import (
+    CERTAIN,
     DOUBTFUL_TARGET,
     INTS,
     JOINTS,
@@ -498,10 +500,40 @@ TRIALS = 8
 """Number of postures that rate a cut."""
 KNOWN_POSTURE_DISTANCE = 1e-3
 """Largest difference of a joint between a candidate and a known posture that counts as found [rad]."""
-DIGITS_FOR_SPEED = 1.0
-"""Digits of accuracy that a faster cut may lose; its elimination is done once for all poses."""
-DIGITS_FOR_DOUBT = 8.0
-"""Digits of accuracy that a cut may lose if it never leaves a doubt while the other cut always does."""
+EXACT_DIGITS = 8.5
+"""Least mean number of correct digits, at known postures, of a cut that may prove that a pose has no solution."""
+ENOUGH_DIGITS = 10.5
+"""Mean number of correct digits, at known postures, above which more digits make a cut no better."""
+SAME_ENTRIES = 0.05
+"""If the mean logarithms of their largest entries differ by less, two cuts are equally good; rounding changes less."""
+
+
+class Rating(NamedTuple):
+    """How well a cut finds known postures again, in numbers that rounding hardly changes: counts and coarse steps."""
+
+    is_exact: bool
+    """Whether most targets leave no doubt, and the postures have at least EXACT_DIGITS correct digits on average."""
+    is_accurate: bool
+    """Like ``is_exact``, for ENOUGH_DIGITS."""
+    certain: int
+    """Number of targets for which the cut leaves no doubt that it has all solutions."""
+    trusted: int
+    """Number of these targets with no entry above TRUSTED, so that the cut removes a doubt of another cut."""
+    plain: int
+    """Number of trusted targets without roots that are close together or nearly complex."""
+    is_constant: bool
+    """Whether the elimination does not depend on the target, so that it is done once."""
+    entries: float
+    """Mean decimal logarithm of the largest entry of the eigenvalue problem; at least 0."""
+
+    def for_first(self) -> tuple[int, ...]:
+        """Return the merits of a first cut, most important first. A cut that is not exact would allow no proof."""
+        doubts = self.is_exact, self.trusted, self.plain, self.is_accurate, self.certain
+        return *doubts, self.is_constant
+
+    def for_second(self) -> tuple[int, ...]:
+        """Return the merits of a second cut, most important first. It has to remove the doubts of the first cut."""
+        return self.trusted, self.plain, self.is_exact, self.is_constant
 
 
 def _trial(axes: Any, points: Any, number: int) -> tuple[Any, Any]:
@@ -527,31 +559,53 @@ def _trial(axes: Any, points: Any, number: int) -> tuple[Any, Any]:
     return angles, g
 
 
-def _rate_cut(
-    constants: Any, trials: Any, candidates: Any, work: Any, ints: Any
-) -> tuple[float, float]:
+def _rate_cut(constants: Any, trials: Any, candidates: Any, work: Any, ints: Any) -> Rating | None:
     """
-    Rate a cut by how exactly it finds known postures again; return (rating, digits).
-
-    ``digits`` is the number of correct digits of the worst posture. The rating is smaller if the cut is often in
-    doubt. Both are 0 if the cut misses a posture.
+    Rate a cut by how well it finds known postures again; return None if it misses a posture.
 
     :param constants: (CUT,) constants of the cut, from :func:`closed_loop.prepare_cut`.
     :param trials: pairs of a posture and its target.
     :param candidates: (ROWS, 7) scratch.
     :param work, ints: of :func:`workspace`.
     """
-    digits, doubts = 15.0, 0
+    digits = entries = 0.0
+    certain = trusted = plain = 0
     for angles, g in trials:
-        count, certain = solve_cut(candidates, 0, constants, g, work, ints, False)
+        count, is_certain = solve_cut(candidates, 0, constants, g, work, ints, False)
         differences = wrap_angles(candidates[:count, :JOINTS] - angles)
         distances = np.abs(differences).max(axis=1, initial=0.0)
         nearest = float(distances.min(initial=math.inf))
         if not nearest < KNOWN_POSTURE_DISTANCE:
-            return 0.0, 0.0
-        digits = min(digits, -math.log10(nearest + 1e-15))
-        doubts += not certain
-    return max(0.1, digits - DIGITS_FOR_DOUBT * doubts / len(trials)), digits
+            return None
+        digits -= math.log10(nearest + 1e-15) / len(trials)
+        entries += math.log10(max(1.0, work[W_LARGEST])) / len(trials)
+        is_trusted = is_certain and bool(work[W_LARGEST] < TRUSTED)
+        certain += is_certain
+        trusted += is_trusted
+        plain += is_trusted and bool(work[W_MULTIPLE] == CERTAIN)
+    is_mostly_certain = 2 * certain > len(trials)
+    return Rating(
+        is_exact=is_mostly_certain and digits >= EXACT_DIGITS,
+        is_accurate=is_mostly_certain and digits >= ENOUGH_DIGITS,
+        certain=certain,
+        trusted=trusted,
+        plain=plain,
+        is_constant=bool(constants[AT_FIXED] != 0.0),
+        entries=entries,
+    )
+
+
+def _choose_cut(ratings: dict[int, Rating], merit: Callable[[Rating], tuple[int, ...]]) -> int:
+    """
+    Return the cut with the greatest merit; of equal ones the first with the smallest entries, up to SAME_ENTRIES.
+
+    :param ratings: rating of each cut, in ascending order of the cuts; not empty.
+    :param merit: :meth:`Rating.for_first` or :meth:`Rating.for_second`.
+    """
+    greatest = max(map(merit, ratings.values()))
+    equal = {cut: rating.entries for cut, rating in ratings.items() if merit(rating) == greatest}
+    least = min(equal.values())
+    return next(cut for cut, entries in equal.items() if entries <= least + SAME_ENTRIES)
 
 
 def _joint_of(cut: int) -> int:
@@ -563,17 +617,18 @@ def _joint_of(cut: int) -> int:
     return cut if cut < JOINTS else 11 - cut
 
 
-def choose_start(axes: Any, points: Any) -> tuple[int, float]:
+def choose_start(axes: Any, points: Any) -> tuple[int, bool]:
     """
-    Choose where to cut the loop of a chain; return (start, digits): the choice as one number, and its accuracy.
+    Choose where to cut the loop of a chain; return (start, is_exact): the choice as one number, and its accuracy.
 
     All twelve cuts are tested with known postures. The number contains the best cut, and a second cut for doubtful
-    targets. It is -1, with 0 digits, if no cut finds all postures.
+    targets. It is -1 if no cut finds all postures. Rounding errors do not change the choice, except next to a threshold
+    of the rating.
 
     :param axes: (18,) unit directions.
     :param points: (18,) a point on each axis [m].
-    :returns: (start, digits): number for :func:`prepare` and :func:`prepare_constants`; correct decimal digits of the
-        worst test posture.
+    :returns: (start, is_exact): number for :func:`prepare` and :func:`prepare_constants`; whether the best cut is
+        accurate enough to prove that a pose has no solution.
     """
     # The kernels take arrays that are writable.
     axes = np.array(axes, dtype=float).ravel()
@@ -581,18 +636,18 @@ def choose_start(axes: Any, points: Any) -> tuple[int, float]:
     trials = [_trial(axes.reshape(6, 3), points.reshape(6, 3), i) for i in range(TRIALS)]
     constants, candidates = np.zeros(CUT), np.zeros((ROWS, JOINTS + 1))
     work, ints = workspace()
-    ratings, digits = np.zeros(CUTS), np.zeros(CUTS)
+    ratings = {}
     for cut in range(CUTS):
         prepare_cut(constants, axes, points, cut, work)
-        ratings[cut], digits[cut] = _rate_cut(constants, trials, candidates, work, ints)
-        if ratings[cut] > 0.0 and constants[AT_FIXED] != 0.0:
-            ratings[cut] += DIGITS_FOR_SPEED
-    best = int(ratings.argmax())
-    if ratings[best] == 0.0:
-        return -1, 0.0
-    others = [c if _joint_of(c) != _joint_of(best) else best for c in range(CUTS)]
-    second = max((c for c in others if c != best), key=lambda c: float(ratings[c]))
-    return best + CUTS * (second + 1 if ratings[second] > 0.0 else 0), float(digits[best])
+        rating = _rate_cut(constants, trials, candidates, work, ints)
+        if rating is not None:
+            ratings[cut] = rating
+    if not ratings:
+        return -1, False
+    first = _choose_cut(ratings, Rating.for_first)
+    others = {cut: r for cut, r in ratings.items() if _joint_of(cut) != _joint_of(first)}
+    second = _choose_cut(others, Rating.for_second) if others else -1
+    return first + CUTS * (second + 1), ratings[first].is_exact
 
 
 def prepare(axes: Any, points: Any, start: int) -> Any:
