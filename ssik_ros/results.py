@@ -113,6 +113,8 @@ CAUSE_ADVICE: dict[Cause, str] = {
 }
 """What to do about a cause, as it follows its text."""
 PROOF = 'proved by the geometry of its links'
+CLOCK_ENDED = 'The clock ended the search.'
+"""Sentence of a response; clients of services know by it that more time might have helped."""
 
 
 def no_solution(cause: Cause, rest: str = '') -> str:
@@ -284,7 +286,7 @@ class IkResult:
         if self.searches and math.isfinite(self.residual):
             off = left_over or f'{self.residual:.4g} (norm over m and rad)'
             nearest_text = f'; the nearest state seen is off by {off}'
-        clock = ' The clock ended the search.' if self.clock_ended else ''
+        clock = f' {CLOCK_ENDED}' if self.clock_ended else ''
         sure = ''
         if self.is_proved:
             sure = f', {PROOF}'

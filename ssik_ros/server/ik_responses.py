@@ -6,7 +6,7 @@ Solve a request for one solution, and make its response: the solution, or the ca
 """
 
 from ssik_ros.errors import counted
-from ssik_ros.results import Cause, CAUSE_TEXT, IkResult, no_solution
+from ssik_ros.results import Cause, CAUSE_TEXT, CLOCK_ENDED, IkResult, no_solution
 from ssik_ros.server.groups.group_server import JointBounds
 from ssik_ros.server.groups.notes import (
     describe_nearest,
@@ -88,7 +88,7 @@ def _describe_failure(
         cause = checks.cause_of(result.clock_ended)
         rest = f'{checks.describe()} ({counted(result.searches, "search")}).'
         if result.clock_ended:
-            rest = f'; {CAUSE_TEXT[checks.cause]}{rest} The clock ended the search.'
+            rest = f'; {CAUSE_TEXT[checks.cause]}{rest} {CLOCK_ENDED}'
         text = no_solution(cause, rest)
     elif limits is not None and _is_kept_away(request, resolved, result, solve_ns):
         cause = Cause.CONSTRAINTS

@@ -14,13 +14,12 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.benchmark.calls import RemoteResult
-from ssik_ros.results import Cause, CAUSE_TEXT, IkResult, IkStatus, no_solution
+from ssik_ros.results import Cause, CAUSE_TEXT, CLOCK_ENDED, IkResult, IkStatus, no_solution
 from ssik_ros.ros.services.status_codes import read_text, SOURCE
 
 _SOLVER_TIME = re.compile(r'\[solver (\d+(?:\.\d+)?) us\]$')
 _SEARCHES = re.compile(r'\b(\d+) search(?:es)?\b')
 _ITERATIONS = re.compile(r'\b(\d+) iterations?\b')
-_CLOCK_ENDED = 'The clock ended the search.'
 _CAUSE_OF_CODE = {
     MoveItErrorCodes.TIMED_OUT: Cause.DEADLINE,
     MoveItErrorCodes.INVALID_GROUP_NAME: Cause.UNKNOWN_GROUP,
@@ -69,7 +68,7 @@ def missing_response(text: str) -> RemoteResult:
 
     :param text: the reason of the failure.
     """
-    result = _make_result(IkStatus.UNSOLVED, Cause.DEADLINE, None, 1, _CLOCK_ENDED)
+    result = _make_result(IkStatus.UNSOLVED, Cause.DEADLINE, None, 1, CLOCK_ENDED)
     return RemoteResult(result, text)
 
 
@@ -115,7 +114,7 @@ def _make_result(
         residual=float('nan'),
         iterations=_count(_ITERATIONS, text),
         searches=_count(_SEARCHES, text),
-        clock_ended=_CLOCK_ENDED in text,
+        clock_ended=CLOCK_ENDED in text,
     )
 
 

@@ -19,7 +19,7 @@ from ssik_ros.errors import counted
 from ssik_ros.model.forward_kinematics import pose_errors
 from ssik_ros.problem.chain_kinematics import ChainKinematics
 from ssik_ros.problem.contract import BranchSet, BranchSolver, IkSolver, SolveRequest
-from ssik_ros.results import Cause, no_solution
+from ssik_ros.results import Cause, CLOCK_ENDED, no_solution
 from ssik_ros.server.groups.group_server import GroupServer, StateCheck
 from ssik_ros.server.requests.ik_requests import (
     Branch,
@@ -413,7 +413,7 @@ class BranchFinder:
             )
             return BranchesResponse(Refusal.FAULT, Cause.NONE, text, names, (), report)
         cause = branch_set.cause
-        rest = '. The clock ended the search.' if report.clock_ended else '.'
+        rest = f'. {CLOCK_ENDED}' if report.clock_ended else '.'
         if cause == Cause.VALIDATION and checks is not None:
             cause = checks.cause_of(report.clock_ended)
             if cause != Cause.DEADLINE:
