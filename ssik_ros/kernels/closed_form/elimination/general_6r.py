@@ -41,7 +41,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import wrap_angles
 from ssik_ros.kernels._jit import inline_kernel, kernel, matrix, vector
 from ssik_ros.kernels.closed_form.elimination import elimination as el
 from ssik_ros.kernels.closed_form.elimination.closed_loop import (
@@ -572,8 +571,8 @@ def _rate_cut(constants: Any, trials: Any, candidates: Any, work: Any, ints: Any
     certain = trusted = plain = 0
     for angles, g in trials:
         count, is_certain = solve_cut(candidates, 0, constants, g, work, ints, False)
-        differences = wrap_angles(candidates[:count, :JOINTS] - angles)
-        distances = np.abs(differences).max(axis=1, initial=0.0)
+        turns = (candidates[:count, :JOINTS] - angles) / (2.0 * math.pi)
+        distances = np.abs(turns - np.rint(turns)).max(axis=1, initial=0.0) * 2.0 * math.pi
         nearest = float(distances.min(initial=math.inf))
         if not nearest < KNOWN_POSTURE_DISTANCE:
             return None
