@@ -18,9 +18,11 @@ from made_pages import (
 import numpy as np
 from test_page import wait_until
 
+from ssik_ros.view.browser.page_panels import LISTED, NUMBERED
 from ssik_ros.view.browser.panels.camera_panel import ROBOT, TARGET
 from ssik_ros.view.browser.scenery import place_camera, VIEW
 from ssik_ros.view.browser.session_drawing import draw_arrow, place_labels
+from ssik_ros.view.limit_room import short
 
 CUBE = np.array(((-1.0, -1.0, -1.0), (1.0, 1.0, 1.0)))
 SHIFT = np.array((3.0, -2.0, 0.5))
@@ -57,12 +59,17 @@ def test_the_head_of_an_arrow_is_at_its_end_and_not_longer_than_a_third(end):
     assert np.isfinite(draw_arrow(start, start, 0.5)).all()
 
 
+def messages_of(socket):
+    """Yield the messages that a browser gets."""
+    while True:
+        yield from read_messages(socket.recv(timeout=30))
+
+
 def looks(socket):
     """Yield the points that the camera is told to look at."""
-    while True:
-        for one in read_messages(socket.recv(timeout=30)):
-            if one['type'] == 'SetCameraLookAtMessage':
-                yield np.array(one['look_at'])
+    for one in messages_of(socket):
+        if one['type'] == 'SetCameraLookAtMessage':
+            yield np.array(one['look_at'])
 
 
 @pytest.fixture(scope='module')
@@ -123,19 +130,13 @@ def test_a_new_browser_sees_a_target_that_is_far_from_the_robot():
         assert place[2] > 1.0
 
 
-END = {
-    True: 'Numbers mark other postures that reach it.',
-    False: 'Other postures that reach it: tab Branches.',
-}
+END = {True: NUMBERED, False: LISTED}
 
 
 def status_of(socket):
     """Return the first status line that a browser gets."""
-    while True:
-        for one in read_messages(socket.recv(timeout=30)):
-            text = str(one.get('props', {}).get('_markdown', ''))
-            if text.startswith('**At the target'):
-                return text
+    texts = (str(one.get('props', {}).get('_markdown', '')) for one in messages_of(socket))
+    return next(text for text in texts if text.startswith('**At the target'))
 
 
 @pytest.mark.parametrize(('name', 'is_drawn'), [('ur5e', True), ('panda', False)])
@@ -146,3 +147,16 @@ def test_branches_are_drawn_at_first_unless_they_are_samples_of_curves(name, is_
         with connect(opened) as socket:
             say_hello(socket)
             assert status_of(socket).endswith(END[is_drawn])
+
+
+def test_the_gap_to_a_target_out_of_reach_is_written_beside_its_arrow():
+    with open_page('ur5e') as opened, connect(opened) as socket:
+        say_hello(socket)
+        far = opened.session.targets['tool0'].copy()
+        far[2, 3] += 3.0
+        opened.post(lambda: opened.session.move_target('tool0', far))
+        assert opened.mailbox.wait_idle(30.0)
+        gap = opened.session.targets['tool0'][:3, 3] - opened.session.tip_pose('tool0')[:3, 3]
+        text = f'{short(float(np.linalg.norm(gap)))} m'
+        named = (one for one in messages_of(socket) if '/lengths/0' in str(one.get('name')))
+        assert any(text in str(one) for one in named)

@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from viser import SceneApi
 
 
-NUMBERED, LISTED = (
-    ' Numbers mark other postures that reach it.',
-    ' Other postures that reach it: tab Branches.',
+NUMBERED = ' Numbers mark other postures that reach it; click a pale one to take it.'
+LISTED = (
+    ' Other postures that reach it: tab Branches. The thick line shows where the elbow can be.'
 )
-"""Ends of the first status line: where branches are drawn, and where they are not."""
+LOOPS_FOLLOW = ' The whole robot follows, and its loops stay closed.'
+"""Ends of the first status line: with branches drawn, with branches listed, and of a mechanism."""
 
 
 class Extras(NamedTuple):
@@ -142,6 +143,8 @@ class StatusPanel:
             elif outcome is BEGIN and session.branches:
                 is_drawn = self._page.drawing.shows_ghosts
                 text += NUMBERED if is_drawn else LISTED
+        elif outcome is BEGIN:
+            text += LOOPS_FOLLOW
         self._line.content = f'**{how}** {plain(text)}{note}'
 
     def show_details(self, session: PostureSession) -> None:

@@ -10,6 +10,7 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.view.browser.ghost_labels import GhostLabels
 from ssik_ros.view.browser.link_meshes import GhostMeshes, link_poses, RobotMeshes, SEGMENTS
 from ssik_ros.view.browser.scenery import bounds_of, size_of
+from ssik_ros.view.limit_room import short
 from ssik_ros.view.pictures.renderer import Colour
 from ssik_ros.view.pictures.robot_pictures import GHOSTS
 from ssik_ros.view.pictures.robot_solids import RobotSolids
@@ -21,6 +22,8 @@ _LOGGER = logging.getLogger('ssik_ros.view')
 AT_LIMIT: Colour = (0.98, 0.68, 0.15)
 COLLIDING: Colour = (0.9, 0.15, 0.15)
 MISSING = (242, 115, 25)
+SHORTEST_GAP = 1e-3
+"""Distance from tip to target above which it is written next to the arrow [m]."""
 TARGET_HANDLE = 0.22
 """Size of the handle of a target, as a part of the robot's size [1]."""
 HEAD = 0.04
@@ -61,6 +64,10 @@ class SessionDrawing:
         """The parents of all ghosts and labels, which a drag hides."""
         self.labels = GhostLabels(colours)
         self._gap = scene.add_line_segments('/gap', HIDDEN, MISSING, thickness=0.006 * self.size)
+        self._lengths = [
+            scene.add_label(f'/lengths/{number}', '', visible=False, anchor='center-left')
+            for number in range(len(session.tips))
+        ]
 
     @property
     def shape_note(self) -> str:
@@ -164,13 +171,18 @@ class SessionDrawing:
         return marks | dict.fromkeys(hit & set(tree.link_index), COLLIDING)
 
     def _draw_gap(self) -> None:
-        """Draw an arrow from each tip to its target if the targets are not reached; remove the arrows otherwise."""
+        """Draw an arrow with its length from each tip to a target that is not reached; remove the arrows otherwise."""
         session = self._session
-        lines = HIDDEN
-        if not session.outcome.solved:
-            ends = [(session.tip_pose(k)[:3, 3], p[:3, 3]) for k, p in session.targets.items()]
+        lines, is_solved = HIDDEN, session.outcome.solved
+        ends = [(session.tip_pose(k)[:3, 3], p[:3, 3]) for k, p in session.targets.items()]
+        if not is_solved:
             lines = np.concatenate([draw_arrow(*pair, HEAD * self.size) for pair in ends])
         self._gap.points = lines.astype(np.float32)
+        for label, (start, end) in zip(self._lengths, ends, strict=True):
+            length = float(np.linalg.norm(end - start))
+            label.visible = not is_solved and length > SHORTEST_GAP
+            if label.visible:
+                label.text, label.position = f'{short(length)} m', tuple(0.5 * (start + end))
 
 
 def draw_arrow(start: FloatArray, end: FloatArray, head: float) -> FloatArray:
