@@ -86,8 +86,7 @@ def shoot_path(browser: Any) -> None:
         shot.do(lambda: record_waypoint(session))
     playback = plan_waypoints(make_problem(session))
     shot.page.extras = shot.page.extras._replace(playback=playback)
-    shot.page.drawing.shows_ghosts = False
-    shot.do(lambda: playback.show(session, playback.duration))
+    shot.do(lambda: playback.show(session, 0.0))
     shot.save('view_path', ('button', ZOOM), ('tab', 'Path'))
 
 

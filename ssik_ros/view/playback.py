@@ -115,7 +115,7 @@ class Playback:
         :param seconds: time since the beginning.
         """
         text = f'On the path, {seconds:.2f} s of {self.duration:.2f} s.'
-        outcome = SolveOutcome(True, Cause.NONE, text)
+        outcome = SolveOutcome(True, Cause.NONE, text, is_on_path=True)
         session.show_state(self.state_at(seconds, session.state), outcome)
 
     def tip_lines(self, session: PostureSession) -> list[FloatArray]:

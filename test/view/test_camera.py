@@ -1,5 +1,6 @@
 """Buttons and keys that move the camera."""
 
+import itertools
 import math
 
 import pytest
@@ -23,6 +24,7 @@ from ssik_ros.view.browser.panels.camera_panel import ROBOT, TARGET
 from ssik_ros.view.browser.scenery import place_camera, VIEW
 from ssik_ros.view.browser.session_drawing import draw_arrow, place_labels
 from ssik_ros.view.limit_room import short
+from ssik_ros.view.waypoints import make_problem, plan_waypoints, record_waypoint
 
 CUBE = np.array(((-1.0, -1.0, -1.0), (1.0, 1.0, 1.0)))
 SHIFT = np.array((3.0, -2.0, 0.5))
@@ -160,3 +162,30 @@ def test_the_gap_to_a_target_out_of_reach_is_written_beside_its_arrow():
         text = f'{short(float(np.linalg.norm(gap)))} m'
         named = (one for one in messages_of(socket) if '/lengths/0' in str(one.get('name')))
         assert any(text in str(one) for one in named)
+
+
+def drawn_names(socket, kind):
+    """Yield the names of nodes of a kind that a browser gets, one for each message about them."""
+    return (one['name'] for one in messages_of(socket) if one['type'] == kind)
+
+
+def test_waypoints_are_named_and_a_path_has_no_ghosts(monkeypatch):
+    with open_page('ur5e') as opened:
+        session = opened.session
+        target = session.targets['tool0'].copy()
+        opened.post(lambda: record_waypoint(session))
+        target[0, 3] += 0.05
+        opened.post(lambda: session.move_target('tool0', target))
+        opened.post(lambda: record_waypoint(session))
+        assert opened.mailbox.wait_idle(30.0) and session.branches
+        with connect(opened) as socket:
+            say_hello(socket)
+            names = drawn_names(socket, 'LabelMessage')
+            assert {'/waypoints/1', '/waypoints/2'} <= set(itertools.islice(names, 3))
+        placed = []
+        monkeypatch.setattr(opened.drawing.ghosts, 'place', placed.append)
+        path = plan_waypoints(make_problem(session))
+        opened.post(lambda: path.show(session, 0.5 * path.duration))
+        assert opened.mailbox.wait_idle(30.0) and session.branches and placed[-1] == []
+        opened.post(session.go_home)
+        assert opened.mailbox.wait_idle(30.0) and len(placed[-1]) == len(session.branches)

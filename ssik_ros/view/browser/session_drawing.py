@@ -138,7 +138,8 @@ class SessionDrawing:
     def complete(self) -> None:
         """Draw the parts that take longer: branches as ghosts with labels, marked links, and arrows to missed targets."""
         session = self._session
-        branches = session.branches if self.shows_ghosts else []
+        has_ghosts = self.shows_ghosts and not session.outcome.is_on_path
+        branches = session.branches if has_ghosts else []
         states = [session.state_with(branch.positions) for branch in branches]
         if self.ghosts is not None:
             self.ghosts.place(states)

@@ -35,6 +35,8 @@ class SolveOutcome(NamedTuple):
     seconds: float = 0.0
     """Time within the solver [s]."""
     iterations: int = 0
+    is_on_path: bool = False
+    """Whether a joint path set the posture, so that other branches of its pose say nothing."""
 
 
 class Earlier(NamedTuple):

@@ -170,6 +170,10 @@ class WaypointPanel:
             axes_radius=0.06 * WAYPOINT_AXIS_LENGTH * size,
         )
         self._nodes.append(axes)
+        self._nodes += [
+            scene.add_label(f'/waypoints/{number}', f'waypoint {number}', position=row[1])
+            for number, row in enumerate(rows, 1)
+        ]
         if len(rows) > 1:
             lines = line_segments(poses[:, :3, 3])
             self._nodes.append(
