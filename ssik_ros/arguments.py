@@ -182,7 +182,9 @@ def read_float(name: str, value: Any) -> float:
     """
     if type(value) is float:
         return value
-    if isinstance(value, bool | str | bytes):
+    # numpy 1 takes an array of one element for a number.
+    is_array = isinstance(value, np.ndarray) and value.ndim > 0
+    if is_array or isinstance(value, bool | str | bytes):
         refuse(name, value, 'a number')
     try:
         return float(value)

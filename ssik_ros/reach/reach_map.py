@@ -297,7 +297,7 @@ class ReachMap:
         :param radian: distance that counts as much as one radian [m].
         """
         target = read_pose(pose)
-        read_number('radian', radian)
+        radian = read_number('radian', radian)
         if not np.isfinite(target).all():
             raise DimensionMismatch('A pose must be finite numbers.')
         _check_rigid(target[None])

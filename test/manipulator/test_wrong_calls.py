@@ -38,7 +38,10 @@ def test_twenty_thousand_wrong_arguments_are_errors_of_the_package():
     assert calls > 15_000
 
 
-@pytest.mark.parametrize('value', [10**400, '1', b'1', True, None, [1.0, 2.0], 1j, float('nan')])
+@pytest.mark.parametrize(
+    'value',
+    [10**400, '1', b'1', True, None, [1.0, 2.0], 1j, float('nan'), np.ones(1), np.ones((1, 1))],
+)
 def test_what_is_no_finite_number_is_named(value):
     with pytest.raises(InvalidOption, match=r'^speed must be'):
         read_number('speed', value)
