@@ -4,6 +4,7 @@ import contextlib
 import http.client
 
 import msgspec
+import numpy as np
 import pytest
 import zstandard
 
@@ -112,6 +113,19 @@ def read_messages(data):
     packed = int.from_bytes(data[8:16], 'little')
     inner = zstandard.ZstdDecompressor().decompress(data[16 : 16 + packed])
     return msgspec.msgpack.decode(inner)['messages']
+
+
+def messages_of(socket):
+    """Yield the messages that a browser gets."""
+    while True:
+        yield from read_messages(socket.recv(timeout=30))
+
+
+def looks(socket):
+    """Yield the points that the camera is told to look at."""
+    for one in messages_of(socket):
+        if one['type'] == 'SetCameraLookAtMessage':
+            yield np.array(one['look_at'])
 
 
 def say_hello(socket):

@@ -49,8 +49,11 @@ class SessionDrawing:
         for warning in solids.warnings:
             _LOGGER.warning('%s', warning)
         self._solids = solids
-        self.size = size_of(self.robot_bounds())
+        first = self.robot_bounds()
+        self.size = size_of(first)
         """Length of the robot in its first posture [m]."""
+        self._skin = first - self._origin_bounds()
+        """Corners (2, 3) of the box around the robot, relative to the box around the origins of its links [m]."""
         self._robot = RobotMeshes(scene, solids, '/robot')
         colours = [GHOSTS[i % len(GHOSTS)] for i in range(session.most_branches)]
         self.ghosts = GhostMeshes(scene, solids, colours) if colours else None
@@ -88,9 +91,19 @@ class SessionDrawing:
         room = margin * self.size
         return np.array((places.min(axis=0) - room, places.max(axis=0) + room))
 
+    def _origin_bounds(self) -> FloatArray:
+        """Return the corners (2, 3) of the box around the origins of all links in the shown posture [m]."""
+        places = link_poses(self._session.robot, self._session.state)[:, :3, 3]
+        return np.array((places.min(axis=0), places.max(axis=0)))
+
     def bounds(self) -> FloatArray:
-        """Return the corners (2, 3) of the box around the robot and the handles of its targets [m]."""
-        boxes = np.stack((self.robot_bounds(), self.target_bounds(TARGET_HANDLE)))
+        """
+        Return the corners (2, 3) of a box around the robot and the handles of its targets [m].
+
+        Links are taken to be as thick as in the first posture, which takes far less time than their surfaces do.
+        """
+        robot = self._origin_bounds() + self._skin
+        boxes = np.stack((robot, self.target_bounds(TARGET_HANDLE)))
         return np.array((boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)))
 
     async def _click(self, event: Any) -> None:
