@@ -24,7 +24,7 @@ from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
 from ssik_ros.model.forward_kinematics import pose_errors
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.problem.problem import position_rows
-from ssik_ros.results import Cause, CLOCK_ENDED
+from ssik_ros.results import Cause
 from ssik_ros.server.groups.all_branches import BranchFinder
 from ssik_ros.server.groups.group_server import GroupServer
 from ssik_ros.server.groups.notes import describe_error, describe_nearest
@@ -189,7 +189,7 @@ def _advise(server: GroupServer, explanation: Explanation, is_free: bool) -> lis
         advice.append('Without the constraints the pose is reached.')
     if cause == Cause.DEADLINE:
         more = 'it is reached without collisions and constraints' if is_free else 'give more time'
-        advice.append(f'{CLOCK_ENDED[:-1]}: {more}.')
+        advice.append(f'The clock ended the search: {more}.')
     for limit in explanation.limits:
         unit = 'rad' if limit.is_angle else 'm'
         advice.append(
