@@ -57,7 +57,7 @@ class GroupBuilder:
         joints = {name for name in group.joints if name in self.joint_order}
         joints |= {self.above[link].name for link in group.links if link in self.above}
         for base, tip in group.chains:
-            joints.update(self.chain(base, tip))
+            joints.update(self.chain(base, tip)[0])
         for subgroup in group.subgroups:
             joints |= of_groups.get(subgroup, set())
         return joints
@@ -68,8 +68,8 @@ class GroupBuilder:
         """
         Return a set with the root link if a group contains it; an empty set otherwise.
 
-        A group contains the root link if it names this link, or the virtual joint above it, or if a subgroup contains
-        it.
+        A group contains the root link if it names this link, or the virtual joint above it, or if one of its chains
+        turns round there, or if a subgroup contains it.
 
         :param group: the group element of the SRDF.
         :param srdf: the semantic description.
@@ -79,30 +79,30 @@ class GroupBuilder:
         named = self.urdf.root in group.links or any(
             joint.name in others for joint in srdf.virtual_joints if others
         )
+        turned = any(self.chain(base, tip)[1] for base, tip in group.chains)
         inherited = any(of_groups.get(subgroup) for subgroup in group.subgroups)
-        return {self.urdf.root} if named or inherited else set()
+        return {self.urdf.root} if named or turned or inherited else set()
 
-    def chain(self, base: str, tip: str) -> list[str]:
+    def chain(self, base: str, tip: str) -> tuple[list[str], bool]:
         """
-        Return the names of the joints of an SRDF chain, in no fixed order.
+        Return the names of the joints of an SRDF chain, in no fixed order, and whether the root link belongs to it.
 
-        The chain may go up from the base and down again to the tip.
+        The chain may go up from the base to a common link and down again to the tip. As in MoveIt, the joint above the
+        common link then belongs to the chain; if the common link is the root, the root link does.
 
         :param base: first link.
         :param tip: last link.
         """
         up_from_tip = self.joints_above(tip, stop=base)
-        if not up_from_tip or up_from_tip[-1].parent == base:
-            return [joint.name for joint in up_from_tip]
         names = [joint.name for joint in up_from_tip]
-        places = {name: i for i, name in enumerate(names)}
+        if tip == base or (up_from_tip and up_from_tip[-1].parent == base):
+            return names, False
         from_base: list[str] = []
         for joint in self.joints_above(base):
-            if joint.name in places:
-                # MoveIt keeps the joint that carries the common link.
-                return from_base + names[: places[joint.name] + 1]
+            if joint.name in names:
+                return from_base + names[: names.index(joint.name) + 1], False
             from_base.append(joint.name)
-        return from_base + names
+        return from_base + names, True
 
     def joints_above(self, link: str, stop: str = '') -> list[UrdfJoint]:
         """

@@ -73,6 +73,37 @@ def test_a_chain_across_the_torso_has_the_joints_of_both_sides(two_arms):
     assert not group.is_chain
 
 
+PARENTS = dict(zip('bcdefghij', 'abcdbfghh', strict=True))
+"""The link above each link of the two-armed robot; `a` is the root."""
+
+
+def lineage(link):
+    """Return a link of the two-armed robot and all links above it, the nearest first."""
+    return [link] if link == 'a' else [link, *lineage(PARENTS[link])]
+
+
+def moveit_chain(base, tip):
+    """Return the links below the joints of a chain as MoveIt finds them; its root has a joint above it, too."""
+    if base in lineage(tip):
+        return set(lineage(tip)) - set(lineage(base))
+    common = next(link for link in lineage(base) if link in lineage(tip))
+    return set(lineage(base)) ^ set(lineage(tip)) | {common}
+
+
+@pytest.mark.parametrize('base', 'abcdefghij')
+def test_a_chain_between_any_two_links_has_the_joints_that_moveit_finds(base):
+    tips = [tip for tip in 'abcdefghij' if tip != base]
+    groups = with_srdf(
+        ''.join(
+            f'<group name="{tip}"><chain base_link="{base}" tip_link="{tip}"/></group>'
+            for tip in tips
+        )
+    )
+    assert {tip: set(groups.group(tip).link_names) for tip in tips} == {
+        tip: moveit_chain(base, tip) for tip in tips
+    }
+
+
 def test_a_group_of_fixed_joints_has_no_variables(two_arms):
     group = two_arms.group('mount')
     assert group.variable_count == 0
