@@ -129,6 +129,51 @@ def test_plain_values_become_messages_and_back(monkeypatch):
         echo(fk_link_names='tool0')
 
 
+GOOD_VALUES = {
+    ('string<10>', 'ab'): 'ab',
+    ('string', 5): '5',
+    ('int8', -128): -128,
+    ('uint64', 2**64 - 1): 2**64 - 1,
+    ('octet', 3): b'\3',
+    ('float', 1): 1.0,
+    ('boolean', False): False,
+    ('sequence<string<10>, 2>', ('a', 'b')): ['a', 'b'],
+    ('sequence<double, 3>', (1, 2)): [1.0, 2.0],
+    ('sequence<octet>', ()): [],
+    ('double[2]', (1, 2)): [1.0, 2.0],
+}
+BAD_VALUES = (
+    ('boolean', 'false'),
+    ('boolean', 0),
+    ('int32', 2.7),
+    ('int32', True),
+    ('int8', -129),
+    ('uint8', 256),
+    ('octet', -1),
+    ('float', True),
+    ('double', '1'),
+    ('string', [1]),
+    ('string', True),
+    ('sequence<double>', 1.0),
+    ('sequence<double, 1>', [1, 2]),
+    ('sequence<boolean>', [1]),
+    ('double[2]', [1]),
+)
+
+
+def test_fields_of_each_type_take_values_of_that_type_alone():
+    pytest.importorskip('rclpy')
+    from ssik_ros.errors import InvalidOption
+    from ssik_ros.ros.process.service_call import field_value
+
+    for (kind, value), wanted in GOOD_VALUES.items():
+        written = field_value(kind, value, 'the request')
+        assert (written, type(written)) == (wanted, type(wanted))
+    for kind, value in BAD_VALUES:
+        with pytest.raises(InvalidOption, match='the request'):
+            field_value(kind, value, 'the request')
+
+
 @pytest.mark.ros
 def test_call_reaches_a_service_without_its_namespace(domain):
     pytest.importorskip('rclpy')

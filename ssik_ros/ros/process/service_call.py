@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 import importlib
+import re
 import time
 from typing import Any
 
 import rclpy
 
+from ssik_ros.arguments import read_float
 from ssik_ros.errors import InvalidOption, list_names, quote, SolverError
 
 POLL = 0.05
@@ -14,7 +16,11 @@ POLL = 0.05
 HOW_TO_START = (
     'Start one with `ros2 launch ssik_ros ik_server.launch.py`, in the same ROS_DOMAIN_ID.'
 )
-NUMBERS = {'float': float, 'double': float, 'boolean': bool, 'string': str}
+
+ARRAY = re.compile(
+    r'sequence<(?P<element>.+?)(?:, (?P<most>\d+))?>|(?P<repeated>.+)\[(?P<count>\d+)\]'
+)
+"""Type of a field that holds a list: ``sequence<double>``, ``sequence<string<9>, 3>``, ``double[9]``."""
 
 
 def call_service(name: str, values: Mapping[str, Any], timeout: float) -> dict[str, Any]:
@@ -90,28 +96,47 @@ def _fill(message: Any, values: Any, where: str) -> None:
     for name, value in values.items():
         if name not in fields:
             raise InvalidOption.unknown(f'{where} has no field {quote(name)}', name, fields)
-        setattr(message, name, _value(fields[name], value, f'{where}.{name}'))
+        setattr(message, name, field_value(fields[name], value, f'{where}.{name}'))
 
 
-def _value(kind: str, value: Any, where: str) -> Any:
+def field_value(kind: str, value: Any, where: str) -> Any:
     """
     Return a plain value as the type ``kind`` of a field: number, text, message or a list of these.
 
-    Raise InvalidOption, naming the field ``where``, for a value that does not fit.
+    Text may be given as a number, but nothing else changes its kind. Raise InvalidOption, naming the field ``where``,
+    for a value of another kind, a list of another size, and a whole number outside of the range of its type.
     """
-    element = kind.removeprefix('sequence<').split('>')[0].split('[')[0].split(',')[0]
-    if element != kind:
+    array = ARRAY.fullmatch(kind)
+    if array:
         if not isinstance(value, list | tuple):
             raise InvalidOption(f'{where} takes a list, not {value!r}.')
-        return [_value(element, item, f'{where}[{row}]') for row, item in enumerate(value)]
+        element, most, count = array['element'] or array['repeated'], array['most'], array['count']
+        if len(value) > int(most or len(value)) or len(value) != int(count or len(value)):
+            wanted = f'at most {most}' if most else count
+            raise InvalidOption(f'{where} takes {wanted} values, not {len(value)}.')
+        return [field_value(element, item, f'{where}[{row}]') for row, item in enumerate(value)]
     if '/' in kind:
         message = _load(kind)()
         _fill(message, value, where)
         return message
-    try:
-        return NUMBERS.get(kind, int)(value)
-    except (TypeError, ValueError) as error:
-        raise InvalidOption(f'{where} takes a {kind}, not {value!r}.') from error
+    if kind in ('float', 'double'):
+        return read_float(where, value)
+    is_flag, is_text = kind == 'boolean', 'string' in kind
+    wanted = bool if is_flag else str | int | float if is_text else int
+    if not isinstance(value, wanted) or isinstance(value, bool) != is_flag:
+        raise InvalidOption(f'{where} takes a {kind}, not {value!r}.')
+    return str(value) if is_text else value if is_flag else _whole_number(kind, value, where)
+
+
+def _whole_number(kind: str, value: int, where: str) -> int | bytes:
+    """Return a whole number as the integer type ``kind``; raise InvalidOption if it is too small or too large for it."""
+    bits = 8 if kind == 'octet' else int(kind.lstrip('uint'))
+    least = -(1 << bits - 1) if kind.startswith('int') else 0
+    if not least <= value < least + (1 << bits):
+        raise InvalidOption(
+            f'{where} takes a {kind}, from {least} to {least + (1 << bits) - 1}, not {value}.'
+        )
+    return bytes([value]) if kind == 'octet' else value
 
 
 def _plain(value: Any) -> Any:
@@ -121,5 +146,5 @@ def _plain(value: Any) -> Any:
     if isinstance(value, str | bool | int | float):
         return value
     if isinstance(value, bytes):
-        return list(value)
+        return value[0]
     return [_plain(item) for item in value]
