@@ -1,4 +1,4 @@
-"""Types of numpy arrays for annotations, and functions that make arrays read-only or add whole turns to angles."""
+"""Types of numpy arrays for annotations, and functions on arrays of joint values: turns, limits, read-only copies."""
 
 import math
 from typing import Any
@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 TURN = 2.0 * math.pi
 
 
@@ -58,6 +59,19 @@ def turns_within(
     values, room = np.asarray(angles, dtype=np.float64), np.asarray(slack, dtype=np.float64)
     least = np.ceil((np.asarray(lower) - room - values) / TURN)
     return least, np.floor((np.asarray(upper) + room - values) / TURN)
+
+
+def are_inside(
+    values: FloatArray, lower: FloatArray, upper: FloatArray, slack: float = 0.0
+) -> BoolArray:
+    """
+    Return which joint values are within their limits, in an array of the shape of ``values``; one that is NaN is not.
+
+    :param values: joint values in the last axis [rad or m].
+    :param lower, upper: (n,) limits; infinite for no limit [rad or m].
+    :param slack: distance from the limits that still counts as inside [rad or m].
+    """
+    return np.asarray((values >= lower - slack) & (values <= upper + slack))
 
 
 def freeze(*arrays: 'np.ndarray[Any, Any]') -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import are_inside, FloatArray
 from ssik_ros.artifact.module_text import ArtifactSubject
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.model.robot_model import RobotModel
@@ -244,7 +244,7 @@ def _are_same(ours: FloatArray, theirs: FloatArray) -> bool:
 
 def _count_outside(chain: SerialChain, vectors: FloatArray) -> int:
     """Return the number of solutions (k, n) that are outside the limits."""
-    return int(((vectors < chain.lower) | (vectors > chain.upper)).any(axis=1).sum())
+    return int((~are_inside(vectors, chain.lower, chain.upper)).any(axis=1).sum())
 
 
 def _residual(actual: FloatArray, target: FloatArray) -> float:

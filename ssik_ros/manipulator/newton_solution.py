@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.arrays import FloatArray, IntArray, wrap_angles
+from ssik_ros.arrays import are_inside, FloatArray, IntArray, wrap_angles
 from ssik_ros.errors import tells_near_names
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.results import Cause, CAUSE_TEXT
@@ -75,7 +75,7 @@ class IkSolution(tuple[Any, ...]):
     def limits_ok(self) -> bool:
         """Return whether every joint is inside its limits, whether or not limits were to be kept."""
         group = self._facts[1]
-        return bool(((self.q >= group.lower) & (self.q <= group.upper)).all())
+        return bool(are_inside(self.q, group.lower, group.upper).all())
 
     @property
     def clock_ended(self) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, wrap_angles
+from ssik_ros.arrays import are_inside, FloatArray, wrap_angles
 from ssik_ros.errors import counted
 from ssik_ros.kernels.mechanisms import descent
 from ssik_ros.kernels.rows import layout
@@ -248,7 +248,7 @@ class _ClosedChainSearch:
         if not all(self._check(errors, loops)):
             return state.EXHAUSTED
         values = q[self._problem.variable_q]
-        if (((values < lower) | (values > upper)) & self._solver.limited).any():
+        if (~are_inside(values, lower, upper) & self._solver.limited).any():
             self._counters[state.LIMITS_SEEN] += 1
             return state.EXHAUSTED
         self._accept(q, errors)

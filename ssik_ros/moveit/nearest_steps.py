@@ -8,7 +8,7 @@ from the seed that comes nearest to the pose within the velocity limits avoids b
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import are_inside, FloatArray
 from ssik_ros.model.forward_kinematics import pose_errors
 from ssik_ros.model.joint_group import JointGroup, with_default
 from ssik_ros.model.robot_model import RobotModel
@@ -68,7 +68,7 @@ class NearestSteps:
         room = CYCLES * budget * self._velocity
         if not 0.0 < budget <= LONGEST_BUDGET or not (room > 0.0).all():
             return None
-        if not ((self._group.lower <= seed) & (seed <= self._group.upper)).all():
+        if not are_inside(seed, self._group.lower, self._group.upper).all():
             return None
         distance, angle = pose_errors(self._kinematics.pose(seed), pose)
         most = np.abs(self._kinematics.jacobian(seed)) @ room

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, whole_turns
+from ssik_ros.arrays import are_inside, FloatArray, whole_turns
 from ssik_ros.kernels.paths.layers import LARGEST_STEP, SUM_OF_SQUARES, SUM_OF_STEPS
 from ssik_ros.paths.obstacles import Obstacles
 from ssik_ros.paths.requests import Stretch
@@ -205,7 +205,7 @@ class TravelSearch:
         changes = np.abs(postures - q).max(axis=1)
         best = postures[int(np.argmin(changes))]
         serial = chain.chain
-        is_within = bool(((best >= serial.lower) & (best <= serial.upper)).all())
+        is_within = bool(are_inside(best, serial.lower, serial.upper).all())
         return best if is_within and changes.min() < HALF_TURN / 2.0 else None
 
     def _grow(

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import are_inside, FloatArray
 from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.paths.bounding.tip_ways import tip_levers
@@ -46,7 +46,7 @@ def check_path(
     if not np.isfinite(q).all():
         return 'a joint value is not finite'
     serial = chain.chain
-    if not ((q >= serial.lower - LIMIT_ROUNDING) & (q <= serial.upper + LIMIT_ROUNDING)).all():
+    if not are_inside(q, serial.lower, serial.upper, LIMIT_ROUNDING).all():
         return 'a joint is outside its limits'
     if not (np.abs(np.diff(q, axis=0)) <= limits.largest[1:] + STEP_ROUNDING).all():
         return 'a step is too large'
@@ -98,9 +98,7 @@ def check_travel(
     serial = chain.chain
     if not np.isfinite(corners).all() or (corners[[0, -1]] != ends).any():
         return 'free travel does not join its passes'
-    if not (
-        (corners >= serial.lower - LIMIT_ROUNDING) & (corners <= serial.upper + LIMIT_ROUNDING)
-    ).all():
+    if not are_inside(corners, serial.lower, serial.upper, LIMIT_ROUNDING).all():
         return 'free travel leaves the joint limits'
     return '' if travel is None or travel.is_free(corners) else 'free travel collides'
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.arrays import are_inside, FloatArray, IntArray
 from ssik_ros.errors import counted, DimensionMismatch, InvalidOption, InvalidTarget
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.geometry.rotations import invert_pose, matrix_of_rpy, pose_matrix
@@ -259,7 +259,7 @@ class PlacedArm:
                 f"The rest posture of '{self.robot.name}' has {given.size} values, not one for each of {names}.",
                 shape=given.shape,
             )
-        outside = ~((given >= chain.lower) & (given <= chain.upper))
+        outside = ~are_inside(given, chain.lower, chain.upper)
         if outside.any():
             joint = int(np.argmax(outside))
             raise InvalidOption(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from rclpy.node import Node
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import are_inside, FloatArray
 from ssik_ros.errors import list_names, quote, SolverError
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
@@ -179,9 +179,8 @@ class RunningGroup:
             raise SolverError(f'Nothing is sent. {reason}')
         if names != group.joint_names:
             raise SolverError('Nothing is sent: a joint of the group has several values.')
-        if not (
-            (goal >= group.lower) & (goal <= group.upper) & (np.abs(goal) <= LARGEST_POSITION)
-        ).all():
+        inside = are_inside(goal, group.lower, group.upper)
+        if not (inside & (np.abs(goal) <= LARGEST_POSITION)).all():
             raise SolverError('Nothing is sent: the goal is outside of the limits of a joint.')
         needed, joint = _least_time(names, goal - here, self._velocity())
         if max(needed, seconds) > LONGEST_MOTION:

@@ -11,7 +11,7 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.arrays import FloatArray, IntArray, wrap_angles
+from ssik_ros.arrays import are_inside, FloatArray, IntArray, wrap_angles
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.self_motions import (
     curve_points,
@@ -307,9 +307,7 @@ def _follow(
     """
     shared, added = _share(whole, SEVEN, target), range(place, place + SEVEN - rows.shape[1])
     seeds = np.insert(rows, [place] * len(added), 0.0, axis=1)
-    is_inside = (
-        (seeds >= shared.lower - LIMIT_ROUNDING) & (seeds <= shared.upper + LIMIT_ROUNDING)
-    ).all(axis=1)
+    is_inside = are_inside(seeds, shared.lower, shared.upper, LIMIT_ROUNDING).all(axis=1)
     starts = [seeds[is_inside].clip(shared.lower, shared.upper)]
     free = _still_parts(*follow_curves(shared._replace(reals=_free_reals(shared)), seeds), added)
     for part in free:

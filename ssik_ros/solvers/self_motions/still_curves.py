@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, whole_turns, wrap_angles
+from ssik_ros.arrays import are_inside, FloatArray, whole_turns, wrap_angles
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.kernels.closed_form.self_motions import curve_points, descents
 from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
@@ -154,7 +154,7 @@ class StillCurves:
         :param joints: indices of the joints whose limits count.
         """
         rows = rows - np.where(self._is_turning, whole_turns(rows - self._middle), 0.0)
-        is_inside = (rows >= self._lower) & (rows <= self._upper)
+        is_inside = are_inside(rows, self._lower, self._upper)
         return rows[is_inside[:, joints].all(axis=1)]
 
     def _around(self, target: FloatArray, each: Alignment) -> FloatArray:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.arrays import are_inside, FloatArray, IntArray
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.kernels.closed_form.branches import held_search
 from ssik_ros.kernels.closed_form.self_motions import (
@@ -322,9 +322,7 @@ class SelfMotionTracer:
         )
         knots, rows = self._trace(widened, seeds)
         # Keep the seeds within the limits, because the proof needs them, and points on every stretch within the limits.
-        is_inside = (
-            (seeds >= shared.lower - LIMIT_ROUNDING) & (seeds <= shared.upper + LIMIT_ROUNDING)
-        ).all(axis=1)
+        is_inside = are_inside(seeds, shared.lower, shared.upper, LIMIT_ROUNDING).all(axis=1)
         starts, work = (
             [seeds[is_inside].clip(shared.lower, shared.upper)],
             np.empty(inside.scratch_size()),

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ssik_ros.arguments import read_count, read_number, read_numbers, shown
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import are_inside, FloatArray
 from ssik_ros.errors import (
     DimensionMismatch,
     InvalidOption,
@@ -196,7 +196,7 @@ class Tracker:
         values = self._read_joints('q', q)
         group = self._solver.group
         limited = bool(self._base[state.LIMITED])
-        inside = (values >= group.lower) & (values <= group.upper)
+        inside = are_inside(values, group.lower, group.upper)
         if limited and not inside.all():
             raise RequestError(
                 f'A tracker starts at values within the limits, not at {values.tolist()}.',
