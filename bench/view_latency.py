@@ -14,9 +14,9 @@ import time
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / 'test/view')]
+sys.path.insert(0, str(ROOT))
 
-from made_pages import connect, controls_of, drag, open_page, read_messages, say_hello  # noqa: E402
+from test.view.made_pages import connect, controls_of, drag, open_page, read_messages, say_hello  # noqa: E402
 
 from bench import program  # noqa: E402
 from bench.times import Times  # noqa: E402
@@ -73,7 +73,7 @@ def visit(page, count):
 
 def measure_browser(samples):
     """Return the times [ms] from a motion of the mouse to other sliders in the page of a real browser."""
-    from made_browser import open_browser, Screen
+    from test.view.made_browser import open_browser, Screen
 
     with open_browser() as browser, open_page() as page:
         page.drawing.shows_ghosts = True

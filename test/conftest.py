@@ -3,10 +3,11 @@
 import os
 from pathlib import Path
 
+from test import ros_domain
+
 from hypothesis import settings
 import numpy as np
 import pytest
-import ros_domain
 from scipy.spatial.transform import Rotation
 
 from ssik_ros.kernels.geometry.addresses import LIBRARY

@@ -9,8 +9,9 @@ from importlib.util import find_spec
 import itertools
 import os
 
+from test.ros_domain import claimed_domain
+
 import pytest
-from ros_domain import claimed_domain
 
 # Outside an activated shell, rclpy from wheels would start the interpreter anew, with which the test
 # runner loses its output.

@@ -15,7 +15,7 @@ import run_pages  # noqa: E402
 from ssik_ros.cli.command import main  # noqa: E402
 
 LOADED = (
-    'page_runner',
+    __name__,
     'rich.table',
     'scipy.spatial.transform',
     'ssik_ros.cli.verb.solve',

@@ -17,8 +17,9 @@ import termios
 import time
 import zipfile
 
+from test.repository import needs_git
+
 import pytest
-from repository import needs_git
 
 ROOT = Path(__file__).resolve().parents[1]
 NATIVE = Path('ssik_ros', 'kernels', 'native')

@@ -7,8 +7,9 @@ from pathlib import Path
 import re
 import shlex
 
+from test.repository import FOLDERS, make_targets
+
 import pytest
-from repository import FOLDERS, make_targets
 
 from ssik_ros.cli.command import make_parser, VERBS
 from ssik_ros.solvers.kinematics_yaml import parse_kinematics

@@ -5,9 +5,9 @@ import re
 import subprocess
 import sys
 
-import page_runner
+from test import page_runner, ros_lines
+
 import pytest
-import ros_lines
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [*sorted(ROOT.glob('*.md')), *sorted((ROOT / 'docs').rglob('*.md'))]

@@ -403,9 +403,3 @@ def test_the_checker_finds_cycles(package, tmp_path):
     sources = {'model/a': 'import ssik_ros.model.b', 'model/b': 'import ssik_ros.model.a'}
     package(sources)
     assert set(find_cycle(tmp_path / PACKAGE)) == {'model.a', 'model.b'}
-
-
-def test_files_of_tests_have_names_of_their_own():
-    """Test files are imported by their bare names: two with the same name end the run. Conftest files may share theirs."""
-    names = [path.name for path in Path(__file__).parent.rglob('*.py')]
-    assert {name for name in names if names.count(name) > 1} <= {'conftest.py'}

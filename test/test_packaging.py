@@ -10,8 +10,9 @@ import sys
 from typing import Any
 import xml.etree.ElementTree as ElementTree
 
+from test.repository import needs_git, tracked_files
+
 import pytest
-from repository import needs_git, tracked_files
 import setuptools
 import yaml
 

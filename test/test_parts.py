@@ -1,6 +1,5 @@
 """The quick and the long part of the tests are disjoint, and only heavy tests are in none of both."""
 
-import os
 from pathlib import Path
 import subprocess
 import sys
@@ -42,11 +41,9 @@ def collect(folder, *options):
     file = folder / 'test_program.py'
     file.write_text(PROGRAM)
     command = [sys.executable, '-m', 'pytest', '-q', '--collect-only', '-p', 'no:cacheprovider']
-    command += [f'--confcutdir={TEST}', '-c', TEST.parent / 'setup.cfg', '-p', 'conftest']
-    path = os.pathsep.join([str(TEST), str(TEST.parent), *sys.path])
-    environment = {**os.environ, 'PYTHONPATH': path}
+    command += [f'--confcutdir={TEST}', '-c', TEST.parent / 'setup.cfg', '-p', 'test.conftest']
     done = subprocess.run(
-        [*command, *options, file], capture_output=True, text=True, env=environment
+        [*command, *options, file], cwd=TEST.parent, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
     lines = (line.rpartition('::')[2] for line in done.stdout.splitlines() if '::' in line)

@@ -6,8 +6,9 @@ from pathlib import Path
 import re
 import xml.etree.ElementTree as ElementTree
 
+from test.repository import FOLDERS, make_targets, needs_git, tracked_files
+
 import pytest
-from repository import FOLDERS, make_targets, needs_git, tracked_files
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]

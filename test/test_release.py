@@ -5,8 +5,9 @@ import re
 import shutil
 import sys
 
+from test.repository import needs_git, tracked_files
+
 import pytest
-from repository import needs_git, tracked_files
 import yaml
 
 import ssik_ros

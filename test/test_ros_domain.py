@@ -3,7 +3,7 @@
 import os
 import socket
 
-from ros_domain import claimed_domain, DOMAINS
+from test.ros_domain import claimed_domain, DOMAINS
 
 
 def test_claims_at_the_same_time_differ():

@@ -27,9 +27,10 @@ from ssik_ros.ros.panel.panel_widget import PanelWidget
 from ssik_ros.view.service_panel import NUMBERS, TargetChoice
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / folder) for folder in ('test', 'test/ros', 'tools')]
+sys.path[:0] = [str(ROOT), str(ROOT / 'tools')]
+from test.ros.server_client import ready_server  # noqa: E402
+
 from make_pictures import save_small  # noqa: E402
-from server_client import ready_server  # noqa: E402
 
 SIZE = 750, 540
 """Of the widget."""

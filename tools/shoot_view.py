@@ -23,9 +23,10 @@ from ssik_ros.view.browser.panels.robot_panel import RobotPanel, Whereabouts
 from ssik_ros.view.waypoints import make_problem, plan_waypoints, record_waypoint
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / 'test/view'), str(ROOT / 'tools')]
-from made_browser import open_browser, Screen  # noqa: E402
-from made_pages import controls_of  # noqa: E402
+sys.path[:0] = [str(ROOT), str(ROOT / 'tools')]
+from test.view.made_browser import open_browser, Screen  # noqa: E402
+from test.view.made_pages import controls_of  # noqa: E402
+
 from make_pictures import chosen_names, save_small  # noqa: E402
 
 ZOOM = 'zoom to robot (Z)'

@@ -17,9 +17,10 @@ import time
 from types import SimpleNamespace
 from typing import NamedTuple
 
+from test.repository import ROOT
+from test.ros_domain import claimed_domain
+
 import pytest
-from repository import ROOT
-from ros_domain import claimed_domain
 
 pytest.importorskip('rclpy', reason='no rclpy on this machine')
 pytest.importorskip('moveit_msgs', reason='moveit_msgs is not built; run make setup')

@@ -3,7 +3,8 @@
 import csv
 import json
 
-import planar_arm
+from test.benchmark import planar_arm
+
 import pytest
 
 from ssik_ros.cli.command import main

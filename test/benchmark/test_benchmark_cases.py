@@ -2,8 +2,9 @@
 
 import json
 
+from test.benchmark.planar_arm import closed_form, LIMITS, SRDF, URDF
+
 import numpy as np
-from planar_arm import closed_form, LIMITS, SRDF, URDF
 import pytest
 
 from ssik_ros.benchmark.cases import make_cases, read_goals, write_goals

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from planar_arm import SRDF, URDF
+from test.benchmark.planar_arm import SRDF, URDF
+
 import pytest
 
 from ssik_ros.benchmark.config import parse_benchmark_config, read_benchmark_config, SolverEntry

@@ -5,8 +5,9 @@ import dataclasses
 import io
 import json
 
+from test.benchmark import planar_arm
+
 import numpy as np
-import planar_arm
 import pytest
 from rich.console import Console
 

@@ -2,8 +2,9 @@
 
 import gc
 
+from test.benchmark import planar_arm
+
 import numpy as np
-import planar_arm
 import pytest
 
 from ssik_ros.benchmark.config import read_benchmark_config

@@ -4,7 +4,8 @@ import csv
 import json
 import time
 
-import planar_arm
+from test.benchmark import planar_arm
+
 import pytest
 
 from ssik_ros.benchmark.calls import RemoteResult

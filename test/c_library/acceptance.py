@@ -1,7 +1,7 @@
 """
 Tests that every C library must pass: compilers, both architectures, the package's bytes.
 
-``python test/c_library/acceptance.py [ARM ...] [--poses N]`` checks arms of all kinds and prints a table in Markdown.
+``python -m test.c_library.acceptance [ARM ...] [--poses N]`` checks arms of all kinds and prints a table in Markdown.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from c_arm import CArm, compare, MADE, made_arm, package_arm
+from test.c_library.c_arm import CArm, compare, MADE, made_arm, package_arm
 
 from ssik_ros.artifact.c.toolchain import of_this_machine
 from ssik_ros.cli.command import main as ssik

@@ -2,7 +2,8 @@
 
 import shutil
 
-from c_arm import CArm, made_arm
+from test.c_library.c_arm import CArm, made_arm
+
 import pytest
 
 from ssik_ros.cli.command import main

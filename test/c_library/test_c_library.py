@@ -6,8 +6,9 @@ import re
 import shutil
 import subprocess
 
-from acceptance import check, compile_and_run, COMPILERS
-from c_arm import CArm, compare, Cycle, doubles, package_arm, requests
+from test.c_library.acceptance import check, compile_and_run, COMPILERS
+from test.c_library.c_arm import CArm, compare, Cycle, doubles, package_arm, requests
+
 import numpy as np
 import pytest
 

@@ -3,7 +3,8 @@
 import ctypes
 from pathlib import Path
 
-from c_arm import CArm
+from test.c_library.c_arm import CArm
+
 import numpy as np
 import pytest
 

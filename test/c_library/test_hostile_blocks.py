@@ -5,7 +5,8 @@ from pathlib import Path
 import subprocess
 import sys
 
-from c_arm import doubles, package_arm
+from test.c_library.c_arm import doubles, package_arm
+
 import numpy as np
 import pytest
 

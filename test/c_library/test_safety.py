@@ -7,7 +7,8 @@ import subprocess
 import sys
 import threading
 
-from c_arm import CArm, package_arm, requests
+from test.c_library.c_arm import CArm, package_arm, requests
+
 import numpy as np
 import pytest
 

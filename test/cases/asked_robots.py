@@ -3,8 +3,9 @@
 from functools import cache
 import math
 
+from test.server.served_robots import errors_between, ik_request, true_pose
+
 import numpy as np
-from served_robots import errors_between, ik_request, true_pose
 
 from ssik_ros.model.loader import load_robot
 from ssik_ros.server.requests.ik_requests import FullState

@@ -11,12 +11,15 @@ import threading
 import time
 from types import SimpleNamespace
 
-import bare_nodes  # skips the module if ROS is not installed
+from test.cases.asked_robots import Asked, POSE_IK
+from test.ros_units import (
+    bare_nodes,  # skips the module if ROS is not installed
+    test_group_parameters as parameter_tests,
+    test_robot_source as source_tests,
+)
+from test.ros_units.bare_nodes import node_maker, NodeDouble
+from test.server.served_robots import is_at, mobile_robot, pose_of, torso_robot, true_pose
 
-# isort: split
-
-from asked_robots import Asked, POSE_IK
-from bare_nodes import node_maker, NodeDouble
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Transform, TransformStamped
 from moveit_msgs.srv import GetPositionFK, GetPositionIK
@@ -25,10 +28,7 @@ import pytest
 import rclpy
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.qos import DurabilityPolicy
-from served_robots import is_at, mobile_robot, pose_of, torso_robot, true_pose
 from std_srvs.srv import Trigger
-import test_group_parameters as parameter_tests
-import test_robot_source as source_tests
 
 from ssik_ros.errors import ConfigError, InvalidParameter, ModelError, SsikError
 from ssik_ros.model.loader import load_robot

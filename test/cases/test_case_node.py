@@ -4,25 +4,18 @@ Cases that need the real node (docs/reference/cases.md): one process for all, it
 Simulated time is on, but no clock is published: all deadlines have to be kept nevertheless.
 """
 
-from pathlib import Path
-import sys
-
-sys.path.append(str(Path(__file__).resolve().parents[1] / 'ros'))
-
-from server_process import SHUTDOWN_WAIT
-
-# isort: split
-
 import signal
 import threading
 import time
+
+from test.ros.server_client import ready_server
+from test.ros.server_process import SHUTDOWN_WAIT
+from test.ros.server_requests import assert_solves, ik_request, PANDA, SLOW
 
 import pytest
 from rcl_interfaces.srv import ListParameters
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
-from server_client import ready_server
-from server_requests import assert_solves, ik_request, PANDA, SLOW
 
 pytestmark = pytest.mark.ros
 

@@ -9,11 +9,12 @@ from functools import cache
 import itertools
 from pathlib import Path
 
-import arms
-from asked_robots import Asked, from_text
+from test.cases.asked_robots import Asked, from_text
+from test.server.served_robots import errors_between, ik_request, pose_of, solve_all
+from test.solvers import arms
+
 import numpy as np
 import pytest
-from served_robots import errors_between, ik_request, pose_of, solve_all
 
 from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.model.collision.objects import CarriedObject, ObjectShape, SolidKind, WorldObject

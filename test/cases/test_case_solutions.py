@@ -3,11 +3,12 @@
 import json
 import warnings
 
-import arms
-from asked_robots import Asked, from_text, POSE_IK
+from test.cases.asked_robots import Asked, from_text, POSE_IK
+from test.server.served_robots import ik_request, joint, pose_of, robot_text
+from test.solvers import arms
+
 import numpy as np
 import pytest
-from served_robots import ik_request, joint, pose_of, robot_text
 
 from ssik_ros.cli.command import main
 from ssik_ros.manipulator.manipulator import Manipulator

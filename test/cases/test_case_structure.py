@@ -3,11 +3,8 @@
 import logging
 import math
 
-import arms
-from asked_robots import Asked, from_text, positions
-import numpy as np
-import pytest
-from served_robots import (
+from test.cases.asked_robots import Asked, from_text, positions
+from test.server.served_robots import (
     errors_between,
     ik_request,
     is_at,
@@ -16,6 +13,10 @@ from served_robots import (
     torso_robot,
     true_pose,
 )
+from test.solvers import arms
+
+import numpy as np
+import pytest
 
 from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.model.collision.objects import CarriedObject, ObjectShape, SolidKind, WorldObject

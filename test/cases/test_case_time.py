@@ -10,11 +10,12 @@ import subprocess
 import sys
 import time
 
-import arms
-from asked_robots import Asked, from_text, POSE_IK
+from test.cases.asked_robots import Asked, from_text, POSE_IK
+from test.server.served_robots import ik_request, pose_of
+from test.solvers import arms
+
 import numpy as np
 import pytest
-from served_robots import ik_request, pose_of
 
 from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.model.loader import load_robot
@@ -133,9 +134,8 @@ def solutions_of(robot, requests):
 
 
 IN_A_PROCESS = """
-import hashlib, sys
-sys.path[:0] = {paths!r}
-from test_case_time import solutions_of, requests_of
+import hashlib
+from test.cases.test_case_time import solutions_of, requests_of
 from ssik_ros.model.loader import load_robot
 robot = load_robot({urdf!r}, {srdf!r}, {limits!r})
 print(hashlib.sha256(b''.join(solutions_of(robot, requests_of(robot, 200)))).hexdigest())
@@ -145,14 +145,13 @@ print(hashlib.sha256(b''.join(solutions_of(robot, requests_of(robot, 200)))).hex
 def in_a_process():
     """Return a process that prints the digest of two hundred results."""
     folder = ROOT / 'config' / 'robots' / 'panda_moveit_config' / 'config'
-    tests = [str(ROOT / 'test' / name) for name in ('cases', 'server', 'solvers')]
     text = IN_A_PROCESS.format(
-        paths=[*tests, str(ROOT)],
         urdf=str(folder / 'panda.urdf'),
         srdf=str(folder / 'panda.srdf'),
         limits=str(folder / 'joint_limits.yaml'),
     )
-    return subprocess.Popen([sys.executable, '-c', text], stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, '-c', text]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
 
 
 def test_e06_equal_requests_have_equal_responses_in_every_thread_and_process(robots):

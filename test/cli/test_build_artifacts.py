@@ -6,8 +6,9 @@ import os
 import subprocess
 import sys
 
+from test.cli.numpy_only import run_program
+
 import numpy as np
-from numpy_only import run_program
 import pytest
 
 from ssik_ros import Manipulator

@@ -2,9 +2,10 @@
 
 import functools
 
-from complete_oracle import chain_from_urdf
+from test.closed_form.synthetic_arms import serial_chain
+from test.complete_oracle import chain_from_urdf
+
 import numpy as np
-from synthetic_arms import serial_chain
 
 from ssik_ros.model.catalogue import arm_data, list_arms, load_arm, make_urdf
 from ssik_ros.model.serial_chain import SerialChain

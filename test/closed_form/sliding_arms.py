@@ -1,8 +1,9 @@
 """Chains with slides: every order in general geometry, textbook arms, and arms on a rail."""
 
+from test.closed_form.sliding_oracle import SlidingChain
+from test.closed_form.synthetic_arms import direction, make_parallel, random_lines, random_pose
+
 import numpy as np
-from sliding_oracle import SlidingChain
-from synthetic_arms import direction, make_parallel, random_lines, random_pose
 
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain

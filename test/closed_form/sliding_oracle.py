@@ -7,7 +7,8 @@ with fewer joints are solved in the sense of least squares, and postures that mi
 
 from dataclasses import dataclass
 
-from complete_oracle import Comparison, crossed, rotations, wrap
+from test.complete_oracle import Comparison, crossed, rotations, wrap
+
 import numpy as np
 
 STARTS = 500

@@ -1,6 +1,7 @@
 """Random arms of every class with a closed form, none of them in a friendly position."""
 
-from complete_oracle import LineChain, rotations
+from test.complete_oracle import LineChain, rotations
+
 import numpy as np
 
 from ssik_ros.model.kinematic_tree import JointKind

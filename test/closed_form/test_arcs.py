@@ -5,8 +5,9 @@ Two oracles. A dense scan computes the branches at 20,000 explicit values of the
 The other oracle uses no code of the package: it follows the motions of the test's own chain that keep the pose.
 """
 
-from arms_under_test import arm_of, catalogue_arm, catalogue_chain
-from complete_oracle import wrap
+from test.closed_form.arms_under_test import arm_of, catalogue_arm, catalogue_chain
+from test.complete_oracle import wrap
+
 import numpy as np
 import pytest
 

@@ -4,11 +4,16 @@ Every branch and nothing else: the solutions of each arm equal the solutions of 
 A few poses of each arm in an ordinary run; ``-m slow`` solves five.
 """
 
-from arms_under_test import arm_of, ask, catalogue_arm, catalogue_chain, EXACT_SRS, SEVEN, SIX
-from complete_oracle import compare, distinct, find_all, LineChain
-import numpy as np
-import pytest
-from synthetic_arms import (
+from test.closed_form.arms_under_test import (
+    arm_of,
+    ask,
+    catalogue_arm,
+    catalogue_chain,
+    EXACT_SRS,
+    SEVEN,
+    SIX,
+)
+from test.closed_form.synthetic_arms import (
     calibrated,
     CLASSES,
     make_six,
@@ -17,6 +22,10 @@ from synthetic_arms import (
     random_pose,
     SIXTEEN_WAYS,
 )
+from test.complete_oracle import compare, distinct, find_all, LineChain
+
+import numpy as np
+import pytest
 
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.model.catalogue import arm_data

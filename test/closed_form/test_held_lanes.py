@@ -1,7 +1,8 @@
 """Branches at eight values of a held joint at once: the same as from the kernel for one value, in the same order."""
 
-from arms_under_test import catalogue_arm
-from complete_oracle import wrap
+from test.closed_form.arms_under_test import catalogue_arm
+from test.complete_oracle import wrap
+
 import numpy as np
 import pytest
 

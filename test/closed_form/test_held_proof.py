@@ -3,7 +3,8 @@
 from dataclasses import replace
 import functools
 
-import complete_oracle
+from test import complete_oracle
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation

@@ -3,10 +3,11 @@
 import importlib
 import pkgutil
 
-from arms_under_test import catalogue_arm
+from test.closed_form.arms_under_test import catalogue_arm
+from test.closed_form.synthetic_arms import make_six, serial_chain
+
 import numpy as np
 import pytest
-from synthetic_arms import make_six, serial_chain
 
 from ssik_ros.kernels.closed_form import classes
 from ssik_ros.kernels.closed_form.branches import search

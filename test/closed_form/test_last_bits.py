@@ -1,7 +1,8 @@
 """Poses with singular postures: the same solutions for any last bits of the pose, each solution once."""
 
-from arms_under_test import ask, catalogue_arm, catalogue_chain
-from complete_oracle import wrap
+from test.closed_form.arms_under_test import ask, catalogue_arm, catalogue_chain
+from test.complete_oracle import wrap
+
 import numpy as np
 import pytest
 

@@ -4,11 +4,10 @@ Every branch and nothing else of chains with slides, by an oracle of their own.
 A few poses of each chain in an ordinary run; ``-m slow`` asks five.
 """
 
-from arms_under_test import ask, catalogue_chain
-import complete_oracle
-import numpy as np
-import pytest
-from sliding_arms import (
+from test import complete_oracle
+from test.closed_form import sliding_oracle
+from test.closed_form.arms_under_test import ask, catalogue_chain
+from test.closed_form.sliding_arms import (
     arm_of,
     backwards,
     cylindrical,
@@ -27,9 +26,11 @@ from sliding_arms import (
     Y,
     Z,
 )
-import sliding_oracle
-from sliding_oracle import compare, SlidingChain
-from synthetic_arms import CLASSES, direction, make_six, random_lines, random_pose
+from test.closed_form.sliding_oracle import compare, SlidingChain
+from test.closed_form.synthetic_arms import CLASSES, direction, make_six, random_lines, random_pose
+
+import numpy as np
+import pytest
 
 from ssik_ros.errors import InvalidLimits, TopologyMismatch
 from ssik_ros.model.topology import AxisGeometry

@@ -2,8 +2,9 @@
 
 import itertools
 
-from arms_under_test import arm_of, catalogue_arm, catalogue_chain
-from complete_oracle import wrap
+from test.closed_form.arms_under_test import arm_of, catalogue_arm, catalogue_chain
+from test.complete_oracle import wrap
+
 from hypothesis import given, strategies as st
 import numpy as np
 import pytest

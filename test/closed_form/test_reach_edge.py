@@ -1,6 +1,7 @@
 """The posture at the edge of reach: derivatives of the method, its end, and joints that do not move."""
 
-from arms_under_test import catalogue_arm
+from test.closed_form.arms_under_test import catalogue_arm
+
 import numpy as np
 import pytest
 

@@ -1,7 +1,8 @@
 """The rescue of poses that the closed form misses: it saves them, and changes no other result."""
 
-from arms_under_test import ask, catalogue_arm, catalogue_chain
-from complete_oracle import wrap
+from test.closed_form.arms_under_test import ask, catalogue_arm, catalogue_chain
+from test.complete_oracle import wrap
+
 import numpy as np
 
 from ssik_ros.solvers.closed_form.arm import AnalyticArm

@@ -2,12 +2,20 @@
 
 import time
 
-from arms_under_test import arm_of, ask
-from complete_oracle import compare, LineChain
+from test.closed_form.arms_under_test import arm_of, ask
+from test.closed_form.synthetic_arms import (
+    CLASSES,
+    direction,
+    make_six,
+    random_lines,
+    random_pose,
+    serial_chain,
+)
+from test.complete_oracle import compare, LineChain
+from test.repository import ROOT
+
 import numpy as np
 import pytest
-from repository import ROOT
-from synthetic_arms import CLASSES, direction, make_six, random_lines, random_pose, serial_chain
 
 from ssik_ros import Manipulator, TolerancePolicy
 from ssik_ros.artifact import module_text

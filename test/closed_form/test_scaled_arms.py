@@ -2,9 +2,10 @@
 
 import re
 
+from test.closed_form.synthetic_arms import make_six, serial_chain
+
 import numpy as np
 import pytest
-from synthetic_arms import make_six, serial_chain
 
 from ssik_ros import Manipulator
 from ssik_ros.model.catalogue import arm_data, make_urdf

@@ -3,11 +3,12 @@
 import dataclasses
 import itertools
 
-from arms_under_test import catalogue_arm, catalogue_chain
-from complete_oracle import wrap
+from test.closed_form.arms_under_test import catalogue_arm, catalogue_chain
+from test.closed_form.synthetic_arms import make_six, serial_chain
+from test.complete_oracle import wrap
+
 import numpy as np
 import pytest
-from synthetic_arms import make_six, serial_chain
 
 from campaigns.postures.robots import random_robot
 from ssik_ros import Manipulator

@@ -1,6 +1,7 @@
 """Chains with prismatic joints in the common pipeline: poses, Newton, duplicates, limits, turns, held joints."""
 
-from arms_under_test import ask, catalogue_arm
+from test.closed_form.arms_under_test import ask, catalogue_arm
+
 import numpy as np
 import pinocchio as pin
 import pytest

@@ -1,6 +1,6 @@
 """Poses and arms on which solvers are known to fail: right angles, straight elbows and wrists, tools, reversed arms."""
 
-from arms_under_test import (
+from test.closed_form.arms_under_test import (
     arm_of,
     ask,
     catalogue_arm,
@@ -10,10 +10,11 @@ from arms_under_test import (
     SIX,
     six_of,
 )
-from complete_oracle import compare, LineChain, rotations, wrap
+from test.closed_form.synthetic_arms import CLASSES, make_six, random_lines, random_pose
+from test.complete_oracle import compare, LineChain, rotations, wrap
+
 import numpy as np
 import pytest
-from synthetic_arms import CLASSES, make_six, random_lines, random_pose
 
 from ssik_ros.solvers.closed_form.branch_request import BranchRequest, KEEP_ALL, WITHIN_LIMITS
 

@@ -1,10 +1,11 @@
 """Poses out of reach, inside the sphere of reach and beyond: refused with a cause, and never solved."""
 
-from arms_under_test import arm_of, ask, catalogue_arm, catalogue_chain, SIX
-from complete_oracle import find_all, rotations
+from test.closed_form.arms_under_test import arm_of, ask, catalogue_arm, catalogue_chain, SIX
+from test.closed_form.synthetic_arms import CLASSES, direction, make_six
+from test.complete_oracle import find_all, rotations
+
 import numpy as np
 import pytest
-from synthetic_arms import CLASSES, direction, make_six
 
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.model.catalogue import arm_data, load_arm

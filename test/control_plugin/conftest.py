@@ -1,6 +1,7 @@
 """The program of chains and solvers, and arms with it."""
 
-from chain_programs import ARMS, build, ChainProgram, missing_tool, urdf_of
+from test.control_plugin.chain_programs import ARMS, build, ChainProgram, missing_tool, urdf_of
+
 import pytest
 
 from ssik_ros import Manipulator

@@ -1,6 +1,7 @@
 """Cycles of ssik_control towards poses and at twists: straight, within limits, never at a standstill, calm at the end."""
 
-from chain_programs import Loop, to_frame
+from test.control_plugin.chain_programs import Loop, to_frame
+
 import numpy as np
 import pytest
 

@@ -4,7 +4,8 @@ import itertools
 import os
 import sys
 
-from chain_programs import ARMS, ChainProgram, COMMAND, urdf_of
+from test.control_plugin.chain_programs import ARMS, ChainProgram, COMMAND, urdf_of
+
 import numpy as np
 import pinocchio as pin
 import pytest

@@ -7,7 +7,15 @@ import subprocess
 import sys
 import time
 
-from chain_programs import COMMAND, COMPILING, missing_tool, PATIENCE, ROOT, urdf_of
+from test.control_plugin.chain_programs import (
+    COMMAND,
+    COMPILING,
+    missing_tool,
+    PATIENCE,
+    ROOT,
+    urdf_of,
+)
+
 import numpy as np
 import pytest
 import yaml

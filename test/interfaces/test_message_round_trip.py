@@ -2,7 +2,8 @@
 
 import struct
 
-from filled_messages import Filler
+from test.interfaces.filled_messages import Filler
+
 import pytest
 
 SERVICES = (

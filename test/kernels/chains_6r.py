@@ -1,6 +1,7 @@
 """Chains of six revolute joints by name: random ones, arms typed in by their parameters, 7R arms with one joint locked."""
 
-from complete_oracle import LineChain, rotations
+from test.complete_oracle import LineChain, rotations
+
 import numpy as np
 
 RIGHT = np.pi / 2.0

@@ -7,7 +7,8 @@ import shutil
 import subprocess
 import sys
 
-from fresh_python import run_python
+from test.kernels.fresh_python import run_python
+
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]

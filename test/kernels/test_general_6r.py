@@ -6,7 +6,9 @@ from pathlib import Path
 import subprocess
 import sys
 
-from chains_6r import (
+from test import complete_oracle
+from test.complete_oracle import wrap
+from test.kernels.chains_6r import (
     all_chains,
     ARMS,
     chain_of,
@@ -19,8 +21,7 @@ from chains_6r import (
     SIXTEEN_ROTATION,
     target,
 )
-import complete_oracle
-from complete_oracle import wrap
+
 import numpy as np
 import pytest
 
@@ -321,7 +322,7 @@ def test_a_turn_expands_into_sine_cosine_and_one():
 CODE = """
 import json
 import numpy as np
-from chains_6r import ARMS, lock, IIWA, target
+from test.kernels.chains_6r import ARMS, lock, IIWA, target
 from ssik_ros.kernels.closed_form.elimination import general_6r
 sets = []
 for chain, start in ((ARMS['jaco2'], 97), (lock(IIWA, 2, 0.5), 3)):
@@ -336,15 +337,13 @@ print(json.dumps(sets))
 
 def run_python(disabled):
     """Return the output of the code, compiled or interpreted."""
-    here = Path(__file__).parent
-    paths = [str(ROOT), str(here), str(here.parent), os.environ.get('PYTHONPATH', '')]
-    environment = {
-        **os.environ,
-        'NUMBA_DISABLE_JIT': disabled,
-        'PYTHONPATH': os.pathsep.join(paths),
-    }
     done = subprocess.run(
-        [sys.executable, '-c', CODE], env=environment, capture_output=True, text=True, timeout=300
+        [sys.executable, '-c', CODE],
+        cwd=ROOT,
+        env={**os.environ, 'NUMBA_DISABLE_JIT': disabled},
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     return [np.array(part) for part in json.loads(done.stdout)]

@@ -173,9 +173,8 @@ def test_what_is_not_a_number_is_neither_smaller_nor_larger_nor_the_same():
 
 
 CODE = """
-import json, sys
-sys.path.insert(0, sys.argv[1])
-from test_lanes import functions_of, pairs, pairs_of, write_halves
+import json
+from test.kernels.test_lanes import functions_of, pairs, pairs_of, write_halves
 rows = [
     [*functions_of(y, x).ravel(), *functions_of(y, x, write_halves).ravel(), *pairs_of(y)]
     for y, x in pairs()[:20]
@@ -187,15 +186,10 @@ print(json.dumps([[float(value).hex() for value in row] for row in rows]))
 def test_interpreted_and_compiled_lanes_agree_to_the_bit():
     outputs = []
     for disabled in '01':
-        paths = os.pathsep.join([str(ROOT), os.environ.get('PYTHONPATH', '')])
-        environment = {
-            **os.environ,
-            'NUMBA_DISABLE_JIT': disabled,
-            'SSIK_ROS_JIT': '1',
-            'PYTHONPATH': paths,
-        }
+        environment = {**os.environ, 'NUMBA_DISABLE_JIT': disabled, 'SSIK_ROS_JIT': '1'}
         done = subprocess.run(
-            [sys.executable, '-c', CODE, str(Path(__file__).parent)],
+            [sys.executable, '-c', CODE],
+            cwd=ROOT,
             env=environment,
             capture_output=True,
             text=True,

@@ -9,7 +9,8 @@ from pathlib import Path
 import runpy
 import subprocess
 
-from fresh_python import run_python
+from test.kernels.fresh_python import run_python
+
 import numpy as np
 import pytest
 

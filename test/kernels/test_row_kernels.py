@@ -3,11 +3,12 @@
 import itertools
 import math
 
+from test.packed import difference, Packed
+from test.tree_factory import Joint, make_tree, pose, random_pose, random_state, walk
+
 import numpy as np
-from packed import difference, Packed
 import pytest
 from scipy.spatial.transform import Rotation
-from tree_factory import Joint, make_tree, pose, random_pose, random_state, walk
 
 from ssik_ros.kernels.rows import layout
 from ssik_ros.model.kinematic_tree import JointKind

@@ -6,7 +6,8 @@ import shutil
 import subprocess
 import sys
 
-from fresh_python import run_python
+from test.kernels.fresh_python import run_python
+
 import pytest
 
 from ssik_ros.kernels.native import targets

@@ -2,13 +2,14 @@
 
 import math
 
+from test.packed import Packed
+from test.tree_factory import Joint, make_tree
+
 from hypothesis import assume, given, strategies as st
 import numpy as np
-from packed import Packed
 import pytest
 from scipy.optimize import lsq_linear
 from scipy.spatial.transform import Rotation
-from tree_factory import Joint, make_tree
 
 from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
 from ssik_ros.kernels.rows import layout, steps

@@ -1,9 +1,10 @@
 """Forward kinematics of packed trees against a plain walk and against pinocchio."""
 
+from test.packed import Packed
+from test.tree_factory import Joint, make_tree, pose, random_pose, random_state, random_tree, walk
+
 import numpy as np
-from packed import Packed
 import pytest
-from tree_factory import Joint, make_tree, pose, random_pose, random_state, random_tree, walk
 
 from ssik_ros.kernels.rows import layout, tree as tree_kernel
 from ssik_ros.model.kinematic_tree import JointKind

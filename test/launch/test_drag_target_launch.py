@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from launch_stand_ins import load_launch_file
+from test.launch.launch_stand_ins import load_launch_file
+
 import pytest
 
 from ssik_ros.model.description_files import config_directory, find_moveit_config

@@ -12,7 +12,8 @@ import signal
 import subprocess
 import sys
 
-from launch_stand_ins import declared_arguments, load_launch_file
+from test.launch.launch_stand_ins import declared_arguments, load_launch_file
+
 import pytest
 
 from ssik_ros.ros.parameters.launch_arguments import node_arguments, require_known_arguments

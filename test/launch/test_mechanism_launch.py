@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from launch_stand_ins import declared_arguments, load_launch_file
+from test.launch.launch_stand_ins import declared_arguments, load_launch_file
+
 import pytest
 
 from ssik_ros.mechanisms import mechanism_names

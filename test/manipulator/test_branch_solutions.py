@@ -361,7 +361,7 @@ def digest():
 
 
 def test_another_process_gives_the_same_bytes():
-    code = f'import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import {Path(__file__).stem} as t; print(t.digest())'
+    code = f'from {__name__} import digest; print(digest())'
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run(
         [sys.executable, '-c', code], capture_output=True, text=True, check=True, cwd=root

@@ -2,7 +2,8 @@
 
 import math
 
-from mechanisms import BASE_RADIUS, hexagon, LEG_OFFSET, PLATFORM_RADIUS
+from test.mechanisms.mechanisms import BASE_RADIUS, hexagon, LEG_OFFSET, PLATFORM_RADIUS
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation

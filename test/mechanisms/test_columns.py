@@ -2,10 +2,11 @@
 
 import itertools
 
+from test.mechanisms.random_mechanisms import draw_mechanism
+
 from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
-from random_mechanisms import draw_mechanism
 from scipy.spatial.transform import Rotation
 
 from ssik_ros.mechanisms import DOF, Goal, Joint, Link, Solver

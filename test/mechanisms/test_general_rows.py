@@ -1,9 +1,10 @@
 """The rows of a mechanism equal the rows of the general evaluator, for the same constraints packed as a problem."""
 
+from test.mechanisms.random_mechanisms import draw_mechanism
+
 from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
-from random_mechanisms import draw_mechanism
 
 from ssik_ros.kernels.mechanisms import layout as chains
 from ssik_ros.kernels.rows import layout, rows

@@ -2,7 +2,7 @@
 
 import math
 
-from mechanisms import (
+from test.mechanisms.mechanisms import (
     add_arm,
     add_joint,
     HEIGHT,
@@ -11,6 +11,7 @@ from mechanisms import (
     make_hexapod,
     make_two_arms,
 )
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation

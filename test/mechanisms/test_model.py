@@ -3,7 +3,8 @@
 import math
 import time
 
-from mechanisms import add_joint, make_four_bar, make_hexapod
+from test.mechanisms.mechanisms import add_joint, make_four_bar, make_hexapod
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation

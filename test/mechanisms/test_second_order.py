@@ -2,10 +2,11 @@
 
 import math
 
-from mechanisms import add_arm, make_four_bar
+from test.mechanisms.mechanisms import add_arm, make_four_bar
+from test.mechanisms.random_mechanisms import draw_mechanism
+
 import numpy as np
 import pytest
-from random_mechanisms import draw_mechanism
 
 from ssik_ros.kernels.mechanisms import (
     acceleration,

@@ -2,10 +2,11 @@
 
 import copy
 
-from mechanisms import add_arm, add_joint, make_hexapod
+from test.mechanisms.mechanisms import add_arm, add_joint, make_hexapod
+from test.mechanisms.random_mechanisms import draw_mechanism
+
 import numpy as np
 import pytest
-from random_mechanisms import draw_mechanism
 from scipy.optimize import least_squares
 
 from ssik_ros.errors import InvalidOption, InvalidTarget

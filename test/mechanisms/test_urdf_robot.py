@@ -3,7 +3,15 @@
 import math
 from pathlib import Path
 
-from mechanisms import BASE_RADIUS, Delta, hexagon, LEG_OFFSET, make_four_bar, PLATFORM_RADIUS
+from test.mechanisms.mechanisms import (
+    BASE_RADIUS,
+    Delta,
+    hexagon,
+    LEG_OFFSET,
+    make_four_bar,
+    PLATFORM_RADIUS,
+)
+
 import numpy as np
 import pinocchio as pin
 import pytest

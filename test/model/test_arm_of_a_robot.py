@@ -1,7 +1,8 @@
 """The group that counts as the arm of a robot with an SRDF, if nobody names one."""
 
+from test.model.small_robots import joint, robot
+
 import pytest
-from small_robots import joint, robot
 
 from ssik_ros import load_robot
 from ssik_ros.errors import InvalidOption

@@ -5,9 +5,10 @@ from pathlib import Path
 import re
 import sys
 
+from test.model.plain_urdf_walker import link_pose, turn
+
 import numpy as np
 import pinocchio as pin
-from plain_urdf_walker import link_pose, turn
 import pytest
 
 from ssik_ros.errors import ConfigError, DescriptionNotFound, InvalidParameter

@@ -7,8 +7,9 @@ import sys
 import sysconfig
 import types
 
+from test.model.small_robots import joint, robot
+
 import pytest
-from small_robots import joint, robot
 
 from ssik_ros.errors import DescriptionNotFound, ModelError
 from ssik_ros.model import description_files

@@ -1,9 +1,10 @@
 """Effective limits: limit, safety_controller, joint_limits.yaml, mimic followers."""
 
+from test.model.small_robots import joint, robot
+
 from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
-from small_robots import joint, robot
 
 from ssik_ros.errors import ConfigError
 from ssik_ros.model.kinematic_tree import JointKind

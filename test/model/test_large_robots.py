@@ -3,9 +3,10 @@
 import gc
 import time
 
+from test.model.small_robots import joint
+
 import numpy as np
 import pytest
-from small_robots import joint
 
 from ssik_ros.errors import ModelError, SsikError
 from ssik_ros.mechanisms.urdf_robot import from_urdf

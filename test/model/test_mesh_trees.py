@@ -1,9 +1,10 @@
 """Trees of meshes: built only when a check needs them, and the same results as from trees of all meshes."""
 
+from test.model.small_robots import joint, robot
+
 import coal
 import numpy as np
 import pytest
-from small_robots import joint, robot
 
 from ssik_ros.model.collision.checks import CollisionChecker
 from ssik_ros.model.collision.geometry import as_coal, Mesh

@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 
+from test.model.random_robots import robots
+from test.model.small_robots import joint, robot, TWO_ARMS, TWO_ARMS_SRDF
+
 from hypothesis import assume, given, settings, strategies as st
 import numpy as np
 import pinocchio as pin
 import pytest
-from random_robots import robots
-from small_robots import joint, robot, TWO_ARMS, TWO_ARMS_SRDF
 
 from ssik_ros.errors import FrameNotFound, ModelError, TopologyMismatch, UnsupportedJoint
 from ssik_ros.model.loader import load_robot

@@ -4,9 +4,10 @@ import pickle
 import subprocess
 import sys
 
+from test.model.small_robots import joint, robot, TWO_ARMS, TWO_ARMS_SRDF
+
 import numpy as np
 import pytest
-from small_robots import joint, robot, TWO_ARMS, TWO_ARMS_SRDF
 
 from ssik_ros.errors import (
     DimensionMismatch,

@@ -1,9 +1,10 @@
 """Self collisions: primitive shapes, excluded pairs, padding, meshes that are not there."""
 
+from test.model.small_robots import joint, robot
+
 import coal
 import numpy as np
 import pytest
-from small_robots import joint, robot
 
 from ssik_ros.model.collision.checks import CollisionChecker
 from ssik_ros.model.collision.geometry import read_mesh, read_triangles, STL_TRIANGLE

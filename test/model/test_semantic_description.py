@@ -1,8 +1,9 @@
 """SRDF: its content, its errors, and the groups that follow from it."""
 
+from test.model.small_robots import joint, robot, TWO_ARMS, TWO_ARMS_SRDF
+
 import numpy as np
 import pytest
-from small_robots import joint, robot, TWO_ARMS, TWO_ARMS_SRDF
 
 from ssik_ros.errors import FrameNotFound, GroupNotFound, ModelError
 from ssik_ros.model.loader import load_robot

@@ -1,11 +1,12 @@
 """Forward kinematics of the tree agree with pinocchio and with a plain walk through the XML."""
 
+from test.model.plain_urdf_walker import link_pose
+from test.model.random_robots import robots
+
 from hypothesis import given, settings, strategies as st
 import numpy as np
 import pinocchio as pin
-from plain_urdf_walker import link_pose
 import pytest
-from random_robots import robots
 
 from ssik_ros.model.kinematic_tree import JointKind, POSITION_SIZE
 from ssik_ros.model.loader import load_robot

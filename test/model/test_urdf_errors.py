@@ -3,9 +3,10 @@
 import contextlib
 import re
 
+from test.model.small_robots import joint, robot, TWO_ARMS, TWO_ARMS_SRDF
+
 from hypothesis import given, settings, strategies as st
 import pytest
-from small_robots import joint, robot, TWO_ARMS, TWO_ARMS_SRDF
 
 from ssik_ros.errors import DescriptionNotFound, InvalidLimits, ModelError, SsikError
 from ssik_ros.model.loader import load_robot

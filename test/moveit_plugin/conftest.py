@@ -1,7 +1,8 @@
 """The programs of the transport, built once for all tests."""
 
+from test.moveit_plugin.transport_programs import build, missing_tool
+
 import pytest
-from transport_programs import build, missing_tool
 
 
 @pytest.fixture(scope='session')

@@ -1,8 +1,9 @@
 """Responses of the plugin and of KinematicsBase to the same random requests."""
 
+from test.moveit_plugin.transport_programs import description_of, needs_tools, write_requests
+
 import numpy as np
 import pytest
-from transport_programs import description_of, needs_tools, write_requests
 
 from ssik_ros.model.loader import load_robot
 from ssik_ros.moveit.kinematics_base import KinematicsBase

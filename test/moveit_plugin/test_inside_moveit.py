@@ -7,8 +7,7 @@ import subprocess
 import sys
 import time
 
-import pytest
-from transport_programs import (
+from test.moveit_plugin.transport_programs import (
     description_of,
     GROUP,
     missing_tool,
@@ -16,6 +15,8 @@ from transport_programs import (
     ROOT,
     write_command,
 )
+
+import pytest
 import yaml
 
 from ssik_ros.solvers.registry import list_solvers

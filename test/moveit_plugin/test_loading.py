@@ -4,8 +4,7 @@ import signal
 import subprocess
 import time
 
-import pytest
-from transport_programs import (
+from test.moveit_plugin.transport_programs import (
     description_of,
     GROUP,
     Judge,
@@ -14,6 +13,8 @@ from transport_programs import (
     TIP,
     write_command,
 )
+
+import pytest
 
 from ssik_ros.cli.command import main
 

@@ -6,15 +6,16 @@ import re
 import subprocess
 import xml.etree.ElementTree as ElementTree
 
-import numpy as np
-import pytest
-from scipy.spatial.transform import Rotation
-from transport_programs import (
+from test.moveit_plugin.transport_programs import (
     needs_tools,
     PATIENCE,
     ROOT,
     write_command,
 )
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
 
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.reference_kinematics import ReferenceKinematics

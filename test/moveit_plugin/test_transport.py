@@ -7,9 +7,7 @@ The host opens the library locally, as MoveIt's class loader does. Truth is pino
 import signal
 import subprocess
 
-import numpy as np
-import pytest
-from transport_programs import (
+from test.moveit_plugin.transport_programs import (
     BASE,
     build,
     Judge,
@@ -20,6 +18,9 @@ from transport_programs import (
     TIP,
     write_requests,
 )
+
+import numpy as np
+import pytest
 
 pytestmark = needs_tools
 

@@ -3,7 +3,8 @@
 import itertools
 import sys
 
-from made_paths import box, line, robot
+from test.paths.made_paths import box, line, robot
+
 import numpy as np
 import pytest
 

@@ -3,7 +3,8 @@
 import itertools
 import time
 
-from made_paths import line, robot
+from test.paths.made_paths import line, robot
+
 import numpy as np
 import pytest
 

@@ -3,7 +3,8 @@
 import itertools
 import math
 
-from made_paths import box, robot
+from test.paths.made_paths import box, robot
+
 import numpy as np
 import pytest
 

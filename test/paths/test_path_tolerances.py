@@ -1,6 +1,7 @@
 """Tolerances of waypoints: each plan is within them by other formulas, and more freedom costs no more."""
 
-from made_paths import box, DOWN, line, robot
+from test.paths.made_paths import box, DOWN, line, robot
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation

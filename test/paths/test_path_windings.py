@@ -1,6 +1,7 @@
 """Windings of joints with more than one turn of range: chosen where they are needed, kept from waypoint to waypoint."""
 
-from made_paths import line, robot
+from test.paths.made_paths import line, robot
+
 import numpy as np
 import pytest
 

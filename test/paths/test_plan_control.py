@@ -4,7 +4,8 @@ import sys
 import threading
 import time
 
-from made_paths import box, line, robot
+from test.paths.made_paths import box, line, robot
+
 import numpy as np
 import pytest
 

@@ -1,6 +1,7 @@
 """Tool paths on a workpiece that a positioner moves, with an arm on a rail."""
 
-from made_paths import DOWN
+from test.paths.made_paths import DOWN
+
 import numpy as np
 import pytest
 

@@ -2,7 +2,8 @@
 
 import math
 
-from made_paths import robot
+from test.paths.made_paths import robot
+
 import numpy as np
 import pytest
 

@@ -1,6 +1,7 @@
 """``plan_tool_path``: valid by other kinematics and the collision library, and no dearer than a dense search."""
 
-from made_paths import box, DOWN, line, robot
+from test.paths.made_paths import box, DOWN, line, robot
+
 import numpy as np
 import pytest
 

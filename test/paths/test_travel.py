@@ -2,7 +2,8 @@
 
 import itertools
 
-from made_paths import box, line, robot
+from test.paths.made_paths import box, line, robot
+
 import numpy as np
 import pytest
 

@@ -5,7 +5,7 @@ import hashlib
 import itertools
 import sys
 
-from shipped_arms import LINKS, load_arm
+from test.promises.shipped_arms import LINKS, load_arm
 
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import IkResult

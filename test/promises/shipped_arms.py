@@ -6,8 +6,9 @@ import functools
 from pathlib import Path
 from typing import Any
 
+from test.promises.xml_walker import Chain, FloatArray, read_chain
+
 import numpy as np
-from xml_walker import Chain, FloatArray, read_chain
 
 from ssik_ros.model.catalogue import arm_data, make_urdf
 from ssik_ros.model.joint_group import JointGroup

@@ -6,21 +6,21 @@ Promise 4, deadline kept: nanoseconds count, and at most one iteration lies beyo
 
 import functools
 import json
-import os
 from pathlib import Path
 import subprocess
 import sys
 import time
 from typing import Any
 
+from test.promises.shipped_arms import Arm, assert_holds, blocked_target, LINKS, load_arm
+
 import pytest
-from shipped_arms import Arm, assert_holds, blocked_target, LINKS, load_arm
 
 from ssik_ros.errors import InvalidOption
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause, IkStatus
 
-HERE = Path(__file__).resolve().parent
+ROOT = Path(__file__).resolve().parents[2]
 ENDLESS = 10**9
 """Budget of starts that only a clock can end."""
 
@@ -33,10 +33,9 @@ def arm(request: pytest.FixtureRequest) -> Arm:
 @functools.cache
 def ticking_runs() -> list[dict[str, Any]]:
     """Return the searches of :mod:`ticking_clock`."""
-    paths = os.pathsep.join([str(HERE.parents[1]), str(HERE), os.environ.get('PYTHONPATH', '')])
     done = subprocess.run(
-        [sys.executable, str(HERE / 'ticking_clock.py')],
-        env={**os.environ, 'PYTHONPATH': paths},
+        [sys.executable, '-m', 'test.promises.ticking_clock'],
+        cwd=ROOT,
         input=json.dumps(blocked_target('panda').tolist()),
         capture_output=True,
         text=True,

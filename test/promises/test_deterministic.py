@@ -1,29 +1,25 @@
 """Promise 3, deterministic: the same request gets the same bytes, for any caller, time and concurrent requests."""
 
 from concurrent.futures import ThreadPoolExecutor
-import os
 from pathlib import Path
 import subprocess
 import sys
 
+from test.promises.request_digest import as_bytes, solve_task, tasks
+from test.promises.shipped_arms import LINKS, load_arm
+
 import numpy as np
 import pytest
-from request_digest import as_bytes, solve_task, tasks
-from shipped_arms import LINKS, load_arm
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PER_ARM = 250
 THREADS = 8
 
 
 def digest_of_another_process() -> str:
     """Return the hash that a fresh process prints."""
-    paths = os.pathsep.join([str(ROOT), str(HERE), os.environ.get('PYTHONPATH', '')])
-    program = [sys.executable, str(HERE / 'request_digest.py'), str(PER_ARM)]
-    done = subprocess.run(
-        program, env={**os.environ, 'PYTHONPATH': paths}, capture_output=True, text=True
-    )
+    program = [sys.executable, '-m', 'test.promises.request_digest', str(PER_ARM)]
+    done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

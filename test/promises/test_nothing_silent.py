@@ -4,10 +4,11 @@ import logging
 import string
 from typing import Any
 
+from test.promises.shipped_arms import load_arm
+
 from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
-from shipped_arms import load_arm
 
 from ssik_ros.errors import (
     ConfigError,

@@ -1,8 +1,9 @@
 """Tool paths through singular poses, such as a straight wrist: joints go on as they came."""
 
+from test.promises.shipped_arms import catalogue_chain
+
 import numpy as np
 import pytest
-from shipped_arms import catalogue_chain
 
 from ssik_ros import Manipulator
 

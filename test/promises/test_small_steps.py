@@ -6,11 +6,12 @@ A tolerance decides which searches succeed. Solutions are exact to a micrometre 
 
 from typing import Any
 
+from test.promises.shipped_arms import catalogue_chain
+from test.promises.xml_walker import FloatArray
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from shipped_arms import catalogue_chain
-from xml_walker import FloatArray
 
 from ssik_ros import Manipulator
 

@@ -6,12 +6,13 @@ Judged by :mod:`xml_walker`. Conversely, a refusal names the cause that kept the
 
 import math
 
+from test.promises.shipped_arms import Arm, assert_holds, LINKS, load_arm, make_arm, TOLERANCE
+from test.promises.xml_walker import FloatArray
+
 from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from shipped_arms import Arm, assert_holds, LINKS, load_arm, make_arm, TOLERANCE
-from xml_walker import FloatArray
 
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import Cause, IkResult, IkStatus

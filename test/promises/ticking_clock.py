@@ -12,8 +12,9 @@ import sys
 
 os.environ['NUMBA_DISABLE_JIT'] = '1'
 
+from test.promises.shipped_arms import load_arm
+
 import numpy as np
-from shipped_arms import load_arm
 
 from ssik_ros.kernels.search import clock
 from ssik_ros.problem.contract import SolveRequest

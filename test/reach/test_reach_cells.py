@@ -1,9 +1,10 @@
 """Cells decided: against a judge that shares nothing with the closed forms."""
 
-import complete_oracle
+from test import complete_oracle
+from test.reach.reach_maps import chain_of, random_poses
+
 import numpy as np
 import pytest
-from reach_maps import chain_of, random_poses
 
 from ssik_ros.errors import DimensionMismatch, InvalidTarget
 from ssik_ros.model.kinematic_tree import JointKind

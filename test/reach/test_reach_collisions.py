@@ -3,9 +3,10 @@
 from dataclasses import replace
 import functools
 
+from test.reach.reach_maps import bytes_below, random_poses, small_grid
+
 import numpy as np
 import pytest
-from reach_maps import bytes_below, random_poses, small_grid
 
 from ssik_ros import Manipulator
 from ssik_ros.cli.command import main

@@ -3,9 +3,10 @@
 import csv
 import json
 
+from test.reach.reach_maps import bytes_below
+
 import numpy as np
 import pytest
-from reach_maps import bytes_below
 
 from ssik_ros.cli.command import main
 from ssik_ros.reach import CellStatus, ReachMap

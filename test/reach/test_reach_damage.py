@@ -5,8 +5,9 @@ from pathlib import Path
 import subprocess
 import sys
 
+from test.reach.reach_maps import chain_of, plan_of
+
 import pytest
-from reach_maps import chain_of, plan_of
 
 from ssik_ros.reach import ReachMap
 from ssik_ros.reach.grid import Grid, GridRegion

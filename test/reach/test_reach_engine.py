@@ -7,9 +7,10 @@ import sys
 import threading
 from types import SimpleNamespace
 
+from test.reach.reach_maps import bytes_below, chain_of, plan_of, small_grid
+
 import numpy as np
 import pytest
-from reach_maps import bytes_below, chain_of, plan_of, small_grid
 
 from ssik_ros.errors import InvalidOption, SolverError
 from ssik_ros.reach import engine
@@ -122,7 +123,7 @@ import resource, sys
 from pathlib import Path
 import numpy as np
 sys.path[:0] = sys.argv[2:]
-from reach_maps import chain_of
+from test.reach.reach_maps import chain_of
 from ssik_ros.reach import grid
 from ssik_ros.reach.engine import run_batch
 from ssik_ros.reach.mapping import make_plan, MapJob
@@ -148,7 +149,7 @@ def test_a_script_needs_no_main_guard_for_worker_processes(tmp_path):
     script = tmp_path / 'script.py'
     script.write_text(
         'import sys\nfrom pathlib import Path\nsys.path[:0] = sys.argv[2:]\n'
-        'from reach_maps import chain_of, plan_of\n'
+        'from test.reach.reach_maps import chain_of, plan_of\n'
         'from ssik_ros.reach.engine import Workers\nfrom ssik_ros.reach.mapping import make_map\n'
         "make_map(plan_of(chain_of('ur5e')), Path(sys.argv[1]), Workers(2))\n"
     )

@@ -10,8 +10,9 @@ import sys
 import threading
 import time
 
+from test.reach.reach_maps import bytes_below, chain_of, plan_of, small_grid
+
 import pytest
-from reach_maps import bytes_below, chain_of, plan_of, small_grid
 
 from ssik_ros.errors import SolverError
 from ssik_ros.reach.engine import Workers

@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+from test.reach.reach_maps import chain_of, plan_of, random_poses, small_grid
+
 import numpy as np
 import pytest
-from reach_maps import chain_of, plan_of, random_poses, small_grid
 
 from ssik_ros.errors import DimensionMismatch, InvalidOption, InvalidTarget
 from ssik_ros.reach import CellStatus, ReachMap

@@ -8,9 +8,10 @@ import shutil
 import subprocess
 import sys
 
+from test.reach.reach_maps import bytes_below, chain_of, plan_of, small_grid
+
 import numpy as np
 import pytest
-from reach_maps import bytes_below, chain_of, plan_of, small_grid
 import zarr
 
 from ssik_ros.errors import InvalidOption, SsikError
@@ -263,7 +264,7 @@ def test_of_three_writers_one_wins_and_two_are_told(tmp_path):
     folder = tmp_path / 'map.zarr'
     program = (
         'import sys; from pathlib import Path; sys.path[:0] = sys.argv[2:]\n'
-        'from reach_maps import chain_of, plan_of\n'
+        'from test.reach.reach_maps import chain_of, plan_of\n'
         'from ssik_ros.reach.storage.files import held_by_one_run, StoreError\n'
         'from ssik_ros.reach.store import MapStore\n'
         'path = Path(sys.argv[1]); MapStore(path).create(plan_of(chain_of("ur5e")))\n'

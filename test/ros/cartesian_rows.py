@@ -2,16 +2,8 @@
 
 import itertools
 
-import server_process  # noqa: F401  (skips without ROS)
-
-# isort: split
-
-from geometry_msgs.msg import Pose
-from moveit_msgs.msg import RobotTrajectory
-import numpy as np
-from scipy.spatial.transform import Rotation
-from server_requests import message_of, set_state
-from service_rows import (
+from test.ros.server_requests import message_of, set_state
+from test.ros.service_rows import (
     FAILURE,
     FAR,
     FRAME,
@@ -23,6 +15,11 @@ from service_rows import (
     shifted,
     STATE,
 )
+
+from geometry_msgs.msg import Pose
+from moveit_msgs.msg import RobotTrajectory
+import numpy as np
+from scipy.spatial.transform import Rotation
 import yaml
 
 REACHED = 1e-4

@@ -3,9 +3,10 @@
 from pathlib import Path
 import sys
 
+from test.ros.server_client import Client
+from test.ros.server_requests import ik_request, PANDA, positions_of, SUCCESS
+
 import numpy as np
-from server_client import Client
-from server_requests import ik_request, PANDA, positions_of, SUCCESS
 
 TIMEOUT = 5.0
 """Timeout of each search [s], far more than it needs, so that responses do not depend on the load of the machine."""

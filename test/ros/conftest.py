@@ -1,14 +1,8 @@
 """Fixtures of the node's tests: the judges of other tests, and figures that are printed in the end."""
 
 import contextlib
-from pathlib import Path
-import sys
 
 import pytest
-
-sys.path += [
-    str(Path(__file__).resolve().parents[1] / name) for name in ('promises', 'mechanisms', 'view')
-]
 
 FIGURE = 'figure of the node'
 ARM_NAMES = ('panda', 'fanuc')
@@ -17,7 +11,7 @@ ARM_NAMES = ('panda', 'fanuc')
 @pytest.fixture(scope='module')
 def servers(tmp_path_factory):
     """Give (server, client) of a node for each arm; where the arms are stays at zero."""
-    from server_client import ready_server
+    from test.ros.server_client import ready_server
 
     with contextlib.ExitStack() as stack:
         yield {
@@ -32,7 +26,7 @@ def servers(tmp_path_factory):
 def arm(request):
     """Return each arm in turn."""
     # Imported here, because the module needs ROS.
-    from server_requests import ARMS
+    from test.ros.server_requests import ARMS
 
     return ARMS[request.param]
 

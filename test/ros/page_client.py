@@ -7,9 +7,8 @@ import pytest
 
 pytest.importorskip('viser', reason='needs the extra view: pip install viser')
 
-# isort: split
+from test.view.made_pages import CAMERA, message, read_messages
 
-from made_pages import CAMERA, message, read_messages
 import viser
 from websockets.sync.client import connect
 

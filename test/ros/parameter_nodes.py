@@ -4,7 +4,7 @@ Nodes to declare parameters on, and their state as other nodes see it.
 Importing this skips a test module on machines without ROS, so it comes before other imports of ROS.
 """
 
-from made_nodes import node_maker as node_maker, Parameter
+from test.made_nodes import node_maker as node_maker, Parameter
 
 EVERY_TYPE = 'every_type_parameters.yaml'
 REQUIRED = {'required_gain': 2.0, 'required_labels': ['r']}

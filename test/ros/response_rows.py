@@ -1,12 +1,6 @@
 """Rows of the returned state and of ``compute_fk`` (docs/reference/cases.md)."""
 
-import server_process  # noqa: F401  (skips without ROS)
-
-# isort: split
-
-from moveit_msgs.msg import RobotState
-import numpy as np
-from server_requests import (
+from test.ros.server_requests import (
     assert_solves,
     fk_request,
     ik_request,
@@ -14,7 +8,10 @@ from server_requests import (
     positions_of,
     set_state,
 )
-from service_rows import Ask, FAR, FRAME, LINK, MOVING, NO_SOLUTION, rod, shifted, STATE
+from test.ros.service_rows import Ask, FAR, FRAME, LINK, MOVING, NO_SOLUTION, rod, shifted, STATE
+
+from moveit_msgs.msg import RobotState
+import numpy as np
 
 VIRTUAL = {'panda': ['virtual_joint'], 'fanuc': []}
 """Joints with several variables: the virtual one where it moves."""

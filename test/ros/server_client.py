@@ -3,9 +3,7 @@
 import contextlib
 import time
 
-from server_process import running_server, SHUTDOWN_WAIT, WAIT
-
-# isort: split
+from test.ros.server_process import running_server, SHUTDOWN_WAIT, WAIT
 
 from moveit_msgs.srv import GetCartesianPath, GetPositionFK, GetPositionIK, GetStateValidity
 import pytest

@@ -14,8 +14,9 @@ import subprocess
 import sys
 import time
 
+from test.ros_domain import claimed_domain
+
 import pytest
-from ros_domain import claimed_domain
 import yaml
 
 import ssik_ros

@@ -4,16 +4,14 @@ from dataclasses import dataclass
 import functools
 from pathlib import Path
 
-import server_process  # noqa: F401  (skips without ROS)
-
-# isort: split
+from test.promises.xml_walker import read_chain
+from test.ros import server_process  # noqa: F401  (skips without ROS)
 
 from geometry_msgs.msg import Pose
 from moveit_msgs.msg import MoveItErrorCodes
 from moveit_msgs.srv import GetPositionFK, GetPositionIK
 import numpy as np
 from scipy.spatial.transform import Rotation
-from xml_walker import read_chain
 
 CONFIG = Path(__file__).resolve().parents[2] / 'config' / 'robots'
 SUCCESS = MoveItErrorCodes.SUCCESS

@@ -4,9 +4,7 @@ import contextlib
 import threading
 import time
 
-from server_process import claimed_domain
-
-# isort: split
+from test.ros.server_process import claimed_domain
 
 from moveit_msgs.msg import MoveItErrorCodes
 from moveit_msgs.srv import GetPositionIK

@@ -9,9 +9,15 @@ from collections.abc import Callable
 import copy
 from typing import Any, NamedTuple
 
-import server_process  # noqa: F401  (skips without ROS)
-
-# isort: split
+from test.ros.server_requests import (
+    assert_solves,
+    ik_request,
+    matrix_of,
+    message_of,
+    positions_of,
+    set_state,
+    SUCCESS,
+)
 
 from geometry_msgs.msg import Pose, Transform
 from moveit_msgs.msg import (
@@ -24,15 +30,6 @@ from moveit_msgs.msg import (
 from moveit_msgs.srv import GetCartesianPath
 import numpy as np
 from scipy.spatial.transform import Rotation
-from server_requests import (
-    assert_solves,
-    ik_request,
-    matrix_of,
-    message_of,
-    positions_of,
-    set_state,
-    SUCCESS,
-)
 from shape_msgs.msg import SolidPrimitive
 
 NO_SOLUTION, FAILURE = -31, 99999

@@ -6,13 +6,21 @@ Each has the request, the code and words of the message; the truth is constructe
 responds.
 """
 
-from server_process import claimed_domain  # noqa: F401  (skips without ROS)
-
-# isort: split
-
 import re
 
-import cartesian_rows
+from test.ros import cartesian_rows, response_rows, service_rows
+from test.ros.server_client import ready_server
+from test.ros.server_requests import (
+    ARMS,
+    assert_solves,
+    fk_request,
+    ik_request,
+    matrix_of,
+    message_of,
+    set_state,
+    SUCCESS,
+)
+
 from geometry_msgs.msg import Pose, Transform
 from moveit_msgs.msg import (
     AttachedCollisionObject,
@@ -24,19 +32,6 @@ from moveit_msgs.msg import (
 from moveit_msgs.srv import GetCartesianPath
 import numpy as np
 import pytest
-import response_rows
-from server_client import ready_server
-from server_requests import (
-    ARMS,
-    assert_solves,
-    fk_request,
-    ik_request,
-    matrix_of,
-    message_of,
-    set_state,
-    SUCCESS,
-)
-import service_rows
 
 pytestmark = pytest.mark.ros
 

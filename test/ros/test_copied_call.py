@@ -1,17 +1,14 @@
 """The text ``ros2 service call`` that the view copies, sent to a running node."""
 
-from server_process import claimed_domain  # noqa: F401  (skips without ROS)
-
-# isort: split
-
 import shlex
+
+from test.ros.server_client import ready_server
+from test.ros.server_requests import SUCCESS
+from test.ros.test_documented_calls import fill
 
 from moveit_msgs.srv import GetPositionIK
 import numpy as np
 import pytest
-from server_client import ready_server
-from server_requests import SUCCESS
-from test_documented_calls import fill
 import yaml
 
 from ssik_ros.model.description_files import find_moveit_config

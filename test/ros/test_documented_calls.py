@@ -1,18 +1,15 @@
 """Every ``ros2 service call`` of README and docs is a request of its type: no unknown field, no placeholder."""
 
-from server_process import claimed_domain  # noqa: F401  (skips without ROS)
-
-# isort: split
-
 from array import array
 import importlib
 from pathlib import Path
 import re
 import shlex
 
+from test.ros.server_client import KINDS
+
 import pytest
 from rclpy.serialization import deserialize_message, serialize_message
-from server_client import KINDS
 import yaml
 
 pytestmark = pytest.mark.ros

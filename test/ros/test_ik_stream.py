@@ -1,25 +1,22 @@
 """The node ik_stream over real topics: targets in, commands and statuses out, judged by kinematics of its own."""
 
-from server_process import claimed_domain  # noqa: F401  (skips without ROS)
-
-# isort: split
-
 import math
 import threading
 import time
+
+from test.promises.xml_walker import read_chain
+from test.ros.server_client import client_of, LATCHED
+from test.ros.server_process import ended_server, running_server
+from test.ros.server_requests import CONFIG, message_of, PANDA
 
 from geometry_msgs.msg import PoseStamped
 import numpy as np
 import pytest
 from rclpy.qos import qos_profile_sensor_data, QoSProfile
 from sensor_msgs.msg import JointState
-from server_client import client_of, LATCHED
-from server_process import ended_server, running_server
-from server_requests import CONFIG, message_of, PANDA
 from ssik_msgs.msg import StreamStatus
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
-from xml_walker import read_chain
 
 pytestmark = pytest.mark.ros
 

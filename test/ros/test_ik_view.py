@@ -1,18 +1,15 @@
 """The node ik_view: the page of a running robot, which shows where the robot is and sends goals when a user asks for it."""
 
-from server_process import running_server
-
-# isort: split
-
 import re
 import time
 
+from test.ros.page_client import PageClient
+from test.ros.server_client import client_of
+from test.ros.server_process import running_server, WAIT
+
 import numpy as np
-from page_client import PageClient
 import pytest
 from rclpy.qos import QoSProfile
-from server_client import client_of
-from server_process import WAIT
 from trajectory_msgs.msg import JointTrajectory
 
 from ssik_ros.model.description_files import find_moveit_config

@@ -2,17 +2,15 @@
 
 import time
 
-from server_process import running_server
-
-# isort: split
+from test.ros.server_client import client_of, ready_server, WAIT
+from test.ros.server_process import running_server
+from test.ros.server_requests import message_of
 
 from geometry_msgs.msg import Pose
 import numpy as np
 import pytest
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
-from server_client import client_of, ready_server, WAIT
-from server_requests import message_of
 from visualization_msgs.msg import (
     InteractiveMarkerControl,
     InteractiveMarkerFeedback,

@@ -1,19 +1,16 @@
 """The node joint_state_relay with real messages: all joints, markers, and silence where loops are open."""
 
-from server_process import running_server
-
-# isort: split
-
 import math
 
-from mechanisms import BASE_RADIUS, hexagon, LEG_OFFSET, PLATFORM_RADIUS
+from test.mechanisms.mechanisms import BASE_RADIUS, hexagon, LEG_OFFSET, PLATFORM_RADIUS
+from test.ros.server_client import client_of
+from test.ros.server_process import PACKAGE_ROOT, running_server
+
 import numpy as np
 import pytest
 from rclpy.qos import QoSProfile
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import JointState
-from server_client import client_of
-from server_process import PACKAGE_ROOT
 from visualization_msgs.msg import Marker, MarkerArray
 
 pytestmark = pytest.mark.ros

@@ -1,21 +1,18 @@
 """~/solve_goals and ~/complete_state over the real node, judged by the closed forms of the mechanisms."""
 
-from server_process import claimed_domain  # noqa: F401  (skips without ROS)
-
-# isort: split
-
 import math
 from pathlib import Path
 
-from mechanisms import BASE_RADIUS, Delta, hexagon, LEG_OFFSET, PLATFORM_RADIUS
+from test.mechanisms.mechanisms import BASE_RADIUS, Delta, hexagon, LEG_OFFSET, PLATFORM_RADIUS
+from test.ros.server_client import ready_server
+from test.ros.server_process import ended_server
+from test.ros.server_requests import message_of, SUCCESS
+
 from moveit_msgs.srv import GetPositionIK
 import numpy as np
 import pytest
 from rclpy.qos import QoSProfile
 from scipy.spatial.transform import Rotation
-from server_client import ready_server
-from server_process import ended_server
-from server_requests import message_of, SUCCESS
 from ssik_msgs.msg import ChainReport, LinkGoal
 from ssik_msgs.srv import CompleteState, SolveGoals
 

@@ -1,19 +1,9 @@
 """~/solve_batch, ~/explain_ik, frames from /tf, -6 on demand, and /diagnostics, over the real node."""
 
-from server_process import claimed_domain  # noqa: F401  (skips without ROS)
-
-# isort: split
-
 import time
 
-from builtin_interfaces.msg import Duration
-from geometry_msgs.msg import TransformStamped
-import numpy as np
-import pytest
-from rclpy.qos import QoSProfile
-from scipy.spatial.transform import Rotation
-from server_client import LATCHED, ready_server
-from server_requests import (
+from test.ros.server_client import LATCHED, ready_server
+from test.ros.server_requests import (
     assert_refused,
     assert_solves,
     fk_request,
@@ -25,6 +15,13 @@ from server_requests import (
     SLOW,
     SUCCESS,
 )
+
+from builtin_interfaces.msg import Duration
+from geometry_msgs.msg import TransformStamped
+import numpy as np
+import pytest
+from rclpy.qos import QoSProfile
+from scipy.spatial.transform import Rotation
 from ssik_msgs.msg import LinkGoal, StreamStatus
 from ssik_msgs.srv import ExplainIk, FindStep, SolveBatch, SolveGoals
 

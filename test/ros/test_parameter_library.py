@@ -8,7 +8,7 @@ import sys
 import threading
 import types
 
-from parameter_nodes import (
+from test.ros.parameter_nodes import (
     declarations,
     EVERY_TYPE,
     node_maker,
@@ -16,6 +16,7 @@ from parameter_nodes import (
     through_service,
     values_of,
 )
+
 import pytest
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.exceptions import (

@@ -9,7 +9,7 @@ import importlib.util
 import math
 from pathlib import Path
 
-from parameter_nodes import (
+from test.ros.parameter_nodes import (
     declarations,
     EVERY_TYPE,
     node_maker,
@@ -17,6 +17,7 @@ from parameter_nodes import (
     through_service,
     values_of,
 )
+
 import pytest
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.exceptions import ParameterException

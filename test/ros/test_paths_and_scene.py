@@ -1,10 +1,16 @@
 """compute_cartesian_path, check_state_validity and the objects around, over the real services and topics."""
 
-from server_process import claimed_domain  # noqa: F401  (skips without ROS)
-
-# isort: split
-
 import time
+
+from test.ros.server_requests import (
+    assert_refused,
+    assert_solves,
+    ik_request,
+    message_of,
+    PANDA,
+    set_state,
+    SUCCESS,
+)
 
 from geometry_msgs.msg import Pose
 from moveit_msgs.msg import (
@@ -17,15 +23,6 @@ from moveit_msgs.srv import GetCartesianPath, GetStateValidity
 import numpy as np
 import pytest
 from rclpy.qos import QoSProfile
-from server_requests import (
-    assert_refused,
-    assert_solves,
-    ik_request,
-    message_of,
-    PANDA,
-    set_state,
-    SUCCESS,
-)
 from shape_msgs.msg import SolidPrimitive
 
 from ssik_ros.ros.process.log_throttle import LOG_INTERVAL

@@ -1,17 +1,14 @@
 """~/reach_query and ~/reach_cloud over the real node, judged by the map itself."""
 
-from server_process import claimed_domain  # noqa: F401  (skips without ROS)
-
-# isort: split
-
 import subprocess
 import sys
+
+from test.ros.server_client import LATCHED, ready_server
 
 from moveit_msgs.msg import MoveItErrorCodes
 import numpy as np
 import pytest
 from sensor_msgs.msg import PointCloud2
-from server_client import LATCHED, ready_server
 from ssik_msgs.srv import Describe, ReachQuery
 
 from ssik_ros.reach import CellStatus, ReachMap
@@ -121,7 +118,7 @@ def test_a_node_without_the_extra_says_so_in_one_line_and_lives_on(folder, tmp_p
     (tmp_path / 'lib').mkdir()
     # The package that reads the chunks of a map; the node does without the other packages of the extra.
     (tmp_path / 'lib' / 'numcodecs.py').write_text('raise ImportError("no numcodecs here")')
-    from server_process import python_path
+    from test.ros.server_process import python_path
 
     environment = {'PYTHONPATH': python_path(tmp_path / 'lib')}
     parameters = {'moveit_config_package': 'ur5e', 'reach_map': str(folder)}

@@ -1,8 +1,8 @@
 """The scene over topics: it reads the published messages, and publishes the applied values."""
 
-from server_process import claimed_domain  # skips without ROS
-
-# isort: split
+from test.ros.server_client import Client, LATCHED
+from test.ros.server_process import claimed_domain  # skips without ROS
+from test.ros.server_requests import message_of, PANDA
 
 from geometry_msgs.msg import TransformStamped
 import numpy as np
@@ -10,8 +10,6 @@ import pytest
 from rclpy.qos import QoSProfile
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import JointState
-from server_client import Client, LATCHED
-from server_requests import message_of, PANDA
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 

@@ -6,9 +6,7 @@ import threading
 import time
 from types import SimpleNamespace
 
-from server_client import LATCHED, ready_server, WAIT
-
-# isort: split
+from test.ros.server_client import LATCHED, ready_server, WAIT
 
 import numpy as np
 import pytest

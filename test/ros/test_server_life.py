@@ -5,14 +5,9 @@ from pathlib import Path
 import signal
 import time
 
-import pytest
-from server_process import ended_server, READY, running_server
-
-# isort: split
-
-from rclpy.qos import qos_profile_sensor_data, QoSProfile
-from server_client import client_of, ready_server
-from server_requests import (
+from test.ros.server_client import client_of, ready_server
+from test.ros.server_process import ended_server, READY, running_server
+from test.ros.server_requests import (
     assert_refused,
     assert_solves,
     FANUC,
@@ -24,6 +19,9 @@ from server_requests import (
     SLOW,
     SUCCESS,
 )
+
+import pytest
+from rclpy.qos import qos_profile_sensor_data, QoSProfile
 
 pytestmark = pytest.mark.ros
 

@@ -1,7 +1,6 @@
 """Many requests at once, slow ones among them, and requests that no client should send."""
 
 import ctypes
-import os
 from pathlib import Path
 import platform
 import re
@@ -9,21 +8,11 @@ import subprocess
 import sys
 import time
 
-from server_process import python_path, running_server, WAIT
-
-# isort: split
-
-from client_process import positions_table, requests_of
-from moveit_msgs.msg import MoveItErrorCodes
-from moveit_msgs.srv import GetPositionIK
-import numpy as np
-import pytest
-from raising_server import RAISE_GROUP, TEXT
-from rclpy.qos import QoSProfile
-from rclpy.serialization import serialize_message
-from sensor_msgs.msg import JointState
-from server_client import client_of, LATCHED, ready_server
-from server_requests import (
+from test.ros.client_process import positions_table, requests_of
+from test.ros.raising_server import RAISE_GROUP, TEXT
+from test.ros.server_client import client_of, LATCHED, ready_server
+from test.ros.server_process import running_server, WAIT
+from test.ros.server_requests import (
     assert_solves,
     FANUC,
     fk_request,
@@ -33,6 +22,14 @@ from server_requests import (
     SLOW,
     SUCCESS,
 )
+
+from moveit_msgs.msg import MoveItErrorCodes
+from moveit_msgs.srv import GetPositionIK
+import numpy as np
+import pytest
+from rclpy.qos import QoSProfile
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 pytestmark = pytest.mark.ros
@@ -87,11 +84,8 @@ def test_clients_in_processes_of_their_own_get_the_responses_of_one_by_one(
 ):
     """Of full size, 500 calls of each client, in ``bench/load.py``."""
     server, _ = panda
-    command = [sys.executable, str(HERE / 'client_process.py'), str(server.domain), str(SEED)]
-    environment = {
-        **os.environ,
-        'PYTHONPATH': python_path(HERE, HERE.parent, HERE.parent / 'promises'),
-    }
+    program = ('-m', 'test.ros.client_process')
+    command = [sys.executable, *program, str(server.domain), str(SEED)]
     paths = [tmp_path / f'{number}.npy' for number in range(CLIENTS)]
     processes = [
         subprocess.Popen(
@@ -99,7 +93,7 @@ def test_clients_in_processes_of_their_own_get_the_responses_of_one_by_one(
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            env=environment,
+            cwd=HERE.parents[1],
         )
         for number, path in enumerate(paths)
     ]

@@ -1,18 +1,16 @@
 """Parameters of the running node: declared, refused, changed, and where each value came from."""
 
-from server_process import ended_server, running_server
-
-# isort: split
-
 import math
 import sys
+
+from test.ros.server_client import client_of, ready_server
+from test.ros.server_process import ended_server, running_server
+from test.ros.server_requests import assert_solves, errors_of, ik_request, PANDA, positions_of
 
 import numpy as np
 import pytest
 from rcl_interfaces.msg import ParameterType
 from rcl_interfaces.srv import DescribeParameters
-from server_client import client_of, ready_server
-from server_requests import assert_solves, errors_of, ik_request, PANDA, positions_of
 import yaml
 
 pytestmark = pytest.mark.ros

@@ -1,28 +1,11 @@
 """Responses over the real services: every code against constructed truth, every success against the judge."""
 
-from server_process import claimed_domain  # noqa: F401  (skips without ROS)
-
-# isort: split
-
 import copy
 import re
 import time
 
-from geometry_msgs.msg import Transform
-from moveit_msgs.msg import (
-    AttachedCollisionObject,
-    JointConstraint,
-    OrientationConstraint,
-    PositionConstraint,
-    VisibilityConstraint,
-)
-from moveit_msgs.srv import GetPositionFK
-import numpy as np
-import pytest
-from rclpy.qos import QoSProfile
-from scipy.spatial.transform import Rotation
-from server_client import client_of, ready_server
-from server_requests import (
+from test.ros.server_client import client_of, ready_server
+from test.ros.server_requests import (
     assert_refused,
     assert_solves,
     FANUC,
@@ -38,6 +21,20 @@ from server_requests import (
     SLOW,
     SUCCESS,
 )
+
+from geometry_msgs.msg import Transform
+from moveit_msgs.msg import (
+    AttachedCollisionObject,
+    JointConstraint,
+    OrientationConstraint,
+    PositionConstraint,
+    VisibilityConstraint,
+)
+from moveit_msgs.srv import GetPositionFK
+import numpy as np
+import pytest
+from rclpy.qos import QoSProfile
+from scipy.spatial.transform import Rotation
 from shape_msgs.msg import SolidPrimitive
 
 pytestmark = pytest.mark.ros

@@ -10,10 +10,8 @@ import subprocess
 import sys
 import time
 
-from server_client import client_of
-from server_process import claimed_domain, PACKAGE_ROOT, running_server, WAIT
-
-# isort: split
+from test.ros.server_client import client_of
+from test.ros.server_process import claimed_domain, PACKAGE_ROOT, running_server, WAIT
 
 import numpy as np
 import pytest

@@ -1,11 +1,9 @@
 """The solver that calls a service: its requests, and its results for any response."""
 
-import service_double
-
-# isort: split
-
 import dataclasses
 import re
+
+from test.ros import service_double
 
 from moveit_msgs.msg import MoveItErrorCodes
 from moveit_msgs.srv import GetPositionIK

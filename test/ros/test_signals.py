@@ -5,9 +5,10 @@ import re
 import signal
 import time
 
+from test.ros.server_process import running_server, WAIT
+
 import numpy as np
 import pytest
-from server_process import running_server, WAIT
 
 pytestmark = pytest.mark.ros
 

@@ -1,17 +1,10 @@
 """``~/solve_all`` over the real service: every posture against the judge, every refusal as ``compute_ik`` has it."""
 
-from server_process import claimed_domain  # noqa: F401  (skips without ROS)
-
-# isort: split
-
 import contextlib
 
-from moveit_msgs.msg import AttachedCollisionObject
-import numpy as np
-import pytest
-from server_client import client_of, ready_server
-from server_process import running_server
-from server_requests import (
+from test.ros.server_client import client_of, ready_server
+from test.ros.server_process import running_server
+from test.ros.server_requests import (
     Arm,
     FANUC,
     ik_request,
@@ -21,6 +14,10 @@ from server_requests import (
     set_state,
     SUCCESS,
 )
+
+from moveit_msgs.msg import AttachedCollisionObject
+import numpy as np
+import pytest
 from ssik_msgs.srv import SolveAll
 
 pytestmark = pytest.mark.ros

@@ -1,19 +1,10 @@
 """~/handle_task_sets, ~/find_configs and ~/generate_path over the real node, judged by kinematics of their own."""
 
-from server_process import claimed_domain  # noqa: F401  (skips without ROS)
-
-# isort: split
-
 import math
 
-from geometry_msgs.msg import PoseStamped, TransformStamped
-from moveit_msgs.msg import CollisionObject
-import numpy as np
-import pytest
-from rclpy.qos import QoSProfile
-from server_client import ready_server
-from server_process import ended_server
-from server_requests import (
+from test.ros.server_client import ready_server
+from test.ros.server_process import ended_server
+from test.ros.server_requests import (
     assert_refused,
     matrix_of,
     message_of,
@@ -22,6 +13,12 @@ from server_requests import (
     set_state,
     SUCCESS,
 )
+
+from geometry_msgs.msg import PoseStamped, TransformStamped
+from moveit_msgs.msg import CollisionObject
+import numpy as np
+import pytest
+from rclpy.qos import QoSProfile
 from shape_msgs.msg import SolidPrimitive
 from ssik_msgs.msg import TargetPose
 from ssik_msgs.srv import FindConfigs, GeneratePath, HandleTaskSets

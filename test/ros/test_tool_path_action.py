@@ -1,12 +1,12 @@
 """The action ``~/plan_tool_path`` over a real node: paths, feedback, cancellation, objects around, and goals that are wrong."""
 
-from server_process import claimed_domain  # noqa: F401  (skips without ROS)
-
-# isort: split
-
 import contextlib
 import math
 import time
+
+from test.ros.server_client import ready_server
+from test.ros.server_process import WAIT
+from test.ros.server_requests import PANDA
 
 from action_msgs.msg import GoalStatus
 from geometry_msgs.msg import Point, Pose, Quaternion, Vector3
@@ -16,9 +16,6 @@ import pytest
 from rclpy.action import ActionClient
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
-from server_client import ready_server
-from server_process import WAIT
-from server_requests import PANDA
 from shape_msgs.msg import SolidPrimitive
 from ssik_msgs.action import PlanToolPath
 from ssik_msgs.msg import PathTolerance

@@ -5,17 +5,19 @@ import re
 import sys
 import time
 
-from made_nodes import node_maker, Parameter
+from test.made_nodes import node_maker, Parameter
+from test.repository import ROOT
+
 import pytest
-from repository import ROOT
 import yaml
 
 pytest.importorskip('moveit_msgs', reason='moveit_msgs is not built; run make setup')
 pytest.importorskip('ssik_msgs', reason='ssik_msgs is not built; run make setup')
 
+from test.ros_domain import claimed_domain
+
 from rclpy.context import Context
 from rclpy.node import Node
-from ros_domain import claimed_domain
 
 from ssik_ros.ros.node import IkServer
 from ssik_ros.ros.panel.node_client import NodeClient

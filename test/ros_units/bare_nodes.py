@@ -7,7 +7,8 @@ Importing this skips a test module on machines without ROS, so it comes before o
 from pathlib import Path
 from types import SimpleNamespace
 
-from made_nodes import node_maker as node_maker, Parameter as Parameter, parameters_of
+from test.made_nodes import node_maker as node_maker, Parameter as Parameter, parameters_of
+
 import pytest
 
 pytest.importorskip('moveit_msgs', reason='moveit_msgs is not built; run make setup')

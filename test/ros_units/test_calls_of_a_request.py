@@ -4,9 +4,10 @@ from pathlib import Path
 import sys
 from types import SimpleNamespace
 
-from bare_nodes import config_of, NodeDouble  # skips the module if ROS is not installed
-
-# isort: split
+from test.ros_units.bare_nodes import (  # skips the module if ROS is not installed
+    config_of,
+    NodeDouble,
+)
 
 from moveit_msgs.srv import GetPositionIK
 import numpy as np

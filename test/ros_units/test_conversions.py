@@ -4,7 +4,8 @@ from array import array
 import copy
 import xml.etree.ElementTree as ET
 
-import bare_nodes  # noqa: F401 - skips the module if ROS is not installed
+from test.ros_units import bare_nodes  # noqa: F401 - skips the module if ROS is not installed
+
 from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion, Transform, Twist, Wrench
 from moveit_msgs.msg import (
     AttachedCollisionObject,

@@ -4,7 +4,8 @@ import copy
 import dataclasses
 from types import SimpleNamespace
 
-import bare_nodes  # noqa: F401 - skips the module if ROS is not installed
+from test.ros_units import bare_nodes  # noqa: F401 - skips the module if ROS is not installed
+
 from hypothesis import given, strategies as st
 import numpy as np
 import pytest

@@ -4,7 +4,8 @@ import threading
 import time
 from types import SimpleNamespace
 
-import bare_nodes  # noqa: F401 - skips the module if ROS is not installed
+from test.ros_units import bare_nodes  # noqa: F401 - skips the module if ROS is not installed
+
 import pytest
 
 pytest.importorskip('ssik_msgs', reason='ssik_msgs is not built; run make setup')

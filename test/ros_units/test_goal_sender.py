@@ -3,9 +3,7 @@
 import time
 from types import SimpleNamespace
 
-from bare_nodes import node_maker
-
-# isort: split
+from test.ros_units.bare_nodes import node_maker
 
 from action_msgs.msg import GoalStatus
 import numpy as np

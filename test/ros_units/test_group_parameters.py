@@ -2,7 +2,8 @@
 
 import logging
 
-from bare_nodes import node_maker, Parameter
+from test.ros_units.bare_nodes import node_maker, Parameter
+
 import pytest
 
 from ssik_ros.errors import ConfigError, InvalidParameter, UnknownSolver

@@ -2,9 +2,7 @@
 
 import time
 
-from bare_nodes import node_maker
-
-# isort: split
+from test.ros_units.bare_nodes import node_maker
 
 import pytest
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup

@@ -3,7 +3,8 @@
 import itertools
 import threading
 
-from bare_nodes import NodeDouble
+from test.ros_units.bare_nodes import NodeDouble
+
 import numpy as np
 import pytest
 from sensor_msgs.msg import JointState

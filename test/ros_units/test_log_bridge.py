@@ -3,7 +3,8 @@
 import logging
 from pathlib import Path
 
-import bare_nodes  # noqa: F401 - skips the module if ROS is not installed
+from test.ros_units import bare_nodes  # noqa: F401 - skips the module if ROS is not installed
+
 import pytest
 
 from ssik_ros.ros.process.log_bridge import bridge_logging, unbridge_logging

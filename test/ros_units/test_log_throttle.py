@@ -4,7 +4,8 @@ import itertools
 import logging
 from pathlib import Path
 
-import bare_nodes  # noqa: F401 - skips the module if ROS is not installed
+from test.ros_units import bare_nodes  # noqa: F401 - skips the module if ROS is not installed
+
 import pytest
 
 from ssik_ros.ros.process import log_throttle

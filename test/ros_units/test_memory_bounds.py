@@ -7,7 +7,8 @@ import subprocess
 import sys
 import textwrap
 
-import bare_nodes  # noqa: F401 - skips the module if ROS is not installed
+from test.ros_units import bare_nodes  # noqa: F401 - skips the module if ROS is not installed
+
 import pytest
 
 import ssik_ros

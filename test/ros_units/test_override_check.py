@@ -2,7 +2,8 @@
 
 import logging
 
-from bare_nodes import node_maker
+from test.ros_units.bare_nodes import node_maker
+
 import pytest
 
 from ssik_ros.errors import InvalidParameter

@@ -3,12 +3,11 @@
 from collections import deque
 import time
 
-from bare_nodes import node_maker
+from test.ros_units.bare_nodes import node_maker
+
 import pytest
 
 pytest.importorskip('ssik_msgs', reason='ssik_msgs is not built; run make setup')
-
-# isort: split
 
 import numpy as np
 from rclpy.executors import SingleThreadedExecutor

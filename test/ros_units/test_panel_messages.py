@@ -6,8 +6,6 @@ import pytest
 pytest.importorskip('moveit_msgs', reason='moveit_msgs is not built; run make setup')
 pytest.importorskip('ssik_msgs', reason='ssik_msgs is not built; run make setup')
 
-# isort: split
-
 from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion
 from moveit_msgs.msg import MoveItErrorCodes, RobotState
 from moveit_msgs.srv import GetPositionFK

@@ -7,8 +7,6 @@ import pytest
 
 pytest.importorskip('visualization_msgs', reason='visualization_msgs is not installed')
 
-# isort: split
-
 from builtin_interfaces.msg import Time
 from sensor_msgs.msg import PointField
 from visualization_msgs.msg import Marker

@@ -1,6 +1,7 @@
 """Requests of this package's services: every field of a message reaches the request."""
 
-import bare_nodes  # noqa: F401 - skips the module if ROS is not installed
+from test.ros_units import bare_nodes  # noqa: F401 - skips the module if ROS is not installed
+
 import pytest
 
 pytest.importorskip('ssik_msgs', reason='ssik_msgs is not built; run make setup')

@@ -4,10 +4,11 @@ import gc
 import time
 import weakref
 
-from bare_nodes import Parameter
+from test.ros_domain import claimed_domain
+from test.ros_units.bare_nodes import Parameter
+
 import pytest
 from rclpy.context import Context
-from ros_domain import claimed_domain
 from std_msgs.msg import String
 
 from ssik_ros.errors import SsikError

@@ -4,7 +4,8 @@ from pathlib import Path
 import time
 from types import SimpleNamespace
 
-from bare_nodes import config_of, node_maker, NodeDouble
+from test.ros_units.bare_nodes import config_of, node_maker, NodeDouble
+
 import pytest
 from rclpy.clock import ClockType
 from rclpy.executors import SingleThreadedExecutor

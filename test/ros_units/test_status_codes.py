@@ -2,7 +2,8 @@
 
 from types import SimpleNamespace
 
-import bare_nodes  # noqa: F401 - skips the module if ROS is not installed
+from test.ros_units import bare_nodes  # noqa: F401 - skips the module if ROS is not installed
+
 from moveit_msgs.msg import MoveItErrorCodes
 import pytest
 

@@ -1,8 +1,6 @@
 """Log messages for changes of a stream's status."""
 
-import bare_nodes  # noqa: F401 - skips the module if ROS is not installed
-
-# isort: split
+from test.ros_units import bare_nodes  # noqa: F401 - skips the module if ROS is not installed
 
 import pytest
 

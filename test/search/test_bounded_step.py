@@ -1,9 +1,10 @@
 """One step that ends inside the limits, against numpy and scipy."""
 
+from test.search.test_null_space import Probe
+
 import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
-from test_null_space import Probe
 
 from ssik_ros.kernels.rows import layout, steps
 from ssik_ros.kernels.search import six_rows

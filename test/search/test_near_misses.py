@@ -1,6 +1,7 @@
 """Solutions are exact wherever some start leads to an exact one; a near miss is the last resort."""
 
-from newton_arms import load
+from test.search.newton_arms import load
+
 import numpy as np
 import pytest
 

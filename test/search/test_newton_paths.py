@@ -1,6 +1,7 @@
 """Stacks of poses: paths without undetected jumps, bounded steps, and batches that no thread count changes."""
 
-from newton_arms import draw, load, within
+from test.search.newton_arms import draw, load, within
+
 import numpy as np
 import pytest
 

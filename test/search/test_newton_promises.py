@@ -1,10 +1,10 @@
 """Promises of every result, in few and cheap requests: the mutants of the Newton family have to be noticed here."""
 
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-import sys
 
-from newton_arms import draw, load
+from test.search.newton_arms import draw, load
+from test.solvers import arms
+
 import numpy as np
 import pytest
 
@@ -13,9 +13,6 @@ from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.results import Cause
 from ssik_ros.solvers.search.settings import make_settings
 from ssik_ros.solvers.search.solver import SearchSolver
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'solvers'))
-arms = pytest.importorskip('arms')
 
 TIGHT = 1e-8
 

@@ -1,9 +1,10 @@
 """Every wrong input is a named error or a clean failure: no hang, no NaN, no crash."""
 
-from newton_arms import draw, load, within
+from test.search.newton_arms import draw, load, within
+from test.search.spatial_stub import Pose
+
 import numpy as np
 import pytest
-from spatial_stub import Pose
 
 from ssik_ros import ik_GN, ik_LM, ik_NR
 from ssik_ros.errors import (

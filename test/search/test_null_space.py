@@ -1,6 +1,7 @@
 """Jacobians, secondary objectives and joint weights against pinocchio and finite differences."""
 
-from newton_arms import draw, load, manipulability, SIX_ARMS, within
+from test.search.newton_arms import draw, load, manipulability, SIX_ARMS, within
+
 import numpy as np
 import pytest
 

@@ -1,10 +1,10 @@
 """Partial poses, chains of one to fourteen joints, sliding, endless and following joints, and several tips."""
 
 import math
-from pathlib import Path
-import sys
 
-from newton_arms import draw, load
+from test.search.newton_arms import draw, load
+from test.solvers import arms
+
 import numpy as np
 import pytest
 
@@ -13,9 +13,6 @@ from ssik_ros.model.loader import load_robot
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.problem.problem import Axes, RotationKind
 from ssik_ros.solvers.registry import create_solver
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'solvers'))
-arms = pytest.importorskip('arms')
 
 CALLS = ('ik_NR', 'ik_GN', 'ik_LM')
 EXACT = {'pos_tol': 1e-6, 'rot_tol': 1e-6}

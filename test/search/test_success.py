@@ -1,6 +1,7 @@
 """Success rate, accuracy and work of the three solvers, judged by pinocchio."""
 
-from newton_arms import draw, load, SIX_ARMS, within
+from test.search.newton_arms import draw, load, SIX_ARMS, within
+
 import numpy as np
 import pytest
 

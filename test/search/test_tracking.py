@@ -2,7 +2,8 @@
 
 import tracemalloc
 
-from newton_arms import draw, load, within
+from test.search.newton_arms import draw, load, within
+
 import numpy as np
 import pytest
 from scipy.optimize import lsq_linear

@@ -3,9 +3,10 @@
 import subprocess
 import sys
 
+from test.self_motions.test_curves import random_postures
+
 import numpy as np
 import pytest
-from test_curves import random_postures
 
 from ssik_ros import load_robot, Manipulator
 from ssik_ros.errors import InvalidOption

@@ -1,10 +1,11 @@
 """The balls of the proof that no curve is missing: as large as the formulas say, joined as these allow, bounds that are met."""
 
+from test.self_motions.test_curves import random_postures
+from test.self_motions.test_proof import chain_of, Traced, what_is_left
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from test_curves import random_postures
-from test_proof import chain_of, Traced, what_is_left
 
 from ssik_ros import Manipulator
 from ssik_ros.kernels.closed_form.self_motions import proof, segments, trace

@@ -1,10 +1,11 @@
 """No solution that Newton finds from many starts is off the curves of its pose."""
 
-from newton_oracle import solutions
+from test.self_motions.newton_oracle import solutions
+from test.self_motions.test_curves import random_postures
+from test.self_motions.test_proof import Traced
+
 import numpy as np
 import pytest
-from test_curves import random_postures
-from test_proof import Traced
 
 from ssik_ros import Manipulator
 from ssik_ros.model.serial_chain import SerialChain

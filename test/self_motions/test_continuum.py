@@ -1,8 +1,9 @@
 """Six joints have curves at singular poses, which are followed through a given posture and found from the pose."""
 
+from test.self_motions.test_curves import ON_CURVE, random_postures
+
 import numpy as np
 import pytest
-from test_curves import ON_CURVE, random_postures
 
 from ssik_ros import Manipulator
 from ssik_ros.errors import TopologyMismatch

@@ -2,10 +2,11 @@
 
 import dataclasses
 
-from newton_oracle import solutions
+from test.self_motions.newton_oracle import solutions
+from test.self_motions.test_proof import chain_of
+
 import numpy as np
 import pytest
-from test_proof import chain_of
 
 from ssik_ros.kernels.closed_form.self_motions import segments, trace
 from ssik_ros.solvers.closed_form.arm import AnalyticArm

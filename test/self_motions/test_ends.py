@@ -2,10 +2,11 @@
 
 import functools
 
+from test.self_motions.test_arms_and_objectives import on_rail
+from test.self_motions.test_curves import ON_CURVE, random_postures
+
 import numpy as np
 import pytest
-from test_arms_and_objectives import on_rail
-from test_curves import ON_CURVE, random_postures
 
 from ssik_ros import Manipulator
 from ssik_ros.model.serial_chain import SerialChain

@@ -2,10 +2,11 @@
 
 import dataclasses
 
+from test.self_motions.test_curves import random_postures
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from test_curves import random_postures
 
 from ssik_ros import Manipulator
 from ssik_ros.model.kinematic_tree import JointKind

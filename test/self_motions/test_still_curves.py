@@ -1,9 +1,10 @@
 """No pose is called complete that lacks a curve along which the held joint hardly moves."""
 
-from newton_oracle import solutions
+from test.self_motions.newton_oracle import solutions
+from test.self_motions.test_curves import ON_CURVE, random_postures
+
 import numpy as np
 import pytest
-from test_curves import ON_CURVE, random_postures
 
 from ssik_ros import Manipulator
 from ssik_ros.errors import SolverError

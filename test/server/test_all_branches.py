@@ -4,9 +4,7 @@ import copy
 import itertools
 import math
 
-import numpy as np
-import pytest
-from served_robots import (
+from test.server.served_robots import (
     errors_between,
     ik_request,
     joint,
@@ -20,6 +18,9 @@ from served_robots import (
     torso_robot,
     true_pose,
 )
+
+import numpy as np
+import pytest
 
 from ssik_ros.model.collision.checks import CollisionChecker
 from ssik_ros.model.collision.objects import ObjectShape, SolidKind, WorldObject

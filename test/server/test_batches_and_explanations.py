@@ -2,10 +2,7 @@
 
 import math
 
-import numpy as np
-import pytest
-from scipy.spatial.transform import Rotation
-from served_robots import (
+from test.server.served_robots import (
     errors_between,
     ik_request,
     joint,
@@ -17,6 +14,10 @@ from served_robots import (
     torso_robot,
     true_pose,
 )
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
 
 from ssik_ros.model.collision.objects import ObjectShape, SolidKind, WorldObject
 from ssik_ros.model.loader import load_robot

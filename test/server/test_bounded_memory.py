@@ -2,9 +2,10 @@
 
 import gc
 
+from test.server.served_robots import ik_request, serve
+
 import numpy as np
 import pytest
-from served_robots import ik_request, serve
 
 from ssik_ros.model.collision.objects import ObjectShape, SolidKind, WorldObject
 from ssik_ros.server.groups.batches import BatchRequest

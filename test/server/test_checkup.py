@@ -3,8 +3,9 @@
 from pathlib import Path
 import re
 
+from test.server.served_robots import joint, robot_text
+
 import pytest
-from served_robots import joint, robot_text
 
 from ssik_ros.cli.command import main
 from ssik_ros.server.checkup import examine, Level, RobotFiles

@@ -2,10 +2,7 @@
 
 import math
 
-import numpy as np
-import pytest
-from scipy.spatial.transform import Rotation
-from served_robots import (
+from test.server.served_robots import (
     ik_request,
     is_at,
     joint,
@@ -15,6 +12,10 @@ from served_robots import (
     serve,
     true_pose,
 )
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
 
 from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause, no_solution

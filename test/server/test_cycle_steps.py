@@ -3,9 +3,7 @@
 from dataclasses import replace
 import math
 
-import numpy as np
-import pytest
-from served_robots import (
+from test.server.served_robots import (
     errors_between,
     pose_of,
     random_full_state,
@@ -14,6 +12,9 @@ from served_robots import (
     torso_robot,
     true_pose,
 )
+
+import numpy as np
+import pytest
 
 from ssik_ros.manipulator.manipulator import Manipulator
 from ssik_ros.mechanisms.closed_chain_solver import ClosedChainSolver

@@ -5,9 +5,7 @@ import gc
 import math
 import weakref
 
-import numpy as np
-import pytest
-from served_robots import (
+from test.server.served_robots import (
     errors_between,
     FOUR_AXES,
     ik_request,
@@ -21,6 +19,9 @@ from served_robots import (
     true_pose,
     WatchedName,
 )
+
+import numpy as np
+import pytest
 
 from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause, IkResult, IkStatus

@@ -1,8 +1,9 @@
 """Objects on a link, led by the joints of a group: poses by pinocchio."""
 
+from test.server.served_robots import pose_of, torso_robot, true_pose
+
 import numpy as np
 import pytest
-from served_robots import pose_of, torso_robot, true_pose
 
 from ssik_ros.problem.chain_kinematics import ChainKinematics
 from ssik_ros.server.requests.ik_requests import FullState

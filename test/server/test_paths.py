@@ -3,9 +3,7 @@
 import itertools
 import math
 
-import numpy as np
-import pytest
-from served_robots import (
+from test.server.served_robots import (
     errors_between,
     joint,
     make_server,
@@ -15,6 +13,9 @@ from served_robots import (
     torso_robot,
     true_pose,
 )
+
+import numpy as np
+import pytest
 
 from ssik_ros.model.loader import load_robot
 from ssik_ros.results import Cause

@@ -1,9 +1,10 @@
 """``compute_cartesian_path`` of a redundant arm: where stepping along the line ends at a limit, a planned path goes on."""
 
+from test.server.served_robots import errors_between, make_server, true_pose
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from served_robots import errors_between, make_server, true_pose
 
 from ssik_ros.kernels.geometry.rotations import pose_matrix
 from ssik_ros.model.collision.objects import ObjectShape, SolidKind, WorldObject

@@ -2,9 +2,10 @@
 
 import math
 
+from test.server.served_robots import joint, robot_text
+
 import numpy as np
 import pytest
-from served_robots import joint, robot_text
 
 from ssik_ros.model.loader import load_robot
 from ssik_ros.server.requests.ik_requests import BranchOptions

@@ -5,10 +5,7 @@ import itertools
 import math
 import re
 
-import numpy as np
-import pytest
-from scipy.spatial.transform import Rotation
-from served_robots import (
+from test.server.served_robots import (
     ik_request,
     is_at,
     joint,
@@ -22,6 +19,10 @@ from served_robots import (
     torso_robot,
     true_pose,
 )
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
 
 from ssik_ros.errors import counted, InvalidLimits, SolverError
 from ssik_ros.model.collision import checks as collision

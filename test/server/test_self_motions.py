@@ -2,9 +2,10 @@
 
 import dataclasses
 
+from test.server.served_robots import ik_request, serve, true_pose
+
 import numpy as np
 import pytest
-from served_robots import ik_request, serve, true_pose
 
 from ssik_ros import load_robot
 from ssik_ros.model.description_files import find_moveit_config

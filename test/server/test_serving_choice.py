@@ -2,8 +2,9 @@
 
 import logging
 
+from test.server.served_robots import FOUR_AXES, joint, robot_text, serve, torso_robot
+
 import pytest
-from served_robots import FOUR_AXES, joint, robot_text, serve, torso_robot
 
 from ssik_ros.errors import FrameNotFound, GroupNotFound, ModelError
 from ssik_ros.model.loader import load_robot

@@ -1,8 +1,6 @@
 """Frames by name against pinocchio, for any pose of the base."""
 
-import numpy as np
-import pytest
-from served_robots import (
+from test.server.served_robots import (
     inner_multi_robot,
     mobile_robot,
     random_full_state,
@@ -11,6 +9,9 @@ from served_robots import (
     torso_robot,
     true_pose,
 )
+
+import numpy as np
+import pytest
 
 from ssik_ros.errors import FrameNotFound
 from ssik_ros.server.requests.refusals import Refusal, RequestRefused

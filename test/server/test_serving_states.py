@@ -7,11 +7,7 @@ import itertools
 import math
 import weakref
 
-from hypothesis import given, settings, strategies as st
-import numpy as np
-import pytest
-from scipy.spatial.transform import Rotation
-from served_robots import (
+from test.server.served_robots import (
     inner_multi_robot,
     mimic_rules,
     mobile_robot,
@@ -24,7 +20,12 @@ from served_robots import (
     TreeRobot,
     WatchedName,
 )
-from tree_factory import Joint, make_tree, random_tree
+from test.tree_factory import Joint, make_tree, random_tree
+
+from hypothesis import given, settings, strategies as st
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
 
 from ssik_ros.model.kinematic_tree import JointKind, POSITION_SIZE
 from ssik_ros.server.requests.ik_requests import StateGiven

@@ -2,11 +2,7 @@
 
 import itertools
 
-import numpy as np
-import pytest
-from scipy.interpolate import CubicHermiteSpline
-from scipy.spatial.transform import Rotation
-from served_robots import (
+from test.server.served_robots import (
     errors_between,
     make_server,
     pose_of,
@@ -14,6 +10,11 @@ from served_robots import (
     torso_robot,
     true_pose,
 )
+
+import numpy as np
+import pytest
+from scipy.interpolate import CubicHermiteSpline
+from scipy.spatial.transform import Rotation
 
 from ssik_ros.kernels.geometry.rotations import pose_matrix
 from ssik_ros.model.collision.objects import CarriedObject, ObjectShape, SolidKind, WorldObject

@@ -1,7 +1,8 @@
 """Frames that hang on each other: the way to the nearest frame that is known, against products of matrices."""
 
+from test.server.served_robots import pose_of, random_rigid
+
 import numpy as np
-from served_robots import pose_of, random_rigid
 
 from ssik_ros.server.scene.transform_tree import MOST_FRAMES, TransformTree
 from ssik_ros.server.scene.world import LONGEST_NAME, PlacedFrame

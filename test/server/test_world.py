@@ -2,9 +2,10 @@
 
 import dataclasses
 
+from test.server.served_robots import ik_request, is_at, pose_of, serve, true_pose
+
 import numpy as np
 import pytest
-from served_robots import ik_request, is_at, pose_of, serve, true_pose
 
 from ssik_ros.errors import ModelError
 from ssik_ros.model.collision.objects import CarriedObject, ObjectShape, SolidKind, WorldObject

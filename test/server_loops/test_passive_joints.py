@@ -1,16 +1,12 @@
 """Passive joints from a stream of active ones: closed forms, one assembly mode, and never a wrong state."""
 
 import math
-from pathlib import Path
-import sys
+
+from test.mechanisms.mechanisms import Delta, make_four_bar
+from test.mechanisms.test_urdf_robot import GRIPPER, OPEN
 
 import numpy as np
 import pytest
-
-sys.path.append(str(Path(__file__).resolve().parents[1] / 'mechanisms'))
-
-from mechanisms import Delta, make_four_bar
-from test_urdf_robot import GRIPPER, OPEN
 
 from ssik_ros.mechanisms import from_urdf, load_mechanism
 from ssik_ros.mechanisms.shipped_mechanisms import mechanism_files

@@ -1,6 +1,7 @@
 """Auto: its choice of a solver for each request, and results no worse than with another solver."""
 
-from arms import chain, closes, HALF_TURN, tip_errors, tip_poses, within, X, Y, Z
+from test.solvers.arms import chain, closes, HALF_TURN, tip_errors, tip_poses, within, X, Y, Z
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation

@@ -1,6 +1,6 @@
 """Auto on chains of every kind: one to fourteen joints, slides, followers, several tips, partial poses, locked joints."""
 
-from arms import (
+from test.solvers.arms import (
     chain,
     closes,
     ENDLESS_RAIL,
@@ -18,6 +18,7 @@ from arms import (
     Y,
     Z,
 )
+
 import numpy as np
 import pytest
 

@@ -1,6 +1,7 @@
 """Causes of failures: facts about the robot are proved, and every other cause only says that a search failed."""
 
-from arms import chain, describe, joint, X, Y, Z
+from test.solvers.arms import chain, describe, joint, X, Y, Z
+
 import numpy as np
 import pinocchio
 import pytest

@@ -1,6 +1,6 @@
 """Forward kinematics and Jacobians of a chain, against pinocchio and finite differences."""
 
-from arms import (
+from test.solvers.arms import (
     load_arm,
     MAIN_GROUP,
     MIMICS,
@@ -11,6 +11,7 @@ from arms import (
     TWO_ARMED,
     TWO_ARMED_SRDF,
 )
+
 import numpy as np
 import pinocchio as pin
 import pytest

@@ -2,7 +2,8 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-from arms import closes, MAIN_GROUP, moved, tip_errors, tip_poses, within
+from test.solvers.arms import closes, MAIN_GROUP, moved, tip_errors, tip_poses, within
+
 import numpy as np
 import pytest
 

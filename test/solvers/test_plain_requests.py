@@ -3,7 +3,8 @@
 from concurrent.futures import ThreadPoolExecutor
 import dataclasses
 
-from arms import tip_errors, tip_poses, within
+from test.solvers.arms import tip_errors, tip_poses, within
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation

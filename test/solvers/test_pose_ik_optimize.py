@@ -1,6 +1,7 @@
 """Mode optimize_distance returns the solution nearest to the seed, compared with other ways to find it."""
 
-from arms import closes, MAIN_GROUP, tip_poses, within
+from test.solvers.arms import closes, MAIN_GROUP, tip_poses, within
+
 import numpy as np
 import pinocchio as pin
 import pytest

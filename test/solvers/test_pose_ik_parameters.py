@@ -1,6 +1,15 @@
 """Every parameter of PoseIK has the effect that its description promises."""
 
-from arms import closes, load_arm, MAIN_GROUP, PLANAR_3R, tip_errors, tip_poses, turned
+from test.solvers.arms import (
+    closes,
+    load_arm,
+    MAIN_GROUP,
+    PLANAR_3R,
+    tip_errors,
+    tip_poses,
+    turned,
+)
+
 import numpy as np
 import pinocchio as pin
 import pytest

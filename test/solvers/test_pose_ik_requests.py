@@ -3,7 +3,7 @@
 import itertools
 import time
 
-from arms import (
+from test.solvers.arms import (
     chain,
     closes,
     describe,
@@ -31,6 +31,7 @@ from arms import (
     Y,
     Z,
 )
+
 import numpy as np
 import pytest
 

@@ -1,6 +1,6 @@
 """PoseIK with several tips at once: two arms on one torso."""
 
-from arms import (
+from test.solvers.arms import (
     closes,
     load_arm,
     moved,
@@ -11,6 +11,7 @@ from arms import (
     TWO_ARMED_SRDF,
     within,
 )
+
 import numpy as np
 import pytest
 

@@ -1,6 +1,7 @@
 """Solvers refuse poses that the hull of an arm proves to be out of reach, and no others."""
 
-from arms import chain, tip_errors, X, Y, Z
+from test.solvers.arms import chain, tip_errors, X, Y, Z
+
 import numpy as np
 import pytest
 

@@ -2,10 +2,11 @@
 
 import math
 
+from test.packed import Packed
+from test.tree_factory import Joint, make_tree, pose, random_pose, random_state, walk
+
 import numpy as np
-from packed import Packed
 import pytest
-from tree_factory import Joint, make_tree, pose, random_pose, random_state, walk
 
 from ssik_ros.errors import (
     DimensionMismatch,

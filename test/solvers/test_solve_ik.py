@@ -3,7 +3,16 @@
 import gc
 import weakref
 
-from arms import load_arm, moved, PLANAR_3R, tip_poses, turned, TWO_ARMED, TWO_ARMED_SRDF
+from test.solvers.arms import (
+    load_arm,
+    moved,
+    PLANAR_3R,
+    tip_poses,
+    turned,
+    TWO_ARMED,
+    TWO_ARMED_SRDF,
+)
+
 import numpy as np
 import pytest
 

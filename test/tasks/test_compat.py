@@ -6,8 +6,9 @@ import inspect
 import json
 import warnings
 
-from documented_names import EXCEPTIONS, NAMES
-from made_worlds import random_pose
+from test.tasks.documented_names import EXCEPTIONS, NAMES
+from test.tasks.made_worlds import random_pose
+
 import numpy as np
 import pinocchio as pin
 import pytest

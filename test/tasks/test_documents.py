@@ -6,7 +6,8 @@ import math
 import re
 import sys
 
-from made_worlds import serial_arm
+from test.tasks.made_worlds import serial_arm
+
 import numpy as np
 import pytest
 

@@ -1,6 +1,7 @@
 """Objects, joints and overlays: names, poses, values, and errors."""
 
-from made_worlds import random_chain, random_pose, serial_arm, walk
+from test.tasks.made_worlds import random_chain, random_pose, serial_arm, walk
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation

@@ -1,7 +1,8 @@
 """Priorities: strict ones never disturb, nested ones follow the formula, and the optimum is the lexicographic one."""
 
+from test.tasks.made_worlds import expected_error, put_goal, random_chain, random_pose, serial_arm
+
 from hypothesis import given, settings, strategies as st
-from made_worlds import expected_error, put_goal, random_chain, random_pose, serial_arm
 import numpy as np
 import pytest
 from scipy.optimize import minimize

@@ -1,6 +1,7 @@
 """Error rows against the words of the specification, Jacobians against finite differences."""
 
-from made_worlds import expected_error, random_chain, random_pose, walk
+from test.tasks.made_worlds import expected_error, random_chain, random_pose, walk
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation

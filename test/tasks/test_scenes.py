@@ -1,8 +1,9 @@
 """Scenes made of robots: the same poses as the robot's own kinematics, and values in both directions."""
 
+from test.tree_factory import walk
+
 import numpy as np
 import pytest
-from tree_factory import walk
 
 from ssik_ros.errors import SsikError
 from ssik_ros.model.loader import load_robot

@@ -3,7 +3,8 @@
 import itertools
 import threading
 
-from made_worlds import put_goal, serial_arm
+from test.tasks.made_worlds import put_goal, serial_arm
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation, Slerp

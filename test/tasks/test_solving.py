@@ -1,6 +1,7 @@
 """Steps, limits, flags and callbacks of a handling."""
 
-from made_worlds import put_goal, serial_arm
+from test.tasks.made_worlds import put_goal, serial_arm
+
 import numpy as np
 import pytest
 

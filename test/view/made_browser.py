@@ -4,7 +4,8 @@ import contextlib
 import shutil
 import time
 
-from made_pages import browsers_of, shape_of
+from test.view.made_pages import browsers_of, shape_of
+
 import numpy as np
 import pytest
 

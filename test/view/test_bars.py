@@ -1,6 +1,7 @@
 """Robots without shapes are drawn as bars from joint to joint."""
 
-from made_arms import arm_joints, JOINT, two_arms
+from test.view.made_arms import arm_joints, JOINT, two_arms
+
 import numpy as np
 import pytest
 

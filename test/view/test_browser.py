@@ -6,8 +6,9 @@ import threading
 import pytest
 
 pytest.importorskip('viser', reason='needs the extra view: pip install viser')
-from made_browser import open_browser, Screen, wait_for
-from made_pages import browsers_of, open_page
+from test.view.made_browser import open_browser, Screen, wait_for
+from test.view.made_pages import browsers_of, open_page
+
 import numpy as np
 
 from ssik_ros.view.browser.link_meshes import link_poses

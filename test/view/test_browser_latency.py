@@ -3,8 +3,9 @@
 import pytest
 
 pytest.importorskip('viser', reason='needs the extra view: pip install viser')
-from made_browser import BENT, open_browser, Screen
-from made_pages import open_page
+from test.view.made_browser import BENT, open_browser, Screen
+from test.view.made_pages import open_page
+
 import numpy as np
 
 from ssik_ros.view.browser import page_script

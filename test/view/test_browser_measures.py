@@ -5,8 +5,9 @@ import io
 import pytest
 
 pytest.importorskip('viser', reason='needs the extra view: pip install viser')
-from made_browser import open_browser, Screen
-from made_pages import open_page, shape_of
+from test.view.made_browser import open_browser, Screen
+from test.view.made_pages import open_page, shape_of
+
 import numpy as np
 from PIL import Image
 

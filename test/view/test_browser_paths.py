@@ -6,11 +6,12 @@ import io
 import pytest
 
 pytest.importorskip('viser', reason='needs the extra view: pip install viser')
-from made_browser import open_browser, Screen
-from made_pages import open_page
+from test.view.made_browser import open_browser, Screen
+from test.view.made_pages import open_page
+from test.view.test_copied_commands import reopen
+
 import numpy as np
 from PIL import Image
-from test_copied_commands import reopen
 import yaml
 
 from ssik_ros.view.copied_commands import write_view

@@ -5,7 +5,7 @@ import math
 import pytest
 
 pytest.importorskip('viser', reason='needs the extra view: pip install viser')
-from made_pages import (
+from test.view.made_pages import (
     browsers_of,
     connect,
     controls_of,
@@ -15,8 +15,9 @@ from made_pages import (
     open_page,
     say_hello,
 )
+from test.view.test_page import wait_until
+
 import numpy as np
-from test_page import wait_until
 
 from ssik_ros.view.browser.panels.camera_panel import ROBOT, TARGET
 from ssik_ros.view.browser.scenery import place_camera, VIEW

@@ -2,7 +2,8 @@
 
 import json
 
-from made_arms import two_arms
+from test.view.made_arms import two_arms
+
 import numpy as np
 import pytest
 

@@ -1,6 +1,7 @@
 """The posture that the view opens with."""
 
-from made_arms import two_arms
+from test.view.made_arms import two_arms
+
 import numpy as np
 import pytest
 

@@ -5,9 +5,10 @@ import itertools
 import pytest
 
 pytest.importorskip('viser', reason='needs the extra view: pip install viser')
-from made_pages import browsers_of, connect, looks, messages_of, open_page, say_hello
+from test.view.made_pages import browsers_of, connect, looks, messages_of, open_page, say_hello
+from test.view.test_page import wait_until
+
 import numpy as np
-from test_page import wait_until
 
 from ssik_ros.view.browser.page_panels import LISTED, NUMBERED
 from ssik_ros.view.limit_room import short

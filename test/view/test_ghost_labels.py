@@ -5,8 +5,9 @@ import types
 import pytest
 
 pytest.importorskip('viser', reason='needs the extra view: pip install viser')
-from made_browser import open_browser, Screen
-from made_pages import open_page
+from test.view.made_browser import open_browser, Screen
+from test.view.made_pages import open_page
+
 import numpy as np
 
 from ssik_ros.view.browser.ghost_labels import HEIGHT, spread_boxes, spread_on_screen

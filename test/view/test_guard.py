@@ -7,7 +7,8 @@ import pytest
 
 pytest.importorskip('websockets', reason='needs the extra view: pip install viser')
 pytest.importorskip('msgspec', reason='needs the extra view: pip install viser')
-from made_pages import CAMERA
+from test.view.made_pages import CAMERA
+
 import msgspec
 from websockets.datastructures import Headers
 

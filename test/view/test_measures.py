@@ -1,8 +1,9 @@
 """The manipulability ellipsoid and the nearest pair of a session, against independent figures."""
 
-from made_arms import two_arms
+from test.view.made_arms import two_arms
+from test.view.test_session import session_of
+
 import numpy as np
-from test_session import session_of
 
 from ssik_ros.view.obstacles import make_solid
 from ssik_ros.view.sessions.session import Session

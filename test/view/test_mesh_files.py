@@ -5,7 +5,8 @@ import os
 from pathlib import Path
 import subprocess
 
-from made_arms import two_arms
+from test.view.made_arms import two_arms
+
 import numpy as np
 import pytest
 

@@ -1,8 +1,9 @@
 """Obstacles of a viewer: from files and pages, met by the posture."""
 
+from test.view.test_session import session_of
+
 import numpy as np
 import pytest
-from test_session import session_of
 
 from ssik_ros.errors import ConfigError, ModelError, SsikError
 from ssik_ros.view.obstacles import make_solid, obstacle_surface, read_obstacles

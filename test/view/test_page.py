@@ -10,7 +10,7 @@ import urllib.parse
 import pytest
 
 pytest.importorskip('viser', reason='needs the extra view: pip install viser')
-from made_pages import (
+from test.view.made_pages import (
     browsers_of,
     connect,
     connections_of,
@@ -23,6 +23,7 @@ from made_pages import (
     read_messages,
     say_hello,
 )
+
 import numpy as np
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 

@@ -5,9 +5,10 @@ import argparse
 import pytest
 
 pytest.importorskip('viser', reason='needs the extra view: pip install viser')
-from made_pages import browsers_of, connect, controls_of, drag, message, say_hello
+from test.view.made_pages import browsers_of, connect, controls_of, drag, message, say_hello
+from test.view.test_page import change, wait_until
+
 import numpy as np
-from test_page import change, wait_until
 import viser
 
 from ssik_ros.cli.verb.view import add_arguments

@@ -1,8 +1,9 @@
 """Joint paths in a viewer, and the self-motions that a slider follows."""
 
+from test.view.test_session import session_of
+
 import numpy as np
 import pytest
-from test_session import session_of
 
 from ssik_ros.errors import InvalidOption, SsikError
 from ssik_ros.view.playback import JointPath, Playback, read_joint_path

@@ -1,6 +1,7 @@
 """The state of a viewer without a viewer: targets, branches, causes, remedies, undo."""
 
-from made_arms import two_arms
+from test.view.made_arms import two_arms
+
 import numpy as np
 import pytest
 

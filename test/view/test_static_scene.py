@@ -7,7 +7,8 @@ import sys
 import pytest
 
 pytest.importorskip('viser', reason='needs the extra view: pip install viser')
-from made_browser import open_browser, PATIENCE
+from test.view.made_browser import open_browser, PATIENCE
+
 import numpy as np
 from PIL import Image
 

@@ -1,6 +1,7 @@
 """An arm has its tabs, and each panel of a tab can be made."""
 
-from made_pages import open_page
+from test.view.made_pages import open_page
+
 import pytest
 
 pytest.importorskip('viser', reason='needs the extra view: pip install viser')

@@ -1,10 +1,11 @@
 """Recorded waypoints of a session, and the path that is planned through them."""
 
-from made_arms import two_arms
+from test.view.made_arms import two_arms
+from test.view.test_session import session_of
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from test_session import session_of
 
 from ssik_ros.errors import InvalidOption, InvalidTarget
 from ssik_ros.paths.waypoints import MOST_WAYPOINTS, straight_lines

@@ -1,0 +1,1 @@
+"""Tests, and helpers that tests import by their full names: ``from test.solvers import arms``. It is never installed."""
