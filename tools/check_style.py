@@ -17,6 +17,7 @@ rule. Only :data:`HELPERS` may, for private parts of other packages.
 
 import ast
 from collections.abc import Iterable, Iterator
+import functools
 from pathlib import Path
 import sys
 
@@ -96,6 +97,12 @@ Constant = tuple[str, float | str]
 """Name of a constant, and its value: a number, or the source of any other value."""
 
 
+@functools.lru_cache(maxsize=1)
+def _nodes_of(source: str) -> tuple[ast.AST, ...]:
+    """Return all nodes of a module's syntax tree, which the rules for a file share."""
+    return tuple(ast.walk(ast.parse(source)))
+
+
 def literal_places(source: str) -> list[int]:
     """
     Return the lines that say by numbers where a part of packed memory is.
@@ -103,7 +110,7 @@ def literal_places(source: str) -> list[int]:
     :param source: of a module.
     """
     lines = []
-    for node in ast.walk(ast.parse(source)):
+    for node in _nodes_of(source):
         if isinstance(node, ast.Subscript):
             is_literal = is_packed_index(node.slice)
         else:
@@ -279,7 +286,7 @@ def empty_names(source: str) -> list[tuple[str, int]]:
     :param source: of a module.
     """
     names = []
-    for node in ast.walk(ast.parse(source)):
+    for node in _nodes_of(source):
         match node:
             case (
                 ast.Name(id=name, ctx=ast.Store())
@@ -312,7 +319,7 @@ def private_names(source: str) -> list[tuple[str, int]]:
     :param source: of a module.
     """
     names = []
-    for node in ast.walk(ast.parse(source)):
+    for node in _nodes_of(source):
         match node:
             case ast.Attribute(value=ast.Name(id='self' | 'cls')):
                 pass
@@ -357,15 +364,13 @@ def faults(sources: dict[str, str]) -> list[str]:
     :param sources: source of each module by its file. Places and thresholds are judged in the package only, private names
         in tests only.
     """
-    sentences = []
     package = {file: text for file, text in sources.items() if file.startswith(PACKAGE)}
-    for file, source in package.items():
-        if file not in LAYOUTS and (lines := literal_places(source)):
+    sentences = shared_names(package)
+    for file, source in sources.items():
+        if file in package and file not in LAYOUTS and (lines := literal_places(source)):
             sentences.append(
                 f'{file}: lines {lines} find memory by a number; give the place a name'
             )
-    sentences += shared_names(package)
-    for file, source in sources.items():
         sentences += [
             f'{file}:{line}: the name {name} does not say what its value is; use a noun such as branches, offset or response.'
             for name, line in empty_names(source)
