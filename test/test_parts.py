@@ -1,8 +1,11 @@
 """The quick and the long part of the tests are disjoint, and only heavy tests are in none of both."""
 
+import json
 from pathlib import Path
 import subprocess
 import sys
+
+import pytest
 
 TEST = Path(__file__).resolve().parent
 PROGRAM = """\
@@ -36,29 +39,50 @@ LONG = {
 }
 
 
-def collect(folder, *options):
-    """Return the names of the tests that a run takes."""
-    file = folder / 'test_program.py'
+RUNS = {
+    'quick': ('--part', 'quick'),
+    'long': ('--part', 'long'),
+    'all': (),
+    'checked': ('--first-parameters', '-m', 'not slow'),
+}
+"""Options of each run."""
+COLLECT = """\
+import json, sys, pytest
+
+class Names:
+    def pytest_collection_finish(self, session):
+        self.taken = [item.name for item in session.items]
+
+taken = {}
+for run, options in json.loads(sys.argv[1]).items():
+    names = Names()
+    assert pytest.main([*sys.argv[2:], *options], plugins=[names]) == 0
+    taken[run] = names.taken
+print(json.dumps(taken))
+"""
+
+
+@pytest.fixture(scope='module')
+def taken(tmp_path_factory):
+    """Return the names of the tests that each run takes; one process asks pytest for all runs."""
+    file = tmp_path_factory.mktemp('parts') / 'test_program.py'
     file.write_text(PROGRAM)
-    command = [sys.executable, '-m', 'pytest', '-q', '--collect-only', '-p', 'no:cacheprovider']
-    command += [f'--confcutdir={TEST}', '-c', TEST.parent / 'setup.cfg', '-p', 'test.conftest']
-    done = subprocess.run(
-        [*command, *options, file], cwd=TEST.parent, capture_output=True, text=True
-    )
+    words = ['-q', '--collect-only', '-p', 'no:cacheprovider', f'--confcutdir={TEST}']
+    words += ['-c', str(TEST.parent / 'setup.cfg'), '-p', 'test.conftest', str(file)]
+    command = [sys.executable, '-c', COLLECT, json.dumps(RUNS), *words]
+    done = subprocess.run(command, cwd=TEST.parent, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    lines = (line.rpartition('::')[2] for line in done.stdout.splitlines() if '::' in line)
-    return set(lines)
+    return {run: set(names) for run, names in json.loads(done.stdout.splitlines()[-1]).items()}
 
 
-def test_a_quick_run_takes_the_first_parameters_of_sampled_tests(tmp_path):
-    assert collect(tmp_path, '--part', 'quick') == QUICK
+def test_a_quick_run_takes_the_first_parameters_of_sampled_tests(taken):
+    assert taken['quick'] == QUICK
 
 
-def test_a_long_run_takes_the_rest_but_nothing_heavy(tmp_path):
-    assert collect(tmp_path, '--part', 'long') == LONG
-    assert collect(tmp_path) == QUICK | LONG | {'test_heavy'}
+def test_a_long_run_takes_the_rest_but_nothing_heavy(taken):
+    assert taken['long'] == LONG
+    assert taken['all'] == QUICK | LONG | {'test_heavy'}
 
 
-def test_the_checked_library_sees_each_quick_test_once(tmp_path):
-    collected = collect(tmp_path, '--first-parameters', '-m', 'not slow')
-    assert collected == {'test_always[0]', 'test_sampled[0]', 'test_sampled_and_slow[1]'}
+def test_the_checked_library_sees_each_quick_test_once(taken):
+    assert taken['checked'] == {'test_always[0]', 'test_sampled[0]', 'test_sampled_and_slow[1]'}

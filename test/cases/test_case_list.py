@@ -29,7 +29,8 @@ def written():
     """Return the files of each case, by id, in which a test or a row of a table has its name."""
     files = {}
     for path in sorted((ROOT / 'test').rglob('*.py')):
-        for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+        text = path.read_text(encoding='utf-8')
+        for node in ast.walk(ast.parse(text)) if NAME.search(text) else ():
             name = NAME.match(node.name) if isinstance(node, ast.FunctionDef) else None
             if name:
                 files.setdefault(name[1].upper(), set()).add(str(path.relative_to(ROOT)))

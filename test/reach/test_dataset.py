@@ -172,8 +172,9 @@ def test_an_interrupted_run_goes_on(tmp_path):
 
 @pytest.mark.sampled
 @pytest.mark.parametrize('kind', ['parquet', 'zarr'])
-def test_two_runs_at_once_are_refused(kind, tmp_path):
-    plan, refused = plan_of(kind=kind), []
+def test_two_runs_at_once_are_refused(kind, tmp_path, monkeypatch):
+    monkeypatch.setattr('ssik_ros.reach.dataset.UNIT', 8)
+    plan, refused = plan_of(samples=20, kind=kind), []
 
     def run_again(progress, units):
         with pytest.raises(SsikError, match='Another run works on the data set') as error:
@@ -228,9 +229,9 @@ def test_wrong_settings_are_refused(settings):
 
 
 def test_another_data_set_and_other_folders_are_refused(tmp_path):
-    make_dataset(plan_of(), tmp_path / 'samples', Workers(0))
+    make_dataset(plan_of(samples=8), tmp_path / 'samples', Workers(0))
     with pytest.raises(SsikError, match='another place'):
-        make_dataset(plan_of(seed=3), tmp_path / 'samples', Workers(0))
+        make_dataset(plan_of(samples=8, seed=3), tmp_path / 'samples', Workers(0))
     (tmp_path / 'own').mkdir()
     (tmp_path / 'own' / 'letter.txt').write_text('mine')
     with pytest.raises(SsikError, match='no data set'):
@@ -238,9 +239,9 @@ def test_another_data_set_and_other_folders_are_refused(tmp_path):
 
 
 def test_the_command_writes_a_data_set(tmp_path, capsys):
-    words = ['dataset', 'irb120', '-n', '150', '--workers', '0', '-o', str(tmp_path / 'samples')]
+    words = ['dataset', 'irb120', '-n', '20', '--workers', '0', '-o', str(tmp_path / 'samples')]
     assert main([*words, '--share', 'border=0.5', '--share', 'space=0.5']) == 0
-    assert '150 samples of irb120' in capsys.readouterr().out
+    assert '20 samples of irb120' in capsys.readouterr().out
     assert main([*words, '--share', 'edge=1']) == 2
     assert "'edge'" in capsys.readouterr().err
     assert main([*words[:-2]]) == 2
