@@ -86,3 +86,8 @@ def invert_pose(matrix: np.ndarray) -> np.ndarray:
 def pose_numbers(pose: np.ndarray) -> np.ndarray:
     """Return a pose (4, 4) as the array (12,) that kernels use: the rotation row by row, then the position [m]."""
     return np.concatenate([pose[:3, :3].ravel(), pose[:3, 3]])
+
+
+def pose_of_numbers(numbers: np.ndarray) -> np.ndarray:
+    """Return the pose (4, 4) of the twelve numbers that :func:`pose_numbers` makes of it."""
+    return pose_matrix(numbers[9:], numbers[:9].reshape(3, 3))

@@ -7,9 +7,10 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.closed_form.self_motions import proof, segments, trace
+from ssik_ros.kernels.geometry.rotations import pose_of_numbers
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import MovedChain, SerialChain
-from ssik_ros.solvers.self_motions.curve import JOINTS, TracedPose
+from ssik_ros.solvers.self_motions.curve import TracedPose
 
 POSTURES = 16
 """Number of random postures at which bounds are compared."""
@@ -145,11 +146,12 @@ def find_gap(
     goes_on[np.cumsum(rows) - 1] = 0
     is_on = np.zeros(len(candidates), dtype=np.int64)
     work = np.empty(proof.scratch_size(len(candidates)))
-    where = pose.plan.ints, pose.reals, pose.target, JOINTS, work
+    where = *pose.arguments, work
     if len(knots) and proof.prove(is_on, knots, goes_on, candidates, bound, *where) >= 0:
         return 'a curve passes too near a singular posture for a proof'
+    target = pose_of_numbers(pose.target)
     for q in candidates[is_on == 0]:
-        if np.abs(pose.plan.chain.pose(q) - _matrix(pose.target)).max() < CANDIDATE_ENTRY_ERROR:
+        if np.abs(pose.plan.chain.pose(q) - target).max() < CANDIDATE_ENTRY_ERROR:
             return _name_gap(pose.plan.chain, pose.plan.held, q)
     return ''
 
@@ -173,10 +175,3 @@ def _name_gap(chain: SerialChain, held: int, q: FloatArray) -> str:
         f"'{chain.joint_names[held]}', the joint that is held, hardly moves along a curve that was not followed: "
         f'the one through [{values}]'
     )
-
-
-def _matrix(target: FloatArray) -> FloatArray:
-    """Return a pose (12,), rotation row by row, then translation, as a matrix (4, 4)."""
-    whole = np.eye(4)
-    whole[:3, :3], whole[:3, 3] = target[:9].reshape(3, 3), target[9:]
-    return whole

@@ -11,21 +11,18 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.arrays import are_inside, FloatArray, IntArray, wrap_angles
+from ssik_ros.arrays import FloatArray, IntArray, wrap_angles
 from ssik_ros.kernels.closed_form.branches import search
-from ssik_ros.kernels.closed_form.self_motions import (
-    curve_points,
-    descents,
-    inside,
-    segments,
-    trace,
-)
-from ssik_ros.kernels.geometry import se3
-from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
+from ssik_ros.kernels.closed_form.self_motions import curve_points, segments, trace
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.closed_form.plan import AnalyticPlan, CERTIFIED_ERROR
-from ssik_ros.solvers.self_motions.curve import JOINTS, TracedPose
+from ssik_ros.solvers.self_motions.curve import (
+    JOINTS,
+    orthonormal_numbers,
+    split_curves,
+    TracedPose,
+)
 from ssik_ros.solvers.self_motions.motions import SelfMotions
 from ssik_ros.solvers.self_motions.objectives import ClearanceMaker
 from ssik_ros.solvers.self_motions.tracer import follow_curves
@@ -110,11 +107,8 @@ def spread_postures(chain: SerialChain, target: FloatArray, rows: FloatArray) ->
         slides = whole.kinds == JointKind.PRISMATIC
         low, high = np.where(slides, whole.lower, -np.pi), np.where(slides, whole.upper, np.pi)
         q = low + (high - low) * np.random.default_rng(place).random((STARTS, SEVEN))
-        work = np.empty(descents.scratch_size())
-        count = descents.descend(
-            q, shared.plan.ints, _free_reals(shared), shared.target, JOINTS, work
-        )
-        met = q[:count][(np.abs(q[:count][:, added]) < STANDS).all(axis=1)]
+        met = _without_limits(shared).descend(q)
+        met = met[(np.abs(met[:, added]) < STANDS).all(axis=1)]
         met = np.delete(met, added, axis=1)
         rows = np.vstack([rows, met[find_singular(chain, met)]])
     return rows
@@ -284,10 +278,11 @@ def _share(
     :param target: (4, 4) pose of the tip in the base.
     :param clearance: makes the objective ``clearance``; None leaves it out.
     """
-    plan, numbers = _bare_plan(whole), np.empty(12)
-    se3.from_matrix(numbers, target, 0)
-    se3.orthonormalise(numbers)
-    limits = whole.lower, whole.upper
+    plan, numbers, limits = (
+        _bare_plan(whole),
+        orthonormal_numbers(target),
+        (whole.lower, whole.upper),
+    )
     return TracedPose(plan, dof, plan.reals, numbers, CERTIFIED_ERROR, *limits, clearance)
 
 
@@ -307,24 +302,18 @@ def _follow(
     """
     shared, added = _share(whole, SEVEN, target), range(place, place + SEVEN - rows.shape[1])
     seeds = np.insert(rows, [place] * len(added), 0.0, axis=1)
-    is_inside = are_inside(seeds, shared.lower, shared.upper, LIMIT_ROUNDING).all(axis=1)
-    starts = [seeds[is_inside].clip(shared.lower, shared.upper)]
-    free = _still_parts(*follow_curves(shared._replace(reals=_free_reals(shared)), seeds), added)
-    for part in free:
-        out, work = np.empty((inside.MARKS * len(part), SEVEN)), np.empty(inside.scratch_size())
-        where = shared.plan.ints, shared.reals, shared.target, JOINTS, work
-        starts.append(out[: inside.write_inside(out, part, *where)])
-    met = np.vstack(starts)
+    free = _still_parts(*follow_curves(_without_limits(shared), seeds), added)
+    met = shared.starts_inside(seeds, free)
     parts = _still_parts(*follow_curves(shared, met), added) if len(met) else []
     return [_put_last(part, added) for part in parts], [_put_last(part, added) for part in free]
 
 
-def _free_reals(shared: TracedPose) -> FloatArray:
-    """Return a copy of the plan's real numbers with infinite limits for all revolute joints."""
+def _without_limits(shared: TracedPose) -> TracedPose:
+    """Return the data of a pose with infinite limits for all revolute joints in the numbers of the plan."""
     free = shared.reals.copy()
     turns = np.flatnonzero(shared.plan.chain.kinds != JointKind.PRISMATIC)
     free[curve_points.LOWER + turns], free[curve_points.UPPER + turns] = -np.inf, np.inf
-    return free
+    return shared._replace(reals=free)
 
 
 def _still_parts(knots: FloatArray, counts: IntArray, added: range) -> list[FloatArray]:
@@ -335,7 +324,7 @@ def _still_parts(knots: FloatArray, counts: IntArray, added: range) -> list[Floa
     :param counts: number of knots of each curve.
     :param added: indices of the added joints.
     """
-    parts = np.split(knots, np.cumsum(counts)[:-1]) if len(counts) else []
+    parts = split_curves(knots, counts)
     return [part for part in parts if np.abs(part[:, added]).max() < STANDS]
 
 

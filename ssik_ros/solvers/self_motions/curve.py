@@ -13,10 +13,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ssik_ros.arrays import FloatArray, TURN, whole_turns, wrap_angles
+from ssik_ros.arrays import are_inside, FloatArray, IntArray, TURN, whole_turns, wrap_angles
 from ssik_ros.errors import DimensionMismatch, InvalidOption, SolverError
 from ssik_ros.kernels.closed_form.branches import search
-from ssik_ros.kernels.closed_form.self_motions import folds, readout, segments, trace
+from ssik_ros.kernels.closed_form.self_motions import (
+    descents,
+    folds,
+    inside,
+    readout,
+    segments,
+    trace,
+)
+from ssik_ros.kernels.geometry import se3
+from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
 from ssik_ros.model.collision.objects import WorldObject
 from ssik_ros.solvers.closed_form.labels import label_branch, NO_LABEL
 from ssik_ros.solvers.closed_form.plan import AnalyticPlan
@@ -96,6 +105,56 @@ class TracedPose(NamedTuple):
     upper: FloatArray
     clearance: ClearanceMaker | None
     """Makes the objective ``clearance``; None if the robot has no geometry."""
+
+    @property
+    def arguments(self) -> tuple[IntArray, FloatArray, FloatArray, IntArray]:
+        """Return the arguments (ints, reals, target, joints) that all kernels of self-motions take."""
+        return self.plan.ints, self.reals, self.target, JOINTS
+
+    def descend(self, rows: FloatArray) -> FloatArray:
+        """
+        Refine postures by Newton iterations, and return those that reach the pose (m, 7), within the limits in ``reals``.
+
+        :param rows: (k, 7) postures; they may be overwritten, and the result may be a view of them.
+        """
+        if not len(rows):
+            return rows
+        rows, work = np.ascontiguousarray(rows), np.empty(descents.scratch_size())
+        count: int = descents.descend(rows, *self.arguments, work)
+        return rows[:count]
+
+    def starts_inside(self, seeds: FloatArray, parts: Sequence[FloatArray]) -> FloatArray:
+        """
+        Return the postures (m, 7) of ``seeds`` within the limits, and points of each stretch of curves within them.
+
+        :param seeds: (k, 7) postures of the pose.
+        :param parts: knots of each curve.
+        """
+        is_inside = are_inside(seeds, self.lower, self.upper, LIMIT_ROUNDING).all(axis=1)
+        starts = [seeds[is_inside].clip(self.lower, self.upper)]
+        work = np.empty(inside.scratch_size())
+        for part in parts:
+            out = np.empty((inside.MARKS * len(part), 7))
+            starts.append(out[: inside.write_inside(out, part, *self.arguments, work)])
+        return np.vstack(starts)
+
+
+def orthonormal_numbers(pose: FloatArray) -> FloatArray:
+    """Return a pose (4, 4) as the array (12,) that kernels use, with its rotation made orthonormal."""
+    numbers = np.empty(12)
+    se3.from_matrix(numbers, pose, 0)
+    se3.orthonormalise(numbers)
+    return numbers
+
+
+def split_curves(knots: FloatArray, rows: IntArray) -> list[FloatArray]:
+    """
+    Return the knots of each curve.
+
+    :param knots: knots of all curves in turn.
+    :param rows: number of knots of each curve.
+    """
+    return np.split(knots, np.cumsum(rows)[:-1]) if len(rows) else []
 
 
 class SelfMotion:
@@ -218,9 +277,7 @@ class SelfMotion:
                 expected=(pose.dof,),
             )
         wish[: pose.dof], q = given, np.empty(7)
-        s = readout.write_nearest(
-            q, self.knots, wish, pose.dof, pose.plan.ints, pose.reals, pose.target, JOINTS, _work()
-        )
+        s = readout.write_nearest(q, self.knots, wish, pose.dof, *pose.arguments, _work())
         s = min(max(float(s), 0.0), self.length)
         posture = self._wind(self._solve(np.array([s])), wish)[0, : pose.dof]
         differences = self._differences(posture - given)
@@ -262,9 +319,7 @@ class SelfMotion:
         """
         pose = self._pose
         q, errors = np.empty((len(arcs), 7)), np.empty((len(arcs), 3))
-        readout.write_postures(
-            q, errors, arcs, self.knots, pose.plan.ints, pose.reals, pose.target, JOINTS, _work()
-        )
+        readout.write_postures(q, errors, arcs, self.knots, *pose.arguments, _work())
         limited = ~_are_free(pose)
         outside = np.maximum(pose.lower - q, q - pose.upper)[:, limited].max(initial=-np.inf)
         if not (errors[:, 2].max(initial=0.0) <= pose.tolerance and outside <= 0.0):

@@ -15,7 +15,7 @@ from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import SolverError
 from ssik_ros.kernels.closed_form.self_motions import folds, segments
 from ssik_ros.model.collision.objects import WorldObject
-from ssik_ros.solvers.self_motions.curve import CurvePoint, JOINTS, SelfMotion, TracedPose
+from ssik_ros.solvers.self_motions.curve import CurvePoint, SelfMotion, TracedPose
 from ssik_ros.solvers.self_motions.objectives import Objective
 
 
@@ -78,8 +78,7 @@ class SelfMotions:
         knots = np.empty((folds.ROWS_PER_KNOT * size, segments.COLUMNS))
         heads = np.empty((2 * size, folds.COLUMNS), dtype=np.int64)
         at, work, pose = np.empty(size, dtype=np.int64), np.empty(folds.scratch_size()), self._pose
-        where = pose.plan.ints, pose.reals, pose.target, JOINTS, work
-        count = folds.part_curves(knots, heads, at, self._knots, self._rows, *where)
+        count = folds.part_curves(knots, heads, at, self._knots, self._rows, *pose.arguments, work)
         return tuple(
             SelfMotion(pose, index, knots[row[0] : row[0] + row[1]], tuple(row[2:]))
             for index, row in enumerate(heads[:count].tolist())

@@ -7,9 +7,9 @@ import numpy as np
 
 from ssik_ros.arrays import are_inside, FloatArray, whole_turns, wrap_angles
 from ssik_ros.errors import TopologyMismatch
-from ssik_ros.kernels.closed_form.self_motions import curve_points, descents
+from ssik_ros.kernels.closed_form.self_motions import curve_points
 from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
-from ssik_ros.kernels.geometry.rotations import invert_pose
+from ssik_ros.kernels.geometry.rotations import invert_pose, pose_of_numbers
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
@@ -86,20 +86,20 @@ class StillCurves:
         self._middle[has_middle] = 0.5 * (chain.lower[has_middle] + chain.upper[has_middle])
         self._is_turning = chain.kinds != JointKind.PRISMATIC
 
-    def postures(self, pose: TracedPose, target: FloatArray) -> FloatArray:
+    def postures(self, pose: TracedPose) -> FloatArray:
         """
         Return postures (m, 7) within the limits that reach a pose, found without sampling the held joint densely.
 
         Each curve along which the held joint hardly moves is likely to pass through one of them.
 
         :param pose: data shared by the curves of the pose.
-        :param target: (4, 4) pose of the tip in the base.
         """
+        target = pose_of_numbers(pose.target)
         branches = [self._arm.branches(target, request) for request in self._requests]
         met = np.vstack([np.empty((0, 7)), *(each.q for each in branches if each)])
         seeds = [self._around(target, each) for each in self._planes]
         seeds += [self._along(pose, met, each) for each in self._lines]
-        moved = _descend(pose, np.vstack([np.empty((0, 7)), *seeds]), pose.reals)
+        moved = pose.descend(np.vstack([np.empty((0, 7)), *seeds]))
         return np.vstack([self._inside(met, list(JOINTS)), moved])
 
     def _along(self, pose: TracedPose, rows: FloatArray, each: Alignment) -> FloatArray:
@@ -118,13 +118,8 @@ class StillCurves:
         free = pose.reals.copy()
         free[curve_points.LOWER : curve_points.LOWER + curve_points.N] = -np.inf
         free[curve_points.UPPER : curve_points.UPPER + curve_points.N] = np.inf
-        met = _descend(pose, seeds, free)
-        distances = np.abs(wrap_angles(met[:, each.between] - each.angle))
-        met = met[
-            np.argsort(distances, kind='stable')[: np.count_nonzero(distances < ALIGNED_DISTANCE)][
-                :NEAREST
-            ]
-        ]
+        met = pose._replace(reals=free).descend(seeds)
+        met = _nearly_aligned(met, each, ALIGNED_DISTANCE)
         starts = []
         for q in met:
             turned = np.repeat(q[None], FINE, axis=0)
@@ -258,12 +253,7 @@ def slide(rows: FloatArray, each: Alignment) -> FloatArray:
     :param rows: (k, 7) postures.
     :param each: the two joints.
     """
-    distances = np.abs(wrap_angles(rows[:, each.between] - each.angle))
-    rows = rows[
-        np.argsort(distances, kind='stable')[
-            : np.count_nonzero(distances < ALIGNED_START_DISTANCE)
-        ][:NEAREST]
-    ]
+    rows = _nearly_aligned(rows, each, ALIGNED_START_DISTANCE)
     angles = 2.0 * np.pi * np.arange(SLIDES) / SLIDES
     seeds = np.repeat(rows, SLIDES, axis=0)
     turned = np.tile(angles, len(rows))
@@ -271,6 +261,13 @@ def slide(rows: FloatArray, each: Alignment) -> FloatArray:
     seeds[:, each.first] += turned
     seeds[:, each.last] -= each.side * turned
     return seeds
+
+
+def _nearly_aligned(rows: FloatArray, each: Alignment, distance: float) -> FloatArray:
+    """Return the postures, at most NEAREST (8), whose joint between is nearer to its aligned angle than ``distance``."""
+    distances = np.abs(wrap_angles(rows[:, each.between] - each.angle))
+    near = np.argsort(distances, kind='stable')[: np.count_nonzero(distances < distance)]
+    return rows[near[:NEAREST]]
 
 
 def align(
@@ -334,16 +331,3 @@ def _moved(chain: SerialChain, joint: int, angle: float, point: FloatArray) -> F
     along = axis * (axis @ offset)
     turned = np.cos(angle) * (offset - along) + np.sin(angle) * _cross(axis, offset)
     return np.asarray(chain.points[joint] + along + turned)
-
-
-def _descend(pose: TracedPose, rows: FloatArray, reals: FloatArray) -> FloatArray:
-    """
-    Refine postures by Newton iterations, and return those that reach the pose (m, 7), within the limits in ``reals``.
-
-    ``rows`` (k, 7) may be overwritten; the result may be a view of it.
-    """
-    if not len(rows):
-        return rows
-    rows, work = np.ascontiguousarray(rows), np.empty(descents.scratch_size())
-    count: int = descents.descend(rows, pose.plan.ints, reals, pose.target, JOINTS, work)
-    return rows[:count]

@@ -11,28 +11,32 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ssik_ros.arrays import are_inside, FloatArray, IntArray
+from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import TopologyMismatch
 from ssik_ros.kernels.closed_form.branches import held_search
 from ssik_ros.kernels.closed_form.self_motions import (
     descents,
     elbow_circles,
     folds,
-    inside,
     lane_trace,
     pose_motions,
     segments,
     trace,
 )
 from ssik_ros.kernels.geometry import se3
-from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
+from ssik_ros.kernels.geometry.rotations import pose_of_numbers
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.arm_angle import ArmAngle
 from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays, Prepared
 from ssik_ros.solvers.closed_form.branch_request import BranchRequest, PLAIN
 from ssik_ros.solvers.closed_form.plan import AnalyticPlan
 from ssik_ros.solvers.self_motions.completeness import choose_bound, find_gap
-from ssik_ros.solvers.self_motions.curve import JOINTS, TracedPose
+from ssik_ros.solvers.self_motions.curve import (
+    JOINTS,
+    orthonormal_numbers,
+    split_curves,
+    TracedPose,
+)
 from ssik_ros.solvers.self_motions.motions import SelfMotions
 from ssik_ros.solvers.self_motions.objectives import ClearanceMaker
 from ssik_ros.solvers.self_motions.still_curves import StillCurves
@@ -177,9 +181,7 @@ class SelfMotionTracer:
         """Return the candidates (m, 7) together with postures on curves along which the held joint hardly moves."""
         if self._still is None:
             self._still = StillCurves(self._arm)
-        target = np.empty((4, 4))
-        se3.to_matrix(target, shared.target)
-        return np.vstack([candidates, self._still.postures(shared, target)])
+        return np.vstack([candidates, self._still.postures(shared)])
 
     def _find_candidates(self, target: FloatArray, shares: int) -> FloatArray:
         """
@@ -187,8 +189,7 @@ class SelfMotionTracer:
 
         :param target: (12,) pose: rotation row by row, then translation.
         """
-        pose = np.empty((4, 4))
-        se3.to_matrix(pose, target)
+        pose = pose_of_numbers(target)
         branches = self._arm.branches_refined(pose, BranchRequest(samples=shares))
         return branches.q if branches else np.empty((0, JOINTS.size))
 
@@ -265,13 +266,10 @@ class SelfMotionTracer:
 
         :param request: options of the branch search; its samples are the values of the held joint.
         """
-        target, exact = np.empty(12), np.empty((4, 4))
-        se3.from_matrix(target, pose, 0)
-        se3.orthonormalise(target)
-        se3.to_matrix(exact, target)
+        target = orthonormal_numbers(pose)
         shared = self._share(target)
         search = self._seeds if self._arm.requests.has_arcs(request) else self._wide_seeds
-        seeds = search(shared, exact, request)
+        seeds = search(shared, pose_of_numbers(target), request)
         if seeds is None:
             return None
         seeds = np.ascontiguousarray(seeds)
@@ -320,18 +318,8 @@ class SelfMotionTracer:
         seeds = np.vstack(
             [seeds, self._spread_seeds(widened, shared.lower - wide, shared.upper + wide)]
         )
-        knots, rows = self._trace(widened, seeds)
-        # Keep the seeds within the limits, because the proof needs them, and points on every stretch within the limits.
-        is_inside = are_inside(seeds, shared.lower, shared.upper, LIMIT_ROUNDING).all(axis=1)
-        starts, work = (
-            [seeds[is_inside].clip(shared.lower, shared.upper)],
-            np.empty(inside.scratch_size()),
-        )
-        for part in np.split(knots, np.cumsum(rows)[:-1]) if len(rows) else ():
-            out = np.empty((inside.MARKS * len(part), 7))
-            where = shared.plan.ints, shared.reals, shared.target, JOINTS, work
-            starts.append(out[: inside.write_inside(out, part, *where)])
-        return np.vstack(starts)
+        # The proof needs the seeds within the limits, too.
+        return shared.starts_inside(seeds, split_curves(*self._trace(widened, seeds)))
 
     def _look_beside(
         self, shared: TracedPose, knots: FloatArray, rows: IntArray, candidates: FloatArray
@@ -361,10 +349,9 @@ class SelfMotionTracer:
         of the knots: near a crossing the tangent turns towards the other curve.
         """
         column = segments.TANGENT + shared.plan.held
-        parts = np.split(knots, np.cumsum(rows)[:-1]) if len(rows) else []
         return [
             part
-            for part in parts
+            for part in split_curves(knots, rows)
             if bool(np.median(np.abs(part[:, column])) <= folds.STILL_COMPONENT) == is_still
         ]
 
@@ -383,15 +370,7 @@ class SelfMotionTracer:
         slides = [self._arm.requests.is_slide(k) for k in range(both.shape[1])]
         low, high = np.where(slides, both, both.clip(-np.pi, np.pi))
         q: FloatArray = low + (high - low) * np.random.default_rng(0).random((STARTS, len(low)))
-        where = (
-            shared.plan.ints,
-            shared.reals,
-            shared.target,
-            JOINTS,
-            np.empty(descents.scratch_size()),
-        )
-        count: int = descents.descend(q, *where)
-        return q[:count]
+        return shared.descend(q)
 
     def _find_second(self) -> int | None:
         """
