@@ -340,7 +340,11 @@ MUTANTS: dict[str, dict[str, Mutant]] = {
     },
     f'{DETERMINISTIC}::test_eight_threads_give_the_bytes_of_one': {
         'hands the memory of one search to two threads': Mutant(
-            3, SOLVER, 'SearchSolver.solve', assign('arrays', 'pool[-1]', 1), compiled=True
+            3,
+            SOLVER,
+            'SearchSolver.solve',
+            assign('arrays', 'self.pool[-1] if self.pool else self.borrow()'),
+            compiled=True,
         ),
     },
     f'{DETERMINISTIC}::test_what_the_clock_ended_says_so': {

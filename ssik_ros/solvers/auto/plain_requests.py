@@ -21,7 +21,11 @@ from ssik_ros.problem.contract import ONE_TIP, SolveRequest
 from ssik_ros.results import Cause, CAUSES, error_norm, IkResult, OneSolution, Report
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.branch_block import BranchBlock
-from ssik_ros.solvers.closed_form.branch_request import BranchRequest, cause_of_absence
+from ssik_ros.solvers.closed_form.branch_request import (
+    Branches,
+    BranchRequest,
+    cause_of_absence,
+)
 from ssik_ros.solvers.search.arrays import SingleArrays
 from ssik_ros.solvers.search.requests import checked_flag, LARGEST_TIMEOUT, nanoseconds
 from ssik_ros.solvers.search.settings import tip_tolerances
@@ -52,11 +56,9 @@ MOST_TOLERANCES = 16
 
 
 class ClosedForm(NamedTuple):
-    """A complete closed form of an arm, its tolerance, and whether it runs before or after the search."""
+    """A complete closed form of an arm, and whether it runs before or after the search."""
 
     arm: AnalyticArm
-    tolerance: float
-    """Largest norm over position [m] and rotation [rad] error of a solution."""
     follows_seed: bool
     """True if a solution near the seed is accepted although another solution may be nearer."""
     is_first: bool
@@ -89,7 +91,7 @@ class PlainRequests:
             tolerance of ``solver``.
         """
         self._solver, self._go_on = solver, go_on
-        self._complete_form = closed_form
+        self._closed_form = closed_form
         self.tolerance = solver.settings.tolerance if tolerance is None else tolerance
         """Largest norm over position [m] and rotation [rad] error of a solution."""
         self.problem = solver.problem
@@ -108,12 +110,6 @@ class PlainRequests:
         self._start = solver.start[: self._size].copy()
         self._no_flag = address_of(solver.no_cancel)
         self._last_flag = solver.no_cancel, self._no_flag
-        is_first = closed_form is not None and closed_form.is_first
-        self._closed_form = closed_form if is_first else None
-        self._last = None if is_first else closed_form
-        if self._last is not None:
-            one = BranchRequest(seed=np.zeros(self._size), max_solutions=1)
-            self._prepared = self._last.arm.requests.prepare(one)
         self._search: Callable[..., Any] = plain_request.search_one
         self._solve_one: Callable[..., Any] = plain_request.solve_one
         self._pool: list[tuple[int, BranchBlock | None, SingleArrays]] = []
@@ -197,12 +193,9 @@ class PlainRequests:
         if value not in self._others:
             if len(self._others) >= MOST_TOLERANCES:
                 self._others.clear()
-            closed_form = (
-                None
-                if self._complete_form is None
-                else self._complete_form._replace(tolerance=value)
+            self._others[value] = PlainRequests(
+                self._solver, self._go_on, self._closed_form, value
             )
-            self._others[value] = PlainRequests(self._solver, self._go_on, closed_form, value)
         other = self._others[value]
         return other.solve(dataclasses.replace(request, tolerance=other.tolerance))
 
@@ -218,43 +211,19 @@ class PlainRequests:
         """
         Return the result of a request after a kernel call that found no solution.
 
-        If the search has used all its starts, a closed form that has not been called yet is asked, and may find a
+        If the search has used all its starts, a closed form that has proved nothing yet is asked, and may find a
         solution. Return None for malformed arrays, which the general path refuses with a text.
 
         :param arrays: arrays of the kernel call.
         :param q: (n,) posture nearest to the pose that the kernel call found.
         :param report: numbers that the kernel call returned.
         """
-        if report[0] == EXHAUSTED and self._last is not None:
-            return self._solve_last(self._last, request, arrays, q, report)
-        if report[0] == EXHAUSTED and self._complete_form is not None and report[6] == NOT_CALLED:
-            return self._solve_singular(self._complete_form, request, arrays, q, report)
+        closed_form = self._closed_form
+        if report[0] == EXHAUSTED and closed_form is not None and report[6] == NOT_CALLED:
+            return self._solve_by_branches(closed_form, request, arrays, q, report)
         return None if report[0] in MALFORMED else self._unsolved(arrays, q, report)
 
-    def _solve_last(
-        self,
-        last: ClosedForm,
-        request: SolveRequest,
-        arrays: SingleArrays,
-        q: FloatArray,
-        report: Report,
-    ) -> IkResult:
-        """
-        Return the result of the closed form ``last``, for a request that the search could not solve.
-
-        :param arrays, report: as for :meth:`_result_without`.
-        :param q: (n,) posture nearest to the pose; the nearest posture of the result if the pose has no branch.
-        """
-        pose = np.array(request.targets, order='C').reshape(4, 4)
-        reference = np.array(self._start if request.seed is None else request.seed)
-        row, branches = last.arm.best(pose, self._prepared, reference)
-        if row is None and branches == NOT_CALLED:
-            return self._solve_singular(last, request, arrays, q, report)
-        if row is None:
-            return self._unsolved(arrays, q, (*report[:6], branches))
-        return self._solved_by(last, arrays, q, report, row, branches)
-
-    def _solve_singular(
+    def _solve_by_branches(
         self,
         closed_form: ClosedForm,
         request: SolveRequest,
@@ -263,49 +232,42 @@ class PlainRequests:
         report: Report,
     ) -> IkResult:
         """
-        Return the result of the closed form for a singular pose, by its slower search that includes curves of postures.
+        Return the result of the closed form for a request that the search could not solve.
 
         :param arrays, report: as for :meth:`_result_without`.
         :param q: (n,) posture nearest to the pose; the nearest posture of the result if no branch is found.
         """
-        pose = np.array(request.targets, order='C').reshape(4, 4)
-        seed = np.array(self._start if request.seed is None else request.seed)
-        branches = closed_form.arm.branches_refined(
-            pose, BranchRequest(seed=seed, max_solutions=1)
-        )
-        if branches is None:
-            return self._unsolved(arrays, q, report)
+        branches = self._find_branch(closed_form, request)
         if not len(branches.q):
             cause = cause_of_absence(closed_form.arm.plan, branches, Cause.LIMITS)
             return self._unsolved(arrays, q, report, cause)
-        row = np.concatenate([branches.q[0], branches.errors[0]])
-        return self._solved_by(closed_form, arrays, q, report, row, branches.branches)
-
-    def _solved_by(
-        self,
-        closed_form: ClosedForm,
-        arrays: SingleArrays,
-        q: FloatArray,
-        report: Report,
-        row: FloatArray,
-        branches: int,
-    ) -> IkResult:
-        """
-        Return a result with one branch as its solution, or without a solution if the branch misses the tolerance.
-
-        :param arrays, q, report: as for :meth:`_result_without`.
-        :param row: (n + 3,) joint values and errors of the branch.
-        :param branches: number of branches of the pose.
-        """
-        n = self._size
-        position, rotation = float(row[n]), float(row[n + 1])
+        position, rotation, _ = branches.errors[0].tolist()
         residual = error_norm(position, rotation)
-        if not residual <= closed_form.tolerance:
+        if not residual <= self.tolerance:
             # The closed form has a wider tolerance than the request: nothing is proved.
-            return self._unsolved(arrays, q, (*report[:6], NOT_CALLED))
-        values = row[:n]
+            return self._unsolved(arrays, q, report)
+        values = branches.q[0]
         values.setflags(write=False)
-        return OneSolution(values, (FOUND, report[1], 1, residual, position, rotation, branches))
+        report = FOUND, report[1], 1, residual, position, rotation, branches.branches
+        return OneSolution(values, report)
+
+    def _find_branch(self, closed_form: ClosedForm, request: SolveRequest) -> Branches:
+        """
+        Return the branch of a request that is nearest to the seed; the result may have none.
+
+        A slower search, which includes curves of postures, follows at a singular pose. If the kernel call has not asked
+        the closed form, it follows only without a branch within the limits.
+
+        :param request: a request whose pose the search has accepted as a rigid transform.
+        """
+        pose = np.array(request.targets, order='C').reshape(4, 4)
+        seed = np.array(self._start if request.seed is None else request.seed)
+        arm, nearest = closed_form.arm, BranchRequest(seed=seed, max_solutions=1)
+        branches = arm.branches(pose, nearest)
+        assert branches is not None
+        if branches.is_doubtful and (closed_form.is_first or not len(branches.q)):
+            branches = arm.branches_refined(pose, nearest) or branches
+        return branches
 
     def _unsolved(
         self, arrays: SingleArrays, q: FloatArray, report: Report, exact: Cause | None = None
@@ -347,20 +309,21 @@ class PlainRequests:
         """Return new memory for one kernel call: address of the search arrays, closed-form block or None, search arrays."""
         solver, closed_form = self._solver, self._closed_form
         arrays = SingleArrays(solver.problem, self._options, solver.start)
-        return arrays.address, None if closed_form is None else _make_block(closed_form), arrays
+        block = None
+        if closed_form is not None and closed_form.is_first:
+            block = _make_block(closed_form.arm, closed_form.follows_seed, self.tolerance)
+        return arrays.address, block, arrays
 
 
-def _make_block(closed_form: ClosedForm) -> BranchBlock:
+def _make_block(arm: AnalyticArm, follows_seed: bool, tolerance: float) -> BranchBlock:
     """
     Return a new block of memory for one closed-form request, as :func:`plain_request.solve_one` reads it.
 
     Its own numbers are the tolerance of a solution, and the largest error and joint motion of a start at the seed.
     """
-    prepared = closed_form.arm.requests.prepare(
-        BranchRequest(seed=np.zeros(closed_form.arm.plan.size), max_solutions=1)
-    )
+    prepared = arm.requests.prepare(BranchRequest(seed=np.zeros(arm.plan.size), max_solutions=1))
     numbers = np.zeros(plain_request.NUMBERS)
-    numbers[plain_request.SOLUTION_ERROR] = closed_form.tolerance
-    numbers[plain_request.SEED_ERROR] = LARGEST_SEED_ERROR if closed_form.follows_seed else 0.0
+    numbers[plain_request.SOLUTION_ERROR] = tolerance
+    numbers[plain_request.SEED_ERROR] = LARGEST_SEED_ERROR if follows_seed else 0.0
     numbers[plain_request.LONGEST_WAY] = LONGEST_WAY
     return BranchBlock(prepared, numbers)

@@ -69,8 +69,7 @@ class AutoSolver:
         if self._methods.closed_form is None or not self._methods.is_complete:
             return PlainRequests(first, self._general.solve)
         follows_seed = self._methods.wanted == Wanted.ONE
-        tolerance = self.options.target_tolerance
-        closed_form = ClosedForm(self._methods.closed_form.arm, tolerance, follows_seed, is_fast)
+        closed_form = ClosedForm(self._methods.closed_form.arm, follows_seed, is_fast)
         return PlainRequests(first, self._general.solve, closed_form)
 
     @property

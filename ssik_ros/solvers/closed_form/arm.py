@@ -4,9 +4,6 @@ Find the IK solutions (branches) of a pose of one chain by closed form, as array
 Shapes: ``n`` joints, ``k`` branches. A pose is the pose of the tip in the base frame, unless a request has a tool.
 """
 
-from collections.abc import Callable
-from typing import TypeVar
-
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
@@ -18,9 +15,6 @@ from ssik_ros.solvers.closed_form.branch_request import Branches, BranchRequest,
 from ssik_ros.solvers.closed_form.difficult_poses import DifficultPoses
 from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
 from ssik_ros.solvers.closed_form.request_arrays import RequestArrays
-
-Value = TypeVar('Value')
-Read = Callable[[BranchArrays, int, Prepared], Value]
 
 
 class AnalyticArm:
@@ -62,7 +56,7 @@ class AnalyticArm:
         :param request: options of the request.
         :raises TopologyMismatch: if the chain has no closed form with the requested joint held.
         """
-        return self._search(pose, self.requests.prepare(request, pose), None, self._read)
+        return self._search(pose, self.requests.prepare(request, pose))
 
     def prepare_rows(self, request: BranchRequest) -> Prepared | None:
         """
@@ -117,36 +111,12 @@ class AnalyticArm:
         branches = self._difficult.beyond_arcs(pose, seeded, branches)
         return np.hstack([branches.q, branches.errors])[:, :columns].copy()
 
-    def best(
-        self, pose: FloatArray, prepared: Prepared, seed: FloatArray
-    ) -> tuple[FloatArray | None, int]:
-        """
-        Return the best branch within the limits and the number of candidates that reach the pose, limits ignored.
-
-        The branch is a row (n + 3,): joint values, position error [m], rotation error [rad] and Frobenius norm of FK -
-        T. If no branch is within the limits, None replaces the row. Then a number of -1 means that the pose is (nearly)
-        singular: call :meth:`branches_refined`. For a pose that is not a rigid transform, return (None, 0).
-
-        :param pose, prepared, seed: as for :meth:`rows`.
-        """
-        return self._search(pose, prepared, seed, _read_best) or (None, 0)
-
-    def _search(
-        self, pose: FloatArray, prepared: Prepared, seed: FloatArray | None, read: Read[Value]
-    ) -> Value | None:
-        """
-        Search the branches of a pose, pass the result arrays to ``read``, and return the value that ``read`` returns.
-
-        Return None if the pose is not a rigid transform.
-
-        :param seed: (n,) replaces the seed of the request; None keeps the seed.
-        :param read: called as ``read(arrays, count, prepared)`` with ``count`` rows found. It must copy, because other
-            searches reuse the arrays.
-        """
+    def _search(self, pose: FloatArray, prepared: Prepared) -> Branches | None:
+        """Return the branches of a pose for a request as arrays, or None if the pose is not a rigid transform."""
         arrays = self._take_arrays(prepared.capacity)
         try:
-            count = arrays.search(prepared, pose, seed)
-            return None if count < 0 else read(arrays, count, prepared)
+            count = arrays.search(prepared, pose)
+            return None if count < 0 else self._read(arrays, count, prepared)
         finally:
             self._pool.append(arrays)
 
@@ -180,7 +150,7 @@ class AnalyticArm:
                 return branches
             return self._difficult.settle(pose, request, branches)
         if self.requests.has_arcs(request):
-            branches = self._search(pose, self.requests.prepare_arcs(request), None, self._read)
+            branches = self._search(pose, self.requests.prepare_arcs(request))
             return (
                 None if branches is None else self._difficult.beyond_arcs(pose, request, branches)
             )
@@ -226,15 +196,3 @@ class AnalyticArm:
         return Branches(
             q, errors, raw, certified, different, dropped, tried, is_doubtful=is_doubtful
         )
-
-
-def _read_best(arrays: BranchArrays, count: int, _: Prepared) -> tuple[FloatArray | None, int]:
-    """
-    Return the first row (n + 3,), joint values and errors, and the number of candidates that reach the pose.
-
-    Without a row, return None and this number, or None and -1 if the pose is (nearly) singular.
-    """
-    if count > 0:
-        return arrays.rows[0].copy(), int(arrays.counters[search.CERTIFIED])
-    is_doubtful = arrays.counters[search.DOUBT] != 0
-    return None, -1 if is_doubtful else int(arrays.counters[search.CERTIFIED])
