@@ -312,6 +312,7 @@ def _choose(candidates: Candidates, settings: SolveSettings, most: int | None) -
     chosen = candidates._replace(
         q=np.ascontiguousarray(candidates.q[rows]),
         residuals=candidates.residuals[rows],
+        curves=None if candidates.curves is None else candidates.curves[rows],
         dropped_by_max_solutions=candidates.dropped_by_max_solutions + kept - len(rows),
         branches=min(candidates.branches, kept),
         representatives=min(candidates.representatives, kept),

@@ -110,6 +110,17 @@ def test_the_cheapest_solution_comes_first(arm):
         arm.solve(TARGET, cost=lambda q: float('nan'))
 
 
+def test_a_cost_chooses_solutions_with_their_curves():
+    arm = Manipulator.from_prebuilt('ur5e')
+    singular = arm.fk(np.zeros(6))
+    every = arm.solve(singular)
+    last = arm.solve(singular, cost=lambda q: -np.linalg.norm(q - every[0].q), max_solutions=1)
+    expected = max(every, key=lambda solution: np.linalg.norm(solution.q - every[0].q))
+    assert any(solution.continuum for solution in every)
+    assert last[0].q.tobytes() == expected.q.tobytes()
+    assert repr(last[0].continuum) == repr(expected.continuum)
+
+
 @pytest.mark.parametrize(
     ('options', 'words'),
     [
