@@ -5,13 +5,13 @@ The filters are, in this order: limits, held joints, distance from the seed, win
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ssik_ros.arrays import FloatArray, wrap_angles
-from ssik_ros.errors import InvalidOption, InvalidTarget, TopologyMismatch
+from ssik_ros.errors import InvalidOption
 from ssik_ros.kernels.closed_form.branches import search
 from ssik_ros.kernels.closed_form.certification import certify, windings as winding_kernels
 from ssik_ros.kernels.geometry.rotations import pose_numbers
@@ -32,13 +32,14 @@ from ssik_ros.model.topology import AxisGeometry
 from ssik_ros.results import Cause
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.arm_angle import ArmAngle
-from ssik_ros.solvers.closed_form.batch import ManyBranches, search_batch
+from ssik_ros.solvers.closed_form.batch import search_batch
 from ssik_ros.solvers.closed_form.branch_arrays import Prepared
 from ssik_ros.solvers.closed_form.branch_block import PlainBranches
 from ssik_ros.solvers.closed_form.branch_request import (
     Branches,
     BranchRequest,
     cause_of_absence,
+    Holding,
     KEEP_ALL,
     METRICS,
     WITHIN_LIMITS,
@@ -49,9 +50,9 @@ from ssik_ros.solvers.closed_form.rescue import rescue
 from ssik_ros.solvers.closed_form.windings import enumerate_windings
 
 MODES: dict[bool | str, int] = {True: WITHIN_LIMITS, False: KEEP_ALL, WRAP: WRAP_ONLY}
+FLOAT64 = np.dtype(np.float64)
 NOT_MET = (Cause.UNREACHABLE, Cause.NOT_FOUND)
 """Causes where nothing reached the pose: proved, or as far as was tried."""
-FLOAT64 = np.dtype(np.float64)
 AT_VALUE = 1e-9
 """Difference of a joint from the value it is held at that is rounding [rad]."""
 AT_ANGLE = 1e-6
@@ -98,7 +99,7 @@ class ClosedFormSolve(PreparedSolve):
         if settings.is_plain:
             arm, request = form.arm, _branch_request(form, settings)
             self._request = request
-            self._plain = PlainBranches(arm, request) if PlainBranches.serves(arm) else None
+            self._plain = PlainBranches.of(arm, request)
             self._prepared = arm.prepare_rows(request)
 
     def find(
@@ -149,44 +150,11 @@ class ClosedFormSolve(PreparedSolve):
         again = (counts < 0) | ((counts == 0) & arm.requests.is_refinable(request))
         if not again.any():
             return BatchSolutions.from_counts(branches.q, branches.residuals, counts)
-        return self._with_repeated(targets, seeds, branches, again)
-
-    def _with_repeated(
-        self,
-        targets: FloatArray,
-        seeds: FloatArray,
-        branches: ManyBranches,
-        again: NDArray[np.bool_],
-    ) -> BatchSolutions:
-        """
-        Solve some poses of a batch again, one by one, and return the solutions of all poses.
-
-        These are poses that are not exactly rigid, and poses that samples of the held joint did not reach. Poses that
-        are not rigid at all stay refused.
-
-        :param targets: (m, 4, 4) poses of the end effector in the base.
-        :param seeds: (m, n) one seed for each pose, or (1, n) one for all.
-        :param branches: result of the batch.
-        :param again: (m,) mask of the poses to solve again.
-        """
-        counts = branches.counts[:, search.COUNT].copy()
+        # Poses that are not exactly rigid, and poses that samples of the held joint did not reach.
         ends = np.cumsum(np.maximum(counts, 0))[:-1]
         parts, residuals = np.split(branches.q, ends), np.split(branches.residuals, ends)
-        for pose in np.flatnonzero(again):
-            seed = seeds[pose if len(seeds) > 1 else 0]
-            try:
-                one = self.solve(targets[pose], seed)
-            except InvalidTarget:
-                continue
-            parts[pose], residuals[pose], counts[pose] = one.q, one.residuals, len(one.q)
-        return BatchSolutions.from_counts(np.concatenate(parts), np.concatenate(residuals), counts)
-
-
-class _Holding(NamedTuple):
-    """The joint of seven to hold (index) and its values (k,); None lets the closed form choose joint or values."""
-
-    joint: int | None = None
-    values: FloatArray | None = None
+        left = np.flatnonzero(again).tolist()
+        return self._solve_each(left, targets, seeds, parts, residuals, counts.copy())
 
 
 class _Request:
@@ -224,14 +192,12 @@ class _Request:
         """
         Return the branches of the pose; if its rotation is not quite orthonormal, make it so first.
 
-        Raise InvalidTarget if the pose is too far from a rigid transform, and TopologyMismatch if the closed form
-        refuses the repaired pose, too.
+        Raise InvalidTarget if the pose is too far from a rigid transform.
         """
         branches = self._arm.branches_refined(self._target, self._branch_request)
         if branches is None:
             branches = self._arm.branches_refined(self._exact(), self._branch_request)
-        if branches is None:
-            raise TopologyMismatch('The closed form refuses a target that is a rigid transform.')
+        assert branches is not None, 'The closed form refuses a target that is a rigid transform.'
         return branches
 
     def _exact(self) -> FloatArray:
@@ -262,11 +228,11 @@ class _Request:
             Candidates(
                 q=branches.q,
                 residuals=branches.errors[:, 2],
-                raw=branches.branches,
+                raw_candidates=branches.branches,
                 dropped_by_limits=branches.dropped,
                 dropped_by_max_solutions=0 if self._settings.max_solutions is None else cut,
-                branches=kept,
-                representatives=kept,
+                geometric_branches=kept,
+                winding_representatives=kept,
                 curves=branches.curves,
             ),
         )
@@ -301,14 +267,14 @@ class _Request:
                 q=np.ascontiguousarray(rows[:, : self._n]),
                 residuals=rows[:, -1],
                 refinement=refinement,
-                raw=raw,
+                raw_candidates=raw,
                 dropped_by_limits=dropped,
                 dropped_by_hold=by_hold,
                 dropped_by_seed_tolerance=before - branch_count,
                 dropped_by_max_solutions=total - len(rows),
-                branches=branch_count,
-                representatives=total,
-                refined=refined,
+                geometric_branches=branch_count,
+                winding_representatives=total,
+                refinement_engaged=refined,
                 curves=self._curves_at(branches, rows),
             ),
         )
@@ -325,9 +291,9 @@ class _Request:
             return solved
         outside = branches._replace(certified=solved.dropped_by_limits)
         cause = cause_of_absence(self._arm.plan, outside, Cause.LIMITS)
-        if solved.raw and solved.dropped_by_seed_tolerance:
+        if solved.raw_candidates and solved.dropped_by_seed_tolerance:
             cause = Cause.CONSISTENCY
-        elif solved.raw and solved.dropped_by_hold:
+        elif solved.raw_candidates and solved.dropped_by_hold:
             cause = Cause.CONSTRAINTS
         return solved._replace(cause=cause)
 
@@ -414,7 +380,7 @@ class _Request:
         Joints without limits, or all joints if limits are ignored, are compared modulo 2 pi.
         """
         settings = self._settings
-        if settings.seed_tolerance is None or settings.seed is None or not len(rows):
+        if settings.seed_tolerance is None or not len(rows):
             return rows
         differences = rows[:, : self._n] - settings.seed
         is_endless = self._endless() | (settings.respect_limits is False)
@@ -463,7 +429,7 @@ class _Request:
         """
         settings = self._settings
         lower, upper = self._chain.lower.copy(), self._chain.upper.copy()
-        if settings.seed is not None and settings.seed_tolerance is not None:
+        if settings.seed_tolerance is not None:
             is_limited = ~self._endless()
             near, far = (
                 settings.seed - settings.seed_tolerance,
@@ -514,7 +480,7 @@ def _branch_request(form: ArmClosedForm, settings: SolveSettings) -> BranchReque
     )
 
 
-def _holding(form: ArmClosedForm, settings: SolveSettings) -> _Holding:
+def _holding(form: ArmClosedForm, settings: SolveSettings) -> Holding:
     """
     Return the joint of seven to hold and its values, from ``hold`` or from the seed tolerance.
 
@@ -522,15 +488,9 @@ def _holding(form: ArmClosedForm, settings: SolveSettings) -> _Holding:
     arm holds no joint, or if the closed form chooses.
     """
     plan, chain = form.arm.plan, form.chain
-    if plan.held < 0:
-        return _Holding()
-    if settings.hold:
-        # The joint that is sampled anyway, such as a rail, rather than another one.
-        sampled = [pair for pair in settings.hold if pair[0] == plan.held]
-        joint, value = (sampled or settings.hold)[0]
-        return _Holding(joint, np.array([value]))
-    if settings.seed is None or settings.seed_tolerance is None:
-        return _Holding()
+    holding = Holding.among(plan, dict(settings.hold))
+    if plan.held < 0 or settings.hold or settings.seed_tolerance is None:
+        return holding
     # Samples far from the seed would only be thrown away.
     seed, room = settings.seed[plan.held], settings.seed_tolerance[plan.held]
     low, high = max(-math.pi, seed - room), min(math.pi, seed + room)
@@ -539,10 +499,10 @@ def _holding(form: ArmClosedForm, settings: SolveSettings) -> _Holding:
         low = max(seed - room, chain.lower[plan.held])
         high = min(seed + room, chain.upper[plan.held])
     if not (math.isfinite(high - low) and low <= high):
-        return _Holding()
+        return holding
     count = settings.redundancy_samples or form.arm.samples
     values = low + (np.arange(count) + 0.5) * (high - low) / count
-    return _Holding(plan.held, np.insert(values, 0, min(max(seed, low), high)))
+    return Holding(plan.held, np.insert(values, 0, min(max(seed, low), high)))
 
 
 def describe_plan(plan: AnalyticPlan) -> SolverFacts:

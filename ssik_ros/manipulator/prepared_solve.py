@@ -6,7 +6,8 @@ a closed form and solves that name a method; :class:`ssik_ros.manipulator.closed
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import fields
 import math
 from typing import Any
 
@@ -35,6 +36,8 @@ FULL_POSE = 6
 """Joints that an arm needs to reach any full pose."""
 RANKED = 16
 """Solutions of a search that a cost chooses from."""
+COPIED = tuple(field.name for field in fields(Diagnostic) if field.name in Candidates._fields)
+"""Fields that a report copies from its candidates."""
 CLOSED_FORM_ONLY = ('enumerate_windings', 'arm_angle', 'redundancy_samples')
 """Settings that need all branches."""
 
@@ -108,20 +111,38 @@ class PreparedSolve(ABC):
         :param threads: threads that share the work, if one kernel call solves many poses.
         """
         del threads
-        rows, residuals, counts = [np.empty((0, self.dof))], [np.empty(0)], []
-        for pose, target in enumerate(targets):
+        count = len(targets)
+        q, residuals = [np.empty((0, self.dof))] * count, [np.empty(0)] * count
+        counts = np.full(count, -1, dtype=np.int64)
+        return self._solve_each(range(count), targets, seeds, q, residuals, counts)
+
+    def _solve_each(
+        self,
+        poses: Iterable[int],
+        targets: FloatArray,
+        seeds: FloatArray | None,
+        q: list[FloatArray],
+        residuals: list[FloatArray],
+        counts: IntArray,
+    ) -> BatchSolutions:
+        """
+        Solve some poses of a batch one by one, and return the solutions of all poses.
+
+        A pose that is not a rigid transform keeps the solutions that it has.
+
+        :param poses: indices of the poses to solve.
+        :param targets, seeds: as for :meth:`solve_batch`.
+        :param q, residuals, counts: solutions of each pose, their residuals, and how many a pose has; changed in place.
+        """
+        for pose in poses:
             seed = None if seeds is None else seeds[pose if len(seeds) > 1 else 0]
             try:
-                candidates = self.solve(target, seed)
+                one = self.solve(targets[pose], seed)
             except InvalidTarget:
-                counts.append(-1)
                 continue
-            rows.append(candidates.q)
-            residuals.append(candidates.residuals)
-            counts.append(len(candidates.q))
-        return BatchSolutions.from_counts(
-            np.concatenate(rows), np.concatenate(residuals), np.array(counts, dtype=np.int64)
-        )
+            q[pose], residuals[pose], counts[pose] = one.q, one.residuals, len(one.q)
+        rows = np.concatenate([np.empty((0, self.dof)), *q])
+        return BatchSolutions.from_counts(rows, np.concatenate([np.empty(0), *residuals]), counts)
 
     def explain(self, candidates: Candidates, made_with: TolerancePolicy) -> Diagnostic:
         """
@@ -136,25 +157,11 @@ class PreparedSolve(ABC):
             solver_name=facts.solver_name,
             solver_tier=facts.tier,
             dispatch_reason=facts.reason,
-            raw_candidates=candidates.raw,
-            dropped_by_limits=candidates.dropped_by_limits,
-            dropped_by_max_solutions=candidates.dropped_by_max_solutions,
             final_count=count,
             max_fk_residual=float(candidates.residuals.max()) if count else float('nan'),
-            refinement_engaged=candidates.refined,
             fk_atol=policy.fk_atol,
-            warnings=(
-                *candidates.warnings,
-                *_few_joints(self.dof, count),
-                *policy.unused_changes(made_with),
-            ),
-            geometric_branches=candidates.branches,
-            winding_representatives=candidates.representatives,
-            dropped_by_seed_tolerance=candidates.dropped_by_seed_tolerance,
-            dropped_by_hold=candidates.dropped_by_hold,
-            cause=candidates.cause,
-            clock_ended=candidates.clock_ended,
-            detail=candidates.detail,
+            warnings=(*_few_joints(self.dof, count), *policy.unused_changes(made_with)),
+            **{name: getattr(candidates, name) for name in COPIED},
         )
 
 
@@ -222,9 +229,9 @@ class SearchSolve(PreparedSolve):
             q=q,
             residuals=residuals,
             refinement='lm',
-            raw=count,
-            branches=count,
-            representatives=count,
+            raw_candidates=count,
+            geometric_branches=count,
+            winding_representatives=count,
             cause=result.cause,
             clock_ended=result.clock_ended,
             detail=result.summary(),
@@ -235,13 +242,11 @@ def _check_honoured(solver: IkSolver, settings: SolveSettings) -> None:
     """Raise InvalidOption for settings that need a closed form, such as ``enumerate_windings`` or ``arm_angle``."""
     for name in CLOSED_FORM_ONLY:
         value: Any = getattr(settings, name)
-        if value:
+        if value is not None and value is not False:
             raise InvalidOption(
                 f'{name}={value!r} needs a closed form of the arm; {solver.name} has none.',
                 name=name,
             )
-    if settings.arm_angle is not None:
-        raise InvalidOption(f'arm_angle needs a closed form of the arm; {solver.name} has none.')
     if settings.respect_limits is not True:
         raise InvalidOption(
             f'respect_limits={settings.respect_limits!r} needs a closed form of the arm; {solver.name} always '
@@ -314,8 +319,8 @@ def _choose(candidates: Candidates, settings: SolveSettings, most: int | None) -
         residuals=candidates.residuals[rows],
         curves=None if candidates.curves is None else candidates.curves[rows],
         dropped_by_max_solutions=candidates.dropped_by_max_solutions + kept - len(rows),
-        branches=min(candidates.branches, kept),
-        representatives=min(candidates.representatives, kept),
+        geometric_branches=min(candidates.geometric_branches, kept),
+        winding_representatives=min(candidates.winding_representatives, kept),
     )
     if kept or not len(candidates.q):
         return chosen

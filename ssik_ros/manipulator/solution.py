@@ -85,9 +85,7 @@ class Candidates(NamedTuple):
     """
     The solutions of one solve, best first, with the number of candidates that each filter dropped and the cause.
 
-    ``raw`` counts the different candidates before all filters, ``branches`` those that pass limits, held joints and
-    seed tolerance. ``representatives`` counts their postures with windings, before ``max_solutions``. ``detail`` is the
-    solver's message.
+    The fields of :class:`ssik_ros.manipulator.diagnostic.Diagnostic` have the same names there.
     """
 
     q: FloatArray
@@ -96,22 +94,20 @@ class Candidates(NamedTuple):
     """(k,) Frobenius norm of FK - T at each."""
     refinement: RefinementMode = 'none'
     """``refinement_used`` of every solution."""
-    raw: int = 0
+    raw_candidates: int = 0
     dropped_by_limits: int = 0
     dropped_by_hold: int = 0
     dropped_by_seed_tolerance: int = 0
     dropped_by_max_solutions: int = 0
-    branches: int = 0
-    representatives: int = 0
-    refined: int = 0
-    """Candidates that the rescue of ``allow_refinement`` iterated on."""
+    geometric_branches: int = 0
+    winding_representatives: int = 0
+    refinement_engaged: int = 0
     cause: Cause = Cause.NONE
     clock_ended: bool = False
     detail: str = ''
     curves: FloatArray | None = None
     """(k, n + 2) curve of solutions through each, see :class:`ssik_ros.solvers.closed_form.singular_poses.Settled`; None if
     all solutions are isolated."""
-    warnings: tuple[str, ...] = ()
 
 
 def no_solutions(explain: Callable[[], Diagnostic]) -> Solutions:

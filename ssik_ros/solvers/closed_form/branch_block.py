@@ -76,7 +76,7 @@ class PlainBranches:
         """
         Prepare the request.
 
-        :param arm: an arm for which :meth:`serves` is true.
+        :param arm: an arm without a held joint and without elimination.
         :param request: options of the request; its seed serves calls without a seed.
         """
         self._seed = request.seed
@@ -85,14 +85,15 @@ class PlainBranches:
         self._solve: Callable[..., int] = branch_block.solve
         self._idle: list[BranchBlock] = []
 
-    @staticmethod
-    def serves(arm: AnalyticArm) -> bool:
+    @classmethod
+    def of(cls, arm: AnalyticArm, request: BranchRequest) -> 'PlainBranches | None':
         """
-        Return whether a single kernel call solves an arm: no joint is held and no elimination is needed.
+        Return the call, or None for an arm that a single kernel call does not solve: with a held joint, or elimination.
 
-        :param arm: closed form of the arm.
+        :param arm, request: as for the constructor.
         """
-        return arm.plan.held < 0 and bool(arm.plan.ints[search.CUT] < 0)
+        is_served = arm.plan.held < 0 and arm.plan.ints[search.CUT] < 0
+        return cls(arm, request) if is_served else None
 
     def find(self, pose: object, seed: object, with_errors: bool) -> FloatArray | None:
         """

@@ -7,6 +7,7 @@ add a branch to a result.
 Shapes: ``n`` joints, ``k`` branches. A pose is the pose of the tip in the base frame, unless a request has a tool.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -58,6 +59,29 @@ class BranchRequest(NamedTuple):
 
 
 PLAIN = BranchRequest()
+
+
+class Holding(NamedTuple):
+    """The joint of seven to hold (index) and its values (k,); None lets the closed form choose joint or values."""
+
+    held: int | None = None
+    held_values: FloatArray | None = None
+
+    @classmethod
+    def among(cls, plan: AnalyticPlan, values: Mapping[int, float]) -> 'Holding':
+        """
+        Return which of several joints with given values the closed form holds.
+
+        It is the joint that the plan samples anyway, such as a rail, or else the first one. The result has no joint if
+        none is given, or if the arm needs no held joint.
+
+        :param plan: plan of the arm.
+        :param values: values of joints by index [rad or m].
+        """
+        if plan.held < 0 or not values:
+            return cls()
+        joint = plan.held if plan.held in values else next(iter(values))
+        return cls(joint, np.array([values[joint]]))
 
 
 class Branches(NamedTuple):

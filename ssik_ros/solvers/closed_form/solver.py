@@ -31,6 +31,7 @@ from ssik_ros.solvers.closed_form.branch_request import (
     Branches,
     BranchRequest,
     cause_of_absence,
+    Holding,
     METRICS,
 )
 from ssik_ros.solvers.closed_form.labels import name_branches
@@ -80,10 +81,8 @@ class AnalyticSolver:
         self._start = default_seed(robot, group)
         self._nothing = (np.empty((0, n)), np.empty((0, 2)))
         freeze(*self._nothing)
-        self._plain: PlainBranches | None = None
-        if PlainBranches.serves(self.arm):
-            one = BranchRequest(seed=self._start, metric=self._metric, max_solutions=1)
-            self._plain = PlainBranches(self.arm, one)
+        one = BranchRequest(seed=self._start, metric=self._metric, max_solutions=1)
+        self._plain = PlainBranches.of(self.arm, one)
 
     @property
     def tier(self) -> str:
@@ -281,11 +280,13 @@ class AnalyticSolver:
         if not request.locked and all(limit is None for limit in narrowed):
             return wanted
         lower, upper = self._limits(request, seed)
-        held, value = self._hold(request, seed, lower, upper)
+        locked = self._locked(request, seed)
+        for joint, value in locked.items():
+            lower[joint], upper[joint] = max(lower[joint], value), min(upper[joint], value)
         if (lower > upper).any():
             return None
-        values = None if value is None else np.array([value])
-        return wanted._replace(lower=lower, upper=upper, held=held, held_values=values)
+        holding = Holding.among(self.arm.plan, locked)
+        return wanted._replace(lower=lower, upper=upper, **holding._asdict())
 
     def _limits(self, request: SolveRequest, seed: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return lower and upper limits, (n,) each: the chain's, narrowed by limits and consistency limits of the request."""
@@ -296,32 +297,21 @@ class AnalyticSolver:
             lower, upper = np.maximum(lower, seed - room), np.minimum(upper, seed + room)
         return lower, upper
 
-    def _hold(
-        self,
-        request: SolveRequest,
-        seed: FloatArray,
-        lower: FloatArray,
-        upper: FloatArray,
-    ) -> tuple[int | None, float | None]:
+    def _locked(self, request: SolveRequest, seed: FloatArray) -> dict[int, float]:
         """
-        Return the index of the joint that the closed form has to hold, and its value; (None, None) if it holds none.
+        Return the values of the locked joints by index.
 
-        The limits of all locked joints are narrowed to their values, in place. A joint locked to None takes its value
-        from the seed; without a seed, raise InvalidOption.
+        A joint locked to None takes its value from the seed; without a seed, raise InvalidOption.
         """
-        held: tuple[int | None, float | None] = (None, None)
+        values: dict[int, float] = {}
         for joint, given in (request.locked or {}).items():
             index = self._joint(joint)
             value = seed[index] if given is None else given
             is_seeded = given is not None or request.seed is not None
             if not (is_seeded and math.isfinite(value)):
                 raise InvalidOption(f"Joint '{joint}' is locked at no value: give one, or a seed.")
-            # Prefer the joint that the plan samples anyway, such as a rail.
-            if self.arm.plan.held >= 0 and (held[0] is None or index == self.arm.plan.held):
-                held = index, float(value)
-            lower[index] = max(lower[index], value)
-            upper[index] = min(upper[index], value)
-        return held
+            values[index] = float(value)
+        return values
 
     def _joint(self, name: str) -> int:
         if name not in self.joint_names:
