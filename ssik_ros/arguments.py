@@ -113,16 +113,17 @@ def check_listed(name: str, value: Any) -> Iterable[Any]:
     return value
 
 
-def check_callable(name: str, value: Any) -> Any:
+def check_callable(name: str, value: Any, wanted: str = 'a function') -> Any:
     """
     Return an argument that can be called, unchanged.
 
     :param name: the argument, for messages.
     :param value: the argument.
+    :param wanted: description of an allowed value; it ends the sentence of the error.
     :raises InvalidOption: for anything that cannot be called.
     """
     if not callable(value):
-        refuse(name, value, 'a function')
+        refuse(name, value, wanted)
     return value
 
 
@@ -251,3 +252,23 @@ def read_numbers(name: str, value: Any, shape: Sequence[int | None] | None = Non
             actual=array.shape,
         )
     return array.astype(np.float64)
+
+
+def read_one_each(name: str, value: Any, count: int) -> FloatArray:
+    """
+    Return an argument as a new array (count,) of floats; a single number counts for each place.
+
+    :param name: the argument, for messages.
+    :param value: a number, or ``count`` of them.
+    :param count: how many numbers to return.
+    :raises InvalidOption: for anything that is not a number.
+    :raises DimensionMismatch: for another shape.
+    """
+    array = read_numbers(name, value)
+    if array.shape not in ((), (count,)):
+        raise DimensionMismatch(
+            f'{name} must be one number or {count}, not the shape {array.shape}.',
+            expected=(count,),
+            actual=array.shape,
+        )
+    return np.broadcast_to(array, (count,)).astype(np.float64)

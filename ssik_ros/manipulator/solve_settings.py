@@ -8,7 +8,17 @@ from typing import Any, NamedTuple, TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ssik_ros.arguments import read_choice, read_count, read_number, read_numbers, refuse, shown
+from ssik_ros.arguments import (
+    check_callable,
+    check_kind,
+    read_choice,
+    read_count,
+    read_number,
+    read_numbers,
+    read_one_each,
+    refuse,
+    shown,
+)
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import (
     DimensionMismatch,
@@ -207,16 +217,6 @@ def repair_target(target: FloatArray, rigid: float) -> FloatArray:
     return repaired
 
 
-def _policy(name: str, value: TolerancePolicy) -> TolerancePolicy:
-    if not isinstance(value, TolerancePolicy):
-        refuse(name, value, 'a TolerancePolicy')
-    return value
-
-
-def _metric(name: str, value: str) -> str:
-    return read_choice(name, value, METRICS)
-
-
 def _limits_mode(name: str, value: bool | str) -> bool | str:
     if isinstance(value, bool | np.bool_):
         return bool(value)
@@ -244,26 +244,13 @@ def _scene(name: str, value: Any) -> Any:
     return value
 
 
-def _callable(name: str, value: Any) -> Any:
-    if not callable(value):
-        refuse(name, value, 'a function of a joint vector that returns a number')
-    return value
-
-
 def _tolerance(value: ArrayLike | None, joint_names: Sequence[str]) -> FloatArray | None:
     if value is None:
         return None
-    dof = len(joint_names)
-    array = read_numbers('seed_tolerance', value)
-    if array.shape not in ((), (dof,)):
-        raise DimensionMismatch(
-            f'seed_tolerance must be one number or {dof}, not the shape {array.shape}.',
-            expected=(dof,),
-            actual=array.shape,
-        )
+    array = read_one_each('seed_tolerance', value, len(joint_names))
     if not (array >= 0.0).all():
         refuse('seed_tolerance', value, 'zero or positive')
-    return np.broadcast_to(array, (dof,)).astype(np.float64)
+    return array
 
 
 def _hold(
@@ -301,15 +288,17 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     'max_solutions': read_count,
     'respect_limits': _limits_mode,
     'allow_refinement': _flag,
-    'policy': _policy,
+    'policy': functools.partial(check_kind, kind=TolerancePolicy),
     'refinement_max_iters': read_count,
-    'seed_metric': _metric,
+    'seed_metric': functools.partial(read_choice, choices=METRICS),
     'enumerate_windings': _flag,
     'arm_angle': read_number,
     'redundancy_samples': functools.partial(read_count, least=1),
     'timeout': _time,
     'scene': _scene,
-    'cost': _callable,
+    'cost': functools.partial(
+        check_callable, wanted='a function of a joint vector that returns a number'
+    ),
 }
 """Each returns the checked value of a setting, called with its name and the value given."""
 MAY_BE_NONE = ('max_solutions', 'arm_angle', 'redundancy_samples', 'timeout', 'scene', 'cost')
@@ -346,11 +335,7 @@ def count_threads(threads: int | None) -> int:
 
     :param threads: the caller's number; None means one for each processor.
     """
-    if threads is None:
-        return processors()
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise InvalidOption(f'threads must be a whole number from 1 on, not {shown(threads)}.')
-    return threads
+    return processors() if threads is None else read_count('threads', threads, 1)
 
 
 def _check_usable(array: FloatArray, name: str) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from ssik_ros.arguments import read_count
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import counted, DimensionMismatch, InvalidOption, quote
 from ssik_ros.kernels.search import state
@@ -147,13 +148,12 @@ class SearchRequests:
         :raises JointNotFound, InvalidLimits: for an unknown locked joint, a joint locked outside its limits, and a
             lower limit above an upper limit.
         """
-        require_count('max_solutions', request.max_solutions)
+        read_count('max_solutions', request.max_solutions, 1)
         options = self._packed.copy()
         options[state.VALIDATED] = float(request.validate is not None)
         options[state.KEEPS_LOOKING] = float(request.wants_nearest)
         if request.max_searches is not None:
-            require_count('max_searches', request.max_searches)
-            options[state.MAX_SEARCHES] = request.max_searches
+            options[state.MAX_SEARCHES] = read_count('max_searches', request.max_searches, 1)
         rows = joint_rows(options, problem.nv)
         lower, upper = rows[state.LOWER], rows[state.UPPER]
         room = narrow_limits(request, problem, self._group, seed, lower, upper)
@@ -192,12 +192,6 @@ def checked_flag(flag: IntArray) -> IntArray:
     if not usable or not flag.flags.writeable or not flag.flags.c_contiguous:
         raise InvalidOption(f'cancel must be a writeable int64 array of shape (1,), not {flag!r}.')
     return flag
-
-
-def require_count(name: str, value: Any) -> None:
-    """Raise InvalidOption, with the name of the option, unless a value is a whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InvalidOption(f'{name} must be a whole number of at least 1, not {value!r}.')
 
 
 def nanoseconds(seconds: float) -> int:

@@ -170,15 +170,11 @@ class SearchSolver:
         :raises InvalidLimits: when starts have to be drawn for a joint without a range. Also for a lower limit above an
             upper limit, and for a joint that is locked outside its limits.
         """
-        pool = self.pool
-        try:
-            arrays = pool.pop()
-        except IndexError:
-            arrays = SearchArrays(self.problem)
+        arrays = self.borrow()
         try:
             return self._solve(request, arrays)
         finally:
-            pool.append(arrays)
+            self.give_back(arrays)
 
     def _solve(self, request: SolveRequest, arrays: SearchArrays) -> IkResult:
         """Write a request into arrays, run the search, and return the result."""
@@ -213,7 +209,7 @@ class SearchSolver:
         """
         problem, options, arrays, out, request = run
         validate = request.validate
-        cancel = self.no_cancel if request.cancel is None else checked_flag(request.cancel)
+        cancel = self.flag_of(request)
         kernel, ints, reals = self.kernel, problem.ints, problem.reals
         counters, work = arrays.counters, arrays.work
         while True:

@@ -11,7 +11,14 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ssik_ros.arguments import read_count, read_number, read_numbers, shown
+from ssik_ros.arguments import (
+    read_count,
+    read_number,
+    read_numbers,
+    read_one_each,
+    refuse,
+    shown,
+)
 from ssik_ros.arrays import are_inside, FloatArray
 from ssik_ros.errors import (
     DimensionMismatch,
@@ -135,18 +142,18 @@ class Tracker:
         n = solver.problem.group_size
         bounds, changes = np.full(n, np.inf), np.full(n, np.inf)
         if max_step is not None:
-            bounds = np.minimum(bounds, _one_each('max_step', max_step, n))
+            bounds = np.minimum(bounds, _positive_each('max_step', max_step, n))
         period = math.nan if dt is None else read_number('dt', dt)
         limits = {'velocity_limits': velocity_limits, 'acceleration_limits': acceleration_limits}
         for name, value in limits.items():
             if value is not None and not period > 0.0:
                 raise InvalidOption(f'{name} need a positive dt, not {shown(dt)}.', name='dt')
         if velocity_limits is not None:
-            allowed = _one_each('velocity_limits', velocity_limits, n)
+            allowed = _positive_each('velocity_limits', velocity_limits, n)
             bounds = np.minimum(bounds, period * allowed)
         if acceleration_limits is not None:
             self._require_braking()
-            changes = period**2 * _one_each('acceleration_limits', acceleration_limits, n)
+            changes = period**2 * _positive_each('acceleration_limits', acceleration_limits, n)
         self._dt = period
         self._cycle.largest_motion[:] = per_variable(solver, bounds)
         self._cycle.largest_change[:] = per_variable(solver, changes)
@@ -385,19 +392,13 @@ class Tracker:
         return TrackStatus.LIMITED if is_limited else TrackStatus.HELD, cause
 
 
-def _one_each(name: str, value: ArrayLike, n: int) -> FloatArray:
+def _positive_each(name: str, value: ArrayLike, n: int) -> FloatArray:
     """
     Return an argument as an array (n,) of positive numbers; a single number counts for all joints.
 
     Raise DimensionMismatch for another shape, and InvalidOption for a number that is not positive.
     """
-    array = read_numbers(name, value)
-    if array.shape not in ((), (n,)):
-        raise DimensionMismatch(
-            f'{name} must be one number or {n}, not the shape {array.shape}.',
-            expected=(n,),
-            actual=array.shape,
-        )
+    array = read_one_each(name, value, n)
     if not (array > 0.0).all():
-        raise InvalidOption(f'{name} must be positive, not {value!r}.', name=name, value=value)
-    return np.broadcast_to(array, (n,)).astype(np.float64)
+        refuse(name, value, 'positive')
+    return array
