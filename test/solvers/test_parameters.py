@@ -168,15 +168,6 @@ def test_a_fixed_type_limits_the_size(type_name):
     assert not accepts(f'{{type: {type_name}}}', value)
 
 
-def test_an_own_validator_is_called_with_name_value_and_arguments():
-    content = parse_yaml('root:\n  p: {type: int, validation: {"ns::multiple_of": [3]}}\n')
-    custom = {'ns::multiple_of': lambda name, value, n: '' if value % n == 0 else f'{name} odd'}
-    schema = make_schema(content, 'schema.yaml', custom)
-    assert schema.check({'p': 6}) == {'p': 6}
-    with pytest.raises(InvalidParameter, match='p odd'):
-        schema.check({'p': 7})
-
-
 def test_an_int_given_for_a_double_becomes_a_float():
     value = one('{type: double}').check({'p': 2})['p']
     assert isinstance(value, float)

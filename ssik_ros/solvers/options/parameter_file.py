@@ -15,7 +15,7 @@ from typing import Any
 
 from ssik_ros.errors import ConfigError, quote
 from ssik_ros.solvers.options.parameters import Parameter, ParameterSchema, ParameterType, REQUIRED
-from ssik_ros.solvers.options.validators import Check, make_validator, RULES, Validator
+from ssik_ros.solvers.options.validators import make_validator, RULES, Validator
 from ssik_ros.strict_yaml import location, parse_yaml, read_yaml
 
 _TYPE = re.compile(r'^(?P<scalar>bool|int|double|string)(?P<array>_array)?(?:_fixed_(?P<n>\d+))?$')
@@ -37,16 +37,15 @@ _EXCLUSIVE = {
 """Two-sided validators, and the one-sided validators that exclude them."""
 
 
-def read_schema(path: str | Path, custom: Mapping[str, Check] | None = None) -> ParameterSchema:
+def read_schema(path: str | Path) -> ParameterSchema:
     """
     Return the schema in a parameter file.
 
     :param path: a YAML file in generate_parameter_library syntax.
-    :param custom: custom validators by their name in the file.
     :raises DescriptionNotFound: if the file does not exist.
     :raises ConfigError: if the file is malformed; the text has file and line.
     """
-    return make_schema(read_yaml(path), str(path), custom)
+    return make_schema(read_yaml(path), str(path))
 
 
 @functools.cache
@@ -79,15 +78,12 @@ def read_resource(resource: str) -> str:
     return data.decode()
 
 
-def make_schema(
-    content: Any, source: str, custom: Mapping[str, Check] | None = None
-) -> ParameterSchema:
+def make_schema(content: Any, source: str) -> ParameterSchema:
     """
     Return the schema that the content of a parameter file describes.
 
     :param content: the content, one root key.
     :param source: the file, for messages.
-    :param custom: custom validators by their name in the file.
     :raises ConfigError: when it is malformed.
     """
     if not isinstance(content, Mapping) or len(content) != 1:
@@ -95,13 +91,10 @@ def make_schema(
     root, body = next(iter(content.items()))
     if not isinstance(body, Mapping):
         raise ConfigError(f'{source}: below {quote(root)} stand parameters.')
-    leaves = tuple(_leaves(body, '', source, dict(custom or {})))
-    return ParameterSchema(str(root), leaves, source)
+    return ParameterSchema(str(root), tuple(_leaves(body, '', source)), source)
 
 
-def _leaves(
-    body: Mapping[str, Any], prefix: str, source: str, custom: dict[str, Check]
-) -> Iterator[Parameter]:
+def _leaves(body: Mapping[str, Any], prefix: str, source: str) -> Iterator[Parameter]:
     for key, value in body.items():
         where = location(body, key, source)
         if not isinstance(value, Mapping):
@@ -109,14 +102,12 @@ def _leaves(
         if key.startswith('__map_'):
             raise ConfigError(f'{where}: maps ({quote(key)}) are not supported.')
         if isinstance(value.get('type'), str):
-            yield _make_parameter(prefix + key, value, where, custom)
+            yield _make_parameter(prefix + key, value, where)
         else:
-            yield from _leaves(value, f'{prefix}{key}.', source, custom)
+            yield from _leaves(value, f'{prefix}{key}.', source)
 
 
-def _make_parameter(
-    name: str, leaf: Mapping[str, Any], where: str, custom: dict[str, Check]
-) -> Parameter:
+def _make_parameter(name: str, leaf: Mapping[str, Any], where: str) -> Parameter:
     for key in leaf:
         if key not in _LEAF_KEYS:
             raise ConfigError.unknown(
@@ -132,7 +123,7 @@ def _make_parameter(
         description=str(leaf.get('description', '')),
         read_only=bool(leaf.get('read_only', False)),
         additional_constraints=str(leaf.get('additional_constraints', '')),
-        validators=size_limit + _validators(name, leaf.get('validation'), where, custom),
+        validators=size_limit + _validators(name, leaf.get('validation'), where),
     )
     if leaf.get('default_value') is None and parameter_type.scalar != 'none':
         return parameter
@@ -181,9 +172,7 @@ def _parse_type(text: str, where: str) -> tuple[ParameterType, tuple[Validator, 
     return ParameterType(text, match['scalar'], bool(match['array'])), limit
 
 
-def _validators(
-    name: str, validation: Any, where: str, custom: dict[str, Check]
-) -> tuple[Validator, ...]:
+def _validators(name: str, validation: Any, where: str) -> tuple[Validator, ...]:
     """
     Return the validators that a file demands for one parameter.
 
@@ -192,14 +181,13 @@ def _validators(
     :param name: full name of the parameter.
     :param validation: the mapping in the file, or None.
     :param where: file and line, for messages.
-    :param custom: custom validators by their name in the file.
     """
     if validation is None:
         return ()
     place = f'{where}: parameter {quote(name)}'
     if not isinstance(validation, Mapping):
         raise ConfigError(f'{place}: validation must be a mapping.')
-    made = tuple(make_validator(key, value, custom, place) for key, value in validation.items())
+    made = tuple(make_validator(key, value, place) for key, value in validation.items())
     names = {validator.name for validator in made}
     for both_sides, one_side in _EXCLUSIVE.items():
         if both_sides in names and names & one_side:

@@ -138,7 +138,7 @@ class Validator:
     """
     One validator of one parameter: a rule together with its arguments, such as the bounds 0 and 1.
 
-    ``name`` is the name of the rule, or of a custom check. ``check`` is called as ``check(name, value, *arguments)``.
+    ``name`` is the name of the rule. ``check`` is called as ``check(name, value, *arguments)``.
     ``text`` describes the allowed values, such as ``in [0, 1]``.
     """
 
@@ -157,26 +157,20 @@ class Validator:
         return self.check(parameter, value, *self.arguments)
 
 
-def make_validator(key: str, value: Any, custom: dict[str, Check], where: str) -> Validator:
+def make_validator(key: str, value: Any, where: str) -> Validator:
     """
     Return the validator that one entry of a ``validation`` mapping describes.
 
-    :param key: the entry's key, such as ``gt_eq<>`` or ``my_namespace::my_check``.
+    :param key: the entry's key, such as ``gt_eq<>``.
     :param value: list of arguments; a scalar is one argument, null means no arguments.
-    :param custom: custom checks by name; each is called as ``check(name, value, *arguments)``.
     :param where: the parameter and its file, for messages.
     :raises ConfigError: when the validator is unknown or has the wrong number of arguments.
     """
     name = key.removesuffix('<>')
     arguments = tuple(value) if isinstance(value, list) else () if value is None else (value,)
-    if name in custom:
-        shown = ', '.join(str(argument) for argument in arguments)
-        return Validator(name, arguments, custom[name], f'{name}({shown})')
     rule = RULES.get(name)
     if rule is None:
-        raise ConfigError.unknown(
-            f'{where}: unknown validator {quote(key)}', name, [*RULES, *custom]
-        )
+        raise ConfigError.unknown(f'{where}: unknown validator {quote(key)}', name, RULES)
     if len(arguments) != rule.arity:
         raise ConfigError(
             f'{where}: validator {quote(key)} takes {counted(rule.arity, "argument")}, not {len(arguments)}.'
