@@ -30,7 +30,7 @@ from ssik_ros.solvers.closed_form.branch_request import PLAIN
 from ssik_ros.solvers.closed_form.counting import count_branches, is_countable
 from ssik_ros.solvers.closed_form.held_proof import HeldDecision
 from ssik_ros.solvers.closed_form.plan import CERTIFIED_ERROR
-from ssik_ros.solvers.closed_form.posture_search import KeptLimits, PostureSearch
+from ssik_ros.solvers.closed_form.posture_search import Goal, KeptLimits, PostureSearch
 from ssik_ros.value_class import dataclass
 
 MOST_BRANCHES = 255
@@ -239,7 +239,7 @@ class ReachArm:
         assert self._search is not None
         more: dict[int, FloatArray] = {}
         for pose, before in zip(left.tolist(), cells.tolist(), strict=True):
-            if self._search.proves_none(poses[pose], self._limits):
+            if self._search.proves_none(Goal(poses[pose], self._limits, CERTIFIED_ERROR)):
                 decided.status[pose] = CellStatus.OUT_OF_REACH
                 continue
             q, effort, is_too_far = self._look(np.ascontiguousarray(poses[pose]))
@@ -258,7 +258,7 @@ class ReachArm:
         """
         assert self._search is not None
         if self._arm is None:
-            one = self._search.find(pose, None, self._limits, CERTIFIED_ERROR)
+            one = self._search.find(Goal(pose, self._limits, CERTIFIED_ERROR))
             q = np.empty((0, len(self.chain.axes))) if one.q is None else one.q[None]
             return q, one.starts, one.is_too_far
         if not self.settings.searches:

@@ -32,6 +32,7 @@ from ssik_ros.reach.collisions.posture_checks import PostureChecks
 from ssik_ros.reach.measures import are_singular, best_measures, largest_of
 from ssik_ros.reach.statuses import CellStatus
 from ssik_ros.solvers.closed_form.plan import CERTIFIED_ERROR
+from ssik_ros.solvers.closed_form.posture_search import Goal
 from ssik_ros.solvers.self_motions.motions import SelfMotions
 from ssik_ros.solvers.self_motions.tracer import SelfMotionTracer
 
@@ -229,7 +230,8 @@ class CheckedArm(ReachArm):
         rng, limits = np.random.default_rng(0), self._limits
         low, high = np.maximum(limits.lower, -np.pi), np.minimum(limits.upper, np.pi)
         for tried in range(1, OTHER_STARTS + 1):
-            one = self._search.find(pose, rng.uniform(low, high), limits, CERTIFIED_ERROR)
+            goal = Goal(pose, limits, CERTIFIED_ERROR, rng.uniform(low, high))
+            one = self._search.find(goal)
             if one.q is not None and self._checks.free(one.q[None])[0]:
                 return one.q[None], tried
         return np.empty((0, len(low))), OTHER_STARTS

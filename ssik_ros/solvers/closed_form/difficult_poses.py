@@ -15,12 +15,11 @@ from ssik_ros.solvers.closed_form.branch_request import (
     BranchRequest,
     is_met,
     KEEP_ALL,
-    tip_pose,
+    PLAIN,
     with_row,
 )
 from ssik_ros.solvers.closed_form.placing import place
-from ssik_ros.solvers.closed_form.plan import CERTIFIED_ERROR
-from ssik_ros.solvers.closed_form.posture_search import KeptLimits, PostureSearch, Searched
+from ssik_ros.solvers.closed_form.posture_search import Goal, PostureSearch, Searched
 from ssik_ros.solvers.closed_form.request_arrays import RequestArrays, SECOND_TRY_SAMPLES
 from ssik_ros.solvers.closed_form.singular_poses import SingularPoses
 
@@ -69,10 +68,8 @@ class DifficultPoses:
         """
         if result.is_too_far or is_met(result, request):
             return result
-        limits = self._requests.limits(request)
-        if result.branches == 0 and self._posture_search().proves_none(
-            tip_pose(pose, request), limits
-        ):
+        goal = self._requests.goal(pose, request)
+        if result.branches == 0 and self._posture_search().proves_none(goal):
             return result._replace(is_too_far=True)
         return self.refine(pose, request, result._replace(branches=0, dropped=0))
 
@@ -85,12 +82,7 @@ class DifficultPoses:
         free = request._replace(mode=KEEP_ALL, max_solutions=search.BRANCHES_OF_SIX)
         everywhere = self._branches(pose, free)
         settled = self._singular_poses().settle(
-            tip_pose(pose, request),
-            result.q if everywhere is None else everywhere.q,
-            request.seed,
-            self._requests.limits(request),
-            request.metric,
-            self._requests.accepted(request.tolerance),
+            self._requests.goal(pose, request), result.q if everywhere is None else everywhere.q
         )
         count, most = len(settled.rows), request.max_solutions
         rows, n = settled.rows[:most], self._requests.plan.size
@@ -112,12 +104,9 @@ class DifficultPoses:
         :param q: (n,) posture within the limits.
         :param request: only its tool, limits and tolerance are read.
         """
-        limits, tolerance = (
-            self._requests.limits(request),
-            self._requests.accepted(request.tolerance),
-        )
+        goal = self._requests.goal(pose, request)
         return self._singular_poses().refinement.refine(
-            tip_pose(pose, request), q, limits.bounds, tolerance
+            goal.pose, q, goal.limits.bounds, goal.tolerance
         )
 
     def _singular_poses(self) -> SingularPoses:
@@ -157,30 +146,27 @@ class DifficultPoses:
 
         :param result: result of sampling the held joint, without a branch within the limits.
         """
-        plan, limits = self._requests.plan_for(request.held), self._requests.limits(request)
-        tolerance, aim = self._requests.accepted(request.tolerance), tip_pose(pose, request)
+        plan, goal = self._requests.plan_for(request.held), self._requests.goal(pose, request)
         search_for = self._posture_search()
-        posture = search_for.find(aim, request.seed, limits, tolerance)
+        posture = search_for.find(goal)
         starts = result.starts + posture.starts
         if posture.q is None and request.seed is not None and not posture.is_too_far:
             # The first starts depend on the seed, so that a second search without it tries other starts.
-            posture = search_for.find(aim, None, limits, tolerance)
+            posture = search_for.find(goal._replace(seed=None))
             starts += posture.starts
         if posture.q is None and not posture.is_too_far:
             is_searched = posture.is_outside and not result.branches
             outside = self._outside_limits(pose, request, is_searched)
             if len(outside) and not result.branches:
                 result = result._replace(raw=result.raw + 1, certified=1, branches=1, dropped=1)
-            posture, more = self._beside_limits(
-                request, aim, posture, outside, result.branches > 0, tolerance
-            )
+            posture, more = self._beside_limits(goal, posture, outside, result.branches > 0)
             starts += more
         if posture.q is None:
             return result._replace(starts=starts, is_too_far=posture.is_too_far)
-        row = place(plan, posture.q, aim, request.seed, limits[:2], request.mode)
+        row = place(plan, posture.q, goal.pose, goal.seed, goal.limits[:2], request.mode)
         values = posture.q[plan.held : plan.held + 1].copy()
         there = self._branches(pose, request._replace(held_values=values))
-        if row is None or there is None or row[-1] > tolerance:
+        if row is None or there is None or row[-1] > goal.tolerance:
             return result._replace(starts=starts)
         return with_row(there, row, request, plan)._replace(
             samples=result.samples + 1, starts=starts
@@ -199,22 +185,15 @@ class DifficultPoses:
         if everywhere is not None and len(everywhere.q):
             return everywhere.q
         if is_searched:
-            limits = self._requests.limits(request)._replace(are_kept=False)
-            tolerance, aim = self._requests.accepted(request.tolerance), tip_pose(pose, request)
-            search_for = self._posture_search()
-            posture = search_for.find(aim, request.seed, limits, tolerance)
+            goal = self._requests.goal(pose, request)
+            limits = goal.limits._replace(are_kept=False)
+            posture = self._posture_search().find(goal._replace(limits=limits))
             if posture.q is not None:
                 return posture.q[None]
         return np.empty((0, self._requests.plan.size))
 
     def _beside_limits(
-        self,
-        request: BranchRequest,
-        aim: FloatArray,
-        posture: Searched,
-        outside: FloatArray,
-        is_reached: bool,
-        tolerance: float,
+        self, goal: Goal, posture: Searched, outside: FloatArray, is_reached: bool
     ) -> tuple[Searched, int]:
         """
         Try once more, after a failed posture search, to find a posture on or next to the limits.
@@ -227,30 +206,28 @@ class DifficultPoses:
         and postures with all joints but one on a limit, are refined. If that fails but a descent or one of these
         postures came near, postures with more free joints and more starts follow.
 
-        :param aim: (4, 4) pose of the tip in the base.
         :param posture: result of the failed search; its ``close`` postures are refined, too.
         :param outside: (k, n) postures that reach the pose, limits ignored.
         :param is_reached: True if such a posture exists, even if ``outside`` is empty.
-        :param tolerance: largest Frobenius norm of FK - T of an accepted posture.
         """
-        singular, limits = self._singular_poses(), self._requests.limits(request)
+        singular, aim, limits = self._singular_poses(), goal.pose, goal.limits
         close = list(posture.close)
         if not (is_reached or close):
             return posture, 0
         refinement, bounds = singular.refinement, limits.bounds
         seeds, least_motion = singular.nearest_inside(outside, limits, LAST_BRANCHES)
         search_for = self._posture_search()
-        ends, starts = search_for.find_several(aim, seeds, limits, tolerance, (LAST_STARTS,))
+        ends, starts = search_for.find_several(goal, seeds, (LAST_STARTS,))
         close += ends
         beginnings = [*close, *refinement.on_edges(aim, bounds)]
-        q = refinement.first_refined(aim, beginnings, bounds, tolerance)
+        q = refinement.first_refined(aim, beginnings, bounds, goal.tolerance)
         is_near = bool(close) or least_motion < NEARLY_INSIDE
         if q is None and is_near:
             faces = refinement.on_faces(aim, bounds)
-            q = refinement.first_refined(aim, faces, bounds, tolerance)
+            q = refinement.first_refined(aim, faces, bounds, goal.tolerance)
         if q is None and is_near:
-            ends, more = search_for.find_several(aim, (), limits, tolerance, (MORE_STARTS,))
-            q = refinement.first_refined(aim, ends[:MOST_ENDS], bounds, tolerance)
+            ends, more = search_for.find_several(goal, (), (MORE_STARTS,))
+            q = refinement.first_refined(aim, ends[:MOST_ENDS], bounds, goal.tolerance)
             starts += more
         return posture._replace(q=q), starts
 
@@ -261,9 +238,7 @@ class DifficultPoses:
         :param pose: (4, 4) any pose of the tip.
         """
         if self._requests.plan.held >= 0:
-            chain = self._requests.chain
-            limits = KeptLimits(chain.lower, chain.upper, True)
-            self._posture_search().find(pose, None, limits, CERTIFIED_ERROR)
+            self._posture_search().find(self._requests.goal(pose, PLAIN))
 
     def _posture_search(self) -> PostureSearch:
         """Return the posture search; the first call creates it."""

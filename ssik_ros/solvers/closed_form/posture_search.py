@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray
+from ssik_ros.kernels.closed_form.certification import ranking
 from ssik_ros.kernels.search import restart_search, state
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import LEAST_USUAL, MOST_USUAL, SerialChain
@@ -91,6 +92,20 @@ class KeptLimits(NamedTuple):
         return np.clip(q, self.lower, self.upper) if self.are_kept else q
 
 
+class Goal(NamedTuple):
+    """A demand on postures: they reach a pose, within limits, and the nearest to a seed come first."""
+
+    pose: FloatArray
+    """(4, 4) pose of the tip in the base."""
+    limits: KeptLimits
+    tolerance: float
+    """Largest Frobenius norm of FK - T of an accepted posture."""
+    seed: FloatArray | None = None
+    """(n,) the first start, and the reference of the order; None lets a search choose."""
+    metric: int = ranking.SUM_OF_SQUARES
+    """Distance from the seed, as for :func:`ranking.distance`."""
+
+
 class _Nearest(NamedTuple):
     """End of a descent: its posture (n,), and the norm of position [m] and rotation [rad] error there."""
 
@@ -136,48 +151,33 @@ class PostureSearch:
             options[state.VALIDATED] = 1.0
         self._pool: list[tuple[SearchArrays, SearchArrays]] = []
 
-    def find(
-        self, pose: FloatArray, seed: FloatArray | None, limits: KeptLimits, tolerance: float
-    ) -> Searched:
-        """
-        Search for one posture that reaches a pose, and return the outcome; on failure its ``q`` equals None.
-
-        :param pose: (4, 4) pose of the tip in the base.
-        :param seed: (n,) the first start; None lets the search choose.
-        :param limits: limits of the joints.
-        :param tolerance: largest Frobenius norm of FK - T of an accepted posture.
-        """
+    def find(self, goal: Goal) -> Searched:
+        """Search for one posture that reaches a pose, and return the outcome; on failure its ``q`` equals None."""
         arrays, units = self._take_arrays(), self._units
         try:
-            run = self._run(arrays, pose, limits, tolerance)
-            outcome = run.find(None if seed is None else seed / units)
+            run = self._run(arrays, goal)
+            outcome = run.find(None if goal.seed is None else goal.seed / units)
         finally:
             self._pool.append(arrays)
         q = None if outcome.q is None else outcome.q * units
         return outcome._replace(q=q, close=tuple(each * units for each in outcome.close))
 
     def find_several(
-        self,
-        pose: FloatArray,
-        seeds: Sequence[FloatArray],
-        limits: KeptLimits,
-        tolerance: float,
-        starts: Sequence[int],
+        self, goal: Goal, seeds: Sequence[FloatArray], starts: Sequence[int]
     ) -> tuple[list[FloatArray], int]:
         """
         Return the postures (n,) near a pose at which descents end, and the number of descents.
 
         A posture may miss the pose by up to EDGE_ERROR (3e-5), because descents converge slowly at singular poses.
 
-        :param pose: (4, 4) pose of the tip in the base.
+        :param goal: the pose; its seed is not read.
         :param seeds: (n,) each; one descent begins at each.
-        :param limits, tolerance: as for :meth:`find`.
         :param starts: numbers of further starts, spread over the limits. A later number is used only if no posture was
             found.
         """
         arrays, units = self._take_arrays(), self._units
         try:
-            run = self._run(arrays, pose, limits, tolerance)
+            run = self._run(arrays, goal)
             postures = [q for seed in seeds for q in run.postures(seed / units, 1)]
             for number, more in enumerate(starts):
                 postures += [] if postures and number else run.postures(None, more)
@@ -185,40 +185,31 @@ class PostureSearch:
         finally:
             self._pool.append(arrays)
 
-    def proves_none(self, pose: FloatArray, limits: KeptLimits) -> bool:
-        """
-        Return whether the reach hulls or the length of the links prove that the pose has no posture.
-
-        :param pose, limits: as for :meth:`find`.
-        """
+    def proves_none(self, goal: Goal) -> bool:
+        """Return whether the reach hulls or the length of the links prove that a pose has no posture."""
         arrays = self._take_arrays()
         try:
-            return self._run(arrays, pose, limits, PATIENT_ERROR).proves_none()
+            return self._run(arrays, goal).proves_none()
         finally:
             self._pool.append(arrays)
 
-    def _run(
-        self,
-        arrays: tuple[SearchArrays, SearchArrays],
-        pose: FloatArray,
-        limits: KeptLimits,
-        tolerance: float,
-    ) -> '_Run':
+    def _run(self, arrays: tuple[SearchArrays, SearchArrays], goal: Goal) -> '_Run':
         """
         Return a search of one pose, with pose, limits and tolerance scaled to the unit of length of this object.
 
         :param arrays: arrays of the first descents, then of the patient descents.
-        :param pose, limits, tolerance: as for :meth:`find`, in metres.
+        :param goal: the pose, in metres.
         """
         if self._length != 1.0:
-            pose = pose.copy()
+            pose, limits = goal.pose.copy(), goal.limits
             pose[:3, 3] /= self._length
             lower, upper = limits.lower / self._units, limits.upper / self._units
-            limits, tolerance = (
-                limits._replace(lower=lower, upper=upper),
-                tolerance / max(1.0, self._length),
+            goal = goal._replace(
+                pose=pose,
+                limits=limits._replace(lower=lower, upper=upper),
+                tolerance=goal.tolerance / max(1.0, self._length),
             )
-        return _Run(self, arrays, pose, limits, tolerance)
+        return _Run(self, arrays, goal)
 
     def is_too_far(self, pose: FloatArray, code: int) -> bool:
         """
@@ -258,29 +249,23 @@ class _Run:
     """The search of :class:`PostureSearch` for one pose; lengths are in the unit that the owner uses."""
 
     def __init__(
-        self,
-        owner: PostureSearch,
-        arrays: tuple[SearchArrays, SearchArrays],
-        pose: FloatArray,
-        limits: KeptLimits,
-        tolerance: float,
+        self, owner: PostureSearch, arrays: tuple[SearchArrays, SearchArrays], goal: Goal
     ) -> None:
         """
         Write the request into the arrays of the first descents and of the patient descents.
 
         :param owner: the posture search, whose packed problem and options the run uses.
         :param arrays: arrays of the first descents, then of the patient descents.
-        :param pose, limits: pose (4, 4) and limits, in the unit of length of the owner.
-        :param tolerance: largest Frobenius norm of FK - T of an accepted posture.
+        :param goal: the pose, in the unit of length of the owner; its seed is not read.
         """
-        self._owner, self._limits, self._pose = owner, limits, pose
+        self._owner, self._limits, self._pose = owner, goal.limits, goal.pose
         self._ints, self._reals = owner._ints, owner._reals
         self._near, self._exact = arrays
         for each in arrays:
-            each.matrices[0] = pose
+            each.matrices[0] = goal.pose
         self._n = len(owner._middle)
-        self._options = owner.options_of(owner._exact, limits)
-        self._tolerance = tolerance / ROTATION
+        self._options = owner.options_of(owner._exact, goal.limits)
+        self._tolerance = goal.tolerance / ROTATION
         tip_tolerances(self._options, self._n, 1)[state.NORM] = self._tolerance
         self._out = np.empty((2, self._n + 4))
         self._never = np.zeros(1, dtype=np.int64)

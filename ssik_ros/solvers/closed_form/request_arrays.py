@@ -18,14 +18,14 @@ from ssik_ros.kernels.rows.places import at
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.solvers.closed_form.branch_arrays import Prepared
-from ssik_ros.solvers.closed_form.branch_request import BranchRequest, WITHIN_LIMITS
+from ssik_ros.solvers.closed_form.branch_request import BranchRequest, tip_pose, WITHIN_LIMITS
 from ssik_ros.solvers.closed_form.plan import (
     AnalyticPlan,
     CERTIFIED_ERROR,
     LARGEST_CAPACITY,
     make_plan,
 )
-from ssik_ros.solvers.closed_form.posture_search import KeptLimits
+from ssik_ros.solvers.closed_form.posture_search import Goal, KeptLimits
 
 SMALL_ARM = 3e-4
 """Size of an arm [m]. For smaller arms the largest accepted residual of a branch shrinks in proportion to the size."""
@@ -262,6 +262,21 @@ class RequestArrays:
         lower, upper, are_kept = self.limits(request)
         low, high = held_search.turning_range(float(lower[held]), float(upper[held]), are_kept)
         return float(low), float(high)
+
+    def goal(self, pose: FloatArray, request: BranchRequest) -> Goal:
+        """
+        Return the demand of a request on postures.
+
+        :param pose: (4, 4) requested pose; the goal has the pose of the tip.
+        :param request: options of the request.
+        """
+        return Goal(
+            tip_pose(pose, request),
+            self.limits(request),
+            self.accepted(request.tolerance),
+            request.seed,
+            request.metric,
+        )
 
     def limits(self, request: BranchRequest) -> KeptLimits:
         """

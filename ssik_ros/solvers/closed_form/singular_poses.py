@@ -25,7 +25,7 @@ from ssik_ros.kernels.closed_form.singular import singular_postures
 from ssik_ros.kernels.geometry.rotations import pose_numbers
 from ssik_ros.solvers.closed_form.placing import measure, place
 from ssik_ros.solvers.closed_form.plan import AnalyticPlan
-from ssik_ros.solvers.closed_form.posture_search import KeptLimits, PostureSearch
+from ssik_ros.solvers.closed_form.posture_search import Goal, KeptLimits, PostureSearch
 from ssik_ros.solvers.search.bounded_refinement import BoundedRefinement
 
 STARTS = (16, 128), (512,)
@@ -73,50 +73,31 @@ class SingularPoses:
         self._slides = int(plan.ints[search.SLIDES])
         self._turns = np.array([not self._slides >> joint & 1 for joint in range(self._n)])
 
-    def settle(
-        self,
-        pose: FloatArray,
-        candidates: FloatArray,
-        seed: FloatArray | None,
-        limits: KeptLimits,
-        metric: int,
-        tolerance: float,
-    ) -> Settled:
+    def settle(self, goal: Goal, candidates: FloatArray) -> Settled:
         """
         Return the postures of a singular pose within the limits: isolated ones, and one point of each curve.
 
-        :param pose: (4, 4) pose of the tip in the base.
+        Without a seed they keep the order in which they are found.
+
+        :param goal: the pose.
         :param candidates: (k, n) branches of the closed form, limits ignored.
-        :param seed: (n,) postures are sorted by their distance from the seed; None keeps the order in which they are
-            found.
-        :param limits: limits of the joints.
-        :param metric: distance by which postures are sorted, as for :func:`ranking.distance`.
-        :param tolerance: largest Frobenius norm of FK - T of an accepted posture.
         """
-        seeds, count = [self._moved_inside(q, limits) for q in candidates], 0
+        seeds, count = [self._moved_inside(q, goal.limits) for q in candidates], 0
         for starts in STARTS:
-            postures, tried = self._search.find_several(pose, seeds, limits, tolerance, starts)
+            postures, tried = self._search.find_several(goal, seeds, starts)
             count += tried
-            settled = self._settle_postures(
-                pose, candidates, postures, seed, limits, metric, tolerance
-            )
+            settled = self._settle_postures(goal, candidates, postures)
             if len(settled.rows):
                 return settled._replace(starts=count)
-        beginnings = self.refinement.near_limits(pose, limits.bounds)
-        q = self.refinement.first_refined(pose, beginnings, limits.bounds, tolerance)
+        bounds = goal.limits.bounds
+        beginnings = self.refinement.near_limits(goal.pose, bounds)
+        q = self.refinement.first_refined(goal.pose, beginnings, bounds, goal.tolerance)
         if q is not None:
-            settled = self._settle_postures(pose, candidates, [q], seed, limits, metric, tolerance)
+            settled = self._settle_postures(goal, candidates, [q])
         return settled._replace(starts=count)
 
     def _settle_postures(
-        self,
-        pose: FloatArray,
-        candidates: FloatArray,
-        postures: list[FloatArray],
-        seed: FloatArray | None,
-        limits: KeptLimits,
-        metric: int,
-        tolerance: float,
+        self, goal: Goal, candidates: FloatArray, postures: list[FloatArray]
     ) -> Settled:
         """
         Reduce candidates to the different postures of a pose within the limits, nearest to the seed first.
@@ -124,26 +105,24 @@ class SingularPoses:
         The field ``starts`` of the result is 0. If the reduction leaves no posture, the result has the most exact
         candidate.
 
-        :param candidates: (k, n) branches of the closed form, limits ignored.
+        :param goal, candidates: as for :meth:`settle`.
         :param postures: (n,) each: ends of descents within the limits.
-        :param pose, seed, limits, metric, tolerance: as for :meth:`settle`.
         """
         # Postures within the limits come first: they begin the walk on each curve to its point nearest to the seed.
         rows = np.vstack([*postures, candidates])
-        settled, curves = self._settle(pose, rows, seed, limits, tolerance)
-        different = self._different(pose, settled, curves)
+        settled, curves = self._settle(goal, rows)
+        different = self._different(goal.pose, settled, curves)
         settled, curves = settled[different], curves[different]
-        inside, places = self._inside(pose, settled, seed, limits, tolerance)
+        inside, places = self._inside(goal, settled)
         # Near surfaces of solutions, and on limits, the reduction may keep no posture: take the most exact candidate.
         if not inside:
-            polished = [
-                self.refinement.refine(pose, q, limits.bounds, tolerance) for q in postures
-            ]
+            where = goal.limits.bounds, goal.tolerance
+            polished = [self.refinement.refine(goal.pose, q, *where) for q in postures]
             rows = np.vstack([rows, *(q for q in polished if q is not None)])
-            refined = self._inside(pose, rows, seed, limits, tolerance)[0]
+            refined = self._inside(goal, rows)[0]
             inside = sorted(refined, key=lambda row: float(row[-1]))[:1]
             curves, places = np.zeros((1, self._n + 2)), [0] * len(inside)
-        order = self._order(inside, seed, limits, metric)
+        order = self._order(inside, goal)
         return Settled(
             np.array([inside[i] for i in order]).reshape(-1, self._n + 3),
             np.array([curves[places[i]] for i in order]).reshape(-1, self._n + 2),
@@ -188,28 +167,21 @@ class SingularPoses:
         nearest = np.where(self._turns, q - whole_turns(q - middle), q)
         return np.clip(nearest, lower, upper)
 
-    def _settle(
-        self,
-        pose: FloatArray,
-        rows: FloatArray,
-        seed: FloatArray | None,
-        limits: KeptLimits,
-        tolerance: float,
-    ) -> tuple[FloatArray, FloatArray]:
+    def _settle(self, goal: Goal, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """
         Return solutions (k, n), one for each curve and each isolated solution, and their curves (k, n + 2).
 
-        The curves are as in :class:`Settled`.
+        The curves are as in :class:`Settled`. The point of a curve is the one nearest to the seed, or to a fixed
+        reference posture without a seed.
 
         :param rows: (m, n) candidates; they are refined in place.
-        :param seed: (n,) the point of a curve is the one nearest to the seed; None uses a fixed reference posture.
         """
         n = self._n
         joints = np.arange(1.0, n + 1.0)
         wish = (
             CURVE_REFERENCE * (1.0 + 0.37 * joints)
-            if seed is None
-            else seed + LITTLE_ASIDE * joints
+            if goal.seed is None
+            else goal.seed + LITTLE_ASIDE * joints
         )
         out = np.empty((singular_postures.MOST_SINGULAR_SOLUTIONS, n))
         curves = np.empty((singular_postures.MOST_SINGULAR_SOLUTIONS, n + 2))
@@ -219,10 +191,10 @@ class SingularPoses:
             curves,
             isolated,
             rows,
-            *self.refinement.aim(pose),
-            limits.bounds,
+            *self.refinement.aim(goal.pose),
+            goal.limits.bounds,
             wish,
-            np.array([certify.rounding(pose_numbers(pose)), tolerance]),
+            np.array([certify.rounding(pose_numbers(goal.pose)), goal.tolerance]),
             np.empty(singular_postures.scratch_size(n)),
         )
         # Near a surface of solutions, the kernel takes isolated solutions for points of curves: add them again.
@@ -231,27 +203,21 @@ class SingularPoses:
             [curves[:count], np.zeros((len(alone), n + 2))]
         )
 
-    def _inside(
-        self,
-        pose: FloatArray,
-        postures: FloatArray | list[FloatArray],
-        seed: FloatArray | None,
-        limits: KeptLimits,
-        tolerance: float,
-    ) -> tuple[list[FloatArray], list[int]]:
+    def _inside(self, goal: Goal, postures: FloatArray) -> tuple[list[FloatArray], list[int]]:
         """
         Return the postures that are within the limits at some winding, as rows (n + 3,), and their indices.
 
-        A row has joint values and errors. Rows whose error exceeds ``tolerance`` are left out. Postures outside by no
+        A row has joint values and errors. Rows whose error exceeds the tolerance are left out. Postures outside by no
         more than rounding are clipped to the limits.
         """
+        limits = goal.limits
         mode = ranking.WITHIN_LIMITS if limits.are_kept else ranking.KEEP_ALL
         rows, numbers = [], []
         for number, q in enumerate(postures):
-            row = place(self._plan, q, pose, seed, limits[:2], mode)
+            row = place(self._plan, q, goal.pose, goal.seed, limits[:2], mode)
             if row is None:
-                row = self._on_limits(pose, q, limits)
-            if row is not None and row[-1] <= tolerance:
+                row = self._on_limits(goal.pose, q, limits)
+            if row is not None and row[-1] <= goal.tolerance:
                 rows.append(row)
                 numbers.append(number)
         return rows, numbers
@@ -295,16 +261,10 @@ class SingularPoses:
                 kept.append(number)
         return sorted(kept)
 
-    def _order(
-        self, rows: list[FloatArray], seed: FloatArray | None, limits: KeptLimits, metric: int
-    ) -> list[int]:
+    def _order(self, rows: list[FloatArray], goal: Goal) -> list[int]:
         """Return the indices that sort rows by distance from the seed, nearest first; without a seed, their present order."""
-        if seed is None:
+        if goal.seed is None:
             return list(range(len(rows)))
-        keys = [
-            ranking.distance(
-                row[: self._n].copy(), seed, self._n, self._slides, *limits[:2], metric
-            )
-            for row in rows
-        ]
+        how = self._n, self._slides, *goal.limits[:2], goal.metric
+        keys = [ranking.distance(row[: self._n].copy(), goal.seed, *how) for row in rows]
         return sorted(range(len(rows)), key=keys.__getitem__)
