@@ -294,15 +294,10 @@ def _numbers(values: ArrayLike, name: str, shape: tuple[int | None, ...]) -> Flo
 
     Raise DimensionMismatch for another shape, and ModelError for a number that is not finite.
     """
-    array = read_numbers(name, values)
-    fits = array.ndim == len(shape) and all(
-        size > 0 if want is None else size == want
-        for size, want in zip(array.shape, shape, strict=True)
-    )
-    if not fits:
-        wanted = ', '.join('n' if size is None else str(size) for size in shape)
+    array = read_numbers(name, values, shape)
+    if not array.size:
         raise DimensionMismatch(
-            f'{name} must have the shape ({wanted}), not {array.shape}.',
+            f'{name} must have at least one row, not the shape {array.shape}.',
             expected=shape,
             actual=array.shape,
         )

@@ -135,7 +135,7 @@ BAD[2] = 0.0
         (lambda: Manipulator.from_axes(AXES, OFFSETS, [(1, 0)] * 6), 'leave no room'),
         (lambda: Manipulator.from_axes(AXES, OFFSETS, [(0, math.nan)] * 6), 'leave no room'),
         (lambda: Manipulator.from_axes(AXES, OFFSETS, [(0, 1, 2)] * 6), 'no pair'),
-        (lambda: Manipulator.from_dh([0, 0], [1], [0, 0]), r'a must have the shape \(2\)'),
+        (lambda: Manipulator.from_dh([0, 0], [1], [0, 0]), r'a must have the shape \(2,\)'),
         (lambda: Manipulator.from_transforms(np.zeros((7, 3, 4))), 'T must have'),
         (lambda: Manipulator.from_transforms(np.zeros((7, 4, 4))), 'no rigid transform'),
         (lambda: Manipulator.from_transforms(np.eye(4)[None]), 'end effector'),

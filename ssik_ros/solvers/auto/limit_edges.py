@@ -10,7 +10,6 @@ import dataclasses
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import ModelError
 from ssik_ros.kernels.closed_form.singular.limit_edges import MOST_JOINTS
 from ssik_ros.kernels.geometry.rotations import invert_pose
 from ssik_ros.model.joint_group import JointGroup
@@ -19,6 +18,7 @@ from ssik_ros.model.serial_chain import SerialChain
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.problem.request_limits import narrow_by_own
 from ssik_ros.results import IkResult
+from ssik_ros.solvers.auto.policy import find_closed_form
 from ssik_ros.solvers.search.bounded_refinement import BoundedRefinement
 from ssik_ros.solvers.search.solver import SearchSolver
 
@@ -77,11 +77,5 @@ class LimitEdges:
 
 def _chain_of(robot: RobotModel, group: JointGroup) -> SerialChain | None:
     """Return the chain of a group; None for several tips, joints outside the chain, or more than 8 joints."""
-    if len(group.tips) != 1:
-        return None
-    try:
-        chain = SerialChain.from_group(robot, group)
-    except ModelError:
-        return None
-    is_served = chain.joint_names == group.joint_names and len(chain.axes) <= MOST_JOINTS
-    return chain if is_served else None
+    chain, _ = find_closed_form(lambda: SerialChain.from_whole_group(robot, group))
+    return chain if chain is not None and len(chain.axes) <= MOST_JOINTS else None
