@@ -17,6 +17,7 @@ from ssik_ros.errors import (
     quote,
     tells_near_names,
 )
+from ssik_ros.manipulator.kin_body import limits_of
 from ssik_ros.model.default_seed import default_seed
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
@@ -72,10 +73,7 @@ class ArmGeometry:
     @property
     def joint_limits(self) -> list[tuple[float, float] | None]:
         """Return (lower, upper) of each joint variable, None for one without limits [rad or m]."""
-        return [
-            (float(lo), float(hi)) if np.isfinite([lo, hi]).any() else None
-            for lo, hi in zip(self.group.lower, self.group.upper, strict=True)
-        ]
+        return list(map(limits_of, self.group.lower, self.group.upper))
 
     @property
     def lower(self) -> FloatArray:

@@ -126,7 +126,7 @@ class KinBody:
         check_kind('chain', chain, SerialChain)
         joints = [
             KinBodyJoint(
-                name, JointKind(kind).name.lower(), axis.copy(), point.copy(), _limits(lo, hi)
+                name, JointKind(kind).name.lower(), axis.copy(), point.copy(), limits_of(lo, hi)
             )
             for name, kind, axis, point, lo, hi in zip(
                 chain.joint_names,
@@ -283,8 +283,12 @@ def _vector(values: FloatArray) -> Vector:
     return x, y, z
 
 
-def _limits(lower: float, upper: float) -> Limits:
-    """Return the limits of a joint as a pair; None if neither is finite."""
+def limits_of(lower: float, upper: float) -> Limits:
+    """
+    Return the limits of a joint as a pair; None if neither is finite.
+
+    :param lower, upper: limits, which may be infinite [rad or m].
+    """
     return (float(lower), float(upper)) if np.isfinite([lower, upper]).any() else None
 
 
@@ -409,7 +413,7 @@ def _pair(row: ArrayLike, joint: int) -> Limits:
         raise InvalidLimits(
             f'limits of joint {joint + 1} leave no room: {lower} to {upper}.', joint=joint
         )
-    return _limits(lower, upper)
+    return limits_of(lower, upper)
 
 
 def _pair_values(row: ArrayLike, joint: int) -> FloatArray:

@@ -183,4 +183,3 @@ _POSITIVE = (
 """Numbers above zero; the other numbers may be zero."""
 NAMES = tuple(field.name for field in fields(ClosedChainOptions))
 _NUMBERS = tuple(f.name for f in fields(ClosedChainOptions) if isinstance(f.default, float))
-EVERY_NAME = (*NAMES, *REMOVED, 'use_svd')

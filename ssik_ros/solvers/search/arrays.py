@@ -95,7 +95,6 @@ class SingleSearch:
         '_problem',
         'flag',
         'idle',
-        'shape',
         'size',
         'solve',
         'start',
@@ -118,7 +117,6 @@ class SingleSearch:
         """
         self._problem, self._options, self.start = problem, options, start
         self.size = problem.group_size
-        self.shape = (self.size,)
         self.flag = address_of(no_cancel)
         self.solve: Callable[..., Any] = plain_request.search_one
         self.idle: list[SingleArrays] = []
