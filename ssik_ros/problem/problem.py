@@ -158,8 +158,6 @@ class PoseConstraint:
     """Index of the request's target that follows ``offset``; None for a constraint without one."""
     rows: Rows = field(default_factory=Rows)
     """Weights, axes and tolerated deviations of the six components; by default a full pose in world axes."""
-    level: int = 0
-    """Priority: lower numbers first; solvers without priorities treat all levels as one."""
 
     def __post_init__(self) -> None:
         """
@@ -187,35 +185,6 @@ def _rigid(value: FloatArray, what: str) -> FloatArray:
     if array.shape != (4, 4) or not se3.is_rigid(array, 0, DEFAULT_TOLERANCES.rigid):
         raise InvalidTarget(f'{what} is not a finite rigid 4x4 transform: {value}.')
     return _frozen(array)
-
-
-@dataclass(frozen=True, slots=True)
-class JointRow:
-    """A demand in joint space: keep a joint at its reference posture (margin None), or away from its limits by a margin."""
-
-    joint: str
-    """Name of the joint, which has one variable."""
-    weight: float = 1.0
-    """Factor on the row of residual and Jacobian, > 0."""
-    margin: float | None = None
-    """Distance to keep from the limits [rad or m]; None selects the reference posture instead."""
-    level: int = 0
-    """Priority: lower numbers first; solvers without priorities treat all levels as one."""
-
-    def __post_init__(self) -> None:
-        """
-        Check weight and margin.
-
-        :raises InvalidOption: for a weight that is not above zero, or a negative margin.
-        """
-        if not (math.isfinite(self.weight) and self.weight > 0.0):
-            raise InvalidOption(
-                f'The weight of joint {quote(self.joint)} must be > 0: {self.weight}.'
-            )
-        if self.margin is not None and not (math.isfinite(self.margin) and self.margin >= 0.0):
-            raise InvalidOption(
-                f'The margin of joint {quote(self.joint)} must be >= 0: {self.margin}.'
-            )
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -251,8 +220,6 @@ class Problem:
     """(nv,) name of the joint each velocity variable belongs to."""
     constraints: tuple[PoseConstraint, ...]
     """The relative poses, in the order of their rows."""
-    levels: IntArray
-    """(m,) priority of each row."""
     reaches: tuple[tuple[int, UnlimitedReach | BallReach | None], ...] = ()
     """
     For each target of a chain with slides: its index, and its reach without limits of slides.
@@ -529,7 +496,6 @@ def build_problem(
     tree: KinematicTree,
     joints: Sequence[str],
     constraints: Sequence[PoseConstraint],
-    joint_rows: Sequence[JointRow] = (),
     *,
     with_hulls: bool = False,
     keeps_limits: bool = True,
@@ -540,13 +506,11 @@ def build_problem(
     :param tree: the robot.
     :param joints: the group's joints, in the order of its solutions; none may be a mimic follower.
     :param constraints: at least one relative pose.
-    :param joint_rows: rows in joint space.
     :param with_hulls: whether to add hulls, which prove that a target is out of reach; for problems with many requests.
     :param keeps_limits: whether such proofs may use the limits of slides; False if solutions outside of the limits
         count.
     :raises JointNotFound, FrameNotFound: with the nearest name.
-    :raises ModelError: for a joint that only follows another joint, or is named twice. Also for a joint row whose joint
-        is not part of the problem or has several variables.
+    :raises ModelError: for a joint that only follows another joint, or is named twice.
     :raises InvalidOption: without a constraint.
     """
     if not constraints:
@@ -576,9 +540,7 @@ def build_problem(
     variables.keep_periodic(nodes.driven)
     # Proofs use the limits of the first ``n_limited`` velocity variables. A passive slide has the value of the state.
     n_limited = sum(place < group_size for place in variables.variable_q) if keeps_limits else 0
-    problem = _pack(
-        tree, variables, nodes, group_size, tuple(constraints), tuple(joint_rows), n_limited
-    )
+    problem = _pack(tree, variables, nodes, group_size, tuple(constraints), n_limited)
     return _add_hulls(problem, nodes, tree, n_limited) if with_hulls else problem
 
 
@@ -608,7 +570,6 @@ def _pack(
     nodes: _Nodes,
     group_size: int,
     constraints: tuple[PoseConstraint, ...],
-    joint_rows: tuple[JointRow, ...],
     n_limited: int,
 ) -> Problem:
     """
@@ -620,32 +581,26 @@ def _pack(
     lower, upper = variables.limits()
     travel = _travel(nodes, lower, upper, n_limited)
     path_table: list[list[int]] = []
-    constraint_i, constraint_f, levels = [], [], []
+    constraint_i, constraint_f = [], []
     for constraint in constraints:
         row_i, row_f = _pack_constraint(tree, nodes, constraint, travel, path_table)
         constraint_i.append(row_i)
         constraint_f.append(row_f)
-        levels += [constraint.level] * constraint.rows.count
-    joint_i, joint_f = _pack_joint_rows(tree, variables, joint_rows)
-    levels += [row.level for row in joint_rows]
     targets = 1 + max((c.target for c in constraints if c.target is not None), default=-1)
     tables = (
         nodes.ints,
         variables.table(nodes.driven),
         constraint_i,
         path_table,
-        joint_i,
         nodes.reals,
         constraint_f,
-        joint_f,
     )
     header = np.zeros(layout.HEADER, dtype=np.int64)
     header[layout.NODES] = len(nodes.ints)
     header[layout.VARIABLES] = len(variables.kinds)
     header[layout.POSITIONS] = len(variables.idx_q)
     header[layout.CONSTRAINTS] = len(constraints)
-    header[layout.ROWS] = len(levels)
-    header[layout.JOINT_ROWS] = len(joint_rows)
+    header[layout.ROWS] = sum(constraint.rows.count for constraint in constraints)
     header[layout.PATHS] = len(path_table)
     header[layout.TARGETS] = targets
     header[layout.WORK_SIZE] = layout.WORKSPACE.place(header)
@@ -663,7 +618,6 @@ def _pack(
         variable_kind=_frozen(np.array(variables.kinds, dtype=np.int64)),
         joint_of_variable=tuple(variables.names),
         constraints=constraints,
-        levels=_frozen(np.array(levels, dtype=np.int64)),
     )
 
 
@@ -877,28 +831,3 @@ def _slide_range(
         return -math.inf, math.inf
     ends = offset + multiplier * problem.lower[v], offset + multiplier * problem.upper[v]
     return float(min(ends)), float(max(ends))
-
-
-def _pack_joint_rows(
-    tree: KinematicTree, variables: _Variables, joint_rows: tuple[JointRow, ...]
-) -> tuple[list[list[int]], list[list[float]]]:
-    """
-    Return the rows (integers, numbers) of joint rows for the joint-row tables.
-
-    :raises ModelError: for a joint that is not part of the problem, or has several variables.
-    """
-    ints: list[list[int]] = []
-    reals: list[list[float]] = []
-    for row in joint_rows:
-        joint = tree.joint(row.joint)
-        if joint not in variables.first:
-            raise ModelError(f'Joint {quote(row.joint)} is not part of this problem.')
-        if JointKind(int(tree.kinds[joint])) not in SINGLE:
-            raise ModelError(
-                f'Joint {quote(row.joint)} has several variables; a joint row needs one.'
-            )
-        _, v = variables.first[joint]
-        margin = row.margin is not None
-        ints.append([v, layout.MARGIN if margin else layout.POSTURE])
-        reals.append([row.weight, row.margin if row.margin is not None else 0.0])
-    return ints, reals

@@ -15,7 +15,6 @@ from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.problem.problem import (
     Axes,
     build_problem,
-    JointRow,
     PoseConstraint,
     RotationKind,
     Rows,
@@ -387,54 +386,3 @@ def test_the_derivative_of_an_alignment_holds_where_its_series_ends(axes, tilt):
     _, jacobian, _ = packed.evaluate(q)
     expected = -difference(lambda at: packed.evaluate(at)[0], packed, q, 1e-5)
     np.testing.assert_allclose(jacobian, expected, rtol=0, atol=1e-7)
-
-
-def jointed(joint_rows, **limits):
-    """Return two joints, the second periodic without limits, and rows in joint space."""
-    tree = make_tree(Joint('j', **limits), Joint('k', JointKind.CONTINUOUS, 'j'))
-    constraint = PoseConstraint('base', 'link_k', target=0)
-    packed = Packed(build_problem(tree, ['j', 'k'], [constraint], joint_rows), [np.eye(4)])
-    packed.set_reference(np.zeros(2))
-    return packed
-
-
-def test_a_posture_row_is_the_way_to_the_reference():
-    packed = jointed([JointRow('j', weight=0.5)], lower=-7.0, upper=7.0)
-    packed.set_reference(np.array([-3.0, 0.0]))
-    residual, jacobian, _ = packed.evaluate([3.0, 0.0])
-    assert residual[6] == pytest.approx(0.5 * -6.0)
-    np.testing.assert_array_equal(jacobian[6], [0.5, 0.0])
-
-
-def test_a_posture_of_a_joint_without_limits_goes_the_short_way_round():
-    packed = jointed([JointRow('k', weight=0.5)])
-    packed.set_reference(np.array([0.0, -3.0]))
-    residual, jacobian, _ = packed.evaluate([0.0, 3.0])
-    assert residual[6] == pytest.approx(0.5 * (2.0 * math.pi - 6.0))
-    np.testing.assert_array_equal(jacobian[6], [0.0, 0.5])
-
-
-@pytest.mark.parametrize(
-    ('value', 'expected'), [(0.0, 0.0), (0.8, 0.0), (0.9, -0.1), (-1.5, 0.7), (1.0, -0.2)]
-)
-def test_a_margin_row_pushes_away_from_the_nearer_limit_only(value, expected):
-    packed = jointed([JointRow('j', weight=2.0, margin=0.2)], lower=-1.0, upper=1.0)
-    residual, jacobian, _ = packed.evaluate([value, 0.0])
-    assert residual[6] == pytest.approx(2.0 * expected, abs=1e-15)
-    assert jacobian[6, 0] == (2.0 if expected else 0.0)
-
-
-def test_a_margin_row_of_a_joint_without_limits_is_nothing():
-    packed = jointed([JointRow('k', margin=0.2)])
-    residual, jacobian, _ = packed.evaluate([0.0, 1e6])
-    assert residual[6] == 0.0
-    assert not jacobian[6].any()
-
-
-def test_joint_rows_are_derivatives_too():
-    joint_rows = [JointRow('k', 0.7), JointRow('j', 1.5, margin=0.3), JointRow('j', 0.2)]
-    packed = jointed(joint_rows, lower=-1.0, upper=1.0)
-    q = np.array([0.95, 2.0])
-    _, jacobian, _ = packed.evaluate(q)
-    expected = -difference(lambda at: packed.evaluate(at)[0], packed, q)
-    np.testing.assert_allclose(jacobian[6:], expected[6:], rtol=0, atol=1e-9)

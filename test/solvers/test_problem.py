@@ -22,9 +22,7 @@ from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.problem.problem import (
     Axes,
     build_problem,
-    JointRow,
     PoseConstraint,
-    position_rows,
     rotation_to_axis,
     RotationKind,
     Rows,
@@ -158,17 +156,6 @@ def test_each_tip_has_its_own_target_rows_and_errors():
     np.testing.assert_array_equal(jacobian[[2, 8], 0], [1.0, 1.0])
 
 
-def test_rows_keep_the_priority_of_their_constraint():
-    constraints = [
-        PoseConstraint('base', 'link_left_2', target=0, rows=position_rows(), level=1),
-        PoseConstraint('base', 'link_right_2', target=1, level=0),
-    ]
-    rows = [JointRow('torso', level=2)]
-    problem = build_problem(torso_with_arms(), ['torso', *LEFT], constraints, rows)
-    assert problem.levels.tolist() == [1] * 3 + [0] * 6 + [2]
-    assert problem.rows == 10
-
-
 def kinds_of(*joints, group=None):
     """Return the kinds of the variables of a chain's problem."""
     tree = make_tree(*joints)
@@ -299,12 +286,12 @@ def test_packed_arrays_are_read_only():
 
 
 def test_tables_and_work_arrays_do_not_overlap():
-    problem = build_problem(torso_with_arms(), LEFT, [TO_LEFT], [JointRow('left_1')])
+    problem = build_problem(torso_with_arms(), LEFT, [TO_LEFT])
     places = problem.ints[layout.WORKSPACE.entry('poses') : layout.WORK_SIZE + 1]
     assert (np.diff(places) > 0).all()
-    integers = problem.ints[layout.TABLES.entry('node_i') : layout.TABLES.entry('joint_row_i') + 1]
+    integers = problem.ints[layout.TABLES.entry('node_i') : layout.TABLES.entry('path') + 1]
     assert (np.diff(integers) > 0).all()
-    assert integers[-1] + layout.JOINT_ROW_INTS == len(problem.ints)
+    assert integers[-1] + layout.PATH_INTS * problem.ints[layout.PATHS] == len(problem.ints)
 
 
 @pytest.mark.parametrize('seed', range(20))
@@ -342,30 +329,6 @@ def test_a_problem_without_constraints_is_refused():
 def test_a_joint_named_twice_is_refused():
     with pytest.raises((InvalidOption, ModelError), match='left_1'):
         build_problem(torso_with_arms(), ['left_1', 'left_1'], [TO_LEFT])
-
-
-def test_a_joint_row_of_a_joint_outside_the_problem_is_refused():
-    with pytest.raises(ModelError, match="'right_1' is not part"):
-        build_problem(torso_with_arms(), LEFT, [TO_LEFT], [JointRow('right_1')])
-
-
-@pytest.mark.parametrize('kind', [JointKind.SPHERICAL, JointKind.FLOATING, JointKind.PLANAR])
-def test_a_joint_row_of_a_joint_with_several_variables_is_refused(kind):
-    tree = make_tree(Joint('j', kind))
-    with pytest.raises(ModelError, match="'j'"):
-        build_problem(tree, ['j'], [PoseConstraint('base', 'link_j', target=0)], [JointRow('j')])
-
-
-@pytest.mark.parametrize('weight', [math.nan, math.inf, -1.0])
-def test_a_joint_row_needs_a_positive_finite_weight(weight):
-    with pytest.raises(InvalidOption, match='weight'):
-        JointRow('j', weight=weight)
-
-
-@pytest.mark.parametrize('margin', [math.nan, math.inf, -0.1])
-def test_a_joint_row_needs_a_margin_of_zero_or_more(margin):
-    with pytest.raises(InvalidOption, match='margin'):
-        JointRow('j', margin=margin)
 
 
 NOT_RIGID = (

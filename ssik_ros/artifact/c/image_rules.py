@@ -296,7 +296,7 @@ class _Problem(NamedTuple):
             'NODES': self.nodes,
         }
         counts |= {'PATHS': self.paths, 'CONSTRAINTS': self.constraints, 'ROWS': self.rows}
-        counts |= {'TARGETS': self.targets if self.is_search else 0, 'JOINT_ROWS': 0}
+        counts |= {'TARGETS': self.targets if self.is_search else 0}
         header = Sum.of(layout.HEADER)
         tables = _places(layout.Tables, counts, header, self.shorter)
         return tables, _places(layout.Workspace, counts, Sum.of(0), self.shorter)
@@ -305,7 +305,7 @@ class _Problem(NamedTuple):
         """Return the rules of the integers of the problem: counts and places, nodes, variables, constraints, paths."""
         tables, work = self.places
         variables = 'joints', 'joints'
-        rows = self.constraints, self.rows, '0'
+        rows = self.constraints, self.rows
         counts = self.nodes, *variables, *rows, self.paths, self.targets
         places = *tables.fields.values(), *work.fields.values(), work.reals
         below = f'{self.nodes} - 1'

@@ -26,10 +26,9 @@ VARIABLES = 1
 POSITIONS = 2
 CONSTRAINTS = 3
 ROWS = 4
-JOINT_ROWS = 5
-PATHS = 6
-TARGETS = 7
-COUNTS = 8
+PATHS = 5
+TARGETS = 6
+COUNTS = 7
 """Number of counts. The header continues with the offsets of the tables, then of the workspace arrays."""
 
 # Columns of the node tables.
@@ -116,16 +115,6 @@ MOVES_B = 1
 MOVES_GOAL = 2
 MOVES_A = 4
 
-# Columns of the joint-row tables.
-JOINT_ROW_INTS = 2
-JOINT_ROW_VARIABLE = 0
-JOINT_ROW_KIND = 1
-JOINT_ROW_REALS = 2
-JOINT_ROW_WEIGHT = 0
-JOINT_ROW_MARGIN = 1
-POSTURE = 0
-MARGIN = 1
-
 REFUSED_ROWS = 64
 """Number of refused candidates that a search stores."""
 SCALARS = 6
@@ -138,7 +127,7 @@ class Tables(NamedTuple):
     The tables of a packed problem, as views that :func:`view_tables` returns.
 
     Fields that end in ``_i`` hold integers, fields that end in ``_f`` floats; ``path`` holds integers. Each row
-    describes one node, variable, constraint, path entry or joint row; the constants of this module name the columns.
+    describes one node, variable, constraint or path entry; the constants of this module name the columns.
     """
 
     node_i: Annotated[Ints, 'ints[NODES]', NODE_INTS]
@@ -149,14 +138,10 @@ class Tables(NamedTuple):
     """Relative poses to reach: nodes of frames a and b, target, axes, run in the path table, selected components."""
     path: Annotated[Ints, 'ints[PATHS]', PATH_INTS]
     """Nodes that move a frame of a constraint, constraint by constraint: node, and bits of the moved frames."""
-    joint_row_i: Annotated[Ints, 'ints[JOINT_ROWS]', JOINT_ROW_INTS]
-    """Rows in joint space: velocity variable, and kind POSTURE or MARGIN."""
     node_f: Annotated[Floats, 'ints[NODES]', NODE_REALS]
     """For each node: placement in the moved parent (12 numbers), multiplier, offset, screw lead, rate."""
     constraint_f: Annotated[Floats, 'ints[CONSTRAINTS]', CONSTRAINT_REALS]
     """For each constraint: placements of frames a and b, weights, tolerated deviations, ball and hulls of its reach."""
-    joint_row_f: Annotated[Floats, 'ints[JOINT_ROWS]', JOINT_ROW_REALS]
-    """For each row in joint space: weight, and margin [rad or m]."""
 
 
 class Workspace(NamedTuple):

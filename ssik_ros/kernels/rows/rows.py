@@ -52,7 +52,7 @@ def evaluate(ints, reals, work, q, exact):
     """
     Write poses, residual, Jacobian and errors of a packed problem at a configuration into its workspace.
 
-    The workspace must already have the targets; joint rows also read its reference posture and limits.
+    The workspace must already have the targets.
 
     :param ints, reals: packed problem.
     :param work: workspace; its fields ``poses``, ``residual``, ``jacobian`` and ``errors`` are written.
@@ -68,8 +68,6 @@ def evaluate(ints, reals, work, q, exact):
             row += 6
         else:
             row = general_rows(ints, reals, work, c, row, exact)
-    if ints[layout.JOINT_ROWS] > 0:
-        joint_rows(ints, reals, work, q, row)
 
 
 @kernel
@@ -482,38 +480,3 @@ def norms(mask, e):
         if (mask >> (3 + k)) & 1:
             rotation += e[3 + k] * e[3 + k]
     return math.sqrt(position), math.sqrt(rotation)
-
-
-@kernel
-def joint_rows(ints, reals, work, q, row):
-    """
-    Write the rows in joint space into residual and Jacobian, from row ``row`` on.
-
-    The residual of a posture row is the weight times (reference posture minus ``q``), wrapped to half a turn for
-    revolute joints without limits. Margins are next to the limits. The residual of a margin row is the weighted motion
-    that takes the joint out of the margin, and zero outside of it.
-
-    :param q: (nq,) position variables [rad or m].
-    """
-    t, w = layout.view_problem(ints, reals, work)
-    count = ints[layout.JOINT_ROWS]
-    clear_rows(w.jacobian, row, row + count)
-    for k in range(count):
-        v = t.joint_row_i[k, layout.JOINT_ROW_VARIABLE]
-        at = t.variable_i[v, layout.VARIABLE_Q]
-        weight = t.joint_row_f[k, layout.JOINT_ROW_WEIGHT]
-        w.residual[row + k] = 0.0
-        if t.joint_row_i[k, layout.JOINT_ROW_KIND] == layout.POSTURE:
-            difference = w.reference[at] - q[at]
-            unlimited = math.isinf(w.lower[v]) and math.isinf(w.upper[v])
-            if unlimited and t.variable_i[v, layout.VARIABLE_KIND] == layout.PERIODIC:
-                difference = so3.wrap_to_pi(difference)
-        else:
-            margin = t.joint_row_f[k, layout.JOINT_ROW_MARGIN]
-            below = w.lower[v] + margin - q[at]
-            above = w.upper[v] - margin - q[at]
-            difference = below if below > 0.0 else (above if above < 0.0 else 0.0)
-            if difference == 0.0:
-                continue
-        w.residual[row + k] = weight * difference
-        w.jacobian[row + k, v] = weight

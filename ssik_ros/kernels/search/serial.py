@@ -126,7 +126,7 @@ def is_serial(ints, reals):
     """
     t = layout.view_tables(ints, reals)
     n = ints[layout.NODES]
-    if ints[layout.CONSTRAINTS] != 1 or ints[layout.JOINT_ROWS] > 0:
+    if ints[layout.CONSTRAINTS] != 1:
         return False
     if n == 0 or n != ints[layout.VARIABLES] or n != ints[layout.POSITIONS]:
         return False
