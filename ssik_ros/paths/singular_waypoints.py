@@ -58,7 +58,7 @@ def _moved(
         for waypoint in waypoints:
             if len(moved) + len(present) > MOST_MOVED:
                 return moved
-            ends = [chain.arm.near(poses[waypoint], q) for q in present]
+            ends = [chain.arm.difficult.near(poses[waypoint], q) for q in present]
             present = [q for q in ends if q is not None]
             moved += [(waypoint, q) for q in present]
     return moved

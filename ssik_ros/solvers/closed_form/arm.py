@@ -46,7 +46,8 @@ class AnalyticArm:
         self._pool: list[BranchArrays] = []
         per_pose = 1 if self.plan.held < 0 else samples + 1
         self._capacity = min(LARGEST_CAPACITY, search.BRANCHES_OF_SIX * per_pose)
-        self._difficult = DifficultPoses(self.requests, self.branches, self._capacity)
+        self.difficult = DifficultPoses(self.requests, self.branches, self._capacity)
+        """Slower searches for difficult poses."""
 
     def branches(self, pose: FloatArray, request: BranchRequest = PLAIN) -> Branches | None:
         """
@@ -108,7 +109,7 @@ class AnalyticArm:
         finally:
             self._pool.append(arrays)
         seeded = request if request.seed is None else request._replace(seed=seed)
-        branches = self._difficult.beyond_arcs(pose, seeded, branches)
+        branches = self.difficult.beyond_arcs(pose, seeded, branches)
         return np.hstack([branches.q, branches.errors])[:, :columns].copy()
 
     def _search(self, pose: FloatArray, prepared: Prepared) -> Branches | None:
@@ -148,35 +149,14 @@ class AnalyticArm:
             branches = self.branches(pose, request)
             if branches is None or not branches.is_doubtful:
                 return branches
-            return self._difficult.settle(pose, request, branches)
+            return self.difficult.settle(pose, request, branches)
         if self.requests.has_arcs(request):
             branches = self._search(pose, self.requests.prepare_arcs(request))
             return (
-                None if branches is None else self._difficult.beyond_arcs(pose, request, branches)
+                None if branches is None else self.difficult.beyond_arcs(pose, request, branches)
             )
         branches = self.branches(pose, request)
-        return None if branches is None else self._difficult.refine(pose, request, branches)
-
-    def near(
-        self, pose: FloatArray, q: FloatArray, request: BranchRequest = PLAIN
-    ) -> FloatArray | None:
-        """
-        Return a posture (n,) that reaches a singular pose, refined by Newton steps from posture ``q``; None on failure.
-
-        Call this only for arms without a held joint.
-
-        :param pose, request: as for :meth:`branches`.
-        :param q: (n,) posture within the limits.
-        """
-        return self._difficult.near(pose, q, request)
-
-    def warm_up_search(self, pose: FloatArray) -> None:
-        """
-        Run the posture search once, so that its first real use is fast; do nothing for an arm without a held joint.
-
-        :param pose: (4, 4) any pose of the tip.
-        """
-        self._difficult.warm_up_search(pose)
+        return None if branches is None else self.difficult.refine(pose, request, branches)
 
     def _read(self, arrays: BranchArrays, count: int, prepared: Prepared) -> Branches:
         """

@@ -96,15 +96,14 @@ class DifficultPoses:
             curves=settled.curves[:most] if settled.curves.any() else None,
         )
 
-    def near(self, pose: FloatArray, q: FloatArray, request: BranchRequest) -> FloatArray | None:
+    def near(self, pose: FloatArray, q: FloatArray) -> FloatArray | None:
         """
         Return a posture (n,) that reaches a singular pose, refined from posture ``q``; None if the refinement fails.
 
         :param pose: (4, 4) pose of the tip in the base.
-        :param q: (n,) posture within the limits.
-        :param request: only its tool, limits and tolerance are read.
+        :param q: (n,) posture within the limits of the chain.
         """
-        goal = self._requests.goal(pose, request)
+        goal = self._requests.goal(pose, PLAIN)
         return self._singular_poses().refinement.refine(
             goal.pose, q, goal.limits.bounds, goal.tolerance
         )

@@ -18,6 +18,7 @@ the reach hulls exclude the pose.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 import math
 from typing import NamedTuple
 
@@ -153,12 +154,9 @@ class PostureSearch:
 
     def find(self, goal: Goal) -> Searched:
         """Search for one posture that reaches a pose, and return the outcome; on failure its ``q`` equals None."""
-        arrays, units = self._take_arrays(), self._units
-        try:
-            run = self._run(arrays, goal)
+        units = self._units
+        with self._run(goal) as run:
             outcome = run.find(None if goal.seed is None else goal.seed / units)
-        finally:
-            self._pool.append(arrays)
         q = None if outcome.q is None else outcome.q * units
         return outcome._replace(q=q, close=tuple(each * units for each in outcome.close))
 
@@ -175,29 +173,23 @@ class PostureSearch:
         :param starts: numbers of further starts, spread over the limits. A later number is used only if no posture was
             found.
         """
-        arrays, units = self._take_arrays(), self._units
-        try:
-            run = self._run(arrays, goal)
+        units = self._units
+        with self._run(goal) as run:
             postures = [q for seed in seeds for q in run.postures(seed / units, 1)]
             for number, more in enumerate(starts):
                 postures += [] if postures and number else run.postures(None, more)
             return [q * units for q in postures], run.starts
-        finally:
-            self._pool.append(arrays)
 
     def proves_none(self, goal: Goal) -> bool:
         """Return whether the reach hulls or the length of the links prove that a pose has no posture."""
-        arrays = self._take_arrays()
-        try:
-            return self._run(arrays, goal).proves_none()
-        finally:
-            self._pool.append(arrays)
+        with self._run(goal) as run:
+            return run.proves_none()
 
-    def _run(self, arrays: tuple[SearchArrays, SearchArrays], goal: Goal) -> '_Run':
+    @contextmanager
+    def _run(self, goal: Goal) -> Iterator['_Run']:
         """
-        Return a search of one pose, with pose, limits and tolerance scaled to the unit of length of this object.
+        Yield a search of one pose, with pose, limits and tolerance scaled to the unit of length of this object.
 
-        :param arrays: arrays of the first descents, then of the patient descents.
         :param goal: the pose, in metres.
         """
         if self._length != 1.0:
@@ -209,7 +201,11 @@ class PostureSearch:
                 limits=limits._replace(lower=lower, upper=upper),
                 tolerance=goal.tolerance / max(1.0, self._length),
             )
-        return _Run(self, arrays, goal)
+        arrays = self._take_arrays()
+        try:
+            yield _Run(self, arrays, goal)
+        finally:
+            self._pool.append(arrays)
 
     def is_too_far(self, pose: FloatArray, code: int) -> bool:
         """

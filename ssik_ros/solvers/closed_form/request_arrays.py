@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import InvalidLimits
+from ssik_ros.errors import InvalidLimits, TopologyMismatch
 from ssik_ros.kernels.closed_form.branches import held_search, held_slide, plan_places, search
 from ssik_ros.kernels.closed_form.classes import candidates
 from ssik_ros.kernels.geometry import se3
@@ -169,14 +169,19 @@ class RequestArrays:
             self._options[key] = options
         return options
 
-    def holds(self, joint: int) -> bool:
+    def can_hold_instead(self, joint: int) -> bool:
         """
-        Return whether the plan for this joint holds it: True, or False for an arm that needs no held joint.
+        Return whether a joint can be held in place of the joint that the default plan holds.
+
+        This is False for the joint of the default plan, for an arm that needs no held joint, and if the other joints
+        have no closed form.
 
         :param joint: index of the joint.
-        :raises TopologyMismatch: if a joint must be held, but the other six joints have no closed form.
         """
-        return self.plan_for(joint).held == joint
+        try:
+            return joint != self.plan.held and self.plan_for(joint).held == joint
+        except TopologyMismatch:
+            return False
 
     def _make_plan(self, held: int | None) -> AnalyticPlan:
         """Return a new plan that holds joint ``held``; None lets the planner choose the joint."""

@@ -107,7 +107,7 @@ class AnalyticSolver:
         """Solve one pose and run the posture search once, so that later calls are fast."""
         home = self.chain.home.copy()
         self.solve(SolveRequest(targets=home))
-        self.arm.warm_up_search(home)
+        self.arm.difficult.warm_up_search(home)
 
     def solve(self, request: SolveRequest) -> IkResult:
         """

@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ssik_ros.arrays import are_inside, FloatArray, whole_turns, wrap_angles
-from ssik_ros.errors import TopologyMismatch
 from ssik_ros.kernels.closed_form.self_motions import curve_points
 from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
 from ssik_ros.kernels.geometry.rotations import invert_pose, pose_of_numbers
@@ -189,13 +188,9 @@ def _choose_joints(arm: AnalyticArm) -> list[int]:
     """
     fast: list[int] = []
     slow: list[int] = []
-    for joint in SLOW:
-        try:
-            if joint != arm.plan.held and arm.requests.holds(joint):
-                has_class = arm.requests.has_arcs(PLAIN._replace(held=joint))
-                (fast if has_class else slow).append(joint)
-        except TopologyMismatch:
-            continue
+    for joint in filter(arm.requests.can_hold_instead, SLOW):
+        has_class = arm.requests.has_arcs(PLAIN._replace(held=joint))
+        (fast if has_class else slow).append(joint)
     return fast if arm.requests.has_arcs(PLAIN) else slow[:SLOW_JOINTS]
 
 

@@ -382,13 +382,7 @@ class SelfMotionTracer:
         """
         if self._arm.plan.drift == 0.0 and self._arm.requests.has_arcs(PLAIN):
             return None
-        for joint in SECOND:
-            try:
-                if joint != self._arm.plan.held and self._arm.requests.holds(joint):
-                    return joint
-            except TopologyMismatch:
-                continue
-        return None
+        return next(filter(self._arm.requests.can_hold_instead, SECOND), None)
 
     def _trace(self, shared: TracedPose, seeds: FloatArray) -> tuple[FloatArray, IntArray]:
         """
