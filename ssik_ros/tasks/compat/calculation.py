@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ssik_ros.arguments import check_listed, check_mapping, read_count, read_flag
+from ssik_ros.arguments import check_mapping, read_count, read_flag
 from ssik_ros.errors import InvalidOption, quote
 from ssik_ros.tasks.compat.registry import (
     current_scene,
@@ -17,6 +17,7 @@ from ssik_ros.tasks.compat.registry import (
     read_function,
     reference,
     task_set_of,
+    task_sets_of,
     validation,
 )
 
@@ -71,10 +72,7 @@ def handleGroups(
     """
     chosen = _read_mapping(options, HANDLE_OPTIONS, 'option of a handling')
     result = environment_of(environmentHandle).solve(
-        [
-            task_set_of(environmentHandle, handle)
-            for handle in check_listed('ikGroupHandles', ikGroupHandles)
-        ],
+        task_sets_of(environmentHandle, 'ikGroupHandles', ikGroupHandles),
         sync=current_scene() if chosen.get('syncWorlds') else None,
         allow_error=read_flag('allowError', chosen.get('allowError')),
         debug=read_count('debug', chosen.get('debug', 0)),

@@ -12,6 +12,7 @@ from ssik_ros.tasks.compat.frames import getTargetDummy, setTargetDummy
 from ssik_ros.tasks.compat.registry import environment_of, task_set_of, validation
 from ssik_ros.tasks.compat.worlds import syncFromSim, syncToSim
 from ssik_ros.tasks.constants import Outcome, WORLD
+from ssik_ros.tasks.environment import TaskSet
 
 METRIC = (1.0, 1.0, 1.0, 0.1)
 
@@ -63,15 +64,9 @@ def findConfig(
     :param validationCallback: takes a configuration and ``auxData``; returns whether the configuration is acceptable.
     """
     _warn('findConfig', 'findConfigs')
-    return _first(
-        environmentHandle,
-        ikGroupHandle,
-        jointHandles,
-        max_dist=thresholdDist,
-        max_time=maxTime,
-        p_metric=metric,
-        validate=validation(validationCallback, auxData),
-    )
+    task_set = task_set_of(environmentHandle, ikGroupHandle)
+    validate = validation(validationCallback, auxData)
+    return _first(task_set, jointHandles, thresholdDist, maxTime, metric, validate)
 
 
 def getConfigForTipPose(
@@ -98,7 +93,6 @@ def getConfigForTipPose(
     """
     _warn('getConfigForTipPose', 'findConfigs')
     environment = environment_of(environmentHandle)
-    joints = [environment.joint(handle) for handle in jointHandles]
     given = validation(validationCallback, auxData)
     chosen: list[list[float]] = []
 
@@ -108,32 +102,40 @@ def getConfigForTipPose(
             twin = trial.joint(handle)
             if twin.dependency is None:
                 twin.position = value
-        for row in trial.alternate_configs([joint.handle for joint in joints], lowLimits, ranges):
+        for row in trial.alternate_configs(jointHandles, lowLimits, ranges):
             if given is None or given(row):
-                chosen.append([float(number) for number in row])
+                chosen.append(row.tolist())
                 return True
         return False
 
-    _first(
-        environmentHandle,
-        ikGroupHandle,
-        jointHandles,
-        max_dist=thresholdDist,
-        max_time=maxTime,
-        p_metric=metric,
-        validate=accept,
-    )
+    task_set = task_set_of(environmentHandle, ikGroupHandle)
+    _first(task_set, jointHandles, thresholdDist, maxTime, metric, accept)
     return chosen[0] if chosen else []
 
 
-def _first(environment: int, task_set: int, joints: Sequence[int], **options: Any) -> list[float]:
+def _first(
+    task_set: TaskSet,
+    joints: Sequence[int],
+    distance: float,
+    seconds: float,
+    metric: Sequence[float],
+    validate: Callable[[Sequence[float]], Any] | None,
+) -> list[float]:
     """
     Return the first configuration that a search finds, as a list; empty if it finds none. Windings are not added.
 
-    ``options`` are fields of :class:`ssik_ros.tasks.configuration_search.SearchOptions`.
+    :param distance, seconds, metric, validate: ``max_dist``, ``max_time``, ``p_metric`` and ``validate`` of
+        :class:`ssik_ros.tasks.configuration_search.SearchOptions`.
     """
-    rows = task_set_of(environment, task_set).find_configs(joints, find_alt=False, **options)
-    return [float(number) for number in rows[0]] if len(rows) else []
+    rows = task_set.find_configs(
+        joints,
+        max_dist=distance,
+        max_time=seconds,
+        p_metric=metric,
+        validate=validate,
+        find_alt=False,
+    )
+    return rows[0].tolist() if len(rows) else []
 
 
 def getLinkedDummy(environmentHandle: int, dummyHandle: int) -> int:

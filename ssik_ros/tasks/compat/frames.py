@@ -18,11 +18,8 @@ from ssik_ros.tasks.pose_formats import read_rotation, to_euler, to_seven, to_tw
 
 def createDummy(environmentHandle: int, dummyName: str = '') -> int:
     """Add a dummy and return its handle; an empty name means a free one, a taken name raises ModelError."""
-    return (
-        environment_of(environmentHandle)
-        .add_dummy(None if check_kind('dummyName', dummyName, str) == '' else dummyName)
-        .handle
-    )
+    name = check_kind('dummyName', dummyName, str) or None
+    return environment_of(environmentHandle).add_dummy(name).handle
 
 
 def getObjects(environmentHandle: int, index: int) -> tuple[int, str, bool, int] | None:
@@ -35,15 +32,14 @@ def getObjects(environmentHandle: int, index: int) -> tuple[int, str, bool, int]
     if read_count('index', index, -sys.maxsize) < 0 or index >= len(items):
         return None
     item = items[index]
-    joint = isinstance(item, IkJoint)
-    return item.handle, item.name, joint, int(item.kind) if isinstance(item, IkJoint) else 0
+    kind = int(item.kind) if isinstance(item, IkJoint) else 0
+    return item.handle, item.name, isinstance(item, IkJoint), kind
 
 
 def getObjectHandle(environmentHandle: int, objectName: str) -> int:
     """Return the handle of an object by its name; raise FrameNotFound for an unknown name."""
-    return environment_of(environmentHandle)[
-        check_kind('objectName', objectName, str, 'a text')
-    ].handle
+    check_kind('objectName', objectName, str, 'a text')
+    return environment_of(environmentHandle)[objectName].handle
 
 
 def doesObjectExist(environmentHandle: int, objectName: str) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+import itertools
 from typing import Any
 
 import numpy as np
 
-from ssik_ros.arguments import check_kind, refuse, shown
+from ssik_ros.arguments import check_kind, check_listed, refuse, shown
 from ssik_ros.errors import InvalidOption, list_names, quote, RequestError
 from ssik_ros.tasks.constants import WORLD
 from ssik_ros.tasks.document import import_function
@@ -24,23 +25,13 @@ class UnknownHandle(RequestError, KeyError):
 
 _environments: dict[int, Environment] = {}
 _overlays: dict[int, Overlay] = {}
-_next_handles = {'environment': 0, 'overlay': 0}
+_environment_handles, _overlay_handles = itertools.count(1), itertools.count(1)
 _scenes: list[Scene] = []
-
-
-def new_handle(kind: str) -> int:
-    """
-    Return the next unused handle; environments and overlays are counted separately, from 1.
-
-    :param kind: ``environment`` or ``overlay``.
-    """
-    _next_handles[kind] += 1
-    return _next_handles[kind]
 
 
 def register(environment: Environment) -> int:
     """Store an environment under a new handle and return the handle."""
-    environment.handle = new_handle('environment')
+    environment.handle = next(_environment_handles)
     _environments[environment.handle] = environment
     return environment.handle
 
@@ -92,7 +83,7 @@ def keep_overlay(overlay: Overlay) -> int:
         if other.world is overlay.world and other.tip is overlay.tip:
             _overlays[number] = overlay
             return number
-    number = new_handle('overlay')
+    number = next(_overlay_handles)
     _overlays[number] = overlay
     return number
 
@@ -178,6 +169,15 @@ def task_set_of(environment: int, handle: int) -> TaskSet:
     if isinstance(handle, bool) or not isinstance(handle, int):
         raise TaskSetNotFound(f'A task set handle is a number, not {shown(handle)}.', name=handle)
     return environment_of(environment).task_set(handle)
+
+
+def task_sets_of(environment: int, name: str, handles: Sequence[int]) -> list[TaskSet]:
+    """
+    Return task sets of an environment by its handle and theirs, with the errors of :func:`task_set_of`.
+
+    :param name: argument that lists the handles; an error about something else than a list names it.
+    """
+    return [task_set_of(environment, handle) for handle in check_listed(name, handles)]
 
 
 def task_of(environment: int, task_set: int, handle: int) -> Task:

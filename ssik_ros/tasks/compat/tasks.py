@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ssik_ros.arguments import check_kind, read_count, read_numbers
+from ssik_ros.arguments import check_kind, read_count
 from ssik_ros.tasks.compat.registry import (
     environment_of,
     handle_of,
@@ -22,20 +22,14 @@ def createGroup(environmentHandle: int, ikGroupName: str = '') -> int:
 
     For an empty name, a free name is chosen.
     """
-    task_set = environment_of(environmentHandle).add_task_set(
-        None if check_kind('ikGroupName', ikGroupName, str) == '' else ikGroupName,
-        weights_mode='gain',
-    )
-    return task_set.handle
+    name = check_kind('ikGroupName', ikGroupName, str) or None
+    return environment_of(environmentHandle).add_task_set(name, weights_mode='gain').handle
 
 
 def getGroupHandle(environmentHandle: int, ikGroupName: str) -> int:
     """Return the handle of a task set by its name; raise TaskSetNotFound for an unknown name."""
-    return (
-        environment_of(environmentHandle)
-        .task_set(check_kind('ikGroupName', ikGroupName, str))
-        .handle
-    )
+    name = check_kind('ikGroupName', ikGroupName, str)
+    return environment_of(environmentHandle).task_set(name).handle
 
 
 def doesGroupExist(environmentHandle: int, ikGroupName: str) -> bool:
@@ -115,9 +109,8 @@ def setElementFlags(
     environmentHandle: int, ikGroupHandle: int, elementHandle: int, flags: int
 ) -> None:
     """Enable a task (bit 0 set) or disable it."""
-    task_of(environmentHandle, ikGroupHandle, elementHandle).enabled = bool(
-        read_count('flags', flags) & 1
-    )
+    task = task_of(environmentHandle, ikGroupHandle, elementHandle)
+    task.enabled = bool(read_count('flags', flags) & 1)
 
 
 def getElementBase(
@@ -160,8 +153,7 @@ def setElementConstraints(
     environmentHandle: int, ikGroupHandle: int, elementHandle: int, constraints: int
 ) -> None:
     """Set the coordinates of the tip that a task constrains, as ``constraint_...`` bits from 0 to 31."""
-    task = task_of(environmentHandle, ikGroupHandle, elementHandle)
-    task.constraints = constraints
+    task_of(environmentHandle, ikGroupHandle, elementHandle).constraints = constraints
 
 
 def getElementPrecision(
@@ -179,9 +171,7 @@ def setElementPrecision(
 
     Both must be finite and not negative.
     """
-    precision = read_numbers('precision', precision, (2,)).tolist()
-    task = task_of(environmentHandle, ikGroupHandle, elementHandle)
-    task.precision = precision[0], precision[1]
+    task_of(environmentHandle, ikGroupHandle, elementHandle).precision = precision
 
 
 def getElementWeights(
@@ -195,6 +185,4 @@ def setElementWeights(
     environmentHandle: int, ikGroupHandle: int, elementHandle: int, weights: Sequence[float]
 ) -> None:
     """Set the weights of a task, each at least 0: of linear errors, of angular errors, and a factor on both."""
-    weights = read_numbers('weights', weights, (3,)).tolist()
-    task = task_of(environmentHandle, ikGroupHandle, elementHandle)
-    task.weights = weights[0], weights[1], weights[2]
+    task_of(environmentHandle, ikGroupHandle, elementHandle).weights = weights

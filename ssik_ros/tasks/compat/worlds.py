@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ssik_ros.arguments import check_kind, check_listed, read_count, shown
+from ssik_ros.arguments import check_kind, read_count, shown
 from ssik_ros.errors import InvalidOption
 from ssik_ros.tasks.compat.registry import (
     current_scene,
@@ -19,6 +19,7 @@ from ssik_ros.tasks.compat.registry import (
     scene_handle,
     scene_name,
     task_set_of,
+    task_sets_of,
 )
 from ssik_ros.tasks.constants import WORLD
 from ssik_ros.tasks.document import load as load_document
@@ -114,9 +115,7 @@ def syncFromSim(environmentHandle: int, ikGroups: Sequence[int]) -> None:
 
     :raises RequestError: if nothing in the environment came from this scene.
     """
-    task_sets = [
-        task_set_of(environmentHandle, handle) for handle in check_listed('ikGroups', ikGroups)
-    ]
+    task_sets = task_sets_of(environmentHandle, 'ikGroups', ikGroups)
     environment_of(environmentHandle).sync_from(current_scene(), task_sets)
 
 
@@ -126,7 +125,5 @@ def syncToSim(environmentHandle: int, ikGroups: Sequence[int]) -> None:
 
     :raises RequestError: if nothing in the environment came from this scene.
     """
-    task_sets = [
-        task_set_of(environmentHandle, handle) for handle in check_listed('ikGroups', ikGroups)
-    ]
+    task_sets = task_sets_of(environmentHandle, 'ikGroups', ikGroups)
     environment_of(environmentHandle).sync_to(current_scene(), task_sets)
