@@ -26,7 +26,7 @@ from ssik_ros.tasks.handling import Callback, handle_by_steps, jacobian_of
 from ssik_ros.tasks.joints import IkJoint
 from ssik_ros.tasks.objects import Reference
 from ssik_ros.tasks.overlay import Overlay
-from ssik_ros.tasks.paths import follow_path, generate_path, PathResult
+from ssik_ros.tasks.paths import PathResult, Walk
 from ssik_ros.tasks.plan import Plan, plan_of
 from ssik_ros.tasks.scene import Scene, SceneMaps
 from ssik_ros.tasks.scene_link import Copier, copy_all, sync_from, sync_to
@@ -135,11 +135,10 @@ class TaskSet(TaskSetData):
         :param points: number of configurations, the current one included; at least two.
         :param options: fields of :class:`ssik_ros.tasks.paths.PathOptions`, by name.
         :returns: false as a bool if a point fails.
-        :raises RequestError: as :func:`ssik_ros.tasks.paths.generate_path`; also for an unknown option.
+        :raises RequestError: as :class:`ssik_ros.tasks.paths.Walk` and its method ``straight``.
         :raises FrameNotFound: (a KeyError) for an unknown tip or joint.
         """
-        dummy = self.world.dummy(tip)
-        return generate_path(self.world, self, self._chosen(joints), dummy, points, **options)
+        return self._walk(joints, tip, options).straight(points)
 
     def follow_path(
         self,
@@ -155,11 +154,16 @@ class TaskSet(TaskSetData):
         :param poses: 7 or 12 numbers or a matrix each.
         :param options: fields of :class:`ssik_ros.tasks.paths.PathOptions`, by name.
         :returns: false as a bool if a pose is not reached.
-        :raises RequestError: as :func:`ssik_ros.tasks.paths.follow_path`; also for an unknown option.
+        :raises RequestError: as :class:`ssik_ros.tasks.paths.Walk` and its method ``through``.
         :raises FrameNotFound: (a KeyError) for an unknown tip or joint.
         """
-        dummy = self.world.dummy(tip)
-        return follow_path(self.world, self, self._chosen(joints), dummy, poses, **options)
+        return self._walk(joints, tip, options).through(poses)
+
+    def _walk(
+        self, joints: Sequence[Reference] | None, tip: Reference, options: Mapping[str, Any]
+    ) -> Walk:
+        """Return a new path for a tip; arguments and errors as for :meth:`generate_path`."""
+        return Walk(self.world, self, self._chosen(joints), self.world.dummy(tip), options)
 
     def _chosen(self, joints: Sequence[Reference] | None) -> tuple[IkJoint, ...]:
         """Return joints by their references; None means the joints of the task set."""

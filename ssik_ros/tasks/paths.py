@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import math
 from typing import Any
 
@@ -69,7 +69,7 @@ MOST_POINTS = 1_000_000
 
 @dataclass(frozen=True)
 class PathOptions:
-    """Options of :func:`generate_path` and :func:`follow_path`: user check, joint jumps, tip tolerance and time stamps."""
+    """Options of a path: user check, joint jumps, tip tolerance and time stamps."""
 
     validate: Callable[[FloatArray], object] | None = None
     """Takes the configuration of each point and returns whether it is acceptable; a refused point ends the path."""
@@ -111,74 +111,12 @@ class PathOptions:
         return stamps
 
 
-def generate_path(
-    world: TaskWorld,
-    task_set: TaskSetData,
-    joints: Sequence[IkJoint],
-    tip: Dummy,
-    points: int,
-    **options: Any,
-) -> PathResult:
+class Walk:
     """
-    Return a path of configurations that moves a tip straight to its target.
+    A path of configurations that moves a tip; it solves pose after pose on copies of the world's poses and joint values.
 
-    The position moves along a line, the orientation about one axis, both at constant speed. The world does not change.
-
-    :param joints: the joints of a configuration.
-    :param points: number of points, at least two; the first is the current configuration, without a solve.
-    :param options: fields of :class:`PathOptions`.
-    :raises RequestError: if no enabled task of the task set moves the tip.
-    :raises InvalidOption: if the tip has no target, or for fewer than 2 or more than a million points.
-    :raises DimensionMismatch: for time stamps that are not increasing, or not as many as the points.
+    :meth:`straight` and :meth:`through` return a path; one object makes one path. The world does not change.
     """
-    if not 2 <= read_count('points', points) <= MOST_POINTS:
-        raise InvalidOption(f'A path needs 2 to {MOST_POINTS} points, not {shown(points)}.')
-    start, end = tip.transform(), _target_of(tip).transform()
-    poses = [interpolate(start, end, k / (points - 1)) for k in range(points)]
-    return _Walk(world, task_set, joints, tip, read_options(PathOptions, options)).run(
-        poses, keep_first=True
-    )
-
-
-def follow_path(
-    world: TaskWorld,
-    task_set: TaskSetData,
-    joints: Sequence[IkJoint],
-    tip: Dummy,
-    poses: Sequence[ArrayLike] | FloatArray,
-    **options: Any,
-) -> PathResult:
-    """
-    Return a path of configurations that moves a tip through poses in the world, one configuration for each pose.
-
-    Each solve starts at the configuration before it, the first one at the present joint values.
-
-    :param joints: the joints of a configuration.
-    :param poses: at least one; 7 or 12 numbers or a matrix each.
-    :param options: fields of :class:`PathOptions`.
-    :raises RequestError: if no enabled task of the task set moves the tip.
-    :raises InvalidOption: without poses, or if the tip has no target.
-    :raises DimensionMismatch: for time stamps that are not increasing, or not as many as the poses.
-    """
-    read = [
-        read_pose(pose, f'pose {index}') for index, pose in enumerate(check_listed('poses', poses))
-    ]
-    if not read:
-        raise InvalidOption('A path needs at least one pose.')
-    return _Walk(world, task_set, joints, tip, read_options(PathOptions, options)).run(
-        read, keep_first=False
-    )
-
-
-def _target_of(tip: Dummy) -> Dummy:
-    """Return the target of a tip; raise InvalidOption if the tip has no target."""
-    if tip.target is None:
-        raise InvalidOption(f'Tip {quote(tip.name)} has no target.')
-    return tip.target
-
-
-class _Walk:
-    """One run along a path: it solves pose after pose on copies of the world's poses and joint values."""
 
     def __init__(
         self,
@@ -186,13 +124,15 @@ class _Walk:
         task_set: TaskSetData,
         joints: Sequence[IkJoint],
         tip: Dummy,
-        options: PathOptions,
+        options: Mapping[str, Any],
     ) -> None:
         """
         Copy poses and joint values of the world.
 
+        :param joints: the joints of a configuration.
+        :param options: fields of :class:`PathOptions`.
         :raises RequestError: if the task set has no enabled task for the tip with a free joint.
-        :raises InvalidOption: if the tip has no target.
+        :raises InvalidOption: if the tip has no target, or for an unknown or wrong option.
         """
         self.plan: Plan = plan_of(world, (task_set,), purpose='search')
         if not any(task.tip is tip for task in self.plan.tasks):
@@ -202,11 +142,14 @@ class _Walk:
             )
         self.world = world
         self.joints = joints
-        self.options = options
-        self.target = _target_of(tip)
+        self.options = read_options(PathOptions, options)
+        if tip.target is None:
+            raise InvalidOption(f'Tip {quote(tip.name)} has no target.')
+        self.target = tip.target
         self.is_of_tip = [task.tip is tip for task in self.plan.tasks]
-        self.tolerance = math.inf if options.tolerance is None else options.tolerance
-        self.largest = math.inf if options.max_joint_step is None else options.max_joint_step
+        tolerance, largest = self.options.tolerance, self.options.max_joint_step
+        self.tolerance = math.inf if tolerance is None else tolerance
+        self.largest = math.inf if largest is None else largest
         self.poses = world.poses.copy()
         self.values = world.values.copy()
         above = self.target.parent
@@ -215,7 +158,39 @@ class _Walk:
         self.at = tip.transform()
         self.numbers = np.array([math.inf, 1.0, 1.0, 1.0, 1.0, *np.zeros(2 * self.plan.nv)])
 
-    def run(self, poses: list[FloatArray], keep_first: bool) -> PathResult:
+    def straight(self, points: int) -> PathResult:
+        """
+        Return the path of a tip straight to its target.
+
+        The position moves along a line, the orientation about one axis, both at constant speed.
+
+        :param points: number of points, at least two; the first is the current configuration, without a solve.
+        :raises InvalidOption: for fewer than 2 or more than a million points.
+        :raises DimensionMismatch: for time stamps that are not increasing, or not as many as the points.
+        """
+        if not 2 <= read_count('points', points) <= MOST_POINTS:
+            raise InvalidOption(f'A path needs 2 to {MOST_POINTS} points, not {shown(points)}.')
+        start, end = self.at, self.target.transform()
+        poses = [interpolate(start, end, k / (points - 1)) for k in range(points)]
+        return self._run(poses, keep_first=True)
+
+    def through(self, poses: Sequence[ArrayLike] | FloatArray) -> PathResult:
+        """
+        Return the path of a tip through poses in the world, one configuration for each pose.
+
+        Each solve starts at the configuration before it, the first one at the present joint values.
+
+        :param poses: at least one; 7 or 12 numbers or a matrix each.
+        :raises InvalidOption: without poses.
+        :raises DimensionMismatch: for time stamps that are not increasing, or not as many as the poses.
+        """
+        listed = enumerate(check_listed('poses', poses))
+        read = [read_pose(pose, f'pose {index}') for index, pose in listed]
+        if not read:
+            raise InvalidOption('A path needs at least one pose.')
+        return self._run(read, keep_first=False)
+
+    def _run(self, poses: list[FloatArray], keep_first: bool) -> PathResult:
         """
         Solve for each pose (12,) of the tip in the world in turn, and return the path up to the first failure.
 
