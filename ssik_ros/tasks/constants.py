@@ -1,8 +1,14 @@
 """Constants of environments and task sets as enums; the numbers are the ones of CoppeliaSim's simIK, which scripts use."""
 
+from collections.abc import Mapping
 from enum import IntEnum, IntFlag
+from typing import Any, TypeVar
 
+from ssik_ros.arguments import shown
+from ssik_ros.errors import InvalidOption, quote
 from ssik_ros.kernels.rows import layout
+
+Member = TypeVar('Member', bound=IntEnum)
 
 WORLD = -1
 """Handle of the world, and of nothing."""
@@ -111,3 +117,26 @@ NODE_KIND = {
     JointType.SPHERICAL: layout.SPHERICAL,
 }
 """Kinds as the kernels call them."""
+
+
+def read_member(
+    kind: type[Member], value: Any, noun: str, names: Mapping[str, Member] | None = None
+) -> Member:
+    """
+    Return the member of an enum that a value names.
+
+    :param kind: the enum.
+    :param value: the member, its number, or one of ``names``.
+    :param noun: name of a member in messages, such as "joint type".
+    :param names: members by name; None if names are not allowed.
+    :raises InvalidOption: for any other value.
+    """
+    if names is not None and isinstance(value, str):
+        if value not in names:
+            raise InvalidOption.unknown(f'{quote(value)} is no {noun}', value, names)
+        return names[value]
+    try:
+        return kind(value)
+    except (RecursionError, ValueError):
+        choices = {int(item): item.name.lower() for item in kind}
+        raise InvalidOption(f'{shown(value)} is no {noun}; there are {choices}.') from None

@@ -9,6 +9,7 @@ document may name. If anything is malformed, DocumentError names the item.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from enum import IntEnum
 import importlib
 import json
 import math
@@ -19,14 +20,16 @@ import numpy as np
 
 from ssik_ros.arguments import read_path
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import ConfigError, counted, ModelError, quote, SsikError
+from ssik_ros.errors import ConfigError, describe_choices, ModelError, quote, shorten, SsikError
 from ssik_ros.kernels.geometry import se3
+from ssik_ros.kernels.geometry.rotations import pose_numbers
+from ssik_ros.strict_yaml import checked_mapping, EntryReader, finite_number, refuse
 from ssik_ros.tasks.constants import JointType
 from ssik_ros.tasks.joints import Dependency, IkJoint
-from ssik_ros.tasks.objects import Dummy, IkObject
+from ssik_ros.tasks.objects import IkObject, ObjectTable
 from ssik_ros.tasks.pose_formats import to_matrix
-from ssik_ros.tasks.task_set import TaskSetData
-from ssik_ros.tasks.world import TaskWorld
+from ssik_ros.tasks.task_set import Task, TaskSetData
+from ssik_ros.tasks.world import KIND_NAMES, read_priority, TaskWorld
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
 
 FORMAT, VERSION = 'ik-env', 1
@@ -48,19 +51,6 @@ JOINT = (
 DEPENDENCY = ('master', 'multiplier', 'offset', 'function', 'derivative', 'with_handles')
 TASK_SET = ('name', 'flags', 'method', 'damping', 'max_iterations', 'weights_mode', 'tasks')
 TASK_OBJECTS = ('tip', 'base', 'constraint_base')
-TASK_VALUES: dict[str, type | int] = {
-    'handle': int,
-    'constraints': int,
-    'precision': 2,
-    'weights': 3,
-    'enabled': bool,
-    'target_motion': bool,
-    'closure': bool,
-}
-"""Type of each value of a task, or how many numbers it has."""
-TASK = ('handle', *TASK_OBJECTS, *list(TASK_VALUES)[1:])
-
-
 MALFORMED = (
     SsikError,
     AttributeError,
@@ -103,7 +93,7 @@ def save(environment: TaskWorld, path: str | os.PathLike[str] | None = None) -> 
         'name': environment.name,
         'priority': environment.priority,
         'objects': [_object_entry(item) for item in environment.slots],
-        'task_sets': [_task_set_entry(task_set) for task_set in environment.task_sets.values()],
+        'task_sets': [_entry(item, TASK_SET) for item in environment.task_sets.values()],
     }
     data = (json.dumps(document, indent=1, allow_nan=False) + '\n').encode()
     if path is not None:
@@ -153,58 +143,35 @@ def import_function(path: str) -> Callable[..., Any]:
 
 def _object_entry(item: IkObject) -> dict[str, Any]:
     """Return an object as an item of the list ``objects`` of a document: name, kind, parent, local pose and further keys."""
-    local = item.world.poses[item.slot]
-    matrix = to_matrix(local)
-    entry: dict[str, Any] = {
-        'name': item.name,
-        'kind': item.kind.name.lower() if isinstance(item, IkJoint) else 'dummy',
-        'parent': _plain(item.parent),
-        'pose': matrix[:3].tolist(),
-    }
-    if isinstance(item, Dummy):
-        entry['target'] = _plain(item.target)
-    if isinstance(item, IkJoint):
-        entry |= _joint_entry(item)
-    return entry
+    pose = to_matrix(item.world.poses[item.slot])[:3].tolist()
+    if not isinstance(item, IkJoint):
+        return _entry(item, DUMMY, kind='dummy', pose=pose)
+    place = item.place_in_values
+    values = item.world.values[place : place + item.size].tolist()
+    return _entry(item, JOINT, pose=pose, position=values)
 
 
-def _joint_entry(joint: IkJoint) -> dict[str, Any]:
-    """Return the keys that only joints have in a document: limits, mode, weight, position, dependency and others."""
-    place, rule = joint.place_in_values, joint.dependency
-    special = {
-        'mode': joint.mode.name.lower(),
-        'position': joint.world.values[place : place + joint.size].tolist(),
-        'dependency': None if rule is None else _saved(rule, DEPENDENCY),
-    }
-    return {**_saved(joint, JOINT[len(COMMON) :], special), **special}
-
-
-def _task_set_entry(task_set: TaskSetData) -> dict[str, Any]:
-    """Return a task set as an item of the list ``task_sets`` of a document: name, settings and tasks."""
-    tasks = [_saved(task, TASK) for task in task_set.tasks]
-    return {'name': task_set.name, **task_set.settings(), 'tasks': tasks}
-
-
-def _saved(item: object, keys: Iterable[str], special: Iterable[str] = ()) -> dict[str, Any]:
-    """
-    Return the attributes ``keys`` of an item by name, as JSON values of :func:`_plain`.
-
-    Keys in ``special`` get None, because the caller writes them.
-    """
-    return {key: None if key in special else _plain(getattr(item, key)) for key in keys}
+def _entry(item: object, keys: Iterable[str], **given: Any) -> dict[str, Any]:
+    """Return the attributes ``keys`` of an item by name, as JSON values of :func:`_plain`; ``given`` values go first."""
+    return {key: given[key] if key in given else _plain(getattr(item, key)) for key in keys}
 
 
 def _plain(value: Any) -> Any:
     """
     Return a value as JSON can hold it.
 
-    An object becomes its name, a function its path 'module:name', a tuple a list; other values stay as they are.
+    An object becomes its name, a function its path 'module:name', a tuple a list, a member of an enum its name in lower
+    case, and a task or a dependency a mapping; other values stay as they are.
     """
     if isinstance(value, IkObject):
         return value.name
+    if isinstance(value, Task | Dependency):
+        return _entry(value, TASK if isinstance(value, Task) else DEPENDENCY)
+    if isinstance(value, IntEnum):
+        return value.name.lower()
     if callable(value):
         return _import_path(value)
-    return list(value) if isinstance(value, tuple) else value
+    return list(map(_plain, value)) if isinstance(value, tuple | list) else value
 
 
 def load(
@@ -223,9 +190,8 @@ def load(
     if environment.slots or environment.task_sets:
         raise DocumentError(f'Environment {quote(environment.name)} is not empty.')
     data = source if isinstance(source, bytes) else read_path('source', source).read_bytes()
-    document = _parse(data)
     try:
-        _fill(environment, document, functions or {})
+        _fill(environment, _parse(data), functions or {})
     except BaseException as error:
         _empty(environment)
         if isinstance(error, DocumentError) or not isinstance(error, MALFORMED):
@@ -240,31 +206,77 @@ def _empty(environment: TaskWorld) -> None:
         environment.erase(item)
 
 
-def _parse(data: bytes) -> Mapping[str, Any]:
+class _Reader(EntryReader):
+    """Reads and checks the values of one mapping of a document, which has all of its keys."""
+
+    def __init__(self, content: Any, noun: str, keys: tuple[str, ...]) -> None:
+        """
+        Keep the mapping; raise ConfigError for something else than a mapping with these keys.
+
+        :param content: the mapping.
+        :param noun: its name in messages.
+        :param keys: the keys that it must have.
+        """
+        super().__init__(content, noun, noun, keys)
+        for key in keys:
+            if key not in self.entry:
+                refuse(noun, f'{noun} lacks {quote(key)}')
+
+    def typed(self, key: str, kind: type) -> Any:
+        """Return the value of a key; raise ConfigError if it is of another type than ``kind``, or too large."""
+        value = self.entry[key]
+        if not isinstance(value, kind) or isinstance(value, bool):
+            self.refuse(key, f'is no {kind.__name__}: {value!r}')
+        if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
+            self.refuse(key, f'is beyond {LARGEST_INTEGER}')
+        return value
+
+    def number(self, key: str) -> float:
+        """Return the value of a key as a float; raise ConfigError if it is not finite."""
+        return finite_number(self.entry[key], self.place, quote(key))
+
+    def member(self, key: str, environment: ObjectTable) -> IkObject:
+        """Return the object that the value of a key names; raise ConfigError for an unknown one."""
+        name = self.entry[key]
+        if not isinstance(name, str) or name not in environment:
+            hint = describe_choices(str(name), environment.objects)
+            self.refuse(key, f'is {name!r}, no object', hint)
+        return environment[name]
+
+
+TASK_VALUES: dict[str, Callable[[_Reader, str], Any]] = {
+    **dict.fromkeys(('handle', 'constraints'), lambda entry, key: entry.typed(key, int)),
+    'precision': lambda entry, key: entry.numbers(key, 2),
+    'weights': lambda entry, key: entry.numbers(key, 3),
+    **dict.fromkeys(('enabled', 'target_motion', 'closure'), EntryReader.switch),
+}
+"""Function that reads each value of a task."""
+TASK = ('handle', *TASK_OBJECTS, *list(TASK_VALUES)[1:])
+
+
+def _parse(data: bytes) -> _Reader:
     """
     Return the top mapping of a document after a check of its keys, format and version.
 
-    :raises DocumentError: if the data is not such a JSON document.
+    :raises DocumentError, ConfigError: if the data is not such a JSON document.
     """
     if b'\0' in data:
         raise DocumentError(
             "This is binary data. CoppeliaSim's private format cannot be read; documents come from Environment.save."
         )
     try:
-        document = json.loads(data.decode(), parse_constant=_refuse_constant)
+        content = json.loads(data.decode(), parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise DocumentError(
             f"This is no document of an environment (CoppeliaSim's private format cannot be read): {error}"
         ) from None
-    _keys(document, TOP, 'document')
-    if document['format'] != FORMAT or document['version'] != VERSION:
+    document = _Reader(content, 'the document', TOP)
+    name, version = document.entry['format'], document.entry['version']
+    if (name, version) != (FORMAT, VERSION):
         raise DocumentError(
-            f'The format is {quote(document["format"])} version {document["version"]}, not {quote(FORMAT)} version {VERSION}.'
+            f'The format is {quote(name)} version {version}, not {quote(FORMAT)} version {VERSION}.'
         )
-    for key in ('objects', 'task_sets'):
-        if not isinstance(document[key], list):
-            raise DocumentError(f'{quote(key)} is not a list.')
-    return document  # type: ignore[no-any-return]
+    return document
 
 
 def _refuse_constant(name: str) -> float:
@@ -272,135 +284,72 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(f'{name} is not a finite number')
 
 
-def _keys(entry: object, keys: tuple[str, ...], what: str) -> None:
-    """
-    Check that an entry is a mapping with exactly the ``keys``; raise DocumentError otherwise.
-
-    ``what`` names the entry in the message.
-    """
-    if not isinstance(entry, dict):
-        raise DocumentError(f'The {what} is not a mapping: {entry!r}.')
-    for key in entry:
-        if key not in keys:
-            raise DocumentError.unknown(f'The {what} has {quote(key)}', key, keys)
-    for key in keys:
-        if key not in entry:
-            raise DocumentError(f'The {what} lacks {quote(key)}.')
-
-
-def _numbers(value: object, count: int, what: str) -> list[float]:
-    """Return a list of ``count`` finite numbers; raise DocumentError for anything else."""
-    if not isinstance(value, list) or len(value) != count:
-        raise DocumentError(f'The {what} is not a list of {counted(count, "number")}: {value!r}.')
-    return [_number(item, what) for item in value]
-
-
-def _number(value: object, what: str) -> float:
-    """Return a finite number; raise DocumentError for anything else."""
-    try:
-        if not isinstance(value, bool) and isinstance(value, int | float) and math.isfinite(value):
-            return float(value)
-    except OverflowError:
-        raise DocumentError(f'The {what} is too large for a number.') from None
-    raise DocumentError(f'The {what} is not a finite number: {value!r}.')
-
-
-def _typed(value: object, type_: type, what: str) -> Any:
-    """Return a value of a type; raise DocumentError for another type or an integer that is too large."""
-    if not isinstance(value, type_) or (type_ is int and isinstance(value, bool)):
-        raise DocumentError(f'The {what} is no {type_.__name__}: {value!r}.')
-    if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
-        raise DocumentError(f'The {what} is beyond {LARGEST_INTEGER}.')
-    return value
-
-
-def _named(entry: object, kind: str) -> str:
-    """Return the name of an entry; raise DocumentError if the name is missing or empty."""
-    name = entry.get('name') if isinstance(entry, dict) else None
-    if not isinstance(name, str) or not name:
-        raise DocumentError(f'An entry of the {kind}s has no name: {entry!r}.')
-    return name
-
-
-def _fill(environment: TaskWorld, document: Mapping[str, Any], functions: Functions) -> None:
+def _fill(environment: TaskWorld, document: _Reader, functions: Functions) -> None:
     """
     Fill an environment from the parsed document: objects, then parents, then dependencies and targets, then task sets.
 
-    :raises DocumentError: with the item that is wrong.
+    :raises ConfigError: with the item that is wrong.
     """
-    environment.name = _typed(document['name'], str, 'name of the environment')
-    if document['priority'] not in ('strict', 'nested'):
-        raise DocumentError(
-            f'The priority is {quote(document["priority"])}, not strict or nested.'
-        )
-    environment.priority = document['priority']
-    for entry in document['objects']:
-        _make_object(environment, entry)
-    for entry in document['objects']:
-        item = environment[entry['name']]
-        _hang(environment, item, entry)
-    for entry in document['objects']:
-        item = environment[entry['name']]
+    environment.name = document.typed('name', str)
+    environment.priority = read_priority(document.entry['priority'])
+    objects, task_sets = (document.typed(key, list) for key in ('objects', 'task_sets'))
+    made = [_make_object(environment, content) for content in objects]
+    for item, entry in made:
+        if entry.entry['parent'] is not None:
+            _hang(item, entry.member('parent', environment))
+    for item, entry in made:
         if isinstance(item, IkJoint):
-            _depend(environment, item, entry['dependency'], functions)
-        elif entry['target'] is not None:
-            _require_object(environment, entry['target'], f'target of {quote(item.name)}')
-            environment.dummy(item).target = entry['target']
-    for entry in document['task_sets']:
-        _make_task_set(environment, entry)
+            _depend(environment, item, entry.entry['dependency'], functions)
+        elif entry.entry['target'] is not None:
+            environment.dummy(item).target = entry.member('target', environment)
+    for content in task_sets:
+        _make_task_set(environment, content)
 
 
-def _require_object(environment: TaskWorld, name: object, what: str) -> None:
-    """Raise DocumentError if an environment has no object of the given name; ``what`` is its role in the message."""
-    if not isinstance(name, str) or name not in environment:
-        raise DocumentError.unknown(
-            f'The {what}, {name!r}, is no object', str(name), environment.objects
-        )
-
-
-def _make_object(environment: TaskWorld, entry: Any) -> None:
+def _make_object(environment: TaskWorld, content: Any) -> tuple[IkObject, _Reader]:
     """
-    Add the object of an entry with its local pose and, for a joint, its settings; its parent is set later.
+    Add an object of a document with its local pose and, for a joint, its settings; its parent is set later.
 
-    :raises DocumentError: for a name that is taken, an unknown kind or a wrong value.
+    :returns: the object, and the reader of its entry.
+    :raises ConfigError: for a name that is taken, an unknown kind or a wrong value.
     """
-    name = _named(entry, 'object')
-    what = f'object {quote(name)}'
+    kind = checked_mapping(content, 'objects', 'an object').get('kind')
+    noun = f'object {shorten(repr(content.get("name")))}'
+    entry = _Reader(content, noun, DUMMY if kind == 'dummy' else JOINT)
+    name, pose = entry.text('name'), _pose(entry)
     if name in environment:
         raise DocumentError(f'There are two objects of the name {name!r}.')
-    kind = entry.get('kind')
-    _keys(entry, DUMMY if kind == 'dummy' else JOINT, what)
-    pose = _pose(entry['pose'], what)
+    item: IkObject
     if kind == 'dummy':
-        item: IkObject = environment.add_dummy(name)
-    elif isinstance(kind, str) and kind.upper() in JointType.__members__:
-        item = environment.add_joint(kind, name)
-        _set_joint(item, entry, what)
+        item = environment.add_dummy(name)
     else:
-        raise DocumentError(f'The kind of {what} is {kind!r}, no joint type and not dummy.')
+        item = environment.add_joint(entry.choice('kind', ('dummy', *KIND_NAMES)), name)
+        _set_joint(item, entry)
     # The very numbers of the file: bringing them onto SO(3) once more would change last bits.
     environment.poses[item.slot] = pose
+    return item, entry
 
 
-def _pose(value: object, what: str) -> FloatArray:
-    """Return a 3x4 matrix of a document as a pose (12,); raise DocumentError if it is not rigid."""
-    if not isinstance(value, list) or len(value) != 3:
-        raise DocumentError(f'The pose of {what} is not a 3x4 matrix: {value!r}.')
-    rows = np.array([_numbers(row, 4, f'pose of {what}') for row in value])
-    if not se3.is_rigid(np.vstack([rows, [0.0, 0.0, 0.0, 1.0]]), 0, DEFAULT_TOLERANCES.rigid):
-        raise DocumentError(f'The pose of {what} is not a rigid transform: {value}.')
-    return np.concatenate([rows[:, :3].ravel(), rows[:, 3]])
+def _pose(entry: _Reader) -> FloatArray:
+    """Return the 3x4 matrix of an entry as a pose (12,); raise ConfigError if it is not rigid."""
+    rows = entry.typed('pose', list)
+    if len(rows) != 3 or not all(isinstance(row, list) and len(row) == 4 for row in rows):
+        entry.refuse('pose', f'is not a 3x4 matrix: {rows!r}')
+    matrix = np.eye(4)
+    matrix[:3] = [[finite_number(value, entry.place, "'pose'") for value in row] for row in rows]
+    if not se3.is_rigid(matrix, 0, DEFAULT_TOLERANCES.rigid):
+        entry.refuse('pose', f'is not a rigid transform: {rows}')
+    return pose_numbers(matrix)
 
 
-def _set_joint(joint: IkJoint, entry: Mapping[str, Any], what: str) -> None:
+def _set_joint(joint: IkJoint, entry: _Reader) -> None:
     """
     Write limits, mode, weight and the other settings of an entry, and its value, into a joint.
 
-    :raises DocumentError: if settings contradict one another, or if the value is outside the limits.
+    :raises ConfigError: if settings contradict one another, or if the value is outside the limits.
     """
-    lead = _number(entry['screw_lead'], f'screw lead of {what}')
-    lower, upper = _numbers(entry['limits'], 2, f'limits of {what}')
-    cyclic = _typed(entry['cyclic'], bool, f'cyclic of {what}')
+    lead, cyclic = entry.number('screw_lead'), entry.switch('cyclic')
+    lower, upper = entry.numbers('limits', 2)
     if joint.kind != JointType.SPHERICAL:
         joint.limits = lower, upper
         if cyclic:
@@ -408,107 +357,97 @@ def _set_joint(joint: IkJoint, entry: Mapping[str, Any], what: str) -> None:
     if lead != 0.0:
         joint.screw_lead = lead
     if joint.cyclic != cyclic or joint.limits != (lower, upper):
-        raise DocumentError(f'Limits, cyclic and screw lead of {what} contradict one another.')
-    if entry['mode'] not in ('passive', 'ik'):
-        raise DocumentError(f'The mode of {what} is {entry["mode"]!r}, not passive or ik.')
-    joint.passive = entry['mode'] == 'passive'
+        raise DocumentError(
+            f'Limits, cyclic and screw lead of {entry.noun} contradict one another.'
+        )
+    joint.passive = entry.choice('mode', ('passive', 'ik')) == 'passive'
     for key in ('weight', 'limit_margin', 'max_step'):
-        setattr(joint, key, _number(entry[key], f'{key} of {what}'))
-    values = _numbers(entry['position'], joint.size, f'position of {what}')
+        setattr(joint, key, entry.number(key))
+    values = entry.numbers('position', joint.size)
     if joint.size == 4 and not abs(math.hypot(*values) - 1.0) < 1e-9:
-        raise DocumentError(f'The position of {what} is no unit quaternion: {values}.')
-    limited = joint.size == 1 and entry['dependency'] is None and not cyclic
+        entry.refuse('position', f'is no unit quaternion: {values}')
+    limited = joint.size == 1 and entry.entry['dependency'] is None and not cyclic
     if limited and not lower <= values[0] <= upper:
-        raise DocumentError(f'The position of {what}, {values[0]}, is outside its limits.')
+        entry.refuse('position', f'is outside the limits: {values[0]}')
     place = joint.place_in_values
     joint.world.values[place : place + joint.size] = values
 
 
-def _hang(environment: TaskWorld, item: IkObject, entry: Mapping[str, Any]) -> None:
+def _hang(item: IkObject, parent: IkObject) -> None:
     """
-    Attach an object to the parent that its entry names; the local pose stays, the pose in the world may change.
+    Attach an object to its parent; the local pose stays, the pose in the world may change.
 
-    :raises DocumentError: for an unknown parent, or if the parents form a cycle.
+    :raises DocumentError: if the parents form a cycle.
     """
-    if entry['parent'] is None:
-        return
-    _require_object(environment, entry['parent'], f'parent of {quote(item.name)}')
-    parent = environment[entry['parent']]
     if item in parent.ancestors():
         raise DocumentError(f'The parents of {quote(item.name)} form a cycle.')
     item._parent = parent
-    environment.changed()
+    item.world.changed()
 
 
-def _depend(environment: TaskWorld, joint: IkJoint, entry: Any, given: Functions) -> None:
+def _depend(environment: TaskWorld, joint: IkJoint, content: Any, given: Functions) -> None:
     """
-    Let a joint follow another joint as its entry says; an entry None leaves the joint independent.
+    Let a joint follow another joint as a document says; content None leaves the joint independent.
 
     :param given: the functions that the document may name, by 'module:name'.
-    :raises DocumentError: for an unknown master or function, or if the dependencies form a cycle.
+    :raises ConfigError: for an unknown master or function, or if the dependencies form a cycle.
     """
-    if entry is None:
+    if content is None:
         return
-    what = f'dependency of {quote(joint.name)}'
-    _keys(entry, DEPENDENCY, what)
-    _require_object(environment, entry['master'], f'master in the {what}')
-    master = environment[entry['master']]
+    entry = _Reader(content, f'the dependency of {quote(joint.name)}', DEPENDENCY)
+    master = entry.member('master', environment)
     if not isinstance(master, IkJoint) or JointType.SPHERICAL in (master.kind, joint.kind):
-        raise DocumentError(f'The {what} is on something that no joint can depend on.')
+        raise DocumentError(f'{entry.noun} is on something that no joint can depend on.')
     if master.driver() is joint or master is joint:
-        raise DocumentError(f'The {what} closes a cycle.')
+        raise DocumentError(f'{entry.noun} closes a cycle.')
     functions = {}
     for key in ('function', 'derivative'):
-        path = entry[key]
+        path = entry.entry[key]
         if path is not None and (not isinstance(path, str) or ':' not in path):
-            raise DocumentError(f"The {key} in the {what} is no 'module:name': {path!r}.")
+            entry.refuse(key, f"is no 'module:name': {path!r}")
         if path is not None and path not in given:
             raise DocumentError(
-                f'The {key} in the {what} is {quote(path)}. Documents import no modules: give the function itself, '
+                f'The {key} in {entry.noun} is {quote(path)}. Documents import no modules: give the function itself, '
                 f'functions={{{quote(path)}: ...}}, if you trust the document.',
                 path=path,
             )
         functions[key] = None if path is None else given[path]
     joint._dependency = Dependency(
         master,
-        _number(entry['multiplier'], f'multiplier in the {what}'),
-        _number(entry['offset'], f'offset in the {what}'),
-        with_handles=_typed(entry['with_handles'], bool, f'with_handles in the {what}'),
+        entry.number('multiplier'),
+        entry.number('offset'),
+        with_handles=entry.switch('with_handles'),
         **functions,
     )
     environment.changed()
 
 
-def _make_task_set(environment: TaskWorld, entry: Any) -> None:
-    """Add the task set of an entry, with its tasks and their handles; raise DocumentError for wrong content."""
-    name = _named(entry, 'task set')
-    what = f'task set {quote(name)}'
-    _keys(entry, TASK_SET, what)
-    if not isinstance(entry['tasks'], list):
-        raise DocumentError(f'The tasks of {what} are not a list.')
+def _make_task_set(environment: TaskWorld, content: Any) -> None:
+    """Add a task set of a document, with its tasks and their handles; raise ConfigError for wrong content."""
+    name = checked_mapping(content, 'task_sets', 'a task set').get('name')
+    entry = _Reader(content, f'task set {shorten(repr(name))}', TASK_SET)
     task_set = environment.add_task_set(
-        name,
-        method=_typed(entry['method'], str, f'method of {what}'),
-        damping=_number(entry['damping'], f'damping of {what}'),
-        max_iterations=_typed(entry['max_iterations'], int, f'max_iterations of {what}'),
-        weights_mode=entry['weights_mode'],
-        flags=_typed(entry['flags'], int, f'flags of {what}'),
+        entry.text('name'),
+        method=entry.text('method'),
+        damping=entry.number('damping'),
+        max_iterations=entry.typed('max_iterations', int),
+        weights_mode=entry.entry['weights_mode'],
+        flags=entry.typed('flags', int),
     )
-    for index, item in enumerate(entry['tasks']):
-        label = f'task {index} of {what}'
-        _keys(item, TASK, label)
-        for key in TASK_OBJECTS:
-            if key == 'tip' or item[key] is not None:
-                _require_object(environment, item[key], f'{key} of {label}')
-        values: dict[str, Any] = {
-            key: _numbers(item[key], kind, f'{key} of {label}')
-            if isinstance(kind, int)
-            else _typed(item[key], kind, f'{key} of {label}')
-            for key, kind in TASK_VALUES.items()
-        }
-        handle = values.pop('handle')
-        task = task_set.add_task(**{key: item[key] for key in TASK_OBJECTS}, **values)
-        if handle < 0 or any(o is not task and o.handle == handle for o in task_set.tasks):
-            raise DocumentError(f'The handle of {label} is taken or negative: {handle}.')
-        task.handle = handle
+    for index, item in enumerate(entry.typed('tasks', list)):
+        _make_task(task_set, _Reader(item, f'task {index} of {entry.noun}', TASK))
     task_set.tasks.sort(key=lambda task: task.handle)
+
+
+def _make_task(task_set: TaskSetData, entry: _Reader) -> None:
+    """Add a task of a document to a task set; raise ConfigError for wrong content."""
+    ends: dict[str, Any] = {
+        key: entry.member(key, task_set.world)
+        for key in TASK_OBJECTS
+        if key == 'tip' or entry.entry[key] is not None
+    }
+    values = {key: read(entry, key) for key, read in TASK_VALUES.items()}
+    handle = values.pop('handle')
+    if handle < 0 or any(other.handle == handle for other in task_set.tasks):
+        entry.refuse('handle', f'is taken or negative: {handle}')
+    task_set.add_task(**ends, **values).handle = handle

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 import math
 from typing import Any, Literal
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from ssik_ros.arguments import read_count, read_flag, read_float, read_numbers, shown
 from ssik_ros.errors import InvalidOption, quote, RequestError
-from ssik_ros.tasks.constants import Constraint, Method, TaskSetFlag, TIP_FLAG
+from ssik_ros.tasks.constants import Constraint, Method, read_member, TaskSetFlag, TIP_FLAG
 from ssik_ros.tasks.objects import (
     Dummy,
     IkObject,
@@ -129,18 +128,6 @@ class Task:
         self.world.changed()
 
 
-def _read_method(task_set: TaskSetData, value: int | str) -> Method:
-    """Return a :class:`Method` that is given as itself, its number or its name; raise InvalidOption if unknown."""
-    if isinstance(value, str):
-        if value not in METHOD_NAMES:
-            raise InvalidOption.unknown(f'{quote(value)} is no method', value, METHOD_NAMES)
-        value = METHOD_NAMES[value]
-    try:
-        return Method(value)
-    except (RecursionError, ValueError):
-        raise InvalidOption(f'{shown(value)} is no method; there are {list(Method)}.') from None
-
-
 def _read_damping(task_set: TaskSetData, value: float) -> float:
     """Return a finite damping that is not negative; raise InvalidOption for others."""
     if not 0.0 <= read_float('damping', value) < math.inf:
@@ -201,7 +188,10 @@ class TaskSetData:
     """Whether a solve ends after the step in which a joint stops at a limit; the first task set of a solve decides."""
     avoid_limits = _switch(TaskSetFlag.AVOID_LIMITS)
     """Whether joints within their limit margin are pushed back."""
-    method = Setting(Method.PSEUDO_INVERSE, _read_method)
+    method = Setting(
+        Method.PSEUDO_INVERSE,
+        lambda task_set, value: read_member(Method, value, 'method', METHOD_NAMES),
+    )
     """How rows are inverted: a :class:`Method`, its number or its name."""
     damping = Setting(0.1, _read_damping)
     """Damping of damped least squares, squared on the diagonal."""
@@ -291,13 +281,3 @@ class TaskSetData:
         self.tasks = [
             task for task in self.tasks if item not in (task.tip, task.base, task.constraint_base)
         ]
-
-    def settings(self) -> Mapping[str, Any]:
-        """Return flags, method, damping, largest number of iterations and weights mode by name, as a saved document has them."""
-        return {
-            'flags': int(self.flags),
-            'method': self.method.name.lower(),
-            'damping': self.damping,
-            'max_iterations': self.max_iterations,
-            'weights_mode': self.weights_mode,
-        }
