@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ssik_ros.arguments import read_count, read_float, read_numbers, refuse, shown
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, wrap_angle
 from ssik_ros.errors import counted, DimensionMismatch, InvalidOption, quote
 from ssik_ros.kernels.tasks import handling, packing
 from ssik_ros.problem.seeded_numbers import uniform_numbers
@@ -22,9 +22,9 @@ from ssik_ros.tasks.constants import JointType, Reason
 from ssik_ros.tasks.handling import evaluate, take_step
 from ssik_ros.tasks.joints import IkJoint, joint_values
 from ssik_ros.tasks.plan import make_numbers, Plan, plan_of
-from ssik_ros.tasks.pose_formats import compose, invert, read_pose
+from ssik_ros.tasks.pose_formats import read_pose
 from ssik_ros.tasks.task_set import TaskSetData
-from ssik_ros.tasks.world import angle_difference, TaskWorld
+from ssik_ros.tasks.world import TaskWorld
 from ssik_ros.value_class import dataclass
 
 Options = TypeVar('Options')
@@ -159,7 +159,7 @@ class _ConfigurationSearch:
         self.poses = world.poses.copy()
         self.current = world.values.copy()
         if settings.target is not None and plan.tasks:
-            place_target(world, plan, self.poses, settings.target)
+            place_target(plan, self.poses, settings.target)
         self.size = sum(joint.size for joint in joints)
         if not self.size:
             raise InvalidOption('joints must name at least one joint.')
@@ -204,37 +204,24 @@ class _ConfigurationSearch:
         :param deadline: time of the monotonic clock at which the search stops [ns]; 0 for no deadline.
         """
         # Joints that functions of the user move are part of the world, which threads cannot share.
-        if self.settings.workers == 1 or self.plan.slaves:
-            yield from self._scan(0, end, deadline, self.plan.work)
+        if self.plan.slaves:
+            yield from self._scan_by_steps(end, deadline)
+            return
+        if self.settings.workers == 1:
+            yield from self._scan_in_kernel(0, end, deadline, self.plan.work)
             return
         works = [self.plan.work.copy() for _ in range(self.settings.workers)]
+
+        def scan(start: int, work: FloatArray) -> list[FloatArray]:
+            return list(self._scan_in_kernel(start, min(start + CHUNK, end), deadline, work))
+
         with ThreadPoolExecutor(len(works)) as pool:
             for first in range(0, end, CHUNK * len(works)):
-                starts = [first + CHUNK * k for k in range(len(works))]
-                ends = [min(start + CHUNK, end) for start in starts]
-                jobs = [
-                    pool.submit(self._collect, start, stop, deadline, work)
-                    for start, stop, work in zip(starts, ends, works, strict=True)
-                    if start < stop
-                ]
-                for job in jobs:
-                    yield from job.result()
+                starts = range(first, min(first + CHUNK * len(works), end), CHUNK)
+                for solutions in pool.map(scan, starts, works):
+                    yield from solutions
                 if deadline and time.monotonic_ns() >= deadline:
                     return
-
-    def _collect(self, first: int, end: int, deadline: int, work: FloatArray) -> list[FloatArray]:
-        """Return the solutions (nq,) from the starts ``first`` to ``end`` - 1 as a list, as :meth:`_scan` yields them."""
-        return list(self._scan(first, end, deadline, work))
-
-    def _scan(self, first: int, end: int, deadline: int, work: FloatArray) -> Iterator[FloatArray]:
-        """
-        Return an iterator over the solutions (nq,), values of all joints, from the starts ``first`` to ``end`` - 1.
-
-        :param deadline: time of the monotonic clock at which the scan stops [ns]; 0 for no deadline.
-        :param work: workspace of the kernel, which only this scan uses.
-        """
-        scan = self._scan_by_steps if self.plan.slaves else self._scan_in_kernel
-        return scan(first, end, deadline, work)
 
     def _scan_in_kernel(
         self, first: int, end: int, deadline: int, work: FloatArray
@@ -242,7 +229,8 @@ class _ConfigurationSearch:
         """
         Yield the solutions (nq,) that the kernel finds from the starts ``first`` to ``end`` - 1.
 
-        Arguments as for :meth:`_scan`.
+        :param deadline: as for :meth:`_candidates`.
+        :param work: workspace of the kernel, which only this scan uses.
         """
         numbers = make_numbers(handling.SEARCH, ITERATIONS)
         numbers[handling.FIRST_START : handling.SEED + 1] = first, end, deadline, self._seed
@@ -256,18 +244,16 @@ class _ConfigurationSearch:
             yield q
             numbers[handling.FIRST_START] = start + 1
 
-    def _scan_by_steps(
-        self, first: int, end: int, deadline: int, work: FloatArray
-    ) -> Iterator[FloatArray]:
+    def _scan_by_steps(self, end: int, deadline: int) -> Iterator[FloatArray]:
         """
-        Yield the solutions (nq,) from the starts ``first`` to ``end`` - 1, with every step taken from Python.
+        Yield the solutions (nq,) from the starts 0 to ``end`` - 1, with every step taken from Python.
 
         For worlds in which user functions move joints: the kernel cannot call these functions.
         """
         numbers = make_numbers(handling.SEARCH, 0)
         numbers[handling.SEED] = self._seed
         plan = self.plan
-        for index in range(first, end):
+        for index in range(end):
             if deadline and time.monotonic_ns() >= deadline:
                 return
             q = np.empty_like(self.current)
@@ -321,16 +307,10 @@ class _ConfigurationSearch:
     def _merge(self, row: FloatArray) -> None:
         """Add a configuration (n,) to ``configs``, unless one there differs by at most the merge tolerance in every joint."""
         for other in self.configs:
-            if (
-                np.abs(self.difference(other, row)).max(initial=0.0)
-                <= self.settings.merge_tolerance
-            ):
+            motions = np.abs(joint_differences(self.joints, other, row))
+            if motions.max(initial=0.0) <= self.settings.merge_tolerance:
                 return
         self.configs.append(row)
-
-    def difference(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """Return the motion (joints,) of each joint from ``a`` to ``b``, see :func:`joint_differences` [rad or m]."""
-        return joint_differences(self.joints, a, b)
 
     def sorted(self) -> FloatArray:
         """
@@ -342,7 +322,8 @@ class _ConfigurationSearch:
             return np.empty((0, self.size))
         here = joint_values(self.joints, self.current)
         distances = [
-            float(np.linalg.norm(self.metric * self.difference(here, row))) for row in self.configs
+            float(np.linalg.norm(self.metric * joint_differences(self.joints, here, row)))
+            for row in self.configs
         ]
         order = sorted(range(len(distances)), key=lambda k: (distances[k], tuple(self.configs[k])))
         return np.array([self.configs[k] for k in order])
@@ -399,14 +380,14 @@ def joint_differences(joints: Sequence[IkJoint], a: FloatArray, b: FloatArray) -
             cosine = min(1.0, abs(float(a[at : at + 4] @ b[at : at + 4])))
             motions[k] = 2.0 * math.acos(cosine)
         elif joint.cyclic:
-            motions[k] = angle_difference(float(a[at]), float(b[at]))
+            motions[k] = wrap_angle(float(b[at]) - float(a[at]))
         else:
             motions[k] = b[at] - a[at]
         at += joint.size
     return motions
 
 
-def place_target(world: TaskWorld, plan: Plan, poses: FloatArray, pose: ArrayLike) -> None:
+def place_target(plan: Plan, poses: FloatArray, pose: ArrayLike) -> None:
     """
     Put the target of the plan's first task at a pose in a table of local poses.
 
@@ -417,7 +398,4 @@ def place_target(world: TaskWorld, plan: Plan, poses: FloatArray, pose: ArrayLik
     target = plan.tasks[0].tip.target
     if target is None:
         raise InvalidOption(f'Tip {quote(plan.tasks[0].tip.name)} has no target.')
-    local = read_pose(pose, f'pose of {quote(target.name)}')
-    if target.parent is not None:
-        local = compose(invert(world.world_pose(target.parent, moved=True)), local)
-    poses[target.slot] = local
+    poses[target.slot] = target.local(read_pose(pose, f'pose of {quote(target.name)}'), None)

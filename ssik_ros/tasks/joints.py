@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ssik_ros.arguments import check_callable, read_flag, read_float, read_numbers, shown
+from ssik_ros.arguments import check_callable, read_flag, read_float, read_numbers
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import InvalidLimits, InvalidOption, quote, UnsupportedJoint
 from ssik_ros.kernels.geometry import so3
 from ssik_ros.kernels.rows import layout
-from ssik_ros.tasks.constants import JointMode, JointType, NODE_KIND, ObjectType
+from ssik_ros.tasks.constants import JointMode, JointType, NODE_KIND, ObjectType, read_member
 from ssik_ros.tasks.objects import IkObject, ObjectTable, Reference, Setting
 from ssik_ros.tasks.pose_formats import joint_motion, read_rotation, to_matrix
 from ssik_ros.value_class import dataclass
@@ -93,14 +93,6 @@ def _finite(value: float, joint: IkJoint, what: str) -> float:
     return number
 
 
-def _read_mode(joint: IkJoint, value: int) -> JointMode:
-    """Return the JointMode with a number; raise InvalidOption for an unknown number."""
-    try:
-        return JointMode(value)
-    except (RecursionError, ValueError):
-        raise InvalidOption(f'{shown(value)} is no joint mode; 0 is passive, 2 is ik.') from None
-
-
 def _read_weight(joint: IkJoint, value: float) -> float:
     """Return a weight as a float, raised to 1e-5 if it is smaller; raise InvalidOption if it is not finite."""
     return max(_finite(value, joint, 'weight'), SMALLEST_WEIGHT)
@@ -132,7 +124,7 @@ class IkJoint(IkObject):
     """
 
     object_type = ObjectType.JOINT
-    mode = Setting(JointMode.IK, _read_mode)
+    mode = Setting(JointMode.IK, lambda joint, value: read_member(JointMode, value, 'joint mode'))
     """Whether the joint is free to move in a solve."""
     weight = Setting(1.0, _read_weight)
     """How readily the joint moves; at least 1e-5."""

@@ -312,12 +312,20 @@ class IkObject:
 
         :param relative_to: the object in whose frame the pose is given; None for the world.
         """
+        self.world.poses[self.slot] = self.local(pose, relative_to)
+
+    def local(self, pose: FloatArray, relative_to: IkObject | None) -> FloatArray:
+        """
+        Return the pose (12,) relative to the parent for a pose (12,) relative to another object; nothing moves.
+
+        :param relative_to: the other object; None for the world.
+        """
         if relative_to is not self._parent:
             if relative_to is not None:
                 pose = compose(self.world.world_pose(relative_to, moved=True), pose)
             if self._parent is not None:
                 pose = compose(invert(self.world.world_pose(self._parent, moved=True)), pose)
-        self.world.poses[self.slot] = pose
+        return pose
 
     def _reference(self, relative_to: Reference) -> IkObject | None:
         """

@@ -6,13 +6,13 @@ from abc import abstractmethod
 from collections.abc import Mapping
 import copy
 from dataclasses import replace
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, cast, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ssik_ros.arguments import check_kind, read_numbers, shown
-from ssik_ros.arrays import FloatArray, IntArray, wrap_angle
+from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import (
     counted,
     DimensionMismatch,
@@ -21,7 +21,7 @@ from ssik_ros.errors import (
     quote,
 )
 from ssik_ros.kernels.tasks import packing, task_rows
-from ssik_ros.tasks.constants import JointType
+from ssik_ros.tasks.constants import JointType, read_member
 from ssik_ros.tasks.joints import IkJoint
 from ssik_ros.tasks.objects import Dummy, IkObject, ObjectTable, Reference, write_settings
 from ssik_ros.tasks.pose_formats import IDENTITY, read_pose, read_quaternion
@@ -191,7 +191,7 @@ class World(ObjectTable, Generic[Member]):
         :raises ModelError: if the name is taken, or the parent is unknown.
         :raises ValueError, TypeError: for an unknown kind or setting, and a malformed pose or value; no joint is added.
         """
-        type_ = read_joint_type(kind)
+        type_ = read_member(JointType, kind, 'joint type', KIND_NAMES)
         name = self._new_name(name, 'joint', 'an object', self._by_name)
         above = self.find(parent)
         local = _local_pose(pose, name)
@@ -458,24 +458,9 @@ def _copy_task_set(
 
 def read_priority(value: str) -> Priority:
     """Return ``strict`` or ``nested``; raise InvalidOption for any other value."""
-    if isinstance(value, str) and value == 'strict':
-        return 'strict'
-    if isinstance(value, str) and value == 'nested':
-        return 'nested'
+    if isinstance(value, str) and value in ('strict', 'nested'):
+        return cast(Priority, value)
     raise InvalidOption(f"The priority is 'strict' or 'nested', not {shown(value)}.")
-
-
-def read_joint_type(kind: str | int) -> JointType:
-    """Return the JointType with a name (such as ``revolute``) or number; raise InvalidOption for an unknown one."""
-    if isinstance(kind, str):
-        if kind not in KIND_NAMES:
-            raise InvalidOption.unknown(f'{quote(kind)} is no joint type', kind, KIND_NAMES)
-        return KIND_NAMES[kind]
-    try:
-        return JointType(kind)
-    except (RecursionError, ValueError):
-        choices = {int(item): item.name.lower() for item in JointType}
-        raise InvalidOption(f'{shown(kind)} is no joint type; there are {choices}.') from None
 
 
 def _local_pose(pose: ArrayLike | None, name: str) -> FloatArray:
@@ -487,8 +472,3 @@ def _local_pose(pose: ArrayLike | None, name: str) -> FloatArray:
     ``name`` is the name of the object, for messages.
     """
     return np.array(IDENTITY) if pose is None else read_pose(pose, f'pose of {quote(name)}')
-
-
-def angle_difference(a: float, b: float) -> float:
-    """Return ``b - a`` wrapped to [-pi, pi] [rad]."""
-    return wrap_angle(b - a)
