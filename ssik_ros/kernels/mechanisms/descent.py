@@ -180,30 +180,29 @@ def largest_diagonal(t, w):
 
 
 @inline_kernel
-def judge(block, w, over, cost, error, inside):
+def judge(block, w, over, pulling, cost, error, inside):
     """
     Accept or refuse the state ``trial`` that was just measured; steps 1 and 2 of the module's method.
 
     An accepted state becomes ``current``. The damping is adapted.
 
     :param over: whether the solve must end, as :func:`is_over` says.
+    :param pulling: whether the next step is to reduce the secondary objective, too.
     :param cost, error, inside: results of :func:`measure`.
     :returns: RUNNING to go on with a step from ``current``; CONVERGED, STALLED, DIVERGED or TIMEOUT if the descent
         ends.
     """
     damped = block.counters[layout.TASK] == MAIN and block.options[layout.METHOD] != layout.LM
-    if block.counters[layout.FRESH] != 0:
+    fresh = block.counters[layout.FRESH] != 0
+    if fresh:
         if block.counters[layout.FRESH] != RETURNED:
             w.numbers[layout.MU] = FIRST_MU
+            block.counters[layout.EXCURSIONS] = 0
         w.numbers[layout.BOOST] = FIRST_BOOST
         w.numbers[layout.CLAMP], w.numbers[layout.SLOW] = 1.0, 0.0
         w.numbers[layout.GOOD_ERROR] = math.inf
         w.numbers[layout.BEST_ERROR] = w.numbers[layout.COST] = math.inf
         block.counters[layout.WATCH] = 0
-        if block.counters[layout.FRESH] != RETURNED:
-            block.counters[layout.EXCURSIONS] = 0
-    fresh = block.counters[layout.FRESH] != 0
-    pulling = block.counters[layout.TASK] == PULL and block.counters[layout.FRESH] == START
     block.counters[layout.FRESH] = 0
     if damped:
         return judge_damped(block, w, over, cost, error, inside)
@@ -695,7 +694,7 @@ def solve(address, seed, stop):
             break
         over = is_over(block)
         pulling = block.counters[layout.TASK] == PULL and block.counters[layout.FRESH] == START
-        code = judge(block, w, over, cost, error, inside)
+        code = judge(block, w, over, pulling, cost, error, inside)
         if code == layout.RUNNING:
             if block.counters[layout.ANEW] == REMEASURE:
                 continue

@@ -359,8 +359,6 @@ class ChainWorkspace(NamedTuple):
     """State with the smallest error of all descents."""
     good: Annotated[Floats, 'ints[STATES]']
     """State to which a descent returns: before it went uphill, or before it diverged."""
-    start: Annotated[Floats, 'ints[STATES]']
-    """Not used. Its place stays, because HEADER and the header entry of ``numbers`` depend on it."""
     numbers: Annotated[Floats, NUMBERS]
     """Single numbers of a solve, such as COST."""
 
