@@ -45,7 +45,6 @@ import math
 
 from ssik_ros.kernels._jit import inline_kernel, kernel
 from ssik_ros.kernels.geometry import vectors
-from ssik_ros.kernels.rows import layout
 from ssik_ros.kernels.tasks import packing, task_rows, task_steps
 
 COST = 0.5
@@ -256,11 +255,9 @@ def keep(ints, reals, work, q, level):
     vectors.copy(w.kept, q)
     w.set_errors[packing.ALONE, level] = set_error(ints, reals, work, q, level)
     row = t.set_i[level, packing.SET_ROW]
-    first = t.set_i[level, packing.SET_ELEMENT]
-    for e in range(first, first + t.set_i[level, packing.SET_ELEMENTS]):
+    for e in task_rows.tasks_of(t, level):
         row = task_rows.write_errors(t, w, e, w.reference, row)
-    first = t.set_i[level, packing.SET_MARGIN]
-    for k in range(first, first + t.set_i[level, packing.SET_MARGINS]):
+    for k in task_rows.margins_of(t, level):
         motion = task_rows.way_out_of_margin(t.variable_i, t.variable_f, q, t.margin[k])
         w.reference[row] = abs(motion)
         row += 1
@@ -299,20 +296,18 @@ def subtract_reference(ints, reals, work, q, g):
     :returns: squared norm of the difference.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
-    first = t.set_i[g, packing.SET_ROW]
-    row, margin = first, t.set_i[g, packing.SET_MARGIN]
-    margins = t.set_i[g, packing.SET_MARGINS]
-    start = t.set_i[g, packing.SET_ELEMENT]
-    for e in range(start, start + t.set_i[g, packing.SET_ELEMENTS]):
+    row = first = t.set_i[g, packing.SET_ROW]
+    for e in task_rows.tasks_of(t, g):
         row += t.task_i[e, packing.TASK_ROWS]
     place = row
     for a in range(first, row):
         w.residual[a] -= w.reference[a]
-    for k in range(margin, margin + margins):
+    for k in task_rows.margins_of(t, g):
         motion = task_rows.way_out_of_margin(t.variable_i, t.variable_f, q, t.margin[k])
         if motion != 0.0:
-            w.residual[row] -= w.reference[place + k - margin]
+            w.residual[row] -= w.reference[place]
             row += 1
+        place += 1
     difference = w.residual[first:row]
     return vectors.inner(difference, difference, row - first)
 
@@ -321,14 +316,11 @@ def subtract_reference(ints, reals, work, q, g):
 def set_error(ints, reals, work, q, g):
     """Return the norm of the weighted errors of set ``g`` at the measured state ``q``, its limit margins included."""
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
-    square = margins_left(ints, reals, q, g)
-    first = t.set_i[g, packing.SET_ELEMENT]
-    for e in range(first, first + t.set_i[g, packing.SET_ELEMENTS]):
-        mask = t.task_i[e, layout.CONSTRAINT_MASK]
-        for k in range(6):
-            if (mask >> k) & 1:
-                error = t.task_f[e, packing.TASK_ERROR_WEIGHT + k] * w.components[e, k]
-                square += error * error
+    square, row = margins_left(ints, reals, q, g), 0
+    for e in task_rows.tasks_of(t, g):
+        row = task_rows.write_errors(t, w, e, w.right, row)
+    for a in range(row):
+        square += w.right[a] * w.right[a]
     return math.sqrt(square)
 
 
@@ -341,8 +333,7 @@ def margins_left(ints, reals, q, g):
     """
     t = packing.view_tables(ints, reals)
     square = 0.0
-    first = t.set_i[g, packing.SET_MARGIN]
-    for k in range(first, first + t.set_i[g, packing.SET_MARGINS]):
+    for k in task_rows.margins_of(t, g):
         motion = task_rows.way_out_of_margin(t.variable_i, t.variable_f, q, t.margin[k])
         square += motion * motion
     return square
@@ -356,8 +347,7 @@ def is_met(ints, reals, work, q, g):
     Errors with zero weight do not count.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
-    first = t.set_i[g, packing.SET_ELEMENT]
-    for e in range(first, first + t.set_i[g, packing.SET_ELEMENTS]):
+    for e in task_rows.tasks_of(t, g):
         for kind in range(2):
             counts = t.task_f[e, packing.TASK_ERROR_WEIGHT + 3 * kind] != 0.0
             if counts and not w.errors[e, kind] <= MET:

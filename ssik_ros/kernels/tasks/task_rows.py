@@ -149,16 +149,28 @@ def fill_rows(ints, reals, work, q):
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     for g in range(ints[packing.SETS]):
-        row = t.set_i[g, packing.SET_ROW]
-        first_row, first = row, t.set_i[g, packing.SET_ELEMENT]
-        for e in range(first, first + t.set_i[g, packing.SET_ELEMENTS]):
+        row = first = t.set_i[g, packing.SET_ROW]
+        for e in tasks_of(t, g):
             row = rows_of_task(ints, reals, work, e, row)
-        first = t.set_i[g, packing.SET_MARGIN]
-        for k in range(first, first + t.set_i[g, packing.SET_MARGINS]):
+        for k in margins_of(t, g):
             row = margin_row(
                 t.variable_i, t.variable_f, q, t.margin[k], w.jacobian, w.residual, row
             )
-        w.counts[g] = row - first_row
+        w.counts[g] = row - first
+
+
+@inline_kernel
+def tasks_of(t, g):
+    """Return the range of the tasks of set ``g``, as rows of the task table ``t.task_i``."""
+    first = t.set_i[g, packing.SET_ELEMENT]
+    return range(first, first + t.set_i[g, packing.SET_ELEMENTS])
+
+
+@inline_kernel
+def margins_of(t, g):
+    """Return the range of the joints that set ``g`` keeps away from their limits, as entries of ``t.margin``."""
+    first = t.set_i[g, packing.SET_MARGIN]
+    return range(first, first + t.set_i[g, packing.SET_MARGINS])
 
 
 @kernel
