@@ -22,7 +22,8 @@ from ssik_ros.tasks.alternates import alternate_configs
 from ssik_ros.tasks.configuration_search import find_configs
 from ssik_ros.tasks.constants import Constraint
 from ssik_ros.tasks.document import load as load_document, save as save_document
-from ssik_ros.tasks.handling import Callback, handle_by_steps, jacobian_of
+from ssik_ros.tasks.handling import handle_by_steps, jacobian_of
+from ssik_ros.tasks.jacobian_callback import Callback
 from ssik_ros.tasks.joints import IkJoint
 from ssik_ros.tasks.objects import Reference
 from ssik_ros.tasks.overlay import Overlay

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
 from ssik_ros.arguments import read_flag
 from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.rows import layout
 from ssik_ros.kernels.tasks import handling, packing
 from ssik_ros.tasks.constants import Reason
-from ssik_ros.tasks.jacobian_callback import combine, task_set_rows
+from ssik_ros.tasks.jacobian_callback import Callback, replace_rows, task_set_rows
 from ssik_ros.tasks.plan import make_numbers, Plan, plan_of, Purpose
 from ssik_ros.tasks.task_set import TaskSetData
 from ssik_ros.tasks.world import TaskWorld
 
-Callback = Callable[[Any], Mapping[str, Any] | None]
 ENDS = Reason.CANNOT_INVERT | Reason.INVALID_CALLBACK_DATA
 
 
@@ -120,11 +116,10 @@ def _handle_by_steps(
     while not within and iterations < max_iterations:
         flag, is_unchanged = 0, True
         if callback is not None:
-            flag, is_unchanged = combine(plan, callback, iterations)
-        if callback is None:
+            flag, is_unchanged = replace_rows(plan, callback, iterations)
+        if not flag:
             flag = take_step(plan, world, values)
-        elif not flag:
-            flag = int(handling.move(plan.ints, plan.reals, plan.work, values))
+            plan.views.given[:] = 0.0
         reason |= flag
         if flag & ENDS:
             break

@@ -9,6 +9,8 @@ The function gets a :class:`CallbackData` and returns None for no change, or a m
 ``dq``           (n,) the motion itself; nothing is inverted
 ``jacobianPinv`` (n, m) the motion is this times e; joint weights are not used
 ===============  ==============================================================================
+
+The kernel then takes the step, as without a callback: with the same priorities and within the limits of the joints.
 """
 
 from __future__ import annotations
@@ -21,15 +23,13 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import DimensionMismatch, InvalidOption, quote
 from ssik_ros.kernels.tasks import packing
-from ssik_ros.tasks.constants import Method, Reason, WORLD
-from ssik_ros.tasks.plan import Plan, PSEUDO_INVERSE_DAMPING
+from ssik_ros.tasks.constants import Reason, WORLD
+from ssik_ros.tasks.plan import Plan
 from ssik_ros.value_class import dataclass
 
 LIMIT_ROW = 6
 """Stands for the constraint of a row that keeps a joint away from its limits."""
-COVERED = 1e-10
-"""Singular values below this share of the largest one do not count."""
-KEYS = ('jacobian', 'e', 'dq', 'jacobianPinv')
+Callback = Callable[[Any], Mapping[str, Any] | None]
 
 
 @dataclass
@@ -59,77 +59,42 @@ class CallbackData:
         return getattr(self, name)
 
 
-@dataclass
-class _Stage:
-    """The rows of one task set after the callback, or the motion or inverse that replaces them."""
-
-    jacobian: FloatArray
-    """(m, n) Jacobian, of the callback if it returned one."""
-    e: FloatArray
-    """(m,) error, of the callback if it returned one."""
-    dq: FloatArray | None
-    """(n,) the motion; None if the callback returned none."""
-    inverse: FloatArray | None
-    """(n, m) the matrix from errors to the motion; None if the callback returned none."""
-    method: Method
-    """How the task set inverts the Jacobian."""
-    damping: float
-    """Damping of this method."""
-    is_unchanged: bool
-    """Whether the callback left everything as it was."""
-
-
-def combine(
-    plan: Plan, callback: Callable[[Any], Mapping[str, Any] | None], iteration: int
-) -> tuple[int, bool]:
+def replace_rows(plan: Plan, callback: Callback, iteration: int) -> tuple[int, bool]:
     """
-    Call the callback for every task set, and write the joint motion that results into the workspace of the plan.
+    Call the callback for every task set, and write the returned arrays into the workspace of the plan, for the next step.
 
     :param iteration: number of the step, from 0, for the callback.
-    :returns: bits of :class:`Reason`, 0 if a motion was written; and whether the callback changed nothing.
+    :returns: bits of :class:`Reason`, 0 if a step is possible; and whether the callback changed nothing.
     :raises InvalidOption: if the callback returns an unknown key. Also if it returns ``dq`` without ``jacobianPinv``
         for a task set that another one follows.
     :raises DimensionMismatch: if it returns an array of a wrong shape.
     """
-    stages = []
+    replacements: list[dict[str, FloatArray]] = []
     for index in range(len(plan.task_sets)):
-        stage = _call(plan, callback, iteration, index)
-        if stage is None:
+        arrays = _call(plan, callback, iteration, index)
+        if not all(np.isfinite(array).all() for array in arrays.values()):
             return int(Reason.INVALID_CALLBACK_DATA), False
-        stages.append(stage)
-    for stage in stages[:-1]:
-        if stage.dq is not None and stage.inverse is None:
+        replacements.append(arrays)
+    for arrays in replacements[:-1]:
+        if 'dq' in arrays and 'jacobianPinv' not in arrays:
             raise InvalidOption(
                 'A callback that returns dq for a task set must return jacobianPinv too when a task set of lower priority '
                 'follows: its motion is projected by it.'
             )
-    scales = _scales(plan)
-    nested = bool(plan.ints[packing.NESTED])
-    levels = [_nested(stages, scales)] if nested else _strict(stages, scales)
-    if not np.isfinite(levels).all():
-        return int(Reason.CANNOT_INVERT), False
-    moves = np.array(levels) / scales
-    plan.views.move[:] = moves.sum(axis=0)
-    plan.views.levels[:] = moves
-    return 0, all(stage.is_unchanged for stage in stages)
+    for index, arrays in enumerate(replacements):
+        _replace(plan, index, **arrays)
+    return 0, not any(replacements)
 
 
-def _call(
-    plan: Plan,
-    callback: Callable[[Any], Mapping[str, Any] | None],
-    iteration: int,
-    index: int,
-) -> _Stage | None:
+def _call(plan: Plan, callback: Callback, iteration: int, index: int) -> dict[str, FloatArray]:
     """
-    Call the callback for the task set number ``index`` of a plan, and return the rows that it leaves.
+    Call the callback for the task set number ``index`` of a plan, and return the arrays that it returns, by key.
 
     :param iteration: number of the step, from 0.
-    :returns: the rows; None if the callback returned a number that is not finite.
     :raises InvalidOption: if it returned an unknown key.
     :raises DimensionMismatch: if it returned an array of a wrong shape.
     """
     jacobian, e = task_set_rows(plan, index)
-    task_set = plan.task_sets[index]
     names = [{'constraint': k, 'element': task.handle} for task, k in plan.rows[index]]
     names += [{'constraint': LIMIT_ROW, 'element': WORLD}] * (len(e) - len(names))
     columns = [
@@ -137,39 +102,53 @@ def _call(
         for joint in plan.joints
         for dof in range(joint.columns)
     ]
-    data = CallbackData(jacobian.copy(), e.copy(), names, columns, task_set.handle, iteration)
-    returned = callback(data) or {}
-    unknown = [key for key in returned if key not in KEYS]
-    if unknown:
-        raise InvalidOption.unknown(f'The callback returned {quote(unknown[0])}', unknown[0], KEYS)
+    handle = plan.task_sets[index].handle
+    data = CallbackData(jacobian.copy(), e.copy(), names, columns, handle, iteration)
     m, n = jacobian.shape
     shapes = {'jacobian': (m, n), 'e': (m,), 'dq': (n,), 'jacobianPinv': (n, m)}
     arrays: dict[str, FloatArray] = {}
-    for key, value in returned.items():
+    for key, value in (callback(data) or {}).items():
+        if key not in shapes:
+            raise InvalidOption.unknown(f'The callback returned {quote(key)}', key, shapes)
         if value is None:
             continue
-        array = np.asarray(value, dtype=float)
+        arrays[key] = array = np.asarray(value, dtype=float)
         if array.shape != shapes[key]:
             raise DimensionMismatch(
                 f"The callback's {key} must have shape {shapes[key]}, not {array.shape}.",
                 expected=shapes[key],
                 actual=array.shape,
             )
-        if not np.isfinite(array).all():
-            return None
-        arrays[key] = array
-    damping = (
-        PSEUDO_INVERSE_DAMPING if task_set.method == Method.PSEUDO_INVERSE else task_set.damping
-    )
-    return _Stage(
-        arrays.get('jacobian', jacobian),
-        arrays.get('e', e),
-        arrays.get('dq'),
-        arrays.get('jacobianPinv'),
-        task_set.method,
-        damping,
-        not arrays,
-    )
+    return arrays
+
+
+def _replace(
+    plan: Plan,
+    index: int,
+    jacobian: FloatArray | None = None,
+    e: FloatArray | None = None,
+    dq: FloatArray | None = None,
+    jacobianPinv: FloatArray | None = None,
+) -> None:
+    """
+    Write arrays that the callback returned for the task set number ``index`` into the workspace of a plan.
+
+    :param jacobian, e, dq, jacobianPinv: the arrays; None for one that it did not return.
+    """
+    views, rows = plan.views, _rows_of(plan, index)
+    if jacobian is not None:
+        views.jacobian[rows] = jacobian
+    if e is not None:
+        views.residual[rows] = e
+    if dq is None and jacobianPinv is None:
+        return
+    views.given[index], views.motion[index], views.inverse[rows] = 1.0, 0.0, 0.0
+    is_nested = bool(plan.ints[packing.NESTED])
+    if jacobianPinv is not None and (dq is None or is_nested):
+        views.inverse[rows] = jacobianPinv.T
+    if dq is not None:
+        # The part of the inverse in the motion is dq if no other task set moves anything.
+        views.motion[index] = dq - views.residual[rows] @ views.inverse[rows]
 
 
 def task_set_rows(plan: Plan, index: int) -> tuple[FloatArray, FloatArray]:
@@ -179,75 +158,11 @@ def task_set_rows(plan: Plan, index: int) -> tuple[FloatArray, FloatArray]:
     :param plan: the packed task sets.
     :param index: number of the task set in the plan.
     """
-    groups = packing.TABLES.show(plan.ints, plan.reals).set_i
-    first, count = int(groups[index, packing.SET_ROW]), int(plan.views.counts[index])
-    end = first + count
-    return plan.views.jacobian[first:end], plan.views.residual[first:end]
+    rows = _rows_of(plan, index)
+    return plan.views.jacobian[rows], plan.views.residual[rows]
 
 
-def _scales(plan: Plan) -> FloatArray:
-    """Return the square roots (n,) of the joint weights, one for each column of the Jacobian."""
-    return packing.TABLES.show(plan.ints, plan.reals).variable_f[:, packing.VARIABLE_SCALE]
-
-
-def invert_rows(jacobian: FloatArray, e: FloatArray, method: Method, damping: float) -> FloatArray:
-    """
-    Return the matrix (n, m) that maps the errors of some rows to a joint motion, by a method.
-
-    :param jacobian: (m, n) the rows.
-    :param e: (m,) errors; only the transpose method uses them, for the length of its step.
-    :param damping: not used by the transpose and the undamped pseudo-inverse.
-    """
-    if method == Method.JACOBIAN_TRANSPOSE:
-        ahead = jacobian @ (jacobian.T @ e)
-        length = float(ahead @ ahead)
-        return jacobian.T * (float(e @ ahead) / length if length > 0.0 else 0.0)
-    if method == Method.UNDAMPED_PSEUDO_INVERSE:
-        return np.asarray(np.linalg.pinv(jacobian, rcond=1e-8), dtype=np.float64)
-    gram = jacobian @ jacobian.T + damping * damping * np.eye(len(jacobian))
-    return np.asarray(np.linalg.solve(gram, jacobian).T, dtype=np.float64)
-
-
-def _nested(stages: list[_Stage], scales: FloatArray) -> FloatArray:
-    """
-    Return the joint motion (n,) of all task sets by the formula ``dq0 + N0 (dq1 + N1 (...))``.
-
-    ``dqk`` is the motion of task set k by itself, and ``Nk = I - Jk^+ Jk`` projects onto its null space.
-
-    :param scales: (n,) square roots of the joint weights.
-    """
-    total = np.zeros(len(scales))
-    for stage in reversed(stages):
-        inverse = stage.inverse
-        if inverse is None:
-            scaled = stage.jacobian * scales
-            inverse = scales[:, None] * invert_rows(scaled, stage.e, stage.method, stage.damping)
-        motion = inverse @ stage.e if stage.dq is None else stage.dq
-        total = motion + total - inverse @ (stage.jacobian @ total)
-    return total
-
-
-def _strict(stages: list[_Stage], scales: FloatArray) -> list[FloatArray]:
-    """
-    Return a joint motion (n,) for each task set, in the null space of all task sets before it; their sum is the step.
-
-    :param scales: (n,) square roots of the joint weights.
-    """
-    levels = []
-    total = np.zeros(len(scales))
-    projector = np.eye(len(scales))
-    for stage in stages:
-        rows = (stage.jacobian * scales) @ projector
-        left = stage.e - (stage.jacobian * scales) @ total
-        if stage.dq is not None:
-            added = projector @ (stage.dq / scales)
-        elif stage.inverse is not None:
-            added = projector @ (stage.inverse @ left / scales)
-        else:
-            added = projector @ (invert_rows(rows, left, stage.method, stage.damping) @ left)
-        total = total + added
-        levels.append(added * scales)
-        sizes, axes = np.linalg.svd(rows, full_matrices=False)[1:]
-        used = axes[sizes > COVERED * max(1.0, float(sizes.max(initial=0.0)))]
-        projector = projector - used.T @ used
-    return levels
+def _rows_of(plan: Plan, index: int) -> slice:
+    """Return the rows of the task set number ``index`` in the Jacobian of a plan, as the last evaluation wrote them."""
+    first = int(packing.TABLES.show(plan.ints, plan.reals).set_i[index, packing.SET_ROW])
+    return slice(first, first + int(plan.views.counts[index]))

@@ -266,21 +266,35 @@ def test_callbacks_that_fail_leave_the_joints_alone(arm):
         task_set.solve(callback=lambda data: {'jacobain': data.jacobian})
 
 
-def test_python_combines_priorities_as_the_kernel_does(arm):
+@pytest.mark.parametrize('priority', ['strict', 'nested'])
+@pytest.mark.parametrize('is_limited', [False, True])
+def test_a_callback_that_changes_nothing_changes_no_bit(arm, priority, is_limited):
+    """Also not where joints stop at limits: the other joints do the rest of the step in both cases."""
     arm.add_dummy('elbow', 'j3')
     arm.add_dummy('elbow_goal', pose=[0.1, 0.2, 0.3, 0, 0, 0, 1])
     posture = arm.add_task_set('posture', 'dls', damping=0.3)
     posture.add_task('elbow', target='elbow_goal', constraints=Constraint.POSITION)
+    if is_limited:
+        for name in ('j1', 'j4'):
+            arm[name].limits = arm[name].position - 0.01, arm[name].position + 0.01
     before = arm.q
-    for priority in ('strict', 'nested'):
-        arm.q = before
-        arm.solve(max_iterations=1, priority=priority)
-        kernel_q = arm.q
-        arm.q = before
-        arm.solve(max_iterations=1, priority=priority, callback=lambda data: None)
-        np.testing.assert_allclose(arm.q, kernel_q, atol=1e-9)
+    plain = arm.solve(max_iterations=2, priority=priority)
+    arm.q = before
+    seen = arm.solve(max_iterations=2, priority=priority, callback=lambda data: None)
+    np.testing.assert_array_equal(seen.q, plain.q)
+    assert seen.limit_hits == plain.limit_hits and bool(plain.limit_hits) == is_limited
     with pytest.raises(SsikError, match='jacobianPinv'):
         arm.solve(max_iterations=1, callback=lambda data: {'dq': np.zeros(7)})
+
+
+def test_a_given_motion_is_forgotten_by_the_next_solve(arm):
+    before = arm.q
+    plain = arm.solve(max_iterations=1).q
+    arm.q = before
+    arm.solve(max_iterations=1, callback=lambda data: {'dq': np.full(7, 0.01)})
+    np.testing.assert_allclose(arm.q - before, 0.01, atol=1e-12)
+    arm.q = before
+    np.testing.assert_array_equal(arm.solve(max_iterations=1).q, plain)
 
 
 def test_functions_of_dependent_joints_are_followed_in_every_step():

@@ -348,31 +348,3 @@ def squared_residual(ints, reals, work):
         for a in range(first, first + int(w.counts[g])):
             total += w.residual[a] * w.residual[a]
     return total
-
-
-@kernel
-def move(ints, reals, work, q):
-    """
-    Move the joints ``q`` by the step in ``move`` of the workspace, within limits.
-
-    The step is scaled down to the largest steps of the joints, unless these are ignored. ``move`` has the motions of
-    the joints divided by their scales. For each joint that would have crossed a limit, ``hits`` gets by how much.
-
-    :param q: (nq,) joint values [rad or m], moved in place, dependent joints included.
-    :returns: reason bits: LIMIT_HIT, STEPS_TOO_BIG, or CANNOT_INVERT for a step that is not finite and is not made.
-    """
-    t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
-    reason = 0
-    for v in range(ints[packing.VARIABLES]):
-        if not math.isfinite(w.move[v]):
-            return task_steps.CANNOT_INVERT
-        w.held[v] = 0.0
-    for v in range(ints[packing.VARIABLES]):
-        beyond = task_steps.overshoot(t.variable_i, t.variable_f, w.held, q, v, w.move[v])
-        if beyond != 0.0:
-            w.hits[v] = beyond
-            reason = task_steps.LIMIT_HIT
-    protection.begin(ints, reals, work, q)
-    reason |= task_steps.apply_step(ints, reals, work, q)
-    follow(ints, reals, q)
-    return reason

@@ -207,6 +207,12 @@ class TaskWorkspace(NamedTuple):
     """Motion that one set adds to ``move``, divided by the scales."""
     level: Annotated[Floats, 'ints[VARIABLES]']
     """``move`` before the present set adds its motion."""
+    given: Annotated[Floats, 'ints[SETS]']
+    """1 for sets whose motion the caller gives in ``motion`` and ``inverse``, else 0."""
+    motion: Annotated[Floats, 'ints[SETS]', 'ints[VARIABLES]']
+    """Constant part of the given motion of each set [rad or m]."""
+    inverse: Annotated[Floats, 'ints[ROWS]', 'ints[VARIABLES]']
+    """Given motion for each unit of a residual: transposed inverses of the Jacobians of all sets."""
     held: Annotated[Floats, 'ints[VARIABLES]']
     """1 for joints that stop at a limit."""
     wish: Annotated[Floats, 'ints[VARIABLES]']

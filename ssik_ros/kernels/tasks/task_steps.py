@@ -121,10 +121,9 @@ def add_level(ints, reals, work, q, g, rank, damping):
     reason = 0
     for _ in range(nv + 1):
         write_right_side(ints, reals, work, g)
-        projected = rank > 0
-        if projected:
+        if rank > 0:
             project(ints, reals, work, g, rank)
-        invert(ints, reals, work, g, projected, damping)
+        invert(ints, reals, work, g, rank, damping)
         finite, blocked = True, False
         for v in range(nv):
             finite = finite and math.isfinite(w.step[v])
@@ -182,19 +181,24 @@ def project(ints, reals, work, g, rank):
 
 
 @kernel
-def invert(ints, reals, work, g, projected, damping):
+def invert(ints, reals, work, g, rank, damping):
     """
     Write the joint motion that set ``g`` wants for the residual in ``right`` into ``step``, by the set's method.
 
-    The methods are pseudo-inverse, damped least squares, inverse by rank, and transpose.
+    The methods are pseudo-inverse, damped least squares, inverse by rank, and transpose; or the caller gives the motion.
 
-    :param projected: True uses the rows in ``projected``, False the rows of the Jacobian.
+    :param rank: number of rows of ``basis``, along which the motion must not go. 0 uses the rows of the Jacobian, other
+        numbers the rows in ``projected``.
     :param damping: if not negative, damped least squares with this damping are used instead.
     """
     t, w = packing.view_tables(ints, reals), packing.view_workspace(ints, work)
     nv, m = ints[packing.VARIABLES], int(w.counts[g])
+    if w.given[g] == 1.0:
+        write_given_step(t, w, g)
+        linalg.reject(w.step, w.basis, rank, nv)
+        return
     place = ints[packing.AT_PROJECTED]
-    if not projected:
+    if rank == 0:
         place = ints[packing.AT_JACOBIAN] + t.set_i[g, packing.SET_ROW] * nv
     rows = matrix(work, place, m, nv)
     method = t.set_i[g, packing.SET_METHOD]
@@ -215,6 +219,17 @@ def invert(ints, reals, work, g, projected, damping):
             first = ints[packing.AT_RESIDUAL] + t.set_i[g, packing.SET_ROW]
             error = vector(work, first, m)
         gradient_step(rows, w.right, error, w.step)
+
+
+@inline_kernel
+def write_given_step(t, w, g):
+    """Write the motion of set ``g`` that the caller gives into ``step``: ``motion`` plus ``inverse`` times ``right``."""
+    first = t.set_i[g, packing.SET_ROW]
+    for v in range(w.step.shape[0]):
+        total = w.motion[g, v]
+        for a in range(int(w.counts[g])):
+            total += w.inverse[first + a, v] * w.right[a]
+        w.step[v] = total / t.variable_f[v, packing.VARIABLE_SCALE]
 
 
 @kernel
@@ -341,7 +356,7 @@ def nested_step(ints, reals, work, q, damping):
         for g in range(ints[packing.SETS] - 1, -1, -1):
             if w.counts[g] > 0.0:
                 write_right_side(ints, reals, work, g)
-                invert(ints, reals, work, g, False, damping)
+                invert(ints, reals, work, g, 0, damping)
                 vectors.add_scaled(w.move, 1.0, w.step, nv)
         blocked = False
         for v in range(nv):
