@@ -171,7 +171,9 @@ def _plain(value: Any) -> Any:
         return value.name.lower()
     if callable(value):
         return _import_path(value)
-    return list(map(_plain, value)) if isinstance(value, tuple | list) else value
+    if isinstance(value, list):
+        return list(map(_plain, value))
+    return list(value) if isinstance(value, tuple) else value
 
 
 def load(
