@@ -352,9 +352,7 @@ class Environment(World[TaskSet]):
             0 means the limits themselves, a negative width an interval of that width centred on the current value.
         :param max_configs: most rows; None for all.
         """
-        if not isinstance(joints, Iterable) or isinstance(joints, str):
-            refuse('joints', joints, 'a list of joints')
-        chosen = [self.joint(item) for item in joints]
+        chosen = [self.joint(item) for item in check_listed('joints', joints)]
         return alternate_configs(self, chosen, self.values, low, ranges, max_configs)
 
     def sync_from(self, scene: Scene, task_sets: Iterable[TaskSetReference] | None = None) -> None:

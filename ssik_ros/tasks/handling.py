@@ -163,7 +163,7 @@ def jacobian_of(
 def _rows_of(
     world: TaskWorld, task_set: TaskSetData, purpose: Purpose
 ) -> tuple[FloatArray, FloatArray]:
-    """Return copies of Jacobian (m, n) and error (m,) of a task set, packed for a ``purpose`` of :func:`make_plan`."""
+    """Return copies of Jacobian (m, n) and error (m,) of a task set, packed for a ``purpose`` of :func:`plan_of`."""
     plan = plan_of(world, (task_set,), purpose=purpose)
     evaluate(plan, world, world.values.copy())
     jacobian, error = task_set_rows(plan, 0)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ssik_ros.arguments import check_callable, read_flag, read_float, read_numbers
+from ssik_ros.arguments import check_callable, read_flag, read_float, read_number, read_numbers
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import InvalidLimits, InvalidOption, quote, UnsupportedJoint
 from ssik_ros.kernels.geometry import so3
@@ -87,10 +87,7 @@ def _finite(value: float, joint: IkJoint, what: str) -> float:
 
     ``what`` names the setting in the message.
     """
-    number = read_float(f'The {what} of joint {quote(joint.name)}', value)
-    if not math.isfinite(number):
-        raise InvalidOption(f'The {what} of joint {quote(joint.name)} must be finite: {value}.')
-    return number
+    return read_number(f'The {what} of joint {quote(joint.name)}', value)
 
 
 def _read_weight(joint: IkJoint, value: float) -> float:
@@ -229,18 +226,17 @@ class IkJoint(IkObject):
 
         :raises UnsupportedJoint: for a joint that is not spherical.
         """
-        if self.kind != JointType.SPHERICAL:
-            raise UnsupportedJoint(f'Joint {quote(self.name)} is not spherical; use its position.')
-        return self.world.values[self.place_in_values : self.place_in_values + 4].copy()
+        return self._quaternion().copy()
 
     @rotation.setter
     def rotation(self, value: ArrayLike) -> None:
+        self._quaternion()[:] = read_rotation(value, f'rotation of {quote(self.name)}')
+
+    def _quaternion(self) -> FloatArray:
+        """Return the four numbers of a spherical joint as a view of the joint values; raise UnsupportedJoint for others."""
         if self.kind != JointType.SPHERICAL:
             raise UnsupportedJoint(f'Joint {quote(self.name)} is not spherical; use its position.')
-        place = self.place_in_values
-        self.world.values[place : place + 4] = read_rotation(
-            value, f'rotation of {quote(self.name)}'
-        )
+        return self.world.values[self.place_in_values : self.place_in_values + 4]
 
     @property
     def intrinsic(self) -> FloatArray:

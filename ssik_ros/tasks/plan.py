@@ -137,11 +137,13 @@ def _column_of(joint: IkJoint) -> IkJoint | None:
 
 
 class _Packer:
-    """Collects the tables that kernels read, row by row, for some task sets and one purpose of :func:`make_plan`."""
+    """Collects the tables that kernels read, row by row, for some task sets and one purpose of :func:`plan_of`."""
 
-    def __init__(self, world: TaskWorld, purpose: Purpose) -> None:
-        """Start with empty tables; ``purpose`` as for :func:`make_plan`."""
-        self.world = world
+    def __init__(
+        self, world: TaskWorld, task_sets: tuple[TaskSetData, ...], purpose: Purpose
+    ) -> None:
+        """Write the rows of all tables; arguments as for :func:`plan_of`."""
+        self.world, self.task_sets = world, task_sets
         self.search = purpose == 'search'
         self.plain = purpose in ('rows', 'geometry')
         self.at_target = purpose == 'geometry'
@@ -161,6 +163,15 @@ class _Packer:
         self.widest = 0
         self.row_names: list[tuple[tuple[Task, int], ...]] = []
         self.slaves: list[tuple[int, IkJoint]] = []
+        self.chains: list[list[_TaskChain]] = []
+        for task_set in task_sets:
+            chains = [_TaskChain(task) for task in task_set.tasks if task.enabled]
+            chains = [chain for chain in chains if any(map(_column_of, chain.joints))]
+            self.chains.append(chains)
+            for chain in chains:
+                self.add_columns(chain.joints)
+        for task_set, chains in zip(task_sets, self.chains, strict=True):
+            self.add_task_set(task_set, chains)
 
     def add_columns(self, joints: Sequence[IkJoint]) -> None:
         """
@@ -350,6 +361,86 @@ class _Packer:
                 reals.append([rule.multiplier, rule.offset])
         return ints, reals
 
+    def pack(self, nested: bool) -> Plan:
+        """Return the plan of all tables: one array of integers, one of floats, and a new workspace."""
+        slot_i, slot_f = self.world.slot_tables()
+        variable_i, variable_f = self.variable_tables()
+        follower_i, follower_f = self.follower_tables()
+        header = self._header(len(follower_i), nested)
+        tables = (
+            slot_i,
+            self.node_i,
+            self.node_run,
+            self.run,
+            variable_i,
+            self.task_i,
+            self.path,
+            self.set_i,
+            self.margin,
+            follower_i,
+            slot_f,
+            variable_f,
+            self.task_f,
+            self.set_f,
+            follower_f,
+        )
+        work = np.zeros(packing.WORKSPACE.place(header) + 1)
+        ints, reals = packing.TABLES.pack(header, tables)
+        views = packing.WORKSPACE.show(ints, work)
+        views.node_f[:] = np.reshape(self.node_f, (-1, layout.NODE_REALS))
+        outcome = packing.WORKSPACE.entry('errors')
+        numbers = make_numbers(handling.HANDLE, 0)
+        for lead in self.task_sets[:1]:
+            numbers[handling.MAX_ITERATIONS] = lead.max_iterations
+            numbers[handling.RESTORE] = lead.flags & RESTORE
+        return Plan(
+            version=self.world.version,
+            task_sets=self.task_sets,
+            ints=ints,
+            reals=reals,
+            work=work,
+            joints=tuple(self.columns),
+            tasks=tuple(chain.task for chains in self.chains for chain in chains),
+            valid=bool(self.task_sets) and all(self.chains),
+            numbers=numbers,
+            rows=tuple(self.row_names),
+            functions=any(
+                joint.dependency is not None and joint.dependency.function is not None
+                for joint in self.world.dependent_joints()
+            ),
+            slaves=tuple(self.slaves),
+            views=views,
+            outcome=work[slice(*ints[outcome : outcome + 3 : 2].tolist())],
+        )
+
+    def _header(self, followers: int, nested: bool) -> IntArray:
+        """
+        Return the header of the packed integers with the sizes of all tables and the flags of a solve.
+
+        :param followers: number of joints with a linear dependency.
+        """
+        lead = self.task_sets[0] if self.task_sets else None
+        header = np.zeros(packing.HEADER, dtype=np.int64)
+        header[packing.SLOTS] = len(self.world.slots)
+        header[packing.NODES] = len(self.node_i)
+        header[packing.VARIABLES] = sum(joint.columns for joint in self.columns)
+        header[packing.POSITIONS] = len(self.world.values)
+        header[packing.TASKS] = len(self.task_i)
+        header[packing.ROWS] = self.rows
+        header[packing.SETS] = len(self.task_sets)
+        header[packing.PATHS] = len(self.path)
+        header[packing.MARGINS] = len(self.margin)
+        header[packing.FOLLOWERS] = followers
+        header[packing.WIDEST] = self.widest
+        header[packing.RUNS] = len(self.run)
+        header[packing.NESTED] = nested
+        header[packing.IGNORE_MAX_STEPS] = self.search or (
+            lead is not None and lead.ignore_max_steps
+        )
+        header[packing.STOP_ON_LIMIT_HIT] = lead is not None and lead.stop_on_limit_hit
+        header[packing.WEIGHTED] = any(joint.weight != 1.0 for joint in self.columns)
+        return header
+
 
 def plan_of(
     world: TaskWorld,
@@ -359,138 +450,20 @@ def plan_of(
     purpose: Purpose = 'handling',
 ) -> Plan:
     """
-    Return the plan of some task sets, as :func:`make_plan` packs it; arguments as there.
-
-    The plan is kept in ``world.plans`` and packed again only after a change of structure or of a setting.
-    """
-    key = (task_sets, nested, purpose)
-    plan: Plan | None = world.plans.get(key)
-    if plan is None or plan.version != world.version:
-        if len(world.plans) >= MOST_PLANS:
-            world.plans.clear()
-        plan = world.plans[key] = make_plan(world, task_sets, nested=nested, purpose=purpose)
-    return plan
-
-
-def make_plan(
-    world: TaskWorld,
-    task_sets: Sequence[TaskSetData],
-    *,
-    nested: bool = False,
-    purpose: Purpose = 'handling',
-) -> Plan:
-    """
     Return the plan of some task sets, the first with the highest priority.
 
-    Disabled tasks are left out, and tasks without a joint that may move.
+    Disabled tasks are left out, and tasks without a joint that may move. The plan is kept in ``world.plans`` and packed
+    again only after a change of structure or of a setting.
 
     :param nested: whether each task set moves only in the null space of all task sets before it, by the formula of
         simIK.
     :param purpose: ``handling`` packs a solve. ``search`` packs damped steps without rows of limits. ``rows`` leaves
         weights out. ``geometry`` leaves targets out, too, as if every tip were at its target.
     """
-    packer = _Packer(world, purpose)
-    chains = []
-    for task_set in task_sets:
-        set_chains = [_TaskChain(task) for task in task_set.tasks if task.enabled]
-        taking_part = [chain for chain in set_chains if any(map(_column_of, chain.joints))]
-        chains.append(taking_part)
-        for chain in taking_part:
-            packer.add_columns(chain.joints)
-    for task_set, set_chains in zip(task_sets, chains, strict=True):
-        packer.add_task_set(task_set, set_chains)
-    return _pack(world, tuple(task_sets), packer, chains, nested)
-
-
-def _pack(
-    world: TaskWorld,
-    task_sets: tuple[TaskSetData, ...],
-    packer: _Packer,
-    chains: list[list[_TaskChain]],
-    nested: bool,
-) -> Plan:
-    """
-    Return the plan of all tables of a packer: one array of integers, one of floats, and a new workspace.
-
-    :param chains: the tasks that take part, for each task set.
-    """
-    slot_i, slot_f = world.slot_tables()
-    variable_i, variable_f = packer.variable_tables()
-    follower_i, follower_f = packer.follower_tables()
-    header = np.zeros(packing.HEADER, dtype=np.int64)
-    _write_counts(header, world, task_sets, packer, nested)
-    tables = (
-        slot_i,
-        packer.node_i,
-        packer.node_run,
-        packer.run,
-        variable_i,
-        packer.task_i,
-        packer.path,
-        packer.set_i,
-        packer.margin,
-        follower_i,
-        slot_f,
-        variable_f,
-        packer.task_f,
-        packer.set_f,
-        follower_f,
-    )
-    work = np.zeros(packing.WORKSPACE.place(header) + 1)
-    ints, reals = packing.TABLES.pack(header, tables)
-    views = packing.WORKSPACE.show(ints, work)
-    views.node_f[:] = np.reshape(packer.node_f, (-1, layout.NODE_REALS))
-    outcome = packing.WORKSPACE.entry('errors')
-    lead = task_sets[0] if task_sets else None
-    numbers = make_numbers(handling.HANDLE, 0 if lead is None else lead.max_iterations)
-    numbers[handling.RESTORE] = 0 if lead is None else int(lead.flags & RESTORE)
-    return Plan(
-        version=world.version,
-        task_sets=task_sets,
-        ints=ints,
-        reals=reals,
-        work=work,
-        joints=tuple(packer.columns),
-        tasks=tuple(chain.task for set_chains in chains for chain in set_chains),
-        valid=bool(task_sets) and all(chains),
-        numbers=numbers,
-        rows=tuple(packer.row_names),
-        functions=any(
-            joint.dependency is not None and joint.dependency.function is not None
-            for joint in world.dependent_joints()
-        ),
-        slaves=tuple(packer.slaves),
-        views=views,
-        outcome=work[slice(*ints[outcome : outcome + 3 : 2].tolist())],
-    )
-
-
-def _write_counts(
-    header: IntArray,
-    world: TaskWorld,
-    task_sets: tuple[TaskSetData, ...],
-    packer: _Packer,
-    nested: bool,
-) -> None:
-    """Write the sizes of all tables, and the flags of a solve, into the header of the packed integers."""
-    lead = task_sets[0] if task_sets else None
-    counts = (
-        (packing.SLOTS, len(world.slots)),
-        (packing.NODES, len(packer.node_i)),
-        (packing.VARIABLES, sum(joint.columns for joint in packer.columns)),
-        (packing.POSITIONS, len(world.values)),
-        (packing.TASKS, len(packer.task_i)),
-        (packing.ROWS, packer.rows),
-        (packing.SETS, len(task_sets)),
-        (packing.PATHS, len(packer.path)),
-        (packing.MARGINS, len(packer.margin)),
-        (packing.FOLLOWERS, len(packer.follower_tables()[0])),
-        (packing.WIDEST, packer.widest),
-        (packing.RUNS, len(packer.run)),
-        (packing.NESTED, nested),
-        (packing.IGNORE_MAX_STEPS, packer.search or (lead is not None and lead.ignore_max_steps)),
-        (packing.STOP_ON_LIMIT_HIT, lead is not None and lead.stop_on_limit_hit),
-        (packing.WEIGHTED, any(joint.weight != 1.0 for joint in packer.columns)),
-    )
-    for entry, count in counts:
-        header[entry] = count
+    key = (task_sets, nested, purpose)
+    plan: Plan | None = world.plans.get(key)
+    if plan is None or plan.version != world.version:
+        if len(world.plans) >= MOST_PLANS:
+            world.plans.clear()
+        plan = world.plans[key] = _Packer(world, task_sets, purpose).pack(nested)
+    return plan

@@ -38,12 +38,8 @@ class Copier:
         self.maps = maps_of(environment, scene)
         self.items = {item.name: item for item in scene.structure()}
         self.positions = scene.joint_positions()
-        present = {handle for handle in self.maps.to_ik.values() if self._exists(handle)}
+        present = {item.handle for item in environment.slots}
         self.maps.to_ik = {n: h for n, h in self.maps.to_ik.items() if h in present}
-
-    def _exists(self, handle: int) -> bool:
-        """Return whether the environment still has an object with a handle."""
-        return any(item.handle == handle for item in self.environment.slots)
 
     def item(self, name: str) -> SceneItem:
         """Return an item of the scene by its name; raise FrameNotFound for an unknown name."""

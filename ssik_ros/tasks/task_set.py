@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import math
 from typing import Any, Literal
 
 import numpy as np
 
-from ssik_ros.arguments import read_count, read_flag, read_float, read_numbers, shown
+from ssik_ros.arguments import read_count, read_flag, read_float, read_numbers, refuse, shown
 from ssik_ros.errors import InvalidOption, quote, RequestError
 from ssik_ros.tasks.constants import Constraint, Method, read_member, TaskSetFlag, TIP_FLAG
 from ssik_ros.tasks.objects import (
@@ -54,20 +55,23 @@ def _read_object(task: Task, value: Reference) -> IkObject | None:
     return task.world.find(value)
 
 
-def _read_precision(task: Task, value: tuple[float, float]) -> tuple[float, float]:
-    """Return a precision: two finite numbers that are not negative; raise InvalidOption for others."""
-    linear, angular = read_numbers('precision', value, (2,)).tolist()
-    if not (0.0 <= linear < math.inf and 0.0 <= angular < math.inf):
-        raise InvalidOption(f'A precision is two finite numbers >= 0, not {value}.')
-    return linear, angular
+def _read_tuple(name: str, count: int) -> Callable[[Task, Any], Any]:
+    """
+    Return a function (task, value) that reads a tuple of finite numbers that are not negative.
 
+    It raises InvalidOption for other values.
 
-def _read_weights(task: Task, value: tuple[float, float, float]) -> tuple[float, float, float]:
-    """Return weights: three finite numbers that are not negative; raise InvalidOption for others."""
-    linear, angular, overall = read_numbers('weights', value, (3,)).tolist()
-    if not all(0.0 <= number < math.inf for number in (linear, angular, overall)):
-        raise InvalidOption(f'Weights are three finite numbers >= 0, not {value}.')
-    return linear, angular, overall
+    :param name: the setting, for messages.
+    :param count: how many numbers.
+    """
+
+    def read(task: Task, value: Any) -> tuple[float, ...]:
+        numbers = read_numbers(name, value, (count,)).tolist()
+        if not all(0.0 <= number < math.inf for number in numbers):
+            refuse(f'The {name}', value, f'{count} finite numbers >= 0')
+        return tuple(numbers)
+
+    return read
 
 
 class Task:
@@ -81,9 +85,9 @@ class Task:
     """Where the chain to the tip begins; None for the world."""
     constraint_base = Setting(None, _read_object)
     """In whose axes positions are measured; None for the base."""
-    precision = Setting(PRECISION, _read_precision)
+    precision = Setting(PRECISION, _read_tuple('precision', 2))
     """Largest distance [m] and angle [rad] that count as met."""
-    weights = Setting((1.0, 1.0, 1.0), _read_weights)
+    weights = Setting((1.0, 1.0, 1.0), _read_tuple('weights', 3))
     """Linear, angular and overall weight."""
     target_motion = Setting(True, read_switch)
     """

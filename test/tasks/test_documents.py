@@ -192,7 +192,7 @@ FAULTS = {
         change(['task_sets', 0, 'tasks', 0, 'precision'], [1.0]),
         "'precision' of task 0",
     ),
-    'weights': (change(['task_sets', 0, 'tasks', 0, 'weights'], [1, 2, -3]), 'Weights'),
+    'weights': (change(['task_sets', 0, 'tasks', 0, 'weights'], [1, 2, -3]), 'weights must be'),
     'handle': (change(['task_sets', 0, 'tasks', 0, 'handle'], -1), "'handle' of task 0"),
 }
 
