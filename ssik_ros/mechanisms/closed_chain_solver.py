@@ -13,6 +13,7 @@ import numpy as np
 
 from ssik_ros.arrays import are_inside, FloatArray, wrap_angles
 from ssik_ros.errors import counted
+from ssik_ros.kernels.geometry import se3
 from ssik_ros.kernels.mechanisms import descent
 from ssik_ros.kernels.rows import layout
 from ssik_ros.kernels.search import restart_search, state
@@ -113,7 +114,7 @@ class ClosedChainSolver(SearchSolver):
         arrays.counters[:] = 0
         arrays.best[:] = arrays.reference
         arrays.errors[:] = math.inf
-        if not _are_rigid(arrays.matrices):
+        if not all(se3.is_rigid(pose, 0, TARGET_DEVIATION) for pose in arrays.matrices):
             return state.BAD_TARGET
         if not np.isfinite(arrays.reference).all():
             return state.BAD_STATE
@@ -252,8 +253,7 @@ class _ClosedChainSearch:
             self._counters[state.LIMITS_SEEN] += 1
             return state.EXHAUSTED
         self._accept(q, errors)
-        has_solution = bool(self._counters[state.COUNT])
-        return state.FOUND if has_solution else state.EXHAUSTED
+        return state.FOUND if self._counters[state.COUNT] else state.EXHAUSTED
 
     def _full_state(self) -> FloatArray:
         """Return a copy (nq,) of the full state in the request; without one, the robot's initial state."""
@@ -269,11 +269,8 @@ class _ClosedChainSearch:
         """
         size, out, request = self._problem.group_size, self._out, self._request
         count = int(self._counters[state.COUNT])
-        if (
-            (np.abs(out[:count, :size] - q[:size]) < DEFAULT_TOLERANCES.same_solution)
-            .all(axis=1)
-            .any()
-        ):
+        near = np.abs(out[:count, :size] - q[:size]) < DEFAULT_TOLERANCES.same_solution
+        if near.all(axis=1).any():
             return False
         if request.validate is not None and not request.validate(q[:size].copy()):
             self._counters[state.REFUSALS] += 1
@@ -329,15 +326,3 @@ class _ClosedChainSearch:
         self._counters[state.ITERATIONS] += posed.solve(options, self._cancel)
         errors, loops = posed.errors()
         return posed.read()[self._problem.idx_q], errors, loops
-
-
-def _are_rigid(poses: FloatArray) -> bool:
-    """Return whether poses (t, 4, 4) are finite rigid transforms."""
-    if (
-        not np.isfinite(poses).all()
-        or np.abs(poses[:, 3] - (0.0, 0.0, 0.0, 1.0)).max() > TARGET_DEVIATION
-    ):
-        return False
-    rotations = poses[:, :3, :3]
-    gaps = rotations.transpose(0, 2, 1) @ rotations - np.eye(3)
-    return bool(np.abs(gaps).max() < TARGET_DEVIATION and (np.linalg.det(rotations) > 0.0).all())

@@ -8,6 +8,7 @@ from ssik_ros.errors import InvalidClosure, quote
 from ssik_ros.mechanisms.frame import Link
 from ssik_ros.mechanisms.free_frame import ANGLES
 from ssik_ros.mechanisms.joint import Goal, Joint
+from ssik_ros.mechanisms.joint_states import JointVariables
 from ssik_ros.mechanisms.loop_closures import frame_pose, FREE_OF_TYPE, LoopClosure, z_to
 from ssik_ros.mechanisms.names import DOF
 from ssik_ros.model.robot_model import RobotModel
@@ -77,17 +78,12 @@ class UrdfFrames:
         The limits of a leader already keep its mimic joints within their limits.
         """
         tree = self.model.tree
-        for k, name in enumerate(tree.joint_names):
-            joint, leader = self.joints[name], int(tree.leaders[k])
-            if leader >= 0:
-                other = self.joints[tree.joint_names[leader]]
-                factor, offset = float(tree.multipliers[k]), float(tree.offsets[k])
-                joint.follow(joint.dof[0], other, other.dof[0], factor, offset)
-                continue
-            ball = joint.rotation == 'quaternion'
-            limited = [d for d in joint.dof if not (ball and d in ANGLES)]
-            for place, dof in enumerate(limited, int(tree.idx_q[k])):
-                joint.set_limits(dof, float(tree.lower[place]), float(tree.upper[place]))
+        self.variables = JointVariables(self.model, self.joints)
+        freedoms = {place: (joint, dof) for place, joint, dof in self.variables.scalars}
+        for place, (joint, dof) in freedoms.items():
+            joint.set_limits(dof, float(tree.lower[place]), float(tree.upper[place]))
+        for leader, *rule, joint, dof in self.variables.followers.values():
+            joint.follow(dof, *freedoms[leader], *rule)
 
     def close(self, closure: LoopClosure) -> None:
         """

@@ -13,7 +13,7 @@ from ssik_ros.errors import InvalidClosure
 from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.mechanisms.frame import check_finite
 from ssik_ros.mechanisms.joint import Goal
-from ssik_ros.mechanisms.joint_states import fit_closure, JointVariables, name_positions
+from ssik_ros.mechanisms.joint_states import fit_closure, name_positions
 from ssik_ros.mechanisms.loop_closures import (
     closure_of_constraint,
     LoopClosure,
@@ -90,8 +90,9 @@ class UrdfRobot:
             rotation_converge_threshold=COMPLETION_TOLERANCE,
         )
         """The solver of :meth:`complete_state`; its options may be changed."""
-        self._variables = JointVariables(self.model, frames.joints)
-        self._variables.overlay(dict.fromkeys(self.active_joints, 0.0))
+        self.joint_variables = frames.variables
+        """The variables of all joints as degrees of freedom of the frames."""
+        self.joint_variables.overlay(dict.fromkeys(self.active_joints, 0.0))
         self.initial_state: Mapping[str, float] = self._state()
         """Positions by variable at the end of :func:`from_urdf`."""
 
@@ -99,19 +100,14 @@ class UrdfRobot:
         return MappingProxyType(dict(zip(*self.to_joint_state(), strict=True)))
 
     @property
-    def joint_variables(self) -> JointVariables:
-        """The variables of all joints as degrees of freedom of the frames."""
-        return self._variables
-
-    @property
     def variable_names(self) -> tuple[str, ...]:
         """The names of all positions, MoveIt's for joints with several (``base/x``), in the order of the model."""
-        return self._variables.names
+        return self.joint_variables.names
 
     @property
     def positions(self) -> FloatArray:
         """The (nq) positions of all joints: a full state of :attr:`model`."""
-        return self._variables.read()
+        return self.joint_variables.read()
 
     def to_joint_state(self) -> tuple[tuple[str, ...], tuple[float, ...]]:
         """Return names and positions of all joint variables, mimic and passive joints included."""
@@ -136,9 +132,9 @@ class UrdfRobot:
         """
         given = name_positions(names, positions)
         if read_flag('ignore_unknown', ignore_unknown):
-            index = self._variables.index
+            index = self.joint_variables.index
             given = {name: value for name, value in given.items() if name in index}
-        moved = self._variables.write(self._variables.overlay(given)[0])
+        moved = self.joint_variables.write(self.joint_variables.overlay(given)[0])
         for joint in self.closures.values():
             fit_closure(joint)
         return tuple(moved)
@@ -173,7 +169,7 @@ class UrdfRobot:
             active = {}
         elif not isinstance(active, Mapping):
             active = name_positions(self.active_joints, active)
-        variables = self._variables
+        variables = self.joint_variables
         wanted, places = variables.overlay(active)
         start = variables.read()
         storage = self.completion.mechanism.storage
@@ -213,7 +209,7 @@ class UrdfRobot:
         :param place: index of the variable in the full state.
         """
         options = self.completion.options
-        slides = self._variables.freedoms([place])[0][1] < DOF.EX
+        slides = self.joint_variables.freedoms([place])[0][1] < DOF.EX
         return (
             options.translation_converge_threshold
             if slides
@@ -234,7 +230,7 @@ class UrdfRobot:
             mechanism.storage.flags[goals, layout.EXCLUDED] = 1
             mechanism.storage.flags[:, layout.TARGET_SET] = 0
         self.root.locked = True
-        for joint, dof in self._variables.freedoms(places):
+        for joint, dof in self.joint_variables.freedoms(places):
             joint.lock(dof)
 
 

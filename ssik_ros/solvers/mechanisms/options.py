@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 
-from ssik_ros.arguments import read_choice, read_flag, read_float, shown
+from ssik_ros.arguments import read_choice, read_flag, read_float, refuse
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption, quote
 from ssik_ros.kernels.mechanisms import layout
@@ -81,29 +81,19 @@ class ClosedChainOptions:
             ('secondary', tuple(OBJECTIVES)),
             ('update_joints', UPDATES),
         ):
-            value = getattr(self, name)
-            read_choice(name, value, choices)
+            read_choice(name, getattr(self, name), choices)
         for name in ('max_iterations', 'escapes', 'restarts', 'seed'):
             value = getattr(self, name)
             if not (isinstance(value, int | np.integer) and 0 <= value < 2**63):
-                self._refuse(name, value, 'an integer that is not negative')
+                refuse(name, value, 'an integer that is not negative')
         for name in _NUMBERS:
             value = getattr(self, name)
             number = read_float(name, value)
             if not (number >= 0.0 and (number > 0.0 or name not in _POSITIVE)):
-                self._refuse(
-                    name,
-                    value,
-                    'a number of at least 0, and above 0 for time, gain, tolerances and clamps',
-                )
+                bounds = 'at least 0, and above 0 for time, gain, tolerances and clamps'
+                refuse(name, value, f'a number of {bounds}')
         if self.rest_pose_factor > 1.0:
-            self._refuse('rest_pose_factor', self.rest_pose_factor, 'in (0, 1]')
-
-    @staticmethod
-    def _refuse(name: str, value: Any, wanted: str) -> None:
-        raise InvalidOption(
-            f'{name} is {shown(value)}, it must be {wanted}.', option=name, value=value
-        )
+            refuse('rest_pose_factor', self.rest_pose_factor, 'in (0, 1]')
 
     @classmethod
     def compatible(cls, **changes: Any) -> 'ClosedChainOptions':
