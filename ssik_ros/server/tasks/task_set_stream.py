@@ -356,17 +356,13 @@ class TaskSetStream:
         place_frames(
             self.world,
             self._content,
-            lambda name: self._in_root(name, FramedPose(name, ORIGIN), current),
+            lambda name: in_root(self._scene, name, FramedPose(name, ORIGIN), current, current),
             left_out,
         )
         for name, arrived in self._latest.items():
-            self.world[name].set_pose(
-                self._in_root(f'target {quote(name)}', arrived.pose, current)
-            )
-
-    def _in_root(self, what: str, pose: FramedPose, current: FullState) -> FloatArray:
-        """Return a pose (4, 4) in the root link; ``what`` names the pose in error messages."""
-        return in_root(self._scene, what, pose, current, current)
+            noun = f'target {quote(name)}'
+            pose = in_root(self._scene, noun, arrived.pose, current, current)
+            self.world[name].set_pose(pose)
 
     def _slow_down(self, before: FloatArray) -> bool:
         """
