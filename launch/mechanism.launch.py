@@ -95,40 +95,27 @@ def start_nodes(context):
     }
     namespace = LaunchConfiguration('namespace')
     logged = ['--ros-args', '--log-level', LaunchConfiguration('log_level')]
+    publisher = 'robot_state_publisher'
+    described = {**common, 'robot_description': text(description)}
+    server = {**robot, 'tip_link': text(TIPS[name]), **group}
+    nodes = {
+        'server': ('ssik_ros', 'ik_server', 'ssik_ros', server),
+        'relay': ('ssik_ros', 'joint_state_relay', 'joint_state_relay', robot),
+        'state_publisher': (publisher, publisher, publisher, described),
+    }
     return [
         Node(
-            package='ssik_ros',
-            executable='ik_server',
-            name='ssik_ros',
+            package=package,
+            executable=executable,
+            name=node_name,
             namespace=namespace,
-            parameters=[{**robot, 'tip_link': text(TIPS[name]), **group}],
+            parameters=[parameters],
             arguments=logged,
             output='screen',
             emulate_tty=True,
-            condition=IfCondition(LaunchConfiguration('server')),
-        ),
-        Node(
-            package='ssik_ros',
-            executable='joint_state_relay',
-            name='joint_state_relay',
-            namespace=namespace,
-            parameters=[robot],
-            arguments=logged,
-            output='screen',
-            emulate_tty=True,
-            condition=IfCondition(LaunchConfiguration('relay')),
-        ),
-        Node(
-            package='robot_state_publisher',
-            executable='robot_state_publisher',
-            name='robot_state_publisher',
-            namespace=namespace,
-            parameters=[{**common, 'robot_description': text(description)}],
-            arguments=logged,
-            output='screen',
-            emulate_tty=True,
-            condition=IfCondition(LaunchConfiguration('state_publisher')),
-        ),
+            condition=IfCondition(LaunchConfiguration(switch)),
+        )
+        for switch, (package, executable, node_name, parameters) in nodes.items()
     ]
 
 
