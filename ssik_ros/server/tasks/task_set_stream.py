@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ssik_ros.arrays import FloatArray, wrap_angles
-from ssik_ros.errors import InvalidOption, list_names, quote
+from ssik_ros.errors import list_names, quote
 from ssik_ros.server.requests.ik_requests import FramedPose, FullState
 from ssik_ros.server.requests.refusals import Refusal, RequestRefused
 from ssik_ros.server.scene.planning_scene import PlanningScene
@@ -95,7 +95,7 @@ class StreamStep(NamedTuple):
 
 @dataclass(frozen=True)
 class StreamSettings:
-    """Period and limits of a stream."""
+    """Period and limits of a stream; all are positive, as the bounds of the node's parameters ensure."""
 
     period: float
     """Length of a cycle [s]."""
@@ -105,14 +105,6 @@ class StreamSettings:
     """Part of the velocity limits that joints may use."""
     max_lag: float = math.inf
     """Largest time that any joint may need to reach its command at its velocity limit [s]; beyond, the stream holds."""
-
-    def __post_init__(self) -> None:
-        """Raise InvalidOption for numbers that are not positive, and for infinite ones other than ``max_lag``."""
-        if not self.max_lag > 0.0:
-            raise InvalidOption(f'max_lag must be > 0, not {self.max_lag}.')
-        for name in ('period', 'max_age', 'speed_scale'):
-            if not 0.0 < getattr(self, name) < math.inf:
-                raise InvalidOption(f'{name} must be > 0, not {getattr(self, name)}.')
 
 
 class TaskSetStream:

@@ -101,12 +101,9 @@ class TaskSets:
             notes = self.worlds.moved_inside(state.positions, world)
             task_sets = [world.task_sets[name] for name in names]
             self._place(world, task_sets, request.targets, state, current)
-            options: dict[str, Any] = {}
-            if request.priority:
-                options['priority'] = request.priority
-            if request.max_iterations:
-                options['max_iterations'] = request.max_iterations
-            result = world.solve(task_sets, **options)
+            priority: Any = request.priority or None
+            iterations = request.max_iterations or None
+            result = world.solve(task_sets, priority=priority, max_iterations=iterations)
             cause = Cause.NONE if result.success else Cause.BUDGET
             if result.reason & Reason.CANNOT_INVERT:
                 cause = Cause.SINGULAR
@@ -136,7 +133,7 @@ class TaskSets:
 
         :param request, current: as for :meth:`handle`.
         """
-        (name,) = self.find_task_sets([request.task_set] if request.task_set else [], only=True)
+        name = self._find_task_set(request.task_set)
         state = self.scene.states.merge(current, request.state)
         checks = self.scene.make_checks(request, state, current)
         options = dict(request.options)
@@ -179,7 +176,7 @@ class TaskSets:
 
         :param request, current: as for :meth:`handle`.
         """
-        (name,) = self.find_task_sets([request.task_set] if request.task_set else [], only=True)
+        name = self._find_task_set(request.task_set)
         _require_path(request)
         state = self.scene.states.merge(current, request.state)
         checks = self.scene.make_checks(request, state, current)
@@ -216,13 +213,21 @@ class TaskSets:
             -1 if path.failed_index is None else path.failed_index,
         )
 
-    def find_task_sets(self, names: Sequence[str], only: bool = False) -> list[str]:
+    def _find_task_set(self, name: str) -> str:
+        """Return a name after a check that such a task set exists; if it is empty, the name of the only task set."""
+        names = self.find_task_sets([name] if name else [])
+        if len(names) > 1:
+            raise Refusal.UNKNOWN_GROUP.error(
+                f'No task set is named, and {self.content.source} has several: {list_names(names)}.',
+            )
+        return names[0]
+
+    def find_task_sets(self, names: Sequence[str]) -> list[str]:
         """
         Return the given names after a check that such task sets exist; if none are given, the names of all task sets.
 
         :param names: names of task sets.
-        :param only: whether the caller needs one task set: empty ``names`` are then refused if the file has several.
-        :raises RequestRefused: for an unknown name, a name given twice, and empty names as above.
+        :raises RequestRefused: for an unknown name, and a name given twice.
         """
         all_names = list(self.worlds.template.task_sets)
         for name in names:
@@ -231,10 +236,6 @@ class TaskSets:
                 raise unknown(Refusal.UNKNOWN_GROUP, text, name, all_names)
             if list(names).count(name) > 1:
                 raise Refusal.BAD_OPTION.error(f'Task set {quote(name)} is named twice.')
-        if not names and only and len(all_names) > 1:
-            raise Refusal.UNKNOWN_GROUP.error(
-                f'No task set is named, and {self.content.source} has several: {list_names(all_names)}.',
-            )
         return list(names) or all_names
 
     def _place(
