@@ -43,7 +43,7 @@ MOST_CONFIGS = 4096
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """Options of a search for configurations, see :func:`find_configs`: budgets, metrics, results and checks."""
+    """Options of a search for configurations, see :class:`ConfigurationSearch`: budgets, metrics, results and checks."""
 
     max_dist: float = math.inf
     """Starts whose tips are further from their targets than this are left out, by ``p_metric``."""
@@ -107,25 +107,6 @@ def read_options(kind: type[Options], options: Mapping[str, Any]) -> Options:
     return kind(**options)
 
 
-def find_configs(
-    world: TaskWorld, task_set: TaskSetData, joints: Sequence[IkJoint], options: Mapping[str, Any]
-) -> FloatArray:
-    """
-    Return configurations (k, n) of some joints that meet all tasks of a task set, the nearest to the current one first.
-
-    No rows if the search finds none, or if no enabled task has a free joint. The world does not change.
-
-    :param options: fields of :class:`SearchOptions`, by name.
-    :raises RequestError: for an unknown or wrong option, or without any joint.
-    """
-    settings = read_options(SearchOptions, options)
-    plan = plan_of(world, (task_set,), purpose='search')
-    search = _ConfigurationSearch(world, plan, joints, settings)
-    if plan.valid:
-        search.run()
-    return search.sorted()
-
-
 def _read_configs(configs: ArrayLike, size: int) -> FloatArray:
     """
     Return configurations that the caller gives as an array (k, size).
@@ -138,28 +119,37 @@ def _read_configs(configs: ArrayLike, size: int) -> FloatArray:
     return rows.reshape(-1, size)
 
 
-class _ConfigurationSearch:
-    """A search for configurations: settings, copies of poses and joint values, and in ``configs`` the configurations so far."""
+class ConfigurationSearch:
+    """
+    A search for configurations of some joints that meet all tasks of a task set; the world does not change.
+
+    It has settings, copies of poses and joint values, and in ``configs`` the configurations so far.
+    """
 
     def __init__(
-        self, world: TaskWorld, plan: Plan, joints: Sequence[IkJoint], settings: SearchOptions
+        self,
+        world: TaskWorld,
+        task_set: TaskSetData,
+        joints: Sequence[IkJoint],
+        options: Mapping[str, Any],
     ) -> None:
         """
-        Copy poses and joint values of the world, and put the target at the pose of the settings if they have one.
+        Copy poses and joint values of the world, and put the target at the pose of the options if they have one.
 
-        The results in ``configs`` begin with the configurations that the settings have.
+        The results in ``configs`` begin with the configurations that the options have.
 
         :param joints: the joints of a configuration.
-        :raises RequestError: without any joint, or for wrong configurations or joint weights in the settings.
+        :param options: fields of :class:`SearchOptions`, by name.
+        :raises RequestError: for an unknown or wrong option, or without any joint.
         """
+        self.settings = settings = read_options(SearchOptions, options)
+        self.plan = plan = plan_of(world, (task_set,), purpose='search')
         self.world = world
-        self.plan = plan
         self.joints = joints
-        self.settings = settings
         self.poses = world.poses.copy()
         self.current = world.values.copy()
         if settings.target is not None and plan.tasks:
-            place_target(plan, self.poses, settings.target)
+            self._place_target(settings.target)
         self.size = sum(joint.size for joint in joints)
         if not self.size:
             raise InvalidOption('joints must name at least one joint.')
@@ -174,7 +164,25 @@ class _ConfigurationSearch:
         for row in rows:
             self._merge(row.copy())
 
-    def run(self) -> None:
+    def _place_target(self, pose: ArrayLike) -> None:
+        """Put the target of the first task at a pose in the world; raise InvalidOption if its tip has no target."""
+        tip = self.plan.tasks[0].tip
+        if tip.target is None:
+            raise InvalidOption(f'Tip {quote(tip.name)} has no target.')
+        placed = read_pose(pose, f'pose of {quote(tip.target.name)}')
+        self.poses[tip.target.slot] = tip.target.local(placed, None)
+
+    def run(self) -> FloatArray:
+        """
+        Return configurations (k, n), the nearest to the current one first.
+
+        No rows if the search finds none, or if no enabled task has a free joint.
+        """
+        if self.plan.valid:
+            self._search()
+        return self._sorted()
+
+    def _search(self) -> None:
         """Search until ``configs`` has enough configurations, or the time or the starts are used up."""
         settings = self.settings
         # Loading the machine code from disk must not use up the search's time.
@@ -312,7 +320,7 @@ class _ConfigurationSearch:
                 return
         self.configs.append(row)
 
-    def sorted(self) -> FloatArray:
+    def _sorted(self) -> FloatArray:
         """
         Return the configurations ``configs`` as rows (k, n), the nearest to the current one first.
 
@@ -334,7 +342,7 @@ def write_start(plan: Plan, work: FloatArray, current: FloatArray, options: Floa
     Write the joint values of start 0 and the options of a search into a workspace of the kernel.
 
     :param current: (nq,) joint values.
-    :param options: numbers of :meth:`_ConfigurationSearch.make_options`.
+    :param options: numbers of :meth:`ConfigurationSearch.make_options`.
     """
     views = packing.WORKSPACE.show(plan.ints, work)
     views.start[:], views.options[:] = current, options
@@ -385,17 +393,3 @@ def joint_differences(joints: Sequence[IkJoint], a: FloatArray, b: FloatArray) -
             motions[k] = b[at] - a[at]
         at += joint.size
     return motions
-
-
-def place_target(plan: Plan, poses: FloatArray, pose: ArrayLike) -> None:
-    """
-    Put the target of the plan's first task at a pose in a table of local poses.
-
-    :param poses: (slots, 12) local poses of all objects; the row of the target is overwritten.
-    :param pose: pose in the world.
-    :raises InvalidOption: if the tip of the task has no target.
-    """
-    target = plan.tasks[0].tip.target
-    if target is None:
-        raise InvalidOption(f'Tip {quote(plan.tasks[0].tip.name)} has no target.')
-    poses[target.slot] = target.local(read_pose(pose, f'pose of {quote(target.name)}'), None)

@@ -19,7 +19,7 @@ from ssik_ros.arguments import (
 from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.tasks import handling
 from ssik_ros.tasks.alternates import alternate_configs
-from ssik_ros.tasks.configuration_search import find_configs
+from ssik_ros.tasks.configuration_search import ConfigurationSearch
 from ssik_ros.tasks.constants import Constraint
 from ssik_ros.tasks.document import load as load_document, save as save_document
 from ssik_ros.tasks.handling import handle_by_steps, jacobian_of
@@ -122,7 +122,7 @@ class TaskSet(TaskSetData):
         :raises RequestError: for an unknown or wrong option, or without any joint.
         :raises FrameNotFound: (a KeyError) for an unknown joint.
         """
-        return find_configs(self.world, self, self._chosen(joints), options)
+        return ConfigurationSearch(self.world, self, self._chosen(joints), options).run()
 
     def generate_path(
         self, joints: Sequence[Reference] | None, tip: Reference, points: int, **options: Any

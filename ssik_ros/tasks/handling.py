@@ -8,7 +8,7 @@ from ssik_ros.kernels.rows import layout
 from ssik_ros.kernels.tasks import handling, packing
 from ssik_ros.tasks.constants import Reason
 from ssik_ros.tasks.jacobian_callback import Callback, replace_rows, task_set_rows
-from ssik_ros.tasks.plan import make_numbers, Plan, plan_of, Purpose
+from ssik_ros.tasks.plan import Plan, plan_of, Purpose
 from ssik_ros.tasks.task_set import TaskSetData
 from ssik_ros.tasks.world import TaskWorld
 
@@ -43,8 +43,7 @@ def evaluate(
     """
     write_rates(plan, values)
     table = world.poses if poses is None else poses
-    numbers = make_numbers(handling.EVALUATE, 0)
-    result = handling.run(plan.ints, plan.reals, plan.work, table, values, numbers)
+    result = plan.run(handling.EVALUATE, table, values)
     return bool(result[0]), result[2], result[3]
 
 
@@ -54,9 +53,7 @@ def take_step(plan: Plan, world: TaskWorld, values: FloatArray) -> int:
 
     :returns: bits of :class:`Reason`, such as LIMIT_HIT; CANNOT_INVERT if the step is not finite.
     """
-    numbers = make_numbers(handling.STEP, 0)
-    reason = handling.run(plan.ints, plan.reals, plan.work, world.poses, values, numbers)[0]
-    return int(reason)
+    return int(plan.run(handling.STEP, world.poses, values)[0])
 
 
 def protect(plan: Plan, world: TaskWorld, values: FloatArray) -> None:
@@ -67,11 +64,9 @@ def protect(plan: Plan, world: TaskWorld, values: FloatArray) -> None:
 
     :param values: (nq,) the joint values of the world after the step.
     """
-    numbers = make_numbers(handling.PROTECT, 0)
     while True:
         evaluate(plan, world, values)
-        packed = plan.ints, plan.reals, plan.work, world.poses, values, numbers
-        if not handling.run(*packed)[0]:
+        if not plan.run(handling.PROTECT, world.poses, values)[0]:
             return
         world.follow()
 
@@ -88,48 +83,32 @@ def handle_by_steps(
     :param callback: sees and may replace the rows of every task set in every step; None for no callback.
     :returns: bits of :class:`Reason`, number of steps, largest linear [m] and angular [rad] error.
     """
-    start = world.q
-    try:
-        return _handle_by_steps(plan, world, max_iterations, callback, start)
-    except Exception:
-        world.values[:] = start
-        raise
-
-
-def _handle_by_steps(
-    plan: Plan,
-    world: TaskWorld,
-    max_iterations: int,
-    callback: Callback | None,
-    start: FloatArray,
-) -> tuple[int, int, float, float]:
-    """
-    Solve as :func:`handle_by_steps`, but leave the joint values as they are if a user function raises.
-
-    :param start: (nq,) joint values that a failed solve may restore.
-    """
-    values = world.values
+    values, start = world.values, world.q
     plan.views.hits[:] = 0.0
     stop = bool(plan.ints[packing.STOP_ON_LIMIT_HIT])
     reason, iterations = 0, 0
-    within, linear, angular = evaluate(plan, world, values)
-    while not within and iterations < max_iterations:
-        flag, is_unchanged = 0, True
-        if callback is not None:
-            flag, is_unchanged = replace_rows(plan, callback, iterations)
-        if not flag:
-            flag = take_step(plan, world, values)
-            plan.views.given[:] = 0.0
-        reason |= flag
-        if flag & ENDS:
-            break
-        world.follow()
-        if is_unchanged and plan.protects:
-            protect(plan, world, values)
-        iterations += 1
+    try:
         within, linear, angular = evaluate(plan, world, values)
-        if flag & Reason.LIMIT_HIT and stop:
-            break
+        while not within and iterations < max_iterations:
+            flag, is_unchanged = 0, True
+            if callback is not None:
+                flag, is_unchanged = replace_rows(plan, callback, iterations)
+            if not flag:
+                flag = take_step(plan, world, values)
+                plan.views.given[:] = 0.0
+            reason |= flag
+            if flag & ENDS:
+                break
+            world.follow()
+            if is_unchanged and plan.protects:
+                protect(plan, world, values)
+            iterations += 1
+            within, linear, angular = evaluate(plan, world, values)
+            if flag & Reason.LIMIT_HIT and stop:
+                break
+    except Exception:
+        values[:] = start
+        raise
     if not within:
         reason |= int(Reason.NOT_WITHIN_TOLERANCE)
         if _must_restore(plan, reason):

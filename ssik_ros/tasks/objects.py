@@ -271,6 +271,10 @@ class IkObject:
             yield item
             item = item._parent
 
+    def line(self) -> list[IkObject]:
+        """Return all objects that carry this object, the outermost first, then this object."""
+        return list(self.ancestors())[::-1]
+
     def set_parent(self, parent: Reference, keep_in_place: bool = True) -> None:
         """
         Give the object another parent, which carries it from then on.

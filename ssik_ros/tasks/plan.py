@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -59,6 +59,16 @@ class Plan:
     outcome: FloatArray
     """Errors of all tasks, then limit hits of all columns: a view of the workspace."""
 
+    def run(self, action: int, poses: FloatArray, values: FloatArray) -> Any:
+        """
+        Do one action of the kernel ``handling.run``, such as ``handling.EVALUATE``, and return its result.
+
+        :param poses: (slots, 12) local poses of all objects.
+        :param values: (nq,) joint values, which the action may change in place.
+        """
+        numbers = make_numbers(action, 0)
+        return handling.run(self.ints, self.reals, self.work, poses, values, numbers)
+
     @property
     def restore(self) -> int:
         """Return those flags of the first task set that make a failed solve restore the joint values, as bits; 0 for none."""
@@ -98,10 +108,11 @@ class _TaskChain:
     def __init__(self, task: Task) -> None:
         """Collect the objects that carry tip, target and constraint base, outermost first, and the joints of the chain."""
         self.task = task
-        self.tip = list(task.tip.ancestors())[::-1]
-        self.target = _line(task.tip.target)
+        target = task.tip.target
+        self.tip = task.tip.line()
+        self.target = [] if target is None else target.line()
         base = task.base if task.constraint_base is None else task.constraint_base
-        self.constraint_base = _line(base)
+        self.constraint_base = [] if base is None else base.line()
         self.base = task.base
         self.joints = self._solved_joints()
 
@@ -119,11 +130,6 @@ class _TaskChain:
         if self.task.closure:
             line = line + [item for item in self.target if item not in self.tip]
         return [item for item in line if isinstance(item, IkJoint)]
-
-
-def _line(item: IkObject | None) -> list[IkObject]:
-    """Return an object and all objects that carry it, the outermost first; empty for None."""
-    return [] if item is None else list(item.ancestors())[::-1]
 
 
 def _column_of(joint: IkJoint) -> IkJoint | None:

@@ -62,12 +62,8 @@ class World(ObjectTable, Generic[Member]):
         """Packed task sets, kept by :func:`ssik_ros.tasks.plan.plan_of`."""
         self._next_handle = 0
         self._next_task_set = 0
-        self._tables: tuple[int, IntArray, FloatArray] = (
-            -1,
-            np.empty((0, 2), np.int64),
-            np.empty(0),
-        )
-        self._dependents: tuple[int, tuple[IkJoint, ...], frozenset[int]] = (-1, (), frozenset())
+        self._tables: tuple[IntArray, FloatArray] | None = None
+        self._dependents: tuple[tuple[IkJoint, ...], frozenset[int]] | None = None
 
     @abstractmethod
     def make_task_set(self, name: str, handle: int) -> Member:
@@ -262,6 +258,11 @@ class World(ObjectTable, Generic[Member]):
         self.changed()
         return item
 
+    def changed(self) -> None:
+        """Note a change of structure or of a setting: increase ``version``, and forget tables of the objects."""
+        super().changed()
+        self._tables = self._dependents = None
+
     def slot_tables(self) -> tuple[IntArray, FloatArray]:
         """
         Return two tables about all S objects, which kernels read.
@@ -269,14 +270,14 @@ class World(ObjectTable, Generic[Member]):
         The first (S, 2) has the kind of the joint and the index of its value; both are ``packing.DUMMY`` for a dummy.
         The second (S,) has the translation of the joint along z per unit of its value [m/rad or 1].
         """
-        if self._tables[0] != self.version:
+        if self._tables is None:
             ints = np.full((len(self.slots), packing.SLOT_INTS), packing.DUMMY, dtype=np.int64)
             reals = np.zeros(len(self.slots))
             for joint in self.joints:
                 ints[joint.slot] = joint.node_kind, joint.place_in_values
                 reals[joint.slot] = joint.node_lead
-            self._tables = (self.version, ints, reals)
-        return self._tables[1], self._tables[2]
+            self._tables = ints, reals
+        return self._tables
 
     def world_pose(self, item: IkObject, moved: bool) -> FloatArray:
         """
@@ -284,7 +285,7 @@ class World(ObjectTable, Generic[Member]):
 
         :param moved: True for the frame that a joint moves, False for the joint's frame at the value zero.
         """
-        run = np.array([above.slot for above in item.ancestors()][::-1], dtype=np.int64)
+        run = np.array([above.slot for above in item.line()], dtype=np.int64)
         out, spare = np.empty(12), np.empty(12)
         task_rows.fold(out, run, *self.slot_tables(), self.poses, self.values, moved, spare)
         return out
@@ -295,7 +296,7 @@ class World(ObjectTable, Generic[Member]):
 
         The set has the joints of which a whole turn moves a following joint by something else than whole turns.
         """
-        if self._dependents[0] != self.version:
+        if self._dependents is None:
             ordered: list[IkJoint] = []
             geared: set[int] = set()
             waiting = [joint for joint in self.joints if joint.dependency is not None]
@@ -314,8 +315,8 @@ class World(ObjectTable, Generic[Member]):
                     ):
                         geared.add(joint.driver().slot)
                     item = rule.master
-            self._dependents = (self.version, tuple(ordered), frozenset(geared))
-        return self._dependents[1], self._dependents[2]
+            self._dependents = tuple(ordered), frozenset(geared)
+        return self._dependents
 
     def dependent_joints(self) -> tuple[IkJoint, ...]:
         """Return the joints that follow other joints, each after its master."""

@@ -23,15 +23,16 @@ from ssik_ros.tasks.compat.registry import (
 
 HANDLE_OPTIONS = ('syncWorlds', 'allowError', 'debug', 'callback')
 SEARCH_PARAMS = {
-    'maxDist': 0.3,
-    'maxTime': 0.2,
-    'pMetric': (1.0, 1.0, 1.0, 0.1),
-    'cMetric': None,
-    'findAlt': True,
-    'findMultiple': False,
-    'cb': None,
-    'auxData': None,
+    'maxDist': 'max_dist',
+    'maxTime': 'max_time',
+    'pMetric': 'p_metric',
+    'cMetric': 'c_metric',
+    'findAlt': 'find_alt',
+    'findMultiple': 'find_multiple',
 }
+"""Option of a search for each parameter of the simIK API, without the two of a callback."""
+MAX_DISTANCE = 0.3
+"""``maxDist`` if a script names none."""
 
 
 def _read_mapping(
@@ -100,22 +101,13 @@ def findConfigs(
         :class:`ssik_ros.tasks.configuration_search.SearchOptions`.
     :param configs: configurations that the caller has already; they are merged into the result.
     """
-    chosen = {
-        **SEARCH_PARAMS,
-        **_read_mapping(params, tuple(SEARCH_PARAMS), 'parameter of a search'),
-    }
-    rows = task_set_of(environmentHandle, ikGroupHandle).find_configs(
-        jointHandles,
-        max_dist=chosen['maxDist'],
-        max_time=chosen['maxTime'],
-        p_metric=chosen['pMetric'],
-        c_metric=chosen['cMetric'],
-        find_alt=chosen['findAlt'],
-        find_multiple=chosen['findMultiple'],
-        validate=validation(chosen['cb'], chosen['auxData']),
-        configs=configs,
-    )
-    return [[float(number) for number in row] for row in rows]
+    names = (*SEARCH_PARAMS, 'cb', 'auxData')
+    given = dict(_read_mapping(params, names, 'parameter of a search'))
+    validate = validation(given.pop('cb', None), given.pop('auxData', None))
+    options = {'max_dist': MAX_DISTANCE, **{SEARCH_PARAMS[key]: given[key] for key in given}}
+    task_set = task_set_of(environmentHandle, ikGroupHandle)
+    rows = task_set.find_configs(jointHandles, validate=validate, configs=configs, **options)
+    return [row.tolist() for row in rows]
 
 
 def getAlternateConfigs(

@@ -74,11 +74,8 @@ def frames_in_use(task_sets: Iterable[TaskSet]) -> set[str]:
     used: set[str] = set()
     for task_set in task_sets:
         for task in task_set.tasks:
-            ends: list[IkObject | None] = [task.tip, task.target, task.base]
-            for item in (*ends, task.constraint_base):
-                while item is not None:
-                    used.add(item.name)
-                    item = item.parent
+            for end in (task.tip, task.target, task.base, task.constraint_base):
+                used |= set() if end is None else {item.name for item in end.ancestors()}
     return used
 
 
