@@ -5,13 +5,27 @@ A viewer converts each marker. An object always has the same namespace and the s
 its new marker replaces the old one.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray, TURN
 from ssik_ros.value_class import dataclass
 
 Color = tuple[float, float, float, float]
 """Red, green, blue and opacity, each from 0 to 1."""
+ARC_STEP = math.radians(10.0)
+
+
+def angles_of_arc(lower: float, upper: float) -> FloatArray:
+    """
+    Return angles along an arc, about ten degrees apart, both ends included; at most a full circle from ``lower`` on.
+
+    :param lower, upper: ends of the arc [rad].
+    """
+    upper = min(upper, lower + TURN)
+    return np.linspace(lower, upper, max(1, math.ceil((upper - lower) / ARC_STEP)) + 1)
 
 
 @dataclass(frozen=True)

@@ -90,14 +90,6 @@ class GroupMechanism:
             self._set_pose(self._goals[k], target)
             if tools is not None:
                 self._set_pose(self._mounts[k], tools[k])
-        self.move(positions)
-
-    def move(self, positions: FloatArray) -> None:
-        """
-        Set the state of the robot; goals, limits and locks stay.
-
-        :param positions: (nq) full state.
-        """
         self.reals[self._rows, layout.VALUES + self._dof] = positions[self._places]
         for place, row in self._balls:
             self.reals[row, layout.ROTATION : layout.ROTATION + 4] = positions[place : place + 4]

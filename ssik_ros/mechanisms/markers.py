@@ -5,7 +5,7 @@ Draw a mechanism as markers for a 3D viewer such as RViz: links, degrees of free
 change only with the structure of the mechanism.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 import math
 
 import numpy as np
@@ -14,7 +14,7 @@ from ssik_ros.arguments import check_kind, read_flag, read_number, read_numbers
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption
 from ssik_ros.kernels.geometry.rotations import matrix_of_rpy
-from ssik_ros.markers import Color, Marker
+from ssik_ros.markers import angles_of_arc, Color, Marker
 from ssik_ros.mechanisms.frame import Frame
 from ssik_ros.mechanisms.graph import as_frames, describe, find_roots, list_frames
 from ssik_ros.mechanisms.joint import Goal, Joint
@@ -35,7 +35,6 @@ BEHIND = 0.1
 LIMIT_OPACITY = 0.3
 LINE_WIDTH, JOINT_HALF_LENGTH, JOINT_RADIUS = 0.02, 0.5, 0.2
 """Width of lines, half length and radius of joints, relative to the scale."""
-WEDGE_STEP = math.radians(10.0)
 
 
 def markers(
@@ -69,8 +68,13 @@ def markers(
     shape = describe(frames)
     solved = {joint for chain in find_chains(shape) for joint in chain.joints}
     poses = {id(frame): frame.matrix_world for frame in frames}
-    drawn = [_links(frames, poses, color or LINKS, LINE_WIDTH * scale)]
-    drawn.append(_misses(frames, poses, LINE_WIDTH * scale))
+    carried = [(f, f.parent) for f in frames if f.parent is not None]
+    closures = [f for f in frames if isinstance(f, Joint) and f.is_closure]
+    closed = [(f, f.child) for f in closures if f.child is not None]
+    drawn = [
+        _lines('links', carried, poses, color or LINKS, LINE_WIDTH * scale),
+        _lines('closures', closed, poses, CLOSURE, LINE_WIDTH * scale),
+    ]
     for row, frame in enumerate(frames):
         if isinstance(frame, Goal):
             drawn.append(
@@ -92,32 +96,22 @@ def markers(
 Drawn = tuple[str, str, Color, float, FloatArray]
 
 
-def _links(frames: list[Frame], poses: dict[int, FloatArray], color: Color, width: float) -> Drawn:
-    ends = [
-        poses[id(end)][:3, 3]
-        for frame in frames
-        if frame.parent is not None
-        for end in (frame, frame.parent)
-    ]
-    return 'links', 'line_list', color, width, np.array(ends).reshape(-1, 3)
-
-
-def _misses(frames: list[Frame], poses: dict[int, FloatArray], width: float) -> Drawn:
+def _lines(
+    kind: str,
+    pairs: Sequence[tuple[Frame, Frame]],
+    poses: dict[int, FloatArray],
+    color: Color,
+    width: float,
+) -> Drawn:
     """
-    Return the marker with a line across the gap of each closure and goal.
+    Return the marker with a line between the origins of the two frames of each pair.
 
-    A line leads from the frame to the link that it closes onto.
-
+    :param kind: name of the marker.
     :param poses: pose (4, 4) of each frame in the world, by the id of the frame object.
     :param width: width of the lines [m].
     """
-    ends = [
-        poses[id(end)][:3, 3]
-        for frame in frames
-        if isinstance(frame, Joint) and frame.is_closure and frame.child is not None
-        for end in (frame, frame.child)
-    ]
-    return 'closures', 'line_list', CLOSURE, width, np.array(ends).reshape(-1, 3)
+    ends = [poses[id(end)][:3, 3] for pair in pairs for end in pair]
+    return kind, 'line_list', color, width, np.array(ends).reshape(-1, 3)
 
 
 def _axes(frame: Joint, scale: float) -> FloatArray:
@@ -202,11 +196,9 @@ def _wedge(
     low, high = joint.get_min_limit(dof), joint.get_max_limit(dof)
     if not (math.isfinite(low) and math.isfinite(high)):
         return np.zeros((0, 3))
-    high = min(high, low + 2.0 * math.pi)
-    count = max(1, math.ceil((high - low) / WEDGE_STEP))
-    angles = np.linspace(low, high, count + 1)
+    angles = angles_of_arc(low, high)
     u, v = axes[:, (dof - 2) % 3], axes[:, (dof - 1) % 3]
     rim = origin + scale * (np.outer(np.cos(angles), u) + np.outer(np.sin(angles), v))
-    corners = np.empty((count, 3, 3))
+    corners = np.empty((len(rim) - 1, 3, 3))
     corners[:, 0], corners[:, 1], corners[:, 2] = origin, rim[:-1], rim[1:]
     return corners.reshape(-1, 3)

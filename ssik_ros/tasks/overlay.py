@@ -15,7 +15,7 @@ import numpy as np
 from ssik_ros.arguments import read_number
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption
-from ssik_ros.markers import Color, Marker
+from ssik_ros.markers import angles_of_arc, Color, Marker
 from ssik_ros.tasks.constants import JointType
 from ssik_ros.tasks.handling import jacobian_of
 from ssik_ros.tasks.joints import IkJoint
@@ -38,9 +38,6 @@ AXIS_HALF_LENGTH, DEPENDENT_AXIS, AXIS_WIDTH = 0.025, 0.05, 0.002
 """Half lengths of joint axes and width of lines [m]."""
 ARC = 0.04
 """Radius of the arcs between limits [m]."""
-ARC_STEP = math.radians(10.0)
-LONGEST_ARC = 2.0 * math.pi
-"""Where limits are further apart, the whole circle is drawn."""
 
 
 class Overlay:
@@ -97,7 +94,7 @@ class Overlay:
         if self.base is not None:
             base = self.world.world_pose(self.base, moved=True)
         self._to_base = invert(base)
-        chain = list(self.tip.ancestors())[::-1]
+        chain = self.tip.line()
         if self.base in chain:
             chain = chain[chain.index(self.base) + 1 :]
         shapes = [*self._ends(), *self._chain(chain), *self._joints(chain), *self._errors()]
@@ -169,9 +166,7 @@ class Overlay:
             if joint.kind == JointType.PRISMATIC:
                 local = np.array([[radius, 0.0, lower], [radius, 0.0, upper]])
             else:
-                upper = min(upper, lower + LONGEST_ARC)
-                pieces = max(1, math.ceil((upper - lower) / ARC_STEP))
-                angles = np.linspace(lower, upper, pieces + 1)
+                angles = angles_of_arc(lower, upper)
                 rise = joint.screw_lead * angles / (2.0 * math.pi)
                 ends = np.stack([radius * np.cos(angles), radius * np.sin(angles), rise], axis=1)
                 local = np.stack([ends[:-1], ends[1:]], axis=1).reshape(-1, 3)
