@@ -14,7 +14,6 @@ from ssik_ros.kernels.mechanisms import descent, layout, mechanism
 from ssik_ros.solvers.mechanisms.structure import ChainRows, Shape
 from ssik_ros.solvers.mechanisms.tables import MechanismTables
 
-FIRST_TURN = layout.FIRST_TURN
 BAD_FRAME = layout.BAD_FRAME
 ENDLESS_TIME = 1e9
 """Times of at least thirty years mean no limit, because their nanoseconds do not fit an integer [s]."""
@@ -227,7 +226,7 @@ class ChainProgram:
         at = self.tables.states[frame, dof]
         out[:] = state
         if self.shape.is_ball(frame, dof):
-            vector = amount * np.eye(3)[dof - FIRST_TURN]
+            vector = amount * np.eye(3)[dof - layout.FIRST_TURN]
             so3.rotate_quaternion(out[at : at + 4], *vector)
         else:
             out[at] += amount

@@ -9,9 +9,9 @@ import numpy as np
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.mechanisms import layout
 from ssik_ros.solvers.mechanisms.options import ClosedChainOptions
-from ssik_ros.solvers.mechanisms.program import ChainProgram, FIRST_TURN
+from ssik_ros.solvers.mechanisms.program import ChainProgram
 
-BALL_ANGLES = slice(layout.LOCKED + FIRST_TURN, layout.LOCKED + FIRST_TURN + 3)
+BALL_ANGLES = slice(layout.LOCKED + layout.FIRST_TURN, layout.LOCKED + layout.FIRST_TURN + 3)
 BALL_ROTATION = slice(layout.ROTATION, layout.ROTATION + 4)
 
 
@@ -87,12 +87,12 @@ def draw_start(
     """
     for frame, dof in program.tables.keys:
         if program.shape.is_ball(frame, dof):
-            if dof == FIRST_TURN and not flags[frame, BALL_ANGLES].any():
+            if dof == layout.FIRST_TURN and not flags[frame, BALL_ANGLES].any():
                 quaternion = random.normal(size=4)
                 table[frame, BALL_ROTATION] = quaternion / np.linalg.norm(quaternion)
             continue
         low, high = table[frame, layout.LOWER + dof], table[frame, layout.UPPER + dof]
-        if dof >= FIRST_TURN and not math.isfinite(high - low):
+        if dof >= layout.FIRST_TURN and not math.isfinite(high - low):
             low = low if math.isfinite(low) else min(high - math.tau, -math.pi)
             high = high if math.isfinite(high) else low + math.tau
         if math.isfinite(high - low) and not flags[frame, layout.LOCKED + dof]:

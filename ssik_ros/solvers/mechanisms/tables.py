@@ -18,7 +18,6 @@ from ssik_ros.solvers.mechanisms.structure import ChainRows, elimination_order, 
 MOTION_ORDER = (0, 1, 2, 5, 4, 3)
 """Degrees of freedom in the order in which they move a frame: X, Y, Z, EZ, EY, EX."""
 DOF_NAMES = ('X', 'Y', 'Z', 'EX', 'EY', 'EZ')
-FIRST_TURN = layout.FIRST_TURN
 
 
 class _Motion(NamedTuple):
@@ -248,8 +247,8 @@ class MechanismTables:
         size = 0
         for frame, dof in self.keys:
             ball = self.shape.is_ball(frame, dof)
-            if ball and dof > FIRST_TURN:
-                states[frame, dof] = states[frame, FIRST_TURN]
+            if ball and dof > layout.FIRST_TURN:
+                states[frame, dof] = states[frame, layout.FIRST_TURN]
                 continue
             states[frame, dof] = size
             size += 4 if ball else 1
@@ -274,10 +273,10 @@ class MechanismTables:
         for position, natural in enumerate(self.order):
             frame, dof = self.keys[natural]
             kind, moves = row_layout.LINEAR, row_layout.SLIDES
-            if dof >= FIRST_TURN:
+            if dof >= layout.FIRST_TURN:
                 moves = row_layout.TURNS
             if self.shape.is_ball(frame, dof):
-                kind = row_layout.BALL_FIRST if dof == FIRST_TURN else row_layout.BALL_REST
+                kind = row_layout.BALL_FIRST if dof == layout.FIRST_TURN else row_layout.BALL_REST
             first = self._first[position]
             diagonal += position - first + 1
             rows.append([kind, states[frame, dof], moves, frame, dof, first, diagonal])
