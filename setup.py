@@ -1,6 +1,5 @@
 """Install rules of the package, for colcon and for pip alike."""
 
-import hashlib
 from pathlib import Path
 import sys
 
@@ -14,14 +13,7 @@ sys.path.insert(0, str(ROOT / 'tools'))
 from early_scripts import WritesEarlyScripts  # noqa: E402
 from native import provide  # noqa: E402
 
-try:
-    from generate_parameter_library_py.generate_python_module import run as generate_module
-except ImportError:
-    generate_module = None
-
 package_name = 'ssik_ros'
-# Every file of this name has code generated: one for the node and one for each solver.
-PARAMETER_FILES = '*_parameters.yaml'
 
 
 def installed_tree(folder):
@@ -39,27 +31,6 @@ def installed_tree(folder):
     return [(f'share/{package_name}/{parent}', names) for parent, names in files.items()]
 
 
-def generate_parameter_modules(folder):
-    """
-    Generate a module from each parameter file, with the checksum of the file it was generated from.
-
-    :param folder: where the modules go; the package is imported from its parent's parent.
-    """
-    for source in sorted((Path(__file__).resolve().parent / package_name).rglob(PARAMETER_FILES)):
-        target = folder / f'{source.stem}.py'
-        try:
-            generate_module(str(target), str(source))
-            compile(target.read_bytes(), str(target), 'exec')
-        except Exception as error:
-            # The package reads the file itself: worth a line, not a failed build.
-            print(f'warning: no code generated from {source.name}: {error}', file=sys.stderr)
-            target.unlink(missing_ok=True)
-            continue
-        checksum = hashlib.sha256(source.read_bytes()).hexdigest()
-        with target.open('a', encoding='utf-8') as module:
-            module.write(f"\nSOURCE_SHA256 = '{checksum}'\n")
-
-
 class PlatformDistribution(Distribution):
     """A package whose native library suits one kind of processor."""
 
@@ -69,21 +40,14 @@ class PlatformDistribution(Distribution):
 
 
 class BuildWithLibrary(build_py):
-    """
-    Builds the package: the native library first, and generated parameter modules where their generator is installed.
-
-    Parameter modules go into the build and never into the sources, so editable installs have none: the package then
-    reads the parameter files themselves, which may change at any time.
-    """
+    """Builds the package: the native library first."""
 
     command_name = 'build_py'  # in messages
 
     def run(self):
-        """Provide the library, build as usual, then generate."""
+        """Provide the library, then build as usual."""
         provide.provide()
         super().run()
-        if generate_module and not getattr(self, 'editable_mode', False):
-            generate_parameter_modules(Path(self.build_lib, package_name, 'ros', 'generated'))
 
 
 class InstallScripts(WritesEarlyScripts, install_scripts):

@@ -35,11 +35,12 @@ from ssik_ros.model.description_files import parse_xacro_args
 from ssik_ros.problem.contract import IkSolver
 from ssik_ros.ros.inputs.running_robot import RobotNotRunning, RunningRobot
 from ssik_ros.ros.parameters.override_check import check_overrides
-from ssik_ros.ros.parameters.parameter_library import load_parameters
+from ssik_ros.ros.parameters.parameter_listener import ParamListener
 from ssik_ros.ros.process.early_end import EARLY_END, interrupt_once
 from ssik_ros.ros.process.log_bridge import bridge_logging, unbridge_logging, writer_of
 from ssik_ros.ros.services.service_solver import ServiceSolver
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
+from ssik_ros.solvers.options.parameter_file import load_schema
 
 NAME = 'ik_benchmark'
 PARAMETERS_FILE = 'ssik_ros.ros:ik_benchmark_parameters.yaml'
@@ -62,7 +63,7 @@ class BenchmarkNode(Node):
         self._bridge = bridge_logging(writer_of(self.get_logger()))
         self._executor = SingleThreadedExecutor(context=self.context)
         self._executor.add_node(self)
-        self._settings = load_parameters(PARAMETERS_FILE).ParamListener(self).get_params()
+        self._settings = ParamListener(self, load_schema(PARAMETERS_FILE)).get_params()
         check_overrides(self, ())
         self._begun: dict[str, tuple[float, int]] = {}
         """Time [s] and number of requests of the first progress of each service."""

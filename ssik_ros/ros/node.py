@@ -34,7 +34,7 @@ from ssik_ros.ros.inputs.transform_listener import TransformListener
 from ssik_ros.ros.optional_parts import HAS_OWN_MESSAGES, OptionalParts
 from ssik_ros.ros.parameters.group_parameters import GroupParameters, PREFIX
 from ssik_ros.ros.parameters.override_check import check_overrides
-from ssik_ros.ros.parameters.parameter_library import load_parameters
+from ssik_ros.ros.parameters.parameter_listener import ParamListener
 from ssik_ros.ros.process.diagnostics import ServiceDiagnostics
 from ssik_ros.ros.process.loading_report import LoadingReport, REPORT_EVERY
 from ssik_ros.ros.process.node_process import ProcessNode, run_node
@@ -52,6 +52,7 @@ from ssik_ros.server.scene.planning_scene import PlanningScene
 from ssik_ros.server.scene.world import SceneWorld
 from ssik_ros.server.start_table import make_start_table
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
+from ssik_ros.solvers.options.parameter_file import load_schema
 
 if HAS_OWN_MESSAGES:
     from ssik_ros.ros.services.loop_services import LOOP_SERVICES
@@ -83,7 +84,7 @@ class IkServer(ProcessNode):
         self._cancel = np.zeros(1, dtype=np.int64)
         self._exchange = threading.Lock()
         self._callbacks = ReentrantCallbackGroup()
-        self._listener = load_parameters(PARAMETERS_FILE).ParamListener(self)
+        self._listener = ParamListener(self, load_schema(PARAMETERS_FILE))
         self._settings = self._listener.get_params()
         check_overrides(self, (PREFIX, LIMITS_PREFIX))
         self._live = LiveState(self)

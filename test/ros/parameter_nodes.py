@@ -18,7 +18,7 @@ def through_service(name, value, kind=None):
 
 
 def values_of(params):
-    """Return the values of a Params by dotted name, arrays as lists, without the stamp."""
+    """Return the values of a listener by dotted name, arrays as lists, without the stamp that generated code has."""
     values = {}
     for name, value in sorted(vars(params).items()):
         if name == 'stamp_':

@@ -1,9 +1,7 @@
-"""Parameter files as classes for nodes: declarations, values, changes, integers, generated code."""
+"""The parameters of a file on a node: declarations, values, changes, integers."""
 
-import hashlib
 import math
 from pathlib import Path
-import runpy
 import sys
 import threading
 import types
@@ -25,22 +23,16 @@ from rclpy.exceptions import (
     ParameterUninitializedException,
 )
 from rclpy.parameter import Parameter
-import setuptools
-from setuptools.command.build_py import build_py
 
-from ssik_ros.errors import ConfigError
-from ssik_ros.ros.parameters import generated_parameters
 from ssik_ros.ros.parameters.integer_parameters import accept_integers, parameter_overrides
-from ssik_ros.ros.parameters.parameter_library import load_parameters
-from ssik_ros.ros.parameters.parameter_listener import follow_changes, make_parameter_class
-from ssik_ros.solvers.options.parameter_file import make_schema, read_resource, read_schema
+from ssik_ros.ros.parameters.parameter_listener import follow_changes, ParamListener
+from ssik_ros.solvers.options.parameter_file import load_schema, make_schema, read_schema
 from ssik_ros.strict_yaml import parse_yaml
 
 pytestmark = pytest.mark.ros
 
 ROOT = Path(__file__).resolve().parents[2]
-POSE_IK = 'ssik_ros.solvers.search.pose_ik:pose_ik_parameters.yaml'
-KINEMATICS = 'ssik_ros.solvers:kinematics_parameters.yaml'
+POSE_IK = load_schema('ssik_ros.solvers.search.pose_ik:pose_ik_parameters.yaml')
 PARAMETER_FILES = sorted((ROOT / 'ssik_ros').rglob('*_parameters.yaml'))
 ARM = 'robot_description_kinematics.arm.'
 
@@ -53,13 +45,13 @@ def make_node():
 
 @pytest.fixture(scope='module')
 def every_type():
-    """Give the class of the file with every type."""
-    return make_parameter_class(read_schema(Path(__file__).with_name(EVERY_TYPE)))
+    """Give the schema of the file with every type."""
+    return read_schema(Path(__file__).with_name(EVERY_TYPE))
 
 
 def one(leaf):
-    """Return the class with one parameter ``p`` whose leaf is given in flow style."""
-    return make_parameter_class(make_schema(parse_yaml(f'one:\n  p: {leaf}\n'), 'one.yaml'))
+    """Return the schema with one parameter ``p`` whose leaf is given in flow style."""
+    return make_schema(parse_yaml(f'one:\n  p: {leaf}\n'), 'one.yaml')
 
 
 def change(node, **values):
@@ -68,30 +60,16 @@ def change(node, **values):
     return node.set_parameters_atomically(given)
 
 
-def test_a_file_of_the_package_becomes_a_class_named_after_its_root():
-    assert load_parameters(POSE_IK).__name__ == 'pose_ik'
-    assert load_parameters(POSE_IK) is load_parameters(POSE_IK)
-    assert load_parameters(POSE_IK).Params().target_tolerance == 0.001
-    assert load_parameters(KINEMATICS).Params().kinematics_solver_timeout == 0.05
-
-
-def test_a_missing_file_is_named():
-    with pytest.raises(ConfigError, match=r'nowhere\.yaml'):
-        load_parameters('ssik_ros.solvers:nowhere.yaml')
-
-
 def test_defaults_are_declared_below_the_raw_prefix(make_node):
     node = make_node()
-    listener = load_parameters(POSE_IK).ParamListener(node, ARM)
+    listener = ParamListener(node, POSE_IK, ARM)
     assert node.get_parameter(f'{ARM}gd_max_iters').value == 100
     assert listener.get_params().gd_max_iters == 100
-    assert listener.prefix_ == ARM
 
 
 def test_two_groups_have_values_of_their_own(make_node):
     node = make_node({'left.gd_max_iters': 7, 'right.gd_max_iters': 8})
-    pose_ik = load_parameters(POSE_IK)
-    left, right = (pose_ik.ParamListener(node, prefix) for prefix in ('left.', 'right.'))
+    left, right = (ParamListener(node, POSE_IK, prefix) for prefix in ('left.', 'right.'))
     change(node, **{'left.gd_max_iters': 9})
     assert (left.get_params().gd_max_iters, right.get_params().gd_max_iters) == (9, 8)
 
@@ -112,8 +90,8 @@ def test_every_type_has_its_default_and_its_override(make_node, every_type):
         'inner.deeper.limit': 0.5,
         **REQUIRED,
     }
-    plain = values_of(every_type.ParamListener(make_node(REQUIRED)).get_params())
-    given = values_of(every_type.ParamListener(make_node(changed)).get_params())
+    plain = values_of(ParamListener(make_node(REQUIRED), every_type).get_params())
+    given = values_of(ParamListener(make_node(changed), every_type).get_params())
     assert given == {**plain, **changed}
     assert plain['inner.deeper.limit'] == 0.25
     assert 'nothing' not in plain
@@ -121,13 +99,13 @@ def test_every_type_has_its_default_and_its_override(make_node, every_type):
 
 def test_a_type_none_is_not_declared(make_node, every_type):
     node = make_node(REQUIRED)
-    every_type.ParamListener(node)
+    ParamListener(node, every_type)
     assert not node.has_parameter('nothing')
 
 
 def test_an_empty_array_keeps_its_type(make_node):
     node = make_node()
-    listener = one('{type: string_array, default_value: []}').ParamListener(node)
+    listener = ParamListener(node, one('{type: string_array, default_value: []}'))
     assert listener.get_params().p == []
     assert change(node, p=['a']).successful
     assert listener.get_params().p == ['a']
@@ -149,7 +127,7 @@ def test_an_empty_array_keeps_its_type(make_node):
 )
 def test_ranges_are_described(make_node, every_type, name, ends):
     node = make_node(REQUIRED)
-    every_type.ParamListener(node)
+    ParamListener(node, every_type)
     described = node.describe_parameter(name)
     (limits,) = described.integer_range or described.floating_point_range
     assert (limits.from_value, limits.to_value) == ends
@@ -157,7 +135,7 @@ def test_ranges_are_described(make_node, every_type, name, ends):
 
 def test_descriptions_and_marks_are_described(make_node, every_type):
     node = make_node(REQUIRED)
-    every_type.ParamListener(node)
+    ParamListener(node, every_type)
     assert node.describe_parameter('flag').description == 'A bool.'
     assert node.describe_parameter('constrained').additional_constraints == 'An even number.'
     assert node.describe_parameter('frozen').read_only
@@ -182,12 +160,12 @@ def test_a_bad_override_stops_the_start_and_says_which(
     make_node, every_type, overrides, error, words
 ):
     with pytest.raises(error, match=words):
-        every_type.ParamListener(make_node(overrides))
+        ParamListener(make_node(overrides), every_type)
 
 
 def test_integers_stand_for_doubles_in_overrides(make_node, every_type):
     node = make_node({'gain': 2, 'gains': [3, 4], **REQUIRED})
-    params = every_type.ParamListener(node).get_params()
+    params = ParamListener(node, every_type).get_params()
     assert (params.gain, params.gains) == (2.0, [3.0, 4.0])
     assert isinstance(params.gain, float)
     assert node.get_parameter('gain').type_ is Parameter.Type.DOUBLE
@@ -196,7 +174,7 @@ def test_integers_stand_for_doubles_in_overrides(make_node, every_type):
 @pytest.mark.parametrize('set_them', ['set_parameters', 'set_parameters_atomically'])
 def test_integers_stand_for_doubles_at_run_time(make_node, every_type, set_them):
     node = make_node(REQUIRED)
-    listener = every_type.ParamListener(node)
+    listener = ParamListener(node, every_type)
     given = [through_service('gain', 2), through_service('gains', [3, 4])]
     results = getattr(node, set_them)(given)
     results = results if isinstance(results, list) else [results]
@@ -209,8 +187,7 @@ def test_integers_stand_for_doubles_at_run_time(make_node, every_type, set_them)
 
 def test_integers_are_accepted_by_every_listener_of_a_node(make_node):
     node = make_node()
-    pose_ik = load_parameters(POSE_IK)
-    listeners = [pose_ik.ParamListener(node, f'{name}.') for name in 'abc']
+    listeners = [ParamListener(node, POSE_IK, f'{name}.') for name in 'abc']
     for name in 'abc':
         assert change(node, **{f'{name}.target_tolerance': 1}).successful
     assert [listener.get_params().target_tolerance for listener in listeners] == [1.0] * 3
@@ -218,7 +195,7 @@ def test_integers_are_accepted_by_every_listener_of_a_node(make_node):
 
 def test_an_integer_out_of_range_is_refused_as_the_double_is(make_node):
     node = make_node()
-    load_parameters(POSE_IK).ParamListener(node)
+    ParamListener(node, POSE_IK)
     result = change(node, gd_step_multiplier=3)
     assert not result.successful
     assert 'gd_step_multiplier out of range' in result.reason
@@ -226,7 +203,7 @@ def test_an_integer_out_of_range_is_refused_as_the_double_is(make_node):
 
 def test_parameters_of_others_keep_their_types(make_node, every_type):
     node = make_node(REQUIRED)
-    every_type.ParamListener(node)
+    ParamListener(node, every_type)
     node.declare_parameter('theirs', 1.0)
     assert not change(node, theirs=2).successful
     assert not change(node, gain='2').successful
@@ -270,27 +247,24 @@ def test_a_change_out_of_range_is_refused_with_the_reason(
     make_node, every_type, name, value, reason
 ):
     node = make_node(REQUIRED)
-    listener = every_type.ParamListener(node)
+    listener = ParamListener(node, every_type)
     before = listener.get_params()
     (result,) = node.set_parameters([through_service(name, value)])
     assert not result.successful
     assert reason in result.reason
-    assert not listener.is_old(before)
     assert values_of(listener.get_params()) == values_of(before)
 
 
 def test_one_bad_value_keeps_everything_as_it_was(make_node, every_type):
     node = make_node(REQUIRED)
-    listener = every_type.ParamListener(node)
+    listener = ParamListener(node, every_type)
     before, declared = listener.get_params(), declarations(node)
     assert not change(node, gain=9.0, mode='x', count=5).successful
     assert declarations(node) == declared
     assert values_of(listener.get_params()) == values_of(before)
-    assert not listener.is_old(before)
     assert change(node, gain=9.0, mode='slow', count=5).successful
     params = listener.get_params()
     assert (params.gain, params.mode, params.count) == (9.0, 'slow', 5)
-    assert listener.is_old(before)
 
 
 @pytest.mark.parametrize('registered', ['before', 'after'])
@@ -304,7 +278,7 @@ def test_values_stay_when_another_callback_refuses(make_node, every_type, regist
 
     if registered == 'before':
         node.add_on_set_parameters_callback(refuse)
-    made = every_type.ParamListener(node)
+    made = ParamListener(node, every_type)
     if registered == 'after':
         node.add_on_set_parameters_callback(refuse)
     listener, before = made, made.get_params()
@@ -312,84 +286,42 @@ def test_values_stay_when_another_callback_refuses(make_node, every_type, regist
     assert change(node, gain=9.0).reason == 'mine'
     assert called
     assert listener.get_params().gain == before.gain == node.get_parameter('gain').value
-    assert not listener.is_old(before)
-
-
-def test_a_copy_is_old_after_a_change_of_ours_alone(make_node, every_type):
-    node = make_node(REQUIRED)
-    listener = every_type.ParamListener(node)
-    copied = listener.get_params()
-    node.declare_parameter('theirs', 1)
-    assert change(node, theirs=2).successful
-    assert not listener.is_old(copied)
-    assert change(node, gain=9.0).successful
-    assert listener.is_old(copied)
-    assert not listener.is_old(listener.get_params())
 
 
 def test_a_copy_is_independent(make_node, every_type):
-    listener = every_type.ParamListener(make_node(REQUIRED))
+    listener = ParamListener(make_node(REQUIRED), every_type)
     copied = listener.get_params()
     copied.gains.append(99.0)
     copied.inner.deeper.limit = 7.0
     assert listener.get_params().gains == [1.0, 2.0]
     assert listener.get_params().inner.deeper.limit == 0.25
-    assert every_type.Params().gains == [1.0, 2.0]
 
 
 def test_the_user_is_told_after_the_node_has_the_values(make_node, every_type):
     node = make_node(REQUIRED)
-    listener, told = every_type.ParamListener(node), []
+    listener, told = ParamListener(node, every_type), []
     listener.set_user_callback(lambda p: told.append((p.gain, node.get_parameter('gain').value)))
     change(node, gain=3.0)
     change(node, gain='x')
     change(node, mode='x')
-    listener.clear_user_callback()
-    change(node, gain=4.0)
     assert told == [(3.0, 3.0)]
-
-
-def test_values_set_by_a_dictionary_stay_here(make_node, every_type):
-    node = make_node(REQUIRED)
-    listener = every_type.ParamListener(node)
-    values = {'gain': 3, 'inner': {'depth': 5, 'deeper': {'limit': 0.5}}, 'unknown': 1}
-    assert listener.set_params_from_dict(values).successful
-    params = listener.get_params()
-    assert (params.gain, params.inner.depth, params.inner.deeper.limit) == (3.0, 5, 0.5)
-    assert node.get_parameter('gain').value == 1.5
-
-
-@pytest.mark.parametrize('bad', [{'mode': 'x'}, {'gain': 'x'}, {'inner': {'depth': 1.5}}])
-def test_a_dictionary_with_one_bad_value_changes_nothing(make_node, every_type, bad):
-    listener = every_type.ParamListener(make_node(REQUIRED))
-    result = listener.set_params_from_dict({'count': 5, **bad})
-    assert not result.successful
-    assert result.reason
-    assert listener.get_params().count == 3
-
-
-def test_dictionaries_are_flattened(make_node, every_type):
-    listener = every_type.ParamListener(make_node(REQUIRED))
-    flat = listener.unpack_parameter_dict('a.', {'b': 1, 'c': {'d': 'x'}})
-    assert [(p.name, p.value) for p in flat] == [('a.b', 1), ('a.c.d', 'x')]
 
 
 def test_a_second_listener_shares_the_declarations(make_node, every_type):
     node = make_node(REQUIRED)
-    first, second = every_type.ParamListener(node), every_type.ParamListener(node)
-    second.refresh_dynamic_parameters()
+    first, second = ParamListener(node, every_type), ParamListener(node, every_type)
     change(node, gain=3)
     assert first.get_params().gain == second.get_params().gain == 3.0
 
 
 def test_many_threads_get_whole_copies(make_node, every_type, monkeypatch):
     node = make_node(REQUIRED)
-    listener, faults = every_type.ParamListener(node), []
+    listener, faults = ParamListener(node, every_type), []
 
     def read():
         for _ in range(300):
             params = listener.get_params()
-            if params.stamp_ is None or params.gains[0] != params.gain:
+            if params.gains[0] != params.gain:
                 faults.append(values_of(params))
 
     interval = sys.getswitchinterval()
@@ -406,15 +338,14 @@ def test_many_threads_get_whole_copies(make_node, every_type, monkeypatch):
     finally:
         sys.setswitchinterval(interval)
     assert faults == []
-    assert listener.params_.stamp_ is not None
 
 
 @pytest.mark.parametrize('path', PARAMETER_FILES, ids=lambda path: path.name)
-def test_our_files_are_fit_for_the_generator(path):
+def test_our_files_are_fit_for_generate_parameter_library(path):
     schema = read_schema(path)
     for parameter in schema.parameters:
         assert parameter.description, parameter.name
-        # It writes descriptions into its code as they are, and cannot declare an empty array.
+        # Its generator writes descriptions into code as they are, and cannot declare an empty array.
         assert not set('"\n\\') & set(parameter.description + parameter.additional_constraints)
         assert parameter.default != ()
 
@@ -424,44 +355,6 @@ def test_our_files_have_names_of_their_own():
     roots = [read_schema(path).name for path in PARAMETER_FILES]
     assert len(set(names)) == len(names)
     assert len(set(roots)) == len(roots)
-
-
-@pytest.fixture
-def generated(monkeypatch):
-    """Give a function that pretends code was generated from a text."""
-    package = generated_parameters.GENERATED_PACKAGE
-
-    def install(text):
-        module = types.ModuleType(f'{package}.pose_ik_parameters')
-        module.SOURCE_SHA256 = hashlib.sha256(text.encode()).hexdigest()
-        module.pose_ik = make_parameter_class(read_schema_of(POSE_IK))
-        monkeypatch.setitem(sys.modules, package, types.ModuleType(package))
-        monkeypatch.setitem(sys.modules, module.__name__, module)
-        return module.pose_ik
-
-    load_parameters.cache_clear()
-    yield install
-    load_parameters.cache_clear()
-
-
-def read_schema_of(resource):
-    return make_schema(parse_yaml(read_resource(resource), resource), resource)
-
-
-def test_code_generated_from_the_very_file_is_used(generated, make_node):
-    code = generated(read_resource(POSE_IK))
-    pose_ik = load_parameters(POSE_IK)
-    assert pose_ik.Params is code.Params
-    assert pose_ik.ParamListener.generated is code
-    node = make_node({'a.target_tolerance': 1})
-    listener = pose_ik.ParamListener(node, 'a.')
-    assert listener.get_params().target_tolerance == 1.0
-    assert isinstance(listener.get_params(), code.Params)
-
-
-def test_code_generated_from_another_text_is_not_used(generated):
-    code = generated(read_resource(POSE_IK) + '\n')
-    assert load_parameters(POSE_IK).Params is not code.Params
 
 
 def test_without_post_set_callbacks_values_are_taken_over_when_ours_agrees():
@@ -484,65 +377,5 @@ def test_without_pre_set_callbacks_overrides_are_still_converted():
     name = 'a.target_tolerance'
     overrides = {name: Parameter(name, value=1)}
     node = types.SimpleNamespace(_parameter_overrides=overrides)
-    accept_integers(node, 'a.', read_schema_of(POSE_IK))
+    accept_integers(node, 'a.', POSE_IK)
     assert overrides[name].type_ is Parameter.Type.DOUBLE
-
-
-@pytest.fixture
-def setup_script(monkeypatch):
-    """Give the names of setup.py, run without installing anything."""
-    monkeypatch.setattr(setuptools, 'setup', lambda **_: None)
-    monkeypatch.chdir(ROOT)
-    return runpy.run_path(str(ROOT / 'setup.py'))
-
-
-def pretend_generator(monkeypatch, build, run):
-    """Have the build call a function in place of the generator."""
-    monkeypatch.setitem(build.__globals__, 'generate_module', run)
-
-
-def test_the_build_notes_which_file_code_was_generated_from(setup_script, monkeypatch, tmp_path):
-    def run(target, source):
-        Path(target).parent.mkdir(exist_ok=True)
-        Path(target).write_text(f'SOURCE = {source!r}\n')
-
-    build = setup_script['generate_parameter_modules']
-    pretend_generator(monkeypatch, build, run)
-    build(tmp_path / 'generated')
-    made = {path.stem: runpy.run_path(str(path)) for path in (tmp_path / 'generated').iterdir()}
-    assert set(made) == {path.stem for path in PARAMETER_FILES}
-    text = read_resource(POSE_IK)
-    checksum = hashlib.sha256(text.encode()).hexdigest()
-    assert made['pose_ik_parameters']['SOURCE_SHA256'] == checksum
-
-
-@pytest.mark.parametrize('fault', ['raises', 'writes nonsense'])
-def test_the_build_goes_on_when_the_generator_fails(
-    setup_script, monkeypatch, tmp_path, capsys, fault
-):
-    def run(target, source):
-        if fault == 'raises':
-            raise ValueError('bad file')
-        Path(target).write_text('r"a "quoted" word"')
-
-    build = setup_script['generate_parameter_modules']
-    pretend_generator(monkeypatch, build, run)
-    build(tmp_path)
-    assert list(tmp_path.iterdir()) == []
-    assert 'no code generated from pose_ik_parameters.yaml' in capsys.readouterr().err
-
-
-@pytest.mark.parametrize('editable', [False, True])
-def test_only_builds_that_copy_the_sources_have_code_generated(
-    setup_script, monkeypatch, tmp_path, editable
-):
-    made = []
-    command_class = setup_script['BuildWithLibrary']
-    monkeypatch.setattr(build_py, 'run', lambda self: None)
-    monkeypatch.setattr(setup_script['provide'], 'provide', lambda: None)
-    pretend_generator(monkeypatch, command_class.run, lambda target, source: made.append(target))
-    command = command_class(setuptools.Distribution({'name': 'ssik_ros'}))
-    command.build_lib, command.editable_mode = str(tmp_path), editable
-    command.run()
-    assert bool(made) is not editable
-    assert all(Path(target).is_relative_to(tmp_path) for target in made)

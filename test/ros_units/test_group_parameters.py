@@ -278,7 +278,7 @@ def test_groups_change_by_themselves(declare):
 def test_a_change_while_a_group_is_being_declared_is_not_lost(make_node, monkeypatch):
     """Groups are declared by the thread that loads the robot, while services set parameters."""
     node, changes, results = make_node(), [], []
-    load = group_parameters.load_parameters
+    load = group_parameters.load_schema
 
     def load_and_be_interrupted(resource):
         if node.has_parameter(f'{PREFIX}arm.position_only_ik') and not results:
@@ -286,7 +286,7 @@ def test_a_change_while_a_group_is_being_declared_is_not_lost(make_node, monkeyp
             results.extend(node.set_parameters([given]))
         return load(resource)
 
-    monkeypatch.setattr(group_parameters, 'load_parameters', load_and_be_interrupted)
+    monkeypatch.setattr(group_parameters, 'load_schema', load_and_be_interrupted)
     parameters = GroupParameters(node, None, changes.append)
     parameters.declare(['arm'])
     assert [result.successful for result in results] == [True]

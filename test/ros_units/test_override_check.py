@@ -10,11 +10,12 @@ from ssik_ros.errors import InvalidParameter
 from ssik_ros.ros.inputs.robot_source import LIMITS_PREFIX
 from ssik_ros.ros.parameters.group_parameters import PREFIX
 from ssik_ros.ros.parameters.override_check import check_overrides, OF_MOVEIT
-from ssik_ros.ros.parameters.parameter_library import load_parameters
+from ssik_ros.ros.parameters.parameter_listener import ParamListener
+from ssik_ros.solvers.options.parameter_file import load_schema
 
 pytestmark = pytest.mark.ros
 
-SERVER = load_parameters('ssik_ros.ros:ik_server_parameters.yaml')
+SERVER = load_schema('ssik_ros.ros:ik_server_parameters.yaml')
 OF_MOVE_GROUP = (
     'publish_planning_scene',
     'publish_robot_description',
@@ -56,7 +57,7 @@ def check(make_node, caplog):
     def run(**overrides):
         caplog.clear()
         node = make_node({name.replace('__', '.'): value for name, value in overrides.items()})
-        SERVER.ParamListener(node)
+        ParamListener(node, SERVER)
         with caplog.at_level(logging.WARNING, 'ssik_ros'):
             check_overrides(node, (PREFIX, LIMITS_PREFIX))
         return [record.getMessage() for record in caplog.records]
@@ -107,5 +108,5 @@ def test_parameters_of_move_group_are_foreign_and_not_misspelt(check, name):
 
 def test_moveit_s_names_are_none_of_ours(make_node):
     node = make_node()
-    SERVER.ParamListener(node)
+    ParamListener(node, SERVER)
     assert not [name for name in OF_MOVEIT if node.has_parameter(name)]

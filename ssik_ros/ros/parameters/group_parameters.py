@@ -15,7 +15,7 @@ from rclpy.parameter import Parameter
 
 from ssik_ros.errors import InvalidParameter, LocatedMapping, quote
 from ssik_ros.ros.parameters.integer_parameters import parameter_overrides
-from ssik_ros.ros.parameters.parameter_library import load_parameters
+from ssik_ros.ros.parameters.parameter_listener import ParamListener
 from ssik_ros.solvers.kinematics_layout import find_groups
 from ssik_ros.solvers.kinematics_yaml import (
     COMMON_PARAMETERS_FILE,
@@ -24,6 +24,7 @@ from ssik_ros.solvers.kinematics_yaml import (
     parse_kinematics,
     read_content,
 )
+from ssik_ros.solvers.options.parameter_file import load_schema
 from ssik_ros.solvers.registry import DEFAULT_SOLVER, is_known, solver_schema, solver_spec
 
 PREFIX = 'robot_description_kinematics.'
@@ -170,7 +171,7 @@ class _DeclaredGroup:
             overrides[name] = Parameter(
                 name, value=list(value) if isinstance(value, tuple) else value
             )
-        listener = load_parameters(resource).ParamListener(self._node, self._prefix)
+        listener = ParamListener(self._node, load_schema(resource), self._prefix)
         listener.set_user_callback(self._take)
         return listener
 

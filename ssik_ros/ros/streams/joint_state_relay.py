@@ -22,10 +22,11 @@ from ssik_ros.mechanisms.urdf_robot import from_urdf
 from ssik_ros.ros.conversions.marker_messages import write_markers
 from ssik_ros.ros.inputs.robot_source import RobotDescription, RobotSource, source_parameters
 from ssik_ros.ros.parameters.override_check import check_overrides
-from ssik_ros.ros.parameters.parameter_library import load_parameters
+from ssik_ros.ros.parameters.parameter_listener import ParamListener
 from ssik_ros.ros.process.node_process import ProcessNode, run_node
 from ssik_ros.server.loops.loop_files import read_loops_of
 from ssik_ros.server.loops.passive_joints import PassiveJoints
+from ssik_ros.solvers.options.parameter_file import load_schema
 
 NAME = 'joint_state_relay'
 PARAMETERS_FILE = 'ssik_ros.ros:joint_state_relay_parameters.yaml'
@@ -50,7 +51,7 @@ class JointStateRelay(ProcessNode):
         :raises SsikError: when a parameter is wrong or a named file does not exist.
         """
         super().__init__(NAME, **options)
-        self._settings = load_parameters(PARAMETERS_FILE).ParamListener(self).get_params()
+        self._settings = ParamListener(self, load_schema(PARAMETERS_FILE)).get_params()
         check_overrides(self, ())
         if self.resolve_topic_name(ACTIVE_TOPIC) == self.resolve_topic_name(STATE_TOPIC):
             raise InvalidParameter(

@@ -33,7 +33,7 @@ from ssik_ros.ros.inputs.robot_source import (
 )
 from ssik_ros.ros.inputs.transform_listener import TransformListener
 from ssik_ros.ros.parameters.override_check import check_overrides
-from ssik_ros.ros.parameters.parameter_library import load_parameters
+from ssik_ros.ros.parameters.parameter_listener import ParamListener
 from ssik_ros.ros.process.node_process import ProcessNode, run_node
 from ssik_ros.ros.process.steady_timers import make_steady_timer
 from ssik_ros.ros.streams.stream_diagnostics import StreamDiagnostics
@@ -48,6 +48,7 @@ from ssik_ros.server.tasks.task_set_stream import (
     TaskSetStream,
 )
 from ssik_ros.server.tasks.task_sets import TaskSets
+from ssik_ros.solvers.options.parameter_file import load_schema
 from ssik_ros.solvers.search.newton.tracker import TrackStatus
 from ssik_ros.tasks.files.task_set_file import find_task_set_file, read_task_set_file
 
@@ -77,7 +78,7 @@ class StreamNode(ProcessNode):
         """
         super().__init__(NAME, **options)
         self._callbacks = MutuallyExclusiveCallbackGroup()
-        self._settings = load_parameters(PARAMETERS_FILE).ParamListener(self).get_params()
+        self._settings = ParamListener(self, load_schema(PARAMETERS_FILE)).get_params()
         check_overrides(self, (LIMITS_PREFIX,))
         self._content = read_task_set_file(find_task_set_file(self._settings.task_sets_file))
         self._live = AgedState(self)

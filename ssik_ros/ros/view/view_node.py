@@ -29,7 +29,7 @@ from ssik_ros.ros.inputs.robot_source import (
     URDF_TOPIC,
 )
 from ssik_ros.ros.parameters.override_check import check_overrides
-from ssik_ros.ros.parameters.parameter_library import load_parameters
+from ssik_ros.ros.parameters.parameter_listener import ParamListener
 from ssik_ros.ros.process.node_process import ProcessNode, run_node
 from ssik_ros.ros.process.steady_timers import make_steady_timer
 from ssik_ros.ros.view.goal_sender import GoalSender
@@ -37,6 +37,7 @@ from ssik_ros.ros.view.node_settings import NodeSettings, read_settings
 from ssik_ros.ros.view.real_robot import RunningGroup
 from ssik_ros.server.groups.group_choice import choose_groups
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics, parse_kinematics
+from ssik_ros.solvers.options.parameter_file import load_schema
 from ssik_ros.view.browser.guard import import_extra
 from ssik_ros.view.browser.page import announce_addresses, Page
 from ssik_ros.view.browser.panels.robot_panel import RobotPanel
@@ -63,7 +64,7 @@ class ViewNode(ProcessNode):
         """
         super().__init__(NAME, **options)
         import_extra('viser')
-        self._settings = load_parameters(PARAMETERS_FILE).ParamListener(self).get_params()
+        self._settings = ParamListener(self, load_schema(PARAMETERS_FILE)).get_params()
         check_overrides(self, (LIMITS_PREFIX,))
         self._live = AgedState(self)
         self._asked = NodeSettings()
