@@ -6,7 +6,7 @@ topic only if a description has no other source, and takes new descriptions from
 files; a topic brings text.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 import logging
 from pathlib import Path
 from types import SimpleNamespace
@@ -37,7 +37,7 @@ MOST_JOINTS = 2000
 LIMITS_PREFIX = 'robot_description_planning.'
 _TEXT = 'given as text'
 """Stands for the path of a description that a parameter holds."""
-_NOT_GIVEN = {
+_NOT_GIVEN: dict[str, Any] = {
     **dict.fromkeys(('robot_description', 'robot_description_semantic'), ''),
     **dict.fromkeys(('robot_description_file', 'semantic_file', 'moveit_config_package'), ''),
     **dict.fromkeys(('kinematics_file', 'xacro_args', 'joint_limits_file', 'tip_link'), ''),
@@ -45,6 +45,7 @@ _NOT_GIVEN = {
     'semantic_timeout': 0.0,
     'max_robot_joints': MOST_JOINTS,
 }
+"""Parameters that find a robot, and their values at a node that does not have them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +94,15 @@ class RobotDescription:
         return load_robot(source, srdf, self.joint_limits, self.xacro_args, self.max_joints)
 
 
-def source_parameters(settings: Any, names: Iterable[str], **values: Any) -> SimpleNamespace:
+def source_parameters(settings: Any, **values: Any) -> SimpleNamespace:
     """
     Return the complete set of parameters that :class:`RobotSource` reads, for a node that declares only some of them.
 
-    :param settings: the node's parameters.
-    :param names: names of parameters to copy from ``settings``; all others get empty values.
-    :param values: values that the node itself sets, by name.
+    :param settings: the node's parameters; those that it lacks get empty values.
+    :param values: values that the node itself sets, by name; they replace its parameters.
     """
-    chosen = {name: getattr(settings, name) for name in names}
-    return SimpleNamespace(**{**_NOT_GIVEN, **chosen, **values})
+    declared = {name: getattr(settings, name, empty) for name, empty in _NOT_GIVEN.items()}
+    return SimpleNamespace(**{**declared, **values})
 
 
 class RobotSource:

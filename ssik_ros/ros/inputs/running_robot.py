@@ -28,8 +28,6 @@ from ssik_ros.server.groups.group_choice import choose_groups
 from ssik_ros.server.scene.states import StateReader
 
 _LOGGER = logging.getLogger('ssik_ros.running_robot')
-FOR_SOURCE = ('joint_limits_file', 'semantic_timeout', 'max_robot_joints', 'tip_link')
-"""The parameters that find a robot: its descriptions come from topics."""
 
 
 class RobotNotRunning(SolverError):
@@ -82,7 +80,9 @@ class RunningRobot:
     def _wait_for_description(self) -> RobotDescription:
         delivered: list[RobotDescription] = []
         settings, timeout = self._settings, self._settings.service_timeout
-        source = RobotSource(self._node, source_parameters(settings, FOR_SOURCE), delivered.append)
+        # The settings name files for the robot of the configuration, not for this one.
+        parameters = source_parameters(settings, robot_description_file='', xacro_args='')
+        source = RobotSource(self._node, parameters, delivered.append)
         source.start()
         limit = timeout + settings.semantic_timeout
         if not self._spin_until(lambda: bool(delivered), limit):

@@ -32,11 +32,6 @@ NAME = 'joint_state_relay'
 PARAMETERS_FILE = 'ssik_ros.ros:joint_state_relay_parameters.yaml'
 ACTIVE_TOPIC = 'active_joint_states'
 STATE_TOPIC = 'joint_states'
-FOR_SOURCE = (
-    *('robot_description', 'robot_description_file', 'joint_limits_file'),
-    *('max_robot_joints', 'xacro_args'),
-)
-"""The parameters that find a robot."""
 _LOGGER = logging.getLogger('ssik_ros.relay')
 
 
@@ -65,7 +60,7 @@ class JointStateRelay(ProcessNode):
         self._markers = self.create_publisher(MarkerArray, '~/markers', QoSProfile(depth=1))
         self.create_subscription(JointState, ACTIVE_TOPIC, self._take, qos_profile_sensor_data)
         # Without planning groups, no SRDF is needed.
-        parameters = source_parameters(self._settings, FOR_SOURCE, tip_link='none is needed')
+        parameters = source_parameters(self._settings, tip_link='none is needed')
         self._source = RobotSource(self, parameters, self._load)
 
     def start(self) -> None:

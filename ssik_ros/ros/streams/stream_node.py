@@ -53,11 +53,6 @@ from ssik_ros.solvers.search.newton.tracker import TrackStatus
 from ssik_ros.tasks.files.task_set_file import find_task_set_file, read_task_set_file
 
 NAME = 'ik_stream'
-FOR_SOURCE = (
-    *('robot_description', 'robot_description_file', 'moveit_config_package'),
-    *('robot_name', 'joint_limits_file', 'max_robot_joints', 'xacro_args'),
-)
-"""The parameters that find a robot."""
 PARAMETERS_FILE = 'ssik_ros.ros:ik_stream_parameters.yaml'
 _LOGGER = logging.getLogger('ssik_ros.stream')
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -84,7 +79,7 @@ class StreamNode(ProcessNode):
         self._live = AgedState(self)
         self._transforms = TransformListener(self)
         # Without planning groups, no SRDF is needed.
-        parameters = source_parameters(self._settings, FOR_SOURCE, tip_link=NAME)
+        parameters = source_parameters(self._settings, tip_link=NAME)
         self._source = RobotSource(self, parameters, self._load)
         self._stream: TaskSetStream | None = None
         self._cycle = 0

@@ -26,6 +26,7 @@ from ssik_ros.ros.inputs.robot_source import (
     LIMITS_PREFIX,
     RobotDescription,
     RobotSource,
+    source_parameters,
     URDF_TOPIC,
 )
 from ssik_ros.ros.parameters.override_check import check_overrides
@@ -112,8 +113,8 @@ class ViewNode(ProcessNode):
     def _look_for_robot(self) -> None:
         try:
             self._asked = read_settings(self, self._settings.node)
-            source = SimpleNamespace(**_source_parameters(self._settings, self._asked))
-            self._source = RobotSource(self, source, self._load)
+            parameters = _source_parameters(self._settings, self._asked)
+            self._source = RobotSource(self, parameters, self._load)
             self._source.start()
         except SsikError as error:
             self.fail(error)
@@ -262,32 +263,20 @@ class ViewNode(ProcessNode):
             page.open_in_browser()
 
 
-def _source_parameters(settings: Any, asked: NodeSettings) -> dict[str, Any]:
+def _source_parameters(settings: Any, asked: NodeSettings) -> SimpleNamespace:
     """
     Return the parameters that tell where the robot's descriptions are.
 
     If none of them names a URDF, the URDF of the running node ``asked`` is used, and its SRDF unless one is named.
     """
-    names = (
-        'robot_description',
-        'robot_description_semantic',
-        'robot_description_file',
-        'semantic_file',
-        'moveit_config_package',
-        'robot_name',
-        'xacro_args',
-        'joint_limits_file',
-        'semantic_timeout',
-        'max_robot_joints',
-        'tip_link',
-    )
-    values = {name: getattr(settings, name) for name in names}
-    sources = ('robot_description', 'robot_description_file', 'moveit_config_package')
-    if not any(values[name] for name in sources):
-        values['robot_description'] = asked.urdf
-        if not values['robot_description_semantic'] and not values['semantic_file']:
-            values['robot_description_semantic'] = asked.srdf
-    return {**values, 'kinematics_file': ''}
+    given = source_parameters(settings)
+    if not (
+        given.robot_description or given.robot_description_file or given.moveit_config_package
+    ):
+        given.robot_description = asked.urdf
+        if not given.robot_description_semantic and not given.semantic_file:
+            given.robot_description_semantic = asked.srdf
+    return given
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
