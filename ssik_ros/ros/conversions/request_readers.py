@@ -1,10 +1,10 @@
 """
-Make functions that turn service messages of this package into requests, field by field: :func:`request_reader`.
+Make functions that turn service messages into requests, field by field: :func:`request_reader`.
 
-A field of the request is read from the message field of the same name, or of the name in ``_CONVERTED``.
+A field of the request is read from the message field of the same name, or of another name in ``_SOURCES``.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 import inspect
 from operator import attrgetter
 from typing import Any
@@ -26,20 +26,37 @@ def _read_targets(messages: Any) -> list[TargetGiven]:
     return [TargetGiven(entry.target, read_framed_pose(entry.pose_stamped)) for entry in messages]
 
 
-_CONVERTED: Mapping[str, tuple[str, Part]] = {
-    'constraints': ('constraints', read_constraints),
-    'frame': ('frame_id', str),
-    'free': ('free_dof', list),
-    'links': ('link', lambda link: (link,)),
-    'offset': ('offset', read_pose),
-    'pose': ('pose_stamped', read_framed_pose),
-    'poses': ('pose_stamped', lambda stamped: (read_framed_pose(stamped),)),
-    'state': ('robot_state', read_state),
-    'targets': ('targets', _read_targets),
-    'timeout': ('timeout', read_seconds),
-    'waypoints': ('waypoints', lambda poses: [read_framed_pose(pose) for pose in poses]),
+_SOURCES: Mapping[str, Sequence[str]] = {
+    'acceleration_scale': ('max_acceleration_scaling_factor',),
+    'constraints': ('path_constraints',),
+    'frame': ('frame_id', 'header.frame_id'),
+    'free': ('free_dof',),
+    'group': ('group_name',),
+    'link': ('link_name',),
+    'links': ('link',),
+    'max_speed': ('max_cartesian_speed',),
+    'pose': ('pose_stamped',),
+    'poses': ('pose_stamped',),
+    'prismatic_jump': ('prismatic_jump_threshold',),
+    'revolute_jump': ('revolute_jump_threshold',),
+    'speed_link': ('cartesian_speed_limited_link',),
+    'state': ('robot_state', 'start_state'),
+    'velocity_scale': ('max_velocity_scaling_factor',),
 }
-"""For fields of requests: the field of the message, and its conversion. All others have the same name and value."""
+"""Fields of messages by field of a request, where the names differ; the first that a message has is read."""
+_CONVERSIONS: Mapping[str, Part] = {
+    'constraints': read_constraints,
+    'free': list,
+    'links': lambda link: (link,),
+    'offset': read_pose,
+    'pose': read_framed_pose,
+    'poses': lambda stamped: (read_framed_pose(stamped),),
+    'state': read_state,
+    'targets': _read_targets,
+    'timeout': read_seconds,
+    'waypoints': lambda poses: [read_framed_pose(pose) for pose in poses],
+}
+"""Conversions by field of a request; values of all other fields are taken as they are."""
 
 
 def request_reader(kind: type, message: type, **readers: Part) -> Callable[[Any], Any]:
@@ -52,9 +69,10 @@ def request_reader(kind: type, message: type, **readers: Part) -> Callable[[Any]
     """
     parts = dict(readers)
     for name in inspect.signature(kind).parameters:
-        source, convert = _CONVERTED.get(name, (name, None))
-        if name not in readers and hasattr(message, source):
-            parts[name] = _part(source, convert)
+        sources = (name, *_SOURCES.get(name, ()))
+        source = next((s for s in sources if hasattr(message, s.partition('.')[0])), None)
+        if name not in readers and source is not None:
+            parts[name] = _part(source, _CONVERSIONS.get(name))
 
     def read(given: Any) -> Any:
         return kind(**{name: part(given) for name, part in parts.items()})
@@ -63,7 +81,8 @@ def request_reader(kind: type, message: type, **readers: Part) -> Callable[[Any]
 
 
 def _part(source: str, convert: Part | None) -> Part:
-    """Return a function that reads one field of a message, and converts it if ``convert`` is given."""
+    """Return a function that reads the field at a dotted path of a message, and converts it if ``convert`` is given."""
+    read = attrgetter(source)
     if convert is None:
-        return attrgetter(source)
-    return lambda message: convert(getattr(message, source))
+        return read
+    return lambda message: convert(read(message))

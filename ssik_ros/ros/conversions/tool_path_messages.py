@@ -13,39 +13,13 @@ from ssik_msgs.msg import PathPenalties as PenaltiesMessage, PathTolerance as To
 from ssik_ros.arrays import FloatArray
 from ssik_ros.paths.requests import PathObjective, PathPenalties, PathProgress, PathTolerance
 from ssik_ros.ros.conversions.joint_commands import make_timed_trajectory
-from ssik_ros.ros.conversions.messages import read_seconds, read_state
+from ssik_ros.ros.conversions.request_readers import request_reader
 from ssik_ros.server.paths.tool_path_requests import NamedValues, ToolPathGoal, ToolPathResponse
-from ssik_ros.server.requests.refusals import Refusal, RequestRefused
+from ssik_ros.server.requests.refusals import Refusal
 
 OBJECTIVES = {getattr(PlanToolPath.Goal, objective.name): objective for objective in PathObjective}
 Z_AXIS = (0.0, 0.0, 1.0)
 ZONES = ('limit_zone', 'singular_zone', 'obstacle_zone')
-
-
-def read_goal(message: PlanToolPath.Goal) -> ToolPathGoal:
-    """
-    Return the goal of a message.
-
-    :param message: the message.
-    :raises RequestRefused: for an unknown objective.
-    """
-    return ToolPathGoal(
-        group=message.group,
-        waypoints=_read_poses(message.waypoints),
-        frame=message.header.frame_id,
-        link=message.link,
-        workpiece=message.workpiece,
-        state=read_state(message.robot_state),
-        start=_read_values(message.start),
-        end=_read_values(message.end),
-        locked=tuple(message.locked),
-        avoid_collisions=message.avoid_collisions,
-        clearance=message.clearance,
-        settings=_read_settings(message),
-        velocity_scale=message.max_velocity_scaling_factor,
-        acceleration_scale=message.max_acceleration_scaling_factor,
-        timeout=read_seconds(message.timeout),
-    )
 
 
 def _read_poses(messages: list[Pose]) -> FloatArray:
@@ -73,7 +47,7 @@ def _read_settings(message: PlanToolPath.Goal) -> dict[str, Any]:
             f'{number} ({objective.name})' for number, objective in OBJECTIVES.items()
         )
         text = f'There is no objective {message.objective}; known: {choices_text}.'
-        raise RequestRefused(Refusal.BAD_OPTION, text)
+        raise Refusal.BAD_OPTION.error(text)
     settings: dict[str, Any] = {
         'objective': OBJECTIVES[message.objective],
         'penalties': _read_penalties(message.penalties),
@@ -135,6 +109,18 @@ def _read_vector(message: Vector3) -> tuple[float, float, float]:
 def _read_range(values: Any) -> tuple[float, float]:
     low, high = values.tolist()
     return low, high
+
+
+read_goal = request_reader(
+    ToolPathGoal,
+    PlanToolPath.Goal,
+    waypoints=lambda message: _read_poses(message.waypoints),
+    start=lambda message: _read_values(message.start),
+    end=lambda message: _read_values(message.end),
+    locked=lambda message: tuple(message.locked),
+    settings=_read_settings,
+)
+"""Returns the :class:`ToolPathGoal` in a goal message; raises RequestRefused for an unknown objective."""
 
 
 def write_feedback(progress: PathProgress, seconds: float) -> PlanToolPath.Feedback:

@@ -21,13 +21,9 @@ from trajectory_msgs.msg import MultiDOFJointTrajectoryPoint
 
 from ssik_ros.model.collision.scene import Contact
 from ssik_ros.ros.conversions.joint_commands import make_duration, make_timed_trajectory
-from ssik_ros.ros.conversions.messages import (
-    read_constraints,
-    read_ik_request,
-    read_state,
-    write_ik_response,
-)
+from ssik_ros.ros.conversions.messages import read_ik_request, write_ik_response
 from ssik_ros.ros.conversions.pose_conversions import read_pose, write_pose
+from ssik_ros.ros.conversions.request_readers import request_reader
 from ssik_ros.ros.services.service_handlers import read_budget, Served, Service
 from ssik_ros.server.paths.path_requests import PathRequest, PathResponse, TimedPath
 from ssik_ros.server.requests.ik_requests import (
@@ -41,11 +37,6 @@ from ssik_ros.server.state_responses import StateResponse
 _LOGGER = logging.getLogger('ssik_ros.services')
 
 
-def _read_fk(message: GetPositionFK.Request) -> FkRequest:
-    state = read_state(message.robot_state)
-    return FkRequest(list(message.fk_link_names), message.header.frame_id, state)
-
-
 def _write_fk(
     message: GetPositionFK.Response, response: FkResponse, served: Served, request: Any
 ) -> None:
@@ -57,11 +48,6 @@ def _write_fk(
         write_pose(stamped.pose, pose)
         message.pose_stamped.append(stamped)
         message.fk_link_names.append(link)
-
-
-def _read_validity(message: GetStateValidity.Request) -> StateRequest:
-    constraints = read_constraints(message.constraints)
-    return StateRequest(message.group_name, read_state(message.robot_state), constraints)
 
 
 def _write_validity(
@@ -100,27 +86,6 @@ def _write_contact(contact: Contact, served: Served) -> ContactInformation:
     message.position = Point(**dict(zip('xyz', contact.position.tolist(), strict=True)))
     message.normal = Vector3(**dict(zip('xyz', contact.normal.tolist(), strict=True)))
     return message
-
-
-def _read_path(request: GetCartesianPath.Request) -> PathRequest:
-    """Return the path request in a message; waypoints are in the frame of its header."""
-    return PathRequest(
-        group=request.group_name,
-        waypoints=[read_pose(pose) for pose in request.waypoints],
-        frame=request.header.frame_id,
-        link=request.link_name,
-        max_step=request.max_step,
-        state=read_state(request.start_state),
-        jump_threshold=request.jump_threshold,
-        prismatic_jump=request.prismatic_jump_threshold,
-        revolute_jump=request.revolute_jump_threshold,
-        avoid_collisions=request.avoid_collisions,
-        constraints=read_constraints(request.path_constraints),
-        velocity_scale=request.max_velocity_scaling_factor,
-        acceleration_scale=request.max_acceleration_scaling_factor,
-        speed_link=request.cartesian_speed_limited_link,
-        max_speed=request.max_cartesian_speed,
-    )
 
 
 def _write_path(
@@ -172,6 +137,15 @@ def _transforms(served: Served, state: FullState, names: Sequence[str]) -> list[
     return [transforms[name] for name in names]
 
 
+_read_fk = request_reader(
+    FkRequest, GetPositionFK.Request, links=lambda message: list(message.fk_link_names)
+)
+_read_validity = request_reader(StateRequest, GetStateValidity.Request)
+_read_path = request_reader(
+    PathRequest,
+    GetCartesianPath.Request,
+    waypoints=lambda message: [read_pose(pose) for pose in message.waypoints],
+)
 COMPUTE_IK = Service(
     GetPositionIK,
     'compute_ik',

@@ -16,16 +16,12 @@ from ssik_ros.errors import shorten, SsikError
 from ssik_ros.reach.exports import cloud_to_show
 from ssik_ros.reach.reach_map import ReachMap
 from ssik_ros.ros.conversions.reach_messages import write_cloud
+from ssik_ros.ros.conversions.request_readers import request_reader
 from ssik_ros.ros.services.service_handlers import Served, Service
 from ssik_ros.server.reach_queries import open_map, ReachQueries, ReachRequest, ReachResponse
 from ssik_ros.server.robot_server import RobotServer
 
 _LOGGER = logging.getLogger('ssik_ros.reach')
-
-
-def _read_query(message: ReachQuery.Request) -> ReachRequest:
-    poses = np.asarray(message.poses, dtype=np.float64)
-    return ReachRequest(poses, message.frame_id, message.exact)
 
 
 def _write_query(
@@ -43,6 +39,9 @@ def _write_query(
     message.angles = array('d', result.angle.tobytes())
 
 
+_read_query = request_reader(
+    ReachRequest, ReachQuery.Request, poses=lambda message: np.asarray(message.poses, np.float64)
+)
 SERVICES = (
     Service(
         *(ReachQuery, '~/reach_query', 'query', _read_query, _write_query),

@@ -23,7 +23,7 @@ from ssik_ros.ros.conversions.tool_path_messages import (
 from ssik_ros.ros.services.service_handlers import Served, Service, ServiceHandlers
 from ssik_ros.ros.services.status_codes import read_text, write_code
 from ssik_ros.server.paths.tool_path_requests import PlanWatch, ToolPathGoal, ToolPathResponse
-from ssik_ros.server.requests.refusals import Refusal, RequestRefused
+from ssik_ros.server.requests.refusals import Refusal
 
 NAME = '~/plan_tool_path'
 LOOKS = 0.005
@@ -182,11 +182,11 @@ class ToolPathAction:
         limits, count = self._limits, len(goal.request.waypoints)
         if not goal.has_place:
             text = f'The node plans {counted(limits.goals, "tool path")} at once (parameter tool_path_goals).'
-            raise RequestRefused(Refusal.BUSY, f'{text} Send the goal again when one has ended.')
+            raise Refusal.BUSY.error(f'{text} Send the goal again when one has ended.')
         if count > limits.waypoints:
             text = f'The goal has {count} waypoints; at most {limits.waypoints} are worked on (parameter tool_path_waypoints).'
-            raise RequestRefused(Refusal.BAD_TARGET, text)
-        request = read_goal(goal.request)
+            raise Refusal.BAD_TARGET.error(text)
+        request: ToolPathGoal = read_goal(goal.request)
         request.watch = goal.watch
         if not request.timeout > 0.0:
             request.timeout = limits.timeout
