@@ -5,31 +5,26 @@ For each solver of this package in the configuration, a server is started in a n
 start_server:=false the benchmark calls a server that is running already.
 """
 
-import sys
-
-from launch import LaunchDescription
-from launch.actions import (
-    DeclareLaunchArgument,
-    LogInfo,
-    OpaqueFunction,
-    RegisterEventHandler,
-    Shutdown,
-)
+from launch.actions import LogInfo, RegisterEventHandler, Shutdown
 from launch.event_handlers import OnProcessExit
 from launch.substitutions import LaunchConfiguration
-from launch_ros.actions import Node
-from launch_ros.parameter_descriptions import ParameterValue
 
 from ssik_ros.benchmark.config import read_benchmark_config
 from ssik_ros.benchmark.servers import plan_servers, SERVICE
 from ssik_ros.benchmark.session import find_benchmark_config
 from ssik_ros.model.description_files import parse_xacro_args
+from ssik_ros.ros.launch_nodes import (
+    describe_launch,
+    make_node,
+    parameters_of,
+    text,
+    value_of,
+)
 from ssik_ros.ros.parameters.launch_arguments import (
     LaunchArgument,
     LOG_LEVEL,
     NAMESPACE,
     node_arguments,
-    require_known_arguments,
     YES_OR_NO,
 )
 
@@ -76,51 +71,33 @@ OF_A_RUNNING_ROBOT = (
 )
 
 
-def text(name):
-    """
-    Return an argument as a text parameter, even if it looks like a number.
-
-    :param name: its name.
-    """
-    return ParameterValue(LaunchConfiguration(name), value_type=str)
-
-
 def make_servers(context):
     """
     Return the servers, and the services by label as the benchmark reads them.
 
     :param context: the launch context.
     """
-    if LaunchConfiguration('start_server').perform(context) == 'false':
+    if value_of('start_server', context) == 'false':
         return [], ''
     config = read_benchmark_config(
-        find_benchmark_config(LaunchConfiguration('config').perform(context))
+        find_benchmark_config(value_of('config', context))
     ).with_robot_files(
-        LaunchConfiguration('robot_description_file').perform(context),
-        parse_xacro_args(LaunchConfiguration('xacro_args').perform(context)),
+        value_of('robot_description_file', context),
+        parse_xacro_args(value_of('xacro_args', context)),
     )
-    is_live = LaunchConfiguration('robot').perform(context) == 'topics'
+    is_live = value_of('robot', context) == 'topics'
     plans = plan_servers(config, live_robot=is_live)
-    above = f'/{LaunchConfiguration("namespace").perform(context).strip("/")}'.rstrip('/')
-    live = {name: text(name) for name in OF_A_RUNNING_ROBOT} if is_live else {}
+    above = f'/{value_of("namespace", context).strip("/")}'.rstrip('/')
+    live = [argument for argument in PARAMETERS if is_live and argument.name in OF_A_RUNNING_ROBOT]
     servers = [
-        Node(
-            package='ssik_ros',
-            executable='ik_server',
+        make_node(
+            'ik_server',
+            {name: text(value) for name, value in plan.parameters.items()},
+            {'report_times': True, 'group': config.planning_group, **parameters_of(live)},
             name='ssik_ros',
             namespace=f'{above}/{plan.namespace}',
-            parameters=[
-                {
-                    name: ParameterValue(value, value_type=str)
-                    for name, value in plan.parameters.items()
-                },
-                {'report_times': True, 'group': config.planning_group, **live},
-            ],
             # The robot's topics are in the namespace above.
             remappings=[(topic, f'{above}/{topic}') for topic in TOPICS],
-            arguments=['--ros-args', '--log-level', LaunchConfiguration('log_level')],
-            output='screen',
-            emulate_tty=True,
         )
         for plan in plans
     ]
@@ -149,27 +126,11 @@ def start_benchmark(context):
 
     :param context: the launch context.
     """
-    require_known_arguments(sys.argv, __file__, ARGUMENTS)
     servers, services = make_servers(context)
-    benchmark = Node(
-        package='ssik_ros',
-        executable='ik_benchmark',
-        name='ik_benchmark',
+    benchmark = make_node(
+        'ik_benchmark',
+        {'services': text(services), **parameters_of(PARAMETERS)},
         namespace=LaunchConfiguration('namespace'),
-        parameters=[
-            {
-                'services': ParameterValue(services, value_type=str),
-                **{
-                    argument.name: ParameterValue(
-                        LaunchConfiguration(argument.name), value_type=argument.type
-                    )
-                    for argument in PARAMETERS
-                },
-            }
-        ],
-        arguments=['--ros-args', '--log-level', LaunchConfiguration('log_level')],
-        output='screen',
-        emulate_tty=True,
     )
     end = RegisterEventHandler(OnProcessExit(target_action=benchmark, on_exit=end_launch))
     return [end, *servers, benchmark]
@@ -177,5 +138,4 @@ def start_benchmark(context):
 
 def generate_launch_description():
     """Return the arguments, the servers and the benchmark."""
-    declared = [DeclareLaunchArgument(a.name, **a.declaration) for a in ARGUMENTS]
-    return LaunchDescription([*declared, OpaqueFunction(function=start_benchmark)])
+    return describe_launch(__file__, ARGUMENTS, start_benchmark)

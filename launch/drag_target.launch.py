@@ -5,21 +5,22 @@ Started are the node ssik_ros, which offers ssik_ros/interactive_target and ssik
 robot_state_publisher shows the posture that follows the target.
 """
 
-import sys
-
-from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.conditions import IfCondition
 from launch.substitutions import LaunchConfiguration
-from launch_ros.actions import Node
-from launch_ros.parameter_descriptions import ParameterValue
 
 from ssik_ros.model.description_files import config_directory, find_moveit_config
 from ssik_ros.model.loader import load_robot
+from ssik_ros.ros.launch_nodes import (
+    describe_launch,
+    LOGGED,
+    make_node,
+    parameters_of,
+    text,
+    value_of,
+)
 from ssik_ros.ros.parameters.launch_arguments import (
     LaunchArgument,
     LOG_LEVEL,
-    require_known_arguments,
     require_packages,
     USE_SIM_TIME,
     YES_OR_NO,
@@ -51,54 +52,34 @@ def start_nodes(context):
 
     :param context: the launch context.
     """
-    require_known_arguments(sys.argv, __file__, ARGUMENTS)
     packages = {'robot_state_publisher': 'state_publisher', 'rviz2': 'rviz'}
     require_packages(
         __file__,
         {
             package: argument
             for package, argument in packages.items()
-            if LaunchConfiguration(argument).perform(context) == 'true'
+            if value_of(argument, context) == 'true'
         },
     )
-    files = find_moveit_config(LaunchConfiguration('moveit_config_package').perform(context))
+    files = find_moveit_config(value_of('moveit_config_package', context))
     robot = load_robot(files.urdf_path, xacro_args=files.xacro_args or None)
-    common = {'use_sim_time': ParameterValue(LaunchConfiguration('use_sim_time'), value_type=bool)}
-    logged = ['--ros-args', '--log-level', LaunchConfiguration('log_level')]
-    described = {'robot_description': ParameterValue(robot.urdf_xml, value_type=str)}
-    named = {
-        name: ParameterValue(LaunchConfiguration(name), value_type=str)
-        for name in ('moveit_config_package', 'interactive_group')
-    }
+    common = parameters_of([USE_SIM_TIME])
     view = str(config_directory() / 'rviz/ssik_ros.rviz')
     return [
-        Node(
-            package='ssik_ros',
-            executable='ik_server',
-            name='ssik_ros',
-            parameters=[{**common, **named}],
-            arguments=logged,
-            output='screen',
-            emulate_tty=True,
-        ),
-        Node(
+        make_node('ik_server', {**common, **parameters_of([PACKAGE, GROUP])}, name='ssik_ros'),
+        make_node(
+            'robot_state_publisher',
+            {**common, 'robot_description': text(robot.urdf_xml)},
             package='robot_state_publisher',
-            executable='robot_state_publisher',
-            name='robot_state_publisher',
-            parameters=[{**common, **described}],
             remappings=[('joint_states', GOAL)],
-            arguments=logged,
-            output='screen',
-            emulate_tty=True,
             condition=IfCondition(LaunchConfiguration('state_publisher')),
         ),
-        Node(
+        make_node(
+            'rviz2',
+            common,
             package='rviz2',
-            executable='rviz2',
-            name='rviz2',
-            parameters=[common],
-            arguments=['-d', view, '-f', robot.tree.root_link, *logged],
-            output='screen',
+            arguments=['-d', view, '-f', robot.tree.root_link, *LOGGED],
+            emulate_tty=False,
             condition=IfCondition(LaunchConfiguration('rviz')),
         ),
     ]
@@ -106,5 +87,4 @@ def start_nodes(context):
 
 def generate_launch_description():
     """Return the arguments and the nodes."""
-    declared = [DeclareLaunchArgument(a.name, **a.declaration) for a in ARGUMENTS]
-    return LaunchDescription([*declared, OpaqueFunction(function=start_nodes)])
+    return describe_launch(__file__, ARGUMENTS, start_nodes)

@@ -1,19 +1,13 @@
 """Start the node ssik_ros, which serves MoveIt's kinematics services for one robot."""
 
-import sys
-
-from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
-from launch_ros.actions import Node
-from launch_ros.parameter_descriptions import ParameterFile, ParameterValue
 
+from ssik_ros.ros.launch_nodes import describe_launch, make_node, parameter_file, parameters_of
 from ssik_ros.ros.parameters.launch_arguments import (
     LOG_LEVEL,
     NAMESPACE,
     node_arguments,
     PARAMS_FILE,
-    require_known_arguments,
     RESPAWN,
     USE_SIM_TIME,
 )
@@ -52,29 +46,13 @@ def start_server(context):
 
     :param context: the launch context.
     """
-    require_known_arguments(sys.argv, __file__, ARGUMENTS)
-    # Each with its type: YAML would read a number or nothing from some texts.
-    parameters = [
-        {
-            argument.name: ParameterValue(
-                LaunchConfiguration(argument.name), value_type=argument.type
-            )
-            for argument in PARAMETERS
-        }
-    ]
-    if LaunchConfiguration('params_file').perform(context):
-        # Last, so that its values count and the defaults above do not hide them.
-        parameters.append(ParameterFile(LaunchConfiguration('params_file'), allow_substs=True))
     return [
-        Node(
-            package='ssik_ros',
-            executable='ik_server',
+        make_node(
+            'ik_server',
+            parameters_of(PARAMETERS),
+            *parameter_file(context),
             name='ssik_ros',
             namespace=LaunchConfiguration('namespace'),
-            parameters=parameters,
-            arguments=['--ros-args', '--log-level', LaunchConfiguration('log_level')],
-            output='screen',
-            emulate_tty=True,
             respawn=LaunchConfiguration('respawn'),
             respawn_delay=1.0,
         )
@@ -83,5 +61,4 @@ def start_server(context):
 
 def generate_launch_description():
     """Return the arguments and the node."""
-    declared = [DeclareLaunchArgument(a.name, **a.declaration) for a in ARGUMENTS]
-    return LaunchDescription([*declared, OpaqueFunction(function=start_server)])
+    return describe_launch(__file__, ARGUMENTS, start_server)

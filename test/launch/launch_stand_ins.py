@@ -52,6 +52,8 @@ def load_launch_file(name, monkeypatch):
             setattr(module, kind, type(kind, (Recorded,), {}))
         monkeypatch.setitem(sys.modules, module_name, module)
     sys.modules['launch.substitutions'].LaunchConfiguration = Configuration
+    # It imports launch, so that it has to be imported again.
+    monkeypatch.delitem(sys.modules, 'ssik_ros.ros.launch_nodes', raising=False)
     return runpy.run_path(str(FOLDER / name))
 
 
