@@ -6,11 +6,10 @@ Another thread loads the robot, so that parameter services and signals work mean
 server object is never changed but replaced: a request in progress keeps the robot with which it began.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 import functools
 import gc
 import logging
-import queue
 import sys
 import threading
 from typing import Any
@@ -53,6 +52,7 @@ from ssik_ros.server.scene.world import SceneWorld
 from ssik_ros.server.start_table import make_start_table
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 from ssik_ros.solvers.options.parameter_file import load_schema
+from ssik_ros.view.mailbox import Mailbox
 
 if HAS_OWN_MESSAGES:
     from ssik_ros.ros.services.loop_services import LOOP_SERVICES
@@ -66,6 +66,8 @@ MOST_CALLBACKS = 64
 """Callbacks at once where the parameter does not say how many: threads are made only when some take long."""
 SILENCE = 5.0
 """After this long without joint states that requests need the log says so [s]."""
+LOADER_END = 0.1
+"""Longest wait for a robot that is being loaded when the node ends [s]."""
 YOUNGEST, OLDEST = 0, 2
 """Generations of the collector of garbage."""
 
@@ -97,8 +99,9 @@ class IkServer(ProcessNode):
         self._parts = OptionalParts(self, self._settings, self._handlers, self._live)
         self._loading = LoadingReport(_LOGGER.info)
         make_steady_timer(self, REPORT_EVERY, self._loading.tell)
-        self._loader = _Loader(self._load)
-        self._source = RobotSource(self, self._settings, self._loader.put)
+        # Loading cannot be interrupted: its thread waits for descriptions, and for nothing at the end.
+        self._loader = Mailbox(lambda: None, lambda: None, _LOGGER.error, name='robot loader')
+        self._source = RobotSource(self, self._settings, self._queue)
         self._kinematics = GroupParameters(self, self._source.kinematics_path, self._change_group)
         self._listener.set_user_callback(self._take_parameters)
         self._offer_description()
@@ -111,14 +114,13 @@ class IkServer(ProcessNode):
 
     def start(self) -> None:
         """Start to load the robot as soon as its description is complete."""
-        self._loader.start()
         self._source.start()
 
     def stop(self) -> bool:
         """End every search; return whether the thread that loads robots has ended too."""
         self._cancel[0] = 1
         self._parts.close()
-        return self._loader.stop()
+        return self._loader.close(LOADER_END)
 
     def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
         """
@@ -134,6 +136,10 @@ class IkServer(ProcessNode):
                 reason = f'There is no parameter {quote(parameter.name)}. {choices}'
                 return SetParametersResult(successful=False, reason=reason)
         return super().set_parameters_atomically(parameter_list)
+
+    def _queue(self, description: RobotDescription) -> None:
+        """Load a robot after the one that is being loaded now; of several waiting ones only the last is loaded."""
+        self._loader.put(lambda: self._load(description), 'robot')
 
     def _load(self, description: RobotDescription) -> None:
         """Load a robot and serve it; log an error, which ends the node if nothing can repair it."""
@@ -333,45 +339,6 @@ class IkServer(ProcessNode):
             if served is not None and kinematics.group in served.server.groups:
                 server = served.server.with_kinematics(kinematics)
                 self._handlers.serve(served._replace(server=server))
-
-
-class _Loader:
-    """A thread that loads robots one after the other; of several waiting descriptions it loads only the last."""
-
-    def __init__(self, load: Callable[[RobotDescription], None]) -> None:
-        self._load = load
-        self._waiting: queue.SimpleQueue[RobotDescription | None] = queue.SimpleQueue()
-        self._stopped = False
-        # Loading cannot be interrupted; a signal is not to wait for it.
-        self._thread = threading.Thread(target=self._run, name='robot loader', daemon=True)
-
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def put(self, description: RobotDescription) -> None:
-        """
-        Queue a description.
-
-        It is loaded when the robot in progress is done, unless a later description is queued before.
-        """
-        self._waiting.put(description)
-
-    def stop(self) -> bool:
-        """Load no more robots; return whether the thread has ended within 0.1 s."""
-        self._stopped = True
-        self._waiting.put(None)
-        if self._thread.ident is not None:
-            self._thread.join(0.1)
-        return not self._thread.is_alive()
-
-    def _run(self) -> None:
-        while not self._stopped:
-            description = self._waiting.get()
-            while not self._waiting.empty():
-                description = self._waiting.get()
-            if description is not None and not self._stopped:
-                self._load(description)
 
 
 def searches_at_once() -> int:

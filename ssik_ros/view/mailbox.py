@@ -74,12 +74,18 @@ class Mailbox:
         with self._changed:
             return self._changed.wait_for(lambda: self._is_idle, timeout)
 
-    def close(self) -> None:
-        """End the thread after the event that it handles now; waiting events are not called."""
+    def close(self, wait: float = 5.0) -> bool:
+        """
+        End the thread after the event that it handles now; waiting events are not called.
+
+        :param wait: longest wait for this event [s].
+        :returns: whether the thread has ended.
+        """
         with self._changed:
             self._is_open = False
             self._changed.notify_all()
-        self._thread.join(5.0)
+        self._thread.join(wait)
+        return not self._thread.is_alive()
 
     def _run(self) -> None:
         while True:
