@@ -19,7 +19,7 @@ from ssik_ros.reach.store import hash_of_chain
 from ssik_ros.results import Cause
 from ssik_ros.server.groups.batches import read_poses
 from ssik_ros.server.requests.ik_requests import FullState
-from ssik_ros.server.requests.refusals import Refusal, refused_as, RequestRefused
+from ssik_ros.server.requests.refusals import Refusal, refused_as
 from ssik_ros.server.scene.frames import FrameReader
 from ssik_ros.value_class import dataclass
 
@@ -108,14 +108,13 @@ class ReachQueries:
         assert isinstance(self._map_or_reason, ReachMap)
         poses = read_poses(request.poses)
         if request.exact and len(poses) > MOST_EXACT:
-            raise RequestRefused(
-                Refusal.GOAL_COUNT,
+            raise Refusal.GOAL_COUNT.error(
                 f'{counted(len(poses), "pose")} came with exact; there may be {MOST_EXACT}.',
             )
         bad = np.flatnonzero(~np.isfinite(poses).all(axis=(1, 2)))
         if len(bad):
             text = f'Pose {int(bad[0])} is no finite position with a quaternion other than zero.'
-            raise RequestRefused(Refusal.BAD_TARGET, text)
+            raise Refusal.BAD_TARGET.error(text)
         frame = self._frames.in_model_frame(request.frame, current)
         base = self._frames.model_in_link(self._map_or_reason.chain.base_link, current)
         moved: FloatArray = (base if frame is None else base @ frame) @ poses
@@ -126,7 +125,7 @@ class ReachQueries:
         parts = []
         for start in range(0, max(1, len(poses)), POSES_PER_LOOK):
             if self._cancel[0]:
-                raise RequestRefused(Refusal.FAULT, 'The node ends; no more poses are solved.')
+                raise Refusal.FAULT.error('The node ends; no more poses are solved.')
             parts.append(reach_map.query(poses[start : start + POSES_PER_LOOK], exact=True))
         return ReachResult(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 

@@ -189,12 +189,16 @@ class RobotServer:
         """Return a report on one planning group, or on all of them for an empty name; ``current`` is ignored."""
         return self.groups.report(group)
 
+    def _resolve(self, request: IkRequest, current: FullState) -> ResolvedRequest:
+        """Return a request with all names looked up; raise RequestRefused for a wrong one."""
+        group = self.groups.find(request.group)
+        state = self.states.merge(current, request.state)
+        return self._requests.resolve(request, current, group, state)
+
     @refused_as(BranchesResponse, *BLAMED)
     def solve_all(self, request: IkRequest, current: FullState) -> BranchesResponse:
         """Find every branch of a pose, nearest to the seed first; without a branch, the response has the cause."""
-        group = self.groups.find(request.group)
-        state = self.states.merge(current, request.state)
-        _, _, goals, checks = self._requests.resolve(request, current, group, state)
+        group, state, goals, checks = self._resolve(request, current)
         tolerance = request.branches.tolerance
         if not 0.0 <= tolerance < math.inf:
             raise Refusal.BAD_TOLERANCE.error(
@@ -206,9 +210,7 @@ class RobotServer:
     @refused_as(SelfMotionsResponse, *BLAMED)
     def self_motions(self, request: IkRequest, current: FullState) -> SelfMotionsResponse:
         """Find all postures that put one link at a pose, as curves; any arm without one redundant joint gets a refusal."""
-        group = self.groups.find(request.group)
-        state = self.states.merge(current, request.state)
-        goals = self._requests.resolve(request, current, group, state).goals
+        group, state, goals, _ = self._resolve(request, current)
         if len(goals) != 1:
             raise Refusal.GOAL_COUNT.error(f'{len(goals)} poses came; self-motions have one.')
         finder = self.groups.finders[group.group.name].self_motions
@@ -236,9 +238,7 @@ class RobotServer:
         response = self.solve(request, current)
         if response.refusal is not NO_REFUSAL:
             return Explanation(*response[:3])
-        group = self.groups.find(request.group)
-        state = self.states.merge(current, request.state)
-        goals = self._requests.resolve(request, current, group, state).goals
+        group, state, goals, _ = self._resolve(request, current)
         finder = self.groups.finders[group.group.name].branches
         return explain_pose(finder, goals[0], state, response, timeout=request.timeout)
 

@@ -9,7 +9,7 @@ from ssik_ros.errors import describe_choices, quote
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.chain_kinematics import ChainKinematics
 from ssik_ros.server.requests.ik_requests import LinkGoal
-from ssik_ros.server.requests.refusals import Refusal, RequestRefused
+from ssik_ros.server.requests.refusals import Refusal
 
 
 class LedLink:
@@ -50,9 +50,9 @@ def tool_at_tip(robot: RobotModel, tip: str, led: LinkGoal) -> FloatArray | None
     if link not in robot.tree.link_index:
         text = f'Robot {quote(robot.name)} has no link {quote(link)}. '
         text += describe_choices(link, robot.tree.link_names)
-        raise RequestRefused(Refusal.UNKNOWN_LINK, text)
+        raise Refusal.UNKNOWN_LINK.error(text)
     offset = robot.rigid_offset(tip, link)
     if offset is None:
         text = f'Link {quote(link)} is not rigidly attached to the tip {quote(tip)}.'
-        raise RequestRefused(Refusal.UNKNOWN_LINK, text)
+        raise Refusal.UNKNOWN_LINK.error(text)
     return offset if led.tool is None else offset @ led.tool
