@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted
+from ssik_ros.reach.orientations import rotations_of
 from ssik_ros.results import Cause
 from ssik_ros.server.groups.group_server import GroupServer
 from ssik_ros.server.requests.constraints import ConstraintsGiven, NO_CONSTRAINTS
@@ -100,17 +101,9 @@ def read_poses(numbers: FloatArray) -> FloatArray:
     with np.errstate(divide='ignore', invalid='ignore', over='ignore'):
         largest = np.abs(rows[:, 3:]).max(axis=1, keepdims=True, initial=0.0)
         q = rows[:, 3:] / largest
-        x, y, z, w = (q / np.linalg.norm(q, axis=1, keepdims=True)).T
+        rotations = rotations_of(q / np.linalg.norm(q, axis=1, keepdims=True))
     poses = np.tile(np.eye(4), (len(rows), 1, 1))
-    poses[:, 0, :3] = np.stack(
-        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)], 1
-    )
-    poses[:, 1, :3] = np.stack(
-        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)], 1
-    )
-    poses[:, 2, :3] = np.stack(
-        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)], 1
-    )
+    poses[:, :3, :3] = rotations
     poses[:, :3, 3] = rows[:, :3]
     # All numbers of an invalid pose become NaN: infinities would cause warnings on the way.
     poses[~(np.abs(poses) <= LARGEST_REQUEST_VALUE).all(axis=(1, 2))] = np.nan
