@@ -80,6 +80,15 @@ class BenchmarkReport:
         return tuple((run, summarise(run)) for run in self.runs)
 
     @property
+    def false_claims(self) -> list[str]:
+        """Return a sentence for each solver that called results solved which the independent check refuses."""
+        return [
+            f'{run.name}: called {counted(summary.false_claims, "result")} solved that did not hold.'
+            for run, summary in self.summaries
+            if summary.false_claims
+        ]
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Return the headings of the table."""
         return ('solver', *_CELLS, *(_SERVER_CELLS if self.asks_services else ()))
@@ -196,13 +205,9 @@ def _notes(report: BenchmarkReport) -> list[str]:
             notes.append(f'{run.name}: {run.service}{silent}.')
         if run.status is not RunStatus.RAN:
             notes.append(f'{run.name}: {run.status.value}: {run.reason.rstrip(".")}.')
-        if summary.false_claims:
-            notes.append(
-                f'{run.name}: called {counted(summary.false_claims, "result")} solved that did not hold.'
-            )
         if summary.exceptions:
             notes.append(f'{run.name}: raised in {counted(summary.exceptions, "trial")}.')
-    return notes
+    return [*notes, *report.false_claims]
 
 
 def _rows(report: BenchmarkReport) -> list[list[str]]:

@@ -167,11 +167,8 @@ class BenchmarkNode(Node):
         write_results(session, report, folder)
         if self._settings.plots:
             plot_report(report, folder)
-        for run, summary in report.summaries:
-            if summary.false_claims:
-                self.get_logger().error(
-                    f"'{run.name}' called {counted(summary.false_claims, 'result')} solved that did not hold."
-                )
+        for claim in report.false_claims:
+            self.get_logger().error(claim)
         self.get_logger().info(f'{make_text(report)}\nResults are in {folder.absolute()}.')
 
 

@@ -53,7 +53,9 @@ def test_a_lying_solver_is_verified_in_no_trial_and_named(config, output, capsys
     assert bench(config, '-o', output, '--no-plots') == 0
     data = rows(output / 'lying_ik_benchmarking_data.csv')
     assert {row['found_ik'] for row in data} == {'false'}
-    assert "'lying' called 8 results solved that do not hold" in capsys.readouterr().err
+    assert (
+        'ssik bench: lying: called 8 results solved that did not hold' in capsys.readouterr().err
+    )
 
 
 def test_a_solver_that_is_not_installed_is_a_row_and_no_failure(config, output, capsys):
