@@ -84,12 +84,14 @@ def time_calls(
     calls: list[Call] = []
     with no_garbage_collection():
         for message in messages:
-            calls.append(_time_call(solve, message, remote))
+            calls.append(time_call(solve, message, remote))
             progress(len(calls))
     return calls
 
 
-def _time_call(solve: Callable[[Any], Any], message: Any, remote: RemoteSolver | None) -> Call:
+def time_call(
+    solve: Callable[[Any], Any], message: Any, remote: RemoteSolver | None = None
+) -> Call:
     """
     Time one call of a solver, and return it with its result, or with the text of an exception that it raised.
 
@@ -113,8 +115,8 @@ def _time_call(solve: Callable[[Any], Any], message: Any, remote: RemoteSolver |
 
 
 def describe_exception(error: Exception) -> str:
-    """Return an exception as text: "Type: message"."""
-    return f'{type(error).__name__}: {error}'
+    """Return an exception as text on one line: "Type: message"."""
+    return ' '.join(f'{type(error).__name__}: {error}'.split())
 
 
 def _read_vector(result: IkResult | None) -> FloatArray:

@@ -16,13 +16,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
+from ssik_ros.benchmark.calls import describe_exception, time_call
 from ssik_ros.benchmark.oracle import DEFAULT_TOLERANCE, GroupOracle
 from ssik_ros.benchmark.trials import TrialVerdict
 from ssik_ros.errors import SsikError
 from ssik_ros.model.kinematic_tree import JointKind, POSITION_SIZE
 from ssik_ros.model.robot_model import QUATERNION_START
 from ssik_ros.problem.contract import IkSolver, SolveRequest
-from ssik_ros.problem.solver_order import in_group_order
+from ssik_ros.problem.solver_order import in_group_order, joint_order
 from ssik_ros.results import IkResult
 from ssik_ros.solvers.registry import create_solver
 from ssik_ros.value_class import dataclass
@@ -245,13 +246,13 @@ class _Runner:
         start = time.perf_counter()
         try:
             self._solver: IkSolver = create_solver(name, oracle.robot, oracle.group)
-            self._order = oracle.joint_order(self._solver)
+            self._order = joint_order(oracle.group, self._solver)
             self._solver.warm_up()
         except SsikError as error:
             self.entrant.refusal = ' '.join(str(error).split())
         except Exception as error:
             # Third-party code: whatever it raises is its own reason, not the end of the trial.
-            self.entrant.refusal = f'could not be prepared: {_describe(error)}'
+            self.entrant.refusal = f'could not be prepared: {describe_exception(error)}'
         else:
             first = TrialRequests(oracle, settings.random_seed)
             for kind in Kind:
@@ -292,18 +293,12 @@ class _Runner:
             timeout=self._timeout,
             max_solutions=MOST_SOLUTIONS if kind is Kind.SEVERAL else 1,
         )
-        start = time.perf_counter_ns()
-        try:
-            result = self._solver.solve(request)
-            spent = time.perf_counter_ns() - start
-        except Exception as error:
-            # All solvers get the same request: a solver that raises does not support this group.
-            self.entrant.refusal = f'raised for a request: {_describe(error)}'
+        call = time_call(self._solver.solve, request)
+        if call.result is None:
+            # All solvers get the same request: a solver that fails does not support this group.
+            self.entrant.refusal = f'failed at a request: {call.note}'
             return None
-        if not isinstance(result, IkResult):
-            self.entrant.refusal = f'returned a {type(result).__name__} instead of an IkResult'
-            return None
-        return result, spent * 1e-3
+        return call.result, call.wall_ns * 1e-3
 
     def _check(self, trial: TrialRequest, result: IkResult, time_us: float) -> CheckedResult:
         """
@@ -323,11 +318,6 @@ class _Runner:
         distance = oracle.joint_distance(vectors[0], trial.seed) if vectors else np.nan
         good = len(checks) - len(wrong)
         return CheckedResult(verdict, time_us, good, distance, result.cause.name)
-
-
-def _describe(error: Exception) -> str:
-    """Return type and message of an exception as one line of text."""
-    return ' '.join(f'{type(error).__name__}: {error}'.split())
 
 
 def _keep_common(entrants: Sequence[Entrant]) -> None:

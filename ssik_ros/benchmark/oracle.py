@@ -6,14 +6,12 @@ Poses are (4, 4) transforms of a group's tips in the group's base frame.
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray, IntArray, whole_turns
+from ssik_ros.arrays import FloatArray, whole_turns
 from ssik_ros.benchmark.trials import TrialVerdict
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
 from ssik_ros.model.robot_model import RobotModel
-from ssik_ros.problem.contract import IkSolver
-from ssik_ros.problem.solver_order import joint_order
 from ssik_ros.value_class import dataclass
 
 DEFAULT_TOLERANCE = 0.001
@@ -125,12 +123,3 @@ class GroupOracle:
         if self._wrapping.shape == difference.shape:
             difference = difference - whole_turns(difference) * self._wrapping
         return float(np.linalg.norm(difference))
-
-    def joint_order(self, solver: IkSolver) -> IntArray:
-        """
-        Return for each joint position of a solver its index (n,) in the joint vector of the group.
-
-        :param solver: the solver.
-        :raises SolverError: if the solver has other joints or frames than the group.
-        """
-        return joint_order(self.group, solver)

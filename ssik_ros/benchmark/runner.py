@@ -21,7 +21,7 @@ from ssik_ros.benchmark.report import BenchmarkReport
 from ssik_ros.benchmark.trials import RunStatus, SolverRun, TrialRecord, TrialVerdict
 from ssik_ros.errors import SolverError, SsikError
 from ssik_ros.problem.contract import IkSolver, SolveRequest
-from ssik_ros.problem.solver_order import in_group_order
+from ssik_ros.problem.solver_order import in_group_order, joint_order
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
 from ssik_ros.solvers.registry import create_solver, make_options, solver_spec
 from ssik_ros.value_class import dataclass
@@ -111,7 +111,7 @@ class BenchmarkSession:
         try:
             options = _options(kinematics)
             solver = _make_solver(kinematics, self.oracle, maker or _make_own_solver)
-            order = self.oracle.joint_order(solver)
+            order = joint_order(self.oracle.group, solver)
         except SsikError as error:
             _LOGGER.warning("Solver '%s' (%s) failed: %s", entry.name, requested, error)
             if error.__cause__ is not None:

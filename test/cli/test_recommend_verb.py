@@ -393,7 +393,7 @@ def test_where_nothing_works_the_exit_code_is_one_and_the_reason_is_told(arm, ca
     register('test/Broken', divide_by_zero)
     assert main(['recommend', arm(WHEEL), '--tip', 'tip', '--solver', 'test/Broken']) == 1
     text = capsys.readouterr().out
-    assert 'test/Broken took no part: raised for a request: ZeroDivisionError' in text
+    assert 'test/Broken took no part: failed at a request: ZeroDivisionError' in text
     assert 'No solver takes these joints.' in text
 
 
