@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from ssik_ros.cli.options import name_given
 from ssik_ros.errors import DescriptionNotFound, InvalidOption, quote
 from ssik_ros.view.cases import KIND, VERSION
 
@@ -38,10 +39,10 @@ def take_case(arguments: argparse.Namespace) -> None:
     :raises DescriptionNotFound: when the file cannot be read.
     """
     case = _read(arguments.case)
-    fixed = (*ROBOT_OPTIONS, 'group', 'base', 'tip', 'seed')
-    excess = [name for name in fixed if getattr(arguments, name)]
+    fixed = (name.replace('_', '-') for name in ROBOT_OPTIONS)
+    excess = name_given(arguments, (*fixed, 'group', 'base', 'tip', 'seed'))
     if excess:
-        names = ', '.join(f'--{name.replace("_", "-")}' for name in excess)
+        names = ', '.join(excess)
         raise InvalidOption(f'--case brings robot, target and seed along; leave out {names}.')
     try:
         for name, value in case['robot'].items():

@@ -1,7 +1,7 @@
 """Options of the verbs: a declaration in one line each, and ``KEY=VALUE`` words as mappings."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ssik_ros.errors import InvalidOption
@@ -43,6 +43,17 @@ def add_solver_options(group: argparse._ActionsContainer, default: str) -> None:
     add_option(group, '--seed Q...', text, type=float)
 
 
+def add_worker_options(group: argparse._ActionsContainer) -> None:
+    """
+    Declare the options about the processes that compute a map or a data set.
+
+    :param group: a parser or a group of options.
+    """
+    text = 'processes; 0 for none beside this one (default: all cores)'
+    add_option(group, '--workers N', text, type=int)
+    add_option(group, '--scheduler ADDRESS', 'a Dask scheduler whose workers do the work')
+
+
 def read_pairs(words: Sequence[str], usage: str) -> dict[str, str]:
     """
     Return the values of a repeated ``KEY=VALUE`` option by key.
@@ -62,3 +73,15 @@ def read_pairs(words: Sequence[str], usage: str) -> dict[str, str]:
             raise InvalidOption(f"{option} names '{name}' twice.")
         given[name] = value
     return given
+
+
+def name_given(arguments: argparse.Namespace, names: Iterable[str], **stored: str) -> list[str]:
+    """
+    Return the options that are given, such as ``--xacro-arg``, out of some options.
+
+    :param arguments: the parsed arguments.
+    :param names: names of options without the two hyphens.
+    :param stored: names of values that are not named after their option, by option.
+    """
+    values = {name: stored.get(name, name.replace('-', '_')) for name in names}
+    return [f'--{name}' for name, value in values.items() if getattr(arguments, value)]

@@ -1,4 +1,4 @@
-"""Read target poses and joint positions from the options of a verb."""
+"""Read target poses, joint positions and parameters of solvers from the options of a verb."""
 
 import argparse
 from collections.abc import Sequence
@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
+from ssik_ros.cli.options import read_pairs
 from ssik_ros.cli.target_options import has_rotation
 from ssik_ros.cli.tip_poses import TipPoses
 from ssik_ros.errors import counted, InvalidOption, InvalidTarget
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.problem.pose_input import pose, read_pose
+from ssik_ros.strict_yaml import parse_yaml
 
 
 def _refuse_lone_rotation(arguments: argparse.Namespace) -> None:
@@ -101,3 +103,15 @@ def read_positions(numbers: Sequence[float] | None, group: JointGroup, option: s
             f'({", ".join(group.variable_names)}), not {len(numbers)}.'
         )
     return np.array(numbers, dtype=np.float64)
+
+
+def read_parameters(words: Sequence[str]) -> dict[str, Any]:
+    """
+    Return the values of ``--param`` by key.
+
+    :param words: the values of the option, such as ``epsilon=1e-6``.
+    :raises InvalidOption: for another form, and for a key that is given twice.
+    :raises ConfigError: for a value that is not YAML.
+    """
+    given = read_pairs(words, '--param KEY=VALUE')
+    return {key: parse_yaml(text, f'--param {key}') for key, text in given.items()}

@@ -8,10 +8,10 @@ import argparse
 from pathlib import Path
 
 from ssik_ros.cli.case_file import robot_origin
-from ssik_ros.cli.options import add_option, read_pairs
+from ssik_ros.cli.options import add_option, name_given
 from ssik_ros.cli.robot_choice import choose_group, load_chosen
 from ssik_ros.cli.target_options import is_position_only
-from ssik_ros.cli.targets import read_positions
+from ssik_ros.cli.targets import read_parameters, read_positions
 from ssik_ros.errors import InvalidOption, quote
 from ssik_ros.mechanisms.loop_closures import LoopClosures, read_loop_closures
 from ssik_ros.mechanisms.shipped_mechanisms import mechanism_files, mechanism_names
@@ -21,7 +21,6 @@ from ssik_ros.paths.path_file import PathProblem, read_problem
 from ssik_ros.paths.planner import plan_tool_path
 from ssik_ros.reach.reach_map import ReachMap
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics
-from ssik_ros.strict_yaml import parse_yaml
 from ssik_ros.tasks.files.task_set_file import find_task_set_file, read_task_set_file
 from ssik_ros.view.browser.page_panels import Extras
 from ssik_ros.view.obstacles import read_obstacle_option
@@ -93,9 +92,7 @@ def open_session(arguments: argparse.Namespace) -> tuple[PostureSession, Extras]
 
 def _refuse_solver(arguments: argparse.Namespace) -> None:
     """Raise InvalidOption for options that only a planning group has: its solver, parameters, seed and windings."""
-    given = [
-        f'--{name}' for name in ('solver', 'param', 'seed', 'windings') if getattr(arguments, name)
-    ]
+    given = name_given(arguments, ('solver', 'param', 'seed', 'windings'))
     if given:
         raise InvalidOption(
             f'Mechanisms and tasks have a solver of their own: leave out {", ".join(given)}.'
@@ -112,7 +109,7 @@ def _open_problem(arguments: argparse.Namespace) -> tuple[PostureSession, Playba
 
     Raise InvalidOption for options that the file leaves no room for, and if the plan has no posture.
     """
-    given = [f'--{name}' for name in NAMED_BY_FILE if getattr(arguments, name.replace('-', '_'))]
+    given = name_given(arguments, NAMED_BY_FILE)
     if arguments.path is not None or given:
         what = ', '.join(given) or quote(str(arguments.path))
         raise InvalidOption(f'The file of --path names its robot and its group; leave out {what}.')
@@ -154,10 +151,10 @@ def _open_robot(arguments: argparse.Namespace) -> PostureSession:
 def _open_group(arguments: argparse.Namespace) -> Session:
     """Return the session of a planning group, with the solver, its parameters and the seed that the options name."""
     chosen, origin = choose_group(arguments), robot_origin(arguments)
-    words = read_pairs(arguments.param, '--param KEY=VALUE')
-    given = {key: parse_yaml(text, f'--param {key}') for key, text in words.items()}
     plain = GroupKinematics(chosen.group.name, position_only=is_position_only(arguments))
-    kinematics = make_kinematics(plain, arguments.solver or plain.solver, given)
+    kinematics = make_kinematics(
+        plain, arguments.solver or plain.solver, read_parameters(arguments.param)
+    )
     session = Session(chosen.robot, chosen.group, kinematics, origin=origin)
     seed = read_positions(arguments.seed, chosen.group, '--seed')
     if seed is not None:

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from ssik_ros.cli.options import add_option, read_pairs
+from ssik_ros.cli.options import add_option, add_worker_options, read_pairs
 from ssik_ros.cli.robot_choice import add_robot_options, choose_group
 from ssik_ros.cli.unit_display import UnitDisplay
 from ssik_ros.errors import InvalidOption
@@ -32,13 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(parser, '--share STRATUM=SHARE', text, action='append')
     add_option(parser, '--random-seed N', 'seed of the random samples', type=int, default=0)
     add_option(parser, '--format FORMAT', ' or '.join(FORMATS), default='parquet')
-    add_option(
-        parser,
-        '--workers N',
-        'processes; 0 for none beside this one (default: all cores)',
-        type=int,
-    )
-    add_option(parser, '--scheduler ADDRESS', 'a Dask scheduler whose workers do the work')
+    add_worker_options(parser)
     add_option(
         parser, '-o --out --output FOLDER', 'folder of the data set', type=Path, dest='output'
     )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ssik_ros.cli.options import add_option
+from ssik_ros.cli.options import add_option, add_worker_options
 from ssik_ros.cli.printing import print_table, waiting
 from ssik_ros.cli.robot_choice import add_robot_options, choose_group, ChosenGroup
 from ssik_ros.cli.unit_display import UnitDisplay
@@ -82,10 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = 'nor with the obstacles in a YAML or mesh file, as for `ssik view`; may be repeated'
     add_option(cells, '--obstacles FILE', text, type=Path, action='append')
     work = parser.add_argument_group('work')
-    add_option(
-        work, '--workers N', 'processes; 0 for none beside this one (default: all cores)', type=int
-    )
-    add_option(work, '--scheduler ADDRESS', 'a Dask scheduler whose workers do the work')
+    add_worker_options(work)
     add_option(work, '--estimate', 'print what the map takes, from a measured rate, and stop')
     output = parser.add_argument_group('output')
     add_option(

@@ -6,12 +6,12 @@ from pathlib import Path
 import time
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.cli.options import add_option, add_solver_options, read_pairs
+from ssik_ros.cli.options import add_option, add_solver_options
 from ssik_ros.cli.printing import waiting
 from ssik_ros.cli.robot_choice import add_robot_options, choose_group, ChosenGroup
 from ssik_ros.cli.solve_report import as_mapping, print_report, SolveReport
 from ssik_ros.cli.target_options import add_target_options, is_position_only
-from ssik_ros.cli.targets import read_positions, read_targets
+from ssik_ros.cli.targets import read_parameters, read_positions, read_targets
 from ssik_ros.cli.tip_poses import TipPoses
 from ssik_ros.errors import UnknownGroup
 from ssik_ros.model.joint_group import JointGroup
@@ -19,7 +19,6 @@ from ssik_ros.problem.contract import IkSolver, SolveRequest
 from ssik_ros.problem.solver_order import in_group_order, joint_order
 from ssik_ros.solvers.kinematics_yaml import GroupKinematics, read_kinematics_yaml
 from ssik_ros.solvers.registry import create_solver, DEFAULT_SOLVER, solver_schema, solver_spec
-from ssik_ros.strict_yaml import parse_yaml
 
 ALL = 1000
 """Most solutions of ``--all``; an arm with seven joints has no end of them."""
@@ -123,8 +122,7 @@ def _make_solver(
 ) -> IkSolver:
     """Return the solver of the kinematics file, with the changes of the command line."""
     spec = solver_spec(arguments.solver or kinematics.solver)
-    words = read_pairs(arguments.param, '--param KEY=VALUE')
-    given = {key: parse_yaml(text, f'--param {key}') for key, text in words.items()}
+    given = read_parameters(arguments.param)
     changes = solver_schema(spec).check(given, spec.parameter_aliases, '--param')
     parameters = {**kinematics.parameters, **changes}
     return create_solver(

@@ -9,7 +9,7 @@ import sys
 import threading
 
 from ssik_ros.arrays import FloatArray
-from ssik_ros.cli.options import add_option, add_solver_options
+from ssik_ros.cli.options import add_option, add_solver_options, name_given
 from ssik_ros.cli.printing import progress_bar, waiting
 from ssik_ros.cli.robot_choice import add_robot_options, read_word
 from ssik_ros.cli.target_options import add_target_options, has_target
@@ -43,26 +43,11 @@ EXAMPLES = (
 )
 
 
-_NOT_FOR_ROS = {
-    'pose': 'pose',
-    'xyz-rpy': 'xyz_rpy',
-    'xyz': 'xyz',
-    'joints': 'joints',
-    'snapshot': 'snapshot',
-    'record': 'record',
-    'html': 'html',
-    'loops': 'loops',
-    'goal': 'goal',
-    'tasks': 'tasks',
-    'obstacles': 'obstacles',
-    'path': 'joint_path',
-    'solver': 'solver',
-    'param': 'param',
-    'seed': 'seed',
-    'ignore-collisions': 'ignore_collisions',
-    'windings': 'windings',
-}
-"""Options that a running robot leaves no room for, with the names of their values."""
+_NOT_FOR_ROS = (
+    *('pose', 'xyz-rpy', 'xyz', 'joints', 'snapshot', 'record', 'html', 'loops', 'goal'),
+    *('tasks', 'obstacles', 'path', 'solver', 'param', 'seed', 'ignore-collisions', 'windings'),
+)
+"""Options that a running robot leaves no room for."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -202,7 +187,7 @@ def _attach(arguments: argparse.Namespace) -> int:
 
     Raise an SsikError if an option does not fit a running robot, or if rclpy or viser is missing.
     """
-    given = [f'--{option}' for option, name in _NOT_FOR_ROS.items() if getattr(arguments, name)]
+    given = name_given(arguments, _NOT_FOR_ROS, path='joint_path')
     if given:
         raise InvalidOption(f'--ros begins where the robot is; leave out {", ".join(given)}.')
     if find_spec('rclpy') is None:
