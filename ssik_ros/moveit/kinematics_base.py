@@ -172,10 +172,6 @@ class KinematicsBase:
             raise ModelError(f'Not initialized: {self.reason}.')
         return self._setup.solver
 
-    def has_own_tips(self) -> bool:
-        """Return whether requests give poses of the solver's tip frames themselves; False for links fixed to them."""
-        return self._setup is not None and self._setup.tools is None
-
     # Redundant joints, timeouts
 
     def set_redundant_joints(self, joints: Sequence[int | str]) -> bool:
@@ -286,12 +282,9 @@ class KinematicsBase:
         if not nearest.solved or nearest.is_approximate:
             return from_seed
         # If joints are sampled, the posture that the seed leads to may be nearer than all samples.
-        is_nearer = (
-            from_seed.solved
-            and not from_seed.is_approximate
-            and _is_nearer(from_seed, nearest, seed)
-        )
-        return from_seed if is_nearer else nearest
+        start = np.asarray(seed, dtype=np.float64)
+        exact = [r for r in (nearest, from_seed) if r.solved and not r.is_approximate]
+        return min(exact, key=lambda reply: _sum_of_steps(pose, reply.solution, start))
 
     def search_position_ik(
         self,
@@ -474,16 +467,3 @@ def _sum_of_steps(pose: FloatArray, q: FloatArray, seed: FloatArray) -> float:
     """
     del pose
     return float(np.abs(q - seed).sum())
-
-
-def _is_nearer(reply: IkReply, other: IkReply, seed: Vector) -> bool:
-    """
-    Return whether ``reply`` has a solution nearer to the seed (n,) than the solution of ``other``.
-
-    The distance is the sum of the joint differences.
-    """
-    start = np.asarray(seed, dtype=np.float64)
-    first = np.empty(0)
-    return _sum_of_steps(first, reply.solution, start) < _sum_of_steps(
-        first, other.solution, start
-    )
