@@ -135,16 +135,11 @@ def read_branches(message: SolveAll.Response) -> FoundBranches:
 
 
 def _read_branch(message: IkBranch, count: int) -> Branch:
-    positions = _numbers(message.positions, count)
-    return Branch(
-        positions,
-        message.position_error,
-        message.orientation_error,
-        message.distance,
-        message.limit_margin,
-        _text(message.label),
-        message.branch,
-        tuple(message.windings),
+    fields = {name: getattr(message, name) for name in Branch._fields}
+    return Branch(**fields)._replace(
+        positions=_numbers(message.positions, count),
+        label=_text(message.label),
+        windings=tuple(message.windings),
     )
 
 

@@ -125,16 +125,12 @@ def _write_end(end: CurveEnd) -> EndMessage:
 
 def _write_branch(branch: Branch) -> IkBranch:
     """Return the message of one posture of a branch."""
-    return IkBranch(
-        positions=array('d', branch.positions.tobytes()),
-        position_error=branch.position_error,
-        orientation_error=branch.orientation_error,
-        distance=branch.distance,
-        limit_margin=branch.limit_margin,
-        label=branch.label,
-        branch=branch.branch,
-        windings=array('i', branch.windings),
-    )
+    fields = {
+        **branch._asdict(),
+        'positions': array('d', branch.positions.tobytes()),
+        'windings': array('i', branch.windings),
+    }
+    return IkBranch(**fields)
 
 
 def _write_explain(
