@@ -15,7 +15,7 @@ from moveit_msgs.msg import RobotState
 import numpy as np
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 from visualization_msgs.msg import (
@@ -34,6 +34,7 @@ from ssik_ros.ros.conversions.marker_messages import write_markers
 from ssik_ros.ros.conversions.messages import StateWriter, write_framed_pose
 from ssik_ros.ros.conversions.pose_conversions import read_pose
 from ssik_ros.ros.inputs.live_state import LiveState
+from ssik_ros.ros.inputs.robot_source import LATCHED
 from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.view.mailbox import Mailbox
 from ssik_ros.view.pictures.bars import bar_lines, length_of_bars
@@ -82,12 +83,11 @@ class InteractiveTargets:
         self._holder: dict[str, tuple[str, float]] = {}
         """The client that moved each marker last, and the time [s]."""
         one_by_one = MutuallyExclusiveCallbackGroup()
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._updates = node.create_publisher(
             InteractiveMarkerUpdate, f'{NAMESPACE}/update', QoSProfile(depth=DEPTH)
         )
-        self._markers = node.create_publisher(MarkerArray, '~/markers', latched)
-        self._joints = node.create_publisher(JointState, '~/goal_joint_states', latched)
+        self._markers = node.create_publisher(MarkerArray, '~/markers', LATCHED)
+        self._joints = node.create_publisher(JointState, '~/goal_joint_states', LATCHED)
         node.create_service(
             GetInteractiveMarkers,
             f'{NAMESPACE}/get_interactive_markers',

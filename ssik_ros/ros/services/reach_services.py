@@ -7,7 +7,6 @@ from typing import Any
 from moveit_msgs.msg import MoveItErrorCodes
 import numpy as np
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import PointCloud2
 from ssik_msgs.srv import ReachQuery
 from std_msgs.msg import Header
@@ -17,6 +16,7 @@ from ssik_ros.reach.exports import cloud_to_show
 from ssik_ros.reach.reach_map import ReachMap
 from ssik_ros.ros.conversions.reach_messages import write_cloud
 from ssik_ros.ros.conversions.request_readers import request_reader
+from ssik_ros.ros.inputs.robot_source import LATCHED
 from ssik_ros.ros.services.service_handlers import Served, Service
 from ssik_ros.server.reach_queries import open_map, ReachQueries, ReachRequest, ReachResponse
 from ssik_ros.server.robot_server import RobotServer
@@ -67,8 +67,7 @@ class ReachOverRos:
         """
         self._node, self._path, self._measure = node, path, measure
         self._is_drawn = False
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        self._publisher = node.create_publisher(PointCloud2, '~/reach_cloud', latched)
+        self._publisher = node.create_publisher(PointCloud2, '~/reach_cloud', LATCHED)
 
     def load(self, server: RobotServer) -> ReachQueries:
         """

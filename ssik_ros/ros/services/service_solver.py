@@ -18,7 +18,8 @@ from ssik_ros.errors import InvalidOption, quote, SolverError
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.problem.contract import SolveRequest
 from ssik_ros.results import IkResult
-from ssik_ros.ros.conversions.messages import write_framed_pose
+from ssik_ros.ros.conversions.joint_commands import make_duration
+from ssik_ros.ros.conversions.messages import read_seconds, write_framed_pose
 from ssik_ros.ros.services.service_responses import missing_response, read_response
 from ssik_ros.ros.services.status_codes import read_text
 
@@ -129,8 +130,7 @@ class ServiceSolver:
         if self._sends_seed and request.seed is not None:
             inner.robot_state.joint_state.name = list(self.joint_names)
             inner.robot_state.joint_state.position = request.seed.tolist()
-        nanoseconds = round(1e9 * max(request.timeout or 0.0, 0.0))
-        inner.timeout.sec, inner.timeout.nanosec = divmod(nanoseconds, 1_000_000_000)
+        inner.timeout = make_duration(max(request.timeout or 0.0, 0.0))
         return message
 
     def call(self, message: GetPositionIK.Request) -> GetPositionIK.Response | str:
@@ -144,8 +144,8 @@ class ServiceSolver:
         """
         if self._missing >= MISSING_LIMIT:
             return f'not called: {MISSING_LIMIT} responses have not come before'
-        budget = message.ik_request.timeout
-        response = self._call(message, budget.sec + 1e-9 * budget.nanosec + self._response_timeout)
+        budget = read_seconds(message.ik_request.timeout)
+        response = self._call(message, budget + self._response_timeout)
         if response is not None:
             return response
         self._missing += 1
