@@ -1,6 +1,6 @@
-"""Convert between (4, 4) matrices and the messages Pose and Transform of geometry_msgs."""
+"""Convert messages of geometry_msgs: Pose and Transform from and to (4, 4) matrices, and Vector3."""
 
-from geometry_msgs.msg import Pose, Transform
+from geometry_msgs.msg import Pose, Transform, Vector3
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.server.requests.poses import numbers_of_pose, pose_of_numbers
@@ -35,6 +35,15 @@ def read_transform(message: Transform) -> FloatArray:
     """
     p, q = message.translation, message.rotation
     return pose_of_numbers(p.x, p.y, p.z, q.x, q.y, q.z, q.w)
+
+
+def read_vector(message: Vector3) -> tuple[float, float, float]:
+    """
+    Return x, y and z of a vector.
+
+    :param message: the vector.
+    """
+    return message.x, message.y, message.z
 
 
 def write_transform(pose: FloatArray) -> Transform:

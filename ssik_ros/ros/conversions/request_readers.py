@@ -15,7 +15,7 @@ from ssik_ros.ros.conversions.messages import (
     read_seconds,
     read_state,
 )
-from ssik_ros.ros.conversions.pose_conversions import read_pose
+from ssik_ros.ros.conversions.pose_conversions import read_pose, read_vector
 from ssik_ros.server.requests.task_requests import TargetGiven
 
 Part = Callable[[Any], Any]
@@ -47,6 +47,7 @@ _SOURCES: Mapping[str, Sequence[str]] = {
 _CONVERSIONS: Mapping[str, Part] = {
     'constraints': read_constraints,
     'free': list,
+    'free_axis': read_vector,
     'links': lambda link: (link,),
     'offset': read_pose,
     'pose': read_framed_pose,

@@ -4,7 +4,7 @@ from array import array
 import math
 from typing import Any
 
-from geometry_msgs.msg import Pose, Vector3
+from geometry_msgs.msg import Pose
 import numpy as np
 from sensor_msgs.msg import JointState
 from ssik_msgs.action import PlanToolPath
@@ -13,6 +13,7 @@ from ssik_msgs.msg import PathPenalties as PenaltiesMessage, PathTolerance as To
 from ssik_ros.arrays import FloatArray
 from ssik_ros.paths.requests import PathObjective, PathPenalties, PathProgress, PathTolerance
 from ssik_ros.ros.conversions.joint_commands import make_timed_trajectory
+from ssik_ros.ros.conversions.pose_conversions import read_vector
 from ssik_ros.ros.conversions.request_readers import request_reader
 from ssik_ros.server.paths.tool_path_requests import NamedValues, ToolPathGoal, ToolPathResponse
 from ssik_ros.server.requests.refusals import Refusal
@@ -90,20 +91,16 @@ def _read_tolerances(messages: list[ToleranceMessage]) -> PathTolerance | list[P
 
 
 def _tolerance_fields(message: ToleranceMessage) -> dict[str, Any]:
-    axis = _read_vector(message.axis)
+    axis = read_vector(message.axis)
     ranges = {
         name: _read_range(getattr(message, name)) for name in ('spin', 'roll', 'pitch', 'yaw')
     }
     return {
         'axis': axis if any(axis) else Z_AXIS,
         'cone': message.cone,
-        'position': (_read_vector(message.lower), _read_vector(message.upper)),
+        'position': (read_vector(message.lower), read_vector(message.upper)),
         **ranges,
     }
-
-
-def _read_vector(message: Vector3) -> tuple[float, float, float]:
-    return message.x, message.y, message.z
 
 
 def _read_range(values: Any) -> tuple[float, float]:
@@ -144,13 +141,16 @@ def empty_result() -> PlanToolPath.Result:
     return PlanToolPath.Result(cost=math.inf, failed_waypoint=-1)
 
 
-def write_result(message: PlanToolPath.Result, response: ToolPathResponse, frame: str) -> None:
+def write_result(
+    message: PlanToolPath.Result, response: ToolPathResponse, served: Any, request: Any
+) -> None:
     """
     Fill a result message; the caller writes the error code.
 
     :param message: the message to fill.
     :param response: the result of the plan.
-    :param frame: model frame of the robot.
+    :param served: the robot that is served, whose model frame is the frame of the trajectory.
+    :param request: not read.
     """
     message.cause, message.reason = response.cause.name, response.text
     plan = response.plan
@@ -161,7 +161,7 @@ def write_result(message: PlanToolPath.Result, response: ToolPathResponse, frame
     message.deviation, message.seconds = plan.deviation, plan.seconds
     message.first_waypoint, message.failed_waypoint = plan.first_waypoint, plan.failed_waypoint
     message.notes = list(plan.notes)
-    message.trajectory.header.frame_id = frame
+    message.trajectory.header.frame_id = served.server.robot.model_frame
     message.trajectory.joint_names = list(plan.joint_names)
     if response.path is not None and response.waypoint_times is not None:
         message.trajectory.points = make_timed_trajectory(plan.joint_names, response.path).points

@@ -70,21 +70,12 @@ def _write_batch(
     message.orientation_errors = array('d', response.errors[:, 1].tobytes())
 
 
-def _read_branch_options(message: SolveAll.Request) -> BranchOptions:
-    return BranchOptions(message.max_solutions, message.enumerate_windings, message.tolerance)
-
-
 def _write_all(
     message: SolveAll.Response, response: BranchesResponse, served: Served, request: Any
 ) -> None:
     message.joint_names = list(response.joint_names)
     message.branches = [_write_branch(branch) for branch in response.branches]
     message.diagnostic = BranchDiagnostic(**response.report._asdict())
-
-
-def _read_self_motion_options(message: SelfMotions.Request) -> SelfMotionOptions:
-    axis = message.free_axis
-    return SelfMotionOptions((axis.x, axis.y, axis.z), message.resolution, message.spacing)
 
 
 def _write_self_motions(
@@ -232,9 +223,13 @@ DESCRIBE = Service(
 _read_batch = request_reader(
     BatchRequest, SolveBatch.Request, poses=lambda message: np.asarray(message.poses, np.float64)
 )
-_read_all = request_reader(IkRequest, SolveAll.Request, branches=_read_branch_options)
+_read_all = request_reader(
+    IkRequest, SolveAll.Request, branches=request_reader(BranchOptions, SolveAll.Request)
+)
 _read_self_motions = request_reader(
-    IkRequest, SelfMotions.Request, self_motions=_read_self_motion_options
+    IkRequest,
+    SelfMotions.Request,
+    self_motions=request_reader(SelfMotionOptions, SelfMotions.Request),
 )
 _read_step = request_reader(
     StepRequest,

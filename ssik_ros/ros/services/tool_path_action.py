@@ -20,9 +20,9 @@ from ssik_ros.ros.conversions.tool_path_messages import (
     write_feedback,
     write_result,
 )
-from ssik_ros.ros.services.service_handlers import Served, Service, ServiceHandlers
+from ssik_ros.ros.services.service_handlers import Service, ServiceHandlers
 from ssik_ros.ros.services.status_codes import read_text, write_code
-from ssik_ros.server.paths.tool_path_requests import PlanWatch, ToolPathGoal, ToolPathResponse
+from ssik_ros.server.paths.tool_path_requests import PlanWatch, ToolPathGoal
 from ssik_ros.server.requests.refusals import Refusal
 
 NAME = '~/plan_tool_path'
@@ -90,7 +90,7 @@ class ToolPathAction:
         self._limits, self._is_stopped = limits, is_stopped
         self._places = threading.BoundedSemaphore(limits.goals)
         self._waiting = threading.BoundedSemaphore(limits.goals)
-        service = Service(_Exchange, NAME, 'plan_tool_path', self._read, _write_result)
+        service = Service(_Exchange, NAME, 'plan_tool_path', self._read, write_result)
         self._handle = handlers.handler(service)
         self._server = ActionServer(
             node,
@@ -191,9 +191,3 @@ class ToolPathAction:
         if not request.timeout > 0.0:
             request.timeout = limits.timeout
         return request
-
-
-def _write_result(
-    message: PlanToolPath.Result, response: ToolPathResponse, served: Served, request: Any
-) -> None:
-    write_result(message, response, served.server.robot.model_frame)
