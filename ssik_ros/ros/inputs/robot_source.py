@@ -123,8 +123,11 @@ class RobotSource:
         self._parameters = parameters
         self._deliver = deliver
         self._files = _find_files(parameters)
-        self._urdf = self._given_urdf()
-        self._srdf = self._given_srdf()
+        files = self._files
+        urdf = None if files is None else files.urdf_path
+        srdf = None if files is None else files.srdf_path
+        self._urdf = self._given(URDF_TOPIC, parameters.robot_description_file, urdf)
+        self._srdf = self._given(SRDF_TOPIC, parameters.semantic_file, srdf)
         self._limits = self._find_limits()
         self._xacro_args = self._find_xacro_args()
         self._hears_robots = self._urdf is None
@@ -269,25 +272,19 @@ class RobotSource:
         most = int(self._parameters.max_robot_joints)
         self._deliver(RobotDescription(urdf, self._srdf, self._limits, self._xacro_args, most))
 
-    def _given_urdf(self) -> DescriptionText | None:
-        """Return the URDF of a parameter, else of a file, else of a package; None if it has to come on a topic."""
-        parameters = self._parameters
-        if parameters.robot_description:
-            return DescriptionText(parameters.robot_description, 'parameter robot_description')
-        if parameters.robot_description_file:
-            return _file(parameters.robot_description_file)
-        return None if self._files is None else _file(self._files.urdf_path)
+    def _given(
+        self, topic: str, file: str | Path, in_package: Path | None
+    ) -> DescriptionText | None:
+        """
+        Return the description of a parameter, else of a file, else of a package; None if it may come on a topic.
 
-    def _given_srdf(self) -> DescriptionText | None:
-        """Return the SRDF of a parameter, else of a file, else of a package; None if it may come on a topic."""
-        parameters = self._parameters
-        if parameters.robot_description_semantic:
-            return DescriptionText(
-                parameters.robot_description_semantic, 'parameter robot_description_semantic'
-            )
-        if parameters.semantic_file:
-            return _file(parameters.semantic_file)
-        return None if self._files is None else _file(self._files.srdf_path)
+        The parameter for the text has the name of the topic.
+        """
+        text = getattr(self._parameters, topic)
+        if text:
+            return DescriptionText(text, f'parameter {topic}')
+        chosen = file or in_package
+        return None if chosen is None else _file(chosen)
 
     def _find_limits(self) -> Any:
         """
