@@ -21,7 +21,7 @@ from rclpy.exceptions import ParameterException
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 
-from ssik_ros.errors import ConfigError, describe_choices, quote, shorten, SsikError
+from ssik_ros.errors import ConfigError, describe_choices, quote, SsikError
 from ssik_ros.mechanisms.loop_closures import LoopClosures
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
@@ -60,7 +60,6 @@ if HAS_OWN_MESSAGES:
 
 NAME = 'ssik_ros'
 _LOGGER = logging.getLogger('ssik_ros.node')
-_MESSAGES = logging.getLogger('ssik_ros.messages')
 PARAMETERS_FILE = 'ssik_ros.ros:ik_server_parameters.yaml'
 MOST_CALLBACKS = 64
 """Callbacks at once where the parameter does not say how many: threads are made only when some take long."""
@@ -147,20 +146,12 @@ class IkServer(ProcessNode):
         # As while modules are imported: the results of loading are kept.
         gc.disable()
         try:
-            self._serve(description)
-            # Now, because a request with a deadline cannot wait for it, and services can.
-            load_hulls()
-            load_planner()
-        except (ConfigError, ParameterException) as error:
-            self._report(str(error), can_mend=False)
-        except SsikError as error:
-            self._report(str(error), can_mend=self._source.may_mend(description))
-        except Exception as error:
-            if not self.context.ok():
-                return  # Ended by a signal: nothing can be declared or offered any more.
-            _LOGGER.error(f'Internal fault while loading the robot: {shorten(repr(error))}')
-            can_mend = self._source.may_mend(description)
-            self._report(f'{type(error).__name__}: {shorten(error)}', can_mend)
+            self.load_by(
+                lambda: self._serve(description),
+                may_mend=lambda: self._source.may_mend(description),
+                has_robot=lambda: self._handlers.served is not None,
+                fatal=(ConfigError, ParameterException),
+            )
         finally:
             gc.enable()
             if before is not None:
@@ -168,19 +159,6 @@ class IkServer(ProcessNode):
                 # a search of all objects would delay the requests for 10 ms and more.
                 gc.collect(YOUNGEST if self._handlers.served is before else OLDEST)
             self._loading.end()
-
-    def _report(self, text: str, can_mend: bool) -> None:
-        """
-        Log an error about a robot that does not load; end the node if nothing is left to serve.
-
-        The node goes on if it already serves a robot, or if a later message may repair the description (``can_mend``).
-        """
-        if self._handlers.served is not None:
-            _MESSAGES.error('The robot stays as it was. %s', text)
-        elif can_mend:
-            _MESSAGES.error('No robot yet: %s', text)
-        else:
-            self.fail(text)
 
     def _serve(self, description: RobotDescription) -> None:
         """Load a robot, warm its solvers up, and serve it instead of the robot before; offer services once."""
@@ -228,6 +206,9 @@ class IkServer(ProcessNode):
             self._offer_all()
         self._parts.begin()
         self._announce(server, description)
+        # Now, because a request with a deadline cannot wait for them, and services can.
+        load_hulls()
+        load_planner()
 
     def _make_server(
         self, robot: RobotModel, groups: Sequence[JointGroup], loops: LoopClosures

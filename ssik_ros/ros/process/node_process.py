@@ -20,7 +20,7 @@ from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from ssik_ros.errors import SsikError
+from ssik_ros.errors import shorten, SsikError
 from ssik_ros.ros.process.early_end import (
     EARLY_END,
     end_process,
@@ -79,6 +79,43 @@ class ProcessNode(Node):
         _LOGGER.fatal('%s', reason)
         self.exit_code = 1
         self.context.try_shutdown()
+
+    def load_by(
+        self,
+        load: Callable[[], None],
+        *,
+        may_mend: Callable[[], bool],
+        has_robot: Callable[[], bool] = lambda: False,
+        fatal: tuple[type[Exception], ...] = (),
+    ) -> None:
+        """
+        Load a robot by a function; if the function raises, log why, and end the node if nothing is left to do.
+
+        The node goes on with the robot that it has, or if a later message may repair the description.
+
+        :param load: loads a robot and begins to use it.
+        :param may_mend: returns whether a later message may repair the description.
+        :param has_robot: returns whether the node uses a robot already.
+        :param fatal: errors that no message repairs.
+        """
+        try:
+            load()
+            return
+        except fatal as error:
+            text, can_mend = str(error), False
+        except SsikError as error:
+            text, can_mend = str(error), may_mend()
+        except Exception as error:
+            if not self.context.ok():
+                return  # Ended by a signal: nothing can be declared or offered any more.
+            _LOGGER.error('Internal fault while loading the robot: %s', shorten(repr(error)))
+            text, can_mend = f'{type(error).__name__}: {shorten(error)}', may_mend()
+        if has_robot():
+            _MESSAGES.error('The robot stays as it was. %s', text)
+        elif can_mend:
+            _MESSAGES.error('No robot yet: %s', text)
+        else:
+            self.fail(text)
 
     def destroy_node(self) -> None:
         """Restore the logging of the package, and destroy the node."""

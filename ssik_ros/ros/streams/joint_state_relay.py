@@ -16,7 +16,7 @@ from rclpy.qos import qos_profile_sensor_data, QoSProfile
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import MarkerArray
 
-from ssik_ros.errors import counted, InvalidParameter, quote, SsikError
+from ssik_ros.errors import counted, InvalidParameter, quote
 from ssik_ros.mechanisms.markers import markers
 from ssik_ros.mechanisms.urdf_robot import from_urdf
 from ssik_ros.ros.conversions.marker_messages import write_markers
@@ -69,13 +69,11 @@ class JointStateRelay(ProcessNode):
 
     def _load(self, description: RobotDescription) -> None:
         """Load a robot and follow its joints; log an error, which is fatal if no topic can deliver another robot."""
-        try:
-            self._follow(description)
-        except SsikError as error:
-            if self._passive is not None or self._source.may_mend(description):
-                _LOGGER.error(str(error))
-                return
-            self.fail(error)
+        self.load_by(
+            lambda: self._follow(description),
+            may_mend=lambda: self._source.may_mend(description),
+            has_robot=lambda: self._passive is not None,
+        )
 
     def _follow(self, description: RobotDescription) -> None:
         model = description.load()

@@ -21,7 +21,7 @@ from sensor_msgs.msg import JointState
 from ssik_msgs.msg import StreamStatus
 from trajectory_msgs.msg import JointTrajectory
 
-from ssik_ros.errors import quote, SsikError
+from ssik_ros.errors import quote
 from ssik_ros.ros.conversions.joint_commands import make_joint_state, make_trajectory
 from ssik_ros.ros.conversions.messages import read_framed_pose
 from ssik_ros.ros.inputs.aged_state import AgedState
@@ -94,13 +94,9 @@ class StreamNode(ProcessNode):
         if self._stream is not None:
             _LOGGER.warning('Another robot came; the stream stays with the one it began with.')
             return
-        try:
-            self._begin(description)
-        except SsikError as error:
-            if self._source.may_mend(description):
-                _LOGGER.error(f'No robot yet: {error}')
-                return
-            self.fail(error)
+        self.load_by(
+            lambda: self._begin(description), may_mend=lambda: self._source.may_mend(description)
+        )
 
     def _begin(self, description: RobotDescription) -> None:
         robot = description.load()

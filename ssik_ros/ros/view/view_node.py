@@ -16,7 +16,7 @@ from typing import Any
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from std_msgs.msg import String
 
-from ssik_ros.errors import describe_choices, list_names, quote, shorten, SsikError
+from ssik_ros.errors import describe_choices, list_names, quote, SsikError
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.ros.inputs.aged_state import AgedState
@@ -132,14 +132,7 @@ class ViewNode(ProcessNode):
             _LOGGER.warning('Another robot came. To see it, start the view again.')
             self._compare(str(description.urdf.source))
             return
-        try:
-            self._show(description)
-        except SsikError as error:
-            self._report(description, str(error))
-        except Exception as error:
-            # A description from a topic may raise any exception.
-            if self.context.ok():
-                self._report(description, f'{type(error).__name__}: {shorten(error)}')
+        self.load_by(lambda: self._show(description), may_mend=lambda: self._may_mend(description))
 
     def _hear_robot(self, message: String) -> None:
         """Keep the description on the topic; once a robot is shown, compare it with the shown one."""
@@ -155,11 +148,9 @@ class ViewNode(ProcessNode):
                 'Another robot description came, perhaps of another robot. Start the view again to send goals.'
             )
 
-    def _report(self, description: RobotDescription, text: str) -> None:
-        if self._source is not None and self._source.may_mend(description):
-            _LOGGER.error('No robot yet: %s', text)
-        else:
-            self.fail(text)
+    def _may_mend(self, description: RobotDescription) -> bool:
+        """Return whether a later message may repair a description."""
+        return self._source is not None and self._source.may_mend(description)
 
     def _show(self, description: RobotDescription) -> None:
         """Load the robot, open the page, and start the timers that refresh it."""
