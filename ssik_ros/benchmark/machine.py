@@ -39,7 +39,11 @@ def describe_machine() -> Machine:
         if hasattr(os, 'sched_getaffinity')
         else os.cpu_count() or 1,
         system=platform.platform(),
-        versions={'python': platform.python_version(), **_versions()},
+        versions={
+            'python': platform.python_version(),
+            'ssik_ros': __version__,
+            **{name: _version(others) for name, others in _DISTRIBUTIONS.items()},
+        },
         date=now.isoformat(timespec='seconds'),
     )
 
@@ -55,13 +59,8 @@ def _cpu_model() -> str:
     return platform.processor() or platform.machine() or 'unknown'
 
 
-def _versions() -> dict[str, str]:
-    """Return the versions of this package, numpy and pinocchio by name; ``unknown`` if not installed."""
-    others = {name: _version(names) for name, names in _DISTRIBUTIONS.items()}
-    return {'ssik_ros': __version__, **others}
-
-
 def _version(distributions: tuple[str, ...]) -> str:
+    """Return the version of the first distribution that is installed; ``unknown`` if none is."""
     for distribution in distributions:
         try:
             return importlib.metadata.version(distribution)

@@ -69,12 +69,13 @@ def open_session(arguments: argparse.Namespace) -> tuple[PostureSession, Extras]
     :param arguments: the parsed arguments.
     :raises SsikError: when a file cannot be read, or does not fit the robot.
     """
-    if arguments.joint_path is not None and _is_problem(arguments.joint_path):
+    path, playback = arguments.joint_path, None
+    if path is not None and path.suffix.lower() in PROBLEM_SUFFIXES:
         session, playback = _open_problem(arguments)
     else:
-        session, playback = _open_robot(arguments), None
-        if arguments.joint_path is not None:
-            playback = Playback(session.robot, read_joint_path(arguments.joint_path))
+        session = _open_robot(arguments)
+        if path is not None:
+            playback = Playback(session.robot, read_joint_path(path))
     for text in arguments.obstacles:
         for item in read_obstacle_option(text):
             session.put_obstacle(item)
@@ -97,10 +98,6 @@ def _refuse_solver(arguments: argparse.Namespace) -> None:
         raise InvalidOption(
             f'Mechanisms and tasks have a solver of their own: leave out {", ".join(given)}.'
         )
-
-
-def _is_problem(path: Path) -> bool:
-    return path.suffix.lower() in PROBLEM_SUFFIXES
 
 
 def _open_problem(arguments: argparse.Namespace) -> tuple[PostureSession, Playback]:

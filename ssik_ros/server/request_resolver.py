@@ -100,9 +100,5 @@ def in_model_frame(link: str, pose: FloatArray, frame: FloatArray | None) -> Flo
     :raises RequestRefused: for a number that is not finite, and a coordinate beyond ``LARGEST_REQUEST_VALUE`` [m].
     """
     if not is_within_reason(pose):
-        require_pose(_pose_of(link), pose)
+        require_pose(f'The pose for link {quote(link)}' if link else 'The pose', pose)
     return pose if frame is None else frame @ pose
-
-
-def _pose_of(link: str) -> str:
-    return f'The pose for link {quote(link)}' if link else 'The pose'

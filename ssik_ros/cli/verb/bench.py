@@ -94,7 +94,8 @@ def run(arguments: argparse.Namespace) -> int:
     sessions = _prepare(arguments)
     reports = []
     for session in sessions:
-        report = _run_session(session)
+        with _progress(session.config.name) as progress:
+            report = session.run(progress)
         _write(session, report, _folder(arguments, sessions, report), not arguments.no_plots)
         reports.append(report)
         if not arguments.json:
@@ -135,11 +136,6 @@ def _configure(name: str, arguments: argparse.Namespace) -> BenchmarkConfig:
     if arguments.samples is not None:
         config = config.with_samples(arguments.samples)
     return config.with_solvers(arguments.solver) if arguments.solver else config
-
-
-def _run_session(session: BenchmarkSession) -> BenchmarkReport:
-    with _progress(session.config.name) as progress:
-        return session.run(progress)
 
 
 @contextlib.contextmanager
