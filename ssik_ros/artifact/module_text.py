@@ -81,12 +81,13 @@ _PLAN = ArtifactPlan(
 
 def solve(T, q_seed=None, max_solutions=None, respect_limits=True):
     """
-    Return every branch of a pose as a list of Solution(q, fk_residual, refinement_used), best first.
+    Return branches of a pose as a list of Solution(q, fk_residual, refinement_used).
 
-    T: (4, 4) pose of EE_LINK in BASE_LINK. q_seed: joint vector; solutions are sorted by distance to it.
-    max_solutions: largest number of solutions. respect_limits: True drops what is outside the limits; False keeps
-    every branch in (-pi, pi]; 'wrap' moves joints by multiples of 2 pi into the limits and keeps the rest.
-    ValueError and TypeError say what is wrong with an argument; an empty list means that there is no solution.
+    T: (4, 4) pose of EE_LINK in BASE_LINK. q_seed: joint vector; solutions are sorted by distance to it, and have no
+    particular order without it. max_solutions: largest number of solutions. respect_limits: True drops what is outside
+    the limits; False keeps every branch in (-pi, pi]; 'wrap' moves joints by multiples of 2 pi into the limits and keeps
+    the rest. ValueError and TypeError say what is wrong with an argument.
+    {completeness}
     """
     found = solve_pose(_PLAN, {find}, T, q_seed, max_solutions, respect_limits)
     return [Solution(*row) for row in found]
@@ -96,6 +97,14 @@ def fk(q):
     """Return the pose (4, 4) of EE_LINK in BASE_LINK at a joint vector [rad]."""
     return forward(_PLAN, q)
 '''
+
+_ALL = 'All branches are found: the list is empty if there is none, or if a number of T is larger than 1e9.'
+_SAMPLED = """Branches are found at {count} values of joint {held}, and at the seed's value of it: an empty list does not prove
+    that there is no solution."""
+_NEAR = (
+    'The axes fit the closed form nearly: an empty list does not prove that there is no solution.'
+)
+"""Last sentence about ``solve``: for a complete closed form, with a held joint, and for axes that fit only nearly."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -131,6 +140,8 @@ def write_module(subject: ArtifactSubject, validation: str) -> str:
         'reason': f'{describe_plan(plan).solver_name}: {plan.reason}',
         'validation': textwrap.fill(f'Validation: {validation}', WIDTH),
     }
+    sampled = _SAMPLED.format(count=subject.arm.samples, held=plan.held + 1)
+    completeness = _ALL if plan.is_complete else _NEAR if plan.held < 0 else sampled
     head = _HEAD.format(**{key: _printable(value) for key, value in facts.items()})
     constants = '\n'.join(_constants(subject, validation))
     tail = _TAIL.format(
@@ -140,6 +151,7 @@ def write_module(subject: ArtifactSubject, validation: str) -> str:
         samples=subject.arm.samples,
         uses_views=bool(plan.ints[search.CUT] < 0),
         find=find,
+        completeness=completeness,
     )
     imports = '\n'.join(sources.import_lines())
     return f'{head}\n{imports}\n\n{constants}\n\n\n{sources.text()}\n{tail}'
@@ -228,14 +240,12 @@ def _printable(value: object) -> str:
 
 def _list_text(words: Iterable[str]) -> str:
     """
-    Return a Python list as code of several lines, each of at most WIDTH columns.
+    Return a Python list as code of several lines, each of at most WIDTH + 1 columns.
 
     :param words: code of each element.
     """
-    lines = ['']
-    for word in words:
-        if len(lines[-1]) + len(word) > WIDTH - 12:
-            lines.append('')
-        lines[-1] += f'{word}, '
-    inner = '\n'.join(f'            {line.rstrip()}' for line in lines)
+    indent, text = ' ' * 12, ''.join(f'{word}, ' for word in words)
+    inner = textwrap.fill(
+        text, WIDTH + 1, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+    )
     return f'[\n{inner}\n        ]'

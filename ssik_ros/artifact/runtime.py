@@ -44,9 +44,10 @@ def solve_pose(
     respect_limits: Any = True,
 ) -> list[tuple[Any, float]]:
     """
-    Return the solutions of a pose T, best first: (joint vector (n,), Frobenius norm of FK - T) each.
+    Return the solutions of a pose T: (joint vector (n,), Frobenius norm of FK - T) each, sorted only with a seed.
 
-    The list is empty if no solution exists, and if an element of T is larger than 1e9.
+    Without a held joint, these are all solutions; with one, all at its values of :func:`held_values`, so that an empty
+    list does not prove that no solution exists. The list is also empty if an element of T is larger than 1e9.
 
     :param plan: plan of the arm.
     :param find: the search function.
