@@ -8,10 +8,11 @@ generated from the tree: the same sources give the same bytes under every Python
 """
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 import importlib
 import importlib.util
+import itertools
 from pathlib import Path
 
 from ssik_ros.errors import SolverError
@@ -39,18 +40,27 @@ class SourceNotPortable(SolverError, NotImplementedError):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Module:
-    """A parsed module of the package: its source lines, and its top-level definitions and imports by name."""
+    """A parsed module of the package: its source, and its top-level definitions and imports by name."""
 
     name: str
-    lines: tuple[bytes, ...]
+    content: bytes
     definitions: Mapping[str, Definition]
     imports: Mapping[str, tuple[str, str]]
     """Local name: module and name in it; an empty name for a module itself."""
+
+    lines: tuple[int, ...]
+    """Index in the source of the first byte of each line."""
 
     @property
     def stem(self) -> str:
         """Return the last part of the module's name."""
         return self.name.rpartition('.')[2]
+
+    def span(self, node: ast.stmt | ast.expr) -> tuple[int, int]:
+        """Return the index of the first byte of a syntax tree in the source, and the one after its last byte."""
+        # Trees that are parsed from a source have an end, though its type is optional.
+        last, column = node.end_lineno or 0, node.end_col_offset or 0
+        return self.lines[node.lineno - 1] + node.col_offset, self.lines[last - 1] + column
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -62,8 +72,8 @@ class _Scope:
     constants: Mapping[str, ParameterValue] = field(default_factory=dict)
 
 
-Edit = tuple[int, int, int, int, str]
-"""Line and column of the first byte, line and column after the last byte, text; lines from one."""
+Edit = tuple[int, int, str]
+"""Index of the first byte that is replaced, index after the last one, text."""
 
 
 class PortableSources:
@@ -186,7 +196,7 @@ class PortableSources:
         if isinstance(node, ast.FunctionDef):
             _check_decorators(module, node)
             scope = self._function_scope(module, node)
-        text = self._render(scope, [node], node.lineno, node.col_offset)
+        text = self._render(scope, [node])
         return _move(text, -node.col_offset)
 
     def _function_scope(self, module: _Module, node: ast.FunctionDef) -> _Scope:
@@ -207,16 +217,18 @@ class PortableSources:
             raise SourceNotPortable(f'{wrong} are no constant parameters of {node.name}.')
         return _Scope(module, frozenset(arguments | stored), constants)
 
-    def _render(self, scope: _Scope, nodes: list[ast.AST], line: int, column: int) -> str:
+    def _render(self, scope: _Scope, nodes: Sequence[ast.stmt]) -> str:
         """
-        Return the source text from a position to the end of the last node, with the edits of all nodes.
+        Return the source text of neighbouring syntax trees, with the edits of all of them.
 
-        :param nodes: neighbouring syntax trees.
-        :param line, column: the position; lines count from 1, columns are bytes from 0.
+        :param nodes: the trees, in their order; their edits must not overlap.
         """
-        edits = [edit for node in nodes for edit in self._edits(scope, node)]
-        end_line, end_column = _end(nodes[-1])
-        return _apply(scope.module.lines, edits, line, column, end_line, end_column)
+        at, end = scope.module.span(nodes[0])[0], scope.module.span(nodes[-1])[1]
+        parts = []
+        for begin, after, text in sorted(e for node in nodes for e in self._edits(scope, node)):
+            parts += [scope.module.content[at:begin].decode(), text]
+            at = after
+        return ''.join([*parts, scope.module.content[at:end].decode()])
 
     def _edits(self, scope: _Scope, node: ast.AST) -> Iterator[Edit]:
         """
@@ -245,15 +257,14 @@ class PortableSources:
         """
         if scope.module.definitions.get(node.name) is node:
             keyword = 'def ' if isinstance(node, ast.FunctionDef) else 'class '
-            begin = node.col_offset + len(keyword)
-            written = self._written(scope.module, node.name)
-            yield node.lineno, begin, node.lineno, begin + len(node.name), written
+            begin = scope.module.span(node)[0] + len(keyword)
+            yield begin, begin + len(node.name), self._written(scope.module, node.name)
         elif isinstance(node, ast.FunctionDef):
             scope = self._function_scope(scope.module, node)
         first = node.body[0]
         if ast.get_docstring(node) is not None and len(node.body) > 1:
             summary = ' '.join((ast.get_docstring(node) or '').partition('\n\n')[0].split())
-            yield first.lineno, first.col_offset, *_end(first), f'"""{summary}"""'
+            yield *scope.module.span(first), f'"""{summary}"""'
         decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else []
         skipped = [*decorators, first] if ast.get_docstring(node) is not None else decorators
         for child in ast.iter_child_nodes(node):
@@ -274,8 +285,7 @@ class PortableSources:
         if inner is None:
             yield from self._edit_name(scope, owner)
             return
-        written = self._need(self._load(inner), node.attr)
-        yield node.lineno, node.col_offset, *_end(node), written
+        yield *scope.module.span(node), self._need(self._load(inner), node.attr)
 
     def _edit_name(self, scope: _Scope, node: ast.Name) -> Iterator[Edit]:
         """
@@ -296,7 +306,7 @@ class PortableSources:
         elif target is not None or node.id in module.definitions:
             written = self._need(module, node.id)
             if written != node.id:
-                yield node.lineno, node.col_offset, *_end(node), written
+                yield *module.span(node), written
 
     def _edit_branch(self, scope: _Scope, node: ast.If) -> Iterator[Edit]:
         """
@@ -306,8 +316,10 @@ class PortableSources:
         """
         verdict = self._evaluate(scope, node.test)
         if verdict is not _UNKNOWN:
-            text = self._chosen(scope, node, bool(verdict), node.col_offset)
-            yield node.lineno, node.col_offset, *_end(node), text
+            yield (
+                *scope.module.span(node),
+                self._chosen(scope, node, bool(verdict), node.col_offset),
+            )
             return
         for child in (node.test, *node.body):
             yield from self._edits(scope, child)
@@ -317,8 +329,7 @@ class PortableSources:
             if verdict is not _UNKNOWN:
                 inner = other.col_offset + 4
                 text = self._chosen(scope, other, bool(verdict), inner)
-                text = f'else:\n{" " * inner}{text}'
-                yield other.lineno, other.col_offset, *_end(other), text
+                yield *scope.module.span(other), f'else:\n{" " * inner}{text}'
                 return
         for child in node.orelse:
             yield from self._edits(scope, child)
@@ -335,15 +346,14 @@ class PortableSources:
         if not branch:
             return 'pass'
         first = branch[0]
-        text = self._render(scope, list(branch), first.lineno, first.col_offset)
+        text = self._render(scope, branch)
         if isinstance(first, ast.If) and self._is_elif(scope, first):
             text = text.removeprefix('el')
         return _move(text, column - first.col_offset)
 
     def _is_elif(self, scope: _Scope, node: ast.If) -> bool:
         """Return whether an ``if`` of the syntax tree is written as ``elif`` in the source."""
-        line = scope.module.lines[node.lineno - 1]
-        return line[node.col_offset :].startswith(b'elif')
+        return scope.module.content.startswith(b'elif', scope.module.span(node)[0])
 
     def _evaluate(self, scope: _Scope, node: ast.expr) -> object:
         """
@@ -398,7 +408,8 @@ def _read_module(name: str) -> _Module:
         elif isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 imports[alias.asname or alias.name] = node.module, alias.name
-    return _Module(name, tuple(content.split(b'\n')), definitions, imports)
+    lines = itertools.accumulate((len(line) + 1 for line in content.split(b'\n')), initial=0)
+    return _Module(name, content, definitions, imports, tuple(lines))
 
 
 def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -466,55 +477,6 @@ def _import_line(local: str, target: str, attribute: str) -> str:
     """
     alias = '' if local == (attribute or target) else f' as {local}'
     return f'from {target} import {attribute}{alias}' if attribute else f'import {target}{alias}'
-
-
-def _end(node: ast.AST) -> tuple[int, int]:
-    """
-    Return (line, column) of the end of a syntax tree; lines count from 1, the column is after the last byte.
-
-    :raises SourceNotPortable: if the tree has no position.
-    """
-    line, column = getattr(node, 'end_lineno', None), getattr(node, 'end_col_offset', None)
-    if line is None or column is None:
-        raise SourceNotPortable(f'{ast.dump(node)} has no end.')
-    return line, column
-
-
-def _apply(
-    lines: tuple[bytes, ...],
-    edits: list[Edit],
-    line: int,
-    column: int,
-    end_line: int,
-    end_column: int,
-) -> str:
-    """
-    Return the source text between two positions, with edits applied.
-
-    :param lines: lines of the source.
-    :param edits: replacements within the text, which must not overlap.
-    :param line, column: begin; lines count from 1, columns are bytes from 0.
-    :param end_line, end_column: end, not included.
-    """
-    parts = []
-    for first_line, first, last_line, last, text in sorted(edits):
-        parts.append(_slice(lines, line, column, first_line, first))
-        parts.append(text)
-        line, column = last_line, last
-    parts.append(_slice(lines, line, column, end_line, end_column))
-    return ''.join(parts)
-
-
-def _slice(lines: tuple[bytes, ...], line: int, column: int, end_line: int, end: int) -> str:
-    """
-    Return the source text between two positions, the second one not included.
-
-    Lines count from 1, columns are bytes from 0.
-    """
-    if line == end_line:
-        return lines[line - 1][column:end].decode()
-    parts = [lines[line - 1][column:], *lines[line : end_line - 1], lines[end_line - 1][:end]]
-    return b'\n'.join(parts).decode()
 
 
 def _move(text: str, by: int) -> str:

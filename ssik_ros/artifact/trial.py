@@ -6,6 +6,7 @@ An artifact is a generated Python module that solves one arm. :func:`try_module`
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import field
 import math
 import time
 from types import ModuleType
@@ -39,26 +40,31 @@ class Trial:
     respect_limits: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class TrialReport:
-    """Counts and errors of all trials of an artifact module."""
+    """Counts and errors of the trials of an artifact module, as far as they were run."""
 
     poses: int
     """Number of trials, of which each solves one pose."""
-    solved: int
+    solved: int = 0
     """Number of poses with at least one solution."""
-    only_with_seed: int
+    only_with_seed: int = 0
     """Poses of arms with a held joint that were solved only when a seed gave the value of the held joint."""
-    worst: float
+    worst: float = 0.0
     """Largest Frobenius norm of FK - T of a solution, by forward kinematics of the loaded chain."""
-    different: int
+    different: int = 0
     """Number of poses whose solutions differ from this package's."""
-    outside: int
+    outside: int = 0
     """Number of solutions outside of the limits in trials that respect limits."""
-    raised: str
+    raised: str = ''
     """The first error that ended a trial; empty if all trials ran to the end."""
-    median_ms: float
-    """Median duration of a call of the module's ``solve`` [ms]; NaN without a call."""
+    times: list[float] = field(default_factory=list)
+    """Duration of each call of the module's ``solve`` [ms]."""
+
+    @property
+    def median_ms(self) -> float:
+        """Return the median duration of a call of the module's ``solve`` [ms]; NaN without a call."""
+        return float(np.median(self.times)) if self.times else math.nan
 
     @property
     def passed(self) -> bool:
@@ -128,79 +134,48 @@ def try_module(module: Any, subject: ArtifactSubject, judge: Judge, count: int) 
     :param judge: forward kinematics of the loaded chain.
     :param count: number of poses of each kind.
     """
-    tally = _Tally(module, subject, judge)
     trials = list(_make_trials(subject.chain, count))
+    report = TrialReport(len(trials))
     for trial in trials:
         try:
-            tally.add(trial)
+            _run(trial, module, subject, judge, report)
         except Exception as error:
-            tally.raised = tally.raised or f'{type(error).__name__}: {error}'
-    return tally.report(len(trials))
+            report.raised = report.raised or f'{type(error).__name__}: {error}'
+    return report
 
 
-class _Tally:
-    """Running counts and errors of the trials of an artifact module; :meth:`add` runs one trial."""
+def _run(
+    trial: Trial, module: Any, subject: ArtifactSubject, judge: Judge, report: TrialReport
+) -> None:
+    """
+    Solve the pose of a trial's posture by the module and by this package, and count the result in the report.
 
-    def __init__(self, module: Any, subject: ArtifactSubject, judge: Judge) -> None:
-        """
-        Start with all counts at zero.
+    If the module finds nothing and the arm has a held joint, solve again with the posture as the seed.
+    """
+    target = judge(trial.posture)
 
-        :param module: the loaded module.
-        :param subject: the arm for which it was made.
-        :param judge: forward kinematics of the loaded chain.
-        """
-        self.module, self.subject, self.judge = module, subject, judge
-        self.solved = self.only_with_seed = self.different = self.outside = 0
-        self.worst, self.raised = 0.0, ''
-        self.times: list[float] = []
-
-    def add(self, trial: Trial) -> None:
-        """
-        Solve the pose of a trial's posture by the module and by this package, and count the result.
-
-        If the module finds nothing and the arm has a held joint, solve again with the posture as the seed.
-        """
-        target = self.judge(trial.posture)
-        seed = None
-        solutions = self._solve(target, seed, trial)
-        if not solutions and self.subject.arm.plan.held >= 0:
-            seed = trial.posture
-            solutions = self._solve(target, seed, trial)
-            self.only_with_seed += bool(solutions)
-        self.solved += bool(solutions)
-        vectors = np.array([solution.q for solution in solutions]).reshape(-1, len(trial.posture))
-        theirs = _solve_by_library(self.subject, target, trial, seed)
-        self.different += not _are_same(vectors, theirs)
-        if trial.respect_limits:
-            self.outside += _count_outside(self.subject.chain, vectors)
-        for q in vectors:
-            self.worst = max(self.worst, _residual(self.judge(q), target))
-
-    def _solve(self, target: FloatArray, seed: FloatArray | None, trial: Trial) -> list[Any]:
-        """Return the module's solutions for a target (4, 4); append the duration of the call to ``times`` [ms]."""
+    def solve(seed: FloatArray | None) -> list[Any]:
         start = time.perf_counter()
-        solutions: list[Any] = self.module.solve(
+        solutions: list[Any] = module.solve(
             target, q_seed=seed, respect_limits=trial.respect_limits
         )
-        self.times.append(1e3 * (time.perf_counter() - start))
+        report.times.append(1e3 * (time.perf_counter() - start))
         return solutions
 
-    def report(self, poses: int) -> TrialReport:
-        """
-        Return the counts as a :class:`TrialReport`.
-
-        :param poses: number of trials.
-        """
-        return TrialReport(
-            poses,
-            self.solved,
-            self.only_with_seed,
-            self.worst,
-            self.different,
-            self.outside,
-            self.raised,
-            float(np.median(self.times)) if self.times else math.nan,
-        )
+    seed = None
+    solutions = solve(seed)
+    if not solutions and subject.arm.plan.held >= 0:
+        seed = trial.posture
+        solutions = solve(seed)
+        report.only_with_seed += bool(solutions)
+    report.solved += bool(solutions)
+    vectors = np.array([solution.q for solution in solutions]).reshape(-1, len(trial.posture))
+    theirs = _solve_by_library(subject, target, trial, seed)
+    report.different += not _are_same(vectors, theirs)
+    if trial.respect_limits:
+        report.outside += _count_outside(subject.chain, vectors)
+    for q in vectors:
+        report.worst = max(report.worst, _residual(judge(q), target))
 
 
 def _make_trials(chain: SerialChain, count: int) -> Iterator[Trial]:

@@ -82,7 +82,7 @@ def write_library(arguments: argparse.Namespace) -> int:
         print(f'ssik build: {error}', file=sys.stderr)
         return NO
     image = blocks.pack(arm, portable.digest())
-    made = library.ArmLibrary(name, __version__, arm, image, poses)
+    made = library.arm_library(name, __version__, arm, image, poses)
     return _write(made, tools, _kernels(tools, arm, arguments.shared_kernels), arguments)
 
 
@@ -111,12 +111,12 @@ def write_generic_library(arguments: argparse.Namespace) -> int:
     :raises SsikError: when a program is missing or the folder cannot be written.
     """
     tools = _toolchain(arguments)
-    made = library.GenericLibrary(__version__)
+    made = library.generic_library(__version__)
     return _write(made, tools, toolchain.kernels_of_all_arms(tools), arguments)
 
 
 def _write(
-    made: library.ArmLibrary | library.GenericLibrary,
+    made: library.Library,
     tools: toolchain.Toolchain,
     kernels: toolchain.Kernels,
     arguments: argparse.Namespace,
@@ -126,7 +126,7 @@ def _write(
     with library.new_folder(path, arguments.force) as folder:
         with _saying('Compiling the library') as say:
             library.build(made, tools, kernels, say, folder)
-        if isinstance(made, library.ArmLibrary):
+        if made.has_self_test:
             with waiting('Running the self-test'):
                 said = library.self_test(tools, folder, made.name)
             _say(

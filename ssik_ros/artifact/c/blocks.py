@@ -535,6 +535,27 @@ def layout_header() -> str:
     return '\n'.join([*lines, image_headers.room_header(), ''])
 
 
+_KERNEL_NAMES: tuple[tuple[str, Any, str], ...] = (
+    ('PLAN_', search, 'SLIDES'),
+    ('O_', search, 'MODE METRIC HAS_SEED MAX_SOLUTIONS'),
+    ('O_', state, 'MAX_SEARCHES MAX_ITERATIONS IMPROVES POSTURE_GAIN VALIDATED KEEPS_LOOKING'),
+    ('C_', search, 'RAW BRANCHES DROPPED COUNT PROVED DOUBT'),
+    ('B_', branch_block, 'DOUBTFUL'),
+    ('C_', state, 'SEARCHES ITERATIONS COUNT_FOUND'),
+    (
+        'T_',
+        tracking,
+        'ITERATIONS BEFORE AFTER LARGEST_MOTION LARGEST_CHANGE LAST_MOTION STOPPED_BY',
+    ),
+    ('CODE_', state, 'FOUND CANDIDATE EXHAUSTED BAD_TARGET BAD_STATE OUT_OF_REACH'),
+    ('OWN_', plain_request, 'TOLERANCE'),
+    ('PHASE_', state, 'FRESH REFUSED ACCEPTED'),
+)
+"""Constants of kernels that the C library needs: prefix of the names in C, the module, and the names there."""
+_RENAMED = {'COUNT_FOUND': 'COUNT', 'TOLERANCE': 'SOLUTION_ERROR'}
+"""Names of constants in the kernels, by their names in C."""
+
+
 def _kernel_places() -> dict[str, int]:
     """
     Return the constants of kernels that the C library needs, by their C names.
@@ -542,43 +563,7 @@ def _kernel_places() -> dict[str, int]:
     They are indices of options, counters and numbers in arrays of kernels, and codes that a search returns.
     """
     return {
-        'PLAN_SLIDES': search.SLIDES,
-        **{
-            f'O_{name}': getattr(search, name)
-            for name in ('MODE', 'METRIC', 'HAS_SEED', 'MAX_SOLUTIONS')
-        },
-        **{
-            f'O_{name}': getattr(state, name)
-            for name in (
-                *('MAX_SEARCHES', 'MAX_ITERATIONS', 'IMPROVES', 'POSTURE_GAIN', 'VALIDATED'),
-                'KEEPS_LOOKING',
-            )
-        },
-        **{
-            f'C_{name}': getattr(search, name)
-            for name in ('RAW', 'BRANCHES', 'DROPPED', 'COUNT', 'PROVED', 'DOUBT')
-        },
-        'B_DOUBTFUL': branch_block.DOUBTFUL,
-        **{f'C_{name}': getattr(state, name) for name in ('SEARCHES', 'ITERATIONS')},
-        'C_COUNT_FOUND': state.COUNT,
-        **{
-            f'T_{name}': getattr(tracking, name)
-            for name in (
-                *('ITERATIONS', 'BEFORE', 'AFTER'),
-                *('LARGEST_MOTION', 'LARGEST_CHANGE', 'LAST_MOTION', 'STOPPED_BY'),
-            )
-        },
-        **{f'CODE_{name}': getattr(state, name) for name in _CODES},
-        'OWN_TOLERANCE': plain_request.SOLUTION_ERROR,
-        **{f'PHASE_{name}': getattr(state, name) for name in ('FRESH', 'REFUSED', 'ACCEPTED')},
+        prefix + name: getattr(module, _RENAMED.get(name, name))
+        for prefix, module, names in _KERNEL_NAMES
+        for name in names.split()
     }
-
-
-_CODES = (
-    'FOUND',
-    'CANDIDATE',
-    'EXHAUSTED',
-    'BAD_TARGET',
-    'BAD_STATE',
-    'OUT_OF_REACH',
-)

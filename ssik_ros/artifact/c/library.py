@@ -1,8 +1,8 @@
 """
 Build a C library for one arm, or one for the images of any arm; its folder is written completely or not at all.
 
-:func:`build` compiles an :class:`ArmLibrary` or a :class:`GenericLibrary` and writes the folder. An image is the packed
-data of an arm, which the library reads.
+:func:`build` compiles a :class:`Library` and writes the folder. An image is the packed data of an arm, which the library
+reads.
 """
 
 from collections.abc import Iterator
@@ -25,138 +25,111 @@ GENERIC = 'ssik'
 """Name of the library that reads blocks."""
 
 
-class ArmLibrary(NamedTuple):
+class Library(NamedTuple):
     """
-    Contents of a C library for one arm; :func:`build` writes its files.
+    Contents of a C library; :func:`build` writes its files.
 
-    ``name`` is the library's name, ``version`` the version of this package, and ``arm`` the arm with its solvers.
+    :func:`arm_library` makes the library of one arm, :func:`generic_library` the one that reads the image of any arm.
     """
 
     name: str
-    version: str
-    arm: Arm
-    words: IntArray
-    """The image of the arm, its packed data as 64-bit words."""
-    poses: list[recorded.RecordedPose]
-    """Poses with solutions for the self-test of the library."""
+    flags: tuple[str, ...]
+    """Flags that choose lines of the templates: ``arm``, and ``form`` with a closed form; or ``library``."""
+    values: dict[str, str]
+    """Texts that replace ``@NAME@`` in the templates, by name."""
+    facts: dict[str, str]
+    """Rows of the table in the README."""
+    header: tuple[str, str]
+    """Name and text of a header that only the compiler of the library reads."""
+    templates: dict[str, str]
+    """Templates of further files, by the path of the file in the product."""
+    texts: dict[str, str]
+    """Texts of further files, by the path of the file in the product."""
 
-    def values(self, tools: toolchain.Toolchain) -> dict[str, str]:
-        """
-        Return the texts that replace ``@NAME@`` in the templates, by name.
+    @property
+    def has_self_test(self) -> bool:
+        """Return whether the library brings a program that tests it."""
+        return 'arm' in self.flags
 
-        :param tools: the programs; their architecture is named in the texts.
+    def write(self, path: Path, template: str, values: dict[str, str] | None = None) -> None:
         """
-        n, group, form = len(self.arm.group.joint_names), self.arm.group, self.arm.form
-        memory, once, each = memory_of(self.words)
-        upper = self.name.upper()
-        constants = f"""
+        Write a file from a template; missing folders are made.
+
+        :param path: the file.
+        :param template: as for :func:`texts.render`.
+        :param values: values of the template; None for the values of the library.
+        """
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = texts.render(template, values or self.values, self.flags)
+        path.write_text(text, encoding='utf-8')
+
+
+def arm_library(
+    name: str, version: str, arm: Arm, words: IntArray, poses: list[recorded.RecordedPose]
+) -> Library:
+    """
+    Return the contents of a library for one arm.
+
+    :param name: name of the library.
+    :param version: version of this package.
+    :param arm: the arm with its solvers.
+    :param words: the image of the arm, its packed data as 64-bit words.
+    :param poses: poses with solutions for the self-test of the library.
+    """
+    n, group, form = len(arm.group.joint_names), arm.group, arm.form
+    memory, once, each = memory_of(words)
+    upper, share = name.upper(), f'share/{name}'
+    constants = f"""
 /* Joints: {', '.join(group.joint_names)}. */
 #define {upper}_JOINTS {n}
 /* Size of a solver, and of one for so many windings [bytes]. */
 #define {upper}_MEMORY {memory}
 #define {upper}_MEMORY_FOR(windings) ({memory} + ((windings) > 0 ? {once} : 0) + {each} * (windings))
 """
-        constants += _most_branches(upper, 0 if form is None else form.capacity)
-        seed = self.poses[0].branches[0] if len(self.poses[0].branches) else self.poses[0].first
-        facts = {
-            'chain': f'{group.base_link} to {group.tip}, {n} joints',
-            'closed form': self.arm.reason,
-            'memory of a solver': f'{memory} bytes',
-            'accuracy of `solve` and `track`': f'{self.arm.tolerance:g} (m and rad)',
-            'architecture': tools.architecture,
-        }
-        return {
-            **_values(self.name, f'Inverse kinematics of {self.arm.robot.name}', self.version),
-            'CONSTANTS': constants,
-            'FRAMES': f'{group.tip} in {group.base_link}',
-            'TOLERANCE': f'{self.arm.tolerance:g}',
-            'SEED': ', '.join(f'{value:.6f}' for value in seed),
-            'BOUNDS': ', '.join(['0.01'] * n),
-            'LARGEST_ERROR': repr(max(1e-6, 2.0 * self.arm.tolerance)),
-            'FACTS': '\n'.join(f'| {name} | {value} |' for name, value in facts.items()),
-            'VALIDATION': f'The self-test solves {len(self.poses)} recorded poses.',
-        }
-
-    def write_sources(self, folder: Path, values: dict[str, str]) -> None:
-        """
-        Write ``image.h`` and the C source of the library into a folder, for the compiler.
-
-        :param values: result of :meth:`values`.
-        """
-        (folder / 'image.h').write_text(texts.image_header(self.words), encoding='utf-8')
-        _write(folder / f'{self.name}.c', 'ik.c', values, self.flags)
-
-    def write_share(self, folder: Path, values: dict[str, str]) -> None:
-        """
-        Write the examples, the self-test and its recorded poses into a folder.
-
-        :param values: result of :meth:`values`.
-        """
-        for template in ('example.c', 'example.cpp', 'selftest.c', 'CMakeLists.txt'):
-            _write(folder / template, template, values, self.flags)
-        header = recorded.recorded_header(self.poses, len(self.arm.group.joint_names))
-        (folder / 'recorded.h').write_text(header, encoding='utf-8')
-
-    def write_include(self, folder: Path, values: dict[str, str]) -> None:
-        """Write no further header, because the image is part of the library."""
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """Return the flags that choose template lines for this library: ``arm``, and ``form`` with a closed form."""
-        return ('arm',) if self.arm.form is None else ('arm', 'form')
+    seed = poses[0].branches[0] if len(poses[0].branches) else poses[0].first
+    values = {
+        **_values(name, f'Inverse kinematics of {arm.robot.name}', version),
+        'CONSTANTS': constants + _most_branches(upper, 0 if form is None else form.capacity),
+        'FRAMES': f'{group.tip} in {group.base_link}',
+        'TOLERANCE': f'{arm.tolerance:g}',
+        'SEED': ', '.join(f'{value:.6f}' for value in seed),
+        'BOUNDS': ', '.join(['0.01'] * n),
+        'LARGEST_ERROR': repr(max(1e-6, 2.0 * arm.tolerance)),
+        'VALIDATION': f'The self-test solves {len(poses)} recorded poses.',
+    }
+    facts = {
+        'chain': f'{group.base_link} to {group.tip}, {n} joints',
+        'closed form': arm.reason,
+        'memory of a solver': f'{memory} bytes',
+        'accuracy of `solve` and `track`': f'{arm.tolerance:g} (m and rad)',
+    }
+    examples = 'example.c', 'example.cpp', 'selftest.c', 'CMakeLists.txt'
+    return Library(
+        name,
+        ('arm',) if form is None else ('arm', 'form'),
+        values,
+        facts,
+        ('image.h', texts.image_header(words)),
+        {f'{share}/{template}': template for template in examples},
+        {f'{share}/recorded.h': recorded.recorded_header(poses, n)},
+    )
 
 
-class GenericLibrary(NamedTuple):
+def generic_library(version: str) -> Library:
     """
-    Contents of the C library that reads the image (packed data) of any arm at run time.
+    Return the contents of the library that reads the image (packed data) of any arm at run time.
 
-    ``version`` is the version of this package, ``name`` the library's name.
+    :param version: version of this package.
     """
-
-    version: str
-    name: str = GENERIC
-
-    def values(self, tools: toolchain.Toolchain) -> dict[str, str]:
-        """
-        Return the texts that replace ``@NAME@`` in the templates, by name.
-
-        :param tools: the programs; their architecture is named in the texts.
-        """
-        title = 'Inverse kinematics of any arm, from its blocks'
-        facts = f'| architecture | {tools.architecture} |'
-        constants = '\n' + _most_branches(self.name.upper(), LARGEST_CAPACITY)
-        values = {
-            'CONSTANTS': constants,
-            'FACTS': facts,
-            **image_headers.sha_constants(),
-            'FRAMES': 'the tip link in the base link',
-        }
-        return _values(self.name, title, self.version) | values
-
-    def write_sources(self, folder: Path, values: dict[str, str]) -> None:
-        """
-        Write ``checks.h`` and the C source of the library into a folder, for the compiler.
-
-        :param values: result of :meth:`values`.
-        """
-        (folder / 'checks.h').write_text(image_headers.checks_header(), encoding='utf-8')
-        _write(folder / f'{self.name}.c', 'ik.c', values, self.flags)
-
-    def write_share(self, folder: Path, values: dict[str, str]) -> None:
-        """Write no examples, because they would need the image of an arm."""
-
-    def write_include(self, folder: Path, values: dict[str, str]) -> None:
-        """
-        Write the C++ header that finds the images of a robot on disk into a folder.
-
-        :param values: result of :meth:`values`.
-        """
-        _write(folder / f'{self.name}_blocks.hpp', 'blocks.hpp', values, self.flags)
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """Return the flags that choose template lines for this library: a tuple of one word, ``library``."""
-        return ('library',)
+    values = {
+        **_values(GENERIC, 'Inverse kinematics of any arm, from its blocks', version),
+        'CONSTANTS': '\n' + _most_branches(GENERIC.upper(), LARGEST_CAPACITY),
+        **image_headers.sha_constants(),
+        'FRAMES': 'the tip link in the base link',
+    }
+    header = 'checks.h', image_headers.checks_header()
+    templates = {f'include/{GENERIC}_blocks.hpp': 'blocks.hpp'}
+    return Library(GENERIC, ('library',), values, {}, header, templates, {})
 
 
 def _values(name: str, title: str, version: str) -> dict[str, str]:
@@ -193,43 +166,29 @@ def memory_of(words: IntArray) -> tuple[int, int, int]:
 
     :param words: the image of the arm.
     """
-    at = image.HEAD + 2 * len(image_rules.SECTIONS)
-    numbers = dict(
-        zip(image_rules.NUMBERS, words[at : at + len(image_rules.NUMBERS)].tolist(), strict=True)
-    )
+    section = image.split(words)['NUMBERS'].tolist()
+    numbers = dict(zip(image_rules.NUMBERS, section, strict=True))
     always, each, once = image.room_of(numbers)
     head = 4 + len(image_rules.PARTS) + 1
     return 8 * (head + always), 8 * once, 8 * each
 
 
-def _write(path: Path, template: str, values: dict[str, str], flags: tuple[str, ...]) -> None:
-    """
-    Write a file from a template.
-
-    :param path: the file.
-    :param template, values, flags: as for :func:`texts.render`.
-    """
-    path.write_text(texts.render(template, values, flags), encoding='utf-8')
-
-
-def write_sources(
-    library: ArmLibrary | GenericLibrary, tools: toolchain.Toolchain, folder: Path
-) -> None:
+def write_sources(library: Library, folder: Path) -> None:
     """
     Write all files that the compiler reads into a folder.
 
     :param library: contents of the library.
-    :param tools: the programs; their architecture is named in the files.
     :param folder: the folder.
     """
-    values = library.values(tools)
-    (folder / 'layout.h').write_text(_layout(), encoding='utf-8')
-    _write(folder / f'{library.name}.h', 'ik.h', values, library.flags)
-    library.write_sources(folder, values)
+    digest = f'#define DIGEST INT64_C({portable.digest()})\n'
+    for name, text in (('layout.h', layout_header() + digest), library.header):
+        (folder / name).write_text(text, encoding='utf-8')
+    for suffix in ('h', 'c'):
+        library.write(folder / f'{library.name}.{suffix}', f'ik.{suffix}')
 
 
 def build(
-    library: ArmLibrary | GenericLibrary,
+    library: Library,
     tools: toolchain.Toolchain,
     kernels: toolchain.Kernels,
     report: toolchain.Report,
@@ -245,31 +204,29 @@ def build(
     :param product: the folder to make, with include, lib, share and README.md; it must not exist.
     :raises InvalidOption: if a program fails.
     """
-    name, values, flags = library.name, library.values(tools), library.flags
+    name, folder = library.name, product / 'lib'
+    for made in (folder, product / 'share' / name):
+        made.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as work:
-        sources = Path(work)
-        write_sources(library, tools, sources)
-        folders = {part: product / part for part in ('include', 'lib', f'share/{name}')}
-        folders |= {part: product / 'lib' / part for part in (f'cmake/{name}', 'pkgconfig')}
-        for folder in folders.values():
-            folder.mkdir(parents=True)
+        write_sources(library, Path(work))
         report(f'compile and link for {tools.architecture}')
-        toolchain.make_libraries(tools, sources, name, kernels, folders['lib'])
-    code = toolchain.code_size(tools, folders['lib'] / f'lib{name}.a')
-    values |= {'CODE': str(code), 'FACTS': f'{values["FACTS"]}\n| machine code | {code} bytes |'}
-    for suffix in ('h', 'hpp'):
-        _write(folders['include'] / f'{name}.{suffix}', f'ik.{suffix}', values, flags)
-    library.write_include(folders['include'], values)
-    for suffix in ('Config.cmake', 'ConfigVersion.cmake'):
-        _write(folders[f'cmake/{name}'] / f'{name}{suffix}', suffix, values, flags)
-    _write(folders['pkgconfig'] / f'{name}.pc', 'package.pc', values, flags)
-    _write(product / 'README.md', 'README.md', values, flags)
-    library.write_share(folders[f'share/{name}'], values)
-
-
-def _layout() -> str:
-    """Return the text of ``layout.h``: places in images and kernel arrays, and the digest of the kernels."""
-    return f'{layout_header()}#define DIGEST INT64_C({portable.digest()})\n'
+        toolchain.make_libraries(tools, Path(work), name, kernels, folder)
+    code = str(toolchain.code_size(tools, folder / f'lib{name}.a'))
+    facts = {**library.facts, 'architecture': tools.architecture, 'machine code': f'{code} bytes'}
+    rows = '\n'.join(f'| {title} | {value} |' for title, value in facts.items())
+    templates = {
+        f'include/{name}.h': 'ik.h',
+        f'include/{name}.hpp': 'ik.hpp',
+        f'lib/cmake/{name}/{name}Config.cmake': 'Config.cmake',
+        f'lib/cmake/{name}/{name}ConfigVersion.cmake': 'ConfigVersion.cmake',
+        f'lib/pkgconfig/{name}.pc': 'package.pc',
+        'README.md': 'README.md',
+    }
+    values = {**library.values, 'CODE': code, 'FACTS': rows}
+    for path, template in (templates | library.templates).items():
+        library.write(product / path, template, values)
+    for path, text in library.texts.items():
+        (product / path).write_text(text, encoding='utf-8')
 
 
 @contextlib.contextmanager
