@@ -75,6 +75,14 @@ def test_without_a_receiver_nothing_is_sent_and_its_name_is_told(pair):
         pair.sender.send(MOTION)
 
 
+def test_without_a_name_nothing_is_looked_for_and_nothing_is_sent(pair):
+    sender = GoalSender(pair.node, '')
+    assert (sender.name, sender.problem) == ('', 'No receiver is named.')
+    sender.stop(None)
+    with pytest.raises(SolverError, match='No receiver is named'):
+        sender.send(MOTION)
+
+
 def test_a_trajectory_goes_out_once_and_stop_holds_the_joints(pair):
     pair.receive(JointTrajectory)
     pair.wait_for(lambda: not pair.sender.problem)

@@ -77,14 +77,12 @@ class Motion(NamedTuple):
 
 
 class _Channel(Protocol):
-    """
-    Interface of the classes that send goals, one class for each type of receiver.
-
-    ``problem`` is why no goal can be sent, or empty; ``status`` is the state of the last goal as text.
-    """
+    """Interface of the classes that send goals, one class for each type of receiver."""
 
     problem: str
+    """Why no goal can be sent; empty if one can."""
     status: str
+    """State of the last goal as text."""
 
     def send(self, motion: Motion) -> None: ...
 
@@ -103,9 +101,9 @@ class GoalSender:
         Look for the receiver; nothing is sent yet.
 
         :param node: the node.
-        :param name: of the topic or the action.
+        :param name: of the topic or the action; empty if the user named none.
         """
-        self._node, self.name = node, node.resolve_topic_name(name)
+        self._node, self.name = node, name and node.resolve_topic_name(name)
         self._kind = ''
         self._channel: _Channel | None = None
         self._problem = ''
@@ -125,7 +123,7 @@ class GoalSender:
     def look(self) -> None:
         """Look for the receiver, and update ``problem``; called regularly."""
         # Another thread may read it meanwhile, and sends if it is empty.
-        self._problem = self._look()
+        self._problem = self._look() if self.name else 'No receiver is named.'
 
     def _look(self) -> str:
         """
@@ -212,16 +210,25 @@ class GoalSender:
         self._stopped = now
 
 
-class _TrajectoryTopic:
-    """Sends a goal as a trajectory of one point on a topic."""
+class _Topic:
+    """Base of the classes that send goals on a topic; ``kind`` is the class of its messages."""
 
-    problem = ''
+    kind: Any
+    problem = status = ''
 
     def __init__(self, node: Node, name: str) -> None:
-        self.status = ''
         self._node = node
-        self._names: Sequence[str] = ()
-        self._publisher = node.create_publisher(JointTrajectory, name, QoSProfile(depth=DEPTH))
+        self._publisher = node.create_publisher(self.kind, name, QoSProfile(depth=DEPTH))
+
+    def close(self) -> None:
+        self._node.destroy_publisher(self._publisher)
+
+
+class _TrajectoryTopic(_Topic):
+    """Sends a goal as a trajectory of one point on a topic."""
+
+    kind = JointTrajectory
+    _names: Sequence[str] = ()
 
     def send(self, motion: Motion) -> None:
         self._names = motion.names
@@ -245,9 +252,6 @@ class _TrajectoryTopic:
             )
         self._publisher.publish(make_trajectory(self._names, here, STOPPING))
         self.status = 'Sent: hold the present posture.'
-
-    def close(self) -> None:
-        self._node.destroy_publisher(self._publisher)
 
 
 class _SentMotion:
@@ -290,17 +294,12 @@ class _SentMotion:
         return f'{quote(self.motion.names[k])} is {lags[k]:.3g} from where it was sent.'
 
 
-class _StateTopic:
+class _StateTopic(_Topic):
     """Sends a goal as postures along the straight motion on a topic of joint states."""
 
-    problem = ''
-
-    def __init__(self, node: Node, name: str) -> None:
-        self.status = ''
-        self._node = node
-        self._sent: _SentMotion | None = None
-        """Motion that is being sent; None if no motion is being sent."""
-        self._publisher = node.create_publisher(JointState, name, QoSProfile(depth=DEPTH))
+    kind = JointState
+    _sent: _SentMotion | None = None
+    """Motion that is being sent; None if no motion is being sent."""
 
     def send(self, motion: Motion) -> None:
         self._sent = _SentMotion(motion)
@@ -343,7 +342,7 @@ class _StateTopic:
 
     def close(self) -> None:
         self._sent = None
-        self._node.destroy_publisher(self._publisher)
+        super().close()
 
 
 class _SentGoal:

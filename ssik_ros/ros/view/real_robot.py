@@ -48,7 +48,7 @@ class RunningGroup:
         live: AgedState,
         *,
         max_age: float,
-        sender: GoalSender | None = None,
+        sender: GoalSender,
     ) -> None:
         """
         Subscribe to tf if the root link is not at the model frame.
@@ -58,7 +58,7 @@ class RunningGroup:
         :param group: its group.
         :param live: listens to joint states.
         :param max_age: joint states that are older are stale [s].
-        :param sender: sends goals; None if no receiver was named.
+        :param sender: sends goals to the receiver, if one was named.
         """
         self._robot, self._group, self._live = robot, group, live
         self._reader = StateReader(robot)
@@ -72,13 +72,11 @@ class RunningGroup:
     @property
     def receiver(self) -> str:
         """Return the name of the receiver; empty if no receiver was named."""
-        return self._sender.name if self._sender else ''
+        return self._sender.name
 
     def problem(self) -> str:
         """Return why no goal can be sent; empty if goals can be sent."""
-        if self._refusal:
-            return self._refusal
-        return self._sender.problem if self._sender else 'No receiver is named.'
+        return self._refusal or self._sender.problem
 
     def refuse(self, reason: str) -> None:
         """
@@ -86,23 +84,21 @@ class RunningGroup:
 
         :param reason: a sentence for the page.
         """
-        if self._sender is not None and not self._refusal:
+        if not self._refusal:
             self._sender.stop(self._checked()[0])
         self._refusal = reason
 
     def status(self) -> str:
         """Return the state of the last goal as text; empty before the first goal."""
-        return self._sender.status if self._sender else ''
+        return self._sender.status
 
     def look(self) -> None:
         """Look for the receiver of goals; called regularly."""
-        if self._sender is not None:
-            self._sender.look()
+        self._sender.look()
 
     def step(self) -> None:
         """Continue sending a goal; called often."""
-        if self._sender is not None:
-            self._sender.step(*self._checked())
+        self._sender.step(*self._checked())
 
     def where(self) -> Whereabouts:
         """
@@ -148,10 +144,7 @@ class RunningGroup:
         if there.state is None or not there.is_fresh:
             return None, there.text
         joints: FloatArray = there.state.positions[group.idx_q]
-        low, high = (
-            np.maximum(group.lower, -LARGEST_POSITION),
-            np.minimum(group.upper, LARGEST_POSITION),
-        )
+        low, high = np.clip((group.lower, group.upper), -LARGEST_POSITION, LARGEST_POSITION)
         # In this form a value that is not a number is outside.
         outside = np.flatnonzero(
             ~((joints >= low - SENSOR_NOISE) & (joints <= high + SENSOR_NOISE))
@@ -175,7 +168,7 @@ class RunningGroup:
         group, names = self._group, self._group.variable_names
         here, reason = self._checked()
         reason = self.problem() or reason
-        if self._sender is None or here is None or reason:
+        if here is None or reason:
             raise SolverError(f'Nothing is sent. {reason}')
         if names != group.joint_names:
             raise SolverError('Nothing is sent: a joint of the group has several values.')
@@ -205,8 +198,7 @@ class RunningGroup:
 
     def stop(self) -> None:
         """Cancel the goal, or tell the receiver to hold the present posture; see :meth:`GoalSender.stop`."""
-        if self._sender is not None:
-            self._sender.stop(*self._checked())
+        self._sender.stop(*self._checked())
 
 
 def _least_time(

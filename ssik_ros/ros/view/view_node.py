@@ -158,7 +158,7 @@ class ViewNode(ProcessNode):
         robot = description.load()
         group = self._choose(robot)
         session = Session(robot, group, self._kinematics(group))
-        sender = GoalSender(self, settings.send_to) if settings.send_to else None
+        sender = GoalSender(self, settings.send_to)
         real = RunningGroup(
             self, robot, group, self._live, max_age=settings.max_state_age, sender=sender
         )
