@@ -28,7 +28,7 @@ from ssik_ros.server.scene.constraint_check import ConstraintCheck
 from ssik_ros.server.scene.frames import FrameReader
 from ssik_ros.server.scene.robot_collisions import RobotCollisions
 from ssik_ros.server.scene.states import StateReader
-from ssik_ros.server.scene.world import check_objects, PlacedFrame, SceneWorld, Surroundings
+from ssik_ros.server.scene.world import check_object, PlacedFrame, SceneWorld, Surroundings
 
 Transforms = Callable[[str, Collection[str]], PlacedFrame | str]
 """Returns where a frame is, relative to one of the named frames, or why its place is unknown."""
@@ -207,7 +207,7 @@ class PlanningScene:
             )
         carried = CarriedObject(item, given.link, given.touch_links)
         try:
-            check_objects([carried])
+            check_object(item)
         except ModelError as error:
             raise Refusal.BAD_STATE.error(str(error)) from error
         return carried

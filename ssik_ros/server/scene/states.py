@@ -81,7 +81,6 @@ class StateReader:
         self._followers = {
             tree.joint_names[j]: j for j in np.flatnonzero(tree.leaders >= 0).tolist()
         }
-        self.has_followers = bool(self._followers)
         self._virtual = {joint.name: joint.type for joint in robot.virtual_joints}
         self._quaternions = [
             (tree.joint_names[j], int(tree.idx_q[j]) + QUATERNION_START[JointKind(kind)])
@@ -127,12 +126,11 @@ class StateReader:
             ):
                 raise self._wrong_joints(given, places)
             values = np.asarray(positions, dtype=np.float64)
-            written = current.positions.copy()
-            written[places.targets] = values[places.given]
-            if places.driven or places.moves_leaders:
-                self._set_mimic(written, places, values)
-            if self._quaternions:
-                self._require_rotations(written)
+            written = self._write(current.positions, places, values)
+            if self._quaternions and (lost := self._no_rotation(written)):
+                raise Refusal.BAD_STATE.error(
+                    f'robot_state rotates joint {quote(lost)} by a quaternion of no length.',
+                )
             wrong: tuple[str, ...] = ()
             if places.following:
                 wrong = _contradictions(given, places, written)
@@ -211,14 +209,6 @@ class StateReader:
             f'robot_state is not finite, or beyond {LARGEST_REQUEST_VALUE:g}, at {list_names(bad)}.',
         )
 
-    def _require_rotations(self, positions: FloatArray) -> None:
-        """Refuse full positions (nq,) with a quaternion that cannot be normalised."""
-        wrong = self._no_rotation(positions)
-        if wrong:
-            raise Refusal.BAD_STATE.error(
-                f'robot_state rotates joint {quote(wrong)} by a quaternion of no length.',
-            )
-
     def _no_rotation(self, positions: FloatArray) -> str:
         """Return the name of the first joint whose quaternion cannot be normalised; empty if all can."""
         for name, start in self._quaternions:
@@ -248,23 +238,19 @@ class StateReader:
         )
 
     def _write(self, positions: FloatArray, places: _Places, values: FloatArray) -> FloatArray:
-        """Return a copy of positions (nq,) with the values of a list of names set, followers included."""
+        """
+        Return a copy of positions (nq,) with the values of a list of names set.
+
+        A leader that is not given gets the value that its given follower (mimic joint) needs. Then all followers are
+        set from their leaders. ``values`` are the given values, in the order of the list of names.
+        """
         written = positions.copy()
         written[places.targets] = values[places.given]
-        self._set_mimic(written, places, values)
-        return written
-
-    def _set_mimic(self, positions: FloatArray, places: _Places, values: FloatArray) -> None:
-        """
-        Write the leaders and followers (mimic joints) into full positions (nq,), in place.
-
-        A leader that is not given gets the value that its given follower needs. Then all followers are set from their
-        leaders. ``values`` are the given values, in the order of the list of names.
-        """
         for index, leader, multiplier, offset in places.driven:
-            positions[leader] = (values[index] - offset) / multiplier
+            written[leader] = (values[index] - offset) / multiplier
         if places.moves_leaders:
-            self.robot.set_followers(positions)
+            self.robot.set_followers(written)
+        return written
 
     def _find(self, names: tuple[str, ...]) -> _Places:
         """

@@ -4,7 +4,7 @@ The objects around a robot and the objects that it carries.
 Messages change them through :class:`SceneWorld`; each request reads one snapshot, a :class:`Surroundings`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 import dataclasses
 import threading
 from typing import NamedTuple
@@ -104,7 +104,7 @@ class SceneWorld:
         :param item: the object, with its pose in the model frame.
         :raises ModelError: for an invalid name, pose or shape, no shape, or too many shapes or vertices in the world.
         """
-        _check(item)
+        check_object(item)
         with self._lock:
             self._replace(item)
 
@@ -115,7 +115,7 @@ class SceneWorld:
         :param item: the new shapes and subframes, in an object frame at ``item.pose`` in the model frame.
         :raises ModelError: as :meth:`add`.
         """
-        _check(item)
+        check_object(item)
         with self._lock:
             old = self._now.standing_named(item.name)
             if old is None:
@@ -142,7 +142,7 @@ class SceneWorld:
         with self._lock:
             old = self._require(name)
             moved = dataclasses.replace(old, pose=pose)
-            _check(moved)
+            check_object(moved)
             self._replace(moved)
 
     def remove(self, name: str) -> None:
@@ -165,7 +165,7 @@ class SceneWorld:
         :param carried: the object, its link and its touch links.
         :raises ModelError: as :meth:`add`.
         """
-        _check(carried.object)
+        check_object(carried.object)
         with self._lock:
             self._exchange(self._now.carry([carried]), carried.object)
 
@@ -209,18 +209,13 @@ class SceneWorld:
         self._now = now
 
 
-def check_objects(carried: Sequence[CarriedObject]) -> None:
+def check_object(item: WorldObject) -> None:
     """
     Raise an error if an object is invalid.
 
-    :param carried: the objects.
+    :param item: the object.
     :raises ModelError: for an invalid name, pose or shape, or an object without shapes.
     """
-    for entry in carried:
-        _check(entry.object)
-
-
-def _check(item: WorldObject) -> None:
     what = f'Object {quote(item.name)}'
     if not item.name:
         raise ModelError('An object has no id.')
