@@ -2,9 +2,7 @@
 
 from typing import Any
 
-from ssik_ros.errors import InvalidOption
 from ssik_ros.server.requests.poses import numbers_of_pose
-from ssik_ros.view.relaxations import Relaxations
 from ssik_ros.view.sessions.session import Session
 
 KIND = 'ssik_ros case'
@@ -18,10 +16,8 @@ def make_case(session: Session) -> dict[str, Any]:
     :param session: the session, without ignored limits, collisions or orientation (``relaxations``).
     :raises InvalidOption: if constraints are ignored, because a test case cannot say so.
     """
-    if session.relaxations != Relaxations():
-        raise InvalidOption('A test case is of the robot as it is: take back what you released.')
-    base = session.server.frames.model_in_link(session.group.base_link, session.state)
-    kinematics = session.kinematics
+    session.refuse_relaxed('A test case')
+    base, kinematics = session.model_in_base, session.kinematics
     return {
         'kind': KIND,
         'version': VERSION,

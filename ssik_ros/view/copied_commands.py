@@ -8,17 +8,14 @@ from typing import Any
 import numpy as np
 import yaml
 
-from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption, quote
 from ssik_ros.server.requests.poses import numbers_of_pose
 from ssik_ros.solvers.registry import DEFAULT_SOLVER
 from ssik_ros.view.obstacles import describe_obstacles, only_solid
-from ssik_ros.view.relaxations import Relaxations
+from ssik_ros.view.pose_text import rounded
 from ssik_ros.view.sessions.session import Session
 from ssik_ros.view.waypoints import waypoints_in_base
 
-DIGITS = 9
-"""Digits after the point: fewer would move postures at the edge of the reach out of it."""
 SOLIDS = 'ObjectShape, SolidKind, WorldObject'
 WIDTH = 1_000_000
 """Most columns of YAML, which has to be one line."""
@@ -33,7 +30,7 @@ def write_solve(session: Session) -> str:
     :param session: the session, without ignored constraints (``relaxations``).
     :raises InvalidOption: if constraints are ignored, or if the robot was not named on the command line.
     """
-    _refuse_relaxed(session)
+    session.refuse_relaxed('A command')
     words = ['ssik', 'solve', *_robot_words(_origin(session)), *_group_words(session)]
     # Without an orientation the target is only a position.
     kinematics, count = session.kinematics, 3 if session.kinematics.position_only else 7
@@ -43,7 +40,7 @@ def write_solve(session: Session) -> str:
     if kinematics.solver != DEFAULT_SOLVER:
         words += ['--solver', kinematics.solver]
     for name, value in kinematics.parameters.items():
-        words += ['--param', f'{name}={json.dumps(_plain(value))}']
+        words += ['--param', f'{name}={json.dumps(value, default=np.generic.item)}']
     return shlex.join(words)
 
 
@@ -55,7 +52,7 @@ def write_python(session: Session) -> str:
     :raises InvalidOption: if constraints are ignored, if the group has several tips, or if the robot was not named on
         the command line.
     """
-    _refuse_relaxed(session)
+    session.refuse_relaxed('A command')
     start, load = _arm_lines(session)
     target = _pose_text(_target_numbers(session, _only_tip(session)))
     lines = (
@@ -76,7 +73,7 @@ def write_path_python(session: Session) -> str:
     :raises InvalidOption: as :func:`write_python`, and for fewer than two waypoints. If collisions are avoided, also
         for an obstacle that is not one box, sphere or cylinder.
     """
-    _refuse_relaxed(session)
+    session.refuse_relaxed('A command')
     _only_tip(session)
     start, load = _arm_lines(session)
     start += ['from ssik_ros.paths.waypoints import straight_lines']
@@ -123,13 +120,13 @@ def write_service_call(session: Session) -> str:
     :param session: the session, without ignored constraints (``relaxations``).
     :raises InvalidOption: if constraints are ignored, or if the group has several tips.
     """
-    _refuse_relaxed(session)
+    session.refuse_relaxed('A command')
     tip = _only_tip(session)
     numbers = _target_numbers(session, tip)
     place = dict(zip(AXES, numbers[:3]))
     turn = dict(zip(QUATERNION, numbers[3:]))
     header = {'frame_id': session.group.base_link}
-    posture = {'name': list(session.variable_names), 'position': _rounded(session.joints)}
+    posture = {'name': list(session.variable_names), 'position': rounded(session.joints)}
     request = {
         'group_name': session.group.name,
         'ik_link_name': tip,
@@ -147,11 +144,6 @@ COMMANDS: dict[str, Callable[[Session], str]] = {
     'ssik view': write_view,
 }
 """How a request becomes text, by the name of the form."""
-
-
-def _refuse_relaxed(session: Session) -> None:
-    if session.relaxations != Relaxations():
-        raise InvalidOption('A command is of the robot as it is: take back what you released.')
 
 
 def _yaml_line(content: Mapping[str, Any]) -> str:
@@ -183,13 +175,12 @@ def _obstacles_text(session: Session) -> str:
 
     :raises InvalidOption: for an obstacle that is not a box, a sphere or a cylinder.
     """
-    base = session.server.frames.model_in_link(session.group.base_link, session.state)
     lines = []
     for item in session.obstacles:
         shape = only_solid(item)
         kind, sizes = f'SolidKind.{shape.kind.name}', ', '.join(map(_text, shape.sizes))
         text = f'ObjectShape({kind}, [{sizes}], np.eye(4))'
-        place = _pose_text(numbers_of_pose(base @ item.pose @ shape.pose))
+        place = _pose_text(numbers_of_pose(session.model_in_base @ item.pose @ shape.pose))
         lines.append(f'    WorldObject({item.name!r}, {place}, ({text},)),')
     return '\n'.join(['[', *lines, ']']) if lines else '[]'
 
@@ -210,24 +201,12 @@ def _only_tip(session: Session) -> str:
 
 def _target_numbers(session: Session, tip: str) -> list[float]:
     """Return the target of a tip as [x, y, z, qx, qy, qz, qw] in the base link of the group, rounded to DIGITS digits."""
-    base = session.server.frames.model_in_link(session.group.base_link, session.state)
-    return _rounded(numbers_of_pose(base @ session.targets[tip]))
-
-
-def _rounded(numbers: Sequence[float] | FloatArray) -> list[float]:
-    return [float(number) for number in np.round(numbers, DIGITS) + 0.0]
+    return rounded(numbers_of_pose(session.model_in_base @ session.targets[tip]))
 
 
 def _text(number: float) -> str:
     """Return a number as text in decimal notation, rounded to DIGITS digits after the point, without trailing zeros."""
-    return np.format_float_positional(round(float(number), DIGITS) + 0.0, trim='-')
-
-
-def _plain(value: Any) -> Any:
-    """Return the value of a solver parameter in types that JSON knows: tuples as lists, numpy numbers as Python numbers."""
-    if isinstance(value, tuple | list):
-        return [_plain(entry) for entry in value]
-    return value.item() if isinstance(value, np.generic) else value
+    return np.format_float_positional(rounded([number])[0], trim='-')
 
 
 def _robot_words(origin: Mapping[str, Any]) -> list[str]:

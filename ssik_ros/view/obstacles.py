@@ -28,6 +28,7 @@ from ssik_ros.view.pictures.solids import (
     make_sphere,
     Surface,
 )
+from ssik_ros.view.pose_text import rounded
 
 KINDS = {'box': SolidKind.BOX, 'sphere': SolidKind.SPHERE, 'cylinder': SolidKind.CYLINDER}
 """Solids that a page can add: lengths of the edges, radius, height and radius [m]."""
@@ -36,8 +37,6 @@ LARGEST_OBSTACLE = 10.0
 """Largest size of an obstacle that a page adds [m]."""
 MOST_OBSTACLES = 32
 """Most obstacles of a page."""
-DIGITS = 9
-"""Digits after the point of obstacles as text."""
 ORIGIN = np.eye(4)
 OBSTACLE: Colour = (0.62, 0.55, 0.45)
 """Colour of obstacles."""
@@ -91,18 +90,13 @@ def describe_obstacles(items: Iterable[WorldObject]) -> dict[str, dict[str, Any]
     by_name = {}
     for item in items:
         shape = only_solid(item)
-        pose, sizes = item.pose @ shape.pose, _rounded(shape.sizes)
+        pose, sizes = item.pose @ shape.pose, rounded(shape.sizes)
         by_name[item.name] = {
             names[shape.kind]: sizes if len(sizes) > 1 else sizes[0],
-            'xyz': _rounded(pose[:3, 3]),
-            'rpy': _rounded(rpy_of_matrix(pose[:3, :3])),
+            'xyz': rounded(pose[:3, 3]),
+            'rpy': rounded(rpy_of_matrix(pose[:3, :3])),
         }
     return by_name
-
-
-def _rounded(numbers: Any) -> list[float]:
-    rounded: list[float] = (np.round(numbers, DIGITS) + 0.0).tolist()
-    return rounded
 
 
 def read_obstacle_option(text: str) -> list[WorldObject]:

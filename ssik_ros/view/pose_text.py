@@ -1,6 +1,6 @@
 """Read and write poses and joint values as text that a user copies and pastes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 import re
 
 import numpy as np
@@ -18,7 +18,9 @@ PASTED_DEVIATION = 1e-3
 FORMS = 'x y z roll pitch yaw, x y z qx qy qz qw, or the 12 or 16 numbers of a matrix'
 
 DIGITS = 9
-"""Digits after the point of written numbers: 1 nm, or 1 nrad."""
+"""
+Digits after the point of written numbers: 1 nm, or 1 nrad. Fewer would move postures at the edge of the reach out of it.
+"""
 
 
 def read_numbers(text: str) -> list[float]:
@@ -103,10 +105,19 @@ WRITERS: dict[str, Callable[[FloatArray], str]] = {
 """How a pose (4, 4) becomes text, by the name of the form."""
 
 
+def rounded(numbers: Iterable[float] | FloatArray) -> list[float]:
+    """
+    Return numbers with nine digits after the point, and zero without a sign.
+
+    :param numbers: the numbers.
+    """
+    return [round(float(number), DIGITS) + 0.0 for number in numbers]
+
+
 def write_numbers(numbers: Sequence[float] | FloatArray) -> str:
     """
     Return numbers with nine digits after the point, separated by spaces.
 
     :param numbers: the numbers.
     """
-    return ' '.join(repr(round(float(number), DIGITS) + 0.0) for number in numbers)
+    return ' '.join(map(repr, rounded(numbers)))

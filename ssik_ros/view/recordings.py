@@ -1,7 +1,6 @@
 """Pictures and films of a session, without a window and without a browser."""
 
 from collections.abc import Callable, Mapping, Sequence
-import itertools
 import logging
 from pathlib import Path
 import shutil
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption
+from ssik_ros.kernels.geometry.rotations import pose_matrix
 from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.view.obstacles import OBSTACLE, obstacle_surface
 from ssik_ros.view.pictures import RobotPictures, save_animation, save_picture
@@ -87,17 +87,12 @@ def draw(
     """
     to_root = np.linalg.inv(session.state.root_pose)
     frames = [to_root @ pose for pose in session.targets.values()]
-    lines = []
-    if not session.outcome.solved:
-        tips = [to_root @ session.tip_pose(link) for link in session.targets]
-        lines = [np.stack((tip[:3, 3], aim[:3, 3])) for tip, aim in zip(tips, frames)]
-    bodies = itertools.chain.from_iterable((c.first, c.second) for c in session.contacts)
-    links = [name for name in bodies if name in session.robot.tree.link_index]
+    gaps = session.gaps() @ to_root[:3, :3].T + to_root[:3, 3]
     return pictures.draw(
         [state.positions for state in (session.state, *ghosts)],
         frames=frames,
-        lines=lines,
-        marked=tuple(links),
+        lines=() if session.outcome.solved else list(gaps),
+        marked=session.colliding_links(),
     )
 
 
@@ -153,10 +148,8 @@ def interpolate(start: Targets, end: Targets, count: int) -> list[dict[str, Floa
         last = end[link]
         path = Slerp((0.0, 1.0), Rotation.from_matrix(np.stack((first, last))[:, :3, :3]))
         for between, part, rotation in zip(targets, parts, path(parts).as_matrix()):
-            pose = np.eye(4)
-            pose[:3, :3] = rotation
-            pose[:3, 3] = first[:3, 3] + part * (last[:3, 3] - first[:3, 3])
-            between[link] = pose
+            position = first[:3, 3] + part * (last[:3, 3] - first[:3, 3])
+            between[link] = pose_matrix(position, rotation)
     return targets
 
 

@@ -5,6 +5,7 @@ One thread calls it. No call waits: a response comes to a function, and the resp
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -112,7 +113,7 @@ class ServicePanel:
             else:
                 self._changed()
         if self.node and self.summary is None and not self.is_busy:
-            self._ask(self._services.describe, self._take_summary)
+            self._ask(self._take_summary, self._services.describe)
 
     def choose_node(self, name: str) -> None:
         """
@@ -220,17 +221,11 @@ class ServicePanel:
 
     def solve(self) -> None:
         """Ask for all branches of the target."""
-        self._with_query(self._ask_all)
+        self._with_query(partial(self._ask, self._take_branches, self._services.solve_all))
 
     def explain(self) -> None:
         """Ask why the target is not reached."""
-        self._with_query(self._ask_why)
-
-    def _ask_all(self, query: PoseQuery) -> None:
-        self._ask(lambda done: self._services.solve_all(query, done), self._take_branches)
-
-    def _ask_why(self, query: PoseQuery) -> None:
-        self._ask(lambda done: self._services.explain(query, done), self._take_explanation)
+        self._with_query(partial(self._ask, self._take_explanation, self._services.explain))
 
     def _with_query(self, send: Callable[[PoseQuery], None]) -> None:
         """Call ``send`` with the target; if that is the marker in RViz, ask the node for its pose first."""
@@ -239,8 +234,7 @@ class ServicePanel:
             self._say('There is no planning group yet.')
         elif source == MARKER:
             self._ask(
-                lambda done: self._services.find_marker(link, done),
-                lambda pose: send(self._query(group, pose)),
+                lambda pose: send(self._query(group, pose)), self._services.find_marker, link
             )
         else:
             try:
@@ -262,7 +256,7 @@ class ServicePanel:
             group.name, self.link, target, self.avoids_collisions, self.wants_windings
         )
 
-    def _ask(self, send: Callable[[Done], None], take: Done) -> None:
+    def _ask(self, take: Done, send: Callable[..., None], *request: Any) -> None:
         """Send a request; call ``take`` with its response if no other request follows and the response is usable."""
         self._number += 1
         number, self.is_busy = self._number, True
@@ -280,7 +274,7 @@ class ServicePanel:
                 self._changed()
             self._follow_marker()
 
-        send(done)
+        send(*request, done)
 
     def _follow_marker(self) -> None:
         """Solve again if the marker has moved meanwhile and no request is under way."""
@@ -413,7 +407,7 @@ class ServicePanel:
         explanation = self.explanation
         if explanation is not None and explanation.nearest is not None:
             posture = Posture(explanation.joint_names, explanation.nearest)
-            self._move_to(posture, 'The target is at the nearest posture.')
+            self._move_to('The target is at the nearest posture.', posture)
 
     def _free_orientation(self) -> None:
         """Find a posture at the position of the target, and make the pose of the link there the target."""
@@ -422,14 +416,12 @@ class ServicePanel:
         names = () if self.group is None else self.group.joint_names
 
         def send(query: PoseQuery) -> None:
-            self._ask(
-                lambda done: self._services.reach_position(query, names, locked, done),
-                lambda posture: self._move_to(posture, sentence),
-            )
+            take = partial(self._move_to, sentence)
+            self._ask(take, self._services.reach_position, query, names, locked)
 
         self._with_query(send)
 
-    def _move_to(self, posture: Posture, sentence: str) -> None:
+    def _move_to(self, sentence: str, posture: Posture) -> None:
         """Make the pose of the link in a posture the target, and solve."""
 
         def take(pose: FramedPose) -> None:
@@ -437,7 +429,7 @@ class ServicePanel:
             self.target = TargetChoice(NUMBERS, pose.frame, write_pose(pose.pose))
             self.solve()
 
-        self._ask(lambda done: self._services.find_link(self.link, posture, done), take)
+        self._ask(take, self._services.find_link, self.link, posture)
 
 
 def _failure(outcome: SolveOutcome) -> str:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
+from ssik_ros.kernels.geometry.rotations import pose_matrix
 
 
 class VelocityEllipsoid(NamedTuple):
@@ -44,7 +45,5 @@ def make_ellipsoid(jacobian: FloatArray, place: FloatArray) -> VelocityEllipsoid
     axes, values, _ = np.linalg.svd(jacobian)
     if np.linalg.det(axes) < 0.0:
         axes[:, 2] *= -1.0
-    pose = np.eye(4)
-    pose[:3, :3], pose[:3, 3] = axes, place
     # An arm with fewer than three joints has fewer singular values.
-    return VelocityEllipsoid(pose, np.pad(values, (0, 3 - len(values))))
+    return VelocityEllipsoid(pose_matrix(place, axes), np.pad(values, (0, 3 - len(values))))

@@ -14,7 +14,6 @@ from ssik_ros.server.paths.plan_timing import time_plan
 from ssik_ros.server.paths.planned_lines import place_in_link
 from ssik_ros.server.requests.motion_limits import scaled_limits
 from ssik_ros.view.playback import JointPath, Playback
-from ssik_ros.view.relaxations import Relaxations
 from ssik_ros.view.sessions.session import Session
 
 MOST_RECORDED = 100
@@ -47,9 +46,7 @@ def waypoints_in_base(session: Session) -> FloatArray:
     """
     if len(session.waypoints) < 2:
         raise InvalidOption('A path needs two waypoints: drag the target, and add another one.')
-    base = session.server.frames.model_in_link(session.group.base_link, session.state)
-    placed: FloatArray = base @ np.array(session.waypoints)
-    return placed
+    return session.model_in_base @ np.array(session.waypoints)
 
 
 def make_problem(session: Session) -> PathProblem:
@@ -59,12 +56,10 @@ def make_problem(session: Session) -> PathProblem:
     :param session: the session; its obstacles count if it avoids collisions.
     :raises InvalidOption: for fewer than two waypoints, and if constraints are ignored (``relaxations``).
     """
-    if session.relaxations != Relaxations():
-        raise InvalidOption('A path is of the robot as it is: take back what you released.')
+    session.refuse_relaxed('A path')
     settings: dict[str, object] = {'state': session.state.positions.copy()}
     if session.avoids_collisions:
-        base = session.server.frames.model_in_link(session.group.base_link, session.state)
-        settings['obstacles'] = place_in_link(session.obstacles, base)
+        settings['obstacles'] = place_in_link(session.obstacles, session.model_in_base)
     lines = straight_lines(waypoints_in_base(session))
     return PathProblem('waypoints', session.robot, session.group, lines, settings)
 

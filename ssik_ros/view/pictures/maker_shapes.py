@@ -14,7 +14,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import quote, SsikError
-from ssik_ros.kernels.geometry.rotations import invert_pose
+from ssik_ros.kernels.geometry.rotations import invert_pose, pose_matrix
 from ssik_ros.model.collision.geometry import find_mesh, origin_pose
 from ssik_ros.model.description_files import (
     config_directory,
@@ -26,6 +26,7 @@ from ssik_ros.model.forward_kinematics import compute_joint_poses, compute_link_
 from ssik_ros.model.kinematic_tree import JointKind, KinematicTree
 from ssik_ros.model.loader import load_robot
 from ssik_ros.model.robot_model import RobotModel
+from ssik_ros.model.serial_chain import SERIAL_KINDS
 from ssik_ros.model.urdf.xml_document import XmlElement
 from ssik_ros.value_class import dataclass
 
@@ -36,7 +37,6 @@ LARGEST_URDF = 2 << 20
 """Size of the largest URDF that is looked into [bytes]."""
 SAME_AXIS = 1e-3
 """Axes differ by at most this [rad and m]."""
-TURNING = (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +128,7 @@ def _chain(tree: KinematicTree) -> list[str]:
     """Return the names of the revolute, continuous and prismatic joints on the longest chain of a robot, without mimic joints."""
     paths = [tree.joint_path(link) for link in tree.link_names]
     longest = max(paths, key=len)
-    joints = [j for j in longest if tree.kinds[j] in TURNING and tree.leaders[j] < 0]
+    joints = [j for j in longest if tree.kinds[j] in SERIAL_KINDS and tree.leaders[j] < 0]
     return [tree.joint_names[j] for j in joints]
 
 
@@ -184,7 +184,7 @@ def _further_joints(
         if name in other.joint_index
         and name not in names
         and {tree.kinds[tree.joint_index[name]], other.kinds[other.joint_index[name]]}
-        <= {*TURNING}
+        <= {*SERIAL_KINDS}
     ]
     return [name for name in both if _agree(_axes(tree, [name]), _axes(other, [name]), to_root)]
 
@@ -267,10 +267,7 @@ def _line_frame(lines: Sequence[tuple[FloatArray, FloatArray]]) -> FloatArray:
             x = apart
             break
     x = x / np.linalg.norm(x)
-    frame = np.eye(4)
-    frame[:3, :3] = np.column_stack((x, np.cross(z, x), z))
-    frame[:3, 3] = foot
-    return frame
+    return pose_matrix(foot, np.column_stack((x, np.cross(z, x), z)))
 
 
 def _agree(

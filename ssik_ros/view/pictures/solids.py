@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ssik_ros.arrays import FloatArray, IntArray
+from ssik_ros.kernels.geometry.rotations import pose_matrix
 from ssik_ros.value_class import dataclass
 
 SEGMENTS = 28
@@ -117,7 +118,9 @@ def make_tube(points: FloatArray, radius: float) -> Surface:
     :param points: (k, 3) points [m].
     :param radius: radius of the tube [m].
     """
-    pieces = [make_sphere(radius).moved(_at(point)) for point in points[[0, -1]]]
+    pieces = [
+        make_sphere(radius).moved(pose_matrix(point, np.eye(3))) for point in points[[0, -1]]
+    ]
     for a, b in itertools.pairwise(points):
         length = float(np.linalg.norm(b - a))
         if length > 0.0:
@@ -238,18 +241,9 @@ def _fan(rim: FloatArray, centre: FloatArray) -> Surface:
     return Surface(np.stack((middle, rim[:-1], rim[1:]), axis=1), normals)
 
 
-def _at(point: FloatArray) -> FloatArray:
-    """Return the pose (4, 4) of a frame at a point, with axes parallel to the axes of the world."""
-    pose = np.eye(4)
-    pose[:3, 3] = point
-    return pose
-
-
 def _along(a: FloatArray, b: FloatArray) -> FloatArray:
     """Return the pose (4, 4) of a frame midway between two points, whose z axis points from ``a`` to ``b``."""
     z = (b - a) / np.linalg.norm(b - a)
     x = np.cross(z, np.eye(3)[np.argmin(np.abs(z))])
     x /= np.linalg.norm(x)
-    pose = _at(0.5 * (a + b))
-    pose[:3, :3] = np.column_stack((x, np.cross(z, x), z))
-    return pose
+    return pose_matrix(0.5 * (a + b), np.column_stack((x, np.cross(z, x), z)))

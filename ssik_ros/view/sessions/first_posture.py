@@ -13,7 +13,6 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.model.default_seed import default_state, take_values
 from ssik_ros.model.forward_kinematics import compute_link_poses
 from ssik_ros.model.joint_group import JointGroup
-from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.chain_kinematics import ChainKinematics
 
@@ -42,7 +41,7 @@ def find_first_state(robot: RobotModel, group: JointGroup, is_free: IsFree) -> F
     :param is_free: returns whether a full state (nq,) is without collisions.
     """
     default = default_state(robot)
-    if len(group.tips) != 1 or not all(map(_is_scalar, _kinds(robot, group))):
+    if len(group.tips) != 1 or group.variable_count != len(group.joint_names):
         return default
     measure = _Regularity(robot, group)
     if measure(default) >= REGULAR_SHARE:
@@ -79,14 +78,6 @@ class _Regularity:
         jacobian[:3] /= max(float(np.linalg.norm(jacobian[:3], axis=0).max()), 1e-12)
         values = np.linalg.svd(jacobian, compute_uv=False)
         return float(values[self._rank - 1] / max(float(values[0]), 1e-12))
-
-
-def _kinds(robot: RobotModel, group: JointGroup) -> list[JointKind]:
-    return [JointKind(robot.tree.kinds[joint]) for joint in group.joint_indices]
-
-
-def _is_scalar(kind: JointKind) -> bool:
-    return kind in (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC)
 
 
 def _named_states(

@@ -16,7 +16,6 @@ from ssik_ros.server.requests.ik_requests import FramedPose, FullState
 from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.view.sessions.posture_session import (
     BEGIN,
-    find_places,
     PostureSession,
     SolveOutcome,
 )
@@ -51,9 +50,7 @@ class LoopSession(PostureSession):
         self._loops = LoopServer(self.server.frames, self.server.states, loops)
         self.warnings = self._loops.warnings
         begun = from_urdf(robot, loops=loops, free_root=False)
-        self.variable_names = begun.active_joints or _leaders(robot)
-        self.places = find_places(robot, self.variable_names)
-        self.lower, self.upper = robot.tree.lower[self.places], robot.tree.upper[self.places]
+        self._lead(begun.active_joints or _leaders(robot))
         closures = [*loops.closures, *map(closure_of_constraint, robot.constraints)]
         links = dict.fromkeys(goals or [closure.child for closure in closures])
         self.links = {link: link for link in links}
@@ -72,13 +69,9 @@ class LoopSession(PostureSession):
             self._first = closed.state
         self.show_state(self._first, BEGIN)
 
-    def home_joints(self) -> FloatArray:
-        return self._first.positions[self.places]
-
     def random_joints(self) -> FloatArray:
         home = self.home_joints()
-        bounds = np.nan_to_num(np.stack((self.lower, self.upper)), posinf=np.pi, neginf=-np.pi)
-        offset = self._rng.uniform(*bounds) - home
+        offset = super().random_joints() - home
         for _ in range(TRIES):
             if self._close(home + offset) is not None:
                 return home + offset

@@ -69,6 +69,8 @@ class PostureSession(ABC):
     """The link that each target is for."""
     state: FullState
     """Full state of the robot that is shown; :attr:`joints` is its part that moves by hand."""
+    _first: FullState
+    """Full state with which the session begins."""
     outcome: SolveOutcome
     """How the last solve ended."""
     branches: tuple[Branch, ...]
@@ -99,13 +101,21 @@ class PostureSession(ABC):
     def solve(self) -> None:
         """Solve for the present targets, and store the state and the outcome of the solve."""
 
-    @abstractmethod
     def home_joints(self) -> FloatArray:
         """Return the posture (n) that the session shows first and at :meth:`go_home` [rad or m]."""
+        return self._first.positions[self.places]
 
-    @abstractmethod
     def random_joints(self) -> FloatArray:
         """Return a random posture (n) [rad or m]; each session draws the same sequence."""
+        bounds = np.nan_to_num(np.stack((self.lower, self.upper)), posinf=np.pi, neginf=-np.pi)
+        drawn: FloatArray = self._rng.uniform(bounds[0], bounds[1])
+        return drawn
+
+    def _lead(self, names: Sequence[str]) -> None:
+        """Let a user move these joint variables by hand, within the limits of the robot."""
+        tree, self.variable_names = self.robot.tree, tuple(names)
+        self.places = find_places(self.robot, self.variable_names)
+        self.lower, self.upper = tree.lower[self.places], tree.upper[self.places]
 
     @property
     def joints(self) -> FloatArray:
@@ -127,6 +137,16 @@ class PostureSession(ABC):
         state = state or self.state
         link = self.links.get(name, name)
         return state.root_pose @ self.server.frames.link_in_root(link, state)
+
+    def gaps(self) -> FloatArray:
+        """Return for each target the positions of its tip and of the target itself, (n, 2, 3), in the model frame [m]."""
+        ends = [(self.tip_pose(name), pose) for name, pose in self.targets.items()]
+        return np.array(ends)[:, :, :3, 3]
+
+    def colliding_links(self) -> set[str]:
+        """Return the names of all links in ``contacts``, without the names of obstacles."""
+        names = {name for contact in self.contacts for name in (contact.first, contact.second)}
+        return names & set(self.robot.tree.link_index)
 
     def set_joints(self, q: FloatArray) -> None:
         """

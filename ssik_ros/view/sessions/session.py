@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
+from ssik_ros.errors import InvalidOption
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.problem.chain_kinematics import ChainKinematics, manipulability_of
@@ -121,6 +122,21 @@ class Session(PostureSession):
         """Return a copy of solver settings that leaves the orientation free if the relaxations or the settings say so."""
         is_free = self.relaxations.orientation or kinematics.position_only
         return replace(kinematics, position_only=is_free)
+
+    def refuse_relaxed(self, noun: str) -> None:
+        """
+        Raise InvalidOption if constraints are ignored, because text or files about the robot cannot say so.
+
+        :param noun: name of the text or file, such as ``A command``.
+        :raises InvalidOption: if a limit, a collision or the orientation is ignored.
+        """
+        if self.relaxations != Relaxations():
+            raise InvalidOption(f'{noun} is of the robot as it is: take back what you released.')
+
+    @property
+    def model_in_base(self) -> FloatArray:
+        """Return the pose (4, 4) of the model frame in the base link of the group."""
+        return self.server.frames.model_in_link(self.group.base_link, self.state)
 
     def _first_state(self) -> FullState:
         default = self.server.states.default()

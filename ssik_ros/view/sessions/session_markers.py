@@ -54,9 +54,8 @@ def _failure_markers(session: Session, size: float) -> list[Marker]:
     if session.outcome.solved:
         text, place, gaps = '', NOTHING, NOTHING
     else:
-        text = session.outcome.text
-        ends = [(session.tip_pose(k)[:3, 3], p[:3, 3]) for k, p in session.targets.items()]
-        place, gaps = ends[0][1][None] + (0.0, 0.0, 2.0 * LETTERS * size), np.array(ends)
+        text, gaps = session.outcome.text, session.gaps()
+        place = gaps[0, 1:] + (0.0, 0.0, 2.0 * LETTERS * size)
     return [
         Marker('cause', 0, 'text', MISSING, LETTERS * size, place, text),
         Marker('gap', 0, 'line_list', MISSING, WIDTH * size, gaps.reshape(-1, 3)),

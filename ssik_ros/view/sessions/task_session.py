@@ -16,7 +16,7 @@ from ssik_ros.server.robot_server import RobotServer
 from ssik_ros.server.scene.planning_scene import PlanningScene
 from ssik_ros.server.tasks.task_sets import TaskSets
 from ssik_ros.tasks.files.task_set_file import TaskSetFile
-from ssik_ros.view.sessions.posture_session import find_places, PostureSession, SolveOutcome
+from ssik_ros.view.sessions.posture_session import PostureSession, SolveOutcome
 
 
 class TaskLevel(NamedTuple):
@@ -69,9 +69,7 @@ class TaskSession(PostureSession):
         if not self.links:
             raise InvalidOption(f'No task of {content.source} has a target in the world.')
         joints = {j.name: j for one in world.task_sets.values() for j in one.joints}
-        self.variable_names = tuple(self._sets.worlds.variable_names(list(joints.values())))
-        self.places = find_places(robot, self.variable_names)
-        self.lower, self.upper = robot.tree.lower[self.places], robot.tree.upper[self.places]
+        self._lead(self._sets.worlds.variable_names(list(joints.values())))
         self.on = dict.fromkeys(world.task_sets, True)
         """Which task sets count, those with the highest priority first."""
         self.levels: tuple[TaskLevel, ...] = ()
@@ -103,14 +101,6 @@ class TaskSession(PostureSession):
     def _first_state(self) -> FullState:
         state = self.server.states.default()
         return state if self._is_placed else state._replace(positions=default_state(self.robot))
-
-    def home_joints(self) -> FloatArray:
-        return self._first.positions[self.places]
-
-    def random_joints(self) -> FloatArray:
-        bounds = np.nan_to_num(np.stack((self.lower, self.upper)), posinf=np.pi, neginf=-np.pi)
-        drawn: FloatArray = self._rng.random(len(self.places))
-        return np.asarray(bounds[0] + drawn * (bounds[1] - bounds[0]), dtype=np.float64)
 
     def solve(self) -> None:
         targets = [
