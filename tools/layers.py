@@ -160,7 +160,7 @@ TABLE = (
         (8, 4),
         'view.browser',
         (
-            *('background_job', 'controls', 'ghost_labels', 'guard', 'link_meshes'),
+            *('background_job', 'controls', 'drag_handle', 'ghost_labels', 'guard', 'link_meshes'),
             *('page_panels', 'page_script', 'private_server', 'scene_pictures', 'scenery'),
             'session_drawing',
         ),

@@ -268,9 +268,9 @@ def test_a_browser_that_goes_away_lets_go_of_its_handles_alone(page):
                 say_hello(socket_)
             wait_until(lambda: len(browsers_of(page)) == 2)
             second.send(start)
-            wait_until(lambda: page.holds(LINK))
+            wait_until(lambda: page.is_dragging)
         wait_until(lambda: len(browsers_of(page)) == 1)
-        assert page.holds(LINK)
+        assert page.is_dragging
     wait_until(lambda: not page.is_dragging)
 
 

@@ -17,7 +17,7 @@ Work = Callable[['BackgroundJob'], Callable[[], None]]
 class BackgroundJob:
     """Runs one job at a time in a thread, and hands the result to the thread of the session."""
 
-    def __init__(self, page: Host, say: Callable[[str], None]) -> None:
+    def __init__(self, page: Host[Any], say: Callable[[str], None]) -> None:
         """
         Begin without a job.
 

@@ -9,6 +9,22 @@ SLIDER_SLACK = 1e-6
 """Distance of a slider beyond its ends, as a share of its range [1]: browsers round."""
 
 
+def on_event(attach: Callable[[Any], Any], react: Callable[[Any], None]) -> None:
+    """
+    Call a function with each event of a control or node, one event after the other.
+
+    viser would call a plain function in several threads at once.
+
+    :param attach: viser's method that takes the callback, such as ``handle.on_click``.
+    :param react: takes viser's event.
+    """
+
+    async def handle_event(event: Any) -> None:
+        react(event)
+
+    attach(handle_event)
+
+
 def on_change(handle: Any, react: Callable[[Any], None]) -> None:
     """
     Call a function with the new value whenever a user changes a control; changes by the program do not call it.
@@ -17,11 +33,11 @@ def on_change(handle: Any, react: Callable[[Any], None]) -> None:
     :param react: takes the new value.
     """
 
-    async def handle_event(event: Any) -> None:
+    def change(event: Any) -> None:
         if event.client_id is not None:
             react(event.target.value)
 
-    handle.on_update(handle_event)
+    on_event(handle.on_update, change)
 
 
 def on_choice(handle: Any, react: Callable[[Any], None]) -> None:
@@ -31,11 +47,7 @@ def on_choice(handle: Any, react: Callable[[Any], None]) -> None:
     :param handle: viser's group of buttons.
     :param react: takes the text.
     """
-
-    async def handle_event(event: Any) -> None:
-        react(event.target.value)
-
-    handle.on_click(handle_event)
+    on_event(handle.on_click, lambda event: react(event.target.value))
 
 
 def on_press(handle: Any, react: Callable[[], None]) -> None:
@@ -45,11 +57,7 @@ def on_press(handle: Any, react: Callable[[], None]) -> None:
     :param handle: viser's button.
     :param react: the function.
     """
-
-    async def handle_event(event: Any) -> None:
-        react()
-
-    handle.on_click(handle_event)
+    on_event(handle.on_click, lambda event: react())
 
 
 def fits(handle: Any, value: Any) -> bool:

@@ -129,8 +129,7 @@ class GhostLabels:
         ends[:count] = np.stack((self._anchors, places), axis=1)
         with client.atomic():
             for index, label in enumerate(labels):
-                if label.visible != (index < count):
-                    label.visible = index < count
+                label.visible = index < count
                 if index < count:
                     label.position = tuple(places[index])
             lines.points = ends.astype(np.float32)

@@ -367,38 +367,35 @@ class Guard:
         """
 
         def check(connection: Any, request: Any) -> Any:
+            response = choose(connection, request)
+            if response is not None:
+                _finish(response)
+            return response
+
+        def choose(connection: Any, request: Any) -> Any:
             refusal = self.admission.refusal(request.path, request.headers)
             path, _, query = request.path.partition('?')
             if not refusal and path == SESSION:
                 key = self.admission.exchange(_key_of_headers(request.headers))
                 if key:
-                    return self._respond(connection, http.HTTPStatus.OK, key)
+                    return connection.respond(http.HTTPStatus.OK, key)
                 refusal = NO_TOKEN
             if refusal:
                 self.refused += 1
-                return self._respond(connection, http.HTTPStatus.FORBIDDEN, refusal)
+                return connection.respond(http.HTTPStatus.FORBIDDEN, refusal)
             if query and 'Upgrade' not in request.headers:
                 # The redirect removes the query: viser's client would read settings from it, such as another
                 # websocket's address.
-                moved = self._respond(connection, http.HTTPStatus.SEE_OTHER, '')
+                moved = connection.respond(http.HTTPStatus.SEE_OTHER, '')
                 moved.headers['Location'] = '/'
                 return moved
-            response = respond(connection, request)
-            if response is not None:
-                _finish(response)
-            return response
+            return respond(connection, request)
 
         return check
 
-    def _respond(self, connection: Any, status: http.HTTPStatus, text: str) -> Any:
-        response = connection.respond(status, text)
-        for name, value in HEADERS:
-            response.headers[name] = value
-        return response
-
 
 def _finish(response: Any) -> None:
-    """Add security headers to a response of viser, and this package's script to an HTML page."""
+    """Add security headers to a response, and this package's script to an HTML page."""
     headers = response.headers
     for name, value in HEADERS:
         headers[name] = value

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.model.collision.objects import WorldObject
@@ -74,6 +74,36 @@ def line_segments(points: FloatArray) -> NDArray[np.float32]:
     :param points: (n, 3) [m].
     """
     return np.stack((points[:-1], points[1:]), axis=1).astype(np.float32)
+
+
+class SceneLines:
+    """Line segments of one colour in viser's scene, hidden as long as there are none."""
+
+    def __init__(
+        self, scene: Any, name: str, colour: tuple[int, int, int], thickness: float
+    ) -> None:
+        """
+        Add the node to the scene.
+
+        :param scene: viser's scene.
+        :param name: name of the node in the scene.
+        :param colour: red, green and blue, each from 0 to 255.
+        :param thickness: width of the lines [m].
+        """
+        nothing = np.zeros((1, 2, 3), np.float32)
+        self._node = scene.add_line_segments(
+            name, nothing, colour, thickness=thickness, visible=False
+        )
+
+    def draw(self, segments: ArrayLike | None) -> None:
+        """
+        Show these segments instead of earlier ones.
+
+        :param segments: (n, 2, 3) ends of the segments [m]; None to hide all.
+        """
+        self._node.visible = segments is not None
+        if segments is not None:
+            self._node.points = np.asarray(segments, np.float32)
 
 
 def add_tip_lines(scene: Any, lines: Iterable[FloatArray], size: float) -> list[Any]:
@@ -158,7 +188,6 @@ class RobotMeshes:
                 (self._add(scene, f'{name}/{link}/{number}', part, opacity), page_colour(part[1]))
                 for number, part in enumerate(_by_colour(parts))
             ]
-        self._marked: dict[str, tuple[int, int, int]] = {}
 
     @property
     def links(self) -> tuple[str, ...]:
@@ -193,12 +222,9 @@ class RobotMeshes:
         :param colours: colour by name of the link.
         """
         wanted = {link: page_colour(colour) for link, colour in colours.items()}
-        for link in set(wanted) | set(self._marked):
-            if wanted.get(link) == self._marked.get(link):
-                continue
-            for mesh, material_colour in self._meshes.get(link, ()):
+        for link, parts in self._meshes.items():
+            for mesh, material_colour in parts:
                 mesh.color = wanted.get(link, material_colour)
-        self._marked = wanted
 
 
 def _by_colour(parts: Collection[tuple[Surface, Colour]]) -> list[tuple[Surface, Colour]]:

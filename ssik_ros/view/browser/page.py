@@ -1,6 +1,6 @@
 """The page that a browser shows: the robot, a handle at each target, ghosts of other branches, and panels."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from functools import partial
 import logging
 import time
@@ -9,13 +9,11 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption, quote
 from ssik_ros.view.browser.controls import fits
+from ssik_ros.view.browser.drag_handle import DragHandle
 from ssik_ros.view.browser.guard import Admission, Guard, LARGEST_PICTURE
-from ssik_ros.view.browser.link_meshes import (
-    page_pose,
-    read_page_pose,
-)
 from ssik_ros.view.browser.page_panels import Extras
 from ssik_ros.view.browser.private_opening import PrivateOpening
 from ssik_ros.view.browser.private_server import LOCAL, open_server
@@ -91,7 +89,7 @@ class Page(Generic[Shown]):
     @property
     def is_dragging(self) -> bool:
         """Return whether a user holds the handle of a target or obstacle in any browser."""
-        return bool(self._grabbed)
+        return any(handle.is_held for handle in self._handles)
 
     def open_in_browser(self) -> None:
         """Open the page in the user's browser, by means of a private file, so that the token is not on a command line."""
@@ -135,14 +133,16 @@ class Page(Generic[Shown]):
         )
         self.size = self.drawing.size
         self._look()
-        self._handles = {link: self._add_handle(link) for link in self.session.tips}
+        self._handles: list[DragHandle] = []
+        self._targets = {
+            link: self.add_handle(
+                f'/targets/{link}', TARGET_HANDLE, partial(self.session.move_target, link)
+            )
+            for link in self.session.tips
+        }
         self._panels = make_panels(self._viser.gui, self)
-        self._grabbed: dict[str, int] = {}
-        """The browser that holds a handle, by the name of the handle."""
         self._viser.on_client_connect(self.drawing.labels.add_browser)
         self._viser.on_client_disconnect(self.drawing.labels.remove_browser)
-        self._viser.on_client_disconnect(lambda client: self._let_go(client.client_id))
-        self._drags = 0
 
     def _accepts(self, control: str, value: object) -> bool:
         """Return whether a browser may set the control with this identity to a value; False for an unknown control."""
@@ -183,56 +183,17 @@ class Page(Generic[Shown]):
             control_width='large', show_logo=False, show_share_button=False, dark_mode=is_dark
         )
 
-    def _add_handle(self, link: str) -> Any:
-        """Add to the scene the handle with which a user drags a target, and return it."""
-        wxyz, position = page_pose(self.session.targets[link])
-        handle = self._viser.scene.add_transform_controls(
-            f'/targets/{link}',
-            scale=TARGET_HANDLE * self.size,
-            wxyz=wxyz,
-            position=position,
-            depth_test=False,
-        )
+    def add_handle(self, name: str, size: float, move: Callable[[FloatArray], None]) -> DragHandle:
+        """
+        Add to the scene a handle that a user drags, and return it.
 
-        handle.on_update(partial(self._on_handle, link))
+        :param name: name of the node in the scene.
+        :param size: length of its arrows, as a part of the robot's size.
+        :param move: called with the pose (4, 4) of the handle in the thread of the session.
+        """
+        handle = DragHandle(self.scene, name, size * self.size, self.post, move)
+        self._handles.append(handle)
         return handle
-
-    async def _on_handle(self, link: str, event: Any) -> None:
-        """Post an event that moves a target to its dragged handle; viser calls this in its own thread."""
-        self._drags += self.hold(link, event)
-        pose = read_page_pose(event.target.wxyz, event.target.position)
-        self.post(
-            lambda: self.session.move_target(link, pose),
-            ('target', link),
-            gesture=('target', self._drags),
-        )
-
-    def hold(self, name: str, event: Any) -> bool:
-        """
-        Store that a browser drags a handle, or that it released the handle.
-
-        :param name: name of the handle.
-        :param event: viser's event of the handle.
-        :returns: whether a drag begins with this event.
-        """
-        if event.phase == 'end':
-            self._grabbed.pop(name, None)
-        else:
-            self._grabbed[name] = event.client_id
-        return bool(event.phase == 'start')
-
-    def holds(self, name: str) -> bool:
-        """
-        Return whether a user drags a handle in any browser.
-
-        :param name: name of the handle.
-        """
-        return name in self._grabbed
-
-    def _let_go(self, client: int) -> None:
-        """Release the handles that a browser held when it disconnected in the middle of a drag."""
-        held = dict(self._grabbed)
-        self._grabbed = {name: holder for name, holder in held.items() if holder != client}
 
     def take(self, index: int) -> None:
         """
@@ -293,9 +254,8 @@ class Page(Generic[Shown]):
             time.sleep(HEAD_START)
         with self._viser.atomic():
             self.drawing.move(has_details=not self.is_dragging)
-            for link, handle in self._handles.items():
-                if not self.holds(link):
-                    handle.wxyz, handle.position = page_pose(session.targets[link])
+            for link, handle in self._targets.items():
+                handle.place(session.targets[link])
         self._viser.flush()
 
     def _pause(self) -> float:

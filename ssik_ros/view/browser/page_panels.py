@@ -1,12 +1,14 @@
 """The interfaces of a page and of its panels, and two panels: the status line, and targets to copy and paste."""
 
 from collections.abc import Callable, Hashable
-from typing import Any, NamedTuple, Protocol, TYPE_CHECKING
+from typing import Any, NamedTuple, Protocol, TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.view.browser.controls import on_change, on_choice, on_press
+from ssik_ros.view.browser.drag_handle import DragHandle
 from ssik_ros.view.browser.guard import LARGEST_PICTURE
 from ssik_ros.view.browser.session_drawing import SessionDrawing
 from ssik_ros.view.playback import Playback
@@ -35,9 +37,14 @@ class Extras(NamedTuple):
     cloud: ReachCloud | None = None
 
 
-class Host(Protocol):
+Shown = TypeVar('Shown', bound=PostureSession, covariant=True)
+
+
+class Host(Protocol[Shown]):
     """Interface of the page for its panels; the class Page implements it."""
 
+    gui: Any
+    """Viser's controls."""
     scene: 'SceneApi'
     """Viser's scene."""
     size: float
@@ -53,22 +60,16 @@ class Host(Protocol):
     """Unit in which angles are shown: ``rad`` or ``deg``."""
 
     @property
-    def session(self) -> PostureSession:
+    def session(self) -> Shown:
         """Return the session that is shown."""
 
     @property
     def is_dragging(self) -> bool:
         """Return whether a user holds the handle of a target or obstacle in any browser; slow work must wait then."""
 
-    def hold(self, name: str, event: Any) -> bool:
-        """
-        Store that a browser drags a handle, or that it released the handle.
-
-        Return whether the drag begins with this event.
-        """
-
-    def holds(self, name: str) -> bool:
-        """Return whether a user drags the handle of this name in any browser."""
+    def add_handle(
+        self, name: str, size: float, move: Callable[[FloatArray], None]
+    ) -> DragHandle: ...
 
     def post(
         self,
@@ -89,16 +90,8 @@ class Host(Protocol):
     def use_theme(self, is_dark: bool) -> None: ...
 
 
-class SessionHost(Host, Protocol):
-    """Interface of the page for panels that need a session of joints and their solver."""
-
-    @property
-    def session(self) -> Session:
-        """Return the session that is shown."""
-
-
-class Panel(Protocol):
-    """Interface of a panel: a group of controls and drawings on the page that show the session."""
+class Panel:
+    """A group of controls and drawings on the page that show the session; by itself it changes nothing."""
 
     def show(self, session: Any) -> None:
         """Update the parts that are fast to draw; called after every event."""
@@ -116,10 +109,10 @@ def plain(text: str) -> str:
     return ''.join(f'\\{c}' if c in '\\`*_{}[]()<>#+-!|~' else c for c in text)
 
 
-class StatusPanel:
+class StatusPanel(Panel):
     """The status line of the page: whether the posture reaches the target, the cause if not, and colliding bodies."""
 
-    def __init__(self, gui: Any, page: Host) -> None:
+    def __init__(self, gui: Any, page: Host[PostureSession]) -> None:
         """
         Make the line.
 
@@ -155,10 +148,10 @@ class StatusPanel:
             self._line.content += f'\n\n**In collision:** {plain(pairs)}.'
 
 
-class TargetPanel:
+class TargetPanel(Panel):
     """Texts of the target poses and joints to copy and paste, and buttons for home, a random posture and undo."""
 
-    def __init__(self, gui: Any, page: Host) -> None:
+    def __init__(self, gui: Any, page: Host[PostureSession]) -> None:
         """
         Make the controls.
 

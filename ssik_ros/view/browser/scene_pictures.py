@@ -8,17 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssik_ros.view.browser.background_job import BackgroundJob
-from ssik_ros.view.browser.page_panels import Host
+from ssik_ros.view.browser.controls import on_event
+from ssik_ros.view.browser.page_panels import Host, Panel
 from ssik_ros.view.pictures.robot_pictures import write_png
 from ssik_ros.view.sessions.posture_session import PostureSession
 
 FILE = 'robot.png'
 
 
-class PicturePanel:
+class PicturePanel(Panel):
     """A button that saves the scene as a PNG, as the browser in which it is pressed shows it."""
 
-    def __init__(self, gui: Any, page: Host) -> None:
+    def __init__(self, gui: Any, page: Host[PostureSession]) -> None:
         """
         Make the button.
 
@@ -29,22 +30,16 @@ class PicturePanel:
         self._job = BackgroundJob(page, lambda text: None)
         hint = 'the scene without its ground, as a PNG'
         button = gui.add_button('Save a picture', hint=hint)
+        on_event(button.on_click, self._press)
 
-        async def on_click(event: Any) -> None:
-            if event.client is not None and not self._job.is_running:
-                self._job.start(partial(self._take, event.client))
-
-        button.on_click(on_click)
+    def _press(self, event: Any) -> None:
+        if event.client is not None and not self._job.is_running:
+            self._job.start(partial(self._take, event.client))
 
     def _take(self, client: Any, job: BackgroundJob) -> Callable[[], None]:
         """Take a picture of the scene in a browser, and return a function that sends it to this browser as a file."""
         data = write_png(self._page.take_picture(client))
         return partial(client.send_file_download, FILE, data, save_immediately=True)
-
-    def show(self, session: PostureSession) -> None:
-        """Do nothing: the button does not depend on the session."""
-
-    show_details = show
 
 
 def on_white(image: NDArray[np.uint8]) -> NDArray[np.uint8]:

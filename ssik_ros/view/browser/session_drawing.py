@@ -8,7 +8,13 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.view.browser.ghost_labels import GhostLabels
-from ssik_ros.view.browser.link_meshes import GhostMeshes, link_poses, RobotMeshes, SEGMENTS
+from ssik_ros.view.browser.link_meshes import (
+    GhostMeshes,
+    link_poses,
+    RobotMeshes,
+    SceneLines,
+    SEGMENTS,
+)
 from ssik_ros.view.browser.scenery import bounds_of, size_of
 from ssik_ros.view.limit_room import short
 from ssik_ros.view.pictures.renderer import Colour
@@ -28,7 +34,6 @@ TARGET_HANDLE = 0.22
 """Size of the handle of a target, as a part of the robot's size [1]."""
 HEAD = 0.04
 """Length of the head of the arrow to a target that is not reached, as a part of the robot's size."""
-HIDDEN = np.zeros((1, 2, 3))
 
 
 class SessionDrawing:
@@ -66,7 +71,7 @@ class SessionDrawing:
         self.details = [scene.add_frame(name, show_axes=False) for name in ('/ghosts', '/labels')]
         """The parents of all ghosts and labels, which a drag hides."""
         self.labels = GhostLabels(colours)
-        self._gap = scene.add_line_segments('/gap', HIDDEN, MISSING, thickness=0.006 * self.size)
+        self._gap = SceneLines(scene, '/gap', MISSING, 0.006 * self.size)
         self._lengths = [
             scene.add_label(f'/lengths/{number}', '', visible=False, anchor='center-left')
             for number in range(len(session.tips))
@@ -145,8 +150,7 @@ class SessionDrawing:
     def _show_details(self, is_shown: bool) -> None:
         """Show or hide all ghosts and their labels."""
         for node in self.details:
-            if node.visible != is_shown:
-                node.visible = is_shown
+            node.visible = is_shown
 
     def complete(self) -> None:
         """Draw the parts that take longer: branches as ghosts with labels, marked links, and arrows to missed targets."""
@@ -181,18 +185,19 @@ class SessionDrawing:
         moved = {tree.joint_index[name] for name in joints}
         carriers = zip(tree.link_names, tree.link_joints.tolist())
         marks = {link: AT_LIMIT for link, carrier in carriers if carrier in moved}
-        hit = {name for contact in session.contacts for name in (contact.first, contact.second)}
-        return marks | dict.fromkeys(hit & set(tree.link_index), COLLIDING)
+        return marks | dict.fromkeys(session.colliding_links(), COLLIDING)
 
     def _draw_gap(self) -> None:
         """Draw an arrow with its length from each tip to a target that is not reached; remove the arrows otherwise."""
         session = self._session
-        lines, is_solved = HIDDEN, session.outcome.solved
-        ends = [(session.tip_pose(k)[:3, 3], p[:3, 3]) for k, p in session.targets.items()]
+        lines, is_solved = None, session.outcome.solved
+        gaps = session.gaps()
         if not is_solved:
-            lines = np.concatenate([draw_arrow(*pair, HEAD * self.size) for pair in ends])
-        self._gap.points = lines.astype(np.float32)
-        for label, (start, end) in zip(self._lengths, ends, strict=True):
+            lines = np.concatenate(
+                [draw_arrow(start, end, HEAD * self.size) for start, end in gaps]
+            )
+        self._gap.draw(lines)
+        for label, (start, end) in zip(self._lengths, gaps, strict=True):
             length = float(np.linalg.norm(end - start))
             label.visible = not is_solved and length > SHORTEST_GAP
             if label.visible:

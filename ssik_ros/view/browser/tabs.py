@@ -32,7 +32,7 @@ MakePanel = Callable[[Any, Any], Panel]
 """Makes a panel from viser's controls and a page whose session has the kind that the panel needs."""
 
 
-def make_panels(gui: Any, page: Host) -> list[Panel]:
+def make_panels(gui: Any, page: Host[PostureSession]) -> list[Panel]:
     """
     Make the status line, the camera buttons and all tabs with their panels; return the panels in the order of the page.
 
@@ -47,7 +47,7 @@ def make_panels(gui: Any, page: Host) -> list[Panel]:
     return panels
 
 
-def list_tabs(page: Host) -> dict[str, Sequence[MakePanel]]:
+def list_tabs(page: Host[PostureSession]) -> dict[str, Sequence[MakePanel]]:
     """
     Return the classes of the panels in each tab, by the tab's title.
 

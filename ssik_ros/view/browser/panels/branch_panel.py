@@ -13,9 +13,9 @@ from ssik_ros.view.branch_table import (
     name_of,
     write_numbers,
 )
-from ssik_ros.view.browser.controls import on_change
+from ssik_ros.view.browser.controls import on_change, on_choice
 from ssik_ros.view.browser.link_meshes import page_colour
-from ssik_ros.view.browser.page_panels import plain, SessionHost
+from ssik_ros.view.browser.page_panels import Host, Panel, plain
 from ssik_ros.view.limit_room import shared_unit
 from ssik_ros.view.pictures.robot_pictures import GHOSTS
 from ssik_ros.view.reasons import REACHED_HAS_BRANCHES
@@ -26,7 +26,7 @@ TAKE = 'take '
 """Text of a button before the rank; the script of the page presses it for a click on a row."""
 
 
-class BranchPanel:
+class BranchPanel(Panel):
     """
     A table of all branches of the pose.
 
@@ -34,7 +34,7 @@ class BranchPanel:
     posture.
     """
 
-    def __init__(self, gui: Any, page: SessionHost) -> None:
+    def __init__(self, gui: Any, page: Host[Session]) -> None:
         """
         Make the controls.
 
@@ -57,19 +57,14 @@ class BranchPanel:
         ranks = tuple(f'{TAKE}{rank + 1}' for rank in range(page.session.most_branches))
         self._all = ranks
         self._buttons = gui.add_button_group('branch', ranks, visible=False)
-
-        async def take(event: Any) -> None:
-            page.post(partial(page.take, rank_of(str(event.target.value)) - 1))
-
-        self._buttons.on_click(take)
+        on_choice(
+            self._buttons, lambda name: page.post(partial(page.take, rank_of(str(name)) - 1))
+        )
         self._text = gui.add_markdown('')
         self._is_angle = are_angles(page.session.robot, page.session.places)
 
     def _wind(self, value: bool) -> None:
         self._page.session.wants_windings = value
-
-    def show(self, session: Session) -> None:
-        """Do nothing: the table changes only when new branches are found."""
 
     def show_details(self, session: Session) -> None:
         count = len(session.branches)

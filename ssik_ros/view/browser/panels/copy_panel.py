@@ -5,15 +5,15 @@ from typing import Any
 
 from ssik_ros.errors import SsikError
 from ssik_ros.view.browser.controls import on_change
-from ssik_ros.view.browser.page_panels import Host
+from ssik_ros.view.browser.page_panels import Host, Panel
 from ssik_ros.view.copied_commands import COMMANDS
 from ssik_ros.view.sessions.session import Session
 
 
-class CopyPanel:
+class CopyPanel(Panel):
     """A choice of the kind of text, the text itself, and a button that copies it."""
 
-    def __init__(self, gui: Any, page: Host) -> None:
+    def __init__(self, gui: Any, page: Host[Session]) -> None:
         """
         Make the controls.
 
@@ -23,9 +23,6 @@ class CopyPanel:
         self._form = gui.add_dropdown('copy as', tuple(COMMANDS))
         on_change(self._form, lambda form: page.post(lambda: None))
         self._text = gui.add_html('')
-
-    def show(self, session: Session) -> None:
-        """Do nothing: the text is written by :meth:`show_details`, when the target rests."""
 
     def show_details(self, session: Session) -> None:
         try:

@@ -7,8 +7,8 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.view.browser.controls import on_change
-from ssik_ros.view.browser.link_meshes import line_segments, link_poses, page_colour
-from ssik_ros.view.browser.page_panels import Host, plain
+from ssik_ros.view.browser.link_meshes import line_segments, link_poses, page_colour, SceneLines
+from ssik_ros.view.browser.page_panels import Host, Panel, plain
 from ssik_ros.view.pictures.robot_pictures import GHOSTS
 from ssik_ros.view.sessions.session import Session
 
@@ -18,13 +18,12 @@ MOST_DRAWN = 24
 """Points of the line of an elbow."""
 ON_CURVE_DISTANCE = 0.15
 """If a posture is nearer to a curve than this, it counts as on the curve [rad]."""
-NO_LINE = np.zeros((1, 2, 3), dtype=np.float32)
 
 
-class CurvePanel:
+class CurvePanel(Panel):
     """Sliders that move the arm along its self-motions (curves of postures that all reach the target)."""
 
-    def __init__(self, gui: Any, page: Host) -> None:
+    def __init__(self, gui: Any, page: Host[Session]) -> None:
         """
         Make the sliders, hidden until there are curves.
 
@@ -45,13 +44,7 @@ class CurvePanel:
         on_change(lines, lambda value: page.post(lambda: self._draw_lines(value)))
         self._has_lines = True
         self._lines = [
-            page.scene.add_line_segments(
-                f'/curves/{k}',
-                NO_LINE,
-                page_colour(GHOSTS[k]),
-                thickness=0.008 * page.size,
-                visible=False,
-            )
+            SceneLines(page.scene, f'/curves/{k}', page_colour(GHOSTS[k]), 0.008 * page.size)
             for k in range(MOST_CURVES)
         ]
 
@@ -59,7 +52,7 @@ class CurvePanel:
         session = self._page.session
 
         def slide() -> None:
-            if isinstance(session, Session) and number < len(session.curves):
+            if number < len(session.curves):
                 session.slide(number, 0.01 * value * session.curves[number].length)
 
         self._page.post(slide, ('curve', number), gesture=('curve', number))
@@ -67,28 +60,22 @@ class CurvePanel:
     def _draw_lines(self, value: bool) -> None:
         self._has_lines, self._shown = value, None
 
-    def show(self, session: Session) -> None:
-        """Do nothing: the panel changes only when new curves are found."""
-
     def show_details(self, session: Session) -> None:
         self._set_sliders(session)
         if self._page.is_dragging or session.curve_postures is self._shown:
             return
         self._shown = session.curve_postures
-        count = len(session.curves)
+        curves = session.curves[:MOST_CURVES]
+        paths = map(line_segments, elbow_paths(session) if self._has_lines else [])
         for number, (slider, line) in enumerate(zip(self._sliders, self._lines)):
-            slider.visible = number < count
-            line.visible = self._has_lines and number < count
-        paths = elbow_paths(session)
-        for path, line in zip(paths, self._lines):
-            line.points = line_segments(path)
-        curves = list(session.curves)[:MOST_CURVES]
+            slider.visible = number < len(curves)
+            line.draw(next(paths, None))
         lines = [
             f'{k + 1}\\. {c.length:.2f} rad, {plain(describe_ends(c))}'
             for k, c in enumerate(curves)
         ]
         none = 'Reach a pose to see its self-motions.'
-        self._text.content = '\n\n'.join([plain(session.curves_text if count else none), *lines])
+        self._text.content = '\n\n'.join([plain(session.curves_text if curves else none), *lines])
 
     def _set_sliders(self, session: Session) -> None:
         """

@@ -10,7 +10,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.view.browser.controls import on_change
-from ssik_ros.view.browser.page_panels import Host
+from ssik_ros.view.browser.page_panels import Host, Panel
 from ssik_ros.view.limit_room import find_room, from_unit, in_unit, LimitRoom, short, UNITS
 from ssik_ros.view.relaxations import are_angles
 from ssik_ros.view.sessions.posture_session import PostureSession
@@ -21,10 +21,10 @@ COLOURS = {LimitRoom.FREE: '#4a90d9', LimitRoom.NEAR: '#f59f00', LimitRoom.AT: '
 HINTS = {LimitRoom.FREE: '', LimitRoom.NEAR: 'near a limit', LimitRoom.AT: 'at a limit'}
 
 
-class JointPanel:
+class JointPanel(Panel):
     """Bars and sliders of all joint variables that a user moves; angles in radians or degrees."""
 
-    def __init__(self, gui: Any, page: Host) -> None:
+    def __init__(self, gui: Any, page: Host[PostureSession]) -> None:
         """
         Make the bars and sliders.
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from ssik_ros.model.collision.scene import NearestPair
 from ssik_ros.view.browser.controls import on_change
-from ssik_ros.view.browser.link_meshes import page_colour, page_pose
-from ssik_ros.view.browser.page_panels import Host, plain
+from ssik_ros.view.browser.link_meshes import page_colour, page_pose, SceneLines
+from ssik_ros.view.browser.page_panels import Host, Panel, plain
 from ssik_ros.view.limit_room import short
 from ssik_ros.view.sessions.posture_session import PostureSession
 from ssik_ros.view.sessions.session import Session
@@ -20,13 +20,12 @@ FLATTEST = 1e-3
 NEARLY_FLAT = 0.05
 """Ratio of the radii below which a posture is called nearly singular."""
 COLOUR, WARNING = page_colour((0.3, 0.55, 0.85)), page_colour((0.95, 0.55, 0.15))
-NOTHING = np.zeros((1, 2, 3), dtype=np.float32)
 
 
-class MeasurePanel:
+class MeasurePanel(Panel):
     """Draws the manipulability ellipsoid and the nearest pair of bodies, each if its box is ticked."""
 
-    def __init__(self, gui: Any, page: Host) -> None:
+    def __init__(self, gui: Any, page: Host[PostureSession]) -> None:
         """
         Make the controls and the shapes, hidden.
 
@@ -46,12 +45,8 @@ class MeasurePanel:
         self._ball = scene.add_icosphere(
             '/ellipsoid', 1.0, COLOUR, opacity=0.35, cast_shadow=False, visible=False
         )
-        self._weakest = scene.add_line_segments(
-            '/weakest', NOTHING, WARNING, thickness=0.006 * size, visible=False
-        )
-        self._pair = scene.add_line_segments(
-            '/nearest_pair', NOTHING, WARNING, thickness=0.008 * size, visible=False
-        )
+        self._weakest = SceneLines(scene, '/weakest', WARNING, 0.006 * size)
+        self._pair = SceneLines(scene, '/nearest_pair', WARNING, 0.008 * size)
 
     def _want(self, ellipsoid: bool, pair: bool) -> None:
         self._wants_ellipsoid, self._wants_pair = ellipsoid, pair
@@ -60,26 +55,20 @@ class MeasurePanel:
         ellipsoid = None
         if self._wants_ellipsoid and isinstance(session, Session):
             ellipsoid = session.velocity_ellipsoid()
-        for shape in (self._ball, self._weakest):
-            if shape.visible != (ellipsoid is not None):
-                shape.visible = ellipsoid is not None
-        text = '' if ellipsoid is None else describe_ellipsoid(ellipsoid)
-        if self._ellipsoid_text.content != text:
-            self._ellipsoid_text.content = text
+        self._ball.visible = ellipsoid is not None
+        self._ellipsoid_text.content = describe_ellipsoid(ellipsoid) if ellipsoid else ''
         if ellipsoid is None:
+            self._weakest.draw(None)
             return
         self._ball.wxyz, self._ball.position = page_pose(ellipsoid.pose)
         radii = SCALE * np.maximum(ellipsoid.radii, FLATTEST * ellipsoid.radii[0])
         self._ball.scale = float(radii[0]), float(radii[1]), float(radii[2])
         place, half = ellipsoid.pose[:3, 3], SCALE * ellipsoid.radii[0] * ellipsoid.weakest
-        self._weakest.points = np.array([[place - half, place + half]], dtype=np.float32)
+        self._weakest.draw([[place - half, place + half]])
 
     def show_details(self, session: PostureSession) -> None:
         pair = session.nearest_pair() if self._wants_pair else None
-        if self._pair.visible != (pair is not None):
-            self._pair.visible = pair is not None
-        if pair is not None:
-            self._pair.points = pair.points[None].astype(np.float32)
+        self._pair.draw(None if pair is None else pair.points[None])
         self._pair_text.content = plain(describe_pair(pair)) if self._wants_pair else ''
 
 

@@ -1,26 +1,18 @@
 """The panel of a mechanism, with a switch for each target's orientation, and the panel of task sets."""
 
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from ssik_ros.view.browser.controls import on_change
-from ssik_ros.view.browser.page_panels import Host, plain
+from ssik_ros.view.browser.page_panels import Host, Panel, plain
 from ssik_ros.view.sessions.loop_session import LoopSession
 from ssik_ros.view.sessions.task_session import describe_level, TaskSession
 
 
-class LoopHost(Host, Protocol):
-    """Interface of the page for :class:`LoopPanel`."""
-
-    @property
-    def session(self) -> LoopSession:
-        """Return the session that is shown."""
-
-
-class LoopPanel:
+class LoopPanel(Panel):
     """The panel of a mechanism with loops: a switch for each target's orientation, and the time of the last solve."""
 
-    def __init__(self, gui: Any, page: LoopHost) -> None:
+    def __init__(self, gui: Any, page: Host[LoopSession]) -> None:
         """
         Make for each target a switch that says whether its orientation counts.
 
@@ -36,7 +28,7 @@ class LoopPanel:
         for warning in session.warnings:
             gui.add_markdown(plain(warning))
 
-    def _turn(self, page: LoopHost, name: str, value: bool) -> None:
+    def _turn(self, page: Host[LoopSession], name: str, value: bool) -> None:
         page.post(lambda: page.session.let_turn(name, value))
 
     def show(self, session: LoopSession) -> None:
@@ -46,22 +38,11 @@ class LoopPanel:
         else:
             self._text.content = 'Drag a target, or move an active joint: the loops stay closed.'
 
-    def show_details(self, session: LoopSession) -> None:
-        """Do nothing: :meth:`show` draws everything."""
 
-
-class TaskHost(Host, Protocol):
-    """Interface of the page for :class:`TaskPanel`."""
-
-    @property
-    def session(self) -> TaskSession:
-        """Return the session that is shown."""
-
-
-class TaskPanel:
+class TaskPanel(Panel):
     """The panel of task sets: a switch for each task set, the highest priority first, and whether it is met."""
 
-    def __init__(self, gui: Any, page: TaskHost) -> None:
+    def __init__(self, gui: Any, page: Host[TaskSession]) -> None:
         """
         Make for each task set a switch that says whether it counts.
 
@@ -76,13 +57,10 @@ class TaskPanel:
             on_change(box, partial(self._switch, page, name))
             self._lines.append(gui.add_markdown(''))
 
-    def _switch(self, page: TaskHost, name: str, value: bool) -> None:
+    def _switch(self, page: Host[TaskSession], name: str, value: bool) -> None:
         page.post(lambda: page.session.switch(name, value))
 
     def show(self, session: TaskSession) -> None:
         for line, level in zip(self._lines, session.levels):
             text = plain(describe_level(level))
             line.content = f'**{text}**' if level.is_on and not level.is_met else text
-
-    def show_details(self, session: TaskSession) -> None:
-        """Do nothing: :meth:`show` draws everything."""

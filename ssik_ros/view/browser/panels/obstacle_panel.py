@@ -8,10 +8,11 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption
+from ssik_ros.kernels.geometry.rotations import pose_matrix
 from ssik_ros.model.collision.objects import WorldObject
-from ssik_ros.view.browser.controls import on_press
-from ssik_ros.view.browser.link_meshes import add_obstacle, page_colour, page_pose, read_page_pose
-from ssik_ros.view.browser.page_panels import Host, plain
+from ssik_ros.view.browser.controls import on_change, on_event, on_press
+from ssik_ros.view.browser.link_meshes import add_obstacle, page_colour, page_pose
+from ssik_ros.view.browser.page_panels import Host, Panel, plain
 from ssik_ros.view.obstacles import KINDS, make_solid, MOST_OBSTACLES, OBSTACLE
 from ssik_ros.view.pose_text import read_numbers
 from ssik_ros.view.sessions.posture_session import PostureSession
@@ -22,18 +23,16 @@ COLLIDING = page_colour((0.9, 0.15, 0.15))
 FORMS = 'box: the lengths of its edges; sphere: its radius; cylinder: height and radius'
 FIRST_SIZE = {'box': 3, 'sphere': 1, 'cylinder': 2}
 NOTHING = 'none'
-HELD = 'the chosen obstacle'
-"""Name under which the page knows that the handle is held; no link has it."""
 TURN = 0.7
 """Between two new obstacles, as seen from the target [rad]."""
 OBSTACLE_HANDLE = 0.18
 """Size of the handle of an obstacle, as a share of the robot's size [1]."""
 
 
-class ObstaclePanel:
+class ObstaclePanel(Panel):
     """Adds and removes obstacles, and draws them."""
 
-    def __init__(self, gui: Any, page: Host) -> None:
+    def __init__(self, gui: Any, page: Host[PostureSession]) -> None:
         """
         Make the controls, and the handle of the chosen obstacle.
 
@@ -43,7 +42,7 @@ class ObstaclePanel:
         self._page = page
         self._meshes: dict[str, Any] = {}
         self._drawn: tuple[WorldObject, ...] = ()
-        self._added = self._count = self._drags = 0
+        self._added = self._count = 0
         with gui.add_folder('Add'):
             self._kind = gui.add_dropdown('shape', tuple(KINDS))
             size = round(0.12 * page.size, 2)
@@ -53,28 +52,15 @@ class ObstaclePanel:
         self._remove_button = gui.add_button('Remove the chosen one', disabled=True)
         on_press(self._remove_button, self._remove)
         self._text = gui.add_markdown('')
-        self._choice.on_update(self._on_choice)
-        self._handle = page.scene.add_transform_controls(
-            '/obstacle_handle', scale=OBSTACLE_HANDLE * page.size, depth_test=False, visible=False
-        )
-        self._handle.on_update(self._on_handle)
+        on_change(self._choice, lambda name: page.post(lambda: None))
+        self._handle = page.add_handle('/obstacle_handle', OBSTACLE_HANDLE, self._move)
+        self._handle.node.visible = False
 
-    async def _on_choice(self, event: Any) -> None:
-        if event.client_id is not None:
-            self._page.post(lambda: None)
-
-    async def _on_handle(self, event: Any) -> None:
-        """Post an event that moves the chosen obstacle to its dragged handle; viser calls this in its own thread."""
-        self._drags += self._page.hold(HELD, event)
+    def _move(self, pose: FloatArray) -> None:
+        """Move the chosen obstacle to a pose (4, 4) in the model frame."""
         name = str(self._choice.value)
-        if name == NOTHING:
-            return
-        pose = read_page_pose(event.target.wxyz, event.target.position)
-        self._page.post(
-            partial(self._page.session.move_obstacle, name, pose),
-            ('obstacle', name),
-            gesture=('obstacle', self._drags),
-        )
+        if name != NOTHING:
+            self._page.session.move_obstacle(name, pose)
 
     def _add(self) -> None:
         """Post an event that adds an obstacle of the chosen shape and size near the first target, and chooses it."""
@@ -104,12 +90,12 @@ class ObstaclePanel:
         The first obstacle is beyond the target as seen from the base; each further one is TURN radians further around
         the target.
         """
-        session, pose = self._page.session, np.eye(4)
+        session = self._page.session
         target = next(iter(session.targets.values()))[:3, 3]
         out = (target - session.state.root_pose[:3, 3])[:2]
         angle = np.arctan2(out[1], out[0]) + TURN * (self._added - 1)
-        pose[:3, 3] = target + 0.3 * self._page.size * np.array((np.cos(angle), np.sin(angle), 0))
-        return pose
+        apart = 0.3 * self._page.size * np.array((np.cos(angle), np.sin(angle), 0))
+        return pose_matrix(target + apart, np.eye(3))
 
     def _remove(self) -> None:
         name = str(self._choice.value)
@@ -121,10 +107,10 @@ class ObstaclePanel:
             self._draw(session)
         name = str(self._choice.value)
         chosen = next((item for item in session.obstacles if item.name == name), None)
-        self._handle.visible = chosen is not None
+        self._handle.node.visible = chosen is not None
         self._remove_button.disabled = chosen is None
-        if chosen is not None and not self._page.holds(HELD):
-            self._handle.wxyz, self._handle.position = page_pose(chosen.pose)
+        if chosen is not None:
+            self._handle.place(chosen.pose)
 
     def _draw(self, session: PostureSession) -> None:
         """Add, move and remove meshes so that they show the obstacles of the session."""
@@ -146,28 +132,24 @@ class ObstaclePanel:
         """Add the mesh of an obstacle to the scene, and return it; a click on it chooses the obstacle."""
         self._count += 1
         mesh = add_obstacle(self._page.scene, f'/obstacles/{self._count}', item)
-
-        async def choose(event: Any) -> None:
-            self._choice.value = item.name
-            self._page.post(lambda: None)
-
-        mesh.on_click(choose)
+        on_event(mesh.on_click, lambda event: self._choose(item.name))
         return mesh
+
+    def _choose(self, name: str) -> None:
+        self._choice.value = name
+        self._page.post(lambda: None)
 
     def _show_names(self, session: PostureSession) -> None:
         names = (NOTHING, *(item.name for item in session.obstacles))
+        # viser chooses the first name if the chosen one is not among them.
         if tuple(self._choice.options) != names:
-            chosen = self._choice.value
             self._choice.options = names
-            self._choice.value = chosen if chosen in names else NOTHING
 
     def show_details(self, session: PostureSession) -> None:
         hit = {name for c in session.contacts for name in (c.first, c.second)}
         for name, mesh in self._meshes.items():
             colour = CHOSEN if name == self._choice.value else COLOUR
-            colour = COLLIDING if name in hit else colour
-            if tuple(mesh.color) != colour:
-                mesh.color = colour
+            mesh.color = COLLIDING if name in hit else colour
         self._text.content = self._say(session)
 
     def _say(self, session: PostureSession) -> str:

@@ -13,9 +13,9 @@ import numpy as np
 
 from ssik_ros.errors import InvalidOption
 from ssik_ros.view.browser.background_job import BackgroundJob
-from ssik_ros.view.browser.controls import on_change, on_press
+from ssik_ros.view.browser.controls import on_change, on_event, on_press
 from ssik_ros.view.browser.link_meshes import add_tip_lines
-from ssik_ros.view.browser.page_panels import Host
+from ssik_ros.view.browser.page_panels import Host, Panel
 from ssik_ros.view.browser.scene_pictures import on_white
 from ssik_ros.view.copied_commands import write_path_python
 from ssik_ros.view.pictures.robot_pictures import save_animation
@@ -39,10 +39,10 @@ FILM_RATE, FILM_WIDTH, MOST_PICTURES = 10.0, 480, 60
 """Pictures in a second of a film, their width [pixels], and the most of a film."""
 
 
-class PathPanel:
+class PathPanel(Panel):
     """Plays and saves the joint path of a page; its controls are hidden while the page has no path."""
 
-    def __init__(self, gui: Any, page: Host) -> None:
+    def __init__(self, gui: Any, page: Host[PostureSession]) -> None:
         """
         Make the controls.
 
@@ -60,11 +60,7 @@ class PathPanel:
         save = gui.add_button('Save the path', visible=False)
         on_change(self._slider, self._scrub)
         on_press(self._button, self._press)
-
-        async def on_save(event: Any) -> None:
-            page.post(partial(self._save, event.client))
-
-        save.on_click(on_save)
+        on_event(save.on_click, lambda event: page.post(partial(self._save, event.client)))
         self._controls = (self._slider, self._button, self._speed, self._form, save)
         self._job = BackgroundJob(page, self._say)
         self._now = 0.0
@@ -204,9 +200,4 @@ class PathPanel:
         ):
             self._page.is_playing = False
         self._slider.value = self._now
-        label = 'Pause' if self._page.is_playing else 'Play'
-        if self._button.label != label:
-            self._button.label = label
-
-    def show_details(self, session: PostureSession) -> None:
-        """Do nothing: :meth:`show` draws everything."""
+        self._button.label = 'Pause' if self._page.is_playing else 'Play'

@@ -7,17 +7,17 @@ import numpy as np
 from ssik_ros.reach.reach_map import MEASURES
 from ssik_ros.reach.store import STATUS
 from ssik_ros.view.browser.controls import on_change
-from ssik_ros.view.browser.page_panels import Host
+from ssik_ros.view.browser.page_panels import Host, Panel
 from ssik_ros.view.sessions.posture_session import PostureSession
 
 LEGEND = 'Most orientations: green reachable, yellow unknown, red colliding'
 CUTS = {'nothing': -1, 'x': 0, 'y': 1, 'z': 2}
 
 
-class ReachPanel:
+class ReachPanel(Panel):
     """Controls of the cloud: the measure that colours it, the least shown value, and the part that is cut away."""
 
-    def __init__(self, gui: Any, page: Host) -> None:
+    def __init__(self, gui: Any, page: Host[PostureSession]) -> None:
         """
         Make the controls and draw the cloud.
 
@@ -54,9 +54,3 @@ class ReachPanel:
         self._points.visible = bool(self._shows.value)
         legend = f'Dark is 0, yellow is {points.top:.4g} {MEASURES[measure]}'.rstrip()
         self._text.content = f'{len(places)} positions. {LEGEND if measure == STATUS else legend}.'
-
-    def show(self, session: PostureSession) -> None:
-        """Do nothing: the cloud does not depend on the posture."""
-
-    def show_details(self, session: PostureSession) -> None:
-        """Do nothing: the cloud does not depend on the posture."""

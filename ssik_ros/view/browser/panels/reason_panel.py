@@ -4,21 +4,21 @@ from functools import partial
 from typing import Any
 
 from ssik_ros.view.browser.controls import on_press
-from ssik_ros.view.browser.page_panels import plain, SessionHost
+from ssik_ros.view.browser.page_panels import Host, Panel, plain
 from ssik_ros.view.reasons import DETAILS_TITLE, find_reason, HELP_TITLE, REACHED, TAKE_BACK
 from ssik_ros.view.relaxations import Relaxations
 from ssik_ros.view.remedies import Remedy
 from ssik_ros.view.sessions.session import Session
 
 
-class ReasonPanel:
+class ReasonPanel(Panel):
     """
     Shows how near the nearest posture is, buttons that relax a constraint, and details of a failure.
 
     The cause itself is in the status line of the page.
     """
 
-    def __init__(self, gui: Any, page: SessionHost) -> None:
+    def __init__(self, gui: Any, page: Host[Session]) -> None:
         """
         Make the controls.
 
@@ -39,9 +39,6 @@ class ReasonPanel:
 
     def _relax(self, relaxations: Relaxations) -> None:
         self._page.session.relax(relaxations)
-
-    def show(self, session: Session) -> None:
-        """Do nothing: the explanation is found after the fast part of an event, and :meth:`show_details` shows it."""
 
     def show_details(self, session: Session) -> None:
         reason = find_reason(session, self._page.angle_unit)

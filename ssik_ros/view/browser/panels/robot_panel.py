@@ -10,7 +10,7 @@ from ssik_ros.errors import InvalidTarget, quote, SsikError
 from ssik_ros.server.requests.ik_requests import FullState, StateRequest
 from ssik_ros.view.browser.controls import on_change, on_press
 from ssik_ros.view.browser.link_meshes import RobotMeshes, SEGMENTS
-from ssik_ros.view.browser.page_panels import plain, SessionHost
+from ssik_ros.view.browser.page_panels import Host, plain
 from ssik_ros.view.pictures.renderer import Colour
 from ssik_ros.view.pictures.robot_solids import RobotSolids
 from ssik_ros.view.relaxations import Relaxations
@@ -65,17 +65,10 @@ class RealRobot(Protocol):
         """Cancel the goal that was sent last."""
 
 
-class RobotHost(SessionHost, Protocol):
-    """Interface of a page to which the panel of the real robot adds controls."""
-
-    gui: Any
-    """Viser's controls."""
-
-
 class RobotPanel:
     """Shows the real robot as a transparent blue one, grey if its state is old, and sends the shown posture to it."""
 
-    def __init__(self, page: RobotHost, robot: RealRobot) -> None:
+    def __init__(self, page: Host[Session], robot: RealRobot) -> None:
         """
         Make the meshes and the controls, below the tabs, so that the stop button is always visible.
 
@@ -87,8 +80,6 @@ class RobotPanel:
         self._meshes = RobotMeshes(page.scene, solids, '/real', REAL_ROBOT_OPACITY)
         self._meshes.root.visible = False
         self._is_wanted = True
-        self._was_fresh: bool | None = None
-        self._drawn: FullState | None = None
         self._note = ''
         self._send: Any = None
         with page.gui.add_folder('Robot'):
@@ -135,16 +126,13 @@ class RobotPanel:
         """Update mesh, colour and texts to the present state of the robot; called often, always by the same thread."""
         there = self._robot.where()
         is_shown = self._is_wanted and there.state is not None
-        if there.state is not None and is_shown and not _same(there.state, self._drawn):
-            self._drawn = there.state
+        if there.state is not None and is_shown:
             self._meshes.place(there.state)
-        if there.is_fresh != self._was_fresh:
-            self._was_fresh = there.is_fresh
-            self._meshes.mark(dict.fromkeys(self._meshes.links, REAL if there.is_fresh else STALE))
-        _set(self._meshes.root, 'visible', is_shown)
-        _set(self._text, 'content', self._describe(there))
+        self._meshes.mark(dict.fromkeys(self._meshes.links, REAL if there.is_fresh else STALE))
+        self._meshes.root.visible = is_shown
+        self._text.content = self._describe(there)
         if self._send is not None:
-            _set(self._send, 'disabled', not there.is_fresh or bool(self._robot.problem()))
+            self._send.disabled = not there.is_fresh or bool(self._robot.problem())
 
     def _describe(self, there: Whereabouts) -> str:
         lines = ['The blue robot is the real one.' if there.is_fresh else '', plain(there.text)]
@@ -185,18 +173,3 @@ def _reason_against(session: Session, there: Whereabouts) -> str:
     for contact in contacts:
         return f'At the goal {quote(contact.first)} and {quote(contact.second)} collide.'
     return ''
-
-
-def _same(state: FullState, other: FullState | None) -> bool:
-    """Return whether two full states have the same joint positions and the same pose of the base; False for None."""
-    return (
-        other is not None
-        and np.array_equal(state.positions, other.positions)
-        and np.array_equal(state.root_pose, other.root_pose)
-    )
-
-
-def _set(handle: Any, name: str, value: Any) -> None:
-    """Set an attribute of a control or node of viser, but only to a new value, since each write is sent to browsers."""
-    if getattr(handle, name) != value:
-        setattr(handle, name, value)

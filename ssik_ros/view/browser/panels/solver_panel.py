@@ -1,6 +1,5 @@
 """The panel of solvers: choice and parameters, times of solves, a second solver for comparison, and test cases."""
 
-from collections.abc import Mapping
 from functools import partial
 import json
 from typing import Any
@@ -10,9 +9,9 @@ import numpy as np
 from ssik_ros.solvers.options.parameters import Parameter, REQUIRED
 from ssik_ros.solvers.registry import list_solvers, solver_schema, solver_spec
 from ssik_ros.strict_yaml import parse_yaml
-from ssik_ros.view.browser.controls import on_change
+from ssik_ros.view.browser.controls import on_change, on_event
 from ssik_ros.view.browser.guard import import_extra
-from ssik_ros.view.browser.page_panels import plain, SessionHost
+from ssik_ros.view.browser.page_panels import Host, Panel, plain
 from ssik_ros.view.cases import make_case
 from ssik_ros.view.sessions.posture_session import SolveOutcome
 from ssik_ros.view.sessions.session import Session
@@ -23,10 +22,10 @@ FILE = 'case.json'
 COLOURS = ('#1864ab', '#e8590c')
 
 
-class SolverPanel:
+class SolverPanel(Panel):
     """Chooses the solver and its parameters, and plots times and iterations of the last solves."""
 
-    def __init__(self, gui: Any, page: SessionHost) -> None:
+    def __init__(self, gui: Any, page: Host[Session]) -> None:
         """
         Make the controls.
 
@@ -48,11 +47,7 @@ class SolverPanel:
         self._times = SolveTimes()
         self._plots = [self._add_plot('solve [ms]'), self._add_plot('iterations')]
         button = gui.add_button('Save the pose as a test case')
-
-        async def save(event: Any) -> None:
-            page.post(partial(self._save, event.client))
-
-        button.on_click(save)
+        on_event(button.on_click, lambda event: page.post(partial(self._save, event.client)))
         self._show_parameters(page.session.kinematics.solver)
 
     def _add_plot(self, title: str) -> Any:
@@ -150,16 +145,8 @@ def make_control(gui: Any, parameter: Parameter, value: Any) -> tuple[Any, Any]:
         return gui.add_dropdown(
             parameter.name, tuple(choices), initial_value=value, hint=hint
         ), str
-    text = '' if value is REQUIRED else json.dumps(_plain_value(value))
+    text = '' if value is REQUIRED else json.dumps(value, default=np.generic.item)
     return gui.add_text(parameter.name, text, hint=hint), partial(_read_text, parameter)
-
-
-def _plain_value(value: Any) -> Any:
-    if isinstance(value, tuple | list):
-        return [_plain_value(entry) for entry in value]
-    if isinstance(value, Mapping):
-        return {key: _plain_value(entry) for key, entry in value.items()}
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _read_text(parameter: Parameter, text: str) -> Any:

@@ -11,7 +11,7 @@ from ssik_ros.server.requests.poses import numbers_of_pose
 from ssik_ros.view.browser.background_job import BackgroundJob
 from ssik_ros.view.browser.controls import on_press
 from ssik_ros.view.browser.link_meshes import line_segments, page_colour, page_pose
-from ssik_ros.view.browser.page_panels import plain, SessionHost
+from ssik_ros.view.browser.page_panels import Host, Panel, plain
 from ssik_ros.view.playback import Playback
 from ssik_ros.view.sessions.session import Session
 from ssik_ros.view.waypoints import (
@@ -28,10 +28,10 @@ WAYPOINT_AXIS_LENGTH = 0.06
 LINE = page_colour((0.55, 0.55, 0.6))
 
 
-class WaypointPanel:
+class WaypointPanel(Panel):
     """Records waypoints and plans a joint path through them; PathPanel plays the path."""
 
-    def __init__(self, gui: Any, page: SessionHost) -> None:
+    def __init__(self, gui: Any, page: Host[Session]) -> None:
         """
         Make the controls.
 
@@ -58,8 +58,7 @@ class WaypointPanel:
         self._job = BackgroundJob(page, self._say)
 
     def _say(self, text: str) -> None:
-        if self._progress.content != text:
-            self._progress.content = text
+        self._progress.content = text
 
     def _add(self) -> None:
         def add() -> None:
@@ -129,9 +128,7 @@ class WaypointPanel:
         ):
             self._list(session)
         self._plan_button.disabled = len(session.waypoints) < 2
-        label = STOP if self._job.is_running else PLAN
-        if self._plan_button.label != label:
-            self._plan_button.label = label
+        self._plan_button.label = STOP if self._job.is_running else PLAN
 
     def _list(self, session: Session) -> None:
         """Update the list of waypoints, the choices of the dropdown, and the drawn waypoints."""
@@ -179,9 +176,6 @@ class WaypointPanel:
             self._nodes.append(
                 scene.add_line_segments('/waypoints/lines', lines, LINE, thickness=0.003 * size)
             )
-
-    def show_details(self, session: Session) -> None:
-        """Do nothing: :meth:`show` draws everything."""
 
 
 def describe(progress: PathProgress) -> str:
