@@ -6,7 +6,8 @@ valid: a malformed model, an unknown name, a value out of range. Every class inh
 the built-in class that users of other kinematics libraries catch.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+import contextlib
 import difflib
 import functools
 from typing import Any, NoReturn, ParamSpec, TypeVar
@@ -343,6 +344,19 @@ def _one_line(message: str) -> str:
     if len(message) > LONGEST_MESSAGE:
         message = f'{message[:LONGEST_MESSAGE]}... ({len(message)} characters)'
     return ' '.join(message.split('\n')) if '\n' in message else message
+
+
+@contextlib.contextmanager
+def writing(path: object) -> Iterator[None]:
+    """
+    Turn an OSError in the ``with`` block into an InvalidOption that names a file or folder and the reason.
+
+    :param path: the file or folder that is written.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise InvalidOption(f"'{path}' cannot be written: {error.strerror or error}.") from error
 
 
 def reads_file(

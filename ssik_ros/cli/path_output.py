@@ -5,7 +5,7 @@ from typing import TextIO
 
 import numpy as np
 
-from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import InvalidOption, writing
 from ssik_ros.paths.measures import measure_path
 from ssik_ros.paths.path_file import PathProblem
 from ssik_ros.paths.planner import ToolPathPlanner
@@ -63,11 +63,8 @@ def write_path(file: Path, problem: PathProblem, path: ToolPath) -> None:
     :raises InvalidOption: for a file that cannot be written.
     """
     write = _write_table if file.suffix.lower() in TABLE else _write_trajectory
-    try:
-        with file.open('w', encoding='utf-8', newline='') as stream:
-            write(stream, problem, path)
-    except OSError as error:
-        raise InvalidOption(f"'{file}' cannot be written: {error.strerror}.") from error
+    with writing(file), file.open('w', encoding='utf-8', newline='') as stream:
+        write(stream, problem, path)
 
 
 def _write_table(stream: TextIO, problem: PathProblem, path: ToolPath) -> None:

@@ -7,8 +7,8 @@ reads.
 
 from collections.abc import Iterator
 import contextlib
-import os
 from pathlib import Path
+import secrets
 import shutil
 import subprocess
 import tempfile
@@ -17,8 +17,9 @@ from typing import NamedTuple
 from ssik_ros.arrays import IntArray
 from ssik_ros.artifact.c import image, image_headers, image_rules, recorded, texts, toolchain
 from ssik_ros.artifact.c.blocks import Arm, layout_header
-from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import InvalidOption, writing
 from ssik_ros.kernels.native import portable
+from ssik_ros.reach.storage.files import write_whole
 from ssik_ros.solvers.closed_form.plan import LARGEST_CAPACITY
 
 GENERIC = 'ssik'
@@ -242,11 +243,9 @@ def new_folder(path: Path, overwrites: bool) -> Iterator[Path]:
     """
     if path.exists() and not overwrites and not (path.is_dir() and not any(path.iterdir())):
         raise InvalidOption(f"'{path}' exists already; --force overwrites it.")
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(dir=path.parent.absolute(), prefix=f'.{path.name}.'))
-    except OSError as error:
-        raise InvalidOption(f"'{path}' cannot be written: {error.strerror}.") from error
     try:
         made, old = work / 'new', work / 'old'
         yield made
@@ -294,17 +293,5 @@ def write_file(path: Path, data: bytes) -> None:
     :param data: its contents.
     :raises InvalidOption: when it cannot be written.
     """
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
-        try:
-            with os.fdopen(handle, 'wb') as file:
-                file.write(data)
-            umask = os.umask(0)
-            os.umask(umask)
-            Path(name).chmod(0o666 & ~umask)
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise InvalidOption(f"'{path}' cannot be written: {error.strerror}.") from error
+    with writing(path):
+        write_whole(path.with_name(f'.{path.name}.{secrets.token_hex(8)}'), path, data)

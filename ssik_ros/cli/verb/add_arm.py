@@ -7,7 +7,7 @@ from pathlib import Path
 from ssik_ros.cli.catalogue_entry import describe_arm, entry_text, with_entry
 from ssik_ros.cli.options import add_option
 from ssik_ros.cli.robot_choice import add_robot_options, choose_arm
-from ssik_ros.errors import InvalidOption, ModelError
+from ssik_ros.errors import InvalidOption, ModelError, writing
 from ssik_ros.model.catalogue import catalogue_path, CatalogueArm, parse_catalogue
 from ssik_ros.strict_yaml import parse_yaml
 
@@ -64,10 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
     print(entry_text(arm), end='')
     if arguments.dry_run:
         return 0
-    try:
+    with writing(path):
         path.write_text(after, encoding='utf-8')
-    except OSError as error:
-        raise InvalidOption(f"'{path}' cannot be written: {error.strerror}.") from error
     done = 'replaced in' if arm.name in present else 'added to'
     print(f"\n'{arm.name}' was {done} {path}; read back, it moves like its description.")
     if arguments.catalogue is None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ssik_ros.errors import InvalidOption, SolverError
+from ssik_ros.errors import SolverError, writing
 from ssik_ros.view.browser.guard import Admission, Guard, import_extra
 from ssik_ros.view.browser.link_meshes import (
     add_obstacle,
@@ -119,10 +119,8 @@ def save_html(session: PostureSession, path: Path, playback: Playback | None = N
     :raises InvalidOption: for a file that cannot be written, or has another ending.
     """
     check_suffix(path, SUFFIXES)
-    try:
+    with writing(path):
         path.write_text(make_html(session, playback), encoding='utf-8')
-    except OSError as error:
-        raise InvalidOption(f"'{path}' cannot be written: {error.strerror or error}.") from error
 
 
 class InlineScene:

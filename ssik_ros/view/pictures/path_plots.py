@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ssik_ros.errors import InvalidOption
+from ssik_ros.errors import writing
 from ssik_ros.paths.measures import PathMeasures
 from ssik_ros.paths.requests import ToolPath
 
@@ -62,10 +62,8 @@ def save_path_plot(figure: Any, file: Path) -> None:
     :param file: a PNG, SVG or PDF.
     :raises InvalidOption: if the file cannot be written.
     """
-    try:
+    with writing(file):
         figure.savefig(file, dpi=110)
-    except OSError as error:
-        raise InvalidOption(f"'{file}' cannot be written: {error.strerror or error}.") from error
 
 
 def _mark_failure(part: Any, count: int, path: ToolPath) -> None:
