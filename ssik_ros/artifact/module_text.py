@@ -44,7 +44,7 @@ Inverse kinematics of {robot}: {base} to {tip}, {dof} joints.
 Made by ``ssik build`` of ssik_ros {version}; change the generator rather than this file. It needs numpy only.
 {reason}.
 
->>> solve(fk([0.1] * {dof}))  # every branch within the limits, each with its residual
+>>> solve(fk([0.1] * {dof}))  # branches within the limits, each with its residual
 
 {validation}
 

@@ -169,6 +169,21 @@ def test_an_artifact_says_what_it_is(module):
     assert np.abs(module.fk(np.zeros(6)) - module.T_HOME).max() < 1e-15
 
 
+@pytest.mark.parametrize(
+    ('name', 'sentence'),
+    [
+        ('ur5e', 'All branches are found: the list is empty if there is none'),
+        (
+            'panda',
+            "at 16 values of joint 7, and at the seed's value of it: an empty list does not prove",
+        ),
+    ],
+)
+def test_an_artifact_says_whether_an_empty_list_proves_that_there_is_no_solution(name, sentence):
+    text = ' '.join(load_module(write_module(subject_of(name)[0], 'none')).solve.__doc__.split())
+    assert sentence in text and 'no particular order without it' in text
+
+
 def test_a_joint_without_limits_has_none():
     module = load_module(write_module(subject_of('jaco2')[0], ''))
     assert module.LIMITS[0] is None and module.LIMITS[1] is not None
