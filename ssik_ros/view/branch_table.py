@@ -4,9 +4,10 @@ The branches of a pose as rows of a table: distance from the shown posture, dist
 :func:`list_branches` makes a :class:`BranchRow` for each; other functions return titles and texts of the columns.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from ssik_ros.arrays import FloatArray
 from ssik_ros.server.requests.ik_requests import Branch
 from ssik_ros.view.limit_room import in_unit, short, smallest_room
 from ssik_ros.view.sessions.session import HELD, Session
@@ -52,26 +53,26 @@ def list_branches(session: Session, order: str = 'distance') -> list[BranchRow]:
     here = session.joints
     room = smallest_room(here, session.lower, session.upper)
     first = BranchRow(0, '', '', (), 0.0, room, session.manipulability(here))
-    rows = [
-        make_row(rank, branch, session.manipulability(branch.positions))
-        for rank, branch in enumerate(session.branches, 1)
-    ]
-    return [first, *sorted(rows, key=KEYS[order])]
+    return [first, *sort_rows(session.branches, session.manipulability, order)]
 
 
-def make_row(rank: int, branch: Branch, manipulability: float) -> BranchRow:
+def sort_rows(
+    branches: Sequence[Branch], measure: Callable[[FloatArray], float], order: str
+) -> list[BranchRow]:
     """
-    Return the row of a branch.
+    Return a row for each branch, sorted by ``order``.
 
-    :param rank: number of its ghost, from 1 on.
-    :param branch: the branch.
-    :param manipulability: of its posture.
+    :param branches: the branches, in the order of their ghosts.
+    :param measure: returns the manipulability of a posture (n).
+    :param order: as for :func:`list_branches`.
     """
-    signs, _, held = branch.label.partition(HELD)
-    windings = tuple(branch.windings) if any(branch.windings) else ()
-    return BranchRow(
-        rank, signs, held, windings, branch.distance, branch.limit_margin, manipulability
-    )
+    rows = []
+    for rank, branch in enumerate(branches, 1):
+        signs, _, held = branch.label.partition(HELD)
+        windings = tuple(branch.windings) if any(branch.windings) else ()
+        figures = branch.distance, branch.limit_margin, measure(branch.positions)
+        rows.append(BranchRow(rank, signs, held, windings, *figures))
+    return sorted(rows, key=KEYS[order])
 
 
 def column_titles(unit: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from ssik_ros.errors import SsikError
 
 _LOGGER = logging.getLogger('ssik_ros.view')
 
-Event = Callable[[], None]
+Event = Callable[[], object]
 MOST_WAITING = 100
 """Events that wait; nobody presses so many buttons, a program that floods the page does."""
 

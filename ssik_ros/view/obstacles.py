@@ -57,9 +57,14 @@ def make_solid(name: str, kind: str, sizes: list[float], pose: FloatArray) -> Wo
         raise InvalidOption(
             f'An obstacle may be {LARGEST_OBSTACLE:g} m large, not {max(sizes):g} m.'
         )
+    return WorldObject(name, pose, (_make_shape(kind, sizes, f'Obstacle {quote(name)}'),))
+
+
+def _make_shape(kind: str, sizes: list[float], noun: str) -> ObjectShape:
+    """Return a solid; ``noun`` names the obstacle in the ModelError for sizes that are wrong."""
     shape = ObjectShape(KINDS[kind], sizes, ORIGIN)
-    check_shape(shape, f'Obstacle {quote(name)}')
-    return WorldObject(name, pose, (shape,))
+    check_shape(shape, noun)
+    return shape
 
 
 def only_solid(item: WorldObject) -> ObjectShape:
@@ -167,9 +172,7 @@ def _read_shape(reader: EntryReader, kind: str, folder: Path) -> ObjectShape:
         return read_mesh_shape(folder / reader.text('mesh'), scale, import_coal())
     count = KINDS[kind].count
     sizes = [reader.positive(kind)] if count == 1 else list(reader.numbers(kind, count))
-    shape = ObjectShape(KINDS[kind], sizes, ORIGIN)
-    check_shape(shape, f'{reader.place}: {reader.noun}')
-    return shape
+    return _make_shape(kind, sizes, f'{reader.place}: {reader.noun}')
 
 
 def obstacle_surface(item: WorldObject) -> Surface:

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from ssik_ros.arrays import IntArray, TURN
 from ssik_ros.errors import quote
 from ssik_ros.model.collision.checks import CollisionChecker
@@ -91,9 +93,8 @@ def turning_variables(robot: RobotModel) -> set[int]:
 
     :param robot: the robot.
     """
-    kinds = robot.tree.kinds.tolist()
-    turning = (JointKind.REVOLUTE, JointKind.CONTINUOUS)
-    return {int(robot.tree.idx_q[j]) for j, kind in enumerate(kinds) if kind in turning}
+    turning = np.isin(robot.tree.kinds, (JointKind.REVOLUTE, JointKind.CONTINUOUS))
+    return set(robot.tree.idx_q[turning].tolist())
 
 
 def are_angles(robot: RobotModel, places: IntArray) -> list[bool]:

@@ -18,7 +18,7 @@ from ssik_ros.results import Cause
 from ssik_ros.server.groups.explanations import Explanation
 from ssik_ros.server.requests.ik_requests import Branch, FramedPose
 from ssik_ros.view.branch_preview import BranchPreview, make_preview
-from ssik_ros.view.branch_table import BranchRow, KEYS, make_row
+from ssik_ros.view.branch_table import BranchRow, KEYS, sort_rows
 from ssik_ros.view.limit_room import shared_unit
 from ssik_ros.view.node_services import (
     Done,
@@ -321,11 +321,7 @@ class ServicePanel:
 
     def list_rows(self) -> list[BranchRow]:
         """Return a row for each branch, in the chosen order; NaN as manipulability while the robot is not loaded."""
-        rows = [
-            make_row(rank, branch, self._measure(branch.positions))
-            for rank, branch in enumerate(self.branches, 1)
-        ]
-        return sorted(rows, key=KEYS[self.order])
+        return sort_rows(self.branches, self._measure, self.order)
 
     def _measure(self, q: FloatArray) -> float:
         return float('nan') if self.preview is None else self.preview.manipulability(q)

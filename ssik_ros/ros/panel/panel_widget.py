@@ -166,7 +166,9 @@ class PanelWidget(QWidget):
         header.setHighlightSections(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
-        table.cellClicked.connect(lambda row, _: self._take_row(row))
+        table.cellClicked.connect(
+            lambda row, _: self.panel.show_branch(table.item(row, 0).data(RANK))
+        )
         return table
 
     def _make_reason(self, layout: QVBoxLayout) -> None:
@@ -203,9 +205,6 @@ class PanelWidget(QWidget):
     def _take_order(self, order: str) -> None:
         self.panel.order = order
         self._refresh()
-
-    def _take_row(self, row: int) -> None:
-        self.panel.show_branch(self.table.item(row, 0).data(RANK))
 
     def _tick(self) -> None:
         self.client.tick()

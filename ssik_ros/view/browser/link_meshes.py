@@ -130,16 +130,26 @@ def add_obstacle(scene: Any, name: str, item: WorldObject) -> Any:
     :param name: name of the node in the scene.
     :param item: the obstacle.
     """
-    vertices, triangles = indexed(obstacle_surface(item))
-    wxyz, position = page_pose(item.pose)
+    mesh = add_surface(scene, name, (obstacle_surface(item), OBSTACLE))
+    mesh.wxyz, mesh.position = page_pose(item.pose)
+    return mesh
+
+
+def add_surface(
+    scene: Any, name: str, part: tuple[Surface, Colour], opacity: float | None = None
+) -> Any:
+    """
+    Add a surface of one colour to the scene; return viser's mesh.
+
+    :param scene: viser's scene.
+    :param name: name of the node in the scene.
+    :param part: the surface and its colour.
+    :param opacity: less than 1 for a transparent surface; None for an opaque one.
+    """
+    vertices, triangles = indexed(part[0])
+    colour = page_colour(part[1])
     return scene.add_mesh_simple(
-        name,
-        vertices,
-        triangles,
-        color=page_colour(OBSTACLE),
-        side='double',
-        wxyz=wxyz,
-        position=position,
+        name, vertices, triangles, color=colour, opacity=opacity, side='double'
     )
 
 
@@ -170,14 +180,16 @@ def link_poses(robot: RobotModel, state: FullState) -> FloatArray:
 class RobotMeshes:
     """The meshes of one robot in viser's scene, a node for each link."""
 
-    def __init__(self, scene: Any, solids: RobotSolids, name: str, opacity: float = 1.0) -> None:
+    def __init__(
+        self, scene: Any, solids: RobotSolids, name: str, opacity: float | None = None
+    ) -> None:
         """
         Add the meshes of all links to the scene.
 
         :param scene: viser's scene.
         :param solids: the surfaces of the robot.
         :param name: name of the robot's node in the scene.
-        :param opacity: 1 for an opaque robot, less for a transparent one.
+        :param opacity: less than 1 for a transparent robot; None for an opaque one.
         """
         self._robot = solids.robot
         self.root = scene.add_frame(name, show_axes=False)
@@ -185,7 +197,10 @@ class RobotMeshes:
         for link, parts in solids.by_link():
             self._frames[link] = scene.add_frame(f'{name}/{link}', show_axes=False)
             self._meshes[link] = [
-                (self._add(scene, f'{name}/{link}/{number}', part, opacity), page_colour(part[1]))
+                (
+                    add_surface(scene, f'{name}/{link}/{number}', part, opacity),
+                    page_colour(part[1]),
+                )
                 for number, part in enumerate(_by_colour(parts))
             ]
 
@@ -193,17 +208,6 @@ class RobotMeshes:
     def links(self) -> tuple[str, ...]:
         """Return the links that have meshes."""
         return tuple(self._meshes)
-
-    def _add(self, scene: Any, name: str, part: tuple[Surface, Colour], opacity: float) -> Any:
-        vertices, triangles = indexed(part[0])
-        return scene.add_mesh_simple(
-            name,
-            vertices,
-            triangles,
-            color=page_colour(part[1]),
-            opacity=None if opacity == 1.0 else opacity,
-            side='double',
-        )
 
     def place(self, state: FullState) -> None:
         """

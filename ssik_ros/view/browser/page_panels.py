@@ -73,7 +73,7 @@ class Host(Protocol[Shown]):
 
     def post(
         self,
-        event: Callable[[], None],
+        event: Callable[[], object],
         kind: Hashable = None,
         *,
         gesture: Hashable = None,
@@ -98,6 +98,27 @@ class Panel:
 
     def show_details(self, session: Any) -> None:
         """Update the parts that are slow to draw or need branches and contacts; called when no event waits."""
+
+
+def post_change(page: Host[Any], handle: Any, react: Callable[[Any], object]) -> None:
+    """
+    Post an event with the new value whenever a user changes a control.
+
+    :param page: the page.
+    :param handle: viser's control.
+    :param react: takes the new value in the thread of the session.
+    """
+    on_change(handle, lambda value: page.post(lambda: react(value)))
+
+
+def post_refresh(page: Host[Any], handle: Any) -> None:
+    """
+    Update the page whenever a user changes a control, whose value the panels read.
+
+    :param page: the page.
+    :param handle: viser's control.
+    """
+    post_change(page, handle, lambda value: None)
 
 
 def plain(text: str) -> str:
@@ -163,7 +184,7 @@ class TargetPanel(Panel):
         group = gui.add_button_group('posture', tuple(actions))
         on_choice(group, lambda name: page.post(actions[name]))
         self._form = gui.add_dropdown('copy poses as', tuple(WRITERS))
-        on_change(self._form, lambda form: page.post(lambda: None))
+        post_refresh(page, self._form)
         self._texts = {
             link: gui.add_text(link, '', hint='the target in the model frame; copy it here')
             for link in session.tips
@@ -175,9 +196,9 @@ class TargetPanel(Panel):
         self._avoids = gui.add_checkbox(
             'avoid collisions', session.avoids_collisions, visible=session.can_avoid
         )
-        on_change(self._avoids, lambda value: page.post(lambda: self._avoid(value)))
+        post_change(page, self._avoids, self._avoid)
         bodies = gui.add_checkbox('show collision bodies', False)
-        on_change(bodies, lambda value: page.post(lambda: page.drawing.show_bodies(value)))
+        post_change(page, bodies, page.drawing.show_bodies)
         dark = gui.add_checkbox('dark page', False)
         on_change(dark, page.use_theme)
 
@@ -213,5 +234,4 @@ class TargetPanel(Panel):
         self._avoids.value = session.avoids_collisions
         self._joints.value = write_numbers(session.joints)
 
-    def show_details(self, session: PostureSession) -> None:
-        self._joints.value = write_numbers(session.joints)
+    show_details = show

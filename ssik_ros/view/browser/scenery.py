@@ -9,6 +9,7 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.view.pictures.robot_solids import RobotSolids
+from ssik_ros.view.pictures.solids import box_around
 
 VIEW = np.array((0.65, -0.65, 0.39))
 """Direction from the middle of the robot to the first camera; its length is nearly 1."""
@@ -30,8 +31,7 @@ def bounds_of(solids: RobotSolids, state: FullState) -> FloatArray:
     bounds = solids.bounds(state.positions)
     # A base that has moved may be turned, so all corners of the box count.
     corners = np.array(list(itertools.product(*bounds.T)))
-    moved = corners @ state.root_pose[:3, :3].T + state.root_pose[:3, 3]
-    return np.array((moved.min(axis=0), moved.max(axis=0)))
+    return box_around(corners @ state.root_pose[:3, :3].T + state.root_pose[:3, 3])
 
 
 def size_of(bounds: FloatArray) -> float:

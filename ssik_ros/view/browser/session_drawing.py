@@ -20,6 +20,7 @@ from ssik_ros.view.limit_room import short
 from ssik_ros.view.pictures.renderer import Colour
 from ssik_ros.view.pictures.robot_pictures import GHOSTS
 from ssik_ros.view.pictures.robot_solids import RobotSolids
+from ssik_ros.view.pictures.solids import box_around
 from ssik_ros.view.sessions.posture_session import PostureSession
 from ssik_ros.view.sessions.session import Session
 
@@ -92,14 +93,12 @@ class SessionDrawing:
 
         :param margin: least distance from a target to a side of the box, as a part of the robot's size.
         """
-        places = np.array([pose[:3, 3] for pose in self._session.targets.values()])
-        room = margin * self.size
-        return np.array((places.min(axis=0) - room, places.max(axis=0) + room))
+        places = [pose[:3, 3] for pose in self._session.targets.values()]
+        return box_around(places, margin * self.size)
 
     def _origin_bounds(self) -> FloatArray:
         """Return the corners (2, 3) of the box around the origins of all links in the shown posture [m]."""
-        places = link_poses(self._session.robot, self._session.state)[:, :3, 3]
-        return np.array((places.min(axis=0), places.max(axis=0)))
+        return box_around(link_poses(self._session.robot, self._session.state)[:, :3, 3])
 
     def bounds(self) -> FloatArray:
         """
@@ -108,8 +107,7 @@ class SessionDrawing:
         Links are taken to be as thick as in the first posture, which takes far less time than their surfaces do.
         """
         robot = self._origin_bounds() + self._skin
-        boxes = np.stack((robot, self.target_bounds(TARGET_HANDLE)))
-        return np.array((boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)))
+        return box_around(np.concatenate((robot, self.target_bounds(TARGET_HANDLE))))
 
     async def _click(self, event: Any) -> None:
         if event.instance_index is not None:

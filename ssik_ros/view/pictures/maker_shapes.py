@@ -213,14 +213,9 @@ def _chain_below(tree: KinematicTree, names: Sequence[str]) -> list[str]:
     """
     if not all(name in tree.joint_index for name in names):
         return []
-    joint, first = tree.joint_index[names[-1]], tree.joint_index[names[0]]
-    path: list[str] = []
-    while joint >= 0:
-        path.append(tree.joint_names[joint])
-        if joint == first:
-            return path[::-1]
-        joint = int(tree.parents[joint])
-    return []
+    link = tree.link_joints.tolist().index(tree.joint_index[names[-1]])
+    path = [tree.joint_names[joint] for joint in tree.joint_path(tree.link_names[link])]
+    return path[path.index(names[0]) :] if names[0] in path else []
 
 
 def _tool_links(robot: RobotModel, names: set[str]) -> set[str]:

@@ -13,7 +13,7 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.view.pictures.renderer import Camera, Colour, Picture
 from ssik_ros.view.pictures.robot_solids import RobotSolids
-from ssik_ros.view.pictures.solids import make_frame, make_tube, Surface
+from ssik_ros.view.pictures.solids import box_around, make_frame, make_tube, Surface
 
 GHOSTS: tuple[Colour, ...] = (
     (0.25, 0.5, 0.9),
@@ -65,7 +65,7 @@ class RobotPictures:
         # One state after the other: a film of a robot with fine meshes would not fit into the memory at once.
         bounds = [solid.bounds() for state in states for solid, _ in self.solids.at(state)]
         bounds += [solid.bounds() for solid, _ in scenery]
-        low, high = np.min(bounds, axis=(0, 1)), np.max(bounds, axis=(0, 1))
+        low, high = box_around(np.concatenate(bounds))
         self._size = float(np.linalg.norm(high - low))
         self._floor = float(low[2])
         corners = [list(itertools.product(*box.T)) for box in bounds]

@@ -28,6 +28,7 @@ from ssik_ros.view.pictures.maker_shapes import (
 from ssik_ros.view.pictures.mesh_files import MeshFile, read_meshes
 from ssik_ros.view.pictures.renderer import Colour
 from ssik_ros.view.pictures.solids import (
+    box_around,
     join,
     make_box,
     make_cylinder,
@@ -219,8 +220,7 @@ class RobotSolids:
         """
         pairs = zip(self._parts, self._poses(positions))
         boxes = [solid.moved(pose).bounds() for (_, solid, _, _), pose in pairs]
-        boxes = boxes or [np.zeros((2, 3))]
-        return np.stack((np.min(boxes, axis=(0, 1)), np.max(boxes, axis=(0, 1))))
+        return box_around(np.concatenate(boxes or [np.zeros((2, 3))]))
 
     def _read_solid(self, part: VisualPart) -> Surface | None:
         """

@@ -38,8 +38,17 @@ class Surface:
 
     def bounds(self) -> FloatArray:
         """Return (2, 3) the least and the largest coordinates of the surface [m]; zeros if it has no triangles."""
-        corners = self.corners.reshape(-1, 3) if len(self.corners) else np.zeros((1, 3))
-        return np.stack((corners.min(axis=0), corners.max(axis=0)))
+        return box_around(self.corners.reshape(-1, 3) if len(self.corners) else np.zeros((1, 3)))
+
+
+def box_around(points: ArrayLike, margin: float = 0.0) -> FloatArray:
+    """
+    Return the corners (2, 3) of the box around points: least and largest coordinates [m].
+
+    :param points: (n, 3) points, at least one [m].
+    :param margin: least distance from a point to a side of the box [m].
+    """
+    return np.stack((np.min(points, axis=0) - margin, np.max(points, axis=0) + margin))
 
 
 def join(solids: list[Surface]) -> Surface:

@@ -15,7 +15,7 @@ from ssik_ros.view.branch_table import (
 )
 from ssik_ros.view.browser.controls import on_change, on_choice
 from ssik_ros.view.browser.link_meshes import page_colour
-from ssik_ros.view.browser.page_panels import Host, Panel, plain
+from ssik_ros.view.browser.page_panels import Host, Panel, plain, post_change, post_refresh
 from ssik_ros.view.limit_room import shared_unit
 from ssik_ros.view.pictures.robot_pictures import GHOSTS
 from ssik_ros.view.reasons import REACHED_HAS_BRANCHES
@@ -43,13 +43,11 @@ class BranchPanel(Panel):
         """
         self._page = page
         ghosts = gui.add_checkbox('show ghosts', page.drawing.shows_ghosts)
-        on_change(
-            ghosts, lambda value: page.post(lambda: setattr(page.drawing, 'shows_ghosts', value))
-        )
+        post_change(page, ghosts, partial(setattr, page.drawing, 'shows_ghosts'))
         windings = gui.add_checkbox('list windings', False)
-        on_change(windings, lambda value: page.post(lambda: self._wind(value)))
+        post_change(page, windings, partial(setattr, page.session, 'wants_windings'))
         self._order = gui.add_dropdown('sort by', tuple(KEYS))
-        on_change(self._order, lambda order: page.post(lambda: None))
+        post_refresh(page, self._order)
         self._table = gui.add_html('')
         # The script of the page sets this control, which nobody sees, to the row under the mouse.
         self._hovered = gui.add_text('row under the mouse', '', visible=False)
@@ -62,9 +60,6 @@ class BranchPanel(Panel):
         )
         self._text = gui.add_markdown('')
         self._is_angle = are_angles(page.session.robot, page.session.places)
-
-    def _wind(self, value: bool) -> None:
-        self._page.session.wants_windings = value
 
     def show_details(self, session: Session) -> None:
         count = len(session.branches)

@@ -4,8 +4,7 @@ import html
 from typing import Any
 
 from ssik_ros.errors import SsikError
-from ssik_ros.view.browser.controls import on_change
-from ssik_ros.view.browser.page_panels import Host, Panel
+from ssik_ros.view.browser.page_panels import Host, Panel, post_refresh
 from ssik_ros.view.copied_commands import COMMANDS
 from ssik_ros.view.sessions.session import Session
 
@@ -21,7 +20,7 @@ class CopyPanel(Panel):
         :param page: the page.
         """
         self._form = gui.add_dropdown('copy as', tuple(COMMANDS))
-        on_change(self._form, lambda form: page.post(lambda: None))
+        post_refresh(page, self._form)
         self._text = gui.add_html('')
 
     def show_details(self, session: Session) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.view.browser.controls import on_change
 from ssik_ros.view.browser.link_meshes import line_segments, link_poses, page_colour, SceneLines
-from ssik_ros.view.browser.page_panels import Host, Panel, plain
+from ssik_ros.view.browser.page_panels import Host, Panel, plain, post_change
 from ssik_ros.view.pictures.robot_pictures import GHOSTS
 from ssik_ros.view.sessions.session import Session
 
@@ -41,7 +41,7 @@ class CurvePanel(Panel):
             lines = gui.add_checkbox('draw the way of the elbow', True)
         for number, slider in enumerate(self._sliders):
             on_change(slider, partial(self._slide, number))
-        on_change(lines, lambda value: page.post(lambda: self._draw_lines(value)))
+        post_change(page, lines, self._draw_lines)
         self._has_lines = True
         self._lines = [
             SceneLines(page.scene, f'/curves/{k}', page_colour(GHOSTS[k]), 0.008 * page.size)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.view.browser.controls import on_change
-from ssik_ros.view.browser.page_panels import Host, Panel
+from ssik_ros.view.browser.page_panels import Host, Panel, post_change
 from ssik_ros.view.limit_room import find_room, from_unit, in_unit, LimitRoom, short, UNITS
 from ssik_ros.view.relaxations import are_angles
 from ssik_ros.view.sessions.posture_session import PostureSession
@@ -34,7 +34,7 @@ class JointPanel(Panel):
         self._gui, self._page, session = gui, page, page.session
         self._is_angle = are_angles(session.robot, session.places)
         unit = gui.add_dropdown('angles in', UNITS, initial_value=page.angle_unit)
-        on_change(unit, lambda name: page.post(partial(self._measure_in, name)))
+        post_change(page, unit, self._measure_in)
         self._bars = gui.add_html('')
         self._folder = gui.add_folder('Move')
         self._sliders: list[tuple[Any, float, float, str]] = []

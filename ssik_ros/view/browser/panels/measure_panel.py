@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 
 from ssik_ros.model.collision.scene import NearestPair
-from ssik_ros.view.browser.controls import on_change
 from ssik_ros.view.browser.link_meshes import page_colour, page_pose, SceneLines
-from ssik_ros.view.browser.page_panels import Host, Panel, plain
+from ssik_ros.view.browser.page_panels import Host, Panel, plain, post_refresh
 from ssik_ros.view.limit_room import short
 from ssik_ros.view.sessions.posture_session import PostureSession
 from ssik_ros.view.sessions.session import Session
@@ -34,13 +33,14 @@ class MeasurePanel(Panel):
         """
         self._page = page
         has_ellipsoid = isinstance(page.session, Session) and len(page.session.tips) == 1
-        self._wants_ellipsoid = self._wants_pair = False
-        box = gui.add_checkbox('manipulability ellipsoid', False, visible=has_ellipsoid)
+        self._ellipsoid_box = gui.add_checkbox(
+            'manipulability ellipsoid', False, visible=has_ellipsoid
+        )
         self._ellipsoid_text = gui.add_markdown('')
-        on_change(box, lambda value: page.post(lambda: self._want(value, self._wants_pair)))
-        box = gui.add_checkbox('nearest pair of bodies', False)
+        self._pair_box = gui.add_checkbox('nearest pair of bodies', False)
         self._pair_text = gui.add_markdown('')
-        on_change(box, lambda value: page.post(lambda: self._want(self._wants_ellipsoid, value)))
+        for each in (self._ellipsoid_box, self._pair_box):
+            post_refresh(page, each)
         scene, size = page.scene, page.size
         self._ball = scene.add_icosphere(
             '/ellipsoid', 1.0, COLOUR, opacity=0.35, cast_shadow=False, visible=False
@@ -48,12 +48,9 @@ class MeasurePanel(Panel):
         self._weakest = SceneLines(scene, '/weakest', WARNING, 0.006 * size)
         self._pair = SceneLines(scene, '/nearest_pair', WARNING, 0.008 * size)
 
-    def _want(self, ellipsoid: bool, pair: bool) -> None:
-        self._wants_ellipsoid, self._wants_pair = ellipsoid, pair
-
     def show(self, session: PostureSession) -> None:
         ellipsoid = None
-        if self._wants_ellipsoid and isinstance(session, Session):
+        if self._ellipsoid_box.value and isinstance(session, Session):
             ellipsoid = session.velocity_ellipsoid()
         self._ball.visible = ellipsoid is not None
         self._ellipsoid_text.content = describe_ellipsoid(ellipsoid) if ellipsoid else ''
@@ -67,9 +64,9 @@ class MeasurePanel(Panel):
         self._weakest.draw([[place - half, place + half]])
 
     def show_details(self, session: PostureSession) -> None:
-        pair = session.nearest_pair() if self._wants_pair else None
+        pair = session.nearest_pair() if self._pair_box.value else None
         self._pair.draw(None if pair is None else pair.points[None])
-        self._pair_text.content = plain(describe_pair(pair)) if self._wants_pair else ''
+        self._pair_text.content = plain(describe_pair(pair)) if self._pair_box.value else ''
 
 
 def describe_ellipsoid(ellipsoid: VelocityEllipsoid) -> str:

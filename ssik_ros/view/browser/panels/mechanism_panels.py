@@ -3,8 +3,7 @@
 from functools import partial
 from typing import Any
 
-from ssik_ros.view.browser.controls import on_change
-from ssik_ros.view.browser.page_panels import Host, Panel, plain
+from ssik_ros.view.browser.page_panels import Host, Panel, plain, post_change
 from ssik_ros.view.sessions.loop_session import LoopSession
 from ssik_ros.view.sessions.task_session import describe_level, TaskSession
 
@@ -24,12 +23,9 @@ class LoopPanel(Panel):
         for name in session.tips:
             hint = 'off: only the position of this link is led'
             box = gui.add_checkbox(f'{name} keeps its orientation', True, hint=hint)
-            on_change(box, partial(self._turn, page, name))
+            post_change(page, box, partial(session.let_turn, name))
         for warning in session.warnings:
             gui.add_markdown(plain(warning))
-
-    def _turn(self, page: Host[LoopSession], name: str, value: bool) -> None:
-        page.post(lambda: page.session.let_turn(name, value))
 
     def show(self, session: LoopSession) -> None:
         seconds, count = session.outcome.seconds, session.outcome.iterations
@@ -54,11 +50,8 @@ class TaskPanel(Panel):
         self._lines = []
         for number, name in enumerate(session.on, 1):
             box = gui.add_checkbox(f'{number}. {name}', True, hint='off: this task set is ignored')
-            on_change(box, partial(self._switch, page, name))
+            post_change(page, box, partial(session.switch, name))
             self._lines.append(gui.add_markdown(''))
-
-    def _switch(self, page: Host[TaskSession], name: str, value: bool) -> None:
-        page.post(lambda: page.session.switch(name, value))
 
     def show(self, session: TaskSession) -> None:
         for line, level in zip(self._lines, session.levels):

@@ -10,9 +10,9 @@ from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption
 from ssik_ros.kernels.geometry.rotations import pose_matrix
 from ssik_ros.model.collision.objects import WorldObject
-from ssik_ros.view.browser.controls import on_change, on_event, on_press
+from ssik_ros.view.browser.controls import on_event, on_press
 from ssik_ros.view.browser.link_meshes import add_obstacle, page_colour, page_pose
-from ssik_ros.view.browser.page_panels import Host, Panel, plain
+from ssik_ros.view.browser.page_panels import Host, Panel, plain, post_refresh
 from ssik_ros.view.obstacles import KINDS, make_solid, MOST_OBSTACLES, OBSTACLE
 from ssik_ros.view.pose_text import read_numbers
 from ssik_ros.view.sessions.posture_session import PostureSession
@@ -52,7 +52,7 @@ class ObstaclePanel(Panel):
         self._remove_button = gui.add_button('Remove the chosen one', disabled=True)
         on_press(self._remove_button, self._remove)
         self._text = gui.add_markdown('')
-        on_change(self._choice, lambda name: page.post(lambda: None))
+        post_refresh(page, self._choice)
         self._handle = page.add_handle('/obstacle_handle', OBSTACLE_HANDLE, self._move)
         self._handle.node.visible = False
 

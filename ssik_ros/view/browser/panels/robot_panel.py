@@ -8,7 +8,7 @@ import numpy as np
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidTarget, quote, SsikError
 from ssik_ros.server.requests.ik_requests import FullState, StateRequest
-from ssik_ros.view.browser.controls import on_change, on_press
+from ssik_ros.view.browser.controls import on_press
 from ssik_ros.view.browser.link_meshes import RobotMeshes, SEGMENTS
 from ssik_ros.view.browser.page_panels import Host, plain
 from ssik_ros.view.pictures.renderer import Colour
@@ -79,7 +79,6 @@ class RobotPanel:
         solids = RobotSolids(page.session.robot, segments=SEGMENTS)
         self._meshes = RobotMeshes(page.scene, solids, '/real', REAL_ROBOT_OPACITY)
         self._meshes.root.visible = False
-        self._is_wanted = True
         self._note = ''
         self._send: Any = None
         with page.gui.add_folder('Robot'):
@@ -89,7 +88,7 @@ class RobotPanel:
     def _add_controls(self, gui: Any) -> None:
         page, robot = self._page, self._robot
         self._text = gui.add_markdown('')
-        on_change(gui.add_checkbox('show the real robot', True), self._want)
+        self._is_wanted = gui.add_checkbox('show the real robot', True)
         on_press(gui.add_button('Begin where the robot is'), partial(page.post, self._begin))
         if robot.receiver:
             low, high = DURATIONS
@@ -97,9 +96,6 @@ class RobotPanel:
             self._send = gui.add_button(f'Send the goal to {robot.receiver}', disabled=True)
             on_press(self._send, partial(page.post, self._send_goal))
             on_press(gui.add_button('Stop'), self._stop)
-
-    def _want(self, value: bool) -> None:
-        self._is_wanted = value
 
     def _begin(self) -> None:
         there = self._robot.where()
@@ -125,7 +121,7 @@ class RobotPanel:
     def refresh(self) -> None:
         """Update mesh, colour and texts to the present state of the robot; called often, always by the same thread."""
         there = self._robot.where()
-        is_shown = self._is_wanted and there.state is not None
+        is_shown = self._is_wanted.value and there.state is not None
         if there.state is not None and is_shown:
             self._meshes.place(there.state)
         self._meshes.mark(dict.fromkeys(self._meshes.links, REAL if there.is_fresh else STALE))

@@ -11,7 +11,7 @@ from ssik_ros.solvers.registry import list_solvers, solver_schema, solver_spec
 from ssik_ros.strict_yaml import parse_yaml
 from ssik_ros.view.browser.controls import on_change, on_event
 from ssik_ros.view.browser.guard import import_extra
-from ssik_ros.view.browser.page_panels import Host, Panel, plain
+from ssik_ros.view.browser.page_panels import Host, Panel, plain, post_change
 from ssik_ros.view.cases import make_case
 from ssik_ros.view.sessions.posture_session import SolveOutcome
 from ssik_ros.view.sessions.session import Session
@@ -35,14 +35,14 @@ class SolverPanel(Panel):
         self._gui, self._page = gui, page
         names = list_solvers()
         solver = gui.add_dropdown('solver', names, initial_value=page.session.kinematics.solver)
-        on_change(solver, lambda name: page.post(partial(self._choose, name)))
+        post_change(page, solver, self._choose)
         self._folder = gui.add_folder('Parameters')
         self._controls: list[Any] = []
         self._values: dict[str, Any] = {}
         self._solver = ''
         self._shown = False
         rival = gui.add_dropdown('compare with', (NOBODY, *names))
-        on_change(rival, lambda name: page.post(partial(self._compare, name)))
+        post_change(page, rival, self._compare)
         self._text = gui.add_markdown('')
         self._times = SolveTimes()
         self._plots = [self._add_plot('solve [ms]'), self._add_plot('iterations')]
@@ -146,9 +146,5 @@ def make_control(gui: Any, parameter: Parameter, value: Any) -> tuple[Any, Any]:
             parameter.name, tuple(choices), initial_value=value, hint=hint
         ), str
     text = '' if value is REQUIRED else json.dumps(value, default=np.generic.item)
-    return gui.add_text(parameter.name, text, hint=hint), partial(_read_text, parameter)
-
-
-def _read_text(parameter: Parameter, text: str) -> Any:
-    """Return the value in a text that a user has typed for a parameter, read as YAML."""
-    return parse_yaml(text, f'parameter {parameter.name}')
+    source = f'parameter {parameter.name}'
+    return gui.add_text(parameter.name, text, hint=hint), partial(parse_yaml, source=source)

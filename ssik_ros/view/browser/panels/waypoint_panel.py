@@ -1,6 +1,7 @@
 """The panel of waypoints: record the target, list and remove waypoints, and plan the joint path through them."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,14 +45,15 @@ class WaypointPanel(Panel):
         on_press(gui.add_button('Add a waypoint', hint='where the target is now'), self._add)
         self._text = gui.add_markdown('')
         self._choice = gui.add_dropdown('waypoint', (NONE,))
-        self._buttons = {
-            'Go to this waypoint': self._go,
-            'Remove this waypoint': self._remove,
-            'Remove all waypoints': self._clear,
+        waypoints = page.session.waypoints
+        actions: dict[str, Callable[[int], object]] = {
+            'Go to this waypoint': self._go_to,
+            'Remove this waypoint': waypoints.pop,
+            'Remove all waypoints': lambda index: waypoints.clear(),
         }
-        self._handles = [gui.add_button(label, visible=False) for label in self._buttons]
-        for handle, action in zip(self._handles, self._buttons.values(), strict=True):
-            on_press(handle, action)
+        self._handles = [gui.add_button(label, visible=False) for label in actions]
+        for handle, action in zip(self._handles, actions.values(), strict=True):
+            on_press(handle, partial(page.post, partial(self._act, action)))
         self._plan_button = gui.add_button(PLAN, disabled=True)
         on_press(self._plan_button, self._press_plan)
         self._progress = gui.add_markdown('')
@@ -68,33 +70,16 @@ class WaypointPanel(Panel):
 
         self._page.post(add)
 
-    def _chosen(self) -> int:
-        """Return the index of the waypoint that is chosen in the list; -1 if no waypoint is chosen."""
+    def _act(self, action: Callable[[int], object]) -> None:
+        """Call a function with the index of the chosen waypoint; do nothing if there are no waypoints."""
         name = str(self._choice.value)
-        index = -1 if name == NONE else int(name) - 1
-        return index if index < len(self._page.session.waypoints) else -1
-
-    def _go(self) -> None:
-        self._with_chosen(self._go_to)
+        if name != NONE and int(name) <= len(self._page.session.waypoints):
+            action(int(name) - 1)
 
     def _go_to(self, index: int) -> None:
         session = self._page.session
         session.remember()
         session.move_target(session.tips[0], session.waypoints[index])
-
-    def _remove(self) -> None:
-        self._with_chosen(lambda index: self._page.session.waypoints.pop(index))
-
-    def _with_chosen(self, action: Callable[[int], Any]) -> None:
-        def act() -> None:
-            index = self._chosen()
-            if index >= 0:
-                action(index)
-
-        self._page.post(act)
-
-    def _clear(self) -> None:
-        self._page.post(lambda: self._page.session.waypoints.clear())
 
     def _press_plan(self) -> None:
         self._job.stop() if self._job.is_running else self._page.post(self._plan)
