@@ -161,8 +161,8 @@ TABLE = (
         'view.browser',
         (
             *('background_job', 'controls', 'drag_handle', 'ghost_labels', 'guard', 'link_meshes'),
-            *('page_panels', 'page_script', 'private_server', 'scene_pictures', 'scenery'),
-            'session_drawing',
+            *('page_panels', 'page_script', 'private_opening', 'private_server'),
+            *('scene_pictures', 'scenery', 'session_drawing'),
         ),
         'parts of a page: server, scene, controls',
     ),

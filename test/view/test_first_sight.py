@@ -10,7 +10,7 @@ from test.view.test_page import wait_until
 
 import numpy as np
 
-from ssik_ros.view.browser.page_panels import LISTED, NUMBERED
+from ssik_ros.view.browser.panels.target_panel import LISTED, NUMBERED
 from ssik_ros.view.limit_room import short
 from ssik_ros.view.waypoints import make_problem, plan_waypoints, record_waypoint
 

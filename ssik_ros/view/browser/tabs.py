@@ -3,12 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ssik_ros.view.browser.page_panels import (
-    Host,
-    Panel,
-    StatusPanel,
-    TargetPanel,
-)
+from ssik_ros.view.browser.page_panels import Host, Panel
 from ssik_ros.view.browser.panels.branch_panel import BranchPanel
 from ssik_ros.view.browser.panels.camera_panel import CameraPanel
 from ssik_ros.view.browser.panels.copy_panel import CopyPanel
@@ -21,6 +16,7 @@ from ssik_ros.view.browser.panels.path_panel import PathPanel
 from ssik_ros.view.browser.panels.reach_panel import ReachPanel
 from ssik_ros.view.browser.panels.reason_panel import ReasonPanel
 from ssik_ros.view.browser.panels.solver_panel import SolverPanel
+from ssik_ros.view.browser.panels.target_panel import StatusPanel, TargetPanel
 from ssik_ros.view.browser.panels.waypoint_panel import WaypointPanel
 from ssik_ros.view.browser.scene_pictures import PicturePanel
 from ssik_ros.view.sessions.loop_session import LoopSession
@@ -32,7 +28,7 @@ MakePanel = Callable[[Any, Any], Panel]
 """Makes a panel from viser's controls and a page whose session has the kind that the panel needs."""
 
 
-def make_panels(gui: Any, page: Host[PostureSession]) -> list[Panel]:
+def make_panels(gui: Any, page: Host[Any]) -> list[Panel]:
     """
     Make the status line, the camera buttons and all tabs with their panels; return the panels in the order of the page.
 
@@ -47,7 +43,7 @@ def make_panels(gui: Any, page: Host[PostureSession]) -> list[Panel]:
     return panels
 
 
-def list_tabs(page: Host[PostureSession]) -> dict[str, Sequence[MakePanel]]:
+def list_tabs(page: Host[Any]) -> dict[str, Sequence[MakePanel]]:
     """
     Return the classes of the panels in each tab, by the tab's title.
 
