@@ -29,7 +29,7 @@ class StepLimits(NamedTuple):
     """Largest joint steps from waypoint to waypoint, with the objective and weights that give the cost of a step."""
 
     turning: IntArray
-    """(n,) 1 for joints that may turn without end."""
+    """(n,) 1 for joints that may turn without end: whole turns are left out of steps, and chosen for the whole path."""
     largest: FloatArray
     """(m, n) largest step of each joint to each waypoint; the first row is not read. Infinite for free travel."""
     weights: FloatArray
@@ -43,6 +43,16 @@ class StepLimits(NamedTuple):
     def is_travel(self) -> 'np.ndarray[tuple[int], np.dtype[np.bool_]]':
         """Return a mask (m - 1,) of the steps that are free travel between passes: their largest step is infinite."""
         return np.asarray(np.isinf(self.largest[1:]).all(axis=1))
+
+    def with_windings_apart(self, joint: int) -> 'StepLimits':
+        """
+        Return limits with which values of a joint that differ by whole turns are different postures.
+
+        :param joint: index of the joint.
+        """
+        turning = self.turning.copy()
+        turning[joint] = 0
+        return self._replace(turning=turning)
 
     def relaxed(self, widest: float) -> 'StepLimits':
         """

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ssik_ros.arrays import FloatArray
+from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import InvalidOption
 from ssik_ros.paths.obstacles import Obstacles
 from ssik_ros.paths.requests import PathPenalties
@@ -38,7 +38,7 @@ class PostureCosts:
             weights.limits > 0.0 or weights.singularities > 0.0 or weights.obstacles > 0.0
         )
 
-    def values(self, q: FloatArray) -> FloatArray:
+    def values(self, q: FloatArray, turning: IntArray) -> FloatArray:
         """
         Return the penalty (k,) of each posture, summed over limits, singularities and obstacles.
 
@@ -46,10 +46,11 @@ class PostureCosts:
         worst place.
 
         :param q: (k, n) postures; angles of joints with a limit are not wrapped.
+        :param turning: as for :meth:`margins`.
         """
         penalties, total = self._penalties, np.zeros(len(q))
         if penalties.limits > 0.0:
-            total += penalties.limits * _rise(self.margins(q) / penalties.limit_zone)
+            total += penalties.limits * _rise(self.margins(q, turning) / penalties.limit_zone)
         if penalties.singularities > 0.0:
             total += penalties.singularities * _rise(
                 self.smallest_values(q) / penalties.singular_zone
@@ -59,16 +60,17 @@ class PostureCosts:
             total += penalties.obstacles * _rise(near)
         return total
 
-    def margins(self, q: FloatArray) -> FloatArray:
+    def margins(self, q: FloatArray, turning: IntArray) -> FloatArray:
         """
         Return the distance (k,) of each posture from its nearest joint limit, as a share of this joint's range.
 
         If no joint counts, it is 1. Joints without limits do not count, nor joints whose winding is chosen later.
 
         :param q: (k, n) postures.
+        :param turning: (n,) 1 for joints whose winding is chosen later, else 0.
         """
         serial = self._chain.chain
-        chosen = (self._chain.turning == 0) & np.isfinite(serial.upper - serial.lower)
+        chosen = (turning == 0) & np.isfinite(serial.upper - serial.lower)
         if not chosen.any():
             return np.ones(len(q))
         low, high, values = serial.lower[chosen], serial.upper[chosen], q[:, chosen]

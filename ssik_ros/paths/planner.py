@@ -98,7 +98,7 @@ class ToolPathPlanner:
         self._tolerances = _tolerances(request)
         _check_frames(robot, request)
         freedom = PoseFreedom(self._tolerances, len(self._tolerances))
-        self.chain = ToolChain(robot, group, request, freedom)
+        self.chain = ToolChain(robot, group, request, freedom.common_spin)
         self.obstacles: tuple[Obstacles, Obstacles] | None = None
         if request.obstacles is not None:
             near, exact = (
@@ -131,37 +131,36 @@ class ToolPathPlanner:
         if self.request.is_closed:
             outcome = search_closed(task, ends)
         else:
-            outcome = WaypointSearch(task, ends, self._exact_path(task, ends)).run()
-        return self._make_path(task, outcome)
+            outcome = self._search_open(task, ends)
+        return self._make_path(task._replace(limits=outcome.limits), outcome)
 
-    def _exact_path(self, task: PathTask, ends: Ends) -> FloatArray | None:
+    def _search_open(self, task: PathTask, ends: Ends) -> SearchOutcome:
         """
-        Return the best path (m, n) without narrow tolerances, as a start for the search with the full tolerances.
+        Return the best open path.
 
-        Parts of the tolerances whose range is at most WIDE_RANGE are set to zero for this path. Return None if no range
-        is so narrow or one excludes zero, if an end posture is given, or if no such path is found.
+        If tolerances are narrow, the search starts from the best path without them: parts of the tolerances whose range
+        is at most WIDE_RANGE are set to zero for this path. No such path is searched if a narrow range excludes zero, or
+        if an end posture is given.
         """
         exact = task.space.freedom.without_narrow(WIDE_RANGE)
         if exact is None or any(end is not None for end in ends):
-            return None
+            return WaypointSearch(task, ends).run()
         space = SearchSpace(self.chain, exact, task.control.pause)
-        outcome = WaypointSearch(task._replace(space=space, travel=None), ends).run()
-        return outcome.q if outcome.failure is None else None
+        first = WaypointSearch(task._replace(space=space, travel=None), ends).run()
+        earlier_path = first.q if first.failure is None else None
+        return WaypointSearch(task._replace(limits=first.limits), ends, earlier_path).run()
 
     def task(self, waypoints: FloatArray, control: PlanControl | None = None) -> PathTask:
         """
         Return the input of a search along waypoints: parameters, step limits, checks, and poses with rounded corners.
 
-        The chain forgets which windings it told apart for an earlier path.
-
         :param waypoints, control: as for :meth:`plan`.
         """
         control = control or PlanControl(self.request)
-        self.chain.forget_windings()
         poses = round_corners(check_waypoints(waypoints), self.request.corner)
         freedom = PoseFreedom(self._tolerances, len(poses))
         if self.chain.has_spin:
-            freedom.solved_spin()
+            freedom = freedom.without_spin()
         limits = _step_limits(self.chain, self.request, poses)
         space = SearchSpace(self.chain, freedom, control.pause)
         checks, exact = Checks(self.obstacles, self.costs, self.request.accepts), None
@@ -421,7 +420,7 @@ def _penalty(costs: PostureCosts, q: FloatArray, limits: StepLimits) -> float:
     """
     if not costs.is_used:
         return 0.0
-    values = costs.values(q)
+    values = costs.values(q, limits.turning)
     return float(values.max() if limits.objective == kernels.LARGEST_STEP else values.mean())
 
 
@@ -519,7 +518,8 @@ def _step_limits(chain: ToolChain, request: ToolPathRequest, poses: FloatArray) 
     largest[travels] = math.inf
     if request.objective.value == kernels.LARGEST_STEP:
         weights[travels] = 0.0
-    return StepLimits(chain.turning, largest, weights, request.objective.value)
+    turning = chain.has_windings.astype(np.int64)
+    return StepLimits(turning, largest, weights, request.objective.value)
 
 
 def _passes(passes: Sequence[int], count: int) -> list[int]:

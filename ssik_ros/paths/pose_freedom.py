@@ -16,7 +16,7 @@ import numpy as np
 from ssik_ros.arguments import read_numbers
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import InvalidOption
-from ssik_ros.paths.requests import PathTolerance
+from ssik_ros.paths.requests import CommonSpin, PathTolerance
 
 X, Y, Z, TILT, TILT_ACROSS, SPIN, ROLL, PITCH, YAW = range(9)
 COLUMNS = 9
@@ -91,18 +91,24 @@ class PoseFreedom:
         is_within = (self.lower[:, narrow] <= 0.0) & (self.upper[:, narrow] >= 0.0)
         if not len(narrow) or not is_within.all():
             return None
-        freedom = copy.copy(self)
-        freedom.columns = self.columns[widths[self.columns] > wide]
-        return freedom
+        return self._with_columns(self.columns[widths[self.columns] > wide])
+
+    def without_spin(self) -> 'PoseFreedom':
+        """Return a copy in which a search does not vary the spin, since the inverse kinematics finds it."""
+        return self._with_columns(self.columns[self.columns != SPIN])
 
     def with_all_numbers(self) -> 'PoseFreedom':
         """
         Return a copy in which a search varies all numbers that have a range.
 
-        It undoes :meth:`solved_spin` and :meth:`without_narrow`, which remove numbers.
+        It undoes :meth:`without_spin` and :meth:`without_narrow`.
         """
+        return self._with_columns(self._used)
+
+    def _with_columns(self, columns: IntArray) -> 'PoseFreedom':
+        """Return a copy in which a search varies the numbers with the indices ``columns``."""
         freedom = copy.copy(self)
-        freedom.columns = self._used
+        freedom.columns = columns
         return freedom
 
     def cell_sizes(self, halves: FloatArray) -> FloatArray:
@@ -119,24 +125,16 @@ class PoseFreedom:
         tilts = np.linalg.norm(numbers[:, TILT:SPIN], axis=1)
         return np.stack([distances, tilts + numbers[:, SPIN:].sum(axis=1)], axis=1)
 
-    def solved_spin(self) -> tuple[FloatArray, float, float]:
-        """
-        Stop varying the spin of the tool, because the inverse kinematics of an arm with five joints finds the spin.
-
-        :returns: tool axis (3,), lower and upper end of the spin [rad].
-        :raises InvalidOption: if axis or range differ between waypoints, or if the spin may not vary.
-        """
+    @property
+    def common_spin(self) -> CommonSpin | None:
+        """Return the spin that all waypoints allow; None if its axis or its range differ, or if the spin may not vary."""
         low, high = self.lower[:, SPIN], self.upper[:, SPIN]
-        if (
-            SPIN not in self.columns
-            or np.ptp(low) + np.ptp(high) + np.ptp(self.axes, axis=0).max() > 0.0
-        ):
-            raise InvalidOption(
-                'An arm of five joints reaches an exact pose only by chance. Let the tool spin about the same axis, and '
-                'in the same range, at each waypoint.'
-            )
-        self.columns = self.columns[self.columns != SPIN]
-        return self.axes[0], float(low[0]), float(high[0])
+        differences = np.ptp(low) + np.ptp(high) + np.ptp(self.axes, axis=0).max()
+        if SPIN not in self.columns or differences > 0.0:
+            return None
+        if self.is_free_spin(SPIN):
+            return CommonSpin(self.axes[0], -math.inf, math.inf)
+        return CommonSpin(self.axes[0], float(low[0]), float(high[0]))
 
     def is_free_spin(self, column: int) -> bool:
         """

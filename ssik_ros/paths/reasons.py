@@ -5,6 +5,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import counted
@@ -36,6 +37,8 @@ class WaysOn(NamedTuple):
     """(k, n) the postures that they reach there."""
     largest: FloatArray
     """(n,) largest step that each joint may take between the two waypoints [rad or m]."""
+    is_bounded: NDArray[np.bool_]
+    """(n,) False for joints whose winding is chosen for the whole path: they have no limits here."""
     followed: int
     """Number of postures that were followed, including those that do not reach the next waypoint."""
 
@@ -174,7 +177,7 @@ def _ways_on(
         if end is not None and np.abs(end - start[row]).max() < OTHER_BRANCH_STEP:
             q[row], good[row] = end, True
     largest = layers.limits.largest[int(layers.layer_of(rows[:1])[0]) + 1]
-    return WaysOn(start[good], q[good], largest, len(rows))
+    return WaysOn(start[good], q[good], largest, layers.limits.turning == 0, len(rows))
 
 
 def _way_on_fails(
@@ -190,9 +193,8 @@ def _way_on_fails(
     """
     faults: Counter[tuple[int, int, str]] = Counter()
     low, high = chain.chain.lower, chain.chain.upper
-    bounded = chain.turning == 0
     for start, end in zip(onward.starts, onward.ends, strict=True):
-        excess = np.where(bounded, np.maximum(low - end, end - high), -math.inf)
+        excess = np.where(onward.is_bounded, np.maximum(low - end, end - high), -math.inf)
         steps = np.abs(end - start) / onward.largest
         joint, fast = int(np.argmax(excess)), int(np.argmax(steps))
         if excess[joint] > 0.0:

@@ -85,6 +85,17 @@ class PathTolerance:
     """Range of the turn about the z axis [rad]."""
 
 
+class CommonSpin(NamedTuple):
+    """A spin that the tool may have at each waypoint of a path, about the same axis and in the same range."""
+
+    axis: FloatArray
+    """(3,) unit tool axis in the tip frame."""
+    lower: float
+    """Least angle [rad]; -inf for a free spin."""
+    upper: float
+    """Largest angle [rad]; inf for a free spin."""
+
+
 @dataclass(frozen=True, eq=False)
 class PathPenalties:
     """

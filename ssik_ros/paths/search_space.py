@@ -387,6 +387,6 @@ def _range(chain: ToolChain, joint: int) -> tuple[float, float, bool, bool]:
                 f"Joint '{name}' slides without limits, and its value is free.", joint=name
             )
         return low, high, False, True
-    if chain.turning[joint]:
+    if chain.has_windings[joint]:
         return -math.pi, math.pi, True, False
     return low, high, False, False

@@ -26,8 +26,8 @@ from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.paths.pose_freedom import FULL_TURN, PoseFreedom, rotations
-from ssik_ros.paths.requests import ToolPathRequest
+from ssik_ros.paths.pose_freedom import rotations
+from ssik_ros.paths.requests import CommonSpin, ToolPathRequest
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays, Prepared
 from ssik_ros.solvers.closed_form.branch_request import BranchRequest
@@ -62,7 +62,7 @@ class ToolChain:
         robot: RobotModel,
         group: JointGroup,
         request: ToolPathRequest | None = None,
-        freedom: PoseFreedom | None = None,
+        spin: CommonSpin | None = None,
     ) -> None:
         """
         Build the chain from workpiece or base link to the tool, without locked joints, and find its closed form.
@@ -70,10 +70,11 @@ class ToolChain:
         :param robot: the robot.
         :param group: a group with one tip, or with a second one that carries the workpiece.
         :param request: tool, workpiece, locked joints and state; None for the default request.
-        :param freedom: tolerances of the tool. For an arm with five joints its spin is removed there, since the closed
-            form finds it.
+        :param spin: the spin that the tool may have at all waypoints; None without one. Only an arm with five joints
+            uses it: the closed form finds its spin.
         :raises TopologyMismatch: when the chain has no closed form.
-        :raises InvalidOption: for locked joints that the group does not have, or a value outside the limits.
+        :raises InvalidOption: for locked joints that the group does not have, a value outside the limits, and five
+            joints without a spin.
         """
         settings = request or ToolPathRequest()
         self.robot, self.locked = robot, dict(settings.locked)
@@ -95,7 +96,7 @@ class ToolChain:
         self.has_spin = len(inner.joint_names) < FULL
         """Whether the spin of the tool is found with the posture."""
         if self.has_spin:
-            inner = _with_spin(inner, freedom or PoseFreedom([None], 1))
+            inner = _with_spin(inner, spin)
         self.arm = AnalyticArm(inner)
         self.held = self.arm.plan.held + self.outer if self.arm.plan.held >= 0 else -1
         """Index of the joint whose value is the last parameter; -1 without such a joint."""
@@ -104,10 +105,6 @@ class ToolChain:
             & ~(self.chain.upper - self.chain.lower < 2.0 * np.pi)
         )
         """(n) whether each angle of a joint has a winding within the limits."""
-        self.wound: list[int] = []
-        """Joints whose windings are told apart, since a path did not stay within their limits."""
-        self.turning: IntArray = self.has_windings.astype(np.int64)
-        """(n) 1 for joints whose winding is chosen for a whole path."""
 
     @property
     def has_held(self) -> bool:
@@ -127,22 +124,6 @@ class ToolChain:
         tree = self.robot.tree
         poses = compute_joint_poses(tree, self.full_state(np.zeros(self.size)))
         return compute_link_pose(tree, poses, tree.link(self.world_link))
-
-    def tell_windings_apart(self, joint: int) -> None:
-        """
-        From now on, treat values of a joint that differ by whole turns as different postures.
-
-        It is used after a path left the limits of the joint in every choice of whole turns.
-
-        :param joint: index of the joint.
-        """
-        self.wound.append(joint)
-        self.turning[joint] = 0
-
-    def forget_windings(self) -> None:
-        """Undo :meth:`tell_windings_apart` for all joints, before a new path."""
-        self.wound = []
-        self.turning = self.has_windings.astype(np.int64)
 
     def full_state(self, q: FloatArray) -> FloatArray:
         """
@@ -327,22 +308,25 @@ def _seen_from_tip(first: SerialChain, last: SerialChain) -> SerialChain:
     )
 
 
-def _with_spin(chain: SerialChain, freedom: PoseFreedom) -> SerialChain:
+def _with_spin(chain: SerialChain, spin: CommonSpin | None) -> SerialChain:
     """
     Return a chain with one more joint at its tip, which turns by minus the spin about the tool axis.
 
-    The spin is removed from the parameters in ``freedom``.
+    Raise InvalidOption without a spin.
     """
-    axis, low, high = freedom.solved_spin()
-    is_free = high - low >= FULL_TURN
+    if spin is None:
+        raise InvalidOption(
+            'An arm of five joints reaches an exact pose only by chance. Let the tool spin about the same axis, and '
+            'in the same range, at each waypoint.'
+        )
     return replace(
         chain,
         joint_names=(*chain.joint_names, 'spin'),
         kinds=np.append(chain.kinds, JointKind.CONTINUOUS),
-        axes=np.vstack([chain.axes, chain.home[:3, :3] @ axis]),
+        axes=np.vstack([chain.axes, chain.home[:3, :3] @ spin.axis]),
         points=np.vstack([chain.points, chain.home[:3, 3]]),
-        lower=np.append(chain.lower, -np.inf if is_free else -high),
-        upper=np.append(chain.upper, np.inf if is_free else -low),
+        lower=np.append(chain.lower, -spin.upper),
+        upper=np.append(chain.upper, -spin.lower),
         joint_indices=np.append(chain.joint_indices, -1),
         idx_q=np.append(chain.idx_q, -1),
     )

@@ -52,6 +52,8 @@ class SearchOutcome(NamedTuple):
     """Cost of the path; infinite if the search found none."""
     failure: PathFailure | None
     """Why the search failed; None if it found a path."""
+    limits: StepLimits
+    """The step limits of the task; they tell apart the windings of joints that would leave their limits otherwise."""
     stopped: str = ''
     """Why the search ended early; empty if it did not."""
     travel_paths: Mapping[int, FloatArray] = MappingProxyType({})
@@ -108,7 +110,8 @@ class WaypointSearch:
             failure = PathFailure(-1, Cause.LIMITS, text)
         first = int(self._best[0].rows[0]) if self._best and len(self._best[0].q) else 0
         cost = self._best[0].cost if self._best and failure is None else math.inf
-        outcome = SearchOutcome(q, first, cost, failure, stopped, self._travel_paths)
+        limits = self._task.limits
+        outcome = SearchOutcome(q, first, cost, failure, limits, stopped, self._travel_paths)
         return outcome if failure is None else _joined_part(self._task, outcome)
 
     @property
@@ -160,13 +163,14 @@ class WaypointSearch:
 
         If a joint leaves its limits in every winding, the search is repeated with its windings as different postures.
         """
-        chain, failure = self._task.space.chain, None
-        for _ in range(chain.size):
+        failure = None
+        for _ in range(self._task.space.chain.size):
             failure = self._search()
             _, outside = self._placed()
             if failure is not None or outside < 0:
                 break
-            chain.tell_windings_apart(outside)
+            limits = self._task.limits.with_windings_apart(outside)
+            self._task = self._task._replace(limits=limits)
         return failure
 
     def _travel(self) -> tuple[PathFailure | None, int]:
@@ -350,11 +354,14 @@ def search_closed(task: PathTask, ends: Ends) -> SearchOutcome:
     free = WaypointSearch(task._replace(travel=None), (None, None)).run()
     if free.failure is not None or free.stopped:
         return _joined_part(task, _not_closed(free))
-    turning = task.limits.turning
+    limits, outcomes = free.limits, []
     tries = [free.q[0], free.q[-1]]
-    if np.abs(unwind(np.array(tries), turning)[1] - tries[0]).max() < SAME_END:
+    if np.abs(unwind(np.array(tries), limits.turning)[1] - tries[0]).max() < SAME_END:
         tries = tries[:1]
-    outcomes = [WaypointSearch(task, (posture, posture)).run() for posture in tries]
+    for posture in tries:
+        outcome = WaypointSearch(task._replace(limits=limits), (posture, posture)).run()
+        limits = outcome.limits
+        outcomes.append(outcome)
     return min(outcomes, key=lambda outcome: (outcome.failure is not None, outcome.cost))
 
 

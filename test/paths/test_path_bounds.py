@@ -92,7 +92,7 @@ def test_second_order_parts_are_bounded_and_not_by_far(chains, name):
     solutions = chain.find_postures(poses, outer, held)
     differences = solutions.q - first[solutions.owners]
     differences -= np.where(
-        chain.turning != 0, 2 * np.pi * np.round(differences / (2 * np.pi)), 0.0
+        chain.has_windings, 2 * np.pi * np.round(differences / (2 * np.pi)), 0.0
     )
     rows = np.abs(differences).max(axis=1) < 1.0
     differences, owners = differences[rows], solutions.owners[rows]
@@ -136,7 +136,7 @@ def test_boxes_near_folds_follow_tangents_too(chains):
     for pose, value in folds[:8]:
         centers = value + (np.arange(16)[:, None] + 0.5) / 16 * step
         cells = ParameterCells(np.zeros(16, dtype=int), centers, np.full((16, 1), step / 32))
-        nodes = make_nodes(arm, cells, pose[None])
+        nodes = make_nodes(arm, cells, pose[None], arm.chain.has_windings)
         kept = nodes.is_loose & (nodes.errors < 0.5 * nodes.halves).any(axis=1)
         narrowed += int(kept.sum())
         inside = np.linspace(value, value + step, 80)[None]
@@ -161,7 +161,7 @@ def test_boxes_hold_every_posture_of_the_closed_form(chains, name, half):
     assert arm is not None and arm.is_reversed == is_reversed
     poses, cells = random_cells(arm, 400, half)
     with np.errstate(over='raise', invalid='raise'):
-        nodes = make_nodes(arm, cells, poses)
+        nodes = make_nodes(arm, cells, poses, arm.chain.has_windings)
     assert (nodes.errors >= 0.0).all() and np.isfinite(nodes.halves).all()
     rng, count, tight = np.random.default_rng(6), 0, 0
     moves = rng.uniform(-half, half, cells.centers.shape)
@@ -170,7 +170,7 @@ def test_boxes_hold_every_posture_of_the_closed_form(chains, name, half):
     for q, cell in zip(solutions.q, solutions.owners, strict=True):
         rows = np.flatnonzero(nodes.owners == cell)
         offsets = q - nodes.q[rows]
-        offsets -= np.where(chain.turning != 0, 2 * np.pi * np.round(offsets / (2 * np.pi)), 0.0)
+        offsets -= np.where(chain.has_windings, 2 * np.pi * np.round(offsets / (2 * np.pi)), 0.0)
         is_in = (np.abs(offsets) <= nodes.halves[rows] + 1e-9).all(axis=1)
         is_near = [follows_tangents(nodes.chosen(rows[[k]]), offsets[k]) for k in range(len(rows))]
         assert (is_in & is_near).any()

@@ -250,7 +250,7 @@ def test_singular_postures_cost_what_they_are_told_to(ur5e):
     ).costs
     stretched = np.zeros(6)
     bent = np.array([0.0, -1.2, 1.6, -2.0, -1.57, 0.0])
-    values = costs.values(np.array([stretched, bent]))
+    values = costs.values(np.array([stretched, bent]), np.zeros(6))
     assert values[0] == pytest.approx(3.0, abs=1e-6) and values[1] < 2.0
 
 

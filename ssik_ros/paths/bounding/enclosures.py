@@ -40,7 +40,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray, TURN, turns_within
 from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.model.serial_chain import MovedChain
+from ssik_ros.model.serial_chain import MovedChain, SerialChain
 from ssik_ros.paths.bounding.wrist_arms import (
     BoolArray,
     BOUND_ROUNDING,
@@ -115,7 +115,9 @@ class Nodes(NamedTuple):
         )
 
 
-def make_nodes(arm: WristArm, cells: ParameterCells, poses: FloatArray) -> Nodes:
+def make_nodes(
+    arm: WristArm, cells: ParameterCells, poses: FloatArray, turning: IntArray
+) -> Nodes:
     """
     Return boxes that together hold every posture within the limits whose free parameters are in the given cells.
 
@@ -124,6 +126,7 @@ def make_nodes(arm: WristArm, cells: ParameterCells, poses: FloatArray) -> Nodes
     :param arm: the arm.
     :param cells: cells of the free parameters, each with the index of its layer.
     :param poses: (layers, 4, 4) pose of the tip of each layer.
+    :param turning: (n,) 1 for joints whose windings count as one posture, else 0.
     """
     boxes = arm.boxes(cells, poses)
     owner, label = np.nonzero(boxes.is_there)
@@ -151,7 +154,7 @@ def make_nodes(arm: WristArm, cells: ParameterCells, poses: FloatArray) -> Nodes
     _put(nodes, loose, tangents)
     kept = np.ones(len(q), dtype=bool)
     kept[loose[is_empty]] = False
-    return _within_limits(arm.chain, nodes.chosen(kept))
+    return _within_limits(arm.chain.chain, nodes.chosen(kept), turning)
 
 
 class _Tangents(NamedTuple):
@@ -426,14 +429,13 @@ def _remainders(chain: ToolChain, box: FloatArray, start: _Start) -> tuple[Float
     return place, turn
 
 
-def _within_limits(chain: ToolChain, nodes: Nodes) -> Nodes:
+def _within_limits(serial: SerialChain, nodes: Nodes, turning: IntArray) -> Nodes:
     """
     Return the boxes that overlap the joint limits, a copy for each winding (shift of a joint by whole turns) that does.
 
     Boxes are not shifted in joints that may turn without end.
     """
-    serial = chain.chain
-    bounded = np.flatnonzero((chain.turning == 0) & (serial.kinds != JointKind.PRISMATIC))
+    bounded = np.flatnonzero((turning == 0) & (serial.kinds != JointKind.PRISMATIC))
     for joint in bounded.tolist():
         low, high = float(serial.lower[joint]), float(serial.upper[joint])
         value, half = nodes.q[:, joint], nodes.halves[:, joint]

@@ -166,7 +166,8 @@ class RelaxedPaths:
             if self._is_over():
                 return None
             batch = slice(begin, begin + CELLS_AT_ONCE)
-            boxes = make_nodes(self._arm, cells.chosen(batch), self._poses)
+            part = cells.chosen(batch)
+            boxes = make_nodes(self._arm, part, self._poses, self._limits.turning)
             if parents is not None:
                 rows, is_alive, prices = parents
                 boxes = boxes.chosen(is_alive[rows[batch][boxes.owners], boxes.labels])

@@ -128,7 +128,7 @@ class GridSearch(NamedTuple):
         branches, parameters = self.space.postures(waypoints, self.poses[waypoints], samples, keep)
         q, owners = branches.q, branches.owners
         chain = self.space.chain.chain
-        for joint in self.space.chain.wound:
+        for joint in np.flatnonzero(self.space.chain.has_windings & (turning == 0)).tolist():
             q, origin = every_winding(q, joint, chain.lower[joint], chain.upper[joint])
             owners, parameters = owners[origin], parameters[origin]
         for layer, posture in zip((0, len(waypoints) - 1), self.ends, strict=True):
@@ -155,7 +155,8 @@ class GridSearch(NamedTuple):
         if not rule.has_penalties or not self.checks.costs.is_used:
             return None
         is_largest = rule.limits.objective == LARGEST_STEP
-        return self.checks.costs.values(q) / (1 if is_largest else layers)
+        penalties = self.checks.costs.values(q, rule.limits.turning)
+        return penalties / (1 if is_largest else layers)
 
     def _forbid_shut_in(self, layers: Layers, waypoints: IntArray) -> None:
         """Forbid the rows (postures) of layers that are near the postures in ``shut_in`` of the same waypoint."""
