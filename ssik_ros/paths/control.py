@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 import importlib
+import math
 import sys
 import threading
 import time
 from typing import Any
 
-from ssik_ros.arguments import check_kind, read_float
-from ssik_ros.errors import InvalidOption
+from ssik_ros.arguments import check_kind
 from ssik_ros.paths.requests import PathProgress, ToolPathRequest
 
 OFTEN = 0.05
@@ -33,15 +33,10 @@ class PlanControl:
         Start the clock now.
 
         :param request: the settings of the plan: timeout, cancel flag and progress callback are used.
-        :raises InvalidOption: if the timeout is negative or NaN.
         """
-        check_kind('request', request, ToolPathRequest)
-        seconds = None if request.timeout is None else read_float('timeout', request.timeout)
-        if seconds is not None and not seconds >= 0.0:
-            raise InvalidOption(f'timeout is a time [s], not {seconds}.')
-        self._request = request
+        self._request = check_kind('request', request, ToolPathRequest)
         self.start = time.monotonic()
-        self._end = None if seconds is None else self.start + seconds
+        self._end = math.inf if request.timeout is None else self.start + float(request.timeout)
         self._progress = PathProgress(0.0, 'preparation')
         self._told, self._told_at = self._progress, self.start
 
@@ -59,7 +54,7 @@ class PlanControl:
         :raises PlanCancelled: when the caller has cancelled.
         """
         self.look_up(waypoint)
-        if self._end is not None and time.monotonic() > self._end:
+        if time.monotonic() > self._end:
             raise PlanStopped(f'the budget of {self._request.timeout:g} s is used up')
 
     def look_up(self, waypoint: int = -1) -> None:

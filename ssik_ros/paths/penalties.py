@@ -6,7 +6,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import InvalidOption
-from ssik_ros.paths.obstacles import Obstacles
+from ssik_ros.paths.collisions.obstacles import Obstacles
 from ssik_ros.paths.requests import PathPenalties
 from ssik_ros.paths.tool_chain import ToolChain
 

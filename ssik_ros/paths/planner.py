@@ -18,33 +18,40 @@ Method
 4. Verify the whole path by forward kinematics, limits, steps and collisions before it is returned.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 import math
 import time
 from typing import Any
 
 import numpy as np
 
-from ssik_ros.arguments import check_kind, read_float
+from ssik_ros.arguments import check_kind
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, InvalidOption, list_names, SolverError
-from ssik_ros.kernels.paths import layers as kernels
+from ssik_ros.kernels.paths.layers import LARGEST_STEP
 from ssik_ros.model.joint_group import JointGroup
-from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.paths.bounding.relaxed_paths import KnownPath, MOST_ROUNDS, relaxed_bound
 from ssik_ros.paths.bounding.tip_ways import lower_bound
+from ssik_ros.paths.collisions.obstacles import Obstacles
 from ssik_ros.paths.control import import_library, PlanCancelled, PlanControl, PlanStopped
-from ssik_ros.paths.corridors.sequences import Checks
-from ssik_ros.paths.layered_search import StepLimits
-from ssik_ros.paths.obstacles import Obstacles
 from ssik_ros.paths.penalties import PostureCosts
 from ssik_ros.paths.pose_freedom import PoseFreedom
-from ssik_ros.paths.reasons import PathFailure
-from ssik_ros.paths.requests import ANY_ANGLE, PathTolerance, ToolPath, ToolPathRequest
+from ssik_ros.paths.requests import ToolPath, ToolPathRequest
+from ssik_ros.paths.search.reasons import PathFailure
+from ssik_ros.paths.search.sequences import Checks
+from ssik_ros.paths.search.waypoint_search import (
+    Ends,
+    PathTask,
+    search_closed,
+    SearchOutcome,
+    WaypointSearch,
+)
 from ssik_ros.paths.search_space import SearchSpace, WIDE_RANGE
+from ssik_ros.paths.steps import make_step_limits, path_cost, StepLimits
 from ssik_ros.paths.tool_chain import ToolChain
-from ssik_ros.paths.travel import split_path, travel_cost, travel_times, TravelSearch
+from ssik_ros.paths.travel import split_path, travel_times, TravelSearch
 from ssik_ros.paths.verification import (
     ANGLE,
     check_collisions,
@@ -52,13 +59,6 @@ from ssik_ros.paths.verification import (
     check_travel,
     deviations,
     POSITION,
-)
-from ssik_ros.paths.waypoint_search import (
-    Ends,
-    PathTask,
-    search_closed,
-    SearchOutcome,
-    WaypointSearch,
 )
 from ssik_ros.paths.waypoints import check_waypoints, round_corners, step_times, wrong_poses
 from ssik_ros.results import Cause
@@ -95,9 +95,8 @@ class ToolPathPlanner:
         """
         plan_control = control or PlanControl(request)
         self.request = request
-        self._tolerances = _tolerances(request)
         _check_frames(robot, request)
-        freedom = PoseFreedom(self._tolerances, len(self._tolerances))
+        freedom = PoseFreedom(request.tolerances, len(request.tolerances))
         self.chain = ToolChain(robot, group, request, freedom.common_spin)
         self.obstacles: tuple[Obstacles, Obstacles] | None = None
         if request.obstacles is not None:
@@ -158,10 +157,10 @@ class ToolPathPlanner:
         """
         control = control or PlanControl(self.request)
         poses = round_corners(check_waypoints(waypoints), self.request.corner)
-        freedom = PoseFreedom(self._tolerances, len(poses))
+        freedom = PoseFreedom(self.request.tolerances, len(poses))
         if self.chain.has_spin:
             freedom = freedom.without_spin()
-        limits = _step_limits(self.chain, self.request, poses)
+        limits = make_step_limits(self.chain, self.request, poses)
         space = SearchSpace(self.chain, freedom, control.pause)
         checks, exact = Checks(self.obstacles, self.costs, self.request.accepts), None
         if self.obstacles is not None:
@@ -218,72 +217,71 @@ class ToolPathPlanner:
 
         A failed search or too large a deviation gives an invalid result. Raise SolverError if the verification fails.
         """
-        space, limits, poses = task.space, task.limits, task.poses
-        task.control.look_up()
-        common: dict[str, Any] = {
-            'joint_names': self.chain.chain.joint_names,
-            'lower_bound': lower_bound(self.chain, poses, limits, space.freedom),
-            'positions': outcome.q,
-            'notes': self._notes(outcome.stopped),
-        }
-        if outcome.failure is not None:
-            return _refused(outcome, outcome.failure, task, common)
-        times = self._times(outcome, poses)
-        common['stretches'] = split_path(outcome.q, outcome.travel_paths, times, self._velocity)
-        self._verify(task, outcome)
+        q, limits, poses, freedom = outcome.q, task.limits, task.poses, task.space.freedom
         look_up = task.control.look_up
-        step_deviations = deviations(self.chain, outcome.q, poses, limits, space.freedom, look_up)
-        common['deviation'] = float(step_deviations.max(initial=0.0))
-        most = self.request.largest_deviation
-        if most is not None and not common['deviation'] <= most:
-            return _refused(outcome, _leaves_tolerance(step_deviations, most), task, common)
-        penalty = _penalty(self.costs, outcome.q, limits)
-        cost = path_cost(outcome.q, limits, outcome.travel_paths) + penalty
-        common['lower_bound'] = self._improved_bound(task, outcome, cost, common)
-        return ToolPath(
+        look_up()
+        path = ToolPath(
+            valid=False,
+            joint_names=self.chain.chain.joint_names,
+            positions=q,
+            cost=math.inf,
+            lower_bound=lower_bound(self.chain, poses, limits, freedom),
+            first_waypoint=outcome.first,
+            notes=self._notes(outcome.stopped),
+        )
+        if outcome.failure is not None:
+            return _refused(path, outcome.failure, task.control)
+        self._verify(task, outcome)
+        times = self._times(outcome, poses)
+        stretches = split_path(q, outcome.travel_paths, times, self.chain.velocity)
+        step_deviations = deviations(self.chain, q, poses, limits, freedom, look_up)
+        deviation, most = float(step_deviations.max(initial=0.0)), self.request.largest_deviation
+        path = replace(path, stretches=stretches, deviation=deviation)
+        if most is not None and not deviation <= most:
+            return _refused(path, _leaves_tolerance(step_deviations, most), task.control)
+        penalty = _penalty(self.costs, q, limits)
+        cost = path_cost(q, limits, outcome.travel_paths) + penalty
+        bound, notes = self._improved_bound(task, KnownPath(q, cost), bool(outcome.stopped))
+        return replace(
+            path,
             valid=True,
             cost=cost,
             penalty=penalty,
             times=times,
+            lower_bound=max(path.lower_bound, bound),
+            notes=(*path.notes, *notes),
             seconds=task.control.seconds,
-            **common,
         )
 
     def _improved_bound(
-        self, task: PathTask, outcome: SearchOutcome, cost: float, common: dict[str, Any]
-    ) -> float:
+        self, task: PathTask, known_path: KnownPath, is_stopped: bool
+    ) -> tuple[float, tuple[str, ...]]:
         """
-        Return a lower bound on the cost of any path, improved if the request asks for it; otherwise the quick bound.
+        Return a lower bound on the cost of any path, 0 if the request asks for none, and notes for the user.
 
-        A note is added to ``common`` if the arm or its tolerances do not allow an improved bound, or if time runs out
-        while it is improved.
+        A note says that the arm or its tolerances do not allow this bound, or that time ran out while it was improved.
 
-        :param cost: cost of the path that was found.
-        :param common: fields of the result; ``lower_bound`` is the quick bound.
+        :param known_path: the path that was found.
+        :param is_stopped: whether the search for this path ended early; a bound is not computed then.
         """
-        quick, seconds = float(common['lower_bound']), self.request.bound_seconds
-        rounds = self.request.bound_rounds
-        if not (seconds > 0.0 or rounds) or outcome.stopped:
-            return quick
+        seconds, rounds = self.request.bound_seconds, self.request.bound_rounds
+        if not (seconds > 0.0 or rounds) or is_stopped:
+            return 0.0, ()
         end, bound = time.monotonic() + (seconds or math.inf), None
         try:
             task.control.report(0.95, 'lower bound')
         except PlanStopped:
             # A path exists already, and must not be lost.
-            return quick
+            return 0.0, ()
         if not len(task.space.freedom.columns):
-            known_path = KnownPath(outcome.q, cost)
             is_over = task.control.is_over(end)
             bound = relaxed_bound(
                 self.chain, task.limits, task.poses, known_path, is_over, rounds or MOST_ROUNDS
             )
         if bound is None:
-            common['notes'] += (NO_BOUND,)
-            return quick
-        if bound.is_late:
-            text = f'The clock ended the lower bound after {counted(bound.rounds, "round")}.'
-            common['notes'] += (text,)
-        return max(quick, bound.value)
+            return 0.0, (NO_BOUND,)
+        text = f'The clock ended the lower bound after {counted(bound.rounds, "round")}.'
+        return bound.value, (text,) if bound.is_late else ()
 
     def _notes(self, stopped: str) -> tuple[str, ...]:
         """Return notes for the user: warnings of the collision checker, and why the search ended early."""
@@ -292,11 +290,6 @@ class ToolPathPlanner:
             notes.append(f'The search ended early: {stopped}.')
         return tuple(notes)
 
-    @property
-    def _velocity(self) -> FloatArray:
-        """Return the velocity limits (n,) of the chain [rad/s or m/s]."""
-        return np.asarray(self.chain.robot.tree.velocity[self.chain.chain.idx_q])
-
     def _times(self, outcome: SearchOutcome, poses: FloatArray) -> FloatArray | None:
         """
         Return the time (m,) at which each waypoint is reached, from 0 at the first [s].
@@ -304,7 +297,7 @@ class ToolPathPlanner:
         Between waypoints the slowest joint has its velocity limit, or the tool its speed if that takes longer. Return
         None if velocity limits are missing in the URDF.
         """
-        q, velocity = outcome.q, self._velocity
+        q, velocity = outcome.q, self.chain.velocity
         if not (velocity > 0.0).all() or not (
             np.isfinite(velocity).all() or self.request.tool_speed is not None
         ):
@@ -379,39 +372,6 @@ def plan_tool_path(
         )
 
 
-def path_cost(
-    q: FloatArray, limits: StepLimits, travel_paths: Mapping[int, FloatArray] | None = None
-) -> float:
-    """
-    Return the value of the objective for a path, without penalties.
-
-    :param q: (m, n) postures at the waypoints, without jumps of whole turns.
-    :param limits: the objective.
-    :param travel_paths: free travel (k, n) from the waypoint with this index to the next one; None if all motions are
-        straight.
-    """
-    detours = 0.0
-    for step, corners in (travel_paths or {}).items():
-        weights, straight = limits.weights[step + 1], q[step : step + 2]
-        detour, short = (
-            travel_cost(each, weights, limits.objective) for each in (corners, straight)
-        )
-        detours += detour - short
-    return detours + _straight_cost(q, limits)
-
-
-def _straight_cost(q: FloatArray, limits: StepLimits) -> float:
-    """Return the value of the objective for straight motions between postures ``q`` (m, n), without penalties."""
-    steps = np.abs(np.diff(q, axis=0)) * limits.weights[1:]
-    if limits.objective == kernels.SUM_OF_SQUARES:
-        return float((steps**2).sum())
-    if limits.objective == kernels.SUM_OF_STEPS:
-        return float(steps.sum())
-    slowest = steps.max(axis=1, initial=0.0)
-    is_largest = limits.objective == kernels.LARGEST_STEP
-    return float(slowest.max(initial=0.0) if is_largest else slowest.sum())
-
-
 def _penalty(costs: PostureCosts, q: FloatArray, limits: StepLimits) -> float:
     """
     Return the penalty of a path: the mean over its postures, or the largest one for the objective LARGEST_STEP.
@@ -421,26 +381,17 @@ def _penalty(costs: PostureCosts, q: FloatArray, limits: StepLimits) -> float:
     if not costs.is_used:
         return 0.0
     values = costs.values(q, limits.turning)
-    return float(values.max() if limits.objective == kernels.LARGEST_STEP else values.mean())
+    return float(values.max() if limits.objective == LARGEST_STEP else values.mean())
 
 
-def _refused(
-    outcome: SearchOutcome, failure: PathFailure, task: PathTask, common: dict[str, Any]
-) -> ToolPath:
-    """
-    Return the invalid result of a failed plan, with cause, sentence, and the longest part of a path.
-
-    :param common: fields of the result that valid results have too.
-    """
-    return ToolPath(
-        valid=False,
-        cost=math.inf,
+def _refused(path: ToolPath, failure: PathFailure, control: PlanControl) -> ToolPath:
+    """Return an invalid result with the cause of a failure, its sentence, and the time that the plan took."""
+    return replace(
+        path,
         cause=failure.cause,
         reason=failure.text,
         failed_waypoint=failure.waypoint,
-        first_waypoint=outcome.first,
-        seconds=task.control.seconds,
-        **common,
+        seconds=control.seconds,
     )
 
 
@@ -469,68 +420,3 @@ def _check_frames(robot: RobotModel, request: ToolPathRequest) -> None:
         state = np.asarray(request.state, dtype=np.float64)
         if state.shape != (robot.tree.nq,) or not np.isfinite(state).all():
             raise InvalidOption(f'state has {robot.tree.nq} finite values of the whole robot.')
-
-
-def _tolerances(request: ToolPathRequest) -> Sequence[PathTolerance | None]:
-    """
-    Return the tolerances of a request: a list of one for all waypoints, or of one for each.
-
-    A ``spin_axis`` becomes a tolerance with a free spin; None in the list is an exact pose. Raise InvalidOption if both
-    ``spin_axis`` and ``tolerance`` are given.
-    """
-    if request.spin_axis is not None and request.tolerance is not None:
-        raise InvalidOption('Give spin_axis or tolerance, not both.')
-    if request.spin_axis is not None:
-        return [PathTolerance(axis=request.spin_axis, spin=ANY_ANGLE)]
-    if request.tolerance is None or isinstance(request.tolerance, PathTolerance):
-        return [request.tolerance]
-    return list(request.tolerance)
-
-
-def _step_limits(chain: ToolChain, request: ToolPathRequest, poses: FloatArray) -> StepLimits:
-    """Return largest steps, weights and objective of a request; raise InvalidOption for numbers that make no sense."""
-    for name in ('largest_turn', 'largest_slide'):
-        if not 0.0 < getattr(request, name) < math.inf:
-            raise InvalidOption(f'{name} is a positive number, not {getattr(request, name)!r}.')
-    if not 0.0 <= read_float('bound_seconds', request.bound_seconds) < math.inf:
-        raise InvalidOption(f'bound_seconds is a time [s], not {request.bound_seconds!r}.')
-    if not isinstance(request.bound_rounds, int) or request.bound_rounds < 0:
-        raise InvalidOption(
-            f'bound_rounds is a number of rounds, 0 or more, not {request.bound_rounds!r}.'
-        )
-    if not 0.0 <= read_float('clearance', request.clearance) < math.inf:
-        raise InvalidOption(f'clearance is a distance [m], not {request.clearance!r}.')
-    slides = chain.chain.kinds == JointKind.PRISMATIC
-    shape = (len(poses), chain.size)
-    largest = np.where(slides, request.largest_slide, request.largest_turn)
-    largest = np.tile(largest.astype(np.float64), (len(poses), 1))
-    weights, velocity = np.ones(shape), chain.robot.tree.velocity[chain.chain.idx_q]
-    if request.objective.value in (kernels.LARGEST_STEP, kernels.SUM_OF_LARGEST):
-        if not (np.isfinite(velocity) & (velocity > 0.0)).all():
-            raise InvalidOption('This objective needs velocity limits of all joints in the URDF.')
-        weights /= velocity
-    if request.tool_speed is not None:
-        spans = step_times(poses, request.tool_speed)[:, None]
-        largest[1:] = np.minimum(largest[1:], velocity * spans)
-        if request.objective.value == kernels.LARGEST_STEP:
-            weights[1:] /= spans
-    travels = _passes(request.passes, len(poses))
-    largest[travels] = math.inf
-    if request.objective.value == kernels.LARGEST_STEP:
-        weights[travels] = 0.0
-    turning = chain.has_windings.astype(np.int64)
-    return StepLimits(turning, largest, weights, request.objective.value)
-
-
-def _passes(passes: Sequence[int], count: int) -> list[int]:
-    """
-    Return the waypoint indices at which the second and each further pass begins.
-
-    Raise InvalidOption unless they ascend and are between 1 and ``count - 1``.
-    """
-    indices = [int(index) for index in passes]
-    if indices != sorted(set(indices)) or (indices and not 0 < indices[0] <= indices[-1] < count):
-        raise InvalidOption(
-            f'passes are indices of waypoints from 1 to {count - 1} in ascending order, not {passes!r}.'
-        )
-    return indices

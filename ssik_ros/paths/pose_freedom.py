@@ -17,6 +17,7 @@ from ssik_ros.arguments import read_numbers
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import InvalidOption
 from ssik_ros.paths.requests import CommonSpin, PathTolerance
+from ssik_ros.paths.rotations import angles_about, roll_pitch_yaw, rotations, tilts_of
 
 X, Y, Z, TILT, TILT_ACROSS, SPIN, ROLL, PITCH, YAW = range(9)
 COLUMNS = 9
@@ -224,14 +225,14 @@ class PoseFreedom:
         turned = between @ reached[:, :3, :3]
         has_rpy = (self.upper[rows, ROLL:] != 0.0) | (self.lower[rows, ROLL:] != 0.0)
         is_rpy = has_rpy.any(axis=1)
-        numbers[is_rpy, ROLL:] = _roll_pitch_yaw(turned[is_rpy])
+        numbers[is_rpy, ROLL:] = roll_pitch_yaw(turned[is_rpy])
         axes = self.axes[rows]
-        tilts = _tilts(axes, turned)
+        tilts = tilts_of(axes, turned)
         spun = np.swapaxes(rotations(tilts), 1, 2) @ turned
         numbers[~is_rpy, TILT : TILT + 2] = np.einsum('kci,ki->kc', self.across[rows], tilts)[
             ~is_rpy
         ]
-        numbers[~is_rpy, SPIN] = _angles_about(axes, spun)[~is_rpy]
+        numbers[~is_rpy, SPIN] = angles_about(axes, spun)[~is_rpy]
         return numbers
 
     def values_of(self, row: int, waypoint: FloatArray, reached: FloatArray) -> FloatArray:
@@ -333,65 +334,3 @@ def _across(axis: FloatArray) -> FloatArray:
     first = np.cross(axis, np.eye(3)[int(np.argmin(np.abs(axis)))])
     first /= np.linalg.norm(first)
     return np.array([first, np.cross(axis, first)])
-
-
-def rotations(vectors: FloatArray) -> FloatArray:
-    """
-    Return the rotation matrices (k, 3, 3) of rotation vectors.
-
-    :param vectors: (k, 3) [rad].
-    """
-    angles = np.linalg.norm(vectors, axis=1)
-    axes = vectors / np.where(angles > 0.0, angles, 1.0)[:, None]
-    cross = np.zeros((len(vectors), 3, 3))
-    cross[:, [2, 0, 1], [1, 2, 0]] = axes
-    cross[:, [1, 2, 0], [2, 0, 1]] = -axes
-    sines, cosines = np.sin(angles)[:, None, None], np.cos(angles)[:, None, None]
-    turned: FloatArray = np.eye(3) + sines * cross + (1.0 - cosines) * (cross @ cross)
-    return turned
-
-
-def rotation_vectors(turned: FloatArray) -> FloatArray:
-    """
-    Return the rotation vectors (k, 3) of rotation matrices [rad], for turns below pi.
-
-    :param turned: (k, 3, 3).
-    """
-    skew = 0.5 * (turned - np.swapaxes(turned, 1, 2))
-    vectors = np.stack([skew[:, 2, 1], skew[:, 0, 2], skew[:, 1, 0]], axis=1)
-    sines = np.linalg.norm(vectors, axis=1)
-    angles = np.arctan2(sines, 0.5 * (np.trace(turned, axis1=1, axis2=2) - 1.0))
-    scaled: FloatArray = vectors * (angles / np.where(sines > 0.0, sines, 1.0))[:, None]
-    return scaled
-
-
-def _tilts(axes: FloatArray, turned: FloatArray) -> FloatArray:
-    """
-    Return the shortest rotation vectors (k, 3) that bring axes to the same directions as given rotations do [rad].
-
-    :param axes: (k, 3) unit axes.
-    :param turned: (k, 3, 3) rotations.
-    """
-    there = np.einsum('kij,kj->ki', turned, axes)
-    normals = np.cross(axes, there)
-    sines = np.linalg.norm(normals, axis=1)
-    angles = np.arctan2(sines, np.einsum('ki,ki->k', axes, there))
-    tilts: FloatArray = normals * (angles / np.where(sines > 0.0, sines, 1.0))[:, None]
-    return tilts
-
-
-def _angles_about(axes: FloatArray, turned: FloatArray) -> FloatArray:
-    """Return the signed angles (k,) of rotations (k, 3, 3) about their known axes (k, 3) [rad]."""
-    skew = 0.5 * (turned - np.swapaxes(turned, 1, 2))
-    sines = np.einsum(
-        'ki,ki->k', axes, np.stack([skew[:, 2, 1], skew[:, 0, 2], skew[:, 1, 0]], axis=1)
-    )
-    return np.asarray(np.arctan2(sines, 0.5 * (np.trace(turned, axis1=1, axis2=2) - 1.0)))
-
-
-def _roll_pitch_yaw(turned: FloatArray) -> FloatArray:
-    """Return roll, pitch and yaw (k, 3) of rotations (k, 3, 3) = Rz(yaw) Ry(pitch) Rx(roll) [rad]."""
-    pitch = np.arctan2(-turned[:, 2, 0], np.hypot(turned[:, 0, 0], turned[:, 1, 0]))
-    yaw = np.arctan2(turned[:, 1, 0], turned[:, 0, 0])
-    roll = np.arctan2(turned[:, 2, 1], turned[:, 2, 2])
-    return np.stack([roll, pitch, yaw], axis=1)

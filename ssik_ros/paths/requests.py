@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from enum import Enum
 import math
+import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from ssik_ros.arguments import (
     read_numbers,
 )
 from ssik_ros.arrays import FloatArray
-from ssik_ros.errors import tells_near_names
+from ssik_ros.errors import InvalidOption, tells_near_names
 from ssik_ros.kernels.paths import layers
 from ssik_ros.model.collision.objects import CarriedObject, read_objects, WorldObject
 from ssik_ros.results import Cause
@@ -54,6 +55,18 @@ class PathObjective(Enum):
     """Sum over the steps of the time that the slowest joint takes [s]."""
 
 
+LEAST_POSITIVE, LARGEST_FINITE = math.ulp(0.0), sys.float_info.max
+"""Smallest positive and largest finite number."""
+NUMBERS = {
+    'corner': (0.0, LARGEST_FINITE, 'a distance [m]'),
+    'largest_turn': (LEAST_POSITIVE, LARGEST_FINITE, 'a positive number'),
+    'largest_slide': (LEAST_POSITIVE, LARGEST_FINITE, 'a positive number'),
+    'clearance': (0.0, LARGEST_FINITE, 'a distance [m]'),
+    'tool_speed': (LEAST_POSITIVE, LARGEST_FINITE, 'a positive number [m/s]'),
+    'timeout': (0.0, math.inf, 'a time [s]'),
+    'bound_seconds': (0.0, LARGEST_FINITE, 'a time [s]'),
+}
+"""Settings that are numbers, with the least and the largest allowed value, and with words for an allowed value."""
 Range = tuple[float, float]
 FIXED_ANGLE: Range = (0.0, 0.0)
 """The angle of the pose itself [rad]."""
@@ -175,11 +188,13 @@ class ToolPathRequest:
     """Is told again and again how far the plan is."""
 
     def __post_init__(self) -> None:
-        """Raise an error for a setting of a wrong type; the planner refuses values that make no sense."""
-        numbers = 'corner', 'largest_turn', 'largest_slide', 'clearance', 'bound_seconds'
-        for name in (*numbers, 'largest_deviation', 'tool_speed', 'timeout'):
-            if getattr(self, name) is not None:
-                read_float(name, getattr(self, name))
+        """Raise an error for a setting of a wrong type, and for a number that makes no sense."""
+        for name, (least, most, wanted) in NUMBERS.items():
+            value = getattr(self, name)
+            if value is not None and not least <= read_float(name, value) <= most:
+                raise InvalidOption(f'{name} is {wanted}, not {value!r}.')
+        if self.largest_deviation is not None:
+            read_float('largest_deviation', self.largest_deviation)
         read_count('bound_rounds', self.bound_rounds)
         for name in ('spin_axis', 'state', 'start', 'end', 'tool'):
             value = getattr(self, name)
@@ -191,12 +206,26 @@ class ToolPathRequest:
         check_kind('penalties', self.penalties, PathPenalties)
         check_kind('objective', self.objective, PathObjective)
         check_mapping('locked', self.locked, 'values by the name of a joint')
-        if self.tolerance is not None and not isinstance(self.tolerance, PathTolerance):
-            for tolerance in check_listed('tolerance', self.tolerance):
-                if tolerance is not None:
-                    check_kind('tolerance', tolerance, PathTolerance)
+        if self.spin_axis is not None and self.tolerance is not None:
+            raise InvalidOption('Give spin_axis or tolerance, not both.')
+        for tolerance in self.tolerances:
+            if tolerance is not None:
+                check_kind('tolerance', tolerance, PathTolerance)
         if self.obstacles is not None:
             read_objects('obstacles', self.obstacles)
+
+    @property
+    def tolerances(self) -> list[PathTolerance | None]:
+        """
+        Return the tolerances of the waypoints: one for all, or one for each; None is an exact pose.
+
+        A ``spin_axis`` becomes a tolerance with a free spin.
+        """
+        if self.spin_axis is not None:
+            return [PathTolerance(axis=self.spin_axis, spin=ANY_ANGLE)]
+        if self.tolerance is None or isinstance(self.tolerance, PathTolerance):
+            return [self.tolerance]
+        return list(check_listed('tolerance', self.tolerance))
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,8 +26,8 @@ from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.paths.pose_freedom import rotations
 from ssik_ros.paths.requests import CommonSpin, ToolPathRequest
+from ssik_ros.paths.rotations import rotations
 from ssik_ros.solvers.closed_form.arm import AnalyticArm
 from ssik_ros.solvers.closed_form.branch_arrays import BranchArrays, Prepared
 from ssik_ros.solvers.closed_form.branch_request import BranchRequest
@@ -110,6 +110,11 @@ class ToolChain:
     def has_held(self) -> bool:
         """Return whether the closed form keeps one joint at a given value while it solves for the other six."""
         return self.held >= 0
+
+    @property
+    def velocity(self) -> FloatArray:
+        """Return the velocity limits (n,) of the joints [rad/s or m/s]; infinite without a limit."""
+        return np.asarray(self.robot.tree.velocity[self.chain.idx_q])
 
     def pose(self, q: FloatArray) -> FloatArray:
         """

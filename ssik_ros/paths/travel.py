@@ -26,8 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ssik_ros.arrays import are_inside, FloatArray, whole_turns
-from ssik_ros.kernels.paths.layers import LARGEST_STEP, SUM_OF_SQUARES, SUM_OF_STEPS
-from ssik_ros.paths.obstacles import Obstacles
+from ssik_ros.paths.collisions.obstacles import Obstacles
 from ssik_ros.paths.requests import Stretch
 from ssik_ros.paths.tool_chain import ToolChain
 
@@ -281,26 +280,6 @@ class TravelSearch:
             else:
                 corner += 1
         return corners
-
-
-def travel_cost(corners: FloatArray, weights: FloatArray, objective: int) -> float:
-    """
-    Return the cost of a polyline of free travel in the objective of a path; 0 for the objective LARGEST_STEP.
-
-    For the sum of squares, the polyline counts as one step of the same length.
-
-    :param corners: (k, n) corners.
-    :param weights: (n,) of the objective.
-    :param objective: SUM_OF_STEPS, SUM_OF_SQUARES, LARGEST_STEP or SUM_OF_LARGEST of the kernels.
-    """
-    steps = np.abs(np.diff(corners, axis=0)) * weights
-    if objective == LARGEST_STEP:
-        return 0.0
-    if objective == SUM_OF_STEPS:
-        return float(steps.sum())
-    if objective == SUM_OF_SQUARES:
-        return float(np.linalg.norm(steps, axis=1).sum() ** 2)
-    return float(steps.max(axis=1).sum())
 
 
 def travel_times(corners: FloatArray, velocity: FloatArray) -> FloatArray:

@@ -16,10 +16,11 @@ from ssik_ros.arrays import are_inside, FloatArray
 from ssik_ros.kernels.geometry.joint_values import LIMIT_ROUNDING
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.paths.bounding.tip_ways import tip_levers
+from ssik_ros.paths.collisions.obstacles import Obstacles
 from ssik_ros.paths.control import do_nothing
-from ssik_ros.paths.layered_search import StepLimits
-from ssik_ros.paths.obstacles import Obstacles
-from ssik_ros.paths.pose_freedom import PoseFreedom, rotation_vectors, rotations
+from ssik_ros.paths.pose_freedom import PoseFreedom
+from ssik_ros.paths.rotations import rotation_vectors, rotations
+from ssik_ros.paths.steps import StepLimits
 from ssik_ros.paths.tool_chain import ToolChain
 from ssik_ros.paths.travel import TravelSearch
 

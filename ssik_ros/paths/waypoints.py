@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from ssik_ros.arguments import read_float
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import InvalidOption, InvalidTarget
+from ssik_ros.paths.rotations import angles_between
 from ssik_ros.problem.pose_input import read_poses
 from ssik_ros.tasks import pose_formats
 from ssik_ros.tolerances import DEFAULT_TOLERANCES
@@ -95,8 +96,7 @@ def straight_lines(
 def _gaps(poses: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the distances (m - 1,) [m] and the rotations (m - 1,) [rad] from each pose to the next."""
     lengths = np.linalg.norm(np.diff(poses[:, :3, 3], axis=0), axis=1)
-    chords = np.linalg.norm(np.diff(poses[:, :3, :3], axis=0), axis=(1, 2))
-    return lengths, 2.0 * np.arcsin(np.clip(chords / math.sqrt(8.0), 0.0, 1.0))
+    return lengths, angles_between(poses[:-1, :3, :3], poses[1:, :3, :3])
 
 
 def round_corners(poses: FloatArray, most: float) -> FloatArray:
@@ -106,11 +106,8 @@ def round_corners(poses: FloatArray, most: float) -> FloatArray:
     A corner is a waypoint at which the direction of straight lines changes. Orientations are unchanged.
 
     :param poses: (m, 4, 4).
-    :param most: largest shift of a waypoint [m].
-    :raises InvalidOption: if the distance is negative or not finite.
+    :param most: largest shift of a waypoint, 0 or more [m].
     """
-    if not 0.0 <= read_float('corner', most) < math.inf:
-        raise InvalidOption(f'corner is a distance [m], not {most!r}.')
     places, rounded = poses[:, :3, 3], poses.copy()
     corners = _corners(places)
     ends = [0, *corners.tolist(), len(places) - 1]
@@ -156,10 +153,7 @@ def step_times(poses: FloatArray, speed: float) -> FloatArray:
     It moves at ``speed`` and turns at most at TURN_SPEED; each step takes at least SHORTEST_TIME.
 
     :param poses: (m, 4, 4).
-    :param speed: speed of the tool [m/s].
-    :raises InvalidOption: for a speed that makes no sense.
+    :param speed: speed of the tool, positive [m/s].
     """
-    if not 0.0 < speed < math.inf:
-        raise InvalidOption(f'tool_speed is a positive number [m/s], not {speed!r}.')
     lengths, angles = _gaps(poses)
     return np.asarray(np.maximum(np.maximum(lengths / speed, angles / TURN_SPEED), SHORTEST_TIME))

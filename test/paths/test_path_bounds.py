@@ -15,9 +15,9 @@ from ssik_ros.paths.bounding import enclosures, relaxed_paths
 from ssik_ros.paths.bounding.enclosures import make_nodes
 from ssik_ros.paths.bounding.relaxed_paths import KnownPath, relaxed_bound
 from ssik_ros.paths.bounding.wrist_arms import ParameterCells, WristArm
-from ssik_ros.paths.layered_search import StepLimits
 from ssik_ros.paths.planner import plan_tool_path, ToolPathPlanner
 from ssik_ros.paths.requests import PathObjective, ToolPathRequest
+from ssik_ros.paths.steps import StepLimits
 from ssik_ros.paths.tool_chain import ToolChain
 
 TIGHT = 0.25

@@ -11,8 +11,8 @@ import pytest
 from ssik_ros.kernels.geometry.rotations import pose_matrix, pose_numbers, rotate_about
 from ssik_ros.kernels.paths import clearance, convex, layers
 from ssik_ros.model.collision.objects import ObjectShape, SolidKind, WorldObject
-from ssik_ros.paths.bodies import make_core
-from ssik_ros.paths.obstacles import Obstacles
+from ssik_ros.paths.collisions.bodies import make_core
+from ssik_ros.paths.collisions.obstacles import Obstacles
 from ssik_ros.paths.tool_chain import ToolChain
 
 coal = pytest.importorskip('coal', reason='coal comes with pinocchio')

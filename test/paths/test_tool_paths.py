@@ -7,11 +7,12 @@ import pytest
 
 from ssik_ros.errors import DimensionMismatch, InvalidOption, InvalidTarget, SsikError
 from ssik_ros.model.reference_kinematics import ReferenceKinematics
-from ssik_ros.paths import waypoint_search
-from ssik_ros.paths.layered_search import make_layers
-from ssik_ros.paths.planner import path_cost, plan_tool_path, ToolPathPlanner
+from ssik_ros.paths.planner import plan_tool_path, ToolPathPlanner
 from ssik_ros.paths.requests import PathObjective, ToolPathRequest
+from ssik_ros.paths.search import waypoint_search
+from ssik_ros.paths.search.layered_search import make_layers
 from ssik_ros.paths.search_space import Samples
+from ssik_ros.paths.steps import path_cost
 from ssik_ros.results import Cause
 
 PANDA_LINE = line((0.45, -0.2, 0.4), (0.45, 0.25, 0.4), 40)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from ssik_ros.kernels.paths import layers as kernels
-from ssik_ros.paths import travel
+from ssik_ros.paths import steps, travel
 from ssik_ros.paths.control import PlanStopped
 from ssik_ros.paths.planner import plan_tool_path, ToolPathPlanner
 from ssik_ros.paths.requests import PathObjective, ToolPathRequest
+from ssik_ros.paths.search.waypoint_search import WaypointSearch
 from ssik_ros.paths.travel import TravelResult
-from ssik_ros.paths.waypoint_search import WaypointSearch
 from ssik_ros.results import Cause
 
 FIRST = line((0.4, -0.45, 0.3), (0.4, -0.2, 0.3), 12)
@@ -191,4 +191,4 @@ def test_the_largest_speed_is_that_of_passes(ur5e):
 )
 def test_travel_costs_what_the_weights_of_the_objective_say(objective, cost):
     path = np.array([[0.0, 0.0], [1.0, -2.0], [1.0, 0.0]])
-    assert travel.travel_cost(path, np.array([2.0, 0.5]), objective) == pytest.approx(cost)
+    assert steps.travel_cost(path, np.array([2.0, 0.5]), objective) == pytest.approx(cost)

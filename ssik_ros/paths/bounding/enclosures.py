@@ -48,6 +48,7 @@ from ssik_ros.paths.bounding.wrist_arms import (
     Rows,
     WristArm,
 )
+from ssik_ros.paths.rotations import angles_between
 from ssik_ros.paths.tool_chain import ToolChain
 from ssik_ros.solvers.search.bounded_refinement import BoundedRefinement
 
@@ -239,8 +240,7 @@ class Expansion:
         )
         self._still = np.abs(np.einsum('kij,kj->ki', inverse, self.miss)) + BOUND_ROUNDING
         levers, sines = _axes(self._moved)
-        chords = np.linalg.norm(self._reached[:, :3, :3] - self._poses[:, :3, :3], axis=(1, 2))
-        angle = 2.0 * np.arcsin(np.minimum(chords / math.sqrt(8.0), 1.0)) + BOUND_ROUNDING
+        angle = angles_between(self._reached[:, :3, :3], self._poses[:, :3, :3]) + BOUND_ROUNDING
         miss = np.linalg.norm(self.miss[:, 3:], axis=1)
         self._start = _Start(levers, sines, miss, angle)
 

@@ -38,7 +38,7 @@ from ssik_ros.kernels.paths.layers import LARGEST_STEP, SUM_OF_SQUARES
 from ssik_ros.model.kinematic_tree import JointKind
 from ssik_ros.paths.bounding.enclosures import make_nodes, Nodes
 from ssik_ros.paths.bounding.wrist_arms import BoolArray, BOUND_ROUNDING, ParameterCells, WristArm
-from ssik_ros.paths.layered_search import StepLimits
+from ssik_ros.paths.steps import StepLimits
 from ssik_ros.paths.tool_chain import ToolChain
 
 FIRST_CELLS = {1: (512,), 2: (8, 64), 3: (4, 4, 16)}

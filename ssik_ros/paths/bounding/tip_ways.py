@@ -6,8 +6,6 @@ largest distance of the tip from the axis in any posture. For a step over a dist
 >= d`` and ``sum |dq_j| >= a`` hold. The least cost of steps that fulfil this is the bound.
 """
 
-import math
-
 import numpy as np
 
 from ssik_ros.arrays import FloatArray
@@ -17,8 +15,9 @@ from ssik_ros.kernels.paths.layers import (
     SUM_OF_STEPS,
 )
 from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.paths.layered_search import StepLimits
 from ssik_ros.paths.pose_freedom import PoseFreedom, ROLL, SPIN, TILT
+from ssik_ros.paths.rotations import angles_between
+from ssik_ros.paths.steps import StepLimits
 from ssik_ros.paths.tool_chain import ToolChain
 
 
@@ -94,11 +93,7 @@ def _least_motions(poses: FloatArray, freedom: PoseFreedom) -> tuple[FloatArray,
     sines = np.linalg.norm(np.cross(axes[:-1], axes[1:]), axis=1)
     angles = np.arctan2(sines, np.einsum('mi,mi->m', axes[:-1], axes[1:])) - cones[:-1] - cones[1:]
     is_same_axis = np.abs(np.diff(freedom.axes, axis=0)).max(axis=1) == 0.0
-    # The Frobenius norm of the difference is 2 sqrt(2) sin(angle / 2); a cosine would lose small angles.
-    chords = np.linalg.norm(np.diff(poses[:, :3, :3], axis=0), axis=(1, 2))
-    full_angles = (
-        2.0 * np.arcsin(np.clip(chords / math.sqrt(8.0), 0.0, 1.0)) - cones[:-1] - cones[1:]
-    )
+    full_angles = angles_between(poses[:-1, :3, :3], poses[1:, :3, :3]) - cones[:-1] - cones[1:]
     is_spun = has_spin[:-1] | has_spin[1:]
     angles = np.where(is_spun, np.where(is_same_axis, angles, 0.0), full_angles)
     angles[has_more[:-1] | has_more[1:]] = 0.0

@@ -42,7 +42,7 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.model.kinematic_tree import JointKind
-from ssik_ros.paths.pose_freedom import rotations
+from ssik_ros.paths.rotations import rotations
 from ssik_ros.paths.tool_chain import ToolChain
 
 BoolArray = np.ndarray[Any, np.dtype[np.bool_]]

@@ -15,7 +15,7 @@ from ssik_ros.model.collision.checks import import_coal
 from ssik_ros.model.collision.scene import CollisionScene
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.model.serial_chain import SerialChain
-from ssik_ros.paths.bodies import make_bodies
+from ssik_ros.paths.collisions.bodies import make_bodies
 from ssik_ros.paths.tool_chain import ToolChain
 from ssik_ros.reach.collisions.chain_scene import build_shapes, ChainRobot, ChainScene
 

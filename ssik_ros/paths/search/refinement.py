@@ -13,8 +13,8 @@ import numpy as np
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.paths.layers import LARGEST_STEP, SUM_OF_POWERS
 from ssik_ros.paths.control import PlanControl
-from ssik_ros.paths.corridors.newton_steps import newton_steps
-from ssik_ros.paths.corridors.sequences import (
+from ssik_ros.paths.search.newton_steps import newton_steps
+from ssik_ros.paths.search.sequences import (
     Corridor,
     GridSearch,
     make_corridor,
@@ -22,8 +22,8 @@ from ssik_ros.paths.corridors.sequences import (
     WIDEST_SPREAD,
     WIDEST_STEP,
 )
-from ssik_ros.paths.layered_search import StepLimits
 from ssik_ros.paths.search_space import Samples
+from ssik_ros.paths.steps import StepLimits
 from ssik_ros.paths.windings import unwind, wrap_steps
 
 LEAST_ROUND_GAIN = 1e-4

@@ -13,16 +13,16 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.paths.layers import LARGEST_STEP
-from ssik_ros.paths.layered_search import (
+from ssik_ros.paths.collisions.obstacles import Obstacles
+from ssik_ros.paths.penalties import PostureCosts
+from ssik_ros.paths.search.layered_search import (
     Layers,
     make_layers,
     Piece,
     search_layers,
-    StepLimits,
 )
-from ssik_ros.paths.obstacles import Obstacles
-from ssik_ros.paths.penalties import PostureCosts
 from ssik_ros.paths.search_space import Samples, SearchSpace
+from ssik_ros.paths.steps import StepLimits
 from ssik_ros.paths.windings import every_winding, unwind, wrap_steps
 
 WIDEST_STEP = 1.0

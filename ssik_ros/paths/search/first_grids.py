@@ -10,15 +10,16 @@ import math
 import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray, wrap_angles
-from ssik_ros.paths.corridors.sequences import (
+from ssik_ros.paths.search.layered_search import Layers, Piece, search_layers
+from ssik_ros.paths.search.reasons import explain, PathFailure
+from ssik_ros.paths.search.sequences import (
     BRANCH,
     Corridor,
     GridSearch,
     make_corridor,
     StepRule,
 )
-from ssik_ros.paths.layered_search import Layers, Piece, search_layers, StepLimits
-from ssik_ros.paths.reasons import explain, PathFailure
+from ssik_ros.paths.steps import StepLimits
 from ssik_ros.paths.windings import wrap_steps
 
 EASED = 0.1

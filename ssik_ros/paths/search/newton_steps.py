@@ -17,9 +17,9 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.kernels.paths.layers import SUM_OF_SQUARES
-from ssik_ros.paths.corridors.sequences import Corridor
-from ssik_ros.paths.layered_search import StepLimits
+from ssik_ros.paths.search.sequences import Corridor
 from ssik_ros.paths.search_space import SearchSpace
+from ssik_ros.paths.steps import StepLimits
 from ssik_ros.paths.windings import wrap_steps
 
 PARAMETER_CHANGE = 1e-5

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.errors import counted
-from ssik_ros.paths.layered_search import Layers
-from ssik_ros.paths.obstacles import Obstacles
+from ssik_ros.paths.collisions.obstacles import Obstacles
+from ssik_ros.paths.search.layered_search import Layers
 from ssik_ros.paths.search_space import SearchSpace
 from ssik_ros.paths.tool_chain import ToolChain
 from ssik_ros.paths.windings import wrap_steps

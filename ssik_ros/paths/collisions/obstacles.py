@@ -14,7 +14,7 @@ from ssik_ros.kernels.paths import clearance, convex
 from ssik_ros.model.collision.checks import CollisionChecker, import_coal
 from ssik_ros.model.collision.objects import CarriedObject, WorldObject
 from ssik_ros.model.collision.scene import CollisionScene
-from ssik_ros.paths.bodies import make_bodies
+from ssik_ros.paths.collisions.bodies import make_bodies
 from ssik_ros.paths.control import do_nothing, import_library
 from ssik_ros.paths.tool_chain import ToolChain
 

@@ -12,8 +12,9 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.paths import clearance, layers as kernels
-from ssik_ros.kernels.paths.layers import LARGEST_STEP, SUM_OF_POWERS, SUM_OF_SQUARES
-from ssik_ros.paths.obstacles import Obstacles
+from ssik_ros.kernels.paths.layers import SUM_OF_SQUARES
+from ssik_ros.paths.collisions.obstacles import Obstacles
+from ssik_ros.paths.steps import StepLimits
 from ssik_ros.paths.windings import wrap_steps
 from ssik_ros.value_class import dataclass
 
@@ -23,93 +24,6 @@ ASKED = 4
 """Rows near a refused one that the caller is asked about too; twice as many after each further one of the layer."""
 CHECKED_LAYERS_SHARE = 0.03
 """Part of all layers around one with a collision whose postures are checked at the same time."""
-
-
-class StepLimits(NamedTuple):
-    """Largest joint steps from waypoint to waypoint, with the objective and weights that give the cost of a step."""
-
-    turning: IntArray
-    """(n,) 1 for joints that may turn without end: whole turns are left out of steps, and chosen for the whole path."""
-    largest: FloatArray
-    """(m, n) largest step of each joint to each waypoint; the first row is not read. Infinite for free travel."""
-    weights: FloatArray
-    """(m, n) of the objective."""
-    objective: int
-    """
-    Number of the objective: SUM_OF_STEPS, SUM_OF_SQUARES, LARGEST_STEP, SUM_OF_LARGEST or SUM_OF_POWERS of the kernels.
-    """
-
-    @property
-    def is_travel(self) -> 'np.ndarray[tuple[int], np.dtype[np.bool_]]':
-        """Return a mask (m - 1,) of the steps that are free travel between passes: their largest step is infinite."""
-        return np.asarray(np.isinf(self.largest[1:]).all(axis=1))
-
-    def with_windings_apart(self, joint: int) -> 'StepLimits':
-        """
-        Return limits with which values of a joint that differ by whole turns are different postures.
-
-        :param joint: index of the joint.
-        """
-        turning = self.turning.copy()
-        turning[joint] = 0
-        return self._replace(turning=turning)
-
-    def relaxed(self, widest: float) -> 'StepLimits':
-        """
-        Return limits that allow steps of at least ``widest``, with the sum of squares as objective and all weights 1.
-
-        The sum of squares spreads a motion evenly over the steps, so that the steps come close to the original limits.
-
-        :param widest: step that is allowed for each joint, if its limit is smaller [rad or m].
-        """
-        largest, ones = np.maximum(self.largest, widest), np.ones_like(self.weights)
-        return self._replace(largest=largest, weights=ones, objective=SUM_OF_SQUARES)
-
-    def levelled(self, widest: float) -> 'StepLimits':
-        """
-        Return twice the limits, with an objective that evens out the steps as shares of the original limits.
-
-        :param widest: step that is allowed for each joint, if twice its limit is smaller [rad or m].
-        """
-        return self._replace(
-            largest=np.maximum(2.0 * self.largest, widest),
-            weights=1.0 / self.largest,
-            objective=SUM_OF_POWERS,
-        )
-
-    def every_nth(self, stride: int) -> IntArray:
-        """
-        Return the indices of every n-th waypoint, with both ends of each pass.
-
-        :param stride: n; 1 for all waypoints.
-        """
-        count, travels = len(self.largest), np.flatnonzero(self.is_travel)
-        some = (np.arange(0, count, stride), np.array([count - 1]), travels, travels + 1)
-        return np.unique(np.concatenate(some))
-
-    def between(self, waypoints: IntArray, widest: float) -> 'StepLimits':
-        """
-        Return limits and weights of steps from layer to layer, if only some waypoints are layers.
-
-        If all waypoints are layers, the limits are returned unchanged.
-
-        :param waypoints: (l,) index of the waypoint of each layer, ascending.
-        :param widest: bound on a step over several waypoints, unless one of its single steps may be larger [rad or m].
-        """
-        if len(waypoints) == len(self.largest):
-            return self
-        begins = waypoints[:-1] + 1
-        sums = np.add.reduceat(self.largest, begins)
-        longest = np.maximum(np.maximum.reduceat(self.largest, begins), widest)
-        largest = np.vstack([self.largest[:1], np.minimum(sums, longest)])
-        counts = np.diff(waypoints)[:, None].astype(np.float64)
-        weights = np.add.reduceat(self.weights, begins) / counts
-        # As if the way was made in equal steps.
-        power = {SUM_OF_SQUARES: 0.5, LARGEST_STEP: 1.0, SUM_OF_POWERS: 1.0}.get(
-            self.objective, 0.0
-        )
-        weights = np.vstack([self.weights[:1], weights / counts**power])
-        return self._replace(largest=largest, weights=weights)
 
 
 class Piece(NamedTuple):

@@ -15,12 +15,12 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.paths.control import PlanControl, PlanStopped
-from ssik_ros.paths.corridors.first_grids import corridors_of_larger_steps, first_corridors
-from ssik_ros.paths.corridors.refinement import Refinement
-from ssik_ros.paths.corridors.sequences import Checks, Corridor, GridSearch
-from ssik_ros.paths.layered_search import StepLimits
-from ssik_ros.paths.reasons import passes_not_joined, PathFailure
+from ssik_ros.paths.search.first_grids import corridors_of_larger_steps, first_corridors
+from ssik_ros.paths.search.reasons import passes_not_joined, PathFailure
+from ssik_ros.paths.search.refinement import Refinement
+from ssik_ros.paths.search.sequences import Checks, Corridor, GridSearch
 from ssik_ros.paths.search_space import SearchSpace
+from ssik_ros.paths.steps import StepLimits
 from ssik_ros.paths.travel import TravelSearch
 from ssik_ros.paths.windings import put_within_limits, unwind
 from ssik_ros.results import Cause

@@ -1,0 +1,1 @@
+"""Collision checks of postures, and of straight motions between them, among obstacles."""
