@@ -30,6 +30,8 @@ from ssik_ros.arguments import check_kind
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted, InvalidOption, list_names, SolverError
 from ssik_ros.kernels.paths.layers import LARGEST_STEP
+from ssik_ros.model.collision.checks import CollisionChecker
+from ssik_ros.model.collision.objects import place_objects
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.model.robot_model import RobotModel
 from ssik_ros.paths.bounding.relaxed_paths import KnownPath, MOST_ROUNDS, relaxed_bound
@@ -93,18 +95,23 @@ class ToolPathPlanner:
         :param control: ends the preparation in time; None for a new one with the timeout of the request.
         :raises SsikError: for a chain without closed form, and for settings that make no sense.
         """
-        plan_control = control or PlanControl(request)
+        look_up = (control or PlanControl(request)).pause
         self.request = request
         _check_frames(robot, request)
         freedom = PoseFreedom(request.tolerances, len(request.tolerances))
         self.chain = ToolChain(robot, group, request, freedom.common_spin)
         self.obstacles: tuple[Obstacles, Obstacles] | None = None
+        self._warnings: tuple[str, ...] = ()
         if request.obstacles is not None:
+            import_library('coal', look_up)
+            world = place_objects(request.obstacles, self.chain.base_pose())
+            distances = request.clearance + SPARE, request.clearance
+            checkers = [CollisionChecker(robot, distance) for distance in distances]
             near, exact = (
-                Obstacles(self.chain, request.obstacles, each, request.carried, plan_control.pause)
-                for each in (request.clearance + SPARE, request.clearance)
+                Obstacles(self.chain, checker.scene(world, request.carried), look_up)
+                for checker in checkers
             )
-            self.obstacles = near, exact
+            self.obstacles, self._warnings = (near, exact), checkers[1].warnings
         self.costs = PostureCosts(
             self.chain, request.penalties, self.obstacles[1] if self.obstacles else None
         )
@@ -285,10 +292,8 @@ class ToolPathPlanner:
 
     def _notes(self, stopped: str) -> tuple[str, ...]:
         """Return notes for the user: warnings of the collision checker, and why the search ended early."""
-        notes = list(self.obstacles[1].warnings) if self.obstacles else []
-        if stopped:
-            notes.append(f'The search ended early: {stopped}.')
-        return tuple(notes)
+        early = (f'The search ended early: {stopped}.',) if stopped else ()
+        return (*self._warnings, *early)
 
     def _times(self, outcome: SearchOutcome, poses: FloatArray) -> FloatArray | None:
         """

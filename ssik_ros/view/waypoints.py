@@ -6,12 +6,12 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import InvalidOption, InvalidTarget, quote
+from ssik_ros.model.collision.objects import place_objects
 from ssik_ros.paths.path_file import PathProblem
 from ssik_ros.paths.planner import plan_tool_path
 from ssik_ros.paths.requests import PathProgress
 from ssik_ros.paths.waypoints import straight_lines
 from ssik_ros.server.paths.plan_timing import time_plan
-from ssik_ros.server.paths.planned_lines import place_in_link
 from ssik_ros.server.requests.motion_limits import scaled_limits
 from ssik_ros.view.playback import JointPath, Playback
 from ssik_ros.view.sessions.session import Session
@@ -59,7 +59,7 @@ def make_problem(session: Session) -> PathProblem:
     session.refuse_relaxed('A path')
     settings: dict[str, object] = {'state': session.state.positions.copy()}
     if session.avoids_collisions:
-        settings['obstacles'] = place_in_link(session.obstacles, session.model_in_base)
+        settings['obstacles'] = place_objects(session.obstacles, session.model_in_base)
     lines = straight_lines(waypoints_in_base(session))
     return PathProblem('waypoints', session.robot, session.group, lines, settings)
 

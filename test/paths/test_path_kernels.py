@@ -10,6 +10,7 @@ import pytest
 
 from ssik_ros.kernels.geometry.rotations import pose_matrix, pose_numbers, rotate_about
 from ssik_ros.kernels.paths import clearance, convex, layers
+from ssik_ros.model.collision.checks import CollisionChecker
 from ssik_ros.model.collision.objects import ObjectShape, SolidKind, WorldObject
 from ssik_ros.paths.collisions.bodies import make_core
 from ssik_ros.paths.collisions.obstacles import Obstacles
@@ -131,12 +132,17 @@ def test_forbidden_rows_are_not_taken_and_the_longest_piece_is_known():
     assert math.isinf(costs[2])
 
 
+def among(chain, world, distance=0.0):
+    """Return the collision checks of an arm, whose base link is its root, among objects."""
+    return Obstacles(chain, CollisionChecker(chain.robot, distance).scene(world))
+
+
 @pytest.fixture(scope='module')
 def panda():
     """Return the Panda's chain and a table that it may hit."""
     arm = robot('panda')
     chain = ToolChain(arm, arm.group('panda_arm'))
-    return chain, Obstacles(chain, [box((0.25, 0.25, 0.25), (0.3, 0.2, 0.6))])
+    return chain, among(chain, [box((0.25, 0.25, 0.25), (0.3, 0.2, 0.6))])
 
 
 def random_postures(chain, count):
@@ -148,10 +154,10 @@ def random_postures(chain, count):
 def test_postures_collide_where_the_collision_library_says_so(panda):
     chain, obstacles = panda
     q = random_postures(chain, 400)
-    hits, pairs = obstacles.check(q, np.arange(len(q)))
-    assert hits.tolist() == [obstacles.is_colliding(posture) for posture in q]
-    assert 50 < hits.sum() < 350
-    assert ((pairs >= 0) == hits).all()
+    judged = obstacles.check(q)
+    assert judged.are_hits.tolist() == [obstacles.is_colliding(posture) for posture in q]
+    assert 50 < judged.are_hits.sum() < 350
+    assert ((judged.pairs >= 0) == judged.are_hits).all()
 
 
 def test_motions_that_are_free_collide_nowhere(panda):
@@ -168,7 +174,7 @@ def test_motions_that_are_free_collide_nowhere(panda):
         assert not (is_hit and reached[0] == 1.0)
         if not is_hit and reached[0] < 1.0:
             stop = motion[0] + reached[0] * (motion[1] - motion[0])
-            close = Obstacles(chain, [box((0.25, 0.25, 0.25), (0.3, 0.2, 0.6))], 0.01)
+            close = among(chain, [box((0.25, 0.25, 0.25), (0.3, 0.2, 0.6))], 0.01)
             assert close.is_colliding(stop)
     assert 5 < sum(verdicts) < len(verdicts) - 5
 
@@ -188,10 +194,10 @@ def test_a_large_mesh_is_cut_into_patches_that_leave_little_doubt(panda):
     chain, _ = panda
     shape = surface(0.35, 40, lambda x, y: 0.15 * np.sin(6.0 * x) * np.cos(6.0 * y))
     part = WorldObject('part', pose_matrix(np.array([0.75, 0.0, 0.35]), np.eye(3)), (shape,))
-    obstacles, rng = Obstacles(chain, [part]), np.random.default_rng(5)
+    obstacles, rng = among(chain, [part]), np.random.default_rng(5)
     middle = np.array([0.0, 0.3, 0.0, -2.0, 0.0, 2.3, 0.8])
     q = middle + rng.uniform(-0.7, 0.7, (300, 7))
-    verdicts, _ = obstacles.judge(q, np.arange(len(q)))
+    verdicts = obstacles.judge(q).verdicts
     hits = np.array([obstacles.is_colliding(posture) for posture in q])
     is_free = verdicts == clearance.COLLISION_FREE
     assert not (is_free & hits).any()
@@ -203,15 +209,14 @@ def test_motions_over_a_mesh_are_judged_by_the_mesh_and_not_by_its_hull(panda):
     # A bowl: its hull fills it.
     shape = surface(0.4, 12, lambda x, y: x**2 + y**2)
     bowl = WorldObject('bowl', pose_matrix(np.array([0.5, 0.0, 0.12]), np.eye(3)), (shape,))
-    obstacles = Obstacles(chain, [bowl])
+    obstacles = among(chain, [bowl])
     over = np.array([0.0, 0.3, 0.0, -2.0, 0.0, 2.3, 0.8])
     inside = next(
         over + s * np.array([0.0, 0.5, 0.0, 0.1, 0.0, 0.0, 0.0])
         for s in np.linspace(1.0, 0.0, 41)
         if not obstacles.is_colliding(over + s * np.array([0.0, 0.5, 0.0, 0.1, 0.0, 0.0, 0.0]))
     )
-    hits, _ = obstacles.check(np.array([over, inside]), np.arange(2))
-    assert not hits.any()
+    assert not obstacles.check(np.array([over, inside])).are_hits.any()
     motions = np.array([over, over + 0.9 * (inside - over), over + 1.4 * (inside - over)])
     reached, pairs = obstacles.follow(motions)
     assert reached[0] == 1.0 and reached[1] < 1.0

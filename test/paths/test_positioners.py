@@ -121,9 +121,9 @@ def test_collisions_are_those_of_the_whole_cell(cell):
     rng = np.random.default_rng(3)
     low = np.array([-3.0, -1.4, -1.0, *[-3.0] * 6])
     q = rng.uniform(low, -low, (300, 9))
-    hits, pairs = exact.check(q, np.arange(len(q)))
-    assert hits.tolist() == [exact.is_colliding(posture) for posture in q]
-    names = {exact.describe(int(pair)) for pair in pairs[hits]}
+    judged = exact.check(q)
+    assert judged.are_hits.tolist() == [exact.is_colliding(posture) for posture in q]
+    names = {exact.describe(int(pair)) for pair in judged.pairs[judged.are_hits]}
     assert any('part' in name for name in names) and any('post' in name for name in names)
 
 

@@ -1,7 +1,7 @@
 """Collision objects as data, with checks: solids, meshes and planes, fixed in the world or carried by a link."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -78,6 +78,16 @@ class CarriedObject:
     """The link that carries it."""
     touch_links: frozenset[str] = frozenset()
     """Links that may touch it, in addition to the link that carries it."""
+
+
+def place_objects(objects: Sequence[WorldObject], pose: FloatArray) -> list[WorldObject]:
+    """
+    Return copies of objects with their poses in another frame.
+
+    :param objects: the objects.
+    :param pose: (4, 4) pose of the frame that they are in, in the other frame.
+    """
+    return [replace(item, pose=pose @ item.pose) for item in objects]
 
 
 def read_objects(name: str, objects: Any) -> tuple[WorldObject, ...]:

@@ -152,6 +152,14 @@ class CollisionScene:
         self._detailed.enable_contact = True
         self._detailed.num_max_contacts = 1
 
+    def with_pairs(self, pairs: Sequence[tuple[int, int]]) -> 'CollisionScene':
+        """
+        Return a scene of the same shapes in which other pairs are checked.
+
+        :param pairs: pairs of indices of the shapes.
+        """
+        return CollisionScene(self._robot, self._coal, self.shapes, pairs, self.padding)
+
     def colliding_pair(
         self, positions: FloatArray, root_pose: FloatArray | None = None
     ) -> tuple[str, str] | None:

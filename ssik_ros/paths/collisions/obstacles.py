@@ -5,17 +5,17 @@ Kernels check convex bodies. If the hull of a mesh leaves a doubt, the collision
 two bodies whose distance some joint of the chain changes.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ssik_ros.arrays import FloatArray, IntArray
 from ssik_ros.kernels.paths import clearance, convex
-from ssik_ros.model.collision.checks import CollisionChecker, import_coal
-from ssik_ros.model.collision.objects import CarriedObject, WorldObject
 from ssik_ros.model.collision.scene import CollisionScene
 from ssik_ros.paths.collisions.bodies import make_bodies
-from ssik_ros.paths.control import do_nothing, import_library
+from ssik_ros.paths.control import do_nothing
 from ssik_ros.paths.tool_chain import ToolChain
 
 POSTURES_PER_CALL = 500
@@ -24,69 +24,66 @@ MOTIONS_AT_ONCE = 50
 """Motions of one kernel call."""
 
 
+class Verdicts(NamedTuple):
+    """Results of collision checks of m postures."""
+
+    verdicts: IntArray
+    """(m,) COLLISION_FREE, COLLIDES, or DOUBTFUL if only exact shapes can decide."""
+    pairs: IntArray
+    """(m,) the pair that collides or may collide; -1 for postures that the kernels prove free."""
+    distances: FloatArray
+    """(m,) lower bound on the least distance of bodies, with hulls in place of meshes [m]."""
+
+    @property
+    def are_hits(self) -> NDArray[np.bool_]:
+        """Return a mask (m,) of the postures that are not free."""
+        return np.asarray(self.verdicts != clearance.COLLISION_FREE)
+
+
 class Obstacles:
     """Collision checks of a robot against itself and against objects, at a required distance; serves one thread."""
 
     def __init__(
-        self,
-        chain: ToolChain,
-        world: Sequence[WorldObject] = (),
-        distance: float = 0.0,
-        carried: Sequence[CarriedObject] = (),
-        look_up: Callable[[], None] = do_nothing,
+        self, chain: ToolChain, scene: CollisionScene, look_up: Callable[[], None] = do_nothing
     ) -> None:
         """
-        Load the geometry of the robot and of the objects.
+        Make the arrays for the kernels.
 
         :param chain: the joints that move.
-        :param world: objects in the frame of the group's base link.
-        :param distance: least distance; bodies closer than this collide [m].
-        :param carried: objects that move with links.
+        :param scene: the robot among objects; its padding is the least distance, bodies closer than this collide.
         :param look_up: called between steps of the preparation; it raises an exception to stop.
         """
-        import_library('coal', look_up)
-        self.distance = distance
+        self.distance = scene.padding
         self._chain = chain
-        checker = CollisionChecker(chain.robot, distance)
-        self.warnings = checker.warnings
-        scene = checker.scene([_in_root(chain, item) for item in world], carried)
         self._arrays, owners = make_bodies(chain, scene, look_up)
         # Bodies that no joint of the chain moves towards each other are not the path's concern.
         shapes = owners[self._arrays.pairs]
-        coal = import_coal()
-        pairs = np.unique(shapes, axis=0).tolist()
-        self._scene = CollisionScene(chain.robot, coal, scene.shapes, pairs, distance)
+        self._scene = scene.with_pairs(np.unique(shapes, axis=0).tolist())
         is_mesh = (self._arrays.kinds == convex.HULL)[self._arrays.pairs].any(axis=1)
         self._mesh_pairs, self._solid_pairs = np.flatnonzero(is_mesh), np.flatnonzero(~is_mesh)
         shape_pairs, self._scene_pairs = np.unique(shapes[is_mesh], axis=0, return_inverse=True)
         self._scene_pairs = self._scene_pairs.ravel()
         """Pair of meshes of the scene that each pair of hulls is a part of."""
-        self._meshes = CollisionScene(
-            chain.robot, coal, scene.shapes, shape_pairs.tolist(), distance
-        )
+        self._meshes = scene.with_pairs(shape_pairs.tolist())
         names = [entry.shape.link for entry in scene.shapes]
         self._names = [(names[a], names[b]) for a, b in shapes.tolist()]
 
-    def judge(self, q: FloatArray, rows: IntArray) -> tuple[IntArray, IntArray]:
+    def judge(self, q: FloatArray, enough: float = 0.0) -> Verdicts:
         """
-        Return a verdict (m,) on each row by the kernels, and the pair (m,) that decided it; -1 for free rows.
+        Check postures by the kernels only, and return the verdicts.
 
-        A verdict is COLLISION_FREE, COLLIDES, or DOUBTFUL if only exact shapes can decide. :meth:`describe` names a
-        pair.
-
-        :param q: (k, n) postures.
-        :param rows: (m,) indices of the postures to check.
+        :param q: (m, n) postures.
+        :param enough: distance beyond the required one; above it the distances need not be tight [m].
         """
-        verdicts = np.zeros(len(q), dtype=np.int64)
-        pairs = np.full(len(q), -1, dtype=np.int64)
-        distances = np.empty(len(q))
-        arrays = self._arrays
-        for start in range(0, len(rows), POSTURES_PER_CALL):
-            part = np.ascontiguousarray(rows[start : start + POSTURES_PER_CALL])
+        q = np.ascontiguousarray(q)
+        verdicts, pairs = (np.empty(len(q), dtype=np.int64) for _ in range(2))
+        distances, rows, wanted = np.empty(len(q)), np.arange(len(q)), self.distance + enough
+        for start in range(0, len(q), POSTURES_PER_CALL):
+            part = rows[start : start + POSTURES_PER_CALL]
             clearance.check_rows(
-                verdicts, pairs, distances, q, part, self.distance, self.distance, *arrays
+                verdicts, pairs, distances, q, part, self.distance, wanted, *self._arrays
             )
-        return verdicts[rows], pairs[rows]
+        return Verdicts(verdicts, pairs, distances)
 
     def distances(self, q: FloatArray, enough: float) -> FloatArray:
         """
@@ -97,28 +94,21 @@ class Obstacles:
         :param q: (k, n) postures.
         :param enough: distance beyond the required one; above it the bounds need not be tight [m].
         """
-        verdicts, pairs = np.zeros(len(q), dtype=np.int64), np.zeros(len(q), dtype=np.int64)
-        apart, q = np.empty(len(q)), np.ascontiguousarray(q)
-        rows, wanted = np.arange(len(q)), self.distance + enough
-        clearance.check_rows(verdicts, pairs, apart, q, rows, self.distance, wanted, *self._arrays)
-        return apart - self.distance
+        return self.judge(q, enough).distances - self.distance
 
-    def check(self, q: FloatArray, rows: IntArray) -> tuple[IntArray, IntArray]:
+    def check(self, q: FloatArray, enough: float = 0.0) -> Verdicts:
         """
-        Return a mask (m,) of the rows that collide, and the pair (m,) that decided each; ignore the pair of free rows.
+        Check postures by the kernels, and doubtful ones by the collision library; return the verdicts, none doubtful.
 
-        The collision library decides doubtful rows.
-
-        :param q: (k, n) postures.
-        :param rows: (m,) indices of the postures to check.
+        :param q, enough: as for :meth:`judge`.
         """
-        verdicts, pairs = self.judge(q, rows)
-        for index in np.flatnonzero(verdicts == clearance.DOUBTFUL):
+        judged = self.judge(q, enough)
+        for index in np.flatnonzero(judged.verdicts == clearance.DOUBTFUL):
             # If the doubtful pair has a mesh, the kernel has shown that all pairs without a mesh are apart.
-            scene = self._meshes if pairs[index] in self._mesh_pairs else self._scene
-            state = self._chain.full_state(q[rows[index]])
-            verdicts[index] = scene.colliding_pair(state) is not None
-        return verdicts != clearance.COLLISION_FREE, pairs
+            scene = self._meshes if judged.pairs[index] in self._mesh_pairs else self._scene
+            state = self._chain.full_state(q[index])
+            judged.verdicts[index] = scene.colliding_pair(state) is not None
+        return judged
 
     def is_colliding(self, q: FloatArray) -> bool:
         """
@@ -209,9 +199,3 @@ class Obstacles:
         """
         first, second = self._names[pair]
         return f'{second} with {first}'
-
-
-def _in_root(chain: ToolChain, item: WorldObject) -> WorldObject:
-    """Return an object placed in the root frame instead of the frame of the chain's base link."""
-    # Objects of WorldObject are never changed, only replaced.
-    return WorldObject(item.name, chain.base_pose() @ item.pose, item.shapes, item.subframes)

@@ -176,9 +176,10 @@ class Layers:
         :param obstacles: the collision checks.
         """
         rows = rows[~self.is_checked[rows]]
-        hits, pairs = obstacles.check(self.q, rows)
+        judged = obstacles.check(self.q[rows])
+        hits = judged.are_hits
         self.is_checked[rows] = True
-        self.culprits[rows[hits]] = pairs[hits]
+        self.culprits[rows[hits]] = judged.pairs[hits]
         self.row_costs[rows[self.is_doubtful[rows]]] -= self.doubt
         self.is_doubtful[rows] = False
         self.forbid(rows[hits])
@@ -243,12 +244,12 @@ class Layers:
         :param obstacles: the collision checks.
         """
         rows = rows[~(self.is_checked[rows] | self.is_doubtful[rows])]
-        verdicts, pairs = obstacles.judge(self.q, rows)
-        self.is_doubtful[rows] = verdicts == clearance.DOUBTFUL
-        self.is_checked[rows] = verdicts != clearance.DOUBTFUL
-        hits = rows[verdicts == clearance.COLLIDES]
-        self.culprits[hits] = pairs[verdicts == clearance.COLLIDES]
-        self.forbid(hits)
+        judged = obstacles.judge(self.q[rows])
+        self.is_doubtful[rows] = judged.verdicts == clearance.DOUBTFUL
+        self.is_checked[rows] = judged.verdicts != clearance.DOUBTFUL
+        collides = judged.verdicts == clearance.COLLIDES
+        self.culprits[rows[collides]] = judged.pairs[collides]
+        self.forbid(rows[collides])
 
 
 def make_layers(

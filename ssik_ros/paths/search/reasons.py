@@ -225,9 +225,9 @@ def _way_on_fails(
 
 def _pair_on(obstacles: Obstacles, start: FloatArray, end: FloatArray) -> int:
     """Return the index of the pair of bodies that collides on a motion or at its end; -1 if the motion is free."""
-    hits, pairs = obstacles.check(end[None], np.zeros(1, dtype=np.int64))
-    if hits[0]:
-        return int(pairs[0])
+    judged = obstacles.check(end[None])
+    if judged.are_hits[0]:
+        return int(judged.pairs[0])
     reached, pairs = obstacles.follow(np.array([start, end]))
     return int(pairs[0]) if reached[0] < 1.0 else -1
 

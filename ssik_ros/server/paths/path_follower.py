@@ -14,9 +14,11 @@ import numpy as np
 
 from ssik_ros.arrays import FloatArray
 from ssik_ros.errors import counted
+from ssik_ros.model.collision.objects import place_objects
 from ssik_ros.model.forward_kinematics import pose_errors
 from ssik_ros.model.kinematic_tree import JointKind, POSITION_SIZE
 from ssik_ros.model.robot_model import QUATERNION_START
+from ssik_ros.paths.requests import PathObjective, ToolPathRequest
 from ssik_ros.problem.contract import IkSolver
 from ssik_ros.results import Cause, CAUSE_TEXT
 from ssik_ros.server.groups.all_branches import BranchFinder
@@ -29,13 +31,7 @@ from ssik_ros.server.paths.path_search import (
     SamplePostures,
 )
 from ssik_ros.server.paths.path_timing import LONGEST_PATH, time_path
-from ssik_ros.server.paths.planned_lines import (
-    JOINTS,
-    LinePlanning,
-    LineRequest,
-    place_in_link,
-    plan_line,
-)
+from ssik_ros.server.paths.planned_lines import JOINTS, LinePlanning, plan_line
 from ssik_ros.server.paths.straight_lines import Line, make_line
 from ssik_ros.server.requests.ik_requests import FullState, LinkGoal
 from ssik_ros.server.requests.motion_limits import scaled_limits
@@ -111,7 +107,8 @@ class PathFollower:
             longer.
         """
         request = self._request
-        q = self._start.positions[self._server.group.idx_q]
+        group = self._server.group
+        q = self._start.positions[group.idx_q]
         here = np.linalg.inv(self._base_model) @ self._chain.pose(q, self._start.positions)
         ends = [here, *waypoints]
         lines = [make_line(a, b) for a, b in itertools.pairwise(ends)]
@@ -126,7 +123,9 @@ class PathFollower:
         note = ''
         if followed.reached < len(steps) and planning is not None and self._may_plan(planning):
             poses = [here, *(pose_at(sample, 1.0) for sample in range(len(steps)))]
-            planned = plan_line(self._line_request(q, np.array(poses), planning))
+            base = self._server.frames.model_in_link(group.base_link, self._start)
+            plan_request = self._plan_request(q, base, planning)
+            planned = plan_line(self._server.robot, group, base @ np.array(poses), plan_request)
             other = self._cut(search.join(planned.rows, planned.cause))
             note = f' {LONGER if other.reached > followed.reached else NO_LONGER} {planned.text}'
             followed = max(followed, other, key=lambda path: path.reached)
@@ -163,29 +162,26 @@ class PathFollower:
             and not self._server.cancel[0]
         )
 
-    def _line_request(
-        self, q: FloatArray, poses: FloatArray, planning: LinePlanning
-    ) -> LineRequest:
-        """Return the planner's request for poses (m, 4, 4) in the model frame; ``q`` (n,) reaches the first one."""
+    def _plan_request(
+        self, q: FloatArray, base: FloatArray, planning: LinePlanning
+    ) -> ToolPathRequest:
+        """Return the planner's request for a path that begins at ``q`` (n,); ``base`` (4, 4) is the model in the base."""
         server, request, start = self._server, self._request, self._start
-        base = server.frames.model_in_link(server.group.base_link, start)
         constraints = None if self._checks is None else self._checks.constraints
         around = planning.around() if request.avoid_collisions else None
-        return LineRequest(
-            robot=server.robot,
-            group=server.group,
-            poses=base @ poses,
-            start=q,
-            state=start.positions,
+        return ToolPathRequest(
+            objective=PathObjective.SQUARED_STEPS,
             tool=tool_at_tip(server.robot, server.group.tips[0], self._led),
-            timeout=planning.timeout,
-            is_cancelled=lambda: bool(server.cancel[0]),
-            obstacles=None if around is None else place_in_link(around.standing, base),
+            state=start.positions,
+            start=q.tolist(),
+            obstacles=None if around is None else place_objects(around.standing, base),
             carried=() if around is None else around.carried,
-            padding=planning.padding,
+            clearance=planning.padding,
             accepts=None
             if constraints is None
             else lambda positions: not constraints.complaint(server.with_group(start, positions)),
+            timeout=planning.timeout,
+            is_cancelled=lambda: bool(server.cancel[0]),
         )
 
     def _respond(

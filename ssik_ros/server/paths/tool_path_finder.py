@@ -16,12 +16,12 @@ from ssik_ros.errors import (
     TopologyMismatch,
     UnsupportedJoint,
 )
+from ssik_ros.model.collision.objects import place_objects
 from ssik_ros.model.joint_group import JointGroup
 from ssik_ros.paths.requests import ToolPath, ToolPathRequest
 from ssik_ros.server.groups.batches import read_poses
 from ssik_ros.server.paths.path_timing import LONGEST_PATH
 from ssik_ros.server.paths.plan_timing import time_plan
-from ssik_ros.server.paths.planned_lines import place_in_link
 from ssik_ros.server.paths.tool_path_requests import NamedValues, ToolPathGoal, ToolPathResponse
 from ssik_ros.server.requests.ik_requests import FullState
 from ssik_ros.server.requests.motion_limits import scaled_limits
@@ -160,7 +160,7 @@ class ToolPathFinder:
         self._scene.collisions.scene(around)
         base = self._scene.frames.model_in_link(self._group.base_link, state)
         return {
-            'obstacles': place_in_link(around.standing, base),
+            'obstacles': place_objects(around.standing, base),
             'carried': around.carried,
             'clearance': max(goal.clearance, self._scene.collisions.padding),
         }
